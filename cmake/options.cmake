@@ -1,0 +1,81 @@
+# Language, warnings, hardening, sanitizers: what every target of ours is compiled with.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Debug CACHE STRING "Debug or Release" FORCE)
+endif()
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(dhc_cpprest_default ON)
+else()
+  set(dhc_cpprest_default OFF)
+endif()
+option(DHC_PCH "Precompile the standard headers" ON)
+option(DHC_CPPREST "Build the cpprestsdk transport as well (g++ only)" ${dhc_cpprest_default})
+option(DHC_FUZZ "Build the libFuzzer targets of tests/fuzz (clang only)" OFF)
+option(DHC_BENCH "Build the benchmarks of bench/" OFF)
+set(DHC_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+set(DHC_TRANSPORT beast CACHE STRING "Transport of the program: beast or cpprest")
+set_property(CACHE DHC_TRANSPORT PROPERTY STRINGS beast cpprest)
+
+if(NOT DHC_TRANSPORT MATCHES "^(beast|cpprest)$")
+  message(FATAL_ERROR "DHC_TRANSPORT is '${DHC_TRANSPORT}': it must be beast or cpprest")
+endif()
+if(DHC_TRANSPORT STREQUAL cpprest AND NOT DHC_CPPREST)
+  message(FATAL_ERROR "DHC_TRANSPORT=cpprest needs DHC_CPPREST=ON, which needs g++")
+endif()
+if(DHC_CPPREST AND NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  message(FATAL_ERROR "DHC_CPPREST needs g++: cpprestsdk's headers do not compile as C++23 with clang")
+endif()
+if(DHC_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  message(FATAL_ERROR "DHC_FUZZ needs clang")
+endif()
+
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+# Interface target with the flags of every target of ours.
+add_library(dhc_options INTERFACE)
+# g++'s -Wconversion leaves sign conversions out and clang's has them: name both.
+target_compile_options(dhc_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror)
+target_compile_definitions(dhc_options INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+
+if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT DHC_SANITIZE)
+  target_compile_definitions(dhc_options INTERFACE _GLIBCXX_ASSERTIONS _FORTIFY_SOURCE=3)
+  target_compile_options(dhc_options INTERFACE -fstack-protector-strong -ffunction-sections -fdata-sections)
+  target_link_options(dhc_options INTERFACE LINKER:-z,relro,-z,now LINKER:--gc-sections LINKER:--as-needed)
+endif()
+
+if(DHC_SANITIZE)
+  target_compile_options(dhc_options INTERFACE
+    -fsanitize=${DHC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # g++ 12: Boost.optional inside Beast under ASan, and atomic_thread_fence inside Asio under TSan.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<STREQUAL:${DHC_SANITIZE},thread>>:-Wno-tsan>)
+  target_link_options(dhc_options INTERFACE -fsanitize=${DHC_SANITIZE})
+endif()
+if(DHC_FUZZ)
+  target_compile_options(dhc_options INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(dhc_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# mold links in a quarter of the time. Releases keep the system's linker.
+find_program(DHC_MOLD mold)
+if(DHC_MOLD AND CMAKE_BUILD_TYPE STREQUAL Debug)
+  target_link_options(dhc_options INTERFACE -fuse-ld=mold)
+endif()
+
+# Standard headers only: what changes rarely and stands in nearly every file.
+function(dhc_precompile target)
+  if(DHC_PCH)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <chrono> <expected> <functional> <map> <memory> <optional> <ranges> <string> <string_view>
+      <unordered_map> <variant> <vector>)
+  endif()
+endfunction()

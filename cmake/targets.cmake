@@ -1,0 +1,48 @@
+# The two libraries and the program.
+
+# dhc_library(NAME FILE...): a static library whose headers are also compiled each alone (all_verify_interface_header_sets).
+function(dhc_library name)
+  set(headers ${ARGN})
+  list(FILTER headers INCLUDE REGEX "\\.h$")
+  set(sources ${ARGN})
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  add_library(${name} STATIC ${sources})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  if(headers)
+    target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_SOURCE_DIR}" FILES ${headers})
+  endif()
+  target_include_directories(${name} PUBLIC "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+  target_link_libraries(${name} PUBLIC dhc_options)
+  dhc_precompile(${name})
+endfunction()
+
+dhc_library(dhc_core ${DHC_CORE_SOURCES})
+target_link_libraries(dhc_core
+  PUBLIC fmt::fmt
+  PRIVATE Boost::headers simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp PkgConfig::re2)
+set_source_files_properties(src/base/version.cc PROPERTIES COMPILE_DEFINITIONS "DHC_VERSION=\"${PROJECT_VERSION}\"")
+
+set(dhc_shell_sources ${DHC_SHELL_SOURCES})
+if(NOT dhc_shell_sources MATCHES "\\.cc")
+  file(WRITE "${CMAKE_BINARY_DIR}/empty.cc" "")
+  list(APPEND dhc_shell_sources "${CMAKE_BINARY_DIR}/empty.cc")
+endif()
+dhc_library(dhc_shell ${dhc_shell_sources})
+target_link_libraries(dhc_shell
+  PUBLIC dhc_core
+  PRIVATE Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads nlohmann_json::nlohmann_json yaml-cpp
+          spdlog::spdlog PkgConfig::prometheus CLI11::CLI11)
+
+if(DHC_CPPREST AND DHC_CPPREST_SOURCES)
+  dhc_library(dhc_cpprest ${DHC_CPPREST_SOURCES})
+  target_link_libraries(dhc_cpprest PUBLIC dhc_shell PRIVATE cpprestsdk::cpprest OpenSSL::SSL OpenSSL::Crypto)
+endif()
+if(DHC_TRANSPORT STREQUAL cpprest)
+  target_compile_definitions(dhc_shell PRIVATE DHC_TRANSPORT_CPPREST=1)
+  target_link_libraries(dhc_shell PRIVATE dhc_cpprest)
+endif()
+
+if(EXISTS "${CMAKE_SOURCE_DIR}/src/app/main.cc")
+  add_executable(device-health-controller ${DHC_MAIN_SOURCES})
+  target_link_libraries(device-health-controller PRIVATE dhc_shell CLI11::CLI11 spdlog::spdlog)
+endif()

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace dhc {
+
+/// The program's version, as in the project's CMakeLists.txt: "0.1.0".
+std::string_view version() noexcept;
+
+}  // namespace dhc
