@@ -1,0 +1,52 @@
+#pragma once
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "base/error.h"
+#include "k8s-client/protocol/request.h"
+#include "k8s-client/transport.h"
+
+namespace dhc::k8s {
+
+/// Gives what a request needs to say who we are. Thread-safe.
+class Credentials {
+ public:
+  Credentials() = default;
+  virtual ~Credentials() = default;
+  Credentials(const Credentials&) = delete;
+  Credentials& operator=(const Credentials&) = delete;
+
+  /// Headers such as Authorization and Impersonate-User; empty for client certificates. Errors name the file or command
+  /// and the remedy.
+  [[nodiscard]] virtual Result<std::vector<Header>> headers(std::stop_token stop) = 0;
+
+  /// The server said 401: the next call reads everything again.
+  virtual void unauthorized() = 0;
+
+  /// What the next TLS connection uses.
+  [[nodiscard]] virtual Result<TlsMaterial> tls(std::stop_token stop) = 0;
+};
+
+/// Speaks to the API server: adds who we are, and turns every answer that is not 2xx into an Error by its remedy. One
+/// attempt a call. Thread-safe.
+class Client {
+ public:
+  Client(std::shared_ptr<Transport> transport, std::shared_ptr<Credentials> credentials, std::string user_agent);
+
+  /// One request, one answer.
+  [[nodiscard]] Result<Response> call(const Request& request, std::stop_token stop) const;
+
+  /// A response whose body is streamed to `sink`.
+  [[nodiscard]] Result<Response> stream(const Request& request, const BodySink& sink, std::stop_token stop) const;
+
+ private:
+  [[nodiscard]] Result<Request> signed_request(const Request& request, std::stop_token stop) const;
+  [[nodiscard]] Result<Response> judged(Result<Response> answer) const;
+
+  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<Credentials> credentials_;
+  std::string user_agent_;
+};
+
+}  // namespace dhc::k8s

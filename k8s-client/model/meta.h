@@ -1,0 +1,69 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/now.h"
+
+namespace dhc::k8s {
+
+/// Labels or annotations, sorted by key, keys unique.
+using StringMap = std::vector<std::pair<std::string, std::string>>;
+
+/// The value of `key`, or nothing.
+[[nodiscard]] std::optional<std::string_view> find(const StringMap& map, std::string_view key);
+
+/// The owner reference whose `controller` is true.
+struct OwnerRef {
+  std::string api_version;
+  std::string kind;
+  std::string name;
+  std::string uid;
+  friend bool operator==(const OwnerRef&, const OwnerRef&) = default;
+};
+
+/// The part of ObjectMeta that we read.
+struct Meta {
+  std::string ns;  ///< Empty for cluster-scoped kinds.
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::optional<WallTime> creation;
+  std::optional<WallTime> deletion;  ///< deletionTimestamp: already includes the grace period. **Source:** ObjectMeta.
+  std::optional<std::int64_t> deletion_grace_seconds;
+  StringMap labels;
+  StringMap annotations;  ///< Only those with prefix `device-health.io/`, and `kubernetes.io/config.mirror`.
+  std::optional<OwnerRef> controller;
+  friend bool operator==(const Meta&, const Meta&) = default;
+};
+
+/// An amount of one extended resource (name with a domain, such as `nvidia.com/gpu`).
+struct ResourceAmount {
+  std::string resource;
+  std::int64_t amount = 0;
+  friend bool operator==(const ResourceAmount&, const ResourceAmount&) = default;
+};
+
+/// A condition of a pod, node or claim device.
+struct Condition {
+  std::string type;
+  std::string status;  ///< "True", "False", "Unknown"; other words are kept as they are.
+  std::string reason;
+  std::string message;
+  std::optional<WallTime> last_transition;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+/// A taint of a node or device.
+struct Taint {
+  std::string key;
+  std::string value;
+  std::string
+      effect;  ///< NoSchedule, NoExecute, PreferNoSchedule, None; unknown effects count as None. **Source:** KEP-5055.
+  friend bool operator==(const Taint&, const Taint&) = default;
+};
+
+}  // namespace dhc::k8s

@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "k8s-client/model/meta.h"
+
+namespace dhc::k8s {
+
+/// Health as the kubelet reports it; a word we do not know, or none, is Unknown. **Source:** KEP-4680, core/v1
+/// ResourceHealth.
+enum class Health : std::uint8_t { Healthy, Unknown, Unhealthy };
+
+enum class PodPhase : std::uint8_t { Pending, Running, Succeeded, Failed, Unknown };
+
+/// One device that a container holds, as the kubelet names it.
+struct ReportedDevice {
+  std::string resource_id;  ///< Plugin device ID, or for DRA a CDI id or `driver/pool/device`. **Source:** kubelet
+                            ///< buildResourceHealth.
+  Health health = Health::Unknown;
+  std::string message;  ///< DRA only, at most 1,024 characters, hostile text.
+  friend bool operator==(const ReportedDevice&, const ReportedDevice&) = default;
+};
+
+/// One entry of `allocatedResourcesStatus`, sorted by resource ID because the kubelet's order is random.
+struct AllocatedResource {
+  std::string name;  ///< A resource (`nvidia.com/gpu`), `claim:<pod claim>` or `claim:<pod claim>/<request>`.
+  std::vector<ReportedDevice> devices;
+  friend bool operator==(const AllocatedResource&, const AllocatedResource&) = default;
+};
+
+/// A claim that the pod uses.
+struct PodClaim {
+  std::string name;        ///< `spec.resourceClaims[].name`.
+  std::string claim_name;  ///< The ResourceClaim's name in the pod's namespace; empty while it is not created.
+  friend bool operator==(const PodClaim&, const PodClaim&) = default;
+};
+
+/// The part of Pod that we read.
+struct Pod {
+  Meta meta;
+  std::string node_name;
+  PodPhase phase = PodPhase::Unknown;
+  std::string status_reason;                         ///< `status.reason`, such as UnexpectedAdmissionError.
+  std::optional<std::int64_t> grace_period_seconds;  ///< `spec.terminationGracePeriodSeconds`.
+  std::vector<PodClaim> claims;
+  std::vector<ResourceAmount>
+      requests;  ///< Extended resources over all containers (init containers: the larger counts).
+  std::vector<AllocatedResource> allocated;  ///< Containers, init containers and pod level merged, sorted by name.
+  std::vector<Condition> conditions;         ///< Only `device-health.io/DeviceUnhealthy` and `DisruptionTarget`.
+  friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+/// True if the pod can hold a device: everything else is dropped while decoding, so that a big cluster fits in little
+/// memory.
+[[nodiscard]] bool can_hold_devices(const Pod& pod);
+
+}  // namespace dhc::k8s

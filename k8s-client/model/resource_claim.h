@@ -1,0 +1,50 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "k8s-client/model/meta.h"
+
+namespace dhc::k8s {
+
+/// One allocated device of a claim. **Source:** resource.k8s.io/v1 DeviceRequestAllocationResult.
+struct AllocationResult {
+  std::string request;  ///< `request` or `request/subrequest`.
+  std::string driver;
+  std::string pool;
+  std::string device;
+  bool admin_access = false;
+  std::vector<std::string> binding_conditions;  ///< bindingConditions and bindingFailureConditions: never evidence of
+                                                ///< health. **Source:** KEP-5007.
+  friend bool operator==(const AllocationResult&, const AllocationResult&) = default;
+};
+
+/// What the driver says of one allocated device. **Source:** KEP-4817 AllocatedDeviceStatus.
+struct ClaimDeviceStatus {
+  std::string driver;
+  std::string pool;
+  std::string device;
+  std::vector<Condition> conditions;
+  friend bool operator==(const ClaimDeviceStatus&, const ClaimDeviceStatus&) = default;
+};
+
+/// A consumer of the claim.
+struct ClaimConsumer {
+  std::string api_group;  ///< Empty for pods.
+  std::string resource;   ///< `pods` for pods.
+  std::string name;
+  std::string uid;
+  friend bool operator==(const ClaimConsumer&, const ClaimConsumer&) = default;
+};
+
+/// The part of ResourceClaim that we read.
+struct ResourceClaim {
+  Meta meta;
+  bool allocated = false;
+  std::vector<AllocationResult> results;
+  std::vector<ClaimConsumer> reserved_for;
+  std::vector<ClaimDeviceStatus> devices;
+  friend bool operator==(const ResourceClaim&, const ResourceClaim&) = default;
+};
+
+}  // namespace dhc::k8s

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "k8s-client/model/meta.h"
+
+namespace dhc::k8s {
+
+/// One device that a driver publishes.
+struct SliceDevice {
+  std::string name;
+  std::vector<Taint> taints;
+  friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
+};
+
+/// The part of ResourceSlice that we read. Only slices of a pool's highest generation count. **Source:** KEP-4381.
+struct ResourceSlice {
+  Meta meta;
+  std::string driver;
+  std::string pool;
+  std::int64_t generation = 0;
+  std::string node_name;
+  std::vector<SliceDevice> devices;
+  friend bool operator==(const ResourceSlice&, const ResourceSlice&) = default;
+};
+
+}  // namespace dhc::k8s

@@ -1,0 +1,38 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/now.h"
+#include "domain/verdict.h"
+
+namespace dhc::notice {
+
+/// Server-side apply of our condition on one pod's status; no condition removes it.
+struct ApplyCondition {
+  struct Wanted {
+    bool status = true;
+    std::string reason;
+    std::string message;
+    WallTime last_transition;
+    friend bool operator==(const Wanted&, const Wanted&) = default;
+  };
+  std::string ns;
+  std::string name;
+  std::string uid;  ///< A precondition: another UID answers 422, read as Conflict.
+  std::optional<Wanted> wanted;
+  friend bool operator==(const ApplyCondition&, const ApplyCondition&) = default;
+};
+
+/// One events.k8s.io/v1 Event; its name is derived from its content, so that sending it twice makes one Event.
+struct EmitEvent {
+  Subject regarding;  ///< `Pod` in its namespace, or `Node` (the Event lives in `default`).
+  std::string name;   ///< Deterministic object name.
+  bool warning = true;
+  std::string reason;  ///< A word of the vocabulary.
+  std::string action;  ///< Short CamelCase word: what was done or decided.
+  std::string note;    ///< At most 1,024 bytes, no control characters.
+  WallTime at;
+  friend bool operator==(const EmitEvent&, const EmitEvent&) = default;
+};
+
+}  // namespace dhc::notice

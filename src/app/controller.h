@@ -1,0 +1,57 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/message.h"
+#include "base/now.h"
+#include "domain/verdict.h"
+
+namespace dhc {
+
+/// Numbers for metrics, taken after a turn.
+struct ControllerStats {
+  std::size_t pods = 0;
+  std::size_t claims = 0;
+  std::size_t devices_healthy = 0;
+  std::size_t devices_unhealthy = 0;
+  std::size_t devices_unknown = 0;
+  std::size_t in_flight = 0;
+  std::size_t brakes_engaged = 0;
+  bool synced = false;  ///< Every required kind has had its first complete list.
+};
+
+/// What one turn decided.
+struct Turn {
+  std::vector<Action> actions;
+  std::optional<MonoTime> wake_at;  ///< When the plan would change by time alone.
+};
+
+/// The whole controller as a value: messages and the time go in, actions come out. One thread.
+class Controller {
+ public:
+  Controller();
+  ~Controller();
+  Controller(Controller&&) noexcept;
+  Controller& operator=(Controller&&) noexcept;
+
+  /// Takes the messages in, then plans once. Nothing is planned before every watched kind has had a Snapshot and a
+  /// policy is known.
+  [[nodiscard]] Turn turn(std::span<Message> messages, const Now& now);
+
+  /// Every verdict now held, sorted by subject, device, reason.
+  [[nodiscard]] const std::vector<Verdict>& verdicts() const;
+
+  [[nodiscard]] ControllerStats stats() const;
+
+  /// True once every kind but ConfigMap has had its first Snapshot.
+  [[nodiscard]] bool synced() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dhc

@@ -1,0 +1,119 @@
+#pragma once
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/now.h"
+#include "k8s-client/model/meta.h"
+#include "k8s-client/model/pod.h"
+
+namespace dhc {
+
+enum class Mode : std::uint8_t { Off, Observe, Enforce };
+
+/// A Kubernetes label selector. Empty selects everything. **Source:** meta/v1 LabelSelector.
+struct LabelSelector {
+  enum class Operator : std::uint8_t { In, NotIn, Exists, DoesNotExist };
+  struct Requirement {
+    std::string key;
+    Operator op = Operator::Exists;
+    std::vector<std::string> values;
+    friend bool operator==(const Requirement&, const Requirement&) = default;
+  };
+  std::vector<Requirement> requirements;  ///< matchLabels become `In` with one value.
+  [[nodiscard]] bool matches(const k8s::StringMap& labels) const;
+  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
+};
+
+/// A compiled RE2 expression: linear time on hostile text, shared between copies of a policy.
+class MessagePattern {
+ public:
+  /// Compiles; the error text is RE2's own.
+  [[nodiscard]] static std::expected<MessagePattern, std::string> compile(std::string_view text);
+  [[nodiscard]] bool matches(std::string_view message) const;
+  [[nodiscard]] const std::string& text() const;
+  friend bool operator==(const MessagePattern& a, const MessagePattern& b) { return a.text() == b.text(); }
+
+ private:
+  struct Compiled;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+/// A claim condition that counts as a signal: the driver's own words. **Source:** KEP-4817.
+struct ClaimConditionMatch {
+  std::string type;
+  std::string status;
+  friend bool operator==(const ClaimConditionMatch&, const ClaimConditionMatch&) = default;
+};
+
+/// What a policy applies to: every selector must fit, and any signal.
+struct Match {
+  std::vector<std::string> resources;  ///< Globs over device-plugin resources.
+  std::vector<std::string> drivers;    ///< Globs over DRA drivers. Both lists empty: every device.
+  LabelSelector namespaces;
+  LabelSelector pods;
+  LabelSelector nodes;
+  std::vector<k8s::Health> health = {k8s::Health::Unhealthy};
+  std::optional<MessagePattern> message;
+  std::vector<ClaimConditionMatch> claim_conditions;
+  friend bool operator==(const Match&, const Match&) = default;
+};
+
+/// How a matched pod is evicted.
+struct EvictRules {
+  Millis after{0};  ///< Waited after the incident opened.
+  std::optional<std::int64_t> grace_period_seconds;
+  bool bare_pods = false;
+  bool shared_claims_together = false;
+  bool untainted = false;  ///< Evict from a DRA device although the scheduler could hand it straight back.
+  friend bool operator==(const EvictRules&, const EvictRules&) = default;
+};
+
+/// One `DeviceHealthPolicy` document, validated.
+struct DevicePolicy {
+  std::string name;
+  Mode mode = Mode::Observe;
+  std::int64_t priority = 0;
+  Match match;
+  Millis after = Seconds(60);       ///< Continuously in the matched state before the incident opens.
+  std::optional<EvictRules> evict;  ///< Absent: nothing is evicted.
+  friend bool operator==(const DevicePolicy&, const DevicePolicy&) = default;
+};
+
+/// The `ControllerLimits` document.
+struct Limits {
+  bool paused = false;
+  std::int64_t evictions_per_minute = 10;
+  std::int64_t max_in_flight = 5;
+  std::int64_t per_node = 2;
+  std::int64_t per_owner = 1;
+  std::int64_t brake_percent = 30;
+  std::int64_t brake_at_least = 3;
+  Millis brake_within = std::chrono::minutes(5);
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
+/// The whole validated configuration. Policies are sorted: higher priority first, then by name; the first that matches
+/// wins.
+struct Policy {
+  std::vector<DevicePolicy> policies;
+  Limits limits;
+  Mode mode_cap = Mode::Observe;  ///< The controller's own `--mode`.
+  std::string own_namespace;      ///< Where we run; empty outside a cluster.
+  std::string own_pod_uid;        ///< Our own pod, if we are one; its siblings share its controller.
+  std::string brake_release;  ///< Value of `device-health.io/brake-release` on the configuration's ConfigMap, RFC 3339;
+                              ///< empty if none.
+  bool events = true;         ///< `--events`.
+  friend bool operator==(const Policy&, const Policy&) = default;
+};
+
+/// True if `text` fits the glob: `*` any run of characters, `?` one. Linear in practice, no recursion.
+[[nodiscard]] bool glob_matches(std::string_view glob, std::string_view text);
+
+[[nodiscard]] std::string_view to_string(Mode mode);
+
+}  // namespace dhc

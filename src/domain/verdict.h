@@ -1,0 +1,32 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/now.h"
+#include "domain/reasons.h"
+
+namespace dhc {
+
+/// What a verdict is about.
+struct Subject {
+  std::string kind;  ///< `Pod`, `Node`, `ResourceClaim`, `Device` or `Brake`.
+  std::string ns;
+  std::string name;
+  std::string uid;
+  friend auto operator<=>(const Subject&, const Subject&) = default;
+};
+
+/// What we would do, do, or do not do about one subject, and why. At most one for each (subject, device, reason).
+struct Verdict {
+  Subject subject;
+  std::string device;  ///< As `to_string(DeviceKey)`; empty if no single device is meant.
+  std::string policy;  ///< The policy that matched; empty for verdicts about nodes.
+  Reason reason = Reason::WaitingForWindow;
+  std::string message;              ///< For people: what, which numbers, what would change it.
+  WallTime since;                   ///< When the device's state began, or the fact was first seen.
+  std::optional<WallTime> next_at;  ///< When the next step is due, if time alone brings it.
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+}  // namespace dhc
