@@ -1,11 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <variant>
 
 #include "base/error.h"
 #include "base/now.h"
 #include "domain/policy.h"
+#include "domain/verdict.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/eviction/action.h"
 #include "reconcilers/notice/action.h"
@@ -28,7 +31,8 @@ struct PolicyChanged {
 
 /// The configuration could not be read; the last good one stays.
 struct PolicyRejected {
-  std::string why;  ///< The first mistake, with its place.
+  std::string why;                ///< The first mistake, with its place.
+  std::optional<Subject> source;  ///< The ConfigMap, if it came from one: the Event goes there.
 };
 
 /// Time has passed.

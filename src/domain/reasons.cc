@@ -12,6 +12,8 @@ std::string_view to_string(Reason reason) {
       return "WouldEvict";
     case Reason::NoEvictionConfigured:
       return "NoEvictionConfigured";
+    case Reason::DeviceUnhealthy:
+      return "DeviceUnhealthy";
     case Reason::WaitingForWindow:
       return "WaitingForWindow";
     case Reason::WaitingForEvictAfter:
@@ -34,6 +36,8 @@ std::string_view to_string(Reason reason) {
       return "Braked";
     case Reason::Paused:
       return "Paused";
+    case Reason::WaitingForCondition:
+      return "WaitingForCondition";
     case Reason::BlockedByBudget:
       return "BlockedByBudget";
     case Reason::BackingOff:
@@ -82,6 +86,8 @@ std::string_view to_string(Reason reason) {
       return "BrakeEngaged";
     case Reason::Recovered:
       return "Recovered";
+    case Reason::ConfigRejected:
+      return "ConfigRejected";
     case Reason::ConditionContested:
       return "ConditionContested";
   }

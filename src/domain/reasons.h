@@ -12,6 +12,7 @@ enum class Reason : std::uint8_t {
   Evicted,               ///< The API server accepted the eviction, the pod is terminating.
   WouldEvict,            ///< Observe mode: everything is met, an enforcing policy would evict now.
   NoEvictionConfigured,  ///< The policy has no `evict`: the incident is only shown.
+  DeviceUnhealthy,       ///< The incident is open: the device has been in this state for the policy's `after`.
   // waiting
   WaitingForWindow,       ///< The device has not been in this state for the policy's `after` yet.
   WaitingForEvictAfter,   ///< The incident is open, the policy's `evict.after` has not passed yet.
@@ -27,6 +28,7 @@ enum class Reason : std::uint8_t {
   OwnerLimit,              ///< `evictions.perOwner` incidents of the pod's controller are being handled.
   Braked,                  ///< The brake stops new evictions of this driver or resource, on the node or in the cluster.
   Paused,                  ///< `paused: true`.
+  WaitingForCondition,     ///< Our condition is not seen on the pod yet: its Job's podFailurePolicy may look for it.
   BlockedByBudget,         ///< A PodDisruptionBudget refuses; the message is the server's own sentence.
   BackingOff,              ///< The last attempt failed, the next one waits; the message says how it failed.
   Refused,                 ///< The server refused for good (400, 403, 422); the message is the server's own sentence.
@@ -56,6 +58,7 @@ enum class Reason : std::uint8_t {
   NoReplacementDevice,  ///< No healthy, free, untainted device of this kind is known (approximate).
   BrakeEngaged,
   Recovered,
+  ConfigRejected,      ///< The configuration could not be read: the last good one stays in force.
   ConditionContested,  ///< Another writer owns our pod condition.
 };
 
@@ -98,7 +101,10 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::NoReplacementDevice,
                                            Reason::BrakeEngaged,
                                            Reason::Recovered,
-                                           Reason::ConditionContested};
+                                           Reason::ConditionContested,
+                                           Reason::DeviceUnhealthy,
+                                           Reason::WaitingForCondition,
+                                           Reason::ConfigRejected};
 
 /// The word, CamelCase.
 [[nodiscard]] std::string_view to_string(Reason reason);
