@@ -1,4 +1,4 @@
-# Test executables, fuzz targets and benchmarks: each exists as soon as it has a source file.
+# Test executables, checks, fuzz targets and benchmarks: each exists as soon as it has a source file.
 
 include(doctest)
 
@@ -55,4 +55,34 @@ if(DHC_BENCH)
     add_executable(bench ${bench_sources})
     target_link_libraries(bench PRIVATE dhc_shell fmt::fmt nlohmann_json::nlohmann_json)
   endif()
+endif()
+
+# Rules that a compiler does not hold. Each check has a test that plants something bad and sees it go red.
+# Debian's own Python: its modules (jsonschema, yaml) come from Debian packages.
+find_program(DHC_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+
+function(dhc_check name)
+  add_test(NAME "checks: ${name}" COMMAND ${ARGN} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+  set_tests_properties("checks: ${name}" PROPERTIES LABELS checks TIMEOUT 600
+    ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;CXX=${CMAKE_CXX_COMPILER}")
+endfunction()
+
+if(NOT DHC_SANITIZE AND NOT DHC_FUZZ)
+  dhc_check("includes point one way, core stays core" ${DHC_PYTHON} tools/check_includes.py)
+  dhc_check("no test passes without testing" ${DHC_PYTHON} tools/check_tests.py)
+  dhc_check("every folder says what lives there" ${DHC_PYTHON} tools/check_folders.py)
+  dhc_check("core asks for nothing that waits or speaks"
+    ${DHC_PYTHON} tools/check_core_symbols.py $<TARGET_FILE:dhc_core>)
+  dhc_check("every header compiles alone"
+    ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target all_verify_interface_header_sets)
+  file(GLOB check_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/checks/*_test.py")
+  foreach(check_test IN LISTS check_tests)
+    cmake_path(GET check_test STEM stem)
+    dhc_check("planted: ${stem}" ${DHC_PYTHON} ${check_test})
+  endforeach()
+  file(GLOB schema_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/schema/*_test.py" "${CMAKE_SOURCE_DIR}/tests/schema/check_*.py")
+  foreach(schema_test IN LISTS schema_tests)
+    cmake_path(GET schema_test STEM stem)
+    dhc_check("schema: ${stem}" ${DHC_PYTHON} ${schema_test})
+  endforeach()
 endif()

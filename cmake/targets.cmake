@@ -1,20 +1,6 @@
 # The two libraries and the program.
 
-# dhc_library(NAME FILE...): a static library whose headers are also compiled each alone (all_verify_interface_header_sets).
-function(dhc_library name)
-  set(headers ${ARGN})
-  list(FILTER headers INCLUDE REGEX "\\.h$")
-  set(sources ${ARGN})
-  list(FILTER sources INCLUDE REGEX "\\.cc$")
-  add_library(${name} STATIC ${sources})
-  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  if(headers)
-    target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_SOURCE_DIR}" FILES ${headers})
-  endif()
-  target_include_directories(${name} PUBLIC "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
-  target_link_libraries(${name} PUBLIC dhc_options)
-  dhc_precompile(${name})
-endfunction()
+include(library)
 
 dhc_library(dhc_core ${DHC_CORE_SOURCES})
 target_link_libraries(dhc_core

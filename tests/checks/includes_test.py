@@ -1,0 +1,99 @@
+"""check_includes.py goes red on each thing it is there to find, and stays green on what is allowed."""
+import unittest
+
+from planted import PlantedTree
+
+import check_includes
+
+
+class Includes(PlantedTree):
+    def check(self):
+        return check_includes.check(self.root)
+
+    def test_the_tree_without_a_plant_is_green(self):
+        self.assertEqual(self.check(), [])
+
+    def test_a_file_in_no_list_is_found(self):
+        self.write("src/domain/stray.h", "#pragma once\n")
+        self.assert_one(self.check(), "src/domain/stray.h", "in no list")
+
+    def test_a_file_in_two_lists_is_found(self):
+        self.lists["shell"].append("src/domain/world.h")
+        self.write_lists()
+        self.assert_one(self.check(), "src/domain/world.h", "one list only")
+
+    def test_an_entry_without_a_file_is_found(self):
+        self.lists["core"].append("src/domain/zebra.h")
+        self.write_lists()
+        self.assert_one(self.check(), "src/domain/zebra.h", "is not a file")
+
+    def test_a_list_out_of_order_is_found(self):
+        self.lists["core"].reverse()
+        self.write_lists()
+        self.assert_one(self.check(), "alphabetical")
+
+    def test_core_may_include_what_it_needs(self):
+        self.write("src/domain/world.h", '#include <map>\n#include <re2/re2.h>\n#include "k8s-client/model/pod.h"\n#include "base/error.h"\n')
+        self.write("src/app/controller.h", '#include "reconcilers/eviction/plan.h"\n#include "domain/world.h"\n')
+        self.write("k8s-client/model/pod.h", '#include "k8s-client/protocol/watch.h"\n')
+        self.write("simulator/cluster.h", '#include "k8s-client/model/pod.h"\n')
+        self.assertEqual(self.check(), [])
+
+    def test_core_may_not_include_what_waits_or_speaks(self):
+        for header in ("mutex", "thread", "atomic", "iostream", "sstream", "fstream", "random", "ctime", "cstdlib", "cstdio", "sys/socket.h",
+                       "boost/asio.hpp", "boost/beast/http.hpp", "openssl/ssl.h", "spdlog/spdlog.h", "prometheus/counter.h"):
+            with self.subTest(header):
+                self.write("src/domain/world.h", f"#pragma once\n  #  include <{header}>\n")
+                self.assert_one(self.check(), "src/domain/world.h:2", f"core may not include <{header}>")
+
+    def test_the_shell_may_include_what_waits_or_speaks(self):
+        self.write("src/app/run_loop.h", '#include <mutex>\n#include "reconcilers/eviction/execute.h"\n#include "app/controller.h"\n')
+        self.assertEqual(self.check(), [])
+
+    def test_core_may_not_include_the_shell(self):
+        self.write("reconcilers/eviction/plan.h", '#include "reconcilers/eviction/execute.h"\n')
+        self.assert_one(self.check(), "reconcilers/eviction/plan.h:1", "of the shell")
+
+    def test_core_may_not_read_a_clock(self):
+        self.write("src/domain/world.h", "auto t = std::chrono::steady_clock::now();\n")
+        self.assert_one(self.check(), "src/domain/world.h:1", "clock")
+
+    def test_a_clock_named_in_a_comment_or_a_text_is_no_clock(self):
+        self.write("src/domain/world.h", '// never steady_clock::now()\n/* nor\n system_clock::now() */\nauto s = "x::now()";\n')
+        self.assertEqual(self.check(), [])
+
+    def test_one_reconciler_may_not_include_another(self):
+        self.write("reconcilers/eviction/plan.h", '#include "reconcilers/taint/plan.h"\n')
+        self.assert_one(self.check(), "reconcilers/eviction may not include")
+
+    def test_includes_never_point_up(self):
+        for path, header in (
+            ("src/base/error.h", "domain/world.h"),
+            ("src/base/error.h", "k8s-client/model/pod.h"),
+            ("src/domain/world.h", "reconcilers/taint/plan.h"),
+            ("src/domain/world.h", "app/controller.h"),
+            ("src/domain/world.h", "simulator/cluster.h"),
+            ("reconcilers/taint/plan.h", "app/controller.h"),
+            ("k8s-client/model/pod.h", "domain/world.h"),
+            ("k8s-client/transport.h", "domain/world.h"),
+            ("simulator/cluster.h", "domain/world.h"),
+            ("simulator/cluster.h", "reconcilers/taint/plan.h"),
+            ("src/app/controller.h", "simulator/cluster.h"),
+            ("src/app/run_loop.h", "cli/run.h"),
+        ):
+            with self.subTest(path=path, header=header):
+                self.write(path, f'#include "{header}"\n')
+                self.assert_one(self.check(), f"{path}:1", "may not include")
+                self.write(path, "#pragma once\n")
+
+    def test_an_include_that_is_no_file_is_found(self):
+        self.write("src/domain/world.h", '#include "domain/nowhere.h"\n')
+        self.assert_one(self.check(), "no file of this project")
+
+    def test_an_include_by_a_path_relative_to_the_file_is_found(self):
+        self.write("src/app/controller.h", '#include "run_loop.h"\n')
+        self.assert_one(self.check(), "by its path from the root")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Every folder says in a README.md of at most 40 lines what lives there and what may not.
+
+usage: check_folders.py [ROOT]
+"""
+import pathlib
+import sys
+
+from lists import FOLDERS, files_on_disk
+
+LINES = 40
+OTHERS = ("bench", "cmake", "docs", "docs/decisions", "manifests", "scripts", "tests", "tools")
+
+
+def check(root: pathlib.Path) -> list[str]:
+    folders = {folder for folder in FOLDERS + OTHERS if (root / folder).is_dir()}
+    folders |= {pathlib.PurePosixPath(path).parent.as_posix() for path in files_on_disk(root)}
+    folders |= {path.relative_to(root).as_posix() for path in (root / "tests").glob("*") if path.is_dir() and path.name != "__pycache__"}
+    bad = []
+    for folder in sorted(folders):
+        readme = root / folder / "README.md"
+        if not readme.is_file():
+            bad.append(f"{folder}: no README.md")
+        elif folder not in ("docs",) and len(readme.read_text().splitlines()) > LINES:
+            bad.append(f"{folder}/README.md: more than {LINES} lines")
+    return bad
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    bad = check(root)
+    for line in bad:
+        print(line)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

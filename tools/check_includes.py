@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Holds every source file to its room and its folder.
+
+usage: check_includes.py [ROOT]
+
+1. Every .cc and .h under k8s-client/, src/, reconcilers/ and simulator/ is in exactly one list of CMakeLists.txt,
+   every entry is a file, entries are in alphabetical order.
+2. A core file's own #include lines name only the headers allowed below, and it never says ::now( .
+3. Includes point one way through the folders (docs: the design's folder graph), in both rooms.
+
+Transitive includes are not looked at: <memory> alone reaches <pthread.h>. What the compiled code asks for is the
+business of check_core_symbols.py.
+"""
+import pathlib
+import re
+import sys
+
+from lists import ROOMS, files_on_disk, read_lists
+
+STD = set(
+    """algorithm array bit bitset cassert cctype charconv chrono cmath compare concepts cstddef cstdint cstring deque
+    exception expected forward_list functional initializer_list iterator limits list map memory new numbers numeric
+    optional queue ranges ratio set span stack stdexcept string string_view tuple type_traits unordered_map
+    unordered_set utility variant vector""".split()
+)
+LIBRARIES = re.compile(
+    r"^(simdjson\.h|nlohmann/json(_fwd)?\.hpp|yaml-cpp/yaml\.h|re2/(re2|set|stringpiece)\.h|fmt/(core|format|ranges|compile)\.h)$"
+)
+# Beast's parser is a pure function of bytes. Only the files that read HTTP messages may use it.
+HTTP_FILES = re.compile(r"^(k8s-client/protocol|simulator)/http_\w+\.(cc|h)$")
+HTTP_HEADERS = re.compile(r"^boost/(asio/buffer|optional(/optional)?|system/error_code|beast/http/\w+|beast/core/(error|string_type))\.hpp$")
+
+K8S_CORE = {"k8s-client", "k8s-client/model", "k8s-client/protocol"}
+K8S = K8S_CORE | {"k8s-client/auth"}
+
+
+def layer(path: str) -> str:
+    """The node of the folder graph in which a file stands."""
+    parts = path.split("/")
+    if parts[0] == "k8s-client":
+        return "/".join(parts[:2]) if len(parts) > 2 else "k8s-client"
+    if parts[0] == "src":
+        return "main" if path == "src/app/main.cc" else "/".join(parts[:2])
+    if parts[0] == "reconcilers":
+        return "/".join(parts[:2]) if len(parts) > 2 else "reconcilers"
+    return parts[0]
+
+
+def may_include(source: str, target: str) -> bool:
+    """Whether a file of layer `source` may include a file of layer `target`; rooms are checked apart from this."""
+    if source == target or source == "main":
+        return True
+    if source == "src/base":
+        return False
+    if target == "src/base":
+        return True
+    if source in K8S:
+        return target in K8S
+    if source == "simulator":
+        return target in K8S
+    if source == "src/domain":
+        return target in K8S_CORE
+    if source.startswith("reconcilers"):
+        return target in K8S or target in ("src/domain", "reconcilers")
+    if source == "src/app":
+        return target in K8S or target == "src/domain" or target.startswith("reconcilers")
+    if source == "src/cli":
+        return True
+    return False
+
+
+def code_lines(text: str):
+    """Numbered lines without comments and without the inside of string literals (include lines keep theirs)."""
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
+    for number, line in enumerate(text.splitlines(), 1):
+        if not re.match(r"\s*#\s*include\b", line):
+            line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+        yield number, re.sub(r"//.*", "", line)
+
+
+def check_lists(root: pathlib.Path, lists: dict[str, list[str]]) -> list[str]:
+    bad = []
+    where: dict[str, str] = {}
+    disk = files_on_disk(root)
+    for name, entries in lists.items():
+        if entries != sorted(entries):
+            first = next(b for a, b in zip(entries, entries[1:]) if b < a)
+            bad.append(f"CMakeLists.txt: {name} is not in alphabetical order at {first}")
+        for entry in entries:
+            if entry in where:
+                bad.append(f"CMakeLists.txt: {entry} is in {where[entry]} and in {name}: one list only")
+            where[entry] = name
+            if entry not in disk:
+                bad.append(f"CMakeLists.txt: {entry} of {name} is not a file")
+    bad += [f"{path}: in no list of CMakeLists.txt" for path in sorted(disk - set(where))]
+    return bad
+
+
+def resolve(root: pathlib.Path, path: str, header: str, room: dict[str, str]) -> str | None:
+    """The listed file that a quoted include means, or None."""
+    for candidate in (header, f"src/{header}", f"{pathlib.PurePosixPath(path).parent}/{header}"):
+        if candidate in room or (root / candidate).is_file():
+            return candidate
+    return None
+
+
+def check_file(root: pathlib.Path, path: str, room: dict[str, str]) -> list[str]:
+    bad = []
+    core = room[path] == "core"
+    for number, line in code_lines((root / path).read_text()):
+        here = f"{path}:{number}"
+        if core and "::now(" in line:
+            bad.append(f"{here}: core may not read a clock: take Now as a parameter")
+        found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if not found:
+            continue
+        quoted, header = found.group(1) == '"', found.group(2)
+        if not quoted:
+            allowed = header in STD or LIBRARIES.match(header) or (HTTP_FILES.match(path) and HTTP_HEADERS.match(header))
+            if core and not allowed:
+                bad.append(f"{here}: core may not include <{header}>")
+            continue
+        target = resolve(root, path, header, room)
+        if target is None:
+            bad.append(f'{here}: "{header}" is no file of this project')
+        elif target not in room:
+            bad.append(f'{here}: "{header}" is in no list of CMakeLists.txt')
+        elif header.startswith("../") or target == f"{pathlib.PurePosixPath(path).parent}/{header}" != header:
+            bad.append(f'{here}: include "{header}" by its path from the root or from src: "{target.removeprefix("src/")}"')
+        elif core and room[target] != "core":
+            bad.append(f'{here}: core may not include "{header}", which is of the shell')
+        elif not may_include(layer(path), layer(target)):
+            bad.append(f'{here}: {layer(path)} may not include "{header}" of {layer(target)}')
+    return bad
+
+
+def check(root: pathlib.Path) -> list[str]:
+    lists = read_lists(root)
+    bad = check_lists(root, lists)
+    room = {path: ROOMS[name] for name, entries in lists.items() for path in entries if (root / path).is_file()}
+    for path in sorted(room):
+        bad += check_file(root, path, room)
+    return bad
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    bad = check(root)
+    for line in bad:
+        print(line)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Finds tests that would pass without testing anything.
+
+usage: check_tests.py [ROOT]
+
+A ';' in a test's name splits it in two filters that match nothing and pass; a skipped test is hidden from ctest; two
+tests of one name run each other; a test case without an assertion passes; a pause hides a race.
+"""
+import pathlib
+import re
+import sys
+
+CASE = re.compile(r'^\s*(?:TEST_CASE|TEST_CASE_FIXTURE|SCENARIO|TEST_CASE_TEMPLATE)\s*\(\s*(?:[\w:]+\s*,\s*)?((?:"(?:\\.|[^"\\])*"\s*)+)', re.M)
+ASSERTION = re.compile(r"\b(CHECK|REQUIRE|FAIL|MESSAGE|[a-z_]*(check|expect|require|verify|run|same|must)[a-z_]*|rc::check)\w*\s*[(<]", re.I)
+SKIPPED = re.compile(r"doctest::(skip|may_fail|should_fail|no_breaks|expected_failures)\b")
+PAUSE = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(")
+SUITES = {"core": False, "scenarios": False, "loopback": True}  # suite -> may wait for a real socket
+
+
+def check_file(path: pathlib.Path, shown: str, may_pause: bool, seen: dict[str, str]) -> list[str]:
+    bad = []
+    text = path.read_text()
+    for number, line in enumerate(text.splitlines(), 1):
+        code = re.sub(r"//.*", "", line)
+        if SKIPPED.search(code):
+            bad.append(f"{shown}:{number}: {SKIPPED.search(code).group(0)} hides a failure")
+        if not may_pause and PAUSE.search(code):
+            bad.append(f"{shown}:{number}: no pause in a test: hand the time in")
+    cases = list(CASE.finditer(text))
+    for case, following in zip(cases, cases[1:] + [None]):
+        name = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', case.group(1)))
+        here = f"{shown}:{text.count(chr(10), 0, case.start(1)) + 1}"
+        if ";" in name:
+            bad.append(f"{here}: no ';' in a test's name: {name}")
+        if name in seen:
+            bad.append(f"{here}: the same name as {seen[name]}: {name}")
+        seen[name] = here
+        body = text[case.end() : following.start() if following else len(text)]
+        if not ASSERTION.search(body):
+            bad.append(f"{here}: asserts nothing: {name}")
+    return bad
+
+
+def check(root: pathlib.Path) -> list[str]:
+    bad = []
+    for suite, may_pause in SUITES.items():
+        seen: dict[str, str] = {}
+        for path in sorted((root / "tests" / suite).rglob("*.cc")):
+            bad += check_file(path, path.relative_to(root).as_posix(), may_pause, seen)
+    return bad
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    bad = check(root)
+    for line in bad:
+        print(line)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
