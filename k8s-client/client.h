@@ -26,6 +26,10 @@ class Credentials {
 
   /// What the next TLS connection uses.
   [[nodiscard]] virtual Result<TlsMaterial> tls(std::stop_token stop) = 0;
+
+  /// Where the credentials come from and what to do when the server refuses them, for the message of a 401; never a
+  /// secret.
+  [[nodiscard]] virtual std::string remedy() const { return {}; }
 };
 
 /// Speaks to the API server: adds who we are, and turns every answer that is not 2xx into an Error by its remedy. One
