@@ -17,6 +17,7 @@ else()
 endif()
 option(DHC_PCH "Precompile the standard headers" ON)
 option(DHC_CPPREST "Build the cpprestsdk transport as well (g++ only)" ${dhc_cpprest_default})
+option(DHC_TESTS "Build the test suites" ON)
 option(DHC_FUZZ "Build the libFuzzer targets of tests/fuzz (clang only)" OFF)
 option(DHC_BENCH "Build the benchmarks of bench/" OFF)
 set(DHC_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
@@ -55,8 +56,7 @@ if(DHC_SANITIZE)
   target_compile_options(dhc_options INTERFACE
     -fsanitize=${DHC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
     # g++ 12: Boost.optional inside Beast under ASan, and atomic_thread_fence inside Asio under TSan.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<STREQUAL:${DHC_SANITIZE},thread>>:-Wno-tsan>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   target_link_options(dhc_options INTERFACE -fsanitize=${DHC_SANITIZE})
 endif()
 if(DHC_FUZZ)

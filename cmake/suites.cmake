@@ -1,6 +1,7 @@
 # Test executables, checks, fuzz targets and benchmarks: each exists as soon as it has a source file.
 
-include(doctest)
+# Where tests find the program.
+set(dhc_test_environment "DHC_BINARY=${CMAKE_BINARY_DIR}/device-health-controller")
 
 # dhc_suite(NAME DIRECTORY LIBRARY...): one doctest executable of all .cc files under tests/DIRECTORY.
 function(dhc_suite name directory)
@@ -23,18 +24,23 @@ function(dhc_suite name directory)
     TEST_PREFIX "${directory}: "
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
     PROPERTIES LABELS ${directory} TIMEOUT 120 FAIL_REGULAR_EXPRESSION "test cases: +0 "
-               ENVIRONMENT "DHC_BINARY=${CMAKE_BINARY_DIR}/device-health-controller")
+               ENVIRONMENT "${dhc_test_environment}"
+               # Sanitizers look for llvm-symbolizer there.
+               ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:/usr/lib/llvm-19/bin")
 endfunction()
 
-dhc_suite(core_tests core dhc_core)
-dhc_suite(scenario_tests scenarios dhc_core)
-dhc_suite(loopback_tests loopback dhc_shell Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
-if(TARGET loopback_tests AND TARGET dhc_cpprest)
-  target_compile_definitions(loopback_tests PRIVATE DHC_HAVE_CPPREST=1)
-  target_link_libraries(loopback_tests PRIVATE dhc_cpprest)
-endif()
-if(TARGET loopback_tests AND TARGET device-health-controller)
-  add_dependencies(loopback_tests device-health-controller)
+if(DHC_TESTS)
+  include(doctest)
+  dhc_suite(core_tests core dhc_core)
+  dhc_suite(scenario_tests scenarios dhc_core)
+  dhc_suite(loopback_tests loopback dhc_shell Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+  if(TARGET loopback_tests AND TARGET dhc_cpprest)
+    target_compile_definitions(loopback_tests PRIVATE DHC_HAVE_CPPREST=1)
+    target_link_libraries(loopback_tests PRIVATE dhc_cpprest)
+  endif()
+  if(TARGET loopback_tests AND TARGET device-health-controller)
+    add_dependencies(loopback_tests device-health-controller)
+  endif()
 endif()
 
 if(DHC_FUZZ)
@@ -59,30 +65,35 @@ endif()
 
 # Rules that a compiler does not hold. Each check has a test that plants something bad and sees it go red.
 # Debian's own Python: its modules (jsonschema, yaml) come from Debian packages.
-find_program(DHC_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+find_program(DHC_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(DHC_TESTS AND NOT DHC_PYTHON)
+  message(FATAL_ERROR "/usr/bin/python3 is missing: the checks need it")
+endif()
 
-function(dhc_check name)
-  add_test(NAME "checks: ${name}" COMMAND ${ARGN} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
-  set_tests_properties("checks: ${name}" PROPERTIES LABELS checks TIMEOUT 600
-    ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;CXX=${CMAKE_CXX_COMPILER}")
+function(dhc_check label name)
+  add_test(NAME "${label}: ${name}" COMMAND ${ARGN} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+  set_tests_properties("${label}: ${name}" PROPERTIES LABELS ${label} TIMEOUT 600
+    ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;CXX=${CMAKE_CXX_COMPILER};${dhc_test_environment}")
 endfunction()
 
-if(NOT DHC_SANITIZE AND NOT DHC_FUZZ)
-  dhc_check("includes point one way, core stays core" ${DHC_PYTHON} tools/check_includes.py)
-  dhc_check("no test passes without testing" ${DHC_PYTHON} tools/check_tests.py)
-  dhc_check("every folder says what lives there" ${DHC_PYTHON} tools/check_folders.py)
-  dhc_check("core asks for nothing that waits or speaks"
+if(DHC_PYTHON AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
+  dhc_check(checks "core asks for nothing that waits or speaks"
     ${DHC_PYTHON} tools/check_core_symbols.py $<TARGET_FILE:dhc_core>)
-  dhc_check("every header compiles alone"
+endif()
+if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
+  dhc_check(checks "includes point one way and core stays core" ${DHC_PYTHON} tools/check_includes.py)
+  dhc_check(checks "no test passes without testing" ${DHC_PYTHON} tools/check_tests.py)
+  dhc_check(checks "every folder says what lives there" ${DHC_PYTHON} tools/check_folders.py)
+  dhc_check(checks "every header compiles alone"
     ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target all_verify_interface_header_sets)
   file(GLOB check_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/checks/*_test.py")
   foreach(check_test IN LISTS check_tests)
     cmake_path(GET check_test STEM stem)
-    dhc_check("planted: ${stem}" ${DHC_PYTHON} ${check_test})
+    dhc_check(checks "planted ${stem}" ${DHC_PYTHON} ${check_test})
   endforeach()
-  file(GLOB schema_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/schema/*_test.py" "${CMAKE_SOURCE_DIR}/tests/schema/check_*.py")
+  file(GLOB schema_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/schema/*.py")
   foreach(schema_test IN LISTS schema_tests)
     cmake_path(GET schema_test STEM stem)
-    dhc_check("schema: ${stem}" ${DHC_PYTHON} ${schema_test})
+    dhc_check(schema "${stem}" ${DHC_PYTHON} ${schema_test})
   endforeach()
 endif()

@@ -1,0 +1,68 @@
+# The front door. Each target installs what it needs on Debian 12 (scripts/install-debian.sh) and says so.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+install = @scripts/install-debian.sh
+
+.PHONY: help
+help: ## Say what there is to make
+	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Build the program and watch it handle failing devices in a simulated cluster
+	$(install) build
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release --target device-health-controller
+	build/release/device-health-controller demo $(DEMO_FLAGS)
+
+.PHONY: build
+build: ## Build the program: build/release/device-health-controller
+	$(install) build
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release --target device-health-controller
+
+.PHONY: test
+test: ## Everything: all suites, sanitizers, fuzzing, a real control plane, lint (under an hour on 2 cores)
+	$(install) all
+	@scripts/test.py
+
+.PHONY: test-core
+test-core: ## Only the core and scenario tests: no thread, no socket (a minute or two)
+	$(install) test
+	@scripts/test.py core
+
+.PHONY: test-dev
+test-dev: ## Core, scenario and loopback tests, checks and schema
+	$(install) test
+	@scripts/test.py dev
+
+.PHONY: test-cluster
+test-cluster: ## Only the tests against a real control plane
+	$(install) cluster
+	@scripts/test.py cluster
+
+.PHONY: sanitize
+sanitize: ## ASan and UBSan on all tests, TSan on loopback
+	$(install) test
+	@scripts/test.py sanitize
+
+.PHONY: fuzz
+fuzz: ## Each fuzz target for a minute (FUZZ_SECONDS=60)
+	$(install) test
+	@scripts/test.py fuzz
+
+.PHONY: lint
+lint: ## clang-format and clang-tidy
+	$(install) lint
+	@scripts/test.py format tidy
+
+.PHONY: format
+format: ## Rewrite the C++ files in the project's format
+	$(install) lint
+	@scripts/lint.sh fix
+
+.PHONY: bench
+bench: ## Measure, and print one table
+	$(install) build
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release --target bench
+	build/release/bench

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Installs what a task needs on Debian 12. Does nothing, at once, when everything is there.
+#
+# usage: install-debian.sh [build|test|lint|cluster|all]...
+set -euo pipefail
+
+# The program itself.
+build=(g++ make cmake ninja-build pkg-config git ca-certificates
+  libboost1.74-dev libssl-dev libsimdjson-dev nlohmann-json3-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libre2-dev
+  libcli11-dev prometheus-cpp-dev)
+# Its tests: libraries, the second transport, clang for sanitizers and fuzzing, Python for the checks.
+test=(doctest-dev librapidcheck-dev libcpprest-dev mold openssl binutils clang-19 libclang-rt-19-dev llvm-19
+  python3 python3-jsonschema python3-yaml)
+lint=(clang-19 clang-tidy-19 clang-format-19 python3)
+# The real control plane is built from Go modules; Go itself is looked at below.
+cluster=(gcc libc6-dev git ca-certificates openssl python3)
+
+wanted=()
+go_wanted=false
+for group in "${@:-all}"; do
+  case $group in
+    build) wanted+=("${build[@]}") ;;
+    test) wanted+=("${build[@]}" "${test[@]}") ;;
+    lint) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
+    cluster) wanted+=("${build[@]}" "${cluster[@]}"); go_wanted=true ;;
+    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}"); go_wanted=true ;;
+    *) echo "install-debian.sh: no group '$group': build, test, lint, cluster or all" >&2; exit 2 ;;
+  esac
+done
+
+# Debian 12 has Go 1.19, which cannot fetch a newer toolchain by itself; 1.21 and later can. We ask for 1.23.
+go_is_new_enough() {
+  local version
+  version=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 1
+  [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= 23))
+}
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "This is not Debian: install these yourself, by whatever names they have here:"
+  printf '  %s\n' "${wanted[@]}" | sort -u
+  exit 0
+fi
+
+mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | sort -u)
+mapfile -t missing < <(comm -23 <(printf '%s\n' "${wanted[@]}") \
+  <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p' | sort -u))
+if $go_wanted && ! go_is_new_enough; then
+  missing+=(golang-1.23-go)
+fi
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+echo "Installing Debian packages: ${missing[*]}"
+root=()
+if [[ $(id -u) -ne 0 ]]; then
+  if ! command -v sudo >/dev/null; then
+    echo "install-debian.sh: not root and no sudo. As root: apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  root=(sudo)
+fi
+as_root() { "${root[@]}" "$@"; }
+apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
+
+apt update
+if [[ " ${missing[*]} " == *" golang-1.23-go "* ]]; then
+  if ! apt-cache show golang-1.23-go >/dev/null 2>&1; then
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' 2>/dev/null | head -n 1)
+    mirror=${mirror:-http://deb.debian.org/debian/}
+    echo "Adding bookworm-backports of $mirror as a package source, for golang-1.23-go"
+    printf 'Types: deb\nURIs: %s\nSuites: bookworm-backports\nComponents: main\nSigned-By: %s\n' \
+      "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg |
+      as_root tee /etc/apt/sources.list.d/bookworm-backports.sources >/dev/null
+    apt update
+  fi
+fi
+apt install -y --no-install-recommends "${missing[@]}" >/dev/null
+
+if $go_wanted && ! go_is_new_enough; then
+  echo "Linking /usr/local/bin/go to Go 1.23 (Debian keeps it out of the PATH)"
+  as_root ln -sf /usr/lib/go-1.23/bin/go /usr/local/bin/go
+  as_root ln -sf /usr/lib/go-1.23/bin/gofmt /usr/local/bin/gofmt
+fi
