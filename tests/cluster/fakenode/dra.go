@@ -1,0 +1,104 @@
+package fakenode
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func sliceName(node, driver string) string { return node + "-" + driver }
+
+// PublishSlice writes the driver's devices on this node, with the taints given by device name, in a new pool generation.
+func (n *Node) PublishSlice(ctx context.Context, driver string, taints map[string][]resourcev1.DeviceTaint) error {
+	n.mutex.Lock()
+	n.slices[driver]++
+	generation := n.slices[driver]
+	n.mutex.Unlock()
+	var devices []resourcev1.Device
+	for _, name := range n.spec.DRA[driver] {
+		devices = append(devices, resourcev1.Device{Name: name, Taints: taints[name]})
+	}
+	slice := &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: sliceName(n.Name, driver)},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: driver, NodeName: &n.Name, Devices: devices,
+			Pool: resourcev1.ResourcePool{Name: n.Name, Generation: generation, ResourceSliceCount: 1},
+		},
+	}
+	slices := n.client.ResourceV1().ResourceSlices()
+	known, err := slices.Get(ctx, slice.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = slices.Create(ctx, slice, metav1.CreateOptions{})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	slice.ResourceVersion = known.ResourceVersion
+	_, err = slices.Update(ctx, slice, metav1.UpdateOptions{})
+	return err
+}
+
+// claimHealth is what the kubelet shows of the claims that a container names; the resource ID is the driver's CDI name.
+func (n *Node) claimHealth(pod *corev1.Pod, container corev1.Container) (entries []any) {
+	for _, used := range container.Resources.Claims {
+		name := "claim:" + used.Name
+		if used.Request != "" {
+			name += "/" + used.Request
+		}
+		resources := []any{}
+		for _, result := range n.results(pod, used.Name) {
+			if request, _, _ := strings.Cut(result.Request, "/"); used.Request != "" && request != used.Request {
+				continue
+			}
+			seen := n.healthOf(device{result.Driver, result.Device})
+			entry := map[string]any{"resourceID": result.Driver + "/" + result.Pool + "/" + result.Device, "health": seen.health}
+			if seen.message != "" {
+				entry["message"] = seen.message
+			}
+			resources = append(resources, entry)
+		}
+		if len(resources) > 0 {
+			entries = append(entries, map[string]any{"name": name, "resources": resources})
+		}
+	}
+	return entries
+}
+
+// results are the devices that the scheduler gave to one claim of a Pod.
+func (n *Node) results(pod *corev1.Pod, podClaim string) []resourcev1.DeviceRequestAllocationResult {
+	name := ""
+	for _, entry := range pod.Spec.ResourceClaims {
+		if entry.Name == podClaim && entry.ResourceClaimName != nil {
+			name = *entry.ResourceClaimName
+		}
+	}
+	for _, made := range pod.Status.ResourceClaimStatuses {
+		if made.Name == podClaim && made.ResourceClaimName != nil {
+			name = *made.ResourceClaimName
+		}
+	}
+	uid := string(pod.UID) + "/" + podClaim
+	if known, ok := n.claims[uid]; ok {
+		return known
+	}
+	claim, err := n.client.ResourceV1().ResourceClaims(pod.Namespace).Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil || claim.Status.Allocation == nil {
+		return nil
+	}
+	n.claims[uid] = claim.Status.Allocation.Devices.Results // an allocation does not change while a Pod uses it
+	return n.claims[uid]
+}
+
+// NoSchedule is the taint of a driver that calls these devices bad.
+func NoSchedule(devices ...string) map[string][]resourcev1.DeviceTaint {
+	taints := map[string][]resourcev1.DeviceTaint{}
+	for _, name := range devices {
+		taints[name] = []resourcev1.DeviceTaint{{Key: "driver.example.com/broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+	}
+	return taints
+}

@@ -1,0 +1,323 @@
+// Package realcluster starts a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler) as
+// processes of the test, on free ports, with certificates of its own, and leaves nothing behind.
+package realcluster
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Options of one control plane. The zero value is a whole one with the release's own feature gates.
+type Options struct {
+	Name               string          // of its folder and in messages
+	FeatureGates       map[string]bool // of the API server
+	WithoutControllers bool            // etcd and API server only: no Pods get scheduled, no ReplicaSet makes any
+}
+
+// ControlPlane is a running cluster without nodes.
+type ControlPlane struct {
+	Options  Options
+	Folder   string // certificates, kubeconfigs, etcd's data: removed by Stop
+	Logs     string // one file per component, and audit.log: kept when a test fails
+	Server   string // https://127.0.0.1:PORT
+	CA       *Authority
+	Admin    *rest.Config
+	Client   kubernetes.Interface // as the administrator, without client-side throttling
+	Binaries Binaries
+
+	etcdURL    string
+	etcdPeer   string
+	apiPort    int
+	signingKey *rsa.PrivateKey
+	processes  map[string]*Process
+	owner      func()
+}
+
+var errPortTaken = errors.New("a port was taken by somebody else in between")
+
+// Start brings a control plane up, in about five seconds.
+func Start(binaries Binaries, options Options) (*ControlPlane, error) {
+	if options.Name == "" {
+		options.Name = "main"
+	}
+	var err error
+	for range 3 {
+		var cp *ControlPlane
+		if cp, err = startOnce(binaries, options); !errors.Is(err, errPortTaken) {
+			return cp, err
+		}
+	}
+	return nil, err
+}
+
+func startOnce(binaries Binaries, options Options) (*ControlPlane, error) {
+	folder, release, err := newRunFolder(options.Name)
+	if err != nil {
+		return nil, err
+	}
+	cp := &ControlPlane{Options: options, Folder: folder, Logs: filepath.Join(folder, "logs"), Binaries: binaries, processes: map[string]*Process{}, owner: release}
+	remember(cp)
+	started := false
+	defer func() {
+		if !started {
+			cp.Stop()
+		}
+	}()
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	cp.etcdURL, cp.etcdPeer, cp.apiPort = local("http", ports[0]), local("http", ports[1]), ports[2]
+	cp.Server = local("https", cp.apiPort)
+	if err := cp.prepareIdentities(); err != nil {
+		return nil, fmt.Errorf("certificates of the control plane: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	if err := cp.startEtcd(); err != nil {
+		return nil, cp.explain(err)
+	}
+	if err := cp.startAPIServer(); err != nil {
+		return nil, cp.explain(err)
+	}
+	if !options.WithoutControllers {
+		if err := cp.startControllers(); err != nil {
+			return nil, cp.explain(err)
+		}
+	}
+	started = true
+	return cp, nil
+}
+
+func local(scheme string, port int) string { return scheme + "://127.0.0.1:" + strconv.Itoa(port) }
+
+func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.Folder, name) }
+
+func (cp *ControlPlane) prepareIdentities() error {
+	if err := os.MkdirAll(cp.Logs, 0o755); err != nil {
+		return err
+	}
+	var err error
+	if cp.CA, err = NewAuthority("device-health test cluster " + cp.Options.Name); err != nil {
+		return err
+	}
+	if err := os.WriteFile(cp.file("ca.crt"), cp.CA.PEM, 0o600); err != nil {
+		return err
+	}
+	server, err := cp.CA.Server()
+	if err != nil {
+		return err
+	}
+	if err := server.write(cp.Folder, "apiserver"); err != nil {
+		return err
+	}
+	if cp.signingKey, err = writeServiceAccountKey(cp.Folder); err != nil {
+		return err
+	}
+	admin, err := cp.CA.Client("test-administrator", "system:masters")
+	if err != nil {
+		return err
+	}
+	if err := cp.WriteKubeconfig(cp.file("admin.kubeconfig"), Credentials{Client: admin}); err != nil {
+		return err
+	}
+	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
+		pair, err := cp.CA.Client("system:" + component)
+		if err != nil {
+			return err
+		}
+		if err := cp.WriteKubeconfig(cp.file(component+".kubeconfig"), Credentials{Client: pair}); err != nil {
+			return err
+		}
+	}
+	cp.Admin = &rest.Config{
+		Host: cp.Server, QPS: -1, UserAgent: "tests-cluster-witness",
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.CA.PEM, CertData: admin.Certificate, KeyData: admin.Key},
+	}
+	cp.Client, err = kubernetes.NewForConfig(cp.Admin)
+	return err
+}
+
+func (cp *ControlPlane) start(name string, arguments ...string) error {
+	p, err := StartProcess(name, filepath.Join(cp.Logs, name+".log"), cp.Binaries[name], arguments...)
+	if err == nil {
+		cp.processes[name] = p
+	}
+	return err
+}
+
+func (cp *ControlPlane) startEtcd() error {
+	return cp.start("etcd", "--name=default", "--data-dir="+cp.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+		"--listen-client-urls="+cp.etcdURL, "--advertise-client-urls="+cp.etcdURL,
+		"--listen-peer-urls="+cp.etcdPeer, "--initial-advertise-peer-urls="+cp.etcdPeer, "--initial-cluster=default="+cp.etcdPeer)
+}
+
+func (cp *ControlPlane) startAPIServer() error {
+	err := cp.start("kube-apiserver",
+		"--etcd-servers="+cp.etcdURL, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(cp.apiPort),
+		"--tls-cert-file="+cp.file("apiserver.crt"), "--tls-private-key-file="+cp.file("apiserver.key"), "--client-ca-file="+cp.file("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+cp.file("service-account.pub"),
+		"--service-account-signing-key-file="+cp.file("service-account.key"), "--service-cluster-ip-range=10.96.0.0/16",
+		"--authorization-mode=RBAC,Node", "--cert-dir="+cp.Folder, "--endpoint-reconciler-type=none",
+		"--audit-policy-file="+cp.file("audit-policy.yaml"), "--audit-log-path="+filepath.Join(cp.Logs, "audit.log"),
+		"--feature-gates="+cp.featureGates())
+	if err != nil {
+		return err
+	}
+	return cp.waitReady(60 * time.Second)
+}
+
+func (cp *ControlPlane) featureGates() string {
+	var gates []string
+	for gate, on := range cp.Options.FeatureGates {
+		gates = append(gates, gate+"="+strconv.FormatBool(on))
+	}
+	sort.Strings(gates)
+	return strings.Join(gates, ",")
+}
+
+func (cp *ControlPlane) startControllers() error {
+	err := cp.start("kube-controller-manager", "--kubeconfig="+cp.file("kube-controller-manager.kubeconfig"), "--leader-elect=false",
+		"--use-service-account-credentials", "--service-account-private-key-file="+cp.file("service-account.key"),
+		"--root-ca-file="+cp.file("ca.crt"), "--secure-port=0")
+	if err != nil {
+		return err
+	}
+	if err := cp.start("kube-scheduler", "--kubeconfig="+cp.file("kube-scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0"); err != nil {
+		return err
+	}
+	// A Pod is refused until its Namespace has a default service account, which the controller manager makes.
+	return cp.await("kube-controller-manager", 60*time.Second, "the default service account", func(ctx context.Context) error {
+		_, err := cp.Client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+func (cp *ControlPlane) waitReady(limit time.Duration) error {
+	return cp.await("kube-apiserver", limit, "/readyz of the API server", func(ctx context.Context) error {
+		return cp.Client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// await polls until try succeeds, the component ends, or the limit is over.
+func (cp *ControlPlane) await(component string, limit time.Duration, what string, try func(context.Context) error) error {
+	deadline := time.Now().Add(limit)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		err := try(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		p := cp.processes[component]
+		select {
+		case <-p.Done():
+			if strings.Contains(p.Tail(200), "address already in use") {
+				return errPortTaken
+			}
+			return fmt.Errorf("%s ended with code %d before %s was there", component, p.ExitCode(), what)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s not there after %s: %w", what, limit, err)
+		}
+	}
+}
+
+// explain adds the end of each component's log to an error of the start.
+func (cp *ControlPlane) explain(err error) error {
+	if errors.Is(err, errPortTaken) {
+		return err
+	}
+	return fmt.Errorf("control plane %q did not start: %w\n%s", cp.Options.Name, err, cp.Tails(30))
+}
+
+// Tails is the end of every component's log.
+func (cp *ControlPlane) Tails(lines int) string {
+	var names []string
+	for name := range cp.processes {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var text strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&text, "---- %s of %s, last %d lines\n%s\n", name, cp.Options.Name, lines, cp.processes[name].Tail(lines))
+	}
+	return text.String()
+}
+
+// StopAPIServer ends the API server only: etcd keeps what is stored.
+func (cp *ControlPlane) StopAPIServer() error {
+	return cp.processes["kube-apiserver"].Stop(5 * time.Second)
+}
+
+// StartAPIServer starts it again, on the same port, with an empty watch cache.
+func (cp *ControlPlane) StartAPIServer() error { return cp.startAPIServer() }
+
+// Forget makes the API server unable to serve any version seen so far: it restarts, and etcd's history is compacted meanwhile.
+func (cp *ControlPlane) Forget(ctx context.Context) error {
+	if err := cp.StopAPIServer(); err != nil {
+		return err
+	}
+	if _, err := cp.Compact(ctx); err != nil {
+		return err
+	}
+	return cp.StartAPIServer()
+}
+
+// Stop ends every component and removes the folder. What is still there afterwards is named.
+func (cp *ControlPlane) Stop() (survivors []string) {
+	// An API server whose etcd is gone never ends by itself: etcd goes last.
+	for _, name := range []string{"kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
+		if p := cp.processes[name]; p != nil {
+			if err := p.Stop(3 * time.Second); err != nil {
+				survivors = append(survivors, err.Error())
+			}
+		}
+	}
+	if err := os.RemoveAll(cp.Folder); err != nil {
+		survivors = append(survivors, "folder "+cp.Folder+": "+err.Error())
+	}
+	cp.owner()
+	alive.Lock()
+	delete(alive.planes, cp)
+	alive.Unlock()
+	return survivors
+}
+
+var alive struct {
+	sync.Mutex
+	planes map[*ControlPlane]bool
+}
+
+func remember(cp *ControlPlane) {
+	alive.Lock()
+	defer alive.Unlock()
+	if alive.planes == nil {
+		alive.planes = map[*ControlPlane]bool{}
+	}
+	alive.planes[cp] = true
+}
+
+func everyControlPlane() (planes []*ControlPlane) {
+	alive.Lock()
+	defer alive.Unlock()
+	for cp := range alive.planes {
+		planes = append(planes, cp)
+	}
+	return planes
+}

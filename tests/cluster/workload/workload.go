@@ -1,0 +1,156 @@
+// Package workload makes the objects that tests run on the cluster, and waits for their Pods.
+package workload
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"device-health.io/controller/tests/cluster/realcluster"
+)
+
+// Deployment describes one: every Pod has one container named main.
+type Deployment struct {
+	Namespace, Name string
+	Replicas        int32
+	Resource        string            // a device-plugin resource, one per Pod
+	ClaimTemplate   string            // or a ResourceClaimTemplate, one claim per Pod
+	Annotations     map[string]string // of the Pods
+}
+
+// Labels select the Pods of a workload.
+func Labels(name string) map[string]string { return map[string]string{"app": name} }
+
+// Create makes the Deployment and waits until its Pods run.
+func (d Deployment) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
+	t.Helper()
+	seconds := int64(1)
+	container := corev1.Container{Name: "main", Image: "registry.test/pause:1"}
+	pod := corev1.PodSpec{TerminationGracePeriodSeconds: &seconds}
+	if d.Resource != "" {
+		container.Resources.Limits = corev1.ResourceList{corev1.ResourceName(d.Resource): resource.MustParse("1")}
+	}
+	if d.ClaimTemplate != "" {
+		container.Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+		pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &d.ClaimTemplate}}
+	}
+	pod.Containers = []corev1.Container{container}
+	_, err := cp.Client.AppsV1().Deployments(d.Namespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: d.Name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &d.Replicas, Selector: &metav1.LabelSelector{MatchLabels: Labels(d.Name)},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(d.Name), Annotations: d.Annotations}, Spec: pod},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return AwaitRunning(t, cp, d.Namespace, d.Name, int(d.Replicas))
+}
+
+// Pods of a workload, without those that are ending or have ended.
+func Pods(t *testing.T, cp *realcluster.ControlPlane, namespace, name string) (alive []corev1.Pod) {
+	t.Helper()
+	list, err := cp.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range list.Items {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+			alive = append(alive, pod)
+		}
+	}
+	return alive
+}
+
+// AwaitRunning waits until exactly count Pods of a workload are Running.
+func AwaitRunning(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, count int) (pods []corev1.Pod) {
+	t.Helper()
+	realcluster.Eventually(t, 30*time.Second, fmt.Sprintf("%d Pods of %s Running", count, name), func() error {
+		pods = Pods(t, cp, namespace, name)
+		for _, pod := range pods {
+			if pod.Status.Phase != corev1.PodRunning {
+				return fmt.Errorf("%s is %s %v", pod.Name, pod.Status.Phase, pod.Status.Conditions)
+			}
+		}
+		if len(pods) != count {
+			return fmt.Errorf("%d Pods", len(pods))
+		}
+		return nil
+	})
+	return pods
+}
+
+// Budget makes a PodDisruptionBudget that keeps at least available Pods of a workload, and waits until it counts.
+func Budget(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, available int) {
+	t.Helper()
+	minimum := intstr.FromInt32(int32(available))
+	_, err := cp.Client.PolicyV1().PodDisruptionBudgets(namespace).Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &minimum, Selector: &metav1.LabelSelector{MatchLabels: Labels(name)}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	realcluster.Eventually(t, 20*time.Second, "the budget is observed", func() error {
+		budget, err := cp.Client.PolicyV1().PodDisruptionBudgets(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && (budget.Status.ObservedGeneration == 0 || budget.Status.CurrentHealthy < int32(available)) {
+			err = fmt.Errorf("%+v", budget.Status)
+		}
+		return err
+	})
+}
+
+// DeviceClass makes a class that selects every device of a driver, and a claim template for one of them; both get the
+// template's name.
+func DeviceClass(t *testing.T, cp *realcluster.ControlPlane, namespace, driver string) (template string) {
+	t.Helper()
+	template = realcluster.Unique("one-device")
+	_, err := cp.Client.ResourceV1().DeviceClasses().Create(t.Context(), &resourcev1.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{Name: template},
+		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
+			{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", driver)}}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = cp.Client.ResourceV1().ResourceClaimTemplates(namespace).Create(t.Context(), &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: template},
+		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: template}}}}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return template
+}
+
+// Device is the plugin device, or the last part of the DRA device's ID, that a Pod's first container shows.
+func Device(pod corev1.Pod) (id string, health corev1.ResourceHealthStatus) {
+	for _, container := range pod.Status.ContainerStatuses {
+		for _, entry := range container.AllocatedResourcesStatus {
+			for _, r := range entry.Resources {
+				return string(r.ResourceID), r.Health
+			}
+		}
+	}
+	return "", ""
+}
+
+// Condition of a Pod by type, or nil.
+func Condition(pod *corev1.Pod, kind string) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if string(pod.Status.Conditions[i].Type) == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
