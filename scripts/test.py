@@ -31,14 +31,14 @@ class Failed(Exception):
 
 def run(*command: str, log: str | None = None, env: dict[str, str] | None = None) -> str:
     """Runs a command; with a log its output goes there and is shown only when the command fails."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               env={"UBSAN_OPTIONS": "print_stacktrace=1", **os.environ, **(env or {})})
     lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if not log:
-            print(line, end="", flush=True)
-    code = process.wait()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          env={"UBSAN_OPTIONS": "print_stacktrace=1", **os.environ, **(env or {})}) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if not log:
+                print(line, end="", flush=True)
+    code = process.returncode
     output = "".join(lines)
     if log:
         RESULTS.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def suite_format():
 
 
 def suite_dev():
-    build("dev")
+    build("dev", "all", "all_verify_interface_header_sets")
     return add(*(ctest("dev", label) for label in ("core", "scenarios", "loopback", "checks", "schema")))
 
 
@@ -153,6 +153,9 @@ def suite_fuzz():
 def suite_cluster():
     if not (ROOT / "build/dev/device-health-controller").is_file():
         build("dev", "device-health-controller")
+    unformatted = run("gofmt", "-l", "tests/cluster", log="gofmt").split()
+    if unformatted:
+        raise Failed(f"gofmt would change {', '.join(unformatted)}")
     say("cluster: build a control plane and run the controller against it")
     return script("tests/cluster/run", env={"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")})
 
