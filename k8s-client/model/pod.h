@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "k8s-client/model/meta.h"
@@ -37,6 +38,11 @@ struct PodClaim {
   friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 
+/// The condition that this controller writes.
+inline constexpr std::string_view kDeviceUnhealthyCondition = "device-health.io/DeviceUnhealthy";
+/// The condition that the Eviction API and others write before a pod is deleted. **Source:** KEP-3329.
+inline constexpr std::string_view kDisruptionTargetCondition = "DisruptionTarget";
+
 /// The part of Pod that we read.
 struct Pod {
   Meta meta;
@@ -52,8 +58,8 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// True if the pod can hold a device: everything else is dropped while decoding, so that a big cluster fits in little
-/// memory.
+/// True if the pod can hold a device, or carries our condition; of all other pods only the identity is kept, so that a
+/// big cluster fits in little memory.
 [[nodiscard]] bool can_hold_devices(const Pod& pod);
 
 }  // namespace dhc::k8s

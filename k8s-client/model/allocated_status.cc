@@ -1,0 +1,80 @@
+#include "k8s-client/model/allocated_status.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+namespace dhc::k8s {
+
+namespace {
+
+bool read_health(JsonValue value, Fault& fault, Health& health) {
+  std::string word;
+  if (!read_name(value, fault, word)) return false;
+  health = word == "Healthy" ? Health::Healthy : word == "Unhealthy" ? Health::Unhealthy : Health::Unknown;
+  return true;
+}
+
+bool read_device(JsonValue value, Fault& fault, ReportedDevice& device) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "resourceID") return read_name(field, fault, device.resource_id) || fault.in(key);
+    if (key == "health") return read_health(field, fault, device.health) || fault.in(key);
+    if (key == "message") return read_message(field, fault, device.message) || fault.in(key);
+    return true;
+  });
+}
+
+// By ID; of one ID the worst first, then by message, so that the result does not depend on the order.
+void sort_devices(std::vector<ReportedDevice>& devices) {
+  std::ranges::sort(devices, [](const ReportedDevice& a, const ReportedDevice& b) {
+    return std::tie(a.resource_id, b.health, b.message) < std::tie(b.resource_id, a.health, a.message);
+  });
+  const auto repeated = std::ranges::unique(devices, {}, &ReportedDevice::resource_id);
+  devices.erase(repeated.begin(), repeated.end());
+  devices.shrink_to_fit();
+}
+
+}  // namespace
+
+bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource) {
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "name") return read_name(field, fault, resource.name) || fault.in(key);
+    if (key == "resources") return read_list(field, fault, resource.devices, read_device) || fault.in(key);
+    return true;
+  });
+  return read && require(resource.name, fault, "name");
+}
+
+bool read_container_allocations(JsonValue value, Fault& fault, std::vector<AllocatedResource>& allocated) {
+  allocated.clear();
+  std::vector<AllocatedResource> of_container;
+  return each_item(value, fault, [&](JsonValue container) {
+    of_container.clear();
+    const bool read = each_field(container, fault, [&](std::string_view key, JsonValue field) {
+      if (key != "allocatedResourcesStatus") return true;
+      return read_list(field, fault, of_container, read_allocated_resource) || fault.in(key);
+    });
+    std::ranges::move(of_container, std::back_inserter(allocated));
+    return read;
+  });
+}
+
+std::vector<AllocatedResource> merge_allocated(std::span<std::vector<AllocatedResource>> lists) {
+  std::vector<AllocatedResource> all;
+  for (auto& list : lists) std::ranges::move(list, std::back_inserter(all));
+  std::ranges::stable_sort(all, {}, &AllocatedResource::name);
+  std::vector<AllocatedResource> merged;
+  for (auto& resource : all) {
+    if (!merged.empty() && merged.back().name == resource.name) {
+      std::ranges::move(resource.devices, std::back_inserter(merged.back().devices));
+    } else {
+      merged.push_back(std::move(resource));
+    }
+  }
+  for (auto& resource : merged) sort_devices(resource.devices);
+  merged.shrink_to_fit();
+  return merged;
+}
+
+}  // namespace dhc::k8s

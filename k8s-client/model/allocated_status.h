@@ -1,0 +1,20 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "k8s-client/model/json_reading.h"
+#include "k8s-client/model/pod.h"
+
+namespace dhc::k8s {
+
+/// One entry of `allocatedResourcesStatus`. **Source:** KEP-4680, core/v1 ResourceStatus.
+bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource);
+
+/// The entries of all containers of a `...ContainerStatuses` list.
+bool read_container_allocations(JsonValue value, Fault& fault, std::vector<AllocatedResource>& allocated);
+
+/// One entry per name, sorted, each device once, sorted: the kubelet's order is random. Of two reports about one device
+/// the worse counts.
+[[nodiscard]] std::vector<AllocatedResource> merge_allocated(std::span<std::vector<AllocatedResource>> lists);
+
+}  // namespace dhc::k8s

@@ -1,0 +1,169 @@
+#include "k8s-client/model/decode_meta.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "k8s-client/model/quantity.h"
+
+namespace dhc::k8s {
+
+namespace {
+
+bool is_kept_annotation(std::string_view key) {
+  return key.starts_with("device-health.io/") || key == "kubernetes.io/config.mirror";
+}
+
+bool is_any_key(std::string_view) { return true; }
+
+// Leaves the last of equal keys, sorted.
+template <class Entry, class Key>
+void sort_last_wins(std::vector<Entry>& entries, Key key) {
+  std::ranges::reverse(entries);
+  std::ranges::stable_sort(entries, {}, key);
+  const auto repeated = std::ranges::unique(entries, {}, key);
+  entries.erase(repeated.begin(), repeated.end());
+  entries.shrink_to_fit();
+}
+
+template <class Keep>
+bool read_map(JsonValue value, Fault& fault, StringMap& map, Keep keep) {
+  map.clear();
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue text) {
+    if (!keep(key)) return true;
+    return read_text(text, fault, map.emplace_back(std::string(key), std::string()).second);
+  });
+  if (read) sort_last_wins(map, &StringMap::value_type::first);
+  return read;
+}
+
+bool read_owner(JsonValue value, Fault& fault, std::optional<OwnerRef>& controller) {
+  OwnerRef owner;
+  bool is_controller = false;
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "apiVersion") return read_name(field, fault, owner.api_version) || fault.in(key);
+    if (key == "kind") return read_name(field, fault, owner.kind) || fault.in(key);
+    if (key == "name") return read_name(field, fault, owner.name) || fault.in(key);
+    if (key == "uid") return read_name(field, fault, owner.uid) || fault.in(key);
+    if (key == "controller") return read_bool(field, fault, is_controller) || fault.in(key);
+    return true;
+  });
+  if (read && is_controller) controller = std::move(owner);
+  return read;
+}
+
+bool read_owners(JsonValue value, Fault& fault, std::optional<OwnerRef>& controller) {
+  controller.reset();
+  return each_item(value, fault, [&](JsonValue item) { return read_owner(item, fault, controller); });
+}
+
+bool is_namespaced(Kind kind) {
+  switch (kind) {
+    case Kind::Pod:
+    case Kind::ResourceClaim:
+    case Kind::Job:
+    case Kind::ReplicaSet:
+    case Kind::StatefulSet:
+    case Kind::ConfigMap:
+      return true;
+    case Kind::ResourceSlice:
+    case Kind::Node:
+    case Kind::Namespace:
+    case Kind::DeviceTaintRule:
+      return false;
+  }
+  return false;
+}
+
+bool is_metadata_only(Kind kind) { return kind == Kind::Job || kind == Kind::ReplicaSet || kind == Kind::StatefulSet; }
+
+// A quantity as the server writes it (text), or as a person may have written it (a number).
+bool read_amount(JsonValue value, Fault& fault, std::int64_t& amount) {
+  simdjson::ondemand::json_type type{};
+  if (value.type().get(type)) return fault.is("not a JSON value");
+  std::optional<std::int64_t> number;
+  if (type == simdjson::ondemand::json_type::string) {
+    std::string text;
+    if (!read_text(value, fault, text)) return false;
+    number = parse_whole_quantity(text);
+    if (!number) return fault.is("not a whole quantity");
+  } else if (!read_integer(value, fault, number)) {
+    return false;
+  }
+  amount = number.value_or(0);
+  return amount >= 0 ? true : fault.is("negative");
+}
+
+}  // namespace
+
+bool read_meta(JsonValue value, Fault& fault, Meta& meta) {
+  meta = {};
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    const auto read = [&] {
+      if (key == "namespace") return read_name(field, fault, meta.ns);
+      if (key == "name") return read_name(field, fault, meta.name);
+      if (key == "uid") return read_name(field, fault, meta.uid);
+      if (key == "resourceVersion") return read_name(field, fault, meta.resource_version);
+      if (key == "creationTimestamp") return read_time(field, fault, meta.creation);
+      if (key == "deletionTimestamp") return read_time(field, fault, meta.deletion);
+      if (key == "deletionGracePeriodSeconds") return read_integer(field, fault, meta.deletion_grace_seconds);
+      if (key == "labels") return read_map(field, fault, meta.labels, is_any_key);
+      if (key == "annotations") return read_map(field, fault, meta.annotations, is_kept_annotation);
+      if (key == "ownerReferences") return read_owners(field, fault, meta.controller);
+      return true;
+    };
+    return read() || fault.in(key);
+  });
+}
+
+bool require_identity(const Meta& meta, Kind kind, Fault& fault) {
+  const bool complete = require(meta.name, fault, "name") && require(meta.uid, fault, "uid") &&
+                        require(meta.resource_version, fault, "resourceVersion") &&
+                        (!is_namespaced(kind) || require(meta.ns, fault, "namespace"));
+  return complete || fault.in("metadata");
+}
+
+bool read_kind(JsonValue value, Fault& fault, Kind kind) {
+  std::string name;
+  if (!read_name(value, fault, name)) return false;
+  const bool fits =
+      name.empty() || name == to_string(kind) || (is_metadata_only(kind) && name == "PartialObjectMetadata");
+  return fits || fault.is("another kind");
+}
+
+bool read_condition(JsonValue value, Fault& fault, Condition& condition) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "type") return read_name(field, fault, condition.type) || fault.in(key);
+    if (key == "status") return read_name(field, fault, condition.status) || fault.in(key);
+    if (key == "reason") return read_name(field, fault, condition.reason) || fault.in(key);
+    if (key == "message") return read_message(field, fault, condition.message) || fault.in(key);
+    if (key == "lastTransitionTime") return read_time(field, fault, condition.last_transition) || fault.in(key);
+    return true;
+  });
+}
+
+bool read_taint(JsonValue value, Fault& fault, Taint& taint) {
+  taint = {};
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "key") return read_name(field, fault, taint.key) || fault.in(key);
+    if (key == "value") return read_name(field, fault, taint.value) || fault.in(key);
+    if (key == "effect") return read_name(field, fault, taint.effect) || fault.in(key);
+    return true;
+  });
+  const auto& effect = taint.effect;
+  if (effect != "NoSchedule" && effect != "NoExecute" && effect != "PreferNoSchedule") taint.effect = "None";
+  return read;
+}
+
+bool read_amounts(JsonValue value, Fault& fault, std::vector<ResourceAmount>& amounts) {
+  amounts.clear();
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue amount) {
+    if (!is_extended_resource(key)) return true;
+    if (!is_clean_name(key)) return fault.is("a resource name with a control character or too long");
+    auto& entry = amounts.emplace_back(ResourceAmount{std::string(key), 0});
+    return read_amount(amount, fault, entry.amount);
+  });
+  if (read) sort_last_wins(amounts, &ResourceAmount::resource);
+  return read;
+}
+
+}  // namespace dhc::k8s

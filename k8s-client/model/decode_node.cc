@@ -1,0 +1,60 @@
+#include "k8s-client/model/decode_node.h"
+
+#include "k8s-client/model/decode_meta.h"
+
+namespace dhc::k8s {
+
+namespace {
+
+bool read_spec(JsonValue value, Fault& fault, Node& node) {
+  node.unschedulable = false;
+  node.taints.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "unschedulable") return read_bool(field, fault, node.unschedulable) || fault.in(key);
+    if (key == "taints") return read_list(field, fault, node.taints, read_taint) || fault.in(key);
+    return true;
+  });
+}
+
+bool read_conditions(JsonValue value, Fault& fault, bool& ready) {
+  ready = false;
+  return each_item(value, fault, [&](JsonValue item) {
+    Condition condition;
+    if (!read_condition(item, fault, condition)) return false;
+    if (condition.type == "Ready") ready = condition.status == "True";
+    return true;
+  });
+}
+
+bool read_node_info(JsonValue value, Fault& fault, std::string& boot_id) {
+  boot_id.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return key != "bootID" || read_name(field, fault, boot_id) || fault.in(key);
+  });
+}
+
+bool read_status(JsonValue value, Fault& fault, Node& node) {
+  node.ready = false;
+  node.boot_id.clear();
+  node.capacity.clear();
+  node.allocatable.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "conditions") return read_conditions(field, fault, node.ready) || fault.in(key);
+    if (key == "nodeInfo") return read_node_info(field, fault, node.boot_id) || fault.in(key);
+    if (key == "capacity") return read_amounts(field, fault, node.capacity) || fault.in(key);
+    if (key == "allocatable") return read_amounts(field, fault, node.allocatable) || fault.in(key);
+    return true;
+  });
+}
+
+}  // namespace
+
+bool read_node(JsonObject root, Fault& fault, Node& node) {
+  return read_root(root, fault, Kind::Node, node.meta, [&](std::string_view key, JsonValue value) {
+    if (key == "spec") return read_spec(value, fault, node);
+    if (key == "status") return read_status(value, fault, node);
+    return true;
+  });
+}
+
+}  // namespace dhc::k8s

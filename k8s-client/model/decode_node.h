@@ -1,0 +1,10 @@
+#pragma once
+#include "k8s-client/model/json_reading.h"
+#include "k8s-client/model/node.h"
+
+namespace dhc::k8s {
+
+/// The part of a Node that we read.
+bool read_node(JsonObject root, Fault& fault, Node& node);
+
+}  // namespace dhc::k8s

@@ -1,0 +1,11 @@
+#include "k8s-client/model/decode_owner.h"
+
+#include "k8s-client/model/decode_meta.h"
+
+namespace dhc::k8s {
+
+bool read_owner(JsonObject root, Fault& fault, Owner& owner) {
+  return read_meta_only(root, fault, owner.kind, owner.meta);
+}
+
+}  // namespace dhc::k8s

@@ -1,0 +1,157 @@
+#include "k8s-client/model/decode_pod.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "k8s-client/model/allocated_status.h"
+#include "k8s-client/model/decode_meta.h"
+#include "k8s-client/model/pod_requests.h"
+
+namespace dhc::k8s {
+
+namespace {
+
+// What a pod's record is put together from, once all of it is known: the lists may come in any order, and of duplicate
+// keys the last counts.
+struct PodParts {
+  std::vector<ResourceAmount> container_requests;
+  std::vector<InitRequest> init_requests;
+  std::vector<PodClaim> spec_claims;
+  std::vector<PodClaim> status_claims;
+  std::string extended_claim;
+  std::array<std::vector<AllocatedResource>, 4> allocated;  ///< Containers, init, ephemeral, pod level.
+};
+
+bool read_spec_claim(JsonValue value, Fault& fault, PodClaim& claim) {
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "name") return read_name(field, fault, claim.name) || fault.in(key);
+    if (key == "resourceClaimName") return read_name(field, fault, claim.claim_name) || fault.in(key);
+    return true;
+  });
+  return read && require(claim.name, fault, "name");
+}
+
+bool read_extended_claim(JsonValue value, Fault& fault, std::string& claim_name) {
+  claim_name.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "resourceClaimName") return read_name(field, fault, claim_name) || fault.in(key);
+    return true;
+  });
+}
+
+bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
+  pod.node_name.clear();
+  pod.grace_period_seconds.reset();
+  parts.container_requests.clear();
+  parts.init_requests.clear();
+  parts.spec_claims.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    const auto read = [&] {
+      if (key == "nodeName") return read_name(field, fault, pod.node_name);
+      if (key == "terminationGracePeriodSeconds") return read_integer(field, fault, pod.grace_period_seconds);
+      if (key == "containers") return read_container_requests(field, fault, parts.container_requests);
+      if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
+      if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
+      return true;
+    };
+    return read() || fault.in(key);
+  });
+}
+
+bool read_phase(JsonValue value, Fault& fault, PodPhase& phase) {
+  std::string word;
+  if (!read_name(value, fault, word)) return false;
+  phase = word == "Pending"     ? PodPhase::Pending
+          : word == "Running"   ? PodPhase::Running
+          : word == "Succeeded" ? PodPhase::Succeeded
+          : word == "Failed"    ? PodPhase::Failed
+                                : PodPhase::Unknown;
+  return true;
+}
+
+bool read_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
+  conditions.clear();
+  return each_item(value, fault, [&](JsonValue item) {
+    Condition condition;
+    if (!read_condition(item, fault, condition)) return false;
+    if (condition.type == kDeviceUnhealthyCondition || condition.type == kDisruptionTargetCondition) {
+      conditions.push_back(std::move(condition));
+    }
+    return true;
+  });
+}
+
+bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
+  pod.phase = PodPhase::Unknown;
+  pod.status_reason.clear();
+  pod.conditions.clear();
+  parts.status_claims.clear();
+  parts.extended_claim.clear();
+  for (auto& list : parts.allocated) list.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    const auto read = [&] {
+      if (key == "phase") return read_phase(field, fault, pod.phase);
+      if (key == "reason") return read_name(field, fault, pod.status_reason);
+      if (key == "conditions") return read_conditions(field, fault, pod.conditions);
+      if (key == "containerStatuses") return read_container_allocations(field, fault, parts.allocated[0]);
+      if (key == "initContainerStatuses") return read_container_allocations(field, fault, parts.allocated[1]);
+      if (key == "ephemeralContainerStatuses") return read_container_allocations(field, fault, parts.allocated[2]);
+      if (key == "allocatedResourcesStatus")
+        return read_list(field, fault, parts.allocated[3], read_allocated_resource);
+      if (key == "resourceClaimStatuses") return read_list(field, fault, parts.status_claims, read_spec_claim);
+      if (key == "extendedResourceClaimStatus") return read_extended_claim(field, fault, parts.extended_claim);
+      return true;
+    };
+    return read() || fault.in(key);
+  });
+}
+
+// The claims of the spec with the names that the status knows; claims that only the status knows follow.
+std::vector<PodClaim> merge_claims(PodParts& parts) {
+  auto claims = std::move(parts.spec_claims);
+  for (auto& known : parts.status_claims) {
+    const auto at = std::ranges::find(claims, known.name, &PodClaim::name);
+    if (at == claims.end()) {
+      claims.push_back(std::move(known));
+    } else if (at->claim_name.empty()) {
+      at->claim_name = std::move(known.claim_name);
+    }
+  }
+  // Named by the object because the pod has no entry for it. **Source:** KEP-5004.
+  if (!parts.extended_claim.empty()) claims.push_back(PodClaim{parts.extended_claim, parts.extended_claim});
+  claims.shrink_to_fit();
+  return claims;
+}
+
+// Most pods of a cluster hold no device: their records must cost next to nothing.
+void keep_identity_only(Pod& pod) {
+  Pod bare;
+  bare.meta.ns = std::move(pod.meta.ns);
+  bare.meta.name = std::move(pod.meta.name);
+  bare.meta.uid = std::move(pod.meta.uid);
+  bare.meta.resource_version = std::move(pod.meta.resource_version);
+  pod = std::move(bare);
+}
+
+}  // namespace
+
+bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
+  PodParts parts;
+  const bool read = read_root(root, fault, Kind::Pod, pod.meta, [&](std::string_view key, JsonValue value) {
+    if (key == "spec") return read_spec(value, fault, pod, parts);
+    if (key == "status") return read_status(value, fault, pod, parts);
+    return true;
+  });
+  if (!read) return false;
+  if (!total_requests(parts.container_requests, parts.init_requests, pod.requests)) {
+    fault.is("resource amounts add up to more than 2^63-1");
+    return fault.in("spec");
+  }
+  pod.claims = merge_claims(parts);
+  pod.allocated = merge_allocated(parts.allocated);
+  if (!can_hold_devices(pod)) keep_identity_only(pod);
+  return true;
+}
+
+}  // namespace dhc::k8s

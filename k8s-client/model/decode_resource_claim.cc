@@ -1,0 +1,96 @@
+#include "k8s-client/model/decode_resource_claim.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "k8s-client/model/decode_meta.h"
+
+namespace dhc::k8s {
+
+namespace {
+
+bool read_words(JsonValue value, Fault& fault, std::vector<std::string>& words) {
+  return read_list(value, fault, words, read_name);
+}
+
+// A device that is not fully named must never become a key, or a taint that selects more than one device.
+template <class Device>
+bool require_device(const Device& device, Fault& fault) {
+  return require(device.driver, fault, "driver") && require(device.pool, fault, "pool") &&
+         require(device.device, fault, "device");
+}
+
+bool read_result(JsonValue value, Fault& fault, AllocationResult& result) {
+  std::vector<std::string> failure_conditions;
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "request") return read_name(field, fault, result.request) || fault.in(key);
+    if (key == "driver") return read_name(field, fault, result.driver) || fault.in(key);
+    if (key == "pool") return read_name(field, fault, result.pool) || fault.in(key);
+    if (key == "device") return read_name(field, fault, result.device) || fault.in(key);
+    if (key == "adminAccess") return read_bool(field, fault, result.admin_access) || fault.in(key);
+    if (key == "bindingConditions") return read_words(field, fault, result.binding_conditions) || fault.in(key);
+    if (key == "bindingFailureConditions") return read_words(field, fault, failure_conditions) || fault.in(key);
+    return true;
+  });
+  std::ranges::move(failure_conditions, std::back_inserter(result.binding_conditions));
+  return read && require_device(result, fault);
+}
+
+bool read_devices(JsonValue value, Fault& fault, std::vector<AllocationResult>& results) {
+  results.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return key != "results" || read_list(field, fault, results, read_result) || fault.in(key);
+  });
+}
+
+bool read_allocation(JsonValue value, Fault& fault, ResourceClaim& claim) {
+  claim.results.clear();
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  claim.allocated = !null;
+  if (null) return true;
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return key != "devices" || read_devices(field, fault, claim.results) || fault.in(key);
+  });
+}
+
+bool read_consumer(JsonValue value, Fault& fault, ClaimConsumer& consumer) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "apiGroup") return read_name(field, fault, consumer.api_group) || fault.in(key);
+    if (key == "resource") return read_name(field, fault, consumer.resource) || fault.in(key);
+    if (key == "name") return read_name(field, fault, consumer.name) || fault.in(key);
+    if (key == "uid") return read_name(field, fault, consumer.uid) || fault.in(key);
+    return true;
+  });
+}
+
+bool read_device_status(JsonValue value, Fault& fault, ClaimDeviceStatus& device) {
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "driver") return read_name(field, fault, device.driver) || fault.in(key);
+    if (key == "pool") return read_name(field, fault, device.pool) || fault.in(key);
+    if (key == "device") return read_name(field, fault, device.device) || fault.in(key);
+    if (key == "conditions") return read_list(field, fault, device.conditions, read_condition) || fault.in(key);
+    return true;
+  });
+  return read && require_device(device, fault);
+}
+
+bool read_status(JsonValue value, Fault& fault, ResourceClaim& claim) {
+  forget_all_but_meta(claim);
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "allocation") return read_allocation(field, fault, claim) || fault.in(key);
+    if (key == "reservedFor") return read_list(field, fault, claim.reserved_for, read_consumer) || fault.in(key);
+    if (key == "devices") return read_list(field, fault, claim.devices, read_device_status) || fault.in(key);
+    return true;
+  });
+}
+
+}  // namespace
+
+bool read_resource_claim(JsonObject root, Fault& fault, ResourceClaim& claim) {
+  return read_root(root, fault, Kind::ResourceClaim, claim.meta, [&](std::string_view key, JsonValue value) {
+    return key != "status" || read_status(value, fault, claim);
+  });
+}
+
+}  // namespace dhc::k8s

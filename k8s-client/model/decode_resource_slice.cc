@@ -1,0 +1,55 @@
+#include "k8s-client/model/decode_resource_slice.h"
+
+#include "k8s-client/model/decode_meta.h"
+
+namespace dhc::k8s {
+
+namespace {
+
+bool read_pool(JsonValue value, Fault& fault, ResourceSlice& slice) {
+  slice.pool.clear();
+  slice.generation = 0;
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "name") return read_name(field, fault, slice.pool) || fault.in(key);
+    if (key != "generation") return true;
+    std::optional<std::int64_t> generation;
+    if (!read_integer(field, fault, generation)) return fault.in(key);
+    slice.generation = generation.value_or(0);
+    return true;
+  });
+}
+
+bool read_device(JsonValue value, Fault& fault, SliceDevice& device) {
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "name") return read_name(field, fault, device.name) || fault.in(key);
+    if (key == "taints") return read_list(field, fault, device.taints, read_taint) || fault.in(key);
+    return true;
+  });
+  return read && require(device.name, fault, "name");
+}
+
+bool read_spec(JsonValue value, Fault& fault, ResourceSlice& slice) {
+  forget_all_but_meta(slice);
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "driver") return read_name(field, fault, slice.driver) || fault.in(key);
+    if (key == "pool") return read_pool(field, fault, slice) || fault.in(key);
+    if (key == "nodeName") return read_name(field, fault, slice.node_name) || fault.in(key);
+    if (key == "devices") return read_list(field, fault, slice.devices, read_device) || fault.in(key);
+    return true;
+  });
+  return read;
+}
+
+}  // namespace
+
+bool read_resource_slice(JsonObject root, Fault& fault, ResourceSlice& slice) {
+  const bool read = read_root(root, fault, Kind::ResourceSlice, slice.meta, [&](std::string_view key, JsonValue value) {
+    return key != "spec" || read_spec(value, fault, slice);
+  });
+  if (!read) return false;
+  const bool named = require(slice.driver, fault, "driver") && (require(slice.pool, fault, "name") || fault.in("pool"));
+  slice.devices.shrink_to_fit();
+  return named || fault.in("spec");
+}
+
+}  // namespace dhc::k8s

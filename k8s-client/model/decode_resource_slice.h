@@ -1,0 +1,10 @@
+#pragma once
+#include "k8s-client/model/json_reading.h"
+#include "k8s-client/model/resource_slice.h"
+
+namespace dhc::k8s {
+
+/// The part of a ResourceSlice that we read. **Source:** resource.k8s.io/v1.
+bool read_resource_slice(JsonObject root, Fault& fault, ResourceSlice& slice);
+
+}  // namespace dhc::k8s

@@ -1,0 +1,112 @@
+#include "k8s-client/model/json_reading.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+
+namespace dhc::k8s {
+
+namespace {
+
+constexpr std::size_t kMessageCharacters = 1024;
+constexpr std::size_t kNameBytes = 1024;
+constexpr std::string_view kNotAString = "not a string";
+
+// The view lives as long as the document; absent text is empty.
+bool read_view(JsonValue value, Fault& fault, std::string_view& out) {
+  out = {};
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  const auto error = value.get_string().get(out);
+  if (!error) return true;
+  out = {};
+  // A lone surrogate such as \ud800 is a string to look at, but none in UTF-8.
+  return fault.is(error == simdjson::STRING_ERROR ? "not a valid string" : kNotAString);
+}
+
+}  // namespace
+
+bool Fault::in(std::string_view field) {
+  const bool joined = path_.empty() || path_.front() == '[';
+  path_ = fmt::format("{}{}{}", field, joined ? "" : ".", path_);
+  return false;
+}
+
+bool Fault::in(std::size_t index) {
+  const bool joined = path_.empty() || path_.front() == '[';
+  path_ = fmt::format("[{}]{}{}", index, joined ? "" : ".", path_);
+  return false;
+}
+
+std::string Fault::text() const { return path_.empty() ? std::string(why_) : fmt::format("{}: {}", path_, why_); }
+
+std::string_view cut_message(std::string_view text) {
+  if (text.size() <= kMessageCharacters) return text;
+  std::size_t characters = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool starts_character = (static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U;
+    if (starts_character && characters++ == kMessageCharacters) return text.substr(0, i);
+  }
+  return text;
+}
+
+bool is_clean_name(std::string_view text) {
+  return text.size() <= kNameBytes &&
+         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7F; });
+}
+
+// Each string is made anew: assigning to one that has room leaves up to twice the room needed.
+bool read_text(JsonValue value, Fault& fault, std::string& out) {
+  std::string_view text;
+  if (!read_view(value, fault, text)) return false;
+  out = std::string(text);
+  return true;
+}
+
+bool read_message(JsonValue value, Fault& fault, std::string& out) {
+  std::string_view text;
+  if (!read_view(value, fault, text)) return false;
+  out = std::string(cut_message(text));
+  return true;
+}
+
+bool read_name(JsonValue value, Fault& fault, std::string& out) {
+  std::string_view text;
+  if (!read_view(value, fault, text)) return false;
+  if (!is_clean_name(text)) return fault.is("control character or too long");
+  out = std::string(text);
+  return true;
+}
+
+bool read_integer(JsonValue value, Fault& fault, std::optional<std::int64_t>& out) {
+  out.reset();
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  std::int64_t number = 0;
+  if (value.get_int64().get(number)) return fault.is("not a whole number in range");
+  out = number;
+  return true;
+}
+
+bool read_bool(JsonValue value, Fault& fault, bool& out) {
+  out = false;
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  return value.get_bool().get(out) ? fault.is("not true or false") : true;
+}
+
+bool read_time(JsonValue value, Fault& fault, std::optional<WallTime>& out) {
+  out.reset();
+  std::string_view text;
+  if (!read_view(value, fault, text)) return false;
+  if (text.empty()) return true;
+  out = parse_rfc3339(text);
+  return out ? true : fault.is("not an RFC 3339 time");
+}
+
+}  // namespace dhc::k8s

@@ -1,0 +1,131 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <simdjson.h>
+
+#include "base/now.h"
+
+namespace dhc::k8s {
+
+using JsonValue = simdjson::ondemand::value;
+using JsonObject = simdjson::ondemand::object;
+
+/// The first thing that was wrong with a document, and where. The path is put together while the readers return, so
+/// that a good document pays nothing for it.
+class Fault {
+ public:
+  /// Says what is wrong here. Always false, so that readers can `return fault.is(...)`.
+  bool is(std::string_view why) {
+    why_ = why;
+    path_.clear();
+    return false;
+  }
+  /// The fault lies in this field. Always false.
+  bool in(std::string_view field);
+  /// The fault lies in this item of a list. Always false.
+  bool in(std::size_t index);
+  /// `status.conditions[2].type: not a string`.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::string path_;
+  std::string_view why_;  ///< A literal.
+};
+
+inline constexpr std::string_view kBroken = "broken JSON";
+
+/// Whether the value is null, which counts as absent; false if it is broken.
+inline bool read_null(JsonValue& value, Fault& fault, bool& null) {
+  return value.is_null().get(null) ? fault.is("not a JSON value") : true;
+}
+
+/// Calls `on_field(key, value)` for each field. The key lives as long as the document. The callback returns false, with
+/// the fault set, to stop.
+template <class OnField>
+bool each_field(JsonObject object, Fault& fault, OnField&& on_field) {
+  for (auto entry : object) {
+    simdjson::ondemand::field field;
+    std::string_view key;
+    if (std::move(entry).get(field) || field.unescaped_key().get(key)) return fault.is(kBroken);
+    if (!on_field(key, field.value())) return false;
+  }
+  return true;
+}
+
+/// The same for a value that should be an object; null has no fields.
+template <class OnField>
+bool each_field(JsonValue value, Fault& fault, OnField&& on_field) {
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  JsonObject object;
+  if (value.get_object().get(object)) return fault.is("not an object");
+  return each_field(object, fault, on_field);
+}
+
+/// Calls `on_item(value)` for each item of a list, of none if it is null; items that are null are skipped.
+template <class OnItem>
+bool each_item(JsonValue value, Fault& fault, OnItem&& on_item) {
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  simdjson::ondemand::array array;
+  if (value.get_array().get(array)) return fault.is("not a list");
+  std::size_t index = 0;
+  for (auto entry : array) {
+    JsonValue item;
+    if (std::move(entry).get(item)) return fault.is(kBroken);
+    bool absent = false;
+    if (!read_null(item, fault, absent)) return fault.in(index);
+    if (!absent && !on_item(item)) return fault.in(index);
+    ++index;
+  }
+  return true;
+}
+
+/// A list of records: what was there is dropped (of duplicate keys the last counts), `read(value, fault, record)` fills
+/// one.
+template <class T, class Read>
+bool read_list(JsonValue value, Fault& fault, std::vector<T>& out, Read&& read) {
+  out.clear();
+  return each_item(value, fault, [&](JsonValue item) { return read(item, fault, out.emplace_back()); });
+}
+
+/// Any text; null is empty.
+bool read_text(JsonValue value, Fault& fault, std::string& out);
+
+/// Text for people, cut to 1,024 characters. **Source:** KEP-4680, events/v1.
+bool read_message(JsonValue value, Fault& fault, std::string& out);
+
+/// A name, UID or version: no control characters, at most 1,024 bytes. It goes into keys, requests and logs.
+bool read_name(JsonValue value, Fault& fault, std::string& out);
+
+/// A whole number that fits, never a float.
+bool read_integer(JsonValue value, Fault& fault, std::optional<std::int64_t>& out);
+
+/// True or false; null is false.
+bool read_bool(JsonValue value, Fault& fault, bool& out);
+
+/// An RFC 3339 time.
+bool read_time(JsonValue value, Fault& fault, std::optional<WallTime>& out);
+
+/// False, with the fault set, if `text` is empty.
+inline bool require(const std::string& text, Fault& fault, std::string_view field) {
+  if (!text.empty()) return true;
+  fault.is("missing");
+  return fault.in(field);
+}
+
+/// `text` up to 1,024 characters (code points); the text is valid UTF-8.
+[[nodiscard]] std::string_view cut_message(std::string_view text);
+
+/// True if `text` may be a name: no control characters, at most 1,024 bytes.
+[[nodiscard]] bool is_clean_name(std::string_view text);
+
+}  // namespace dhc::k8s

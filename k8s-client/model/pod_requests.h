@@ -1,0 +1,26 @@
+#pragma once
+#include <vector>
+
+#include "k8s-client/model/json_reading.h"
+#include "k8s-client/model/meta.h"
+
+namespace dhc::k8s {
+
+/// What one init container asks for.
+struct InitRequest {
+  std::vector<ResourceAmount> limits;
+  bool sidecar = false;  ///< `restartPolicy: Always`: it keeps what it has. **Source:** KEP-753.
+};
+
+/// The limits of all containers added up, sorted by name. Limits, because an extended resource's request always equals
+/// its limit. **Source:** core/v1 validation.
+bool read_container_requests(JsonValue value, Fault& fault, std::vector<ResourceAmount>& sum);
+
+bool read_init_request(JsonValue value, Fault& fault, InitRequest& request);
+
+/// What the whole pod needs at its worst moment, sorted by name: containers and sidecars together, or one init
+/// container and the sidecars before it. False if a sum does not fit. **Source:** k/k PodRequests.
+[[nodiscard]] bool total_requests(const std::vector<ResourceAmount>& containers, const std::vector<InitRequest>& init,
+                                  std::vector<ResourceAmount>& total);
+
+}  // namespace dhc::k8s
