@@ -31,7 +31,7 @@ struct EventFrame {
   std::string_view word;
   EventType type;
 };
-constexpr std::array kEventFrames = {
+constexpr std::array<EventFrame, 5> kEventFrames = {
     EventFrame{R"({"type":"MODIFIED","object":)", "MODIFIED", EventType::Modified},
     EventFrame{R"({"type":"ADDED","object":)", "ADDED", EventType::Added},
     EventFrame{R"({"type":"DELETED","object":)", "DELETED", EventType::Deleted},
