@@ -43,11 +43,11 @@ def nm(*arguments: str) -> list[str]:
 
 
 def constant_tables(archive: str) -> set[str]:
-    """Tables of pointers: constant after start-up, though nm calls them data."""
+    """Tables of pointers and inline constants: read-only, though nm calls them data or unique."""
     names = set()
     for line in nm("-f", "sysv", archive):
         columns = line.split("|")
-        if len(columns) == 7 and columns[6].strip().startswith(".data.rel.ro"):
+        if len(columns) == 7 and columns[6].strip().startswith((".data.rel.ro", ".rodata")):
             names.add(columns[0].strip())
     return names
 
