@@ -14,7 +14,8 @@ enum class ErrorKind : std::uint8_t {
   Conflict,   ///< 409, or 422 whose only cause is `metadata.uid`: another object or version now, plan again from fresh
               ///< state.
   Contested,  ///< 409 with cause FieldManagerConflict: a person or tool owns the field, leave it.
-  Gone,       ///< 410 as a status or inside an ERROR event: list again (only WatchMachine).
+  Gone,       ///< 410 as a status or inside an ERROR event, or 504 with cause ResourceVersionTooLarge: list again (only
+              ///< WatchMachine).
   Blocked,    ///< 429 or 403 with cause DisruptionBudget: a PodDisruptionBudget says not now.
   TooManyRequests,  ///< Any other 429: back off, honour `retry_after`.
   Unauthorized,     ///< 401: read the credentials again, back off.
