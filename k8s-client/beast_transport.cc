@@ -55,7 +55,9 @@ struct Ending {
 };
 
 Ending exchange(TlsConnection& connection, std::string_view text, HttpReader& reader, const Clockwork& clockwork) {
-  if (auto written = connection.write(text, clockwork.idle()); !written) {
+  // A server that refuses early has closed before we were done: its answer, or its TLS alert, is still to be read.
+  const auto written = connection.write(text, clockwork.idle());
+  if (!written && written.error().kind != ErrorKind::Unavailable) {
     return {.status = std::unexpected(clockwork.waiting(written.error()))};
   }
   Ending ending;

@@ -15,7 +15,7 @@ struct Identity {
 /// What a certificate says.
 struct CertificateText {
   std::string common_name = "test";
-  std::string names;  ///< subjectAltName as OpenSSL writes it: "DNS:localhost,IP:127.0.0.1"; empty: none.
+  std::string names = {};  ///< subjectAltName as OpenSSL writes it: "DNS:localhost,IP:127.0.0.1"; empty: none.
   std::chrono::hours valid_from{-1};
   std::chrono::hours valid_for{24};
 };

@@ -55,7 +55,7 @@ struct HttpsServer::Impl {
       if (server_.options.tls) {
         tls_.emplace(socket_, server_.context);
         tls_->handshake(net::ssl::stream_base::server, ec);
-        if (ec) return;
+        if (ec) return cut();
       }
       server_.script(*this);
       cut();

@@ -38,10 +38,10 @@ class ServerConnection {
 
 struct ServerOptions {
   bool tls = true;
-  Identity identity;
-  std::string client_ca_pem;  ///< Not empty: the client must show a certificate of this authority.
-  int max_tls_version = 0;    ///< As OpenSSL counts; 0: the newest.
-  bool shakes_hands = true;   ///< false: accepts TCP and never says a word.
+  Identity identity = {};
+  std::string client_ca_pem = {};  ///< Not empty: the client must show a certificate of this authority.
+  int max_tls_version = 0;         ///< As OpenSSL counts; 0: the newest.
+  bool shakes_hands = true;        ///< false: accepts TCP and never says a word.
 };
 
 /// A server on a free loopback port whose answers are bytes that a test wrote: each connection runs the script on a

@@ -1,8 +1,10 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
-#include <utility>
 
 #include "k8s-client/transport.h"
 #include "tests/support/shell/certificates.h"
@@ -17,46 +19,42 @@ struct Loopback {
   HttpsServer server;
   std::unique_ptr<k8s::Transport> transport;
 
-  explicit Loopback(HttpsServer::Script script, ServerOptions options = {}, k8s::TransportLimits limits = {})
-      : server(with_identity(std::move(options)), std::move(script)),
-        transport(make_transport_under_test(endpoint(), [m = material()](auto) { return m; }, limits)) {}
+  explicit Loopback(HttpsServer::Script script, ServerOptions options = {}, k8s::TransportLimits limits = {});
 
-  [[nodiscard]] k8s::Endpoint endpoint(bool tls = true) const {
-    return {.tls = tls, .host = "127.0.0.1", .port = server.port(), .path_prefix = ""};
-  }
-  [[nodiscard]] k8s::TlsMaterial material() const {
-    k8s::TlsMaterial out;
-    out.ca_pem = authority.pem();
-    return out;
-  }
+  [[nodiscard]] k8s::Endpoint endpoint() const;
+  /// Trusts the authority, shows no client certificate.
+  [[nodiscard]] k8s::TlsMaterial material() const;
 
  private:
-  [[nodiscard]] ServerOptions with_identity(ServerOptions options) const {
-    if (options.identity.cert_pem.empty()) {
-      options.identity = authority.issue({.common_name = "server", .names = "DNS:localhost,IP:127.0.0.1"});
-    }
-    return options;
-  }
+  bool tls_;
 };
 
 /// A request with limits far beyond what a loopback call needs.
-[[nodiscard]] inline k8s::Request request_for(std::string target, k8s::Method method = k8s::Method::Get) {
-  k8s::Request out;
-  out.method = method;
-  out.target = std::move(target);
-  return out;
-}
+[[nodiscard]] k8s::Request request_for(std::string target, k8s::Method method = k8s::Method::Get);
 
 /// A 200 with this body.
-[[nodiscard]] inline std::string ok(const std::string& body) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
+[[nodiscard]] std::string ok(const std::string& body);
 
 /// Answers every request with the same bytes.
-[[nodiscard]] inline HttpsServer::Script always(std::string answer) {
-  return [answer = std::move(answer)](ServerConnection& c) {
-    while (!c.read_request().empty()) c.send(answer);
-  };
+[[nodiscard]] HttpsServer::Script always(std::string answer);
+
+/// A streamed call and what its sink got.
+struct Streamed {
+  Result<k8s::Response> response;
+  std::string body;
+};
+[[nodiscard]] Streamed stream(k8s::Transport& transport, const k8s::Request& request, std::stop_token stop = {});
+
+/// The kind of error, or nothing if there was none.
+template <class T>
+[[nodiscard]] std::optional<ErrorKind> error_of(const Result<T>& result) {
+  return result ? std::nullopt : std::optional(result.error().kind);
 }
+
+/// Waits until the condition holds, at most 5 s; whether it does.
+[[nodiscard]] bool eventually(const std::function<bool()>& condition);
+
+/// How long a call took.
+[[nodiscard]] std::chrono::milliseconds time_of(const std::function<void()>& call);
 
 }  // namespace dhc::test

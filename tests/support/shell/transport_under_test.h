@@ -1,6 +1,6 @@
 #pragma once
+#include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "k8s-client/transport.h"
 
@@ -9,6 +9,20 @@ namespace dhc::test {
 /// What an adapter may be excused from, by name. Each must still fail: an excuse that is no longer needed is removed.
 enum class Limitation : std::uint8_t {
   None,
+  BadLength,                        ///< Refuses two Content-Length headers.
+  BothLengthAndChunks,              ///< Refuses Content-Length beside Transfer-Encoding.
+  ChunkLineLimit,                   ///< Bounds the line that says how long a chunk is.
+  ConnectLimit,                     ///< Has a limit for connecting apart from the idle limit.
+  ConnectionPerStream,              ///< Gives each stream a connection of its own.
+  CutOfBodyWithoutLength,           ///< Tells a cut from the end of a body without a length.
+  HeaderLimit,                      ///< Bounds the header while it is read.
+  InterimAnswers,                   ///< Skips 1xx answers.
+  MissingClientCertificateIsNamed,  ///< Says that the server wanted a client certificate.
+  NegativeChunk,                    ///< Refuses a chunk of negative length.
+  NotHttp,                          ///< Calls bytes that are no HTTP Malformed.
+  PartsOfChunks,                    ///< Gives the bytes of a chunk before the chunk is whole.
+  SurplusBytes,                     ///< Drops a connection on which unasked bytes came.
+  WritesSentOnce,                   ///< Never sends a POST, PATCH, PUT or DELETE again.
 };
 
 /// The adapter that this executable holds to the conformance suite.
@@ -17,5 +31,8 @@ enum class Limitation : std::uint8_t {
 
 /// Whether this adapter is known to lack it; k8s-client/README.md names each.
 [[nodiscard]] bool lacks(Limitation limitation);
+
+/// Checks that `held`, or that it did not if the adapter is excused.
+void check_unless(Limitation limitation, bool held);
 
 }  // namespace dhc::test
