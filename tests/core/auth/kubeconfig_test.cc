@@ -1,0 +1,167 @@
+#include "k8s-client/auth/kubeconfig.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace dhc;
+using namespace dhc::k8s;
+
+namespace {
+
+const std::string kPlain = R"(apiVersion: v1
+kind: Config
+current-context: here
+clusters:
+- name: c
+  cluster:
+    server: https://api.example:6443/k8s/clusters/c-1/
+    certificate-authority: pki/ca.crt
+users:
+- name: u
+  user:
+    client-certificate-data: Q0VSVA==
+    client-certificate: ignored.crt
+    client-key: /etc/key.pem
+    tokenFile: token
+contexts:
+- name: here
+  context: {cluster: c, user: u, namespace: team}
+)";
+
+/// What choosing the current context of this text says.
+std::string mistake(const std::string& text, std::string_view context = "") {
+  const auto config = parse_kubeconfig("/home/me/config", text);
+  if (!config) return config.error().message;
+  const auto chosen = choose_context(*config, context);
+  return chosen ? "" : chosen.error().message;
+}
+
+/// A whole kubeconfig around the body of one cluster and one user.
+std::string with(const std::string& cluster, const std::string& user) {
+  return "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters:\n- name: c\n  cluster: "
+         "{" +
+         cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n";
+}
+
+const std::string kServer = "server: 'https://h'";
+
+}  // namespace
+
+TEST_CASE("a kubeconfig gives its context, and relative paths are resolved by its folder") {
+  const auto config = parse_kubeconfig("/home/me/.kube/config", kPlain);
+  REQUIRE(config);
+  const auto chosen = choose_context(*config, "");
+  REQUIRE(chosen);
+  CHECK(chosen->name == "here");
+  CHECK(chosen->ns == "team");
+  CHECK(chosen->cluster.ca.file == "/home/me/.kube/pki/ca.crt");
+  CHECK(chosen->user.client_certificate.data == "CERT");
+  CHECK(chosen->user.client_certificate.file.empty());
+  CHECK(chosen->user.client_key.file == "/etc/key.pem");
+  CHECK(chosen->user.token_file == "/home/me/.kube/token");
+}
+
+TEST_CASE("a kubeconfig in JSON reads the same") {
+  const auto config = parse_kubeconfig("k.json", R"({"kind": "Config", "apiVersion": "v1", "current-context": "here",
+	"clusters": [{"name": "c", "cluster": {"server": "https:\/\/h", "insecure-skip-tls-verify": true}}],
+	"users": [{"name": "u", "user": {"token": "t", "as": "bob", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}}}],
+	"contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}], "preferences": {}})");
+  REQUIRE(config);
+  const auto chosen = choose_context(*config, "here");
+  REQUIRE(chosen);
+  CHECK(chosen->cluster.server == "https://h");
+  CHECK(chosen->cluster.insecure_skip_tls_verify);
+  CHECK(chosen->ns == "default");
+  CHECK(chosen->user.impersonate == "bob");
+  REQUIRE(chosen->user.impersonate_extra.size() == 1);
+  CHECK(chosen->user.impersonate_extra[0].second == std::vector<std::string>{"v"});
+}
+
+TEST_CASE("when files are merged, the first wins for each name and for the current context") {
+  const auto parse = [](const std::string& file, const std::string& text) { return *parse_kubeconfig(file, text); };
+  const Kubeconfig merged = merge_kubeconfigs(
+      {parse("/a/one", "clusters: [{name: c, cluster: {server: 'https://one', certificate-authority: ca}}]\n"),
+       parse("/b/two",
+             "current-context: x\nclusters: [{name: c, cluster: {server: 'https://two'}}]\n"
+             "contexts: [{name: x, context: {cluster: c, user: u}}]\n"),
+       parse("/c/three", "current-context: y\nusers: [{name: u, user: {token: t, tokenFile: tok}}]\n")});
+  const auto chosen = choose_context(merged, "");
+  REQUIRE(chosen);
+  CHECK(chosen->name == "x");
+  CHECK(chosen->cluster.server == "https://one");
+  CHECK(chosen->cluster.ca.file == "/a/ca");
+  CHECK(chosen->user.token_file == "/c/tok");
+}
+
+TEST_CASE("an anchor in the wild is followed") {
+  CHECK(mistake("current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters:\n"
+                "- name: b\n  cluster: &b {server: 'https://h'}\n- name: c\n  cluster: *b\nusers: [{name: u}]\n") ==
+        "");
+}
+
+TEST_CASE("mistakes in a kubeconfig name file, line and remedy") {
+  CHECK(mistake("a: [") ==
+        "kubeconfig /home/me/config:1: not YAML: end of sequence flow not found; check the indentation, quotes and "
+        "brackets before this place");
+  CHECK(mistake("- a\n") == "kubeconfig /home/me/config:1: is not a kubeconfig: its top is no map");
+  CHECK(mistake("kind: Pod\napiVersion: v1\n") ==
+        "kubeconfig /home/me/config:1: is v1 Pod, not a kubeconfig (v1 Config); give another file");
+  CHECK(mistake("users: []\nusers: []\n") == "kubeconfig /home/me/config:2: key 'users' stands twice; remove one");
+  CHECK(mistake("users:\n- {name: u}\n- {name: u}\n") ==
+        "kubeconfig /home/me/config:3: user 'u' stands twice in 'users'; remove one");
+  CHECK(mistake("clusters:\n- name: c\n  cluster:\n    certificate-authority-data: '*'\n") ==
+        "kubeconfig /home/me/config:4: 'certificate-authority-data' is not base64; encode the PEM file with base64");
+  CHECK(mistake("users:\n- name: u\n  user: {as-groups: g}\n") ==
+        "kubeconfig /home/me/config:3: 'as-groups' is no list");
+  CHECK(mistake("a: 1\n---\nb: 2\n").starts_with("kubeconfig /home/me/config:3: a second YAML document"));
+  CHECK(mistake("") == "kubeconfig: no current-context; name one with --context (there are: none)");
+}
+
+TEST_CASE("a context that leads nowhere says what there is") {
+  CHECK(mistake(kPlain, "other") == "kubeconfig: no context 'other'; name one with --context (there are: here)");
+  CHECK(mistake("current-context: gone\n") ==
+        "kubeconfig /home/me/config:1: no context 'gone'; name one with --context (there are: none)");
+  CHECK(mistake("current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, user: u}\n") ==
+        "kubeconfig /home/me/config:3: context 'x' names cluster 'c', which is in no file; add it or choose another "
+        "context");
+  CHECK(mistake("current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, user: u}\nclusters:\n- name: c\n") ==
+        "kubeconfig /home/me/config:3: context 'x' names user 'u', which is in no file; add it or choose another "
+        "context");
+}
+
+TEST_CASE("what is not supported or contradicts itself is refused with the remedy") {
+  const auto says = [](const std::string& text, const std::string& part) {
+    const std::string message = mistake(text);
+    CAPTURE(message);
+    CHECK(message.contains(part));
+    CHECK(message.starts_with("kubeconfig /home/me/config:"));
+  };
+  says(with("a: b", ""), "no server; write server: https://HOST:PORT");
+  says(with("server: 'api:6443'", ""), "does not begin with https://");
+  says(with(kServer + ", insecure-skip-tls-verify: true, certificate-authority: ca", ""), "remove one of them");
+  says(with(kServer + ", proxy-url: 'http://p'", ""), "proxy-url is not supported by this program");
+  says(with(kServer, "auth-provider: {name: gcp}"),
+       "auth-provider was removed from Kubernetes; use the provider's exec plugin");
+  says(with(kServer, "token: t, username: n"), "both a token and a username");
+  says(with(kServer, "client-certificate: c"), "needs a client key");
+  says(with(kServer, "as-groups: [g]"), "say whom to impersonate");
+  says(with(kServer, "exec: {apiVersion: client.authentication.k8s.io/v1, command: p, interactiveMode: Always}"),
+       "interactiveMode Always needs a person");
+  says(with(kServer, "exec: {apiVersion: client.authentication.k8s.io/v1, command: p}"), "write Never or IfAvailable");
+  says(with(kServer, "exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: p}"),
+       "is not supported; update the plugin");
+  says(with(kServer, "exec: {apiVersion: client.authentication.k8s.io/v1beta1}"), "no command");
+  says(with("server: 'http://api.example'", "token: t"), "would travel unencrypted");
+  CHECK(mistake(with("server: 'http://127.0.0.1:8001'", "token: t")) == "");
+  CHECK(mistake(with("server: 'http://api.example'", "")) == "");
+}
+
+TEST_CASE("a secret never stands in a mistake") {
+  for (const std::string user : {"token: hunter2, username: n", "password: hunter2, username: 'a:b'",
+                                 "client-key-data: 'hunter2!'", "token: [hunter2]"}) {
+    const std::string message = mistake(with(kServer, user));
+    CHECK_FALSE(message.empty());
+    CHECK_FALSE(message.contains("hunter2"));
+  }
+}
