@@ -1,0 +1,13 @@
+#pragma once
+#include "base/error.h"
+#include "k8s-client/protocol/request.h"
+#include "reconcilers/eviction/action.h"
+
+namespace dhc::eviction {
+
+/// The Eviction request of one pod: policy/v1, with the UID as precondition (invariant I1) and 35 s in all, because the
+/// server itself retries for 10 s. Invalid if a name does not fit in a path or the UID is empty.
+/// **Source:** policy/v1 Eviction, seen on 1.37.1.
+[[nodiscard]] Result<k8s::Request> build_eviction(const EvictPod& action);
+
+}  // namespace dhc::eviction
