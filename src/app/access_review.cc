@@ -1,0 +1,88 @@
+#include "app/access_review.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace dhc {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+void add(std::vector<NeededVerb>& all, std::string_view group, std::string_view resource, std::string_view verb) {
+  all.push_back({.group = group,
+                 .resource = resource,
+                 .subresource = {},
+                 .verb = verb,
+                 .needed_by = "watch",
+                 .ns = {},
+                 .name = {}});
+}
+}  // namespace
+
+std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map) {
+  std::vector<NeededVerb> all;
+  for (const std::string_view verb : {"list", "watch"}) {
+    for (const std::string_view resource : {"pods", "nodes", "namespaces"}) add(all, "", resource, verb);
+    for (const std::string_view resource : {"resourceclaims", "resourceslices", "devicetaintrules"}) {
+      add(all, "resource.k8s.io", resource, verb);
+    }
+    add(all, "batch", "jobs", verb);
+    for (const std::string_view resource : {"replicasets", "statefulsets"}) add(all, "apps", resource, verb);
+    if (config_map != nullptr) {
+      add(all, "", "configmaps", verb);
+      all.back().needed_by = "configuration";
+      all.back().ns = config_map->ns;
+      all.back().name = config_map->name;
+    }
+  }
+  if (mode == Mode::Enforce) {
+    add(all, "", "pods", "create");
+    all.back().subresource = "eviction";
+    all.back().needed_by = "evict";
+    add(all, "", "pods", "patch");
+    all.back().subresource = "status";
+    all.back().needed_by = "condition";
+  }
+  if (events) {
+    add(all, "events.k8s.io", "events", "create");
+    all.back().needed_by = "events";
+  }
+  return all;
+}
+
+k8s::Request build_access_review(const NeededVerb& needed) {
+  Json attributes = {{"group", needed.group}, {"resource", needed.resource}, {"verb", needed.verb}};
+  if (!needed.subresource.empty()) attributes["subresource"] = needed.subresource;
+  if (!needed.ns.empty()) attributes["namespace"] = needed.ns;
+  if (!needed.name.empty()) attributes["name"] = needed.name;
+  const Json body = {{"apiVersion", "authorization.k8s.io/v1"},
+                     {"kind", "SelfSubjectAccessReview"},
+                     {"spec", {{"resourceAttributes", std::move(attributes)}}}};
+  k8s::Request request;
+  request.method = k8s::Method::Post;
+  request.target = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+  request.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return request;
+}
+
+Result<bool> parse_access_review(std::string_view body) {
+  const Json answer = Json::parse(body, nullptr, false);
+  const auto bad = [] {
+    return fail(ErrorKind::Malformed, "the server's SelfSubjectAccessReview has no status.allowed");
+  };
+  if (!answer.is_object()) return bad();
+  const auto status = answer.find("status");
+  if (status == answer.end() || !status->is_object()) return bad();
+  const auto allowed = status->find("allowed");
+  if (allowed == status->end() || !allowed->is_boolean()) return bad();
+  return allowed->get<bool>();
+}
+
+std::string forbidden_line(const NeededVerb& needed) {
+  return fmt::format("forbidden: {}{}{}{} {} (needed by: {})", needed.resource, needed.subresource.empty() ? "" : "/",
+                     needed.subresource, needed.group.empty() ? "" : fmt::format(".{}", needed.group), needed.verb,
+                     needed.needed_by);
+}
+
+}  // namespace dhc

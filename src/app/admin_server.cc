@@ -1,0 +1,181 @@
+#include "app/admin_server.h"
+
+#include <chrono>
+#include <list>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <fmt/format.h>
+
+namespace dhc {
+
+namespace {
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::size_t kMostConnections = 64;
+constexpr std::uint32_t kHeaderBytes = 8 * 1024;
+
+/// One connection, from the request to the end of its answer. Lives as long as an operation of its own is under way.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(tcp::socket socket, const PageMaker& pages, std::function<void()> done)
+      : stream_(std::move(socket)), pages_(pages), done_(std::move(done)) {}
+  ~Session() { done_(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void start() {
+    parser_.header_limit(kHeaderBytes);
+    stream_.expires_after(kPatience);
+    http::async_read_header(stream_, buffer_, parser_,
+                            [self = shared_from_this()](error_code ec, std::size_t) { self->asked(ec); });
+  }
+  void close() { stream_.close(); }
+
+ private:
+  void asked(error_code ec) {
+    if (ec == http::error::header_limit || ec == http::error::buffer_overflow) {
+      return answer({.status = 431, .body = "the request's headers are larger than 8 KiB\n"});
+    }
+    const bool left = ec == http::error::end_of_stream || ec == http::error::partial_message;
+    if (ec && !left && ec.category() == http::make_error_code(http::error::bad_method).category()) {
+      return answer({.status = 400, .body = "this is no HTTP request\n"});
+    }
+    if (ec) return;
+    const auto method = parser_.get().method();
+    if (method != http::verb::get && method != http::verb::head) {
+      return answer({.status = 405, .body = "only GET and HEAD\n"});
+    }
+    const auto target = parser_.get().target();
+    const std::string_view path(target.data(), target.size());
+    answer(pages_(path.substr(0, path.find('?'))));
+  }
+
+  void answer(Page page) {
+    response_.version(11);
+    response_.result(page.status);
+    response_.set(http::field::content_type, page.content_type);
+    response_.set(http::field::cache_control, "no-store");
+    response_.set("X-Content-Type-Options", "nosniff");
+    response_.keep_alive(false);
+    response_.body() = std::move(page.body);
+    response_.prepare_payload();
+    if (parser_.get().method() == http::verb::head) response_.body().clear();
+    stream_.expires_after(kPatience);
+    http::async_write(stream_, response_, [self = shared_from_this()](error_code, std::size_t) {
+      error_code ignored;
+      self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    });
+  }
+
+  beast::tcp_stream stream_;
+  const PageMaker& pages_;
+  std::function<void()> done_;
+  beast::flat_buffer buffer_{2UL * kHeaderBytes};
+  http::request_parser<http::empty_body> parser_;
+  http::response<http::string_body> response_;
+};
+}  // namespace
+
+struct AdminServer::Impl {
+  // Before `io`: what is still pending when `io` goes down is destroyed by it, and sessions leave the list then.
+  PageMaker pages;
+  std::string address;
+  std::list<std::weak_ptr<Session>> sessions;  // oldest first
+  asio::io_context io{1};
+  tcp::acceptor acceptor{io};
+  asio::steady_timer pause{io};
+  std::thread thread;
+
+  error_code listen(const BindAddress& where);
+  void accept();
+  void add(tcp::socket socket);
+};
+
+error_code AdminServer::Impl::listen(const BindAddress& where) {
+  error_code ec;
+  auto ip = asio::ip::make_address(where.host.empty() ? "::" : where.host, ec);
+  if (ec) return ec;
+  const auto open = [&](const asio::ip::address& at) {
+    const tcp::endpoint endpoint(at, where.port);
+    acceptor.open(endpoint.protocol(), ec);
+    if (!ec) acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec && where.host.empty() && at.is_v6()) acceptor.set_option(asio::ip::v6_only(false), ec);
+    if (!ec) acceptor.bind(endpoint, ec);
+    if (!ec) acceptor.listen(asio::socket_base::max_listen_connections, ec);
+  };
+  open(ip);
+  if (ec && where.host.empty() && ec != asio::error::address_in_use) {  // a machine without IPv6
+    error_code ignored;
+    acceptor.close(ignored);
+    ec = {};
+    open(asio::ip::address_v4::any());
+  }
+  if (ec) return ec;
+  const auto bound = acceptor.local_endpoint(ec);
+  const auto host = bound.address().to_string();
+  address = fmt::format("{}:{}", bound.address().is_v6() ? fmt::format("[{}]", host) : host, bound.port());
+  return ec;
+}
+
+void AdminServer::Impl::accept() {
+  acceptor.async_accept([this](error_code ec, tcp::socket socket) {
+    if (ec == asio::error::operation_aborted) return;
+    if (!ec) {
+      add(std::move(socket));
+      return accept();
+    }
+    // Out of descriptors, say: try again soon instead of spinning.
+    pause.expires_after(std::chrono::milliseconds(100));
+    pause.async_wait([this](error_code stopped) {
+      if (!stopped) accept();
+    });
+  });
+}
+
+void AdminServer::Impl::add(tcp::socket socket) {
+  if (sessions.size() >= kMostConnections) {
+    if (const auto oldest = sessions.front().lock()) oldest->close();
+    sessions.pop_front();
+  }
+  const auto forget = [this] { sessions.remove_if([](const auto& session) { return session.expired(); }); };
+  const auto session = std::make_shared<Session>(std::move(socket), pages, forget);
+  sessions.push_back(session);
+  session->start();
+}
+
+AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<AdminServer>> AdminServer::start(const BindAddress& address, PageMaker pages) {
+  auto impl = std::make_unique<Impl>();
+  impl->pages = std::move(pages);
+  if (const auto ec = impl->listen(address)) {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("cannot listen on {}:{}: {}", address.host, address.port, ec.message()));
+  }
+  impl->accept();
+  impl->thread = std::thread([io = &impl->io] { io->run(); });
+  return std::unique_ptr<AdminServer>(new AdminServer(std::move(impl)));
+}
+
+AdminServer::~AdminServer() {
+  impl_->io.stop();
+  impl_->thread.join();
+}
+
+const std::string& AdminServer::address() const { return impl_->address; }
+
+}  // namespace dhc

@@ -1,0 +1,44 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "app/bind_address.h"
+#include "base/error.h"
+
+namespace dhc {
+
+/// What a page answers.
+struct Page {
+  unsigned status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+/// Makes the page of a path (without the query). Called on the server's own thread: it must not wait.
+using PageMaker = std::function<Page(std::string_view path)>;
+
+/// A plain HTTP server for probes and metrics: GET and HEAD, one request a connection. A client gets 5 s to ask and 5 s
+/// to take its answer, 8 KiB of headers, and at most 64 may be connected (the one that waits longest makes room), so
+/// that slow or hostile clients block nobody.
+class AdminServer {
+ public:
+  /// Listens and serves on a thread of its own. Unavailable, naming the address, if it cannot listen there.
+  [[nodiscard]] static Result<std::unique_ptr<AdminServer>> start(const BindAddress& address, PageMaker pages);
+
+  /// Stops at once, whatever clients do.
+  ~AdminServer();
+  AdminServer(const AdminServer&) = delete;
+  AdminServer& operator=(const AdminServer&) = delete;
+
+  /// The address that it really listens on, such as `127.0.0.1:41234`.
+  [[nodiscard]] const std::string& address() const;
+
+ private:
+  struct Impl;
+  explicit AdminServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dhc

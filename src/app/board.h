@@ -1,0 +1,33 @@
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "app/health_report.h"
+#include "domain/verdict.h"
+
+namespace dhc {
+
+/// What the threads of the shell show to the admin server, and nothing else: no decision reads it. Thread-safe.
+class Board {
+ public:
+  /// `kinds` are those that must be listed before we are ready.
+  explicit Board(const std::vector<k8s::Kind>& kinds);
+
+  void turn_done(MonoTime now);
+  void show(std::shared_ptr<const std::vector<Verdict>> verdicts);
+  void watch(const WatchFact& fact);
+  void policy_loaded();
+  void policy_problem(std::string problem);
+
+  [[nodiscard]] Facts facts() const;
+  [[nodiscard]] std::shared_ptr<const std::vector<Verdict>> verdicts() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Facts facts_;
+  std::shared_ptr<const std::vector<Verdict>> verdicts_;
+};
+
+}  // namespace dhc

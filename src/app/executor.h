@@ -1,0 +1,61 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/mailbox.h"
+#include "app/message.h"
+#include "k8s-client/client.h"
+
+namespace dhc {
+
+/// Carries actions out on a few threads, in three lanes, so that an eviction never waits behind a slow Event. One
+/// attempt an action, one Outcome an action. Thread-safe.
+class Executor {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  /// What became of an action, and when its call began; called on a lane's thread.
+  struct Done {
+    Outcome outcome;
+    Moment since;  ///< As it was given to `submit`.
+    Moment begun;
+  };
+  using Report = std::function<void(Done)>;
+
+  /// `reporting_instance` stands in Events: our pod's name or the host's. `client` outlives the executor.
+  Executor(const k8s::Client& client, std::string reporting_instance, Report report);
+
+  /// Stops all calls under way (within 100 ms) and joins the threads; what was still queued has no outcome.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Queues the action, whose cause was received at `since`. False if its lane is full: the action is dropped, and the
+  /// caller reports that.
+  [[nodiscard]] bool submit(const Action& action, Moment since);
+
+ private:
+  struct Order {
+    Action action;
+    Moment since;
+  };
+  using Lane = Mailbox<Order>;
+  [[nodiscard]] Lane& lane_of(const Action& action);
+  [[nodiscard]] Status carry_out(const Action& action, const std::stop_token& stop) const;
+  void work(Lane& lane, const std::stop_token& stop) const;
+
+  const k8s::Client& client_;
+  const std::string reporting_instance_;
+  const Report report_;
+  Lane evictions_;
+  Lane conditions_;
+  Lane events_;
+  std::vector<std::jthread> threads_;  // last: they use all of the above
+};
+
+}  // namespace dhc

@@ -1,0 +1,76 @@
+#include "app/health_report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+constexpr Seconds kLongestTurn{30};
+
+void add_line(Report& report, bool ok, std::string_view text) {
+  report.ok = report.ok && ok;
+  report.text += fmt::format("[{}]{}\n", ok ? '+' : '-', text);
+}
+
+std::string because(std::string_view problem) { return problem.empty() ? std::string() : fmt::format(": {}", problem); }
+
+Json json_of(const Verdict& verdict) {
+  const auto& subject = verdict.subject;
+  Json json = {
+      {"subject", {{"kind", subject.kind}, {"namespace", subject.ns}, {"name", subject.name}, {"uid", subject.uid}}},
+      {"device", verdict.device},
+      {"policy", verdict.policy},
+      {"reason", to_string(verdict.reason)},
+      {"message", verdict.message},
+      {"since", format_rfc3339(verdict.since)},
+      {"nextStepAt", nullptr}};
+  if (verdict.next_at) json["nextStepAt"] = format_rfc3339(*verdict.next_at);
+  return json;
+}
+}  // namespace
+
+Report healthz(const Facts& facts, MonoTime now) {
+  Report report{.ok = true, .text = {}};
+  const auto age = now - facts.last_turn;
+  if (age < kLongestTurn) {
+    add_line(report, true, "run loop");
+  } else {
+    add_line(report, false,
+             fmt::format("run loop: no turn for {} s", std::chrono::duration_cast<Seconds>(age).count()));
+  }
+  return report;
+}
+
+Report readyz(const Facts& facts) {
+  Report report{.ok = true, .text = {}};
+  for (const auto& watch : facts.watches) {
+    const auto kind = k8s::to_string(watch.kind);
+    if (watch.forbidden) {
+      add_line(report, false, fmt::format("{}: forbidden{}", kind, because(watch.problem)));
+    } else if (!watch.listed) {
+      add_line(report, false, fmt::format("{}: not listed yet{}", kind, because(watch.problem)));
+    } else {
+      // What was listed stays valid while its watch comes back: still ready, and said.
+      add_line(report, true, fmt::format("{}: listed{}", kind, because(watch.problem)));
+    }
+  }
+  if (facts.policy_loaded) {
+    add_line(report, true, fmt::format("policy: loaded{}", because(facts.policy_problem)));
+  } else {
+    add_line(report, false, fmt::format("policy: not loaded{}", because(facts.policy_problem)));
+  }
+  return report;
+}
+
+std::string verdicts_json(std::span<const Verdict> verdicts) {
+  Json array = Json::array();
+  for (const auto& verdict : verdicts) array.push_back(json_of(verdict));
+  return array.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace dhc

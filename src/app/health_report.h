@@ -1,0 +1,46 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/now.h"
+#include "domain/verdict.h"
+#include "k8s-client/model/object.h"
+
+namespace dhc {
+
+/// What is known of one watch.
+struct WatchFact {
+  k8s::Kind kind = k8s::Kind::Pod;
+  bool listed = false;     ///< Its first complete list has arrived.
+  bool forbidden = false;  ///< The last answer was 403.
+  std::string problem;     ///< Why the last attempt failed; empty while all is well.
+  friend bool operator==(const WatchFact&, const WatchFact&) = default;
+};
+
+/// All that health and readiness are judged by.
+struct Facts {
+  MonoTime last_turn;  ///< When the run loop last finished a turn, or was started.
+  std::vector<WatchFact> watches;
+  bool policy_loaded = false;
+  std::string policy_problem;  ///< Why there is no policy, or why the last one was rejected; empty while all is well.
+};
+
+/// The answer of a probe.
+struct Report {
+  bool ok = false;
+  std::string text;  ///< One line a check, `[+]` or `[-]` first, as Kubernetes' own probes write it.
+};
+
+/// Alive: the run loop has finished a turn within the last 30 s.
+[[nodiscard]] Report healthz(const Facts& facts, MonoTime now);
+
+/// Ready: every watched kind is listed, none is forbidden, a policy is loaded. Says what is missing line by line.
+[[nodiscard]] Report readyz(const Facts& facts);
+
+/// Every verdict as a JSON array: subject, device, policy, reason, message, since, nextStepAt (null if time alone
+/// brings nothing).
+[[nodiscard]] std::string verdicts_json(std::span<const Verdict> verdicts);
+
+}  // namespace dhc

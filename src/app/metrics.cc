@@ -1,0 +1,145 @@
+#include "app/metrics.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <variant>
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include "base/version.h"
+
+namespace dhc {
+
+namespace {
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+
+// From a loopback's tenth of a millisecond to the 35 s that an eviction may take.
+const Histogram::BucketBoundaries& reaction_buckets() {
+  static const Histogram::BucketBoundaries kBounds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                      0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+  return kBounds;
+}
+
+Family<Gauge>& gauge(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+const char* name_of(const Action& action) {
+  static constexpr std::array kNames = {"EvictPod", "ApplyCondition", "EmitEvent"};
+  static_assert(kNames.size() == std::variant_size_v<Action>);
+  return kNames.at(action.index());
+}
+
+prometheus::Labels kind_label(k8s::Kind kind) { return {{"kind", std::string(k8s::to_string(kind))}}; }
+}  // namespace
+
+struct Metrics::Families {
+  prometheus::Registry registry;
+  Family<Gauge>& devices = gauge(registry, "dhc_devices", "Devices known, by health.");
+  Family<Gauge>& verdicts = gauge(registry, "dhc_verdicts", "Verdicts held now, by reason.");
+  Family<Gauge>& objects = gauge(registry, "dhc_objects", "Objects held in memory, by kind.");
+  Gauge& brakes = gauge(registry, "dhc_brakes_engaged", "Brakes that stop evictions now.").Add({});
+  Gauge& in_flight =
+      gauge(registry, "dhc_evictions_in_flight", "Pods evicted by us that still exist and count as in flight.").Add({});
+  Gauge& synced = gauge(registry, "dhc_synced", "1 once every required kind has had its first complete list.").Add({});
+  Family<Counter>& actions =
+      counter(registry, "dhc_actions_total", "Actions carried out, by action and outcome: ok or the error's kind.");
+  Histogram& reaction = prometheus::BuildHistogram()
+                            .Name("dhc_reaction_seconds")
+                            .Help(
+                                "From the oldest message of a turn received to its eviction request handed to the "
+                                "transport.")
+                            .Register(registry)
+                            .Add({}, reaction_buckets());
+  Family<Gauge>& watch_state = gauge(registry, "dhc_watch_state", "1 for the state in which the kind's watch is now.");
+  Family<Counter>& restarts = counter(registry, "dhc_watch_restarts_total", "Watches that ended, by kind and cause.");
+  Family<Counter>& bytes = counter(registry, "dhc_watch_bytes_total", "Bytes of lists and watches received, by kind.");
+  Family<Counter>& bad_objects = counter(registry, "dhc_bad_objects_total", "Objects that could not be read, by kind.");
+  Family<Counter>& reloads =
+      counter(registry, "dhc_policy_reloads_total", "Configurations read, by result: accepted or rejected.");
+  Gauge& reload_ok = gauge(registry, "dhc_policy_last_reload_success",
+                           "1 if the last configuration was accepted, 0 if it was rejected or none was read.")
+                         .Add({});
+  std::map<k8s::Kind, Gauge*> current_state;
+  std::mutex mutex;  // current_state
+};
+
+Metrics::Metrics() : families_(std::make_unique<Families>()) {
+  gauge(families_->registry, "dhc_build_info", "Always 1; the version is a label.")
+      .Add({{"version", std::string(version())}})
+      .Set(1);
+  for (const char* result : {"accepted", "rejected"}) families_->reloads.Add({{"result", result}});
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& verdicts) {
+  const auto set = [](Family<Gauge>& family, const char* label, std::string_view value, std::size_t number) {
+    family.Add({{label, std::string(value)}}).Set(static_cast<double>(number));
+  };
+  set(families_->devices, "health", "Healthy", stats.devices_healthy);
+  set(families_->devices, "health", "Unhealthy", stats.devices_unhealthy);
+  set(families_->devices, "health", "Unknown", stats.devices_unknown);
+  set(families_->objects, "kind", "Pod", stats.pods);
+  set(families_->objects, "kind", "ResourceClaim", stats.claims);
+  families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
+  families_->in_flight.Set(static_cast<double>(stats.in_flight));
+  families_->synced.Set(stats.synced ? 1 : 0);
+  std::map<Reason, std::size_t> by_reason;
+  for (const auto& verdict : verdicts) ++by_reason[verdict.reason];
+  for (const auto reason : kAllReasons) set(families_->verdicts, "reason", to_string(reason), by_reason[reason]);
+}
+
+void Metrics::count(const Outcome& outcome) {
+  const auto result = outcome.status ? std::string("ok") : std::string(to_string(outcome.status.error().kind));
+  families_->actions.Add({{"action", name_of(outcome.action)}, {"outcome", result}}).Increment();
+}
+
+void Metrics::reaction(std::chrono::duration<double> time) { families_->reaction.Observe(time.count()); }
+
+void Metrics::watch_state(k8s::Kind kind, std::string_view state) {
+  auto labels = kind_label(kind);
+  labels.emplace("state", state);
+  Gauge& now = families_->watch_state.Add(labels);
+  const std::lock_guard lock(families_->mutex);
+  Gauge*& before = families_->current_state[kind];
+  if (before == &now) return;
+  if (before != nullptr) before->Set(0);
+  now.Set(1);
+  before = &now;
+}
+
+void Metrics::watch_restarted(k8s::Kind kind, std::string_view cause) {
+  auto labels = kind_label(kind);
+  labels.emplace("cause", cause);
+  families_->restarts.Add(labels).Increment();
+}
+
+void Metrics::watch_bytes(k8s::Kind kind, std::size_t bytes) {
+  families_->bytes.Add(kind_label(kind)).Increment(static_cast<double>(bytes));
+}
+
+void Metrics::bad_object(k8s::Kind kind) { families_->bad_objects.Add(kind_label(kind)).Increment(); }
+
+void Metrics::policy_reloaded(bool accepted) {
+  families_->reloads.Add({{"result", accepted ? "accepted" : "rejected"}}).Increment();
+  families_->reload_ok.Set(accepted ? 1 : 0);
+}
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
+
+}  // namespace dhc

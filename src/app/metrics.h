@@ -1,0 +1,49 @@
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/controller.h"
+#include "app/message.h"
+#include "domain/verdict.h"
+#include "k8s-client/model/object.h"
+
+namespace dhc {
+
+/// Every number that we show; names and labels are documented in docs/metrics.md. Labels come from fixed vocabularies
+/// only: what a cluster contains cannot make series. Thread-safe.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  /// After a turn.
+  void show(const ControllerStats& stats, const std::vector<Verdict>& verdicts);
+
+  /// One action and what became of it: `ok` or the error's kind.
+  void count(const Outcome& outcome);
+
+  /// From the oldest message of a turn received to an eviction of that turn handed to the transport.
+  void reaction(std::chrono::duration<double> time);
+
+  /// The kind's watch is in `state` now, and in no other.
+  void watch_state(k8s::Kind kind, std::string_view state);
+  void watch_restarted(k8s::Kind kind, std::string_view cause);
+  void watch_bytes(k8s::Kind kind, std::size_t bytes);
+  void bad_object(k8s::Kind kind);
+
+  void policy_reloaded(bool accepted);
+
+  /// Text exposition format 0.0.4.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace dhc

@@ -1,0 +1,17 @@
+#pragma once
+#include "app/log.h"
+#include "app/message.h"
+#include "domain/verdict.h"
+
+namespace dhc {
+
+/// One line for a verdict that is new.
+void log_verdict(Log& log, const Verdict& verdict);
+
+/// One line, at level debug, for a verdict that no longer holds.
+void log_verdict_ended(Log& log, const Verdict& verdict);
+
+/// One line for an action that was carried out or failed; what merely repeats a verdict stands at level debug.
+void log_outcome(Log& log, const Outcome& outcome);
+
+}  // namespace dhc

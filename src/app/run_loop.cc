@@ -1,0 +1,88 @@
+#include "app/run_loop.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "app/clock.h"
+#include "app/outcome_log.h"
+#include "app/verdict_changes.h"
+
+namespace dhc {
+
+namespace {
+// Many messages a turn while a list arrives, few enough that a turn stays short.
+constexpr std::size_t kBatch = 4096;
+// Replan even if nothing arrives: no mistake about what wakes us lasts longer.
+constexpr Seconds kTick{5};
+// A plan that asks for the past must not make the loop spin.
+constexpr Millis kShortestWait{2};
+constexpr Millis kWaitAfterDrop{100};
+}  // namespace
+
+RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listener)
+    : inbox_(inbox),
+      executor_(executor),
+      shown_(shown),
+      listener_(std::move(listener)),
+      published_(std::make_shared<const std::vector<Verdict>>()) {}
+
+void RunLoop::run(const std::stop_token& stop) {
+  MonoTime deadline = mono_now();
+  while (true) {
+    auto batch = inbox_.pop_batch(kBatch, deadline, stop);
+    if (stop.stop_requested()) return;
+    const auto since = batch.empty() ? stopwatch_now() : batch.front().at;
+    auto messages = take(std::move(batch));
+    const Now now = read_now();
+    const Turn turn = controller_.turn(messages, now);
+    dispatch(turn.actions, since);
+    show(now);
+    deadline = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + kTick);
+    deadline = std::max(deadline, now.mono + kShortestWait);
+    if (!dropped_.empty()) deadline = now.mono + kWaitAfterDrop;
+  }
+}
+
+std::vector<Message> RunLoop::take(std::vector<Received> batch) {
+  std::vector<Message> messages;
+  messages.reserve(batch.size() + dropped_.size() + 1);
+  for (auto& outcome : std::exchange(dropped_, {})) messages.emplace_back(std::move(outcome));
+  for (auto& received : batch) messages.push_back(std::move(received.message));
+  if (messages.empty()) messages.emplace_back(Tick{});
+  for (const auto& message : messages) {
+    if (const auto* outcome = std::get_if<Outcome>(&message)) show(*outcome);
+  }
+  return messages;
+}
+
+void RunLoop::dispatch(const std::vector<Action>& actions, Moment since) {
+  for (const auto& action : actions) {
+    if (executor_.submit(action, since)) continue;
+    dropped_.push_back({.action = action, .status = fail(ErrorKind::TooManyRequests, "our own queue is full")});
+  }
+}
+
+void RunLoop::show(const Outcome& outcome) {
+  shown_.metrics.count(outcome);
+  log_outcome(shown_.log, outcome);
+  listener_.outcome(outcome);
+}
+
+void RunLoop::show(const Now& now) {
+  const auto& verdicts = controller_.verdicts();
+  if (verdicts != *published_) {
+    const auto changes = changes_between(*published_, verdicts);
+    for (const auto& verdict : changes.begun) {
+      log_verdict(shown_.log, verdict);
+      listener_.verdict_begun(verdict);
+    }
+    for (const auto& verdict : changes.ended) log_verdict_ended(shown_.log, verdict);
+    published_ = std::make_shared<const std::vector<Verdict>>(verdicts);
+    shown_.board.show(published_);
+  }
+  shown_.metrics.show(controller_.stats(), *published_);
+  shown_.board.turn_done(now.mono);
+}
+
+}  // namespace dhc

@@ -1,0 +1,62 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "app/board.h"
+#include "app/controller.h"
+#include "app/executor.h"
+#include "app/log.h"
+#include "app/mailbox.h"
+#include "app/metrics.h"
+
+namespace dhc {
+
+/// A message and when it reached this process.
+struct Received {
+  Message message;
+  std::chrono::steady_clock::time_point at;
+};
+
+using Inbox = Mailbox<Received>;
+
+/// Told what a turn showed, on the loop's thread: for the demo's account and for tests.
+struct Listener {
+  std::function<void(const Verdict&)> verdict_begun = [](const Verdict&) {};
+  std::function<void(const Outcome&)> outcome = [](const Outcome&) {};
+};
+
+/// Where a turn's results are shown.
+struct Shown {
+  Board& board;
+  Metrics& metrics;
+  Log& log;
+};
+
+/// The loop around the controller: messages and the time go in, actions go to the executor. Decides nothing.
+class RunLoop {
+ public:
+  RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listener);
+
+  /// Turns until stopped. One thread.
+  void run(const std::stop_token& stop);
+
+ private:
+  using Moment = std::chrono::steady_clock::time_point;
+  [[nodiscard]] std::vector<Message> take(std::vector<Received> batch);
+  void dispatch(const std::vector<Action>& actions, Moment since);
+  void show(const Now& now);
+  void show(const Outcome& outcome);
+
+  Inbox& inbox_;
+  Executor& executor_;
+  Shown shown_;
+  Listener listener_;
+  Controller controller_;
+  std::vector<Outcome> dropped_;  // actions that found their lane full: told to the controller in the next turn
+  std::shared_ptr<const std::vector<Verdict>> published_;
+};
+
+}  // namespace dhc

@@ -1,0 +1,103 @@
+#include "app/signals.h"
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <thread>
+#include <unistd.h>
+
+#include "app/clock.h"
+
+namespace dhc {
+
+namespace {
+constexpr Seconds kPatience{5};
+constexpr int kForever = -1;
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+void ring(int bell) {
+  const std::uint64_t one = 1;
+  (void)!::write(bell, &one, sizeof one);
+}
+}  // namespace
+
+struct Signals::Impl {
+  sigset_t before{};
+  int signals = -1;
+  int bell = -1;
+  std::stop_source source;
+  std::atomic<bool> signalled = false;
+  std::atomic<bool> done = false;
+  std::thread thread;
+
+  void watch();
+  void take_signal(bool stopping);
+};
+
+void Signals::Impl::take_signal(bool stopping) {
+  signalfd_siginfo got{};
+  if (::read(signals, &got, sizeof got) != static_cast<ssize_t>(sizeof got)) return;
+  if (stopping) std::_Exit(128 + static_cast<int>(got.ssi_signo));
+  signalled = true;
+  source.request_stop();
+}
+
+void Signals::Impl::watch() {
+  std::optional<MonoTime> deadline;
+  while (!done) {
+    std::array<pollfd, 2> both = {
+        {{.fd = signals, .events = POLLIN, .revents = 0}, {.fd = bell, .events = POLLIN, .revents = 0}}};
+    const int wait = deadline ? static_cast<int>(std::max(Millis(0), *deadline - mono_now()).count()) : kForever;
+    (void)::poll(both.data(), both.size(), wait);
+    if (both[0].revents != 0) take_signal(deadline.has_value());
+    std::uint64_t count = 0;
+    if (both[1].revents != 0) (void)!::read(bell, &count, sizeof count);
+    if (!deadline && source.stop_requested()) deadline = mono_now() + kPatience;
+    // Something did not stop: a half-dead process is worse than a hard end.
+    if (!done && deadline && mono_now() >= *deadline) std::_Exit(1);
+  }
+}
+
+Signals::Signals() : impl_(std::make_unique<Impl>()) {
+  const sigset_t set = watched_signals();
+  pthread_sigmask(SIG_BLOCK, &set, &impl_->before);
+  std::signal(SIGPIPE, SIG_IGN);
+  impl_->signals = ::signalfd(-1, &set, SFD_CLOEXEC);
+  impl_->bell = ::eventfd(0, EFD_CLOEXEC);
+  if (impl_->signals < 0 || impl_->bell < 0) std::abort();
+  impl_->thread = std::thread([impl = impl_.get()] { impl->watch(); });
+}
+
+Signals::~Signals() {
+  impl_->done = true;
+  ring(impl_->bell);
+  impl_->thread.join();
+  ::close(impl_->signals);
+  ::close(impl_->bell);
+  pthread_sigmask(SIG_SETMASK, &impl_->before, nullptr);
+}
+
+std::stop_token Signals::token() const { return impl_->source.get_token(); }
+
+void Signals::request_stop() {
+  impl_->source.request_stop();
+  ring(impl_->bell);
+}
+
+bool Signals::signalled() const { return impl_->signalled; }
+
+}  // namespace dhc

@@ -1,0 +1,69 @@
+#include "app/health_report.h"
+
+#include <array>
+
+#include <doctest/doctest.h>
+
+#include "base/rfc3339.h"
+
+using dhc::Facts;
+using dhc::MonoTime;
+using dhc::Seconds;
+using dhc::k8s::Kind;
+
+TEST_CASE("the loop is alive until it has not turned for 30 s") {
+  Facts facts;
+  facts.last_turn = MonoTime(Seconds(100));
+  CHECK(dhc::healthz(facts, MonoTime(Seconds(130)) - dhc::Millis(1)).ok);
+  const auto report = dhc::healthz(facts, MonoTime(Seconds(130)));
+  CHECK_FALSE(report.ok);
+  CHECK(report.text == "[-]run loop: no turn for 30 s\n");
+}
+
+TEST_CASE("readiness names every kind that is missing and why") {
+  Facts facts;
+  facts.watches = {{.kind = Kind::Pod, .listed = true, .forbidden = false, .problem = ""},
+                   {.kind = Kind::Node, .listed = false, .forbidden = false, .problem = "connection refused"},
+                   {.kind = Kind::Job, .listed = false, .forbidden = true, .problem = "jobs.batch is forbidden"}};
+  facts.policy_problem = "ConfigMap dhc/policy does not exist";
+  const auto report = dhc::readyz(facts);
+  CHECK_FALSE(report.ok);
+  CHECK(report.text ==
+        "[+]Pod: listed\n"
+        "[-]Node: not listed yet: connection refused\n"
+        "[-]Job: forbidden: jobs.batch is forbidden\n"
+        "[-]policy: not loaded: ConfigMap dhc/policy does not exist\n");
+}
+
+TEST_CASE("a listed kind whose watch is coming back stays ready and says so") {
+  Facts facts;
+  facts.watches = {{.kind = Kind::Pod, .listed = true, .forbidden = false, .problem = "503"}};
+  facts.policy_loaded = true;
+  const auto report = dhc::readyz(facts);
+  CHECK(report.ok);
+  CHECK(report.text == "[+]Pod: listed: 503\n[+]policy: loaded\n");
+}
+
+TEST_CASE("a kind that was listed but is forbidden now is not ready") {
+  Facts facts;
+  facts.watches = {{.kind = Kind::Pod, .listed = true, .forbidden = true, .problem = ""}};
+  facts.policy_loaded = true;
+  CHECK_FALSE(dhc::readyz(facts).ok);
+}
+
+TEST_CASE("verdicts are shown with their subject, words and times") {
+  dhc::Verdict verdict;
+  verdict.subject = {.kind = "Pod", .ns = "a", .name = "p", .uid = "u"};
+  verdict.device = "d/pool/gpu-0";
+  verdict.policy = "gpus";
+  verdict.reason = dhc::Reason::WaitingForWindow;
+  verdict.message = "for 60 s";
+  verdict.since = dhc::parse_rfc3339("2026-11-20T18:23:16Z").value();
+  const std::string head =
+      R"([{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","policy":"gpus",)"
+      R"("reason":"WaitingForWindow","message":"for 60 s","since":"2026-11-20T18:23:16Z","nextStepAt":)";
+  CHECK(dhc::verdicts_json(std::array{verdict}) == head + "null}]\n");
+  verdict.next_at = verdict.since + Seconds(60);
+  CHECK(dhc::verdicts_json(std::array{verdict}) == head + R"("2026-11-20T18:24:16Z"}])" + "\n");
+  CHECK(dhc::verdicts_json({}) == "[]\n");
+}
