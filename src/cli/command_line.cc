@@ -1,0 +1,175 @@
+#include "cli/command_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/nearest_word.h"
+
+namespace dhc::cli {
+
+namespace {
+constexpr const char* kProgram = "device-health-controller";
+
+/// `90s`, `2m`, `1h`, `500ms`.
+std::optional<Millis> parse_wait(const std::string& text) {
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [unit, ec] = std::from_chars(text.data(), end, count);
+  if (ec != std::errc() || count <= 0 || count > 1'000'000) return std::nullopt;
+  static const std::map<std::string, Millis> kUnits = {
+      {"ms", Millis(1)}, {"s", Seconds(1)}, {"m", std::chrono::minutes(1)}, {"h", std::chrono::hours(1)}};
+  const auto at = kUnits.find(std::string(unit, end));
+  if (at == kUnits.end()) return std::nullopt;
+  return at->second * count;
+}
+
+std::optional<ConfigMapName> parse_config_map(const std::string& text) {
+  const auto slash = text.find('/');
+  if (slash == 0 || slash == std::string::npos || slash + 1 == text.size()) return std::nullopt;
+  if (text.find('/', slash + 1) != std::string::npos) return std::nullopt;
+  return ConfigMapName{.ns = text.substr(0, slash), .name = text.substr(slash + 1)};
+}
+
+/// All that CLI11 fills in.
+struct Parsed {
+  RunOptions run;
+  DemoOptions demo;
+  ValidateOptions validate;
+  std::string version_output = "text";
+};
+
+template <class T>
+void add_word(CLI::App& app, const std::string& name, T& value, const std::string& help,
+              const std::map<std::string, T>& words) {
+  std::string all;
+  for (const auto& [word, meaning] : words) all += (all.empty() ? "" : ", ") + word;
+  const auto read = [&value, name, words, all](const std::string& text) {
+    const auto at = words.find(text);
+    if (at == words.end()) throw CLI::ValidationError(fmt::format("{} '{}' is not one of: {}", name, text, all));
+    value = at->second;
+  };
+  app.add_option_function<std::string>(name, read, help)->type_name("WORD");
+}
+
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+  auto* run = app.add_subcommand("run", "Watch a cluster and act on unhealthy allocated devices");
+  run->add_option("--kubeconfig", options.kubeconfig,
+                  "Kubeconfig file (default: KUBECONFIG, ~/.kube/config, else the pod's service account)")
+      ->type_name("FILE");
+  run->add_option("--context", options.context, "Context of the kubeconfig (default: its current one)")
+      ->type_name("NAME");
+  auto* file = run->add_option("--config", options.config_file, "Configuration file, read again when it changes")
+                   ->type_name("FILE");
+  const auto read_map = [&options](const std::string& text) {
+    options.config_map = parse_config_map(text);
+    if (!options.config_map) throw CLI::ValidationError(fmt::format("--config-map '{}' is not NAMESPACE/NAME", text));
+  };
+  run->add_option_function<std::string>("--config-map", read_map, "ConfigMap that holds the configuration, watched")
+      ->type_name("NAMESPACE/NAME")
+      ->excludes(file);
+  add_word<Mode>(
+      *run, "--mode", options.mode,
+      "The most that any policy may do: observe (default) changes no pod, node or Job, enforce lets policies "
+      "act",
+      {{"observe", Mode::Observe}, {"enforce", Mode::Enforce}});
+  add_word<bool>(*run, "--events", options.events, "Write Events: true (default) or false",
+                 {{"true", true}, {"false", false}});
+  add_word<LogFormat>(*run, "--log-format", options.log_format, "text (default) or json",
+                      {{"text", LogFormat::Text}, {"json", LogFormat::Json}});
+  add_word<LogLevel>(
+      *run, "--log-level", options.log_level, "debug, info (default), warn or error",
+      {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}});
+  run->add_option("--metrics-bind-address", options.metrics_address,
+                  "Where /metrics is served: IP:PORT or :PORT, port 0 for any, 0 for not at all (default :8080)")
+      ->type_name("ADDRESS");
+  run->add_option("--health-probe-bind-address", options.health_address,
+                  "Where /healthz, /readyz and /verdicts are served (default :8081)")
+      ->type_name("ADDRESS");
+  return run;
+}
+
+CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
+  auto* demo = app.add_subcommand("demo", "Show it on a simulated cluster in this process: no cluster needed");
+  const auto read_wait = [&options](const std::string& text) {
+    options.duration = parse_wait(text);
+    if (!options.duration) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 60s or 2m", text));
+  };
+  demo->add_option_function<std::string>("--for", read_wait, "End after this time (default: on Ctrl-C)")
+      ->type_name("TIME");
+  demo->add_option("--seed", options.seed, "Which devices break, and when (default 1)")->type_name("NUMBER");
+  demo->add_option("--speed", options.speed, "How fast things happen (default 1)")
+      ->type_name("FACTOR")
+      ->check(CLI::Range(0.1, 100.0));
+  return demo;
+}
+
+std::vector<std::string> words_of(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const auto* option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) words.push_back("--" + name);
+  }
+  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) words.push_back(sub->get_name());
+  return words;
+}
+
+/// What is unknown in the arguments, and what may have been meant; empty if nothing is.
+std::string unknown_argument(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const auto used = app.get_subcommands();
+  const CLI::App& at = used.empty() ? app : *used.front();
+  const auto known = words_of(at);
+  for (const auto& argument : arguments) {
+    const auto word = argument.substr(0, argument.find('='));
+    const bool is_option = word.starts_with('-') && word.size() > 1;
+    if (word == at.get_name() || std::ranges::find(known, word) != known.end()) continue;
+    if (!is_option && !used.empty()) continue;  // may be the value of an option
+    const auto near = nearest_word(word, known);
+    return fmt::format("unknown {} '{}'{}", is_option ? "option" : "command", word,
+                       near.empty() ? "" : fmt::format(", did you mean '{}'?", near));
+  }
+  return {};
+}
+
+Leave complain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+  std::string message = error.what();
+  if (error.get_name() == "ExtrasError" || error.get_name() == "RequiredError") {
+    if (auto better = unknown_argument(app, arguments); !better.empty()) message = std::move(better);
+  }
+  if (arguments.empty()) message = "a command is missing";
+  const auto used = app.get_subcommands();
+  const auto command = used.empty() ? std::string(kProgram) : fmt::format("{} {}", kProgram, used.front()->get_name());
+  return {.code = kUsage, .out = {}, .err = fmt::format("error: {}\nSee '{} --help'.\n", message, command)};
+}
+}  // namespace
+
+Command parse_command_line(std::span<const char* const> arguments) {
+  Parsed parsed;
+  CLI::App app("Reacts to unhealthy allocated devices in a Kubernetes cluster", kProgram);
+  app.require_subcommand(1);
+  const auto* run = add_run(app, parsed.run);
+  const auto* demo = add_demo(app, parsed.demo);
+  auto* validate = app.add_subcommand("validate", "Name every mistake of configuration files");
+  validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")->required();
+  auto* version_command = app.add_subcommand("version", "Print the version");
+  version_command->add_option("--output", parsed.version_output, "text (default) or json")
+      ->type_name("WORD")
+      ->check(CLI::IsMember({"text", "json"}));
+  const std::vector<std::string> given(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    return Leave{.code = 0, .out = app.help(), .err = {}};
+  } catch (const CLI::ParseError& error) {
+    return complain(app, error, given);
+  }
+  if (run->parsed()) return parsed.run;
+  if (demo->parsed()) return parsed.demo;
+  if (validate->parsed()) return parsed.validate;
+  return VersionOptions{.json = parsed.version_output == "json"};
+}
+
+}  // namespace dhc::cli

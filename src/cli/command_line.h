@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/access_review.h"
+#include "app/log.h"
+#include "base/now.h"
+#include "domain/policy.h"
+
+namespace dhc::cli {
+
+/// `run`: the controller against a cluster.
+struct RunOptions {
+  std::string kubeconfig;  ///< Empty: as kubectl finds it, else in-cluster.
+  std::string context;     ///< Empty: the current one.
+  std::string config_file;
+  std::optional<ConfigMapName> config_map;
+  Mode mode = Mode::Observe;
+  bool events = true;
+  LogFormat log_format = LogFormat::Text;
+  LogLevel log_level = LogLevel::Info;
+  std::string metrics_address = ":8080";  ///< `0`: not served.
+  std::string health_address = ":8081";   ///< `0`: not served.
+};
+
+/// `demo`: the controller against a simulated cluster in this process.
+struct DemoOptions {
+  std::optional<Millis> duration;  ///< None: until Ctrl-C.
+  std::uint64_t seed = 1;
+  double speed = 1;
+};
+
+/// `validate`: the configuration's mistakes.
+struct ValidateOptions {
+  std::vector<std::string> files;  ///< `-` is standard input.
+};
+
+struct VersionOptions {
+  bool json = false;
+};
+
+/// Nothing to do: help was asked for, or the command line is wrong.
+struct Leave {
+  int code = 0;
+  std::string out;  ///< For standard output.
+  std::string err;  ///< For standard error.
+};
+
+using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, VersionOptions, Leave>;
+
+/// Exit code of a wrong command line.
+inline constexpr int kUsage = 2;
+
+/// Reads the arguments, the program's name first. What is wrong is named with a hint at what may be meant.
+[[nodiscard]] Command parse_command_line(std::span<const char* const> arguments);
+
+}  // namespace dhc::cli
