@@ -91,7 +91,11 @@ func (n *Node) runningStatus(pod *corev1.Pod) map[string]any {
 	for _, kind := range []string{"PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"} {
 		conditions = append(conditions, map[string]any{"type": kind, "status": "True", "lastTransitionTime": started})
 	}
-	return map[string]any{"phase": "Running", "startTime": started, "conditions": conditions, "containerStatuses": containers}
+	status := map[string]any{"phase": "Running", "startTime": started, "conditions": conditions, "containerStatuses": containers}
+	for field, value := range n.extra[pod.UID] {
+		status[field] = value
+	}
+	return status
 }
 
 func (n *Node) pluginHealth(pod *corev1.Pod, container corev1.Container, taken map[device]bool) (entries []any) {

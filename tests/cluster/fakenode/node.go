@@ -15,6 +15,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -45,6 +46,7 @@ type Node struct {
 	shown    map[string]string          // by Pod UID: the status last written
 	ending   map[string]time.Time
 	slices   map[string]int64 // pool generation by driver
+	extra    map[types.UID]map[string]any
 	claims   map[string][]resourcev1.DeviceRequestAllocationResult
 	errors   func(format string, args ...any)
 }
@@ -57,9 +59,15 @@ func Start(t *testing.T, cp *realcluster.ControlPlane, spec Spec) *Node {
 	t.Helper()
 	n := &Node{
 		Name: realcluster.Unique("node"), spec: spec, client: cp.Client, health: map[device]report{}, assigned: map[string]map[device]bool{},
-		shown: map[string]string{}, ending: map[string]time.Time{}, slices: map[string]int64{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
+		shown: map[string]string{}, ending: map[string]time.Time{}, slices: map[string]int64{}, extra: map[types.UID]map[string]any{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
 	}
-	n.errors = func(format string, args ...any) { t.Logf(n.Name+": "+format, args...) }
+	said := ""
+	n.errors = func(format string, args ...any) {
+		if text := fmt.Sprintf(n.Name+": "+format, args...); text != said { // once, not at every turn
+			said = text
+			t.Log(text)
+		}
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	if err := n.register(ctx); err != nil {
 		stop()
@@ -218,6 +226,13 @@ func (n *Node) SetHealth(source, id, health, message string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.health[device{source, id}] = report{health, message}
+}
+
+// SetPodStatus adds a field to what the kubelet writes about a Pod.
+func (n *Node) SetPodStatus(pod types.UID, field string, value any) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.extra[pod] = map[string]any{field: value}
 }
 
 // Break makes a plugin's device Unhealthy in the Pod and lowers allocatable.

@@ -23,7 +23,7 @@ type Deployment struct {
 	Replicas        int32
 	Resource        string            // a device-plugin resource, one per Pod
 	ClaimTemplate   string            // or a ResourceClaimTemplate, one claim per Pod
-	Annotations     map[string]string // of the Pods
+	Annotations     map[string]string // of the Deployment, which its controller copies to the ReplicaSet
 }
 
 // Labels select the Pods of a workload.
@@ -44,16 +44,36 @@ func (d Deployment) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.
 	}
 	pod.Containers = []corev1.Container{container}
 	_, err := cp.Client.AppsV1().Deployments(d.Namespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: d.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: d.Name, Annotations: d.Annotations},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &d.Replicas, Selector: &metav1.LabelSelector{MatchLabels: Labels(d.Name)},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(d.Name), Annotations: d.Annotations}, Spec: pod},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(d.Name)}, Spec: pod},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return AwaitRunning(t, cp, d.Namespace, d.Name, int(d.Replicas))
+}
+
+// StatefulSet makes one of a single Pod with one plugin device, and waits until it runs: its replacement has the same name.
+func StatefulSet(t *testing.T, cp *realcluster.ControlPlane, namespace, name, device string) corev1.Pod {
+	t.Helper()
+	one, seconds := int32(1), int64(1)
+	container := corev1.Container{Name: "main", Image: "registry.test/pause:1"}
+	container.Resources.Limits = corev1.ResourceList{corev1.ResourceName(device): resource.MustParse("1")}
+	_, err := cp.Client.AppsV1().StatefulSets(namespace).Create(t.Context(), &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: Labels(name)},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(name)},
+				Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &seconds, Containers: []corev1.Container{container}}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return AwaitRunning(t, cp, namespace, name, 1)[0]
 }
 
 // Pods of a workload, without those that are ending or have ended.

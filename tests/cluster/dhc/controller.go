@@ -1,0 +1,278 @@
+package dhc
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"device-health.io/controller/tests/cluster/realcluster"
+)
+
+// Settings of one run of the controller. Kubeconfig is required; without Policy it reads the ConfigMap of the manifests.
+type Settings struct {
+	Kubeconfig string
+	Policy     string // text of its configuration file
+	Mode       string // default enforce
+	NoEvents   bool
+}
+
+// Controller is a running binary. It is stopped, and its exit code checked, at the end of the test.
+type Controller struct {
+	process *realcluster.Process
+	health  string
+	metrics string
+}
+
+// Binary is the controller to test: $DHC_BINARY, else build/release, else build/dev.
+func Binary() (string, error) {
+	if path := os.Getenv("DHC_BINARY"); path != "" {
+		if info, err := os.Stat(path); err != nil || info.Mode()&0o111 == 0 {
+			return "", fmt.Errorf("DHC_BINARY=%s is not a program", path)
+		}
+		return filepath.Abs(path)
+	}
+	for _, build := range []string{"release", "dev"} {
+		path, err := realcluster.RepositoryFile("build/" + build + "/device-health-controller")
+		if err != nil {
+			return "", err
+		}
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no controller to test: build it (make build) or set DHC_BINARY; neither build/release nor build/dev has a device-health-controller")
+}
+
+// Launch starts the binary without waiting for anything.
+func Launch(t *testing.T, settings Settings) *Controller {
+	t.Helper()
+	binary, err := Binary()
+	fatal(t, err)
+	folder := t.TempDir()
+	mode := settings.Mode
+	if mode == "" {
+		mode = "enforce"
+	}
+	arguments := []string{"run", "--kubeconfig", settings.Kubeconfig, "--mode", mode, "--events=" + strconv.FormatBool(!settings.NoEvents),
+		"--log-format", "json", "--log-level", "debug", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"}
+	if settings.Policy == "" {
+		arguments = append(arguments, "--config-map", Namespace+"/"+ConfigMap)
+	} else {
+		file := filepath.Join(folder, "policy.yaml")
+		fatal(t, os.WriteFile(file, []byte(settings.Policy), 0o600))
+		arguments = append(arguments, "--config", file)
+	}
+	process, err := realcluster.StartProcess("controller", filepath.Join(folder, "controller.log"), binary, arguments...)
+	fatal(t, err)
+	c := &Controller{process: process}
+	t.Cleanup(func() {
+		c.stop(t)
+		if t.Failed() {
+			t.Logf("---- controller, last 60 lines\n%s", process.Tail(60))
+		}
+	})
+	return c
+}
+
+// Start launches the binary and waits until it serves its pages.
+func Start(t *testing.T, settings Settings) *Controller {
+	t.Helper()
+	c := Launch(t, settings)
+	realcluster.Eventually(t, 15*time.Second, "the controller serves", func() error {
+		for _, line := range c.Log(t) {
+			if line["msg"] == "serving" {
+				address := fmt.Sprint("http://", line["address"])
+				switch line["what"] {
+				case "health":
+					c.health = address
+				case "metrics":
+					c.metrics = address
+				}
+			}
+		}
+		if c.health == "" || c.metrics == "" {
+			select {
+			case <-c.process.Done():
+				t.Fatalf("the controller ended with code %d", c.process.ExitCode())
+			default:
+			}
+			return fmt.Errorf("no line says serving what=health and what=metrics")
+		}
+		return nil
+	})
+	return c
+}
+
+// StartReady also waits until it is ready: every kind listed, a policy read.
+func StartReady(t *testing.T, settings Settings) *Controller {
+	t.Helper()
+	c := Start(t, settings)
+	realcluster.Eventually(t, 20*time.Second, "the controller is ready", func() error {
+		if code, text := c.Readyz(t); code != http.StatusOK {
+			return fmt.Errorf("%d %s", code, text)
+		}
+		return nil
+	})
+	return c
+}
+
+// stop sends SIGTERM: the controller promises to end within 5 s with code 0.
+func (c *Controller) stop(t *testing.T) {
+	select {
+	case <-c.process.Done(): // it ended by itself, which the test has seen or caused
+		_ = c.process.Stop(0)
+		return
+	default:
+	}
+	began := time.Now()
+	_ = c.process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.process.Done():
+		if code := c.process.ExitCode(); code != 0 {
+			t.Errorf("after SIGTERM the controller ended with code %d", code)
+		}
+	case <-time.After(5 * time.Second):
+		t.Errorf("the controller still runs %s after SIGTERM", time.Since(began))
+	}
+	if err := c.process.Stop(0); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ended waits for the controller to end by itself.
+func (c *Controller) Ended(within time.Duration) (code int, ended bool) {
+	select {
+	case <-c.process.Done():
+		return c.process.ExitCode(), true
+	case <-time.After(within):
+		return 0, false
+	}
+}
+
+// Log is every JSON line written so far; a line that is not JSON is under "raw".
+func (c *Controller) Log(t *testing.T) (lines []map[string]any) {
+	t.Helper()
+	file, err := os.Open(c.process.LogPath)
+	fatal(t, err)
+	defer file.Close()
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		line := map[string]any{}
+		if json.Unmarshal(scanner.Bytes(), &line) != nil {
+			line = map[string]any{"raw": scanner.Text()}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// LogText is the whole log.
+func (c *Controller) LogText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(c.process.LogPath)
+	fatal(t, err)
+	return string(text)
+}
+
+// Says returns an error unless one line of the log contains every one of these texts.
+func (c *Controller) Says(texts ...string) error {
+	log, err := os.ReadFile(c.process.LogPath)
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.Split(string(log), "\n") {
+		all := true
+		for _, text := range texts {
+			all = all && strings.Contains(line, text)
+		}
+		if all {
+			return nil
+		}
+	}
+	return fmt.Errorf("no line of the log contains all of %q", texts)
+}
+
+func get(url string) (code int, body string, err error) {
+	client := http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// Readyz is the readiness page; code 0 if it does not answer.
+func (c *Controller) Readyz(t *testing.T) (code int, text string) {
+	t.Helper()
+	code, text, err := get(c.health + "/readyz")
+	if err != nil {
+		return 0, err.Error()
+	}
+	return code, text
+}
+
+// Metric is the value of one sample, named with its labels as the page prints it, and 0 if there is none.
+func (c *Controller) Metric(t *testing.T, sample string) float64 {
+	t.Helper()
+	_, text, err := get(c.metrics + "/metrics")
+	fatal(t, err)
+	for _, line := range strings.Split(text, "\n") {
+		if value, ok := strings.CutPrefix(line, sample+" "); ok {
+			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			fatal(t, err)
+			return number
+		}
+	}
+	return 0
+}
+
+// Verdict as /verdicts shows it.
+type Verdict struct {
+	Subject                         struct{ Kind, Namespace, Name, UID string }
+	Device, Policy, Reason, Message string
+	Since                           string
+	NextStepAt                      *string
+}
+
+// Verdicts now held.
+func (c *Controller) Verdicts(t *testing.T) (verdicts []Verdict) {
+	t.Helper()
+	code, text, err := get(c.health + "/verdicts")
+	fatal(t, err)
+	if code != http.StatusOK {
+		t.Fatalf("/verdicts: %d %s", code, text)
+	}
+	if err := json.Unmarshal([]byte(text), &verdicts); err != nil {
+		t.Fatalf("/verdicts: %v: %s", err, text)
+	}
+	return verdicts
+}
+
+// AwaitVerdict waits until a subject has a verdict with this reason.
+func (c *Controller) AwaitVerdict(t *testing.T, name, reason string) (found Verdict) {
+	t.Helper()
+	realcluster.Eventually(t, 20*time.Second, fmt.Sprintf("verdict %s on %s", reason, name), func() error {
+		var others []string
+		for _, verdict := range c.Verdicts(t) {
+			if verdict.Subject.Name == name && verdict.Reason == reason {
+				found = verdict
+				return nil
+			}
+			others = append(others, verdict.Subject.Name+":"+verdict.Reason)
+		}
+		return fmt.Errorf("there are %v", others)
+	})
+	return found
+}

@@ -1,0 +1,69 @@
+package dhc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"device-health.io/controller/tests/cluster/realcluster"
+)
+
+// Policy is a configuration that acts fast, on one namespace only.
+type Policy struct {
+	Namespace  string
+	Mode       string // of the policy; default enforce
+	After      string // default 0s
+	EvictAfter string // default 0s
+	NoEvict    bool
+	Paused     bool
+}
+
+// Text is the configuration's documents.
+func (p Policy) Text() string {
+	mode, after, evict := p.Mode, p.After, "\n  evict: {after: 0s}"
+	if p.EvictAfter != "" {
+		evict = "\n  evict: {after: " + p.EvictAfter + "}"
+	}
+	if mode == "" {
+		mode = "enforce"
+	}
+	if after == "" {
+		after = "0s"
+	}
+	if p.NoEvict {
+		evict = ""
+	}
+	return fmt.Sprintf(strings.TrimPrefix(`
+apiVersion: device-health.io/v1alpha1
+kind: DeviceHealthPolicy
+metadata: {name: test}
+spec:
+  mode: %s
+  match:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
+  after: %s%s
+---
+apiVersion: device-health.io/v1alpha1
+kind: ControllerLimits
+metadata: {name: default}
+spec:
+  paused: %t
+  evictions: {perMinute: 600, maxInFlight: 10, perNode: 10, perOwner: 10}
+`, "\n"), mode, p.Namespace, after, evict, p.Paused)
+}
+
+// WriteConfigMap creates or replaces the controller's ConfigMap.
+func WriteConfigMap(t *testing.T, cp *realcluster.ControlPlane, text string) {
+	t.Helper()
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ConfigMap}, Data: map[string]string{"policy.yaml": text}}
+	maps := cp.Client.CoreV1().ConfigMaps(Namespace)
+	_, err := maps.Update(t.Context(), wanted, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(t.Context(), wanted, metav1.CreateOptions{})
+	}
+	fatal(t, err)
+}

@@ -1,0 +1,238 @@
+// Package rbac takes each verb of manifests/ away in turn and shows which feature stops, so that no verb is there in vain.
+package rbac
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"device-health.io/controller/tests/cluster/dhc"
+	"device-health.io/controller/tests/cluster/fakenode"
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+const gpu = "example.com/gpu"
+
+// `list` is only used where WatchList is missing, so its cases run on the second one.
+var cluster, withoutWatchList *realcluster.ControlPlane
+var manifests dhc.Manifests
+
+func TestMain(m *testing.M) {
+	realcluster.Main(m, func(planes []*realcluster.ControlPlane) (err error) {
+		cluster, withoutWatchList = planes[0], planes[1]
+		if _, err := dhc.Binary(); err != nil {
+			return err
+		}
+		for _, cp := range planes {
+			if err := dhc.Install(cp); err != nil {
+				return err
+			}
+		}
+		manifests, err = dhc.ReadManifests(cluster)
+		return err
+	}, realcluster.Options{Name: "rbac"},
+		realcluster.Options{Name: "rbac-without-watchlist", WithoutControllers: true, FeatureGates: map[string]bool{"WatchList": false}})
+}
+
+// kinds as /readyz names them.
+var kinds = map[string]string{
+	"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "resourceclaims": "ResourceClaim", "resourceslices": "ResourceSlice",
+	"devicetaintrules": "DeviceTaintRule", "jobs": "Job", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "configmaps": "ConfigMap",
+}
+
+// The features of manifests/: this list is what a reviewer of the roles reads, so it is written out and not computed.
+func expected() (all []dhc.Verb) {
+	for _, verb := range []string{"list", "watch"} {
+		for _, resource := range []string{"pods", "nodes", "namespaces", "configmaps"} {
+			all = append(all, dhc.Verb{Group: "", Resource: resource, Verb: verb})
+		}
+		for _, resource := range []string{"resourceclaims", "resourceslices", "devicetaintrules"} {
+			all = append(all, dhc.Verb{Group: "resource.k8s.io", Resource: resource, Verb: verb})
+		}
+		all = append(all, dhc.Verb{Group: "batch", Resource: "jobs", Verb: verb},
+			dhc.Verb{Group: "apps", Resource: "replicasets", Verb: verb}, dhc.Verb{Group: "apps", Resource: "statefulsets", Verb: verb})
+	}
+	return append(all, dhc.Verb{Group: "", Resource: "pods/status", Verb: "patch"}, dhc.Verb{Group: "", Resource: "pods/eviction", Verb: "create"},
+		dhc.Verb{Group: "events.k8s.io", Resource: "events", Verb: "create"})
+}
+
+func TestTheManifestsGiveExactlyTheVerbsOfTheFeatures(t *testing.T) {
+	given, wanted := fmt.Sprint(sorted(manifests.Verbs())), fmt.Sprint(sorted(expected()))
+	if given != wanted {
+		t.Errorf("given  %s\nwanted %s", given, wanted)
+	}
+	for _, role := range manifests.Roles {
+		for _, rule := range role.Rules {
+			if role.Namespace != dhc.Namespace || !slices.Equal(rule.ResourceNames, []string{dhc.ConfigMap}) {
+				t.Errorf("role %s/%s is not bound to the one ConfigMap: %+v", role.Namespace, role.Name, rule)
+			}
+		}
+	}
+}
+
+func sorted(verbs []dhc.Verb) (lines []string) {
+	for _, verb := range verbs {
+		lines = append(lines, verb.String())
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestEachVerbNamesAFileThatExists(t *testing.T) {
+	base, err := realcluster.RepositoryFile("manifests/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no role files: %v", err)
+	}
+	verb := regexp.MustCompile(`^ {6}- (\w+)(?:  # ([\w./-]+)\b.*)?$`)
+	for _, file := range files {
+		text, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer text.Close()
+		for lines := bufio.NewScanner(text); lines.Scan(); {
+			found := verb.FindStringSubmatch(lines.Text())
+			if found == nil {
+				continue
+			}
+			path, err := realcluster.RepositoryFile(found[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(path); found[2] == "" || err != nil || info.IsDir() {
+				t.Errorf("%s: verb %s names %q, which is no file of the repository", filepath.Base(file), found[1], found[2])
+			}
+		}
+	}
+}
+
+func TestWithAllVerbsItIsReady(t *testing.T) {
+	for name, cp := range map[string]*realcluster.ControlPlane{"with WatchList": cluster, "without WatchList": withoutWatchList} {
+		t.Run(name, func(t *testing.T) {
+			dhc.WriteConfigMap(t, cp, dhc.Policy{Namespace: "none"}.Text())
+			controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, dhc.Account, "")})
+			if err := controller.Says("forbidden"); err == nil {
+				t.Error("it says that something is forbidden")
+			}
+		})
+	}
+}
+
+func TestWithoutOneReadingVerbItIsNeverReadyAndNamesTheKind(t *testing.T) {
+	for _, verb := range expected() {
+		cp := cluster
+		switch verb.Verb {
+		case "list":
+			cp = withoutWatchList
+		case "watch":
+		default:
+			continue
+		}
+		t.Run(verb.String(), func(t *testing.T) {
+			dhc.WriteConfigMap(t, cp, dhc.Policy{Namespace: "none"}.Text())
+			account := manifests.AccountWithout(t, cp, verb)
+			controller := dhc.Start(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, account, "")})
+			realcluster.Eventually(t, 15*time.Second, "/readyz names what is forbidden and all else is listed", func() error {
+				code, text := controller.Readyz(t)
+				if code == http.StatusOK {
+					return fmt.Errorf("ready: %s", text)
+				}
+				for _, kind := range kinds {
+					mark := "[+]" + kind + ":"
+					if kind == kinds[verb.Resource] {
+						mark = "[-]" + kind + ": forbidden"
+					}
+					if kind == "ConfigMap" && verb.Resource != "configmaps" {
+						mark = "[+]policy: loaded"
+					}
+					if !strings.Contains(text, mark) {
+						return fmt.Errorf("no %s in %s", mark, text)
+					}
+				}
+				return nil
+			})
+			if err := controller.Says("forbidden: "+verb.Resource, verb.Verb); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The writing verbs: without one its feature stops, is said, and the others go on.
+func TestWithoutOneWritingVerbItsFeatureStopsAndTheOthersGoOn(t *testing.T) {
+	for _, test := range []struct {
+		verb                        dhc.Verb
+		condition, evicted, noticed bool
+	}{
+		{dhc.Verb{Resource: "pods/status", Verb: "patch"}, false, true, true},
+		{dhc.Verb{Resource: "pods/eviction", Verb: "create"}, true, false, true},
+		{dhc.Verb{Group: "events.k8s.io", Resource: "events", Verb: "create"}, true, true, false},
+	} {
+		t.Run(test.verb.String(), func(t *testing.T) {
+			namespace := cluster.Namespace(t)
+			node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}})
+			sick := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
+			account, since := manifests.AccountWithout(t, cluster, test.verb), time.Now()
+			controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, ""), Policy: dhc.Policy{Namespace: namespace}.Text()})
+			if err := controller.Says("forbidden: "+test.verb.Resource, test.verb.Verb); err != nil {
+				t.Error(err)
+			}
+			node.Break(t, gpu, "gpu-0")
+			answers := func() map[string][]int {
+				codes := map[string][]int{}
+				events, err := cluster.Audit(since, func(e realcluster.AuditEvent) bool { return e.User.Username == dhc.User(account) && e.Writes() })
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range events {
+					what := strings.Trim(e.ObjectRef.Resource+"/"+e.ObjectRef.Subresource, "/")
+					codes[what] = append(codes[what], e.Response.Code)
+				}
+				return codes
+			}
+			realcluster.Eventually(t, 20*time.Second, "what is allowed is done and what is not is refused", func() error {
+				sent := answers()
+				for what, allowed := range map[string]bool{"pods/status": test.condition, "pods/eviction": test.evicted, "events": test.noticed} {
+					code := http.StatusForbidden
+					if allowed {
+						code = map[string]int{"pods/status": http.StatusOK, "pods/eviction": http.StatusCreated, "events": http.StatusCreated}[what]
+					}
+					if !slices.Contains(sent[what], code) {
+						return fmt.Errorf("%s: no %d among %v", what, code, sent)
+					}
+				}
+				return nil
+			})
+			if test.evicted {
+				realcluster.Eventually(t, 15*time.Second, "the Pod is replaced", func() error {
+					for _, pod := range workload.Pods(t, cluster, namespace, "infer") {
+						if pod.UID != sick.UID && pod.Status.Phase == corev1.PodRunning {
+							return nil
+						}
+					}
+					return fmt.Errorf("not yet")
+				})
+			} else if now, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), sick.Name, metav1.GetOptions{}); err != nil || now.DeletionTimestamp != nil {
+				t.Errorf("the Pod goes: %v", err)
+			}
+			if code, text := controller.Readyz(t); code != http.StatusOK {
+				t.Errorf("a writing verb is no matter of readiness: %d %s", code, text)
+			}
+		})
+	}
+}
