@@ -1,6 +1,6 @@
 #include "k8s-client/model/decode_config_map.h"
 
-#include <utility>
+#include <optional>
 
 #include "k8s-client/model/decode_meta.h"
 
@@ -11,9 +11,13 @@ namespace {
 bool read_data(JsonValue value, Fault& fault, ConfigMap& map) {
   map.data.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
-    std::string text;
-    if (!read_text(field, fault, text)) return false;
-    map.data.insert_or_assign(std::string(key), std::move(text));
+    std::optional<std::string_view> text;
+    if (!read_view(field, fault, text)) return false;
+    if (text) {
+      map.data.insert_or_assign(std::string(key), std::string(*text));
+    } else if (const auto earlier = map.data.find(key); earlier != map.data.end()) {
+      map.data.erase(earlier);
+    }
     return true;
   });
 }

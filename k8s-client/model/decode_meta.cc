@@ -15,25 +15,35 @@ bool is_kept_annotation(std::string_view key) {
 
 bool is_any_key(std::string_view) { return true; }
 
-// Leaves the last of equal keys, sorted.
-template <class Entry, class Key>
-void sort_last_wins(std::vector<Entry>& entries, Key key) {
+// One entry of a map, still in the document's own text; a null value counts as absent.
+template <class Value>
+struct MapEntry {
+  std::string_view key;
+  std::optional<Value> value;
+};
+
+// Sorted by key, the last of equal keys, without absent ones. Linear but for the sort, whatever a hostile map holds.
+template <class Value>
+void settle(std::vector<MapEntry<Value>>& entries) {
   std::ranges::reverse(entries);
-  std::ranges::stable_sort(entries, {}, key);
-  const auto repeated = std::ranges::unique(entries, {}, key);
+  std::ranges::stable_sort(entries, {}, &MapEntry<Value>::key);
+  const auto repeated = std::ranges::unique(entries, {}, &MapEntry<Value>::key);
   entries.erase(repeated.begin(), repeated.end());
-  entries.shrink_to_fit();
+  std::erase_if(entries, [](const auto& entry) { return !entry.value.has_value(); });
 }
 
 template <class Keep>
 bool read_map(JsonValue value, Fault& fault, StringMap& map, Keep keep) {
   map.clear();
+  std::vector<MapEntry<std::string_view>> entries;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue text) {
-    if (!keep(key)) return true;
-    return read_text(text, fault, map.emplace_back(std::string(key), std::string()).second);
+    return !keep(key) || read_view(text, fault, entries.emplace_back(key, std::nullopt).value);
   });
-  if (read) sort_last_wins(map, &StringMap::value_type::first);
-  return read;
+  if (!read) return false;
+  settle(entries);
+  map.reserve(entries.size());
+  for (const auto& entry : entries) map.emplace_back(entry.key, entry.value.value_or(std::string_view()));
+  return true;
 }
 
 bool read_owner(JsonValue value, Fault& fault, std::optional<OwnerRef>& controller) {
@@ -76,21 +86,19 @@ bool is_namespaced(Kind kind) {
 
 bool is_metadata_only(Kind kind) { return kind == Kind::Job || kind == Kind::ReplicaSet || kind == Kind::StatefulSet; }
 
-// A quantity as the server writes it (text), or as a person may have written it (a number).
-bool read_amount(JsonValue value, Fault& fault, std::int64_t& amount) {
+// A quantity as the server writes it (text), or as a person may have written it (a number). One that we cannot count
+// makes the object bad: a guess about how many devices there are is worse than an old record.
+bool read_amount(JsonValue value, Fault& fault, std::optional<std::int64_t>& amount) {
   simdjson::ondemand::json_type type{};
   if (value.type().get(type)) return fault.is("not a JSON value");
-  std::optional<std::int64_t> number;
-  if (type == simdjson::ondemand::json_type::string) {
-    std::string text;
-    if (!read_text(value, fault, text)) return false;
-    number = parse_whole_quantity(text);
-    if (!number) return fault.is("not a whole quantity");
-  } else if (!read_integer(value, fault, number)) {
-    return false;
+  if (type != simdjson::ondemand::json_type::string) {
+    if (!read_integer(value, fault, amount)) return false;
+    return amount.value_or(0) >= 0 ? true : fault.is("not a whole quantity");
   }
-  amount = number.value_or(0);
-  return amount >= 0 ? true : fault.is("negative");
+  std::optional<std::string_view> text;
+  if (!read_view(value, fault, text)) return false;
+  amount = parse_whole_quantity(text.value_or(std::string_view()));
+  return amount ? true : fault.is("not a whole quantity");
 }
 
 }  // namespace
@@ -143,6 +151,9 @@ bool read_condition(JsonValue value, Fault& fault, Condition& condition) {
 
 bool read_taint(JsonValue value, Fault& fault, Taint& taint) {
   taint = {};
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "key") return read_name(field, fault, taint.key) || fault.in(key);
     if (key == "value") return read_name(field, fault, taint.value) || fault.in(key);
@@ -156,14 +167,17 @@ bool read_taint(JsonValue value, Fault& fault, Taint& taint) {
 
 bool read_amounts(JsonValue value, Fault& fault, std::vector<ResourceAmount>& amounts) {
   amounts.clear();
+  std::vector<MapEntry<std::int64_t>> entries;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue amount) {
     if (!is_extended_resource(key)) return true;
     if (!is_clean_name(key)) return fault.is("a resource name with a control character or too long");
-    auto& entry = amounts.emplace_back(ResourceAmount{std::string(key), 0});
-    return read_amount(amount, fault, entry.amount);
+    return read_amount(amount, fault, entries.emplace_back(key, std::nullopt).value);
   });
-  if (read) sort_last_wins(amounts, &ResourceAmount::resource);
-  return read;
+  if (!read) return false;
+  settle(entries);
+  amounts.reserve(entries.size());
+  for (const auto& entry : entries) amounts.emplace_back(std::string(entry.key), entry.value.value_or(0));
+  return true;
 }
 
 }  // namespace dhc::k8s

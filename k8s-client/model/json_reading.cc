@@ -12,20 +12,6 @@ namespace {
 
 constexpr std::size_t kMessageCharacters = 1024;
 constexpr std::size_t kNameBytes = 1024;
-constexpr std::string_view kNotAString = "not a string";
-
-// The view lives as long as the document; absent text is empty.
-bool read_view(JsonValue value, Fault& fault, std::string_view& out) {
-  out = {};
-  bool null = false;
-  if (!read_null(value, fault, null)) return false;
-  if (null) return true;
-  const auto error = value.get_string().get(out);
-  if (!error) return true;
-  out = {};
-  // A lone surrogate such as \ud800 is a string to look at, but none in UTF-8.
-  return fault.is(error == simdjson::STRING_ERROR ? "not a valid string" : kNotAString);
-}
 
 }  // namespace
 
@@ -58,26 +44,39 @@ bool is_clean_name(std::string_view text) {
          std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7F; });
 }
 
+bool read_view(JsonValue value, Fault& fault, std::optional<std::string_view>& out) {
+  out.reset();
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  std::string_view text;
+  const auto error = value.get_string().get(text);
+  // A lone surrogate such as \ud800 is a string to look at, but none in UTF-8.
+  if (error) return fault.is(error == simdjson::STRING_ERROR ? "not a valid string" : "not a string");
+  out = text;
+  return true;
+}
+
 // Each string is made anew: assigning to one that has room leaves up to twice the room needed.
 bool read_text(JsonValue value, Fault& fault, std::string& out) {
-  std::string_view text;
+  std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
-  out = std::string(text);
+  out = std::string(text.value_or(""));
   return true;
 }
 
 bool read_message(JsonValue value, Fault& fault, std::string& out) {
-  std::string_view text;
+  std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
-  out = std::string(cut_message(text));
+  out = std::string(cut_message(text.value_or("")));
   return true;
 }
 
 bool read_name(JsonValue value, Fault& fault, std::string& out) {
-  std::string_view text;
+  std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
-  if (!is_clean_name(text)) return fault.is("control character or too long");
-  out = std::string(text);
+  if (!is_clean_name(text.value_or(""))) return fault.is("control character or too long");
+  out = std::string(text.value_or(""));
   return true;
 }
 
@@ -102,10 +101,10 @@ bool read_bool(JsonValue value, Fault& fault, bool& out) {
 
 bool read_time(JsonValue value, Fault& fault, std::optional<WallTime>& out) {
   out.reset();
-  std::string_view text;
+  std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
-  if (text.empty()) return true;
-  out = parse_rfc3339(text);
+  if (!text) return true;
+  out = parse_rfc3339(*text);
   return out ? true : fault.is("not an RFC 3339 time");
 }
 

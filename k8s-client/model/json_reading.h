@@ -97,6 +97,9 @@ bool read_list(JsonValue value, Fault& fault, std::vector<T>& out, Read&& read) 
   return each_item(value, fault, [&](JsonValue item) { return read(item, fault, out.emplace_back()); });
 }
 
+/// Any text, not copied: the view lives as long as the document.
+bool read_view(JsonValue value, Fault& fault, std::optional<std::string_view>& out);
+
 /// Any text; null is empty.
 bool read_text(JsonValue value, Fault& fault, std::string& out);
 

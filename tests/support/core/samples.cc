@@ -1,0 +1,113 @@
+#include "tests/support/core/samples.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dhc::test {
+
+namespace {
+
+using k8s::Kind;
+
+constexpr auto kMeta = R"({
+  "namespace": "ns", "name": "n", "uid": "u", "resourceVersion": "7",
+  "creationTimestamp": "2026-11-20T18:23:16Z", "deletionTimestamp": "2026-11-20T18:24:16Z", "deletionGracePeriodSeconds": 30,
+  "labels": {"app": "infer"}, "annotations": {"device-health.io/brake-release": "now"},
+  "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "ju", "controller": true}]
+})";
+
+constexpr auto kPod = R"({
+  "spec": {
+    "nodeName": "node-a", "terminationGracePeriodSeconds": 5,
+    "containers": [{"resources": {"limits": {"example.com/gpu": "2"}}}],
+    "initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"example.com/gpu": 1}}}],
+    "resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}]
+  },
+  "status": {
+    "phase": "Running", "reason": "Because",
+    "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "R", "message": "M",
+                    "lastTransitionTime": "2026-11-20T18:23:16Z"}],
+    "containerStatuses": [{"allocatedResourcesStatus": [
+      {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-0", "health": "Unhealthy", "message": "Xid 79"}]}]}],
+    "initContainerStatuses": [{"allocatedResourcesStatus": [
+      {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-1", "health": "Healthy"}]}]}],
+    "ephemeralContainerStatuses": [{"allocatedResourcesStatus": [
+      {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-2", "health": "Healthy"}]}]}],
+    "allocatedResourcesStatus": [{"name": "claim:gpu", "resources": [{"resourceID": "gpu-3", "health": "Healthy"}]}],
+    "resourceClaimStatuses": [{"name": "other", "resourceClaimName": "other-claim"}],
+    "extendedResourceClaimStatus": {"resourceClaimName": "extended-claim"}
+  }
+})";
+
+constexpr auto kClaim = R"({
+  "status": {
+    "allocation": {"devices": {"results": [{
+      "request": "gpu", "driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0", "adminAccess": true,
+      "bindingConditions": ["Attached"], "bindingFailureConditions": ["Broken"]}]}},
+    "reservedFor": [{"apiGroup": "g", "resource": "pods", "name": "p", "uid": "pu"}],
+    "devices": [{"driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0", "conditions": [
+      {"type": "Ready", "status": "False", "reason": "R", "message": "M", "lastTransitionTime": "2026-11-20T18:23:16Z"}]}]
+  }
+})";
+
+constexpr auto kSlice = R"({
+  "spec": {"driver": "gpu.example.com", "pool": {"name": "node-a", "generation": 3}, "nodeName": "node-a",
+           "devices": [{"name": "gpu-0", "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}]}
+})";
+
+constexpr auto kNode = R"({
+  "spec": {"unschedulable": true, "taints": [{"key": "k", "value": "v", "effect": "NoExecute"}]},
+  "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "M",
+                             "lastTransitionTime": "2026-11-20T18:23:16Z"}],
+             "nodeInfo": {"bootID": "b"}, "capacity": {"example.com/gpu": "4"}, "allocatable": {"example.com/gpu": "3"}}
+})";
+
+constexpr auto kRule = R"({
+  "spec": {"deviceSelector": {"driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0"},
+           "taint": {"key": "device-health.io/unhealthy", "value": "v", "effect": "NoSchedule"}}
+})";
+
+constexpr auto kConfigMap = R"({"data": {"policy.yaml": "a: b"}})";
+
+const char* body_of(Kind kind) {
+  switch (kind) {
+    case Kind::Pod:
+      return kPod;
+    case Kind::ResourceClaim:
+      return kClaim;
+    case Kind::ResourceSlice:
+      return kSlice;
+    case Kind::Node:
+      return kNode;
+    case Kind::DeviceTaintRule:
+      return kRule;
+    case Kind::ConfigMap:
+      return kConfigMap;
+    case Kind::Namespace:
+    case Kind::Job:
+    case Kind::ReplicaSet:
+    case Kind::StatefulSet:
+      break;
+  }
+  return "{}";
+}
+
+}  // namespace
+
+std::string full_sample(Kind kind) { return full_sample(kind, "n", "u"); }
+
+std::string full_sample(Kind kind, const std::string& name, const std::string& uid) {
+  auto object = nlohmann::ordered_json::parse(body_of(kind));
+  object["kind"] = std::string(k8s::to_string(kind));
+  object["metadata"] = nlohmann::ordered_json::parse(kMeta);
+  object["metadata"]["name"] = name;
+  object["metadata"]["uid"] = uid;
+  return object.dump();
+}
+
+std::string list_of(const std::vector<std::string>& items) {
+  std::string text = R"({"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[)";
+  for (const auto& item : items) text.append(&item == &items.front() ? "" : ",").append(item);
+  return text + "]}";
+}
+
+}  // namespace dhc::test
