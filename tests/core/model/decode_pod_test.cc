@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "k8s-client/model/decoder.h"
+
+namespace {
+
+using namespace dhc::k8s;
+using Amounts = std::vector<ResourceAmount>;
+
+constexpr std::string_view kMeta =
+    R"("metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7","labels":{"a":"b"}})";
+
+Pod read_pod(std::string_view spec, std::string_view status) {
+  const auto text = fmt::format(R"({{{},"spec":{},"status":{}}})", kMeta, spec, status);
+  auto read = Decoder(Kind::Pod).decode_object(text);
+  REQUIRE_MESSAGE(read.has_value(), read.error().why);
+  return std::get<Pod>(*std::move(read));
+}
+
+std::string why_bad(std::string_view spec, std::string_view status) {
+  const auto read =
+      Decoder(Kind::Pod).decode_object(fmt::format(R"({{{},"spec":{},"status":{}}})", kMeta, spec, status));
+  return read.has_value() ? "" : read.error().why;
+}
+
+std::string container(std::string_view limits, std::string_view policy = "") {
+  return fmt::format(R"({{"name":"c","restartPolicy":"{}","resources":{{"limits":{}}}}})", policy, limits);
+}
+
+std::string gpus(int count) { return fmt::format(R"({{"cpu":"1","memory":"1.5Gi","example.com/gpu":"{}"}})", count); }
+
+TEST_CASE("A pod that cannot hold devices comes with its identity and version only") {
+  Pod expected;
+  expected.meta.ns = "ns";
+  expected.meta.name = "n";
+  expected.meta.uid = "u";
+  expected.meta.resource_version = "7";
+  const auto pod = read_pod(R"({"nodeName":"node-a","containers":[{"resources":{"limits":{"cpu":"500m"}}}]})",
+                            R"({"phase":"Running","conditions":[{"type":"DisruptionTarget","status":"True"}]})");
+  CHECK(pod == expected);
+  CHECK_FALSE(can_hold_devices(pod));
+}
+
+TEST_CASE("The same pod is read in full once its status or our condition says more") {
+  CHECK(can_hold_devices(read_pod("{}", R"({"containerStatuses":[{"allocatedResourcesStatus":[{"name":"a.b/c"}]}]})")));
+  CHECK(can_hold_devices(read_pod("{}", R"({"extendedResourceClaimStatus":{"resourceClaimName":"x"}})")));
+  const auto noticed = read_pod("{}", R"({"phase":"Failed","conditions":[{"type":"Ready","status":"False"},
+                                     {"type":"device-health.io/DeviceUnhealthy","status":"True"}]})");
+  CHECK(can_hold_devices(noticed));
+  CHECK(noticed.phase == PodPhase::Failed);
+  CHECK(noticed.meta.labels.size() == 1);
+  CHECK(noticed.conditions.size() == 1);
+}
+
+TEST_CASE("Requests are the limits of all containers together") {
+  const auto spec =
+      fmt::format(R"({{"containers":[{},{},{}]}})", container(gpus(1)), container(gpus(2)), container("null"));
+  CHECK(read_pod(spec, "{}").requests == Amounts{{"example.com/gpu", 3}});
+}
+
+TEST_CASE("An init container counts if it needs more than the containers") {
+  const auto two = container(gpus(2));
+  const auto small = fmt::format(R"({{"containers":[{}],"initContainers":[{}]}})", two, container(gpus(1)));
+  const auto large =
+      fmt::format(R"({{"containers":[{}],"initContainers":[{},{}]}})", two, container(gpus(4)), container(gpus(3)));
+  CHECK(read_pod(small, "{}").requests == Amounts{{"example.com/gpu", 2}});
+  CHECK(read_pod(large, "{}").requests == Amounts{{"example.com/gpu", 4}});
+}
+
+TEST_CASE("A sidecar keeps its devices beside the containers and beside the init containers after it") {
+  const auto sidecar = container(gpus(1), "Always");
+  const auto beside = fmt::format(R"({{"containers":[{}],"initContainers":[{}]}})", container(gpus(2)), sidecar);
+  const auto before =
+      fmt::format(R"({{"containers":[{}],"initContainers":[{},{}]}})", container(gpus(1)), sidecar, container(gpus(4)));
+  const auto after =
+      fmt::format(R"({{"containers":[{}],"initContainers":[{},{}]}})", container(gpus(1)), container(gpus(4)), sidecar);
+  CHECK(read_pod(beside, "{}").requests == Amounts{{"example.com/gpu", 3}});
+  CHECK(read_pod(before, "{}").requests == Amounts{{"example.com/gpu", 5}});
+  CHECK(read_pod(after, "{}").requests == Amounts{{"example.com/gpu", 4}});
+}
+
+TEST_CASE("A limit of zero asks for nothing, and a pod with no other holds no device") {
+  CHECK_FALSE(can_hold_devices(read_pod(fmt::format(R"({{"containers":[{}]}})", container(gpus(0))), "{}")));
+}
+
+TEST_CASE("A resource amount that cannot be counted makes the pod bad") {
+  const auto with = [](std::string_view amount) {
+    return why_bad(fmt::format(R"({{"containers":[{}]}})", container(fmt::format(R"({{"a.b/c":{}}})", amount))), "{}");
+  };
+  const std::string why = "spec.containers[0].resources.limits: not a whole quantity";
+  CHECK(with(R"("500m")") == why);
+  CHECK(with(R"("-1")") == why);
+  CHECK(with("-1") == why);
+  CHECK(with(R"("many")") == why);
+  CHECK(with(R"("9223372036854775807")").empty());
+}
+
+TEST_CASE("Amounts that add up to more than a number holds make the pod bad") {
+  const auto most = container(R"({"a.b/c":"9223372036854775807"})");
+  CHECK(why_bad(fmt::format(R"({{"containers":[{},{}]}})", most, most), "{}") ==
+        "spec.containers[1]: resource amounts add up to more than 2^63-1");
+  CHECK(why_bad(
+            fmt::format(R"({{"containers":[{}],"initContainers":[{}]}})", most, container(R"({"a.b/c":1})", "Always")),
+            "{}") == "spec: resource amounts add up to more than 2^63-1");
+}
+
+TEST_CASE("A claim is named by the spec, or by the status once it is made") {
+  const auto* spec =
+      R"({"resourceClaims":[{"name":"a","resourceClaimTemplateName":"t"},{"name":"b","resourceClaimName":"fixed"},
+                         {"name":"c","resourceClaimTemplateName":"t"}]})";
+  const auto pod =
+      read_pod(spec, R"({"resourceClaimStatuses":[{"name":"c"},{"name":"a","resourceClaimName":"made"}]})");
+  CHECK(pod.claims == std::vector<PodClaim>{{"a", "made"}, {"b", "fixed"}, {"c", ""}});
+}
+
+TEST_CASE("The claim behind an extended resource goes by its object's name") {
+  CHECK(read_pod("{}", R"({"extendedResourceClaimStatus":{"resourceClaimName":"x","requestMappings":[{}]}})").claims ==
+        std::vector<PodClaim>{{"x", "x"}});
+}
+
+std::string entry(std::string_view name, std::string_view id, std::string_view health) {
+  return fmt::format(R"({{"name":"{}","resources":[{{"resourceID":"{}","health":"{}"}}]}})", name, id, health);
+}
+
+TEST_CASE("Entries of all containers and of the pod are merged by name and sorted, whatever their order") {
+  std::vector<std::string> entries = {entry("b", "1", "Healthy"), entry("a", "2", "Unhealthy"),
+                                      entry("a", "1", "Healthy"), entry("b", "1", "Unhealthy")};
+  std::ranges::sort(entries);
+  const std::vector<AllocatedResource> expected = {{"a", {{"1", Health::Healthy, ""}, {"2", Health::Unhealthy, ""}}},
+                                                   {"b", {{"1", Health::Unhealthy, ""}}}};
+  do {
+    const auto status = fmt::format(
+        R"({{"initContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}],"allocatedResourcesStatus":[{}],
+            "containerStatuses":[{{"allocatedResourcesStatus":[{}]}}],"ephemeralContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}]}})",
+        entries[0], entries[1], entries[2], entries[3]);
+    CHECK(read_pod("{}", status).allocated == expected);
+  } while (std::ranges::next_permutation(entries).found);
+}
+
+TEST_CASE("Of two reports about one device the worse counts: Unhealthy, then Unknown, then Healthy") {
+  const auto merged = [](std::string_view one, std::string_view other) {
+    const auto status = fmt::format(
+        R"({{"containerStatuses":[{{"allocatedResourcesStatus":[{}]}},{{"allocatedResourcesStatus":[{}]}}]}})",
+        entry("a", "1", one), entry("a", "1", other));
+    return read_pod("{}", status).allocated.at(0).devices.at(0).health;
+  };
+  CHECK(merged("Healthy", "Unhealthy") == Health::Unhealthy);
+  CHECK(merged("Unknown", "Unhealthy") == Health::Unhealthy);
+  CHECK(merged("Unknown", "Healthy") == Health::Unknown);
+  CHECK(merged("Healthy", "Healthy") == Health::Healthy);
+}
+
+TEST_CASE("Health that we do not know, or none, is Unknown") {
+  for (const auto* health :
+       {R"("health":"PermanentlyUnhealthy",)", R"("health":"healthy",)", R"("health":"",)", R"("health":null,)", ""}) {
+    CAPTURE(health);
+    const auto status = fmt::format(
+        R"({{"containerStatuses":[{{"allocatedResourcesStatus":[{{"name":"a","resources":[{{{}"resourceID":"1"}}]}}]}}]}})",
+        health);
+    CHECK(read_pod("{}", status).allocated.at(0).devices.at(0).health == Health::Unknown);
+  }
+}
+
+std::string message_of_length(const std::string& character, std::size_t count) {
+  std::string message;
+  for (std::size_t i = 0; i < count; ++i) message += character;
+  const auto status = fmt::format(
+      R"({{"allocatedResourcesStatus":[{{"name":"a","resources":[{{"resourceID":"1","message":"{}"}}]}}]}})", message);
+  return read_pod("{}", status).allocated.at(0).devices.at(0).message;
+}
+
+TEST_CASE("A message is cut to 1,024 characters, never inside one") {
+  CHECK(message_of_length("x", 1024).size() == 1024);
+  CHECK(message_of_length("x", 1025).size() == 1024);
+  CHECK(message_of_length("\xe2\x82\xac", 1024).size() == 3 * 1024);
+  CHECK(message_of_length("\xe2\x82\xac", 5000).size() == 3 * 1024);
+  CHECK(message_of_length("\xf0\x9f\x94\xa5", 1025).ends_with("\xf0\x9f\x94\xa5"));
+}
+
+TEST_CASE("Devices without a resource ID are kept, and entries without a name make the pod bad") {
+  CHECK(
+      read_pod("{}", R"({"allocatedResourcesStatus":[{"name":"a","resources":[{"health":"Unhealthy"}]}]})").allocated ==
+      std::vector<AllocatedResource>{{"a", {{"", Health::Unhealthy, ""}}}});
+  CHECK(why_bad("{}", R"({"containerStatuses":[{},{"allocatedResourcesStatus":[{"resources":[]}]}]})") ==
+        "status.containerStatuses[1].allocatedResourcesStatus[0].name: missing");
+}
+
+TEST_CASE("An object without the identity of its kind is bad") {
+  const auto why = [](Kind kind, const char* meta) {
+    const auto read = Decoder(kind).decode_object(std::string(R"({"metadata":)") + meta + "}");
+    return read.has_value() ? "" : read.error().why;
+  };
+  CHECK(why(Kind::Pod, R"({"name":"n","uid":"u","resourceVersion":"7"})") == "metadata.namespace: missing");
+  CHECK(why(Kind::Pod, R"({"namespace":"x","uid":"u","resourceVersion":"7"})") == "metadata.name: missing");
+  CHECK(why(Kind::Pod, R"({"namespace":"x","name":"n","uid":"","resourceVersion":"7"})") == "metadata.uid: missing");
+  CHECK(why(Kind::Pod, R"({"namespace":"x","name":"n","uid":"u"})") == "metadata.resourceVersion: missing");
+  CHECK(why(Kind::Node, R"({"name":"n","uid":"u","resourceVersion":"7"})").empty());
+}
+
+TEST_CASE("Only the owner that controls is kept, and only our annotations and the mirror mark") {
+  const auto read =
+      Decoder(Kind::Job).decode_object(R"({"metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
+    "ownerReferences":[{"kind":"A","uid":"1"},{"kind":"B","uid":"2","controller":true,"name":"b","apiVersion":"v"},{"kind":"C","controller":false}],
+    "annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","kubernetes.io/config.mirror":"x","device-health.io/opt-out":"true"}}})");
+  REQUIRE(read.has_value());
+  CHECK(meta_of(*read).controller == OwnerRef{"v", "B", "b", "2"});
+  CHECK(meta_of(*read).annotations ==
+        StringMap{{"device-health.io/opt-out", "true"}, {"kubernetes.io/config.mirror", "x"}});
+}
+
+}  // namespace
