@@ -1,0 +1,77 @@
+#include "reconcilers/eviction/exclusions.h"
+
+#include <string>
+
+#include "domain/names.h"
+
+namespace dhc::eviction {
+
+namespace {
+
+bool says_opt_out(const k8s::Meta* meta) {
+  return meta != nullptr && k8s::find(meta->annotations, kOptOutAnnotation) == std::string_view("true");
+}
+
+std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
+  const auto ruling = [](std::string where) {
+    return Ruling{.reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
+  };
+  if (says_opt_out(&pod.meta)) return ruling("the pod");
+  if (pod.meta.controller && says_opt_out(world.owner(pod.meta.controller->uid))) {
+    return ruling("its " + pod.meta.controller->kind + " " + pod.meta.controller->name);
+  }
+  if (says_opt_out(world.namespace_of(pod.meta.ns))) return ruling("Namespace " + pod.meta.ns);
+  return std::nullopt;
+}
+
+bool is_ours(const k8s::Pod& pod, const Scene& scene) {
+  if (scene.policy.own_pod_uid.empty()) return false;
+  if (pod.meta.uid == scene.policy.own_pod_uid) return true;
+  const auto* own = scene.world.pod(scene.policy.own_pod_uid);
+  return own != nullptr && own->pod.meta.controller && pod.meta.controller && own->pod.meta.controller->uid == pod.meta.controller->uid;
+}
+
+std::optional<Ruling> by_kind(const k8s::Pod& pod, const Scene& scene) {
+  if (k8s::find(pod.meta.annotations, kMirrorAnnotation) || (pod.meta.controller && pod.meta.controller->kind == "Node")) {
+    return Ruling{.reason = Reason::MirrorPod, .message = "a static pod: the kubelet would start it again on the same node", .until = {}};
+  }
+  if (is_ours(pod, scene)) return Ruling{.reason = Reason::OwnPod, .message = "this controller's own pod", .until = {}};
+  if (pod.kubelet_plugin) {
+    return Ruling{.reason = Reason::DriverPod, .message = "it mounts the kubelet's plugin folders: a device driver or plugin", .until = {}};
+  }
+  if (pod.meta.controller && pod.meta.controller->kind == "DaemonSet") {
+    return Ruling{.reason = Reason::DaemonSetPod,
+                  .message = "DaemonSet " + pod.meta.controller->name + " would start it again on the same node",
+                  .until = {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& scene) {
+  const auto& pod = exposure.pod();
+  if (!exposure.record->readable) {
+    return Ruling{.reason = Reason::UnreadablePod, .message = "the pod's last version could not be read", .until = {}};
+  }
+  if (auto ruling = by_kind(pod, scene)) return ruling;
+  if (auto ruling = opted_out(pod, scene.world)) return ruling;
+  const auto* node = scene.world.node(pod.node_name);
+  if (node == nullptr || !node->ready) {
+    return Ruling{.reason = Reason::NodeNotReady,
+                  .message = "node " + pod.node_name + (node == nullptr ? " is not known" : " is not Ready") +
+                             ": its kubelet can neither be believed nor obeyed",
+                  .until = {}};
+  }
+  if (pod.phase == k8s::PodPhase::Pending && !exposure.holding->reported && exposure.holding->claim.empty()) {
+    return Ruling{.reason = Reason::PendingWithoutDevice, .message = "the pod is Pending and holds no device yet", .until = {}};
+  }
+  if (!pod.meta.controller && !(exposure.policy->evict && exposure.policy->evict->bare_pods)) {
+    return Ruling{.reason = Reason::BarePod,
+                  .message = "no controller would replace it; evict.barePods: true in policy " + exposure.policy->name + " overrides",
+                  .until = {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace dhc::eviction

@@ -1,0 +1,87 @@
+#include "reconcilers/eviction/limits.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace dhc::eviction {
+
+namespace {
+
+std::string owner_of(const k8s::Pod& pod) { return pod.meta.controller ? pod.meta.controller->uid : std::string(); }
+
+}  // namespace
+
+MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
+  const auto grace = pod.meta.deletion_grace_seconds.value_or(pod.grace_period_seconds.value_or(30));
+  return attempt.at + Seconds(std::max<std::int64_t>(grace, 0)) + kSlotPatience;
+}
+
+Budget::Budget(const Scene& scene) : scene_(scene), tokens_(scene.ledger.tokens().available(scene.now.mono)) {
+  for (const auto& [uid, attempt] : scene.ledger.evictions()) {
+    const auto* record = scene.world.pod(uid);
+    if (record == nullptr || attempt.state == Attempt::State::Failed) continue;
+    const MonoTime until = slot_until(attempt, record->pod);
+    if (attempt.state == Attempt::State::Accepted) {
+      if (scene.now.mono >= until) continue;
+      if (!next_free_ || until < *next_free_) next_free_ = until;
+    }
+    count(record->pod, attempt.owner_uid, attempt.device);
+  }
+}
+
+void Budget::count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device) {
+  ++in_flight_;
+  ++on_node_[pod.node_name];
+  if (!owner_uid.empty()) incidents_of_[owner_uid].insert(device);
+}
+
+std::optional<Ruling> Budget::refuses(const Unit& unit) const {
+  const auto& limits = scene_.policy.limits;
+  const auto size = static_cast<std::int64_t>(unit.exposures.size());
+  // A unit larger than a limit would never fit: it goes alone.
+  if (in_flight_ > 0 && in_flight_ + size > limits.max_in_flight) {
+    return Ruling{.reason = Reason::TooManyInFlight,
+                  .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_, limits.max_in_flight),
+                  .until = next_free_};
+  }
+  if (limits.max_in_flight == 0) {
+    return Ruling{.reason = Reason::TooManyInFlight, .message = "evictions.maxInFlight is 0", .until = {}};
+  }
+  std::map<std::string, std::int64_t> wanted;
+  for (const auto* exposure : unit.exposures) ++wanted[exposure->pod().node_name];
+  for (const auto& [node, more] : wanted) {
+    const auto found = on_node_.find(node);
+    const auto there = found == on_node_.end() ? 0 : found->second;
+    if (limits.per_node == 0 || (there > 0 && there + more > limits.per_node)) {
+      return Ruling{.reason = Reason::NodeLimit,
+                    .message = fmt::format("{} evicted pods of node {} still exist, evictions.perNode is {}", there, node, limits.per_node),
+                    .until = next_free_};
+    }
+  }
+  for (const auto* exposure : unit.exposures) {
+    const auto found = incidents_of_.find(owner_of(exposure->pod()));
+    if (owner_of(exposure->pod()).empty()) continue;
+    const auto handled = found == incidents_of_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+    const bool counted = found != incidents_of_.end() && found->second.contains(to_string(exposure->key));
+    if (!counted && handled >= limits.per_owner) {
+      return Ruling{.reason = Reason::OwnerLimit,
+                    .message = fmt::format("{} incidents of {} {} are being handled, evictions.perOwner is {}", handled,
+                                           exposure->pod().meta.controller->kind, exposure->pod().meta.controller->name, limits.per_owner),
+                    .until = next_free_};
+    }
+  }
+  if (tokens_ < std::min(size, limits.evictions_per_minute) || limits.evictions_per_minute == 0) {
+    return Ruling{.reason = Reason::RateLimited,
+                  .message = fmt::format("evictions.perMinute is {}", limits.evictions_per_minute),
+                  .until = scene_.ledger.tokens().ready_at(size, scene_.now.mono)};
+  }
+  return std::nullopt;
+}
+
+void Budget::take(const Unit& unit) {
+  tokens_ -= static_cast<std::int64_t>(unit.exposures.size());
+  for (const auto* exposure : unit.exposures) count(exposure->pod(), owner_of(exposure->pod()), to_string(exposure->key));
+}
+
+}  // namespace dhc::eviction

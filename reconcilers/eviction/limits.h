@@ -1,0 +1,48 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "domain/scene.h"
+
+namespace dhc::eviction {
+
+/// How long beyond its grace period an evicted pod counts as in flight.
+inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
+
+/// Until when an evicted pod holds its slot; hung pods on dead hardware must not stop everything.
+[[nodiscard]] MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod);
+
+/// Pods to be evicted in one turn: one pod, or all holders of a shared claim.
+struct Unit {
+  std::vector<const Exposure*> exposures;  ///< One for each pod.
+};
+
+/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the Ledger learns when the actions are sent.
+class Budget {
+ public:
+  explicit Budget(const Scene& scene);
+
+  /// The limit that refuses the unit; none if it fits.
+  [[nodiscard]] std::optional<Ruling> refuses(const Unit& unit) const;
+
+  void take(const Unit& unit);
+
+  [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
+  /// When the first slot becomes free by time alone.
+  [[nodiscard]] std::optional<MonoTime> next_free_at() const { return next_free_; }
+
+ private:
+  void count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device);
+
+  const Scene& scene_;
+  std::int64_t in_flight_ = 0;
+  std::int64_t tokens_ = 0;
+  std::map<std::string, std::int64_t> on_node_;
+  std::map<std::string, std::set<std::string>> incidents_of_;  // owner UID -> devices
+  std::optional<MonoTime> next_free_;
+};
+
+}  // namespace dhc::eviction

@@ -1,0 +1,162 @@
+#include "reconcilers/eviction/plan.h"
+
+#include <expected>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "reconcilers/eviction/exclusions.h"
+#include "reconcilers/eviction/limits.h"
+#include "reconcilers/eviction/replacement.h"
+#include "reconcilers/eviction/shared_claims.h"
+#include "reconcilers/eviction/waits.h"
+
+namespace dhc::eviction {
+
+namespace {
+
+class Planner {
+ public:
+  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), replacements_(scene) {}
+
+  Planned<EvictPod> run() {
+    for (const auto& exposure : scene_.exposures) consider(exposure);
+    planned_.wake_at = wake_.at();
+    return std::move(planned_);
+  }
+
+ private:
+  void consider(const Exposure& exposure) {
+    const auto& pod = exposure.pod();
+    if (chosen_.contains(pod.meta.uid)) return say(exposure, {.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}});
+    if (pod.meta.deletion) return say(exposure, departing(pod));
+    if (auto ruling = excluded_because(exposure, scene_)) return say(exposure, *ruling);
+    if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);
+    std::expected<Unit, Ruling> unit = Unit{.exposures = {&exposure}};
+    if (exposure.holding->shared) unit = unit_of_claim(exposure, scene_);
+    if (!unit) return say(exposure, unit.error());
+    if (auto ruling = waiting_for(exposure, scene_)) return say(exposure, *ruling);
+    note_replacements(exposure);
+    for (const auto* member : unit->exposures) {
+      if (auto ruling = blocks_unit(*member)) return say(exposure, *ruling);
+    }
+    decide(*unit);
+  }
+
+  Ruling departing(const k8s::Pod& pod) {
+    const auto* attempt = scene_.ledger.eviction(pod.meta.uid);
+    if (attempt == nullptr || attempt->state == Attempt::State::Failed) {
+      return {.reason = Reason::AlreadyTerminating, .message = "somebody else has deleted the pod", .until = {}};
+    }
+    const MonoTime until = slot_until(*attempt, pod);
+    if (attempt->state == Attempt::State::Accepted && scene_.now.mono >= until) {
+      return {.reason = Reason::StuckTerminating,
+              .message = "evicted, and still there two minutes after its grace period; it no longer counts as in flight",
+              .until = {}};
+    }
+    return {.reason = Reason::Evicted, .message = "evicted, terminating", .until = until};
+  }
+
+  /// What stands in the way of evicting a member of a unit, in words that name the member.
+  std::optional<Ruling> blocks_unit(const Exposure& member) {
+    if (member.pod().meta.deletion) {
+      return Ruling{.reason = Reason::SharedClaim, .message = "holder " + member.pod().meta.name + " is terminating already", .until = {}};
+    }
+    auto ruling = excluded_because(member, scene_);
+    if (!ruling) ruling = window_of(member, scene_.now);
+    if (!ruling) ruling = waiting_for(member, scene_);
+    if (!ruling) return std::nullopt;
+    ruling->message = "holder " + member.pod().meta.name + " of the shared claim: " + ruling->message;
+    return ruling;
+  }
+
+  void decide(const Unit& unit) {
+    const auto& first = *unit.exposures.front();
+    std::optional<Ruling> ruling;
+    if (first.mode == Mode::Observe) {
+      ruling = Ruling{.reason = Reason::WouldEvict, .message = would_because(first), .until = {}};
+    }
+    for (const auto* member : unit.exposures) {
+      if (!ruling) ruling = held_by_last_attempt(member->pod(), scene_);
+    }
+    if (!ruling && scene_.policy.limits.paused) {
+      ruling = Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true", .until = {}};
+    }
+    if (!ruling) ruling = braked(first);
+    if (!ruling) ruling = budget_.refuses(unit);
+    if (ruling) {
+      for (const auto* member : unit.exposures) say(*member, *ruling);
+      return;
+    }
+    budget_.take(unit);
+    for (const auto* member : unit.exposures) send(*member);
+  }
+
+  std::optional<Ruling> braked(const Exposure& exposure) const {
+    const auto* brake = scene_.brake.holding(exposure.key, exposure.pod().node_name);
+    if (brake == nullptr) return std::nullopt;
+    const auto& [scope, engaged] = *brake;
+    return Ruling{.reason = Reason::Braked,
+                  .message = fmt::format("{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer", engaged.devices,
+                                         engaged.known, scope.scope, scope.node.empty() ? "in the cluster" : "on node " + scope.node),
+                  .until = engaged.last_onset.mono + scene_.policy.limits.brake_within};
+  }
+
+  static std::string would_because(const Exposure& exposure) {
+    return exposure.policy->mode == Mode::Observe ? fmt::format("policy {} says mode: observe", exposure.policy->name)
+                                                  : std::string("the controller runs with --mode observe");
+  }
+
+  void send(const Exposure& exposure) {
+    const auto& pod = exposure.pod();
+    chosen_.insert(pod.meta.uid);
+    planned_.actions.push_back({.ns = pod.meta.ns,
+                                .name = pod.meta.name,
+                                .uid = pod.meta.uid,
+                                .grace_period_seconds = exposure.policy->evict->grace_period_seconds,
+                                .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
+                                .device = to_string(exposure.key),
+                                .policy = exposure.policy->name});
+    say(exposure, {.reason = Reason::Evicting, .message = "all conditions are met", .until = {}});
+  }
+
+  void note_replacements(const Exposure& exposure) {
+    if (replacements_.free_like(exposure.key) > 0) return;
+    say(exposure, {.reason = Reason::NoReplacementDevice,
+                   .message = fmt::format("no healthy, free, untainted device of {} is known (approximate): the replacement may stay Pending",
+                                          exposure.key.scope),
+                   .until = {}});
+  }
+
+  void say(const Exposure& exposure, const Ruling& ruling) {
+    const auto subject = subject_of(exposure.pod());
+    const auto device = to_string(exposure.key);
+    if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(ruling.reason))).second) return;
+    wake_.note(ruling.until);
+    Verdict verdict{.subject = subject,
+                    .device = device,
+                    .policy = exposure.policy->name,
+                    .reason = ruling.reason,
+                    .message = ruling.message,
+                    .since = exposure.since.wall,
+                    .next_at = std::nullopt};
+    if (ruling.until) verdict.next_at = wall_of(*ruling.until, scene_.now);
+    planned_.verdicts.push_back(std::move(verdict));
+  }
+
+  const Scene& scene_;
+  Budget budget_;
+  ReplacementCount replacements_;
+  Wake wake_;
+  std::set<std::string> chosen_;
+  std::set<std::string> said_;
+  Planned<EvictPod> planned_;
+};
+
+}  // namespace
+
+Planned<EvictPod> plan(const Scene& scene) { return Planner(scene).run(); }
+
+}  // namespace dhc::eviction

@@ -1,0 +1,9 @@
+#pragma once
+#include "domain/scene.h"
+
+namespace dhc::notice {
+
+/// Verdicts about nodes, brakes and conditions: silent plugins, vanished devices, engaged brakes, contested conditions. Nobody acts on them by itself.
+[[nodiscard]] Planned<Verdict> find_facts(const Scene& scene);
+
+}  // namespace dhc::notice

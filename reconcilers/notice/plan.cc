@@ -1,0 +1,29 @@
+#include "reconcilers/notice/plan.h"
+
+#include <utility>
+#include <vector>
+
+#include "reconcilers/notice/conditions.h"
+#include "reconcilers/notice/events.h"
+#include "reconcilers/notice/facts.h"
+
+namespace dhc::notice {
+
+Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts, const std::optional<RejectedConfig>& rejected) {
+  Planned<NoticeAction> planned;
+  Wake wake;
+  auto conditions = plan_conditions(scene);
+  wake.note(conditions.wake_at);
+  auto facts = find_facts(scene);
+  wake.note(facts.wake_at);
+  std::vector<Verdict> news(verdicts.begin(), verdicts.end());
+  news.insert(news.end(), facts.verdicts.begin(), facts.verdicts.end());
+  auto events = plan_events(scene, news, rejected);
+  for (auto& action : conditions.actions) planned.actions.emplace_back(std::move(action));
+  for (auto& action : events.actions) planned.actions.emplace_back(std::move(action));
+  planned.verdicts = std::move(facts.verdicts);
+  planned.wake_at = wake.at();
+  return planned;
+}
+
+}  // namespace dhc::notice

@@ -1,0 +1,151 @@
+#include "domain/exposure.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace dhc {
+
+namespace {
+
+/// Something that a policy may act on, with its time.
+struct Signal {
+  Moment since;
+  bool unknown_now = false;
+  std::string said;
+};
+
+bool any_glob(const std::vector<std::string>& globs, std::string_view text) {
+  return std::ranges::any_of(globs, [&](const std::string& glob) { return glob_matches(glob, text); });
+}
+
+bool names_device(const Match& match, const DeviceKey& key) {
+  if (match.resources.empty() && match.drivers.empty()) return true;
+  return any_glob(key.source == DeviceKey::Source::Plugin ? match.resources : match.drivers, key.scope);
+}
+
+bool selects(const Match& match, const World& world, const k8s::Pod& pod) {
+  static constexpr k8s::StringMap kNone{};
+  const auto* ns = world.namespace_of(pod.meta.ns);
+  const auto* node = world.node(pod.node_name);
+  return match.pods.matches(pod.meta.labels) && match.namespaces.matches(ns == nullptr ? kNone : ns->labels) &&
+         match.nodes.matches(node == nullptr ? kNone : node->meta.labels);
+}
+
+bool wants(const Match& match, k8s::Health health) { return std::ranges::find(match.health, health) != match.health.end(); }
+
+bool message_fits(const Match& match, std::string_view said) { return !match.message || match.message->matches(said); }
+
+std::optional<Signal> health_signal(const Match& match, const DeviceState& state) {
+  const bool wants_unknown = wants(match, k8s::Health::Unknown);
+  if (state.unhealthy_since && wants(match, k8s::Health::Unhealthy) && message_fits(match, state.message)) {
+    return Signal{.since = wants_unknown ? state.not_healthy_since.value_or(*state.unhealthy_since) : *state.unhealthy_since,
+                  .unknown_now = state.health == k8s::Health::Unknown && !wants_unknown,
+                  .said = state.message};
+  }
+  if (state.health == k8s::Health::Unknown && wants_unknown && state.unknown_since && message_fits(match, {})) {
+    return Signal{.since = *state.unknown_since, .said = {}};
+  }
+  return std::nullopt;
+}
+
+/// **Source:** KEP-4817 for the conditions, KEP-5007 for those that are about binding and never about health.
+std::optional<Signal> condition_signal(const Match& match, const World& world, const Holding& holding, const Now& now) {
+  if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return std::nullopt;
+  const auto* claim = world.claim(holding.claim);
+  if (claim == nullptr) return std::nullopt;
+  const auto same = [&](const auto& entry) {
+    return entry.driver == holding.key.scope && entry.pool == holding.key.place && entry.device == holding.key.device;
+  };
+  const auto result = std::ranges::find_if(claim->results, same);
+  const auto device = std::ranges::find_if(claim->devices, same);
+  if (result == claim->results.end() || device == claim->devices.end()) return std::nullopt;
+  for (const auto& wanted : match.claim_conditions) {
+    if (std::ranges::find(result->binding_conditions, wanted.type) != result->binding_conditions.end()) continue;
+    for (const auto& condition : device->conditions) {
+      if (condition.type != wanted.type || condition.status != wanted.status) continue;
+      std::string said = condition.type + "=" + condition.status;
+      if (!condition.reason.empty()) said += " (" + condition.reason + ")";
+      if (!condition.message.empty()) said += ": " + condition.message;
+      return Signal{.since = condition.last_transition ? moment_of(*condition.last_transition, now) : moment_of(now), .said = said};
+    }
+  }
+  return std::nullopt;
+}
+
+class Finder {
+ public:
+  Finder(const World& world, const Policy& policy, const Now& now) : world_(world), policy_(policy), now_(now) {}
+
+  std::vector<Exposure> find() {
+    for (const auto& key : world_.tracker().not_healthy()) {
+      const auto* state = world_.tracker().find(key);
+      for (const auto& uid : state->holders) add(key, *state, uid);
+    }
+    for (const auto& claim : world_.claims_with_conditions()) add_claim(claim);
+    std::ranges::sort(found_, {}, [](const Exposure& e) { return std::tie(e.since, e.key, e.pod().meta.uid); });
+    return std::move(found_);
+  }
+
+ private:
+  void add_claim(const std::string& claim) {
+    for (const auto& uid : world_.users_of(claim)) {
+      const auto* record = world_.pod(uid);
+      if (record == nullptr) continue;
+      for (const auto& holding : record->holdings) {
+        if (holding.claim != claim) continue;
+        if (const auto* state = world_.tracker().find(holding.key)) add(holding.key, *state, uid);
+      }
+    }
+  }
+
+  void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
+    const auto* record = world_.pod(uid);
+    if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
+    const auto holding = std::ranges::find(record->holdings, key, &Holding::key);
+    if (holding == record->holdings.end() || !seen_.insert({key, uid}).second) return;
+    for (const auto& policy : policy_.policies) {
+      if (!names_device(policy.match, key) || !selects(policy.match, world_, record->pod)) continue;
+      auto signal = health_signal(policy.match, state);
+      if (!signal) signal = condition_signal(policy.match, world_, *holding, now_);
+      if (!signal) continue;
+      const Mode mode = std::min(policy.mode, policy_.mode_cap);
+      if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
+      const MonoTime opens_at = signal->since.mono + policy.after;
+      found_.push_back({.key = key,
+                        .record = record,
+                        .holding = &*holding,
+                        .policy = &policy,
+                        .mode = mode,
+                        .since = signal->since,
+                        .opens_at = opens_at,
+                        .open = now_.mono >= opens_at,
+                        .unknown_now = signal->unknown_now,
+                        .said = std::move(signal->said)});
+      return;
+    }
+  }
+
+  const World& world_;
+  const Policy& policy_;
+  const Now& now_;
+  std::set<std::pair<DeviceKey, std::string>> seen_;
+  std::vector<Exposure> found_;
+};
+
+}  // namespace
+
+const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
+  const auto found = std::ranges::find_if(policy.policies, [&](const DevicePolicy& candidate) {
+    return names_device(candidate.match, key) && selects(candidate.match, world, pod);
+  });
+  return found == policy.policies.end() ? nullptr : &*found;
+}
+
+std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now) {
+  return Finder(world, policy, now).find();
+}
+
+}  // namespace dhc

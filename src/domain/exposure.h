@@ -1,0 +1,34 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "domain/moment.h"
+#include "domain/policy.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+/// One pod that holds one device in a state that a policy names. Points into World and Policy: valid for one turn.
+struct Exposure {
+  DeviceKey key;
+  const PodRecord* record = nullptr;
+  const Holding* holding = nullptr;
+  const DevicePolicy* policy = nullptr;
+  Mode mode = Mode::Observe;  ///< The policy's, capped by the controller's.
+  Moment since;               ///< Since when the device is in this state.
+  MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
+  bool open = false;
+  bool unknown_now = false;  ///< The device is Unknown just now: the incident stays, nothing is done.
+  std::string said;          ///< The driver's words.
+
+  [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
+};
+
+/// The first policy whose selectors fit this device and pod, whatever the device's state; null if none does.
+[[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);
+
+/// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode off give none.
+/// Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a node yet.
+[[nodiscard]] std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now);
+
+}  // namespace dhc

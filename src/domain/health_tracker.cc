@@ -1,0 +1,98 @@
+#include "domain/health_tracker.h"
+
+#include <algorithm>
+
+namespace dhc {
+
+namespace {
+constexpr Millis kOrphanMemory = std::chrono::hours(1);
+constexpr Millis kRecoveredMemory = std::chrono::minutes(5);
+constexpr Millis kOnsetMemory = std::chrono::hours(24);
+}  // namespace
+
+void HealthTracker::add_holder(const DeviceKey& key, const std::string& pod_uid) {
+  auto& device = devices_[key];
+  device.orphaned_at.reset();
+  const auto at = std::ranges::lower_bound(device.holders, pod_uid);
+  if (at == device.holders.end() || *at != pod_uid) device.holders.insert(at, pod_uid);
+}
+
+void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_uid, const Now& now) {
+  const auto found = devices_.find(key);
+  if (found == devices_.end()) return;
+  auto& device = found->second;
+  std::erase(device.holders, pod_uid);
+  if (!device.holders.empty()) return;
+  if (device.not_healthy_since) {
+    device.orphaned_at = now.mono;  // its history matters: the next pod may get the same device
+  } else {
+    devices_.erase(found);
+  }
+}
+
+void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, const Now& now) {
+  const auto found = devices_.find(key);
+  if (found == devices_.end()) return;
+  auto& device = found->second;
+  device.has_source = evidence.health.has_value();
+  if (!evidence.health && !device.not_healthy_since && !evidence.remembered) {
+    device.health = k8s::Health::Unknown;  // held, and nobody speaks of it: not a state that anything acts on
+    return;
+  }
+  device.health = evidence.health.value_or(k8s::Health::Unknown);
+  if (device.health == k8s::Health::Healthy) {
+    if (device.unhealthy_since) {
+      device.recovered_at = moment_of(now);
+      device.last_incident = now.mono - device.unhealthy_since->mono;
+      recovered_.insert(key);
+    }
+    device.unhealthy_since.reset();
+    device.not_healthy_since.reset();
+    device.unknown_since.reset();
+    device.message.clear();
+    device.seen_healthy = true;
+    not_healthy_.erase(key);
+    return;
+  }
+  not_healthy_.insert(key);
+  const bool remembers = evidence.remembered && !device.seen_healthy && !device.unhealthy_since;
+  const Moment begin = remembers ? moment_of(*evidence.remembered, now) : moment_of(now);
+  if (!device.not_healthy_since || (remembers && begin < *device.not_healthy_since)) device.not_healthy_since = begin;
+  if (!device.unhealthy_since && (remembers || device.health == k8s::Health::Unhealthy)) {
+    device.unhealthy_since = begin;
+    onsets_.push_back({.key = key, .node = evidence.node, .at = begin});
+  }
+  if (device.health == k8s::Health::Unhealthy) {
+    device.message = evidence.message;
+    device.unknown_since.reset();
+  } else if (!device.unknown_since) {
+    device.unknown_since = moment_of(now);
+  }
+}
+
+void HealthTracker::forget(const Now& now) {
+  // Only devices that are not Healthy outlive their holders, so only those are looked at.
+  for (auto it = not_healthy_.begin(); it != not_healthy_.end();) {
+    const auto device = devices_.find(*it);
+    const bool old = device == devices_.end() ||
+                     (device->second.orphaned_at && now.mono - *device->second.orphaned_at >= kOrphanMemory);
+    if (old) {
+      if (device != devices_.end()) devices_.erase(device);
+      it = not_healthy_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  std::erase_if(recovered_, [&](const DeviceKey& key) {
+    const auto device = devices_.find(key);
+    return device == devices_.end() || now.mono - device->second.recovered_at->mono >= kRecoveredMemory;
+  });
+  std::erase_if(onsets_, [&](const Onset& onset) { return now.mono - onset.at.mono > kOnsetMemory; });
+}
+
+const DeviceState* HealthTracker::find(const DeviceKey& key) const {
+  const auto found = devices_.find(key);
+  return found == devices_.end() ? nullptr : &found->second;
+}
+
+}  // namespace dhc

@@ -1,0 +1,77 @@
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "domain/device_key.h"
+#include "domain/moment.h"
+#include "k8s-client/model/pod.h"
+
+namespace dhc {
+
+/// What is known of one device, folded from every living source.
+struct DeviceState {
+  k8s::Health health = k8s::Health::Unknown;
+  bool has_source = false;  ///< A running pod's status speaks of it now.
+  std::string message;      ///< The driver's words at the last Unhealthy; kept while Unknown, which comes without words (seen on 1.37.1).
+  std::optional<Moment> unhealthy_since;    ///< The incident: Unhealthy -> Unknown -> Unhealthy is one.
+  std::optional<Moment> not_healthy_since;  ///< Start of the time without a Healthy.
+  std::optional<Moment> unknown_since;      ///< Set only while Unknown.
+  std::optional<Moment> recovered_at;       ///< When the last incident ended with Healthy.
+  Millis last_incident{0};                  ///< How long that incident lasted.
+  bool seen_healthy = false;  ///< Since this process began: then a pod's old condition is no memory of the present incident.
+  std::vector<std::string> holders;  ///< Pod UIDs, sorted.
+  std::optional<MonoTime> orphaned_at;  ///< Since when nobody holds it.
+  friend bool operator==(const DeviceState&, const DeviceState&) = default;
+};
+
+/// The start of an incident, for the brake.
+struct Onset {
+  DeviceKey key;
+  std::string node;
+  Moment at;
+  friend bool operator==(const Onset&, const Onset&) = default;
+};
+
+/// What all living sources together say at this moment.
+struct Evidence {
+  std::optional<k8s::Health> health;  ///< Unhealthy before Unknown before Healthy; none: no living source.
+  std::string message;
+  std::string node;
+  std::optional<WallTime> remembered;  ///< Since when, by our own condition on a holder.
+};
+
+/// Folds observations of devices over time. Part of the World.
+class HealthTracker {
+ public:
+  /// A pod begins or ceases to hold a device.
+  void add_holder(const DeviceKey& key, const std::string& pod_uid);
+  void remove_holder(const DeviceKey& key, const std::string& pod_uid, const Now& now);
+
+  /// Takes in what the living sources say now. Safe to repeat.
+  void observe(const DeviceKey& key, const Evidence& evidence, const Now& now);
+
+  /// Forgets devices that nobody has held for an hour, and onsets older than a day.
+  void forget(const Now& now);
+
+  [[nodiscard]] const DeviceState* find(const DeviceKey& key) const;
+  /// Devices that are not Healthy, sorted.
+  [[nodiscard]] const std::set<DeviceKey>& not_healthy() const { return not_healthy_; }
+  /// Devices whose incident ended within the last five minutes, sorted.
+  [[nodiscard]] const std::set<DeviceKey>& recovered() const { return recovered_; }
+  [[nodiscard]] const std::deque<Onset>& onsets() const { return onsets_; }
+  [[nodiscard]] const std::unordered_map<DeviceKey, DeviceState, DeviceKeyHash>& devices() const { return devices_; }
+
+ private:
+  std::unordered_map<DeviceKey, DeviceState, DeviceKeyHash> devices_;
+  std::set<DeviceKey> not_healthy_;
+  std::set<DeviceKey> recovered_;
+  std::deque<Onset> onsets_;
+};
+
+}  // namespace dhc

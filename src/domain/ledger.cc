@@ -1,0 +1,206 @@
+#include "domain/ledger.h"
+
+#include <algorithm>
+
+#include "domain/condition_text.h"
+#include "domain/names.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kHour = std::chrono::hours(1);
+constexpr Millis kUnseen = Seconds(30);  // how long we wait for the World to show what was done
+constexpr int kEventAttempts = 5;
+
+bool evicted_through_api(const k8s::Pod& pod) {
+  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
+    return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
+  });
+}
+
+std::string_view our_condition_message(const k8s::Pod& pod) {
+  const auto* condition = our_condition(pod);
+  return condition == nullptr || condition->status != "True" ? std::string_view() : std::string_view(condition->message);
+}
+
+/// `first` doubling with each failure, at most `most`.
+Millis doubling(Millis first, Millis most, int failures) {
+  Millis wait = first;
+  for (int i = 1; i < failures && wait < most; ++i) wait *= 2;
+  return std::min(wait, most);
+}
+
+bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) { return attempt.resource_version != pod.meta.resource_version; }
+
+}  // namespace
+
+Millis eviction_backoff(const Error& error, int failures) {
+  switch (error.kind) {
+    case ErrorKind::NotFound:
+    case ErrorKind::Conflict:
+    case ErrorKind::TimedOut:
+    case ErrorKind::Gone:
+      return kUnseen;  // or a newer version of the pod, whichever comes first
+    case ErrorKind::Blocked:
+      return doubling(Seconds(5), Seconds(60), failures);
+    case ErrorKind::TooManyRequests:
+      return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));
+    case ErrorKind::Unauthorized:
+      return doubling(Seconds(2), Seconds(60), failures);
+    case ErrorKind::Forbidden:
+    case ErrorKind::Invalid:
+    case ErrorKind::Contested:
+      return doubling(Seconds(60), std::chrono::minutes(10), failures);
+    case ErrorKind::Unavailable:
+    case ErrorKind::Malformed:
+      return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));
+    case ErrorKind::Cancelled:
+      return Seconds(1);
+  }
+  return Seconds(60);
+}
+
+void Ledger::eviction_sent(const k8s::Pod& pod, const std::string& device, const Now& now) {
+  auto& attempt = evictions_[pod.meta.uid];
+  attempt.state = Attempt::State::Sending;
+  attempt.at = now.mono;
+  attempt.resource_version = pod.meta.resource_version;
+  attempt.device = device;
+  attempt.owner_uid = pod.meta.controller ? pod.meta.controller->uid : std::string();
+  tokens_.take(1, now.mono);
+}
+
+void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const Now& now) {
+  const auto found = evictions_.find(pod_uid);
+  if (found == evictions_.end()) return;
+  auto& attempt = found->second;
+  attempt.at = now.mono;
+  if (status) {
+    attempt.state = Attempt::State::Accepted;
+    attempt.failures = 0;
+    if (!attempt.owner_uid.empty()) losses_[{attempt.owner_uid, attempt.device}] = now.mono;
+    return;
+  }
+  attempt.state = Attempt::State::Failed;
+  ++attempt.failures;
+  attempt.error = status.error();
+  attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
+  // A refusal used no eviction; a request that may have happened did.
+  const auto kind = attempt.error.kind;
+  if (kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests || kind == ErrorKind::Forbidden) tokens_.give_back(1, now.mono);
+}
+
+const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
+  const auto found = evictions_.find(pod_uid);
+  return found == evictions_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::lost_recently(const std::string& owner_uid, const std::string& device, const Now& now) const {
+  const auto found = losses_.find({owner_uid, device});
+  return found != losses_.end() && now.mono - found->second < kHour;
+}
+
+void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
+  auto& attempt = conditions_[pod.meta.uid];
+  attempt.state = Attempt::State::Sending;
+  attempt.at = now.mono;
+  attempt.resource_version = pod.meta.resource_version;
+}
+
+void Ledger::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
+  const auto found = conditions_.find(pod_uid);
+  if (found == conditions_.end()) return;
+  auto& attempt = found->second;
+  attempt.at = now.mono;
+  if (status) {
+    attempt.state = Attempt::State::Accepted;
+    attempt.failures = 0;
+    return;
+  }
+  attempt.state = Attempt::State::Failed;
+  ++attempt.failures;
+  attempt.error = status.error();
+  attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
+}
+
+const Attempt* Ledger::condition(const std::string& pod_uid) const {
+  const auto found = conditions_.find(pod_uid);
+  return found == conditions_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::may_send_condition(const k8s::Pod& pod, const Now& now) const {
+  const auto* attempt = condition(pod.meta.uid);
+  if (attempt == nullptr) return true;
+  switch (attempt->state) {
+    case Attempt::State::Sending:
+      return false;
+    case Attempt::State::Accepted:
+      return world_moved_on(*attempt, pod) || now.mono - attempt->at >= kUnseen;
+    case Attempt::State::Failed:
+      return now.mono >= attempt->not_before;
+  }
+  return false;
+}
+
+void Ledger::event_sent(const std::string& name, const Now& now) {
+  auto& attempt = events_[name];
+  attempt.state = Attempt::State::Sending;
+  attempt.at = now.mono;
+}
+
+void Ledger::event_done(const std::string& name, const Status& status, const Now& now) {
+  const auto found = events_.find(name);
+  if (found == events_.end()) return;
+  auto& attempt = found->second;
+  attempt.at = now.mono;
+  // Events are best effort: after a few failures, or when the server will never take this one, it is left.
+  const bool again = !status && ++attempt.failures < kEventAttempts && status.error().kind != ErrorKind::Invalid &&
+                     status.error().kind != ErrorKind::NotFound;
+  attempt.state = again ? Attempt::State::Failed : Attempt::State::Accepted;
+  if (again) attempt.not_before = now.mono + eviction_backoff(status.error(), attempt.failures);
+}
+
+bool Ledger::may_send_event(const std::string& name, const Now& now) const {
+  const auto found = events_.find(name);
+  if (found == events_.end()) return true;
+  return found->second.state == Attempt::State::Failed && now.mono >= found->second.not_before;
+}
+
+void Ledger::learn(const World& world, const Now& now) {
+  for (const auto& uid : world.terminating()) {
+    const auto& record = *world.pod(uid);
+    if (!evicted_through_api(record.pod)) continue;
+    const auto known = evictions_.find(uid);
+    if (known != evictions_.end()) {
+      // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
+      if (known->second.state == Attempt::State::Failed) eviction_done(uid, {}, now);
+      continue;
+    }
+    // After a restart: our condition names the device, so this eviction was ours and holds a slot.
+    for (const auto& holding : record.holdings) {
+      const auto device = to_string(holding.key);
+      if (!since_in_condition(our_condition_message(record.pod), device)) continue;
+      auto& attempt = evictions_[uid];
+      attempt.device = device;
+      attempt.owner_uid = record.pod.meta.controller ? record.pod.meta.controller->uid : std::string();
+      attempt.state = Attempt::State::Accepted;
+      const auto grace = Seconds(record.pod.meta.deletion_grace_seconds.value_or(0));
+      attempt.at = mono_of(*record.pod.meta.deletion - grace, now);
+      if (!attempt.owner_uid.empty()) losses_.try_emplace({attempt.owner_uid, device}, attempt.at);
+    }
+  }
+}
+
+void Ledger::forget(const World& world, const Now& now) {
+  const auto gone = [&](const auto& entry) { return world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending; };
+  std::erase_if(evictions_, gone);
+  std::erase_if(conditions_, gone);
+  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
+  std::erase_if(events_, [&](const auto& entry) {
+    return entry.second.state == Attempt::State::Accepted && now.mono - entry.second.at >= kHour;
+  });
+  std::erase_if(emptied_claims_, [&](const std::string& uid) { return !world.is_claim_allocated(uid); });
+}
+
+}  // namespace dhc

@@ -1,0 +1,85 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "domain/moment.h"
+#include "domain/token_bucket.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+/// What has been tried for one subject.
+struct Attempt {
+  enum class State : std::uint8_t { Sending, Accepted, Failed };
+  State state = State::Sending;
+  MonoTime at;                   ///< Sent, accepted or failed.
+  MonoTime not_before;           ///< When the next attempt may be made.
+  int failures = 0;
+  std::string resource_version;  ///< The object's when it was sent: a newer one shows that the World has moved on.
+  Error error;                   ///< Of the last failure.
+};
+
+/// One pod that we evict or have evicted.
+struct EvictionAttempt : Attempt {
+  std::string device;
+  std::string owner_uid;
+};
+
+/// The memory of attempts: in flight, failures, not before. All that must outlive a restart is written in the cluster, not here.
+class Ledger {
+ public:
+  // Evictions, by pod UID.
+  void eviction_sent(const k8s::Pod& pod, const std::string& device, const Now& now);
+  void eviction_done(const std::string& pod_uid, const Status& status, const Now& now);
+  [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
+  [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
+
+  /// True if this owner lost a pod to this device to us within the hour (invariant I15).
+  [[nodiscard]] bool lost_recently(const std::string& owner_uid, const std::string& device, const Now& now) const;
+
+  /// All holders of this claim were evicted together, and it has not been deallocated since.
+  void claim_emptied(const std::string& claim_uid) { emptied_claims_.insert(claim_uid); }
+  [[nodiscard]] bool was_emptied(const std::string& claim_uid) const { return emptied_claims_.contains(claim_uid); }
+
+  // Conditions, by pod UID.
+  void condition_sent(const k8s::Pod& pod, const Now& now);
+  void condition_done(const std::string& pod_uid, const Status& status, const Now& now);
+  [[nodiscard]] const Attempt* condition(const std::string& pod_uid) const;
+  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, and the World has shown the last one.
+  [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
+
+  // Events, by their deterministic names.
+  void event_sent(const std::string& name, const Now& now);
+  void event_done(const std::string& name, const Status& status, const Now& now);
+  [[nodiscard]] bool may_send_event(const std::string& name, const Now& now) const;
+
+  [[nodiscard]] TokenBucket& tokens() { return tokens_; }
+  [[nodiscard]] const TokenBucket& tokens() const { return tokens_; }
+
+  /// Reads in the World what became of evictions whose answer we never had, also those of the process before us.
+  void learn(const World& world, const Now& now);
+
+  /// Forgets attempts on pods that are gone, claims that were deallocated, and losses and Events older than an hour.
+  void forget(const World& world, const Now& now);
+
+ private:
+  std::unordered_map<std::string, EvictionAttempt> evictions_;
+  std::unordered_map<std::string, Attempt> conditions_;
+  std::map<std::string, Attempt, std::less<>> events_;
+  std::map<std::pair<std::string, std::string>, MonoTime> losses_;  // (owner UID, device) -> when
+  std::set<std::string> emptied_claims_;
+  TokenBucket tokens_;
+};
+
+/// How long a failed eviction waits, by its remedy and the number of failures in a row.
+[[nodiscard]] Millis eviction_backoff(const Error& error, int failures);
+
+}  // namespace dhc

@@ -1,0 +1,57 @@
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "domain/brake.h"
+#include "domain/exposure.h"
+#include "domain/ledger.h"
+#include "domain/policy.h"
+#include "domain/verdict.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+/// All that a plan may look at, for one turn.
+struct Scene {
+  const World& world;
+  const Policy& policy;
+  const Ledger& ledger;
+  const Brake& brake;
+  const std::vector<Exposure>& exposures;
+  Now now;
+};
+
+/// The earliest of the times noted.
+class Wake {
+ public:
+  void note(std::optional<MonoTime> at) {
+    if (at && (!at_ || *at < *at_)) at_ = at;
+  }
+  [[nodiscard]] std::optional<MonoTime> at() const { return at_; }
+
+ private:
+  std::optional<MonoTime> at_;
+};
+
+/// What one reconciler wants done and has to say.
+template <class A>
+struct Planned {
+  std::vector<A> actions;
+  std::vector<Verdict> verdicts;
+  std::optional<MonoTime> wake_at;  ///< When this plan would change by time alone.
+};
+
+/// A reason with its sentence, and until when it holds if time alone ends it.
+struct Ruling {
+  Reason reason = Reason::WaitingForWindow;
+  std::string message;
+  std::optional<MonoTime> until;
+};
+
+/// The subject of verdicts about a pod.
+[[nodiscard]] inline Subject subject_of(const k8s::Pod& pod) {
+  return {.kind = "Pod", .ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid};
+}
+
+}  // namespace dhc

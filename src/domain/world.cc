@@ -1,0 +1,286 @@
+#include "domain/world.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace dhc {
+
+namespace {
+
+constexpr std::array kRequired = {k8s::Kind::Pod,       k8s::Kind::ResourceClaim,   k8s::Kind::ResourceSlice,
+                                  k8s::Kind::Node,      k8s::Kind::Namespace,       k8s::Kind::DeviceTaintRule,
+                                  k8s::Kind::Job,       k8s::Kind::ReplicaSet,      k8s::Kind::StatefulSet};
+
+std::string key_of(const k8s::ResourceClaim& claim) { return claim_key(claim.meta.ns, claim.meta.name); }
+
+bool has_health_conditions(const k8s::ResourceClaim& claim) {
+  return std::ranges::any_of(claim.devices, [](const auto& device) { return !device.conditions.empty(); });
+}
+
+template <class T>
+std::vector<T> take_all(std::vector<k8s::Object>& objects) {
+  std::vector<T> taken;
+  taken.reserve(objects.size());
+  for (auto& object : objects) {
+    if (auto* value = std::get_if<T>(&object)) taken.push_back(std::move(*value));
+  }
+  return taken;
+}
+
+/// The keys of `map` that `keep` does not name.
+template <class Map>
+std::vector<std::string> stale_keys(const Map& map, const std::set<std::string>& keep) {
+  std::vector<std::string> stale;
+  for (const auto& entry : map) {
+    if (!keep.contains(entry.first)) stale.push_back(entry.first);
+  }
+  return stale;
+}
+
+}  // namespace
+
+bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending; }
+
+void World::apply(k8s::Delivery delivery, const Now& now) {
+  std::visit([&](auto&& value) { apply_one(std::move(value), now); }, std::move(delivery));
+}
+
+bool World::synced() const {
+  return std::ranges::all_of(kRequired, [this](k8s::Kind kind) { return seen_.contains(kind); });
+}
+
+void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
+  seen_.insert(snapshot.kind);
+  std::set<std::string> keep;
+  switch (snapshot.kind) {
+    case k8s::Kind::Pod: {
+      for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).uid);
+      for (const auto& uid : stale_keys(pods_, keep)) drop_pod(uid, now);
+      for (auto& pod : take_all<k8s::Pod>(snapshot.objects)) put(std::move(pod), now);
+      break;
+    }
+    case k8s::Kind::ResourceClaim: {
+      for (const auto& object : snapshot.objects) keep.insert(claim_key(k8s::meta_of(object).ns, k8s::meta_of(object).name));
+      for (const auto& key : stale_keys(claims_, keep)) drop_claim(key);
+      for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim));
+      break;
+    }
+    case k8s::Kind::Node: {
+      for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).name);
+      for (const auto& name : stale_keys(nodes_, keep)) drop_node(name);
+      for (auto& node : take_all<k8s::Node>(snapshot.objects)) put(std::move(node));
+      break;
+    }
+    case k8s::Kind::ResourceSlice:
+      inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects));
+      break;
+    case k8s::Kind::DeviceTaintRule:
+      inventory_.replace_rules(take_all<k8s::DeviceTaintRule>(snapshot.objects));
+      break;
+    case k8s::Kind::Namespace:
+      namespaces_.clear();
+      for (auto& ns : take_all<k8s::Namespace>(snapshot.objects)) {
+        const std::string name = ns.meta.name;
+        namespaces_.insert_or_assign(name, std::move(ns.meta));
+      }
+      break;
+    case k8s::Kind::Job:
+    case k8s::Kind::ReplicaSet:
+    case k8s::Kind::StatefulSet:
+      std::erase_if(owners_, [&](const auto& entry) { return entry.second.kind == snapshot.kind; });
+      for (auto& owner : take_all<k8s::Owner>(snapshot.objects)) {
+        const std::string uid = owner.meta.uid;
+        owners_.insert_or_assign(uid, std::move(owner));
+      }
+      break;
+    case k8s::Kind::ConfigMap:
+      break;  // configuration, not state: read by the policy source
+  }
+}
+
+void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
+  std::visit(
+      [&]<class T>(T&& object) {
+        using Value = std::remove_cvref_t<T>;
+        if constexpr (std::is_same_v<Value, k8s::Pod>) {
+          put(std::move(object), now);
+        } else if constexpr (std::is_same_v<Value, k8s::ResourceClaim> || std::is_same_v<Value, k8s::Node>) {
+          put(std::move(object));
+        } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice> || std::is_same_v<Value, k8s::DeviceTaintRule>) {
+          inventory_.upsert(std::move(object));
+        } else if constexpr (std::is_same_v<Value, k8s::Namespace>) {
+          const std::string name = object.meta.name;
+          namespaces_.insert_or_assign(name, std::move(object.meta));
+        } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
+          const std::string uid = object.meta.uid;
+          owners_.insert_or_assign(uid, std::move(object));
+        }
+      },
+      std::move(upsert.object));
+}
+
+void World::apply_one(k8s::Remove&& remove, const Now& now) {
+  switch (remove.kind) {
+    case k8s::Kind::Pod:
+      drop_pod(remove.uid, now);
+      break;
+    case k8s::Kind::ResourceClaim: {
+      // A claim of the same name may have been made anew: only the one that was deleted goes.
+      const auto key = claim_key(remove.ns, remove.name);
+      const auto found = claims_.find(key);
+      if (found != claims_.end() && (remove.uid.empty() || found->second.claim.meta.uid == remove.uid)) drop_claim(key);
+      break;
+    }
+    case k8s::Kind::Node: {
+      const auto found = nodes_.find(remove.name);
+      if (found != nodes_.end() && (remove.uid.empty() || found->second.meta.uid == remove.uid)) drop_node(remove.name);
+      break;
+    }
+    case k8s::Kind::ResourceSlice:
+      inventory_.remove_slice(remove.uid);
+      break;
+    case k8s::Kind::DeviceTaintRule:
+      inventory_.remove_rule(remove.uid);
+      break;
+    case k8s::Kind::Namespace:
+      namespaces_.erase(remove.name);
+      break;
+    case k8s::Kind::Job:
+    case k8s::Kind::ReplicaSet:
+    case k8s::Kind::StatefulSet:
+      owners_.erase(remove.uid);
+      break;
+    case k8s::Kind::ConfigMap:
+      break;
+  }
+}
+
+void World::apply_one(k8s::Unreadable&& unreadable, const Now& now) {
+  (void)now;
+  if (unreadable.kind != k8s::Kind::Pod) return;  // the old object stands until a readable one comes
+  for (auto& [uid, record] : pods_) {
+    const auto& meta = record.pod.meta;
+    const bool same = unreadable.uid.empty() ? meta.ns == unreadable.ns && meta.name == unreadable.name : uid == unreadable.uid;
+    if (!same) continue;
+    record.readable = false;
+    dirty_pods_.insert(uid);
+  }
+}
+
+void World::put(k8s::Pod&& pod, const Now& now) {
+  const std::string uid = pod.meta.uid;
+  if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now);
+  auto& record = pods_[uid];
+  if (record.pod.node_name != pod.node_name) {
+    if (!record.pod.node_name.empty()) pods_on_[record.pod.node_name].erase(uid);
+    if (!pod.node_name.empty()) pods_on_[pod.node_name].insert(uid);
+  }
+  for (const auto& claim : record.pod.claims) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].erase(uid);
+  std::vector<std::string> left;
+  for (const auto& claim : record.pod.claims) left.push_back(claim_key(record.pod.meta.ns, claim.claim_name));
+  record.pod = std::move(pod);
+  record.readable = true;
+  if (record.pod.meta.deletion) {
+    terminating_.insert(uid);
+  } else {
+    terminating_.erase(uid);
+  }
+  if (our_condition(record.pod) != nullptr) {
+    with_condition_.insert(uid);
+  } else {
+    with_condition_.erase(uid);
+  }
+  for (const auto& claim : record.pod.claims) {
+    if (!claim.claim_name.empty()) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].insert(uid);
+  }
+  for (const auto& key : left) release_claim_if_unused(key);
+  dirty_pods_.insert(uid);
+}
+
+void World::drop_pod(const std::string& uid, const Now& now) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  const auto record = std::move(found->second);
+  pods_.erase(found);
+  for (const auto& holding : record.holdings) {
+    tracker_.remove_holder(holding.key, uid, now);
+    dirty_devices_.insert(holding.key);
+  }
+  if (!record.pod.node_name.empty()) {
+    pods_on_[record.pod.node_name].erase(uid);
+    dirty_nodes_.insert(record.pod.node_name);
+  }
+  for (const auto& claim : record.pod.claims) {
+    const auto key = claim_key(record.pod.meta.ns, claim.claim_name);
+    claim_users_[key].erase(uid);
+    release_claim_if_unused(key);
+  }
+  terminating_.erase(uid);
+  with_condition_.erase(uid);
+  dirty_pods_.erase(uid);
+}
+
+void World::put(k8s::ResourceClaim&& claim) {
+  const auto key = key_of(claim);
+  auto& record = claims_[key];
+  if (!record.gone) index_claim(record.claim, false);
+  record.claim = std::move(claim);
+  record.gone = false;
+  index_claim(record.claim, true);
+  if (has_health_conditions(record.claim)) {
+    claims_with_conditions_.insert(key);
+  } else {
+    claims_with_conditions_.erase(key);
+  }
+  const auto& users = users_of(key);
+  dirty_pods_.insert(users.begin(), users.end());
+}
+
+void World::drop_claim(const std::string& key) {
+  const auto found = claims_.find(key);
+  if (found == claims_.end() || found->second.gone) return;
+  index_claim(found->second.claim, false);
+  found->second.gone = true;
+  claims_with_conditions_.erase(key);
+  release_claim_if_unused(key);
+}
+
+void World::release_claim_if_unused(const std::string& key) {
+  const auto users = claim_users_.find(key);
+  if (users != claim_users_.end() && !users->second.empty()) return;
+  if (users != claim_users_.end()) claim_users_.erase(users);
+  const auto found = claims_.find(key);
+  if (found != claims_.end() && found->second.gone) claims_.erase(found);
+}
+
+void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
+  if (add && claim.allocated) {
+    allocated_claims_.insert(claim.meta.uid);
+  } else {
+    allocated_claims_.erase(claim.meta.uid);
+  }
+  for (const auto& result : claim.results) {
+    if (result.admin_access) continue;
+    const auto key = DeviceKey::dra(result.driver, result.pool, result.device);
+    if (add) {
+      ++allocated_[key];
+    } else if (const auto found = allocated_.find(key); found != allocated_.end() && --found->second == 0) {
+      allocated_.erase(found);
+    }
+  }
+}
+
+void World::put(k8s::Node&& node) {
+  const std::string name = node.meta.name;
+  nodes_.insert_or_assign(name, std::move(node));
+  dirty_nodes_.insert(name);
+}
+
+void World::drop_node(const std::string& name) {
+  nodes_.erase(name);
+  inventory_.forget_node(name);
+  dirty_nodes_.insert(name);
+}
+
+}  // namespace dhc

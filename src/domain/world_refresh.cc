@@ -1,0 +1,161 @@
+// The half of World that draws conclusions: what the pods hold, what the nodes tell of their plugins, how each device is.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "domain/condition_text.h"
+#include "domain/names.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+namespace {
+
+const Holding* holding_of(const PodRecord& record, const DeviceKey& key) {
+  const auto found = std::ranges::find(record.holdings, key, &Holding::key);
+  return found == record.holdings.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const k8s::Condition* our_condition(const k8s::Pod& pod) {
+  const auto found = std::ranges::find(pod.conditions, kConditionType, &k8s::Condition::type);
+  return found == pod.conditions.end() ? nullptr : &*found;
+}
+
+void World::refresh(const Now& now) {
+  // A plugin's Healthy becomes believable by time alone: its devices are looked at again until that has happened.
+  dirty_nodes_.insert(settling_.begin(), settling_.end());
+  while (!dirty_pods_.empty()) {
+    const std::string uid = std::move(dirty_pods_.extract(dirty_pods_.begin()).value());
+    refresh_pod(uid, now);
+  }
+  while (!dirty_nodes_.empty()) {
+    const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
+    refresh_node(name, now);
+  }
+  while (!dirty_devices_.empty()) {
+    const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
+    refresh_device(key, now);
+  }
+  tracker_.forget(now);
+}
+
+void World::refresh_pod(const std::string& uid, const Now& now) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  auto& record = found->second;
+  auto holdings = resolve_holdings(record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
+  if (!is_live(record.pod)) {
+    // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen on 1.37.1).
+    for (auto& holding : holdings) holding.reported.reset();
+  }
+  for (const auto& old : record.holdings) {
+    dirty_devices_.insert(old.key);
+    const bool kept = std::ranges::any_of(holdings, [&](const Holding& held) { return held.key == old.key; });
+    if (!kept) tracker_.remove_holder(old.key, uid, now);
+  }
+  record.holdings = std::move(holdings);
+  for (const auto& holding : record.holdings) {
+    tracker_.add_holder(holding.key, uid);
+    dirty_devices_.insert(holding.key);
+  }
+  if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
+}
+
+void World::refresh_node(const std::string& name, const Now& now) {
+  std::map<std::string, HeldDevices, std::less<>> held;
+  std::set<DeviceKey> counted;
+  for (const auto& uid : pods_on(name)) {
+    const auto& record = pods_.at(uid);
+    if (!is_live(record.pod)) continue;
+    for (const auto& holding : record.holdings) {
+      if (holding.key.source != DeviceKey::Source::Plugin || !counted.insert(holding.key).second) continue;
+      auto& count = held[holding.key.scope];
+      ++count.total;
+      if (holding.reported == k8s::Health::Unhealthy) ++count.unhealthy;
+    }
+  }
+  auto& book = books_[name];
+  book.update(node(name), held, now);
+  dirty_devices_.insert(counted.begin(), counted.end());
+  if (book.next_change_at(now)) {
+    settling_.insert(name);
+  } else {
+    settling_.erase(name);
+  }
+  if (node(name) == nullptr && counted.empty()) books_.erase(name);
+}
+
+void World::refresh_device(const DeviceKey& key, const Now& now) {
+  const auto* state = tracker_.find(key);
+  if (state == nullptr) return;
+  Evidence evidence;
+  for (const auto& uid : state->holders) {
+    const auto* record = pod(uid);
+    const auto* holding = record == nullptr ? nullptr : holding_of(*record, key);
+    if (holding == nullptr || !is_live(record->pod)) continue;
+    evidence.node = record->pod.node_name;
+    if (const auto* condition = our_condition(record->pod); condition != nullptr && condition->status == "True") {
+      const auto since = since_in_condition(condition->message, to_string(key));
+      if (since && (!evidence.remembered || *since < *evidence.remembered)) evidence.remembered = since;
+    }
+    if (!holding->reported || !record->readable) continue;
+    auto health = *holding->reported;
+    if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
+      const auto book = books_.find(key.place);
+      if (book != books_.end() && !book->second.healthy_is_believable(key.scope, now)) health = k8s::Health::Unknown;
+    }
+    if (!evidence.health || health > *evidence.health) {
+      evidence.health = health;
+      evidence.message = holding->message;
+    }
+  }
+  tracker_.observe(key, evidence, now);
+}
+
+std::optional<MonoTime> World::next_change_at(const Now& now) const {
+  std::optional<MonoTime> next;
+  for (const auto& name : settling_) {
+    const auto at = books_.at(name).next_change_at(now);
+    if (at && (!next || *at < *next)) next = at;
+  }
+  return next;
+}
+
+const PodRecord* World::pod(std::string_view uid) const {
+  const auto found = pods_.find(std::string(uid));
+  return found == pods_.end() ? nullptr : &found->second;
+}
+
+const std::set<std::string>& World::pods_on(const std::string& node) const {
+  const auto found = pods_on_.find(node);
+  return found == pods_on_.end() ? nobody_ : found->second;
+}
+
+const k8s::ResourceClaim* World::claim(std::string_view key) const {
+  const auto found = claims_.find(std::string(key));
+  return found == claims_.end() ? nullptr : &found->second.claim;
+}
+
+const std::set<std::string>& World::users_of(const std::string& claim) const {
+  const auto found = claim_users_.find(claim);
+  return found == claim_users_.end() ? nobody_ : found->second;
+}
+
+const k8s::Node* World::node(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+const k8s::Meta* World::namespace_of(const std::string& name) const {
+  const auto found = namespaces_.find(name);
+  return found == namespaces_.end() ? nullptr : &found->second;
+}
+
+const k8s::Meta* World::owner(const std::string& uid) const {
+  const auto found = owners_.find(uid);
+  return found == owners_.end() ? nullptr : &found->second.meta;
+}
+
+}  // namespace dhc
