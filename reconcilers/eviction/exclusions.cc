@@ -14,7 +14,8 @@ bool says_opt_out(const k8s::Meta* meta) {
 
 std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
   const auto ruling = [](std::string where) {
-    return Ruling{.reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
+    return Ruling{
+        .reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
   };
   if (says_opt_out(&pod.meta)) return ruling("the pod");
   if (pod.meta.controller && says_opt_out(world.owner(pod.meta.controller->uid))) {
@@ -28,16 +29,22 @@ bool is_ours(const k8s::Pod& pod, const Scene& scene) {
   if (scene.policy.own_pod_uid.empty()) return false;
   if (pod.meta.uid == scene.policy.own_pod_uid) return true;
   const auto* own = scene.world.pod(scene.policy.own_pod_uid);
-  return own != nullptr && own->pod.meta.controller && pod.meta.controller && own->pod.meta.controller->uid == pod.meta.controller->uid;
+  return own != nullptr && own->pod.meta.controller && pod.meta.controller &&
+         own->pod.meta.controller->uid == pod.meta.controller->uid;
 }
 
 std::optional<Ruling> by_kind(const k8s::Pod& pod, const Scene& scene) {
-  if (k8s::find(pod.meta.annotations, kMirrorAnnotation) || (pod.meta.controller && pod.meta.controller->kind == "Node")) {
-    return Ruling{.reason = Reason::MirrorPod, .message = "a static pod: the kubelet would start it again on the same node", .until = {}};
+  if (k8s::find(pod.meta.annotations, kMirrorAnnotation) ||
+      (pod.meta.controller && pod.meta.controller->kind == "Node")) {
+    return Ruling{.reason = Reason::MirrorPod,
+                  .message = "a static pod: the kubelet would start it again on the same node",
+                  .until = {}};
   }
   if (is_ours(pod, scene)) return Ruling{.reason = Reason::OwnPod, .message = "this controller's own pod", .until = {}};
   if (pod.kubelet_plugin) {
-    return Ruling{.reason = Reason::DriverPod, .message = "it mounts the kubelet's plugin folders: a device driver or plugin", .until = {}};
+    return Ruling{.reason = Reason::DriverPod,
+                  .message = "it mounts the kubelet's plugin folders: a device driver or plugin",
+                  .until = {}};
   }
   if (pod.meta.controller && pod.meta.controller->kind == "DaemonSet") {
     return Ruling{.reason = Reason::DaemonSetPod,
@@ -64,11 +71,13 @@ std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& sc
                   .until = {}};
   }
   if (pod.phase == k8s::PodPhase::Pending && !exposure.holding->reported && exposure.holding->claim.empty()) {
-    return Ruling{.reason = Reason::PendingWithoutDevice, .message = "the pod is Pending and holds no device yet", .until = {}};
+    return Ruling{
+        .reason = Reason::PendingWithoutDevice, .message = "the pod is Pending and holds no device yet", .until = {}};
   }
   if (!pod.meta.controller && !(exposure.policy->evict && exposure.policy->evict->bare_pods)) {
     return Ruling{.reason = Reason::BarePod,
-                  .message = "no controller would replace it; evict.barePods: true in policy " + exposure.policy->name + " overrides",
+                  .message = "no controller would replace it; evict.barePods: true in policy " + exposure.policy->name +
+                             " overrides",
                   .until = {}};
   }
   return std::nullopt;

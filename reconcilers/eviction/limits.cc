@@ -42,7 +42,8 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
   // A unit larger than a limit would never fit: it goes alone.
   if (in_flight_ > 0 && in_flight_ + size > limits.max_in_flight) {
     return Ruling{.reason = Reason::TooManyInFlight,
-                  .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_, limits.max_in_flight),
+                  .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_,
+                                         limits.max_in_flight),
                   .until = next_free_};
   }
   if (limits.max_in_flight == 0) {
@@ -55,7 +56,8 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
     const auto there = found == on_node_.end() ? 0 : found->second;
     if (limits.per_node == 0 || (there > 0 && there + more > limits.per_node)) {
       return Ruling{.reason = Reason::NodeLimit,
-                    .message = fmt::format("{} evicted pods of node {} still exist, evictions.perNode is {}", there, node, limits.per_node),
+                    .message = fmt::format("{} evicted pods of node {} still exist, evictions.perNode is {}", there,
+                                           node, limits.per_node),
                     .until = next_free_};
     }
   }
@@ -67,7 +69,8 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
     if (!counted && handled >= limits.per_owner) {
       return Ruling{.reason = Reason::OwnerLimit,
                     .message = fmt::format("{} incidents of {} {} are being handled, evictions.perOwner is {}", handled,
-                                           exposure->pod().meta.controller->kind, exposure->pod().meta.controller->name, limits.per_owner),
+                                           exposure->pod().meta.controller->kind, exposure->pod().meta.controller->name,
+                                           limits.per_owner),
                     .until = next_free_};
     }
   }
@@ -81,7 +84,8 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
 
 void Budget::take(const Unit& unit) {
   tokens_ -= static_cast<std::int64_t>(unit.exposures.size());
-  for (const auto* exposure : unit.exposures) count(exposure->pod(), owner_of(exposure->pod()), to_string(exposure->key));
+  for (const auto* exposure : unit.exposures)
+    count(exposure->pod(), owner_of(exposure->pod()), to_string(exposure->key));
 }
 
 }  // namespace dhc::eviction

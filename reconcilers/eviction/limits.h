@@ -20,7 +20,8 @@ struct Unit {
   std::vector<const Exposure*> exposures;  ///< One for each pod.
 };
 
-/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the Ledger learns when the actions are sent.
+/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the Ledger learns when the
+/// actions are sent.
 class Budget {
  public:
   explicit Budget(const Scene& scene);

@@ -30,7 +30,8 @@ class Planner {
  private:
   void consider(const Exposure& exposure) {
     const auto& pod = exposure.pod();
-    if (chosen_.contains(pod.meta.uid)) return say(exposure, {.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}});
+    if (chosen_.contains(pod.meta.uid))
+      return say(exposure, {.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}});
     if (pod.meta.deletion) return say(exposure, departing(pod));
     if (auto ruling = excluded_because(exposure, scene_)) return say(exposure, *ruling);
     if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);
@@ -52,9 +53,10 @@ class Planner {
     }
     const MonoTime until = slot_until(*attempt, pod);
     if (attempt->state == Attempt::State::Accepted && scene_.now.mono >= until) {
-      return {.reason = Reason::StuckTerminating,
-              .message = "evicted, and still there two minutes after its grace period; it no longer counts as in flight",
-              .until = {}};
+      return {
+          .reason = Reason::StuckTerminating,
+          .message = "evicted, and still there two minutes after its grace period; it no longer counts as in flight",
+          .until = {}};
     }
     return {.reason = Reason::Evicted, .message = "evicted, terminating", .until = until};
   }
@@ -62,7 +64,9 @@ class Planner {
   /// What stands in the way of evicting a member of a unit, in words that name the member.
   std::optional<Ruling> blocks_unit(const Exposure& member) {
     if (member.pod().meta.deletion) {
-      return Ruling{.reason = Reason::SharedClaim, .message = "holder " + member.pod().meta.name + " is terminating already", .until = {}};
+      return Ruling{.reason = Reason::SharedClaim,
+                    .message = "holder " + member.pod().meta.name + " is terminating already",
+                    .until = {}};
     }
     auto ruling = excluded_because(member, scene_);
     if (!ruling) ruling = window_of(member, scene_.now);
@@ -99,8 +103,9 @@ class Planner {
     if (brake == nullptr) return std::nullopt;
     const auto& [scope, engaged] = *brake;
     return Ruling{.reason = Reason::Braked,
-                  .message = fmt::format("{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer", engaged.devices,
-                                         engaged.known, scope.scope, scope.node.empty() ? "in the cluster" : "on node " + scope.node),
+                  .message = fmt::format("{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer",
+                                         engaged.devices, engaged.known, scope.scope,
+                                         scope.node.empty() ? "in the cluster" : "on node " + scope.node),
                   .until = engaged.last_onset.mono + scene_.policy.limits.brake_within};
   }
 
@@ -112,22 +117,25 @@ class Planner {
   void send(const Exposure& exposure) {
     const auto& pod = exposure.pod();
     chosen_.insert(pod.meta.uid);
-    planned_.actions.push_back({.ns = pod.meta.ns,
-                                .name = pod.meta.name,
-                                .uid = pod.meta.uid,
-                                .grace_period_seconds = exposure.policy->evict->grace_period_seconds,
-                                .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
-                                .device = to_string(exposure.key),
-                                .policy = exposure.policy->name});
+    planned_.actions.push_back(
+        {.ns = pod.meta.ns,
+         .name = pod.meta.name,
+         .uid = pod.meta.uid,
+         .grace_period_seconds = exposure.policy->evict->grace_period_seconds,
+         .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
+         .device = to_string(exposure.key),
+         .policy = exposure.policy->name});
     say(exposure, {.reason = Reason::Evicting, .message = "all conditions are met", .until = {}});
   }
 
   void note_replacements(const Exposure& exposure) {
     if (replacements_.free_like(exposure.key) > 0) return;
-    say(exposure, {.reason = Reason::NoReplacementDevice,
-                   .message = fmt::format("no healthy, free, untainted device of {} is known (approximate): the replacement may stay Pending",
-                                          exposure.key.scope),
-                   .until = {}});
+    say(exposure,
+        {.reason = Reason::NoReplacementDevice,
+         .message = fmt::format(
+             "no healthy, free, untainted device of {} is known (approximate): the replacement may stay Pending",
+             exposure.key.scope),
+         .until = {}});
   }
 
   void say(const Exposure& exposure, const Ruling& ruling) {

@@ -6,7 +6,8 @@
 
 namespace dhc::eviction {
 
-/// Counts devices that a replacement could get; answers are kept for the turn. Approximate: nothing is known of selectors and device classes.
+/// Counts devices that a replacement could get; answers are kept for the turn. Approximate: nothing is known of
+/// selectors and device classes.
 class ReplacementCount {
  public:
   explicit ReplacementCount(const Scene& scene) : scene_(scene) {}

@@ -39,26 +39,32 @@ std::expected<Unit, Ruling> unit_of_claim(const Exposure& exposure, const Scene&
     const auto* attempt = scene.ledger.eviction(exposure.pod().meta.uid);
     if (attempt != nullptr && attempt->state == Attempt::State::Failed) return Unit{.exposures = {&exposure}};
     return refuse(Reason::ClaimStillPinned,
-                  "all holders of claim " + holding.claim + " were evicted together and it is still allocated to this device: not evicted again");
+                  "all holders of claim " + holding.claim +
+                      " were evicted together and it is still allocated to this device: not evicted again");
   }
   for (const auto& consumer : claim->reserved_for) {
     if (consumer.resource != "pods" || !consumer.api_group.empty()) {
-      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is reserved for " + consumer.resource + " " + consumer.name);
+      return refuse(Reason::SharedClaim,
+                    "claim " + holding.claim + " is reserved for " + consumer.resource + " " + consumer.name);
     }
   }
   Unit unit;
   for (const auto& uid : holders_of(*claim, holding.claim, scene.world)) {
     const auto* record = scene.world.pod(uid);
     if (record != nullptr && !is_live(record->pod)) continue;  // its reservation goes away by itself
-    const auto found = std::ranges::find_if(
-        scene.exposures, [&](const Exposure& other) { return other.key == exposure.key && other.pod().meta.uid == uid; });
+    const auto found = std::ranges::find_if(scene.exposures, [&](const Exposure& other) {
+      return other.key == exposure.key && other.pod().meta.uid == uid;
+    });
     if (found == scene.exposures.end()) {
-      const std::string who = record == nullptr ? "a pod that is not known (UID " + uid + ")" : "pod " + record->pod.meta.name;
-      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by " + who + ", which no enforcing policy covers");
+      const std::string who =
+          record == nullptr ? "a pod that is not known (UID " + uid + ")" : "pod " + record->pod.meta.name;
+      return refuse(Reason::SharedClaim,
+                    "claim " + holding.claim + " is also held by " + who + ", which no enforcing policy covers");
     }
     if (found->mode != exposure.mode || !found->policy->evict || !found->policy->evict->shared_claims_together) {
-      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by pod " + found->pod().meta.name + ", whose policy " +
-                                             found->policy->name + " does not evict holders together");
+      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by pod " + found->pod().meta.name +
+                                             ", whose policy " + found->policy->name +
+                                             " does not evict holders together");
     }
     unit.exposures.push_back(&*found);
   }

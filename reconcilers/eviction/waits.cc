@@ -19,20 +19,26 @@ std::int64_t seconds_of(Millis time) { return std::chrono::ceil<Seconds>(time).c
 std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) {
   if (exposure.key.source != DeviceKey::Source::Dra || exposure.policy->evict->untainted) return std::nullopt;
   const auto& holding = *exposure.holding;
-  const auto kept_off = [&](const DeviceKey& key) { return scene.world.inventory().unschedulable_because(key).has_value(); };
-  if (holding.ambiguous ? (!holding.candidates.empty() && std::ranges::all_of(holding.candidates, kept_off)) : kept_off(exposure.key)) {
+  const auto kept_off = [&](const DeviceKey& key) {
+    return scene.world.inventory().unschedulable_because(key).has_value();
+  };
+  if (holding.ambiguous ? (!holding.candidates.empty() && std::ranges::all_of(holding.candidates, kept_off))
+                        : kept_off(exposure.key)) {
     return std::nullopt;
   }
   if (holding.ambiguous) {
-    return Ruling{.reason = Reason::DeviceAmbiguous,
-                  .message = fmt::format("the claim has {} devices that the report may mean and not all of them are tainted; "
-                                         "evict.untainted: true evicts all the same",
-                                         holding.candidates.size()),
-                  .until = {}};
+    return Ruling{
+        .reason = Reason::DeviceAmbiguous,
+        .message = fmt::format("the claim has {} devices that the report may mean and not all of them are tainted; "
+                               "evict.untainted: true evicts all the same",
+                               holding.candidates.size()),
+        .until = {}};
   }
   return Ruling{.reason = Reason::DeviceStillSchedulable,
-                .message = "no NoSchedule or NoExecute taint is seen on the device: the scheduler could hand it straight to the replacement; "
-                           "evict.untainted: true evicts all the same",
+                .message =
+                    "no NoSchedule or NoExecute taint is seen on the device: the scheduler could hand it straight to "
+                    "the replacement; "
+                    "evict.untainted: true evicts all the same",
                 .until = {}};
 }
 
@@ -47,35 +53,43 @@ std::optional<Ruling> allocatable(const Exposure& exposure, const Scene& scene) 
   if (resource.allocatable <= resource.capacity - unhealthy) return std::nullopt;
   const MonoTime until = due_at(exposure) + kAllocatablePatience;
   if (scene.now.mono >= until) return std::nullopt;
-  return Ruling{.reason = Reason::WaitingForAllocatable,
-                .message = fmt::format("node {} shows {} of {} {} allocatable with {} Unhealthy: until that falls its kubelet would reject the "
-                                       "replacement; waits at most {} s",
-                                       exposure.key.place, resource.allocatable, resource.capacity, name, unhealthy,
-                                       seconds_of(kAllocatablePatience)),
-                .until = until};
+  return Ruling{
+      .reason = Reason::WaitingForAllocatable,
+      .message = fmt::format(
+          "node {} shows {} of {} {} allocatable with {} Unhealthy: until that falls its kubelet would reject the "
+          "replacement; waits at most {} s",
+          exposure.key.place, resource.allocatable, resource.capacity, name, unhealthy,
+          seconds_of(kAllocatablePatience)),
+      .until = until};
 }
 
 std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& scene) {
   if (exposure.mode != Mode::Enforce) return std::nullopt;
   const auto& pod = exposure.pod();
   const auto* ours = our_condition(pod);
-  if (ours != nullptr && ours->status == "True" && since_in_condition(ours->message, to_string(exposure.key))) return std::nullopt;
+  if (ours != nullptr && ours->status == "True" && since_in_condition(ours->message, to_string(exposure.key)))
+    return std::nullopt;
   const auto* attempt = scene.ledger.condition(pod.meta.uid);
-  if (attempt != nullptr && attempt->state == Attempt::State::Failed) return std::nullopt;  // it is said there; it does not hold an eviction
+  if (attempt != nullptr && attempt->state == Attempt::State::Failed)
+    return std::nullopt;  // it is said there; it does not hold an eviction
   const MonoTime until = due_at(exposure) + kConditionPatience;
   if (scene.now.mono >= until) return std::nullopt;
-  return Ruling{.reason = Reason::WaitingForCondition,
-                .message = "the condition DeviceUnhealthy is not seen on the pod yet; its Job's podFailurePolicy may look for it",
-                .until = until};
+  return Ruling{
+      .reason = Reason::WaitingForCondition,
+      .message = "the condition DeviceUnhealthy is not seen on the pod yet; its Job's podFailurePolicy may look for it",
+      .until = until};
 }
 
 std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene) {
   const auto& controller = exposure.pod().meta.controller;
-  if (!controller || !scene.ledger.lost_recently(controller->uid, to_string(exposure.key), scene.now)) return std::nullopt;
-  return Ruling{.reason = Reason::ReplacementOnSameDevice,
-                .message = fmt::format("{} {} lost a pod to this device within the hour and its replacement is on it again: not evicted again",
-                                       controller->kind, controller->name),
-                .until = {}};
+  if (!controller || !scene.ledger.lost_recently(controller->uid, to_string(exposure.key), scene.now))
+    return std::nullopt;
+  return Ruling{
+      .reason = Reason::ReplacementOnSameDevice,
+      .message = fmt::format(
+          "{} {} lost a pod to this device within the hour and its replacement is on it again: not evicted again",
+          controller->kind, controller->name),
+      .until = {}};
 }
 
 }  // namespace
@@ -87,8 +101,8 @@ MonoTime due_at(const Exposure& exposure) {
 std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
   if (!exposure.open) {
     return Ruling{.reason = Reason::WaitingForWindow,
-                  .message = fmt::format("the incident opens after {} s in this state (policy {})", seconds_of(exposure.policy->after),
-                                         exposure.policy->name),
+                  .message = fmt::format("the incident opens after {} s in this state (policy {})",
+                                         seconds_of(exposure.policy->after), exposure.policy->name),
                   .until = exposure.opens_at};
   }
   if (!exposure.policy->evict) {
@@ -97,14 +111,17 @@ std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
                   .until = {}};
   }
   if (exposure.unknown_now) {
-    return Ruling{.reason = Reason::WaitingWhileUnknown,
-                  .message = "the device is Unknown just now; the incident stays open, nothing is done until it is Unhealthy again",
-                  .until = {}};
+    return Ruling{
+        .reason = Reason::WaitingWhileUnknown,
+        .message =
+            "the device is Unknown just now; the incident stays open, nothing is done until it is Unhealthy again",
+        .until = {}};
   }
   const MonoTime due = due_at(exposure);
   if (now.mono < due) {
     return Ruling{.reason = Reason::WaitingForEvictAfter,
-                  .message = fmt::format("evict.after of policy {} is {} s", exposure.policy->name, seconds_of(exposure.policy->evict->after)),
+                  .message = fmt::format("evict.after of policy {} is {} s", exposure.policy->name,
+                                         seconds_of(exposure.policy->evict->after)),
                   .until = due};
   }
   return std::nullopt;
@@ -133,12 +150,13 @@ std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& sce
   const bool moved_on = attempt->resource_version != pod.meta.resource_version;
   const bool world_decides = kind == ErrorKind::TimedOut || kind == ErrorKind::Conflict || kind == ErrorKind::NotFound;
   if (scene.now.mono >= attempt->not_before || (world_decides && moved_on)) return std::nullopt;
-  const auto reason = kind == ErrorKind::Blocked                                        ? Reason::BlockedByBudget
-                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid      ? Reason::Refused
-                                                                                         : Reason::BackingOff;
-  return Ruling{.reason = reason,
-                .message = fmt::format("{}: {}; attempt {}", to_string(kind), attempt->error.message, attempt->failures),
-                .until = attempt->not_before};
+  const auto reason = kind == ErrorKind::Blocked                                   ? Reason::BlockedByBudget
+                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
+                                                                                   : Reason::BackingOff;
+  return Ruling{
+      .reason = reason,
+      .message = fmt::format("{}: {}; attempt {}", to_string(kind), attempt->error.message, attempt->failures),
+      .until = attempt->not_before};
 }
 
 }  // namespace dhc::eviction

@@ -8,11 +8,12 @@ namespace dhc::eviction {
 /// When the policy wants the pod gone: the incident's opening plus `evict.after`.
 [[nodiscard]] MonoTime due_at(const Exposure& exposure);
 
-/// Which time must still pass: the policy's windows, and the device being Unknown just now. Also says if nothing would ever be evicted.
+/// Which time must still pass: the policy's windows, and the device being Unknown just now. Also says if nothing would
+/// ever be evicted.
 [[nodiscard]] std::optional<Ruling> window_of(const Exposure& exposure, const Now& now);
 
-/// What must still be seen before this pod may be evicted: another device for its owner, the taint, the node's allocatable, our condition.
-/// Order comes from what is seen in the World, never from the order of calls.
+/// What must still be seen before this pod may be evicted: another device for its owner, the taint, the node's
+/// allocatable, our condition. Order comes from what is seen in the World, never from the order of calls.
 [[nodiscard]] std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene);
 
 /// Why the last attempt on this pod forbids another one now.

@@ -63,14 +63,16 @@ class Planner {
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
     if (seen != nullptr && seen->status == "True" && seen->message == message) return;
-    const bool only_words = seen != nullptr && seen->status == "True" && std::ranges::all_of(lines, [&](const ConditionLine& line) {
-      return since_in_condition(seen->message, line.device).has_value();
-    });
+    const bool only_words =
+        seen != nullptr && seen->status == "True" && std::ranges::all_of(lines, [&](const ConditionLine& line) {
+          return since_in_condition(seen->message, line.device).has_value();
+        });
     const auto* attempt = scene_.ledger.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && scene_.now.mono - attempt->at < kRewordInterval) {
       return wake_.note(attempt->at + kRewordInterval);
     }
-    apply(pod, ApplyCondition::Wanted{.status = true, .reason = "DeviceUnhealthy", .message = message, .last_transition = since});
+    apply(pod, ApplyCondition::Wanted{
+                   .status = true, .reason = "DeviceUnhealthy", .message = message, .last_transition = since});
   }
 
   /// The pod has our condition and no open incident: has the device recovered, or is nothing known of it any more?
@@ -87,13 +89,15 @@ class Planner {
       const auto* policy = policy_for(scene_.world, scene_.policy, pod, holding.key);
       if (policy != nullptr && policy->mode != Mode::Enforce) return;
       const auto* state = scene_.world.tracker().find(holding.key);
-      if (state == nullptr || !state->has_source || state->health == k8s::Health::Unknown) return;  // not known: it stays
+      if (state == nullptr || !state->has_source || state->health == k8s::Health::Unknown)
+        return;  // not known: it stays
       if (state->health == k8s::Health::Unhealthy) {
         if (policy == nullptr) break;  // nobody asks us to speak of it any more
         return;
       }
       if (!recovered.empty()) recovered += '\n';
-      recovered += device + " healthy since " + format_rfc3339(state->recovered_at ? state->recovered_at->wall : scene_.now.wall);
+      recovered += device + " healthy since " +
+                   format_rfc3339(state->recovered_at ? state->recovered_at->wall : scene_.now.wall);
     }
     if (holds_any && recovered.empty()) return apply(pod, std::nullopt);
     if (!holds_any) return apply(pod, std::nullopt);
@@ -105,7 +109,8 @@ class Planner {
     if (pod.meta.deletion) return;
     if (const auto* attempt = scene_.ledger.condition(pod.meta.uid)) wake_on(*attempt);
     if (!scene_.ledger.may_send_condition(pod, scene_.now)) return;
-    planned_.actions.push_back({.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .wanted = std::move(wanted)});
+    planned_.actions.push_back(
+        {.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .wanted = std::move(wanted)});
   }
 
   void wake_on(const Attempt& attempt) {

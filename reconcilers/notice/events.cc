@@ -65,8 +65,9 @@ class Planner {
       const auto device = to_string(exposure.key);
       open_.insert({exposure.pod().meta.uid, device});
       emit(subject_of(exposure.pod()), Reason::DeviceUnhealthy, device, exposure.since.wall,
-           fmt::format("{} unhealthy since {} (policy {}, mode {}){}{}", device, format_rfc3339(exposure.since.wall), exposure.policy->name,
-                       to_string(exposure.mode), exposure.said.empty() ? "" : ": ", exposure.said));
+           fmt::format("{} unhealthy since {} (policy {}, mode {}){}{}", device, format_rfc3339(exposure.since.wall),
+                       exposure.policy->name, to_string(exposure.mode), exposure.said.empty() ? "" : ": ",
+                       exposure.said));
     }
   }
 
@@ -74,10 +75,13 @@ class Planner {
     for (const auto& verdict : verdicts) {
       if (!is_news(verdict.reason) || verdict.subject.kind == "Brake") continue;
       const bool about_pod = verdict.subject.kind == "Pod";
-      if (about_pod && !open_.contains({verdict.subject.uid, verdict.device})) continue;  // not before the incident is open
-      const auto subject = verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : verdict.subject;
+      if (about_pod && !open_.contains({verdict.subject.uid, verdict.device}))
+        continue;  // not before the incident is open
+      const auto subject =
+          verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : verdict.subject;
       emit(subject, verdict.reason, verdict.device, verdict.since,
-           about_pod ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy) : verdict.message);
+           about_pod ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
+                     : verdict.message);
     }
   }
 
@@ -114,9 +118,10 @@ class Planner {
     return {.kind = controller.kind, .ns = pod.ns, .name = controller.name, .uid = controller.uid};
   }
 
-  void emit(const Subject& regarding, Reason reason, const std::string& device, WallTime since, std::string note, bool warning = true) {
-    const auto identity = fmt::format("{}|{}|{}|{}|{}|{}", regarding.kind, regarding.name, regarding.uid, to_string(reason), device,
-                                      format_rfc3339(since));
+  void emit(const Subject& regarding, Reason reason, const std::string& device, WallTime since, std::string note,
+            bool warning = true) {
+    const auto identity = fmt::format("{}|{}|{}|{}|{}|{}", regarding.kind, regarding.name, regarding.uid,
+                                      to_string(reason), device, format_rfc3339(since));
     auto name = fmt::format("{}.{:016x}", regarding.name.substr(0, 200), stable_hash(identity));
     const auto key = regarding.ns + "/" + name;
     if (!scene_.ledger.may_send_event(key, scene_.now) || !sent_.insert(key).second) return;
@@ -137,7 +142,8 @@ class Planner {
 
 }  // namespace
 
-Planned<EmitEvent> plan_events(const Scene& scene, std::span<const Verdict> verdicts, const std::optional<RejectedConfig>& rejected) {
+Planned<EmitEvent> plan_events(const Scene& scene, std::span<const Verdict> verdicts,
+                               const std::optional<RejectedConfig>& rejected) {
   if (!scene.policy.events) return {};
   Planner planner(scene);
   planner.add_openings();

@@ -8,7 +8,9 @@
 
 namespace dhc::notice {
 
-/// Which Events are sent now: one for each subject, reason and incident, by a name that follows from them, so that a restart sends none twice.
-[[nodiscard]] Planned<EmitEvent> plan_events(const Scene& scene, std::span<const Verdict> verdicts, const std::optional<RejectedConfig>& rejected);
+/// Which Events are sent now: one for each subject, reason and incident, by a name that follows from them, so that a
+/// restart sends none twice.
+[[nodiscard]] Planned<EmitEvent> plan_events(const Scene& scene, std::span<const Verdict> verdicts,
+                                             const std::optional<RejectedConfig>& rejected);
 
 }  // namespace dhc::notice

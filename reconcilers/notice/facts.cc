@@ -13,7 +13,8 @@ Subject node_subject(const World& world, const std::string& name) {
   return {.kind = "Node", .ns = {}, .name = name, .uid = node == nullptr ? std::string() : node->meta.uid};
 }
 
-/// **Source:** seen on 1.37.1: a dead plugin or a vanished device leaves the pod's field at Healthy, only the node's numbers change.
+/// **Source:** seen on 1.37.1: a dead plugin or a vanished device leaves the pod's field at Healthy, only the node's
+/// numbers change.
 void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
   for (const auto& [name, book] : scene.world.books()) {
     for (const auto& [resource, entry] : book.resources()) {
@@ -30,12 +31,14 @@ void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
                                   .next_at = std::nullopt});
       };
       add(entry.silent_since, Reason::SilentPlugin,
-          fmt::format("running pods hold {} {} of which {} are reported Unhealthy, and only {} are allocatable: the plugin is silent, its Healthy "
+          fmt::format("running pods hold {} {} of which {} are reported Unhealthy, and only {} are allocatable: the "
+                      "plugin is silent, its Healthy "
                       "means nothing",
                       entry.held.total, resource, entry.held.unhealthy, entry.allocatable));
       add(entry.vanished_since, Reason::DeviceVanished,
-          fmt::format("capacity of {} is {}, it was {} since the node's last boot: a device has vanished from the plugin's list", resource,
-                      entry.capacity, entry.largest_capacity));
+          fmt::format("capacity of {} is {}, it was {} since the node's last boot: a device has vanished from the "
+                      "plugin's list",
+                      resource, entry.capacity, entry.largest_capacity));
     }
   }
 }
@@ -43,24 +46,27 @@ void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
 void add_brakes(const Scene& scene, Planned<Verdict>& found) {
   for (const auto& [scope, brake] : scene.brake.engaged()) {
     const MonoTime until = brake.last_onset.mono + scene.policy.limits.brake_within;
-    Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}} : node_subject(scene.world, scope.node);
-    found.verdicts.push_back({.subject = std::move(subject),
-                              .device = scope.scope,
-                              .policy = {},
-                              .reason = Reason::BrakeEngaged,
-                              .message = fmt::format("{} of {} devices of {} {} became Unhealthy within {} s: new evictions there stop",
-                                                     brake.devices, brake.known, scope.scope,
-                                                     scope.node.empty() ? "in the cluster" : "on node " + scope.node,
-                                                     std::chrono::ceil<Seconds>(scene.policy.limits.brake_within).count()),
-                              .since = brake.since.wall,
-                              .next_at = wall_of(until, scene.now)});
+    Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
+                                         : node_subject(scene.world, scope.node);
+    found.verdicts.push_back(
+        {.subject = std::move(subject),
+         .device = scope.scope,
+         .policy = {},
+         .reason = Reason::BrakeEngaged,
+         .message = fmt::format("{} of {} devices of {} {} became Unhealthy within {} s: new evictions there stop",
+                                brake.devices, brake.known, scope.scope,
+                                scope.node.empty() ? "in the cluster" : "on node " + scope.node,
+                                std::chrono::ceil<Seconds>(scene.policy.limits.brake_within).count()),
+         .since = brake.since.wall,
+         .next_at = wall_of(until, scene.now)});
   }
 }
 
 void add_contested(const Scene& scene, Planned<Verdict>& found) {
   for (const auto& exposure : scene.exposures) {
     const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
-    if (attempt == nullptr || attempt->state != Attempt::State::Failed || attempt->error.kind != ErrorKind::Contested) continue;
+    if (attempt == nullptr || attempt->state != Attempt::State::Failed || attempt->error.kind != ErrorKind::Contested)
+      continue;
     found.verdicts.push_back({.subject = subject_of(exposure.pod()),
                               .device = to_string(exposure.key),
                               .policy = exposure.policy->name,

@@ -9,7 +9,8 @@
 
 namespace dhc::notice {
 
-Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts, const std::optional<RejectedConfig>& rejected) {
+Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts,
+                           const std::optional<RejectedConfig>& rejected) {
   Planned<NoticeAction> planned;
   Wake wake;
   auto conditions = plan_conditions(scene);

@@ -18,8 +18,9 @@ struct RejectedConfig {
   Moment since;
 };
 
-/// Decides which pod conditions and Events are written, and says what is wrong with nodes and brakes. `verdicts` are those of the other reconcilers:
-/// they become Events, one for each subject and reason in a while.
-[[nodiscard]] Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts, const std::optional<RejectedConfig>& rejected);
+/// Decides which pod conditions and Events are written, and says what is wrong with nodes and brakes. `verdicts` are
+/// those of the other reconcilers: they become Events, one for each subject and reason in a while.
+[[nodiscard]] Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts,
+                                         const std::optional<RejectedConfig>& rejected);
 
 }  // namespace dhc::notice

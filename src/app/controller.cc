@@ -46,7 +46,8 @@ void Controller::State::take(Message&& message, const Now& now) {
     rejected.reset();
     ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
   } else if (auto* refused = std::get_if<PolicyRejected>(&message)) {
-    rejected = notice::RejectedConfig{.why = std::move(refused->why), .source = std::move(refused->source), .since = moment_of(now)};
+    rejected = notice::RejectedConfig{
+        .why = std::move(refused->why), .source = std::move(refused->source), .since = moment_of(now)};
   }
 }
 
@@ -98,12 +99,14 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
 
   Turn turn;
   Wake wake;
-  for (const auto& at : {evictions.wake_at, notices.wake_at, state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits)}) {
+  for (const auto& at : {evictions.wake_at, notices.wake_at, state.world.next_change_at(now),
+                         state.brake.next_change_at(state.policy->limits)}) {
     if (at && *at > now.mono) wake.note(at);
   }
   turn.wake_at = wake.at();
   for (auto& action : notices.actions) {
-    std::visit([&](auto&& value) { turn.actions.emplace_back(std::forward<decltype(value)>(value)); }, std::move(action));
+    std::visit([&](auto&& value) { turn.actions.emplace_back(std::forward<decltype(value)>(value)); },
+               std::move(action));
   }
   for (auto& action : evictions.actions) turn.actions.emplace_back(std::move(action));
   state.verdicts = std::move(evictions.verdicts);

@@ -65,12 +65,14 @@ std::int64_t known_devices(const World& world, const BrakeScope& scope) {
 void Brake::observe(const World& world, const Policy& policy, const Now& now) {
   const auto& limits = policy.limits;
   const auto tallies = tally(world, policy, now);
-  std::erase_if(engaged_, [&](auto& entry) {
-    auto& [scope, brake] = entry;
-    if (const auto seen = tallies.find(scope); seen != tallies.end()) {
-      brake.last_onset = std::max(brake.last_onset, seen->second.last);
-      brake.devices = std::max(brake.devices, static_cast<std::int64_t>(seen->second.devices.size()));
-    }
+  for (auto& [scope, brake] : engaged_) {
+    const auto seen = tallies.find(scope);
+    if (seen == tallies.end()) continue;
+    brake.last_onset = std::max(brake.last_onset, seen->second.last);
+    brake.devices = std::max(brake.devices, static_cast<std::int64_t>(seen->second.devices.size()));
+  }
+  std::erase_if(engaged_, [&](const auto& entry) {
+    const auto& [scope, brake] = entry;
     const auto released = released_until(world, policy, scope);
     return now.mono - brake.last_onset.mono >= limits.brake_within || (released && brake.last_onset.wall <= *released);
   });

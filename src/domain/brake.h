@@ -21,21 +21,22 @@ struct BrakeScope {
 /// One engaged brake.
 struct EngagedBrake {
   Moment since;
-  Moment last_onset;          ///< It closes `within` after this.
-  std::int64_t devices = 0;   ///< That became Unhealthy within the window, when it engaged or later.
-  std::int64_t known = 0;     ///< Devices of the scope.
+  Moment last_onset;         ///< It closes `within` after this.
+  std::int64_t devices = 0;  ///< That became Unhealthy within the window, when it engaged or later.
+  std::int64_t known = 0;    ///< Devices of the scope.
   friend bool operator==(const EngagedBrake&, const EngagedBrake&) = default;
 };
 
-/// Stops new evictions of a scope when too many of its devices became Unhealthy at once: then suspect the thermometer. Restarts release it only if the
-/// incidents are old by our own conditions.
+/// Stops new evictions of a scope when too many of its devices became Unhealthy at once: then suspect the thermometer.
+/// Restarts release it only if the incidents are old by our own conditions.
 class Brake {
  public:
   /// Takes in the tracker's onsets. Safe to repeat.
   void observe(const World& world, const Policy& policy, const Now& now);
 
   /// The brake that holds this device on this node, if any.
-  [[nodiscard]] const std::pair<const BrakeScope, EngagedBrake>* holding(const DeviceKey& key, const std::string& node) const;
+  [[nodiscard]] const std::pair<const BrakeScope, EngagedBrake>* holding(const DeviceKey& key,
+                                                                         const std::string& node) const;
 
   [[nodiscard]] const std::map<BrakeScope, EngagedBrake>& engaged() const { return engaged_; }
 
@@ -46,7 +47,8 @@ class Brake {
   std::map<BrakeScope, EngagedBrake> engaged_;
 };
 
-/// How many devices of a scope are known: node capacities (or the largest since boot), published or remembered pools, and devices that pods hold.
+/// How many devices of a scope are known: node capacities (or the largest since boot), published or remembered pools,
+/// and devices that pods hold.
 [[nodiscard]] std::int64_t known_devices(const World& world, const BrakeScope& scope);
 
 }  // namespace dhc

@@ -17,10 +17,12 @@ struct ConditionLine {
   std::string next;  ///< What comes next.
 };
 
-/// The condition's message: one line for each device. It is also our memory: the kubelet's field has no time, so that a restart reads `since` here.
+/// The condition's message: one line for each device. It is also our memory: the kubelet's field has no time, so that a
+/// restart reads `since` here.
 [[nodiscard]] std::string condition_message(const std::vector<ConditionLine>& lines);
 
-/// Since when `device` has been unhealthy by a message that `condition_message` made; nothing if it does not speak of the device.
+/// Since when `device` has been unhealthy by a message that `condition_message` made; nothing if it does not speak of
+/// the device.
 [[nodiscard]] std::optional<WallTime> since_in_condition(std::string_view message, std::string_view device);
 
 }  // namespace dhc

@@ -34,16 +34,19 @@ bool selects(const Match& match, const World& world, const k8s::Pod& pod) {
          match.nodes.matches(node == nullptr ? kNone : node->meta.labels);
 }
 
-bool wants(const Match& match, k8s::Health health) { return std::ranges::find(match.health, health) != match.health.end(); }
+bool wants(const Match& match, k8s::Health health) {
+  return std::ranges::find(match.health, health) != match.health.end();
+}
 
 bool message_fits(const Match& match, std::string_view said) { return !match.message || match.message->matches(said); }
 
 std::optional<Signal> health_signal(const Match& match, const DeviceState& state) {
   const bool wants_unknown = wants(match, k8s::Health::Unknown);
   if (state.unhealthy_since && wants(match, k8s::Health::Unhealthy) && message_fits(match, state.message)) {
-    return Signal{.since = wants_unknown ? state.not_healthy_since.value_or(*state.unhealthy_since) : *state.unhealthy_since,
-                  .unknown_now = state.health == k8s::Health::Unknown && !wants_unknown,
-                  .said = state.message};
+    return Signal{
+        .since = wants_unknown ? state.not_healthy_since.value_or(*state.unhealthy_since) : *state.unhealthy_since,
+        .unknown_now = state.health == k8s::Health::Unknown && !wants_unknown,
+        .said = state.message};
   }
   if (state.health == k8s::Health::Unknown && wants_unknown && state.unknown_since && message_fits(match, {})) {
     return Signal{.since = *state.unknown_since, .said = {}};
@@ -69,7 +72,8 @@ std::optional<Signal> condition_signal(const Match& match, const World& world, c
       std::string said = condition.type + "=" + condition.status;
       if (!condition.reason.empty()) said += " (" + condition.reason + ")";
       if (!condition.message.empty()) said += ": " + condition.message;
-      return Signal{.since = condition.last_transition ? moment_of(*condition.last_transition, now) : moment_of(now), .said = said};
+      return Signal{.since = condition.last_transition ? moment_of(*condition.last_transition, now) : moment_of(now),
+                    .said = said};
     }
   }
   return std::nullopt;

@@ -25,10 +25,12 @@ struct Exposure {
 };
 
 /// The first policy whose selectors fit this device and pod, whatever the device's state; null if none does.
-[[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);
+[[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                             const DeviceKey& key);
 
-/// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode off give none.
-/// Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a node yet.
+/// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode
+/// off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a
+/// node yet.
 [[nodiscard]] std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now);
 
 }  // namespace dhc

@@ -18,14 +18,16 @@ namespace dhc {
 struct DeviceState {
   k8s::Health health = k8s::Health::Unknown;
   bool has_source = false;  ///< A running pod's status speaks of it now.
-  std::string message;      ///< The driver's words at the last Unhealthy; kept while Unknown, which comes without words (seen on 1.37.1).
+  std::string message;      ///< The driver's words at the last Unhealthy; kept while Unknown, which comes without words
+                            ///< (seen on 1.37.1).
   std::optional<Moment> unhealthy_since;    ///< The incident: Unhealthy -> Unknown -> Unhealthy is one.
   std::optional<Moment> not_healthy_since;  ///< Start of the time without a Healthy.
   std::optional<Moment> unknown_since;      ///< Set only while Unknown.
   std::optional<Moment> recovered_at;       ///< When the last incident ended with Healthy.
   Millis last_incident{0};                  ///< How long that incident lasted.
-  bool seen_healthy = false;  ///< Since this process began: then a pod's old condition is no memory of the present incident.
-  std::vector<std::string> holders;  ///< Pod UIDs, sorted.
+  bool seen_healthy =
+      false;  ///< Since this process began: then a pod's old condition is no memory of the present incident.
+  std::vector<std::string> holders;     ///< Pod UIDs, sorted.
   std::optional<MonoTime> orphaned_at;  ///< Since when nobody holds it.
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };

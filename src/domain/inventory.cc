@@ -14,7 +14,9 @@ bool selects(const k8s::DeviceTaintRule& rule, const DeviceKey& key) {
          (!rule.device || *rule.device == key.device);
 }
 
-std::string words(const k8s::Taint& taint) { return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect; }
+std::string words(const k8s::Taint& taint) {
+  return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;
+}
 
 }  // namespace
 
@@ -98,7 +100,8 @@ std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key
     }
   }
   for (const auto& [uid, rule] : rules_) {
-    if (keeps_off(rule.taint) && selects(rule, key)) return "DeviceTaintRule " + rule.meta.name + " with taint " + words(rule.taint);
+    if (keeps_off(rule.taint) && selects(rule, key))
+      return "DeviceTaintRule " + rule.meta.name + " with taint " + words(rule.taint);
   }
   return std::nullopt;
 }

@@ -16,7 +16,8 @@ namespace dhc {
 /// The devices of one pool, from the slices of its highest generation.
 struct Pool {
   std::string node;       ///< Empty for network-attached devices.
-  bool published = true;  ///< False: the slices are gone, the devices are remembered (a driver's restart removes them: seen on 1.37.1).
+  bool published = true;  ///< False: the slices are gone, the devices are remembered (a driver's restart removes them:
+                          ///< seen on 1.37.1).
   std::map<std::string, std::vector<k8s::Taint>> devices;
 };
 
@@ -32,7 +33,8 @@ class Inventory {
   /// Drops remembered pools of a node that is gone.
   void forget_node(const std::string& node);
 
-  /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device out.
+  /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device
+  /// out.
   /// **Source:** KEP-5055; only slices of the pool's highest generation count.
   [[nodiscard]] std::optional<std::string> unschedulable_because(const DeviceKey& key) const;
 
@@ -42,7 +44,7 @@ class Inventory {
  private:
   void rebuild(const std::string& driver, const std::string& pool);
 
-  std::map<std::string, k8s::ResourceSlice, std::less<>> slices_;  // by UID
+  std::map<std::string, k8s::ResourceSlice, std::less<>> slices_;   // by UID
   std::map<std::string, k8s::DeviceTaintRule, std::less<>> rules_;  // by UID
   std::map<std::pair<std::string, std::string>, std::set<std::string>> slices_of_pool_;
   std::map<std::pair<std::string, std::string>, Pool> pools_;

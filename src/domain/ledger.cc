@@ -21,7 +21,8 @@ bool evicted_through_api(const k8s::Pod& pod) {
 
 std::string_view our_condition_message(const k8s::Pod& pod) {
   const auto* condition = our_condition(pod);
-  return condition == nullptr || condition->status != "True" ? std::string_view() : std::string_view(condition->message);
+  return condition == nullptr || condition->status != "True" ? std::string_view()
+                                                             : std::string_view(condition->message);
 }
 
 /// `first` doubling with each failure, at most `most`.
@@ -31,7 +32,9 @@ Millis doubling(Millis first, Millis most, int failures) {
   return std::min(wait, most);
 }
 
-bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) { return attempt.resource_version != pod.meta.resource_version; }
+bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
+  return attempt.resource_version != pod.meta.resource_version;
+}
 
 }  // namespace
 
@@ -88,7 +91,8 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
   // A refusal used no eviction; a request that may have happened did.
   const auto kind = attempt.error.kind;
-  if (kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests || kind == ErrorKind::Forbidden) tokens_.give_back(1, now.mono);
+  if (kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests || kind == ErrorKind::Forbidden)
+    tokens_.give_back(1, now.mono);
 }
 
 const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
@@ -193,7 +197,9 @@ void Ledger::learn(const World& world, const Now& now) {
 }
 
 void Ledger::forget(const World& world, const Now& now) {
-  const auto gone = [&](const auto& entry) { return world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending; };
+  const auto gone = [&](const auto& entry) {
+    return world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending;
+  };
   std::erase_if(evictions_, gone);
   std::erase_if(conditions_, gone);
   std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });

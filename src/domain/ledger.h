@@ -20,8 +20,8 @@ namespace dhc {
 struct Attempt {
   enum class State : std::uint8_t { Sending, Accepted, Failed };
   State state = State::Sending;
-  MonoTime at;                   ///< Sent, accepted or failed.
-  MonoTime not_before;           ///< When the next attempt may be made.
+  MonoTime at;          ///< Sent, accepted or failed.
+  MonoTime not_before;  ///< When the next attempt may be made.
   int failures = 0;
   std::string resource_version;  ///< The object's when it was sent: a newer one shows that the World has moved on.
   Error error;                   ///< Of the last failure.
@@ -33,7 +33,8 @@ struct EvictionAttempt : Attempt {
   std::string owner_uid;
 };
 
-/// The memory of attempts: in flight, failures, not before. All that must outlive a restart is written in the cluster, not here.
+/// The memory of attempts: in flight, failures, not before. All that must outlive a restart is written in the cluster,
+/// not here.
 class Ledger {
  public:
   // Evictions, by pod UID.
@@ -53,7 +54,8 @@ class Ledger {
   void condition_sent(const k8s::Pod& pod, const Now& now);
   void condition_done(const std::string& pod_uid, const Status& status, const Now& now);
   [[nodiscard]] const Attempt* condition(const std::string& pod_uid) const;
-  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, and the World has shown the last one.
+  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, and the World has shown the
+  /// last one.
   [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
 
   // Events, by their deterministic names.

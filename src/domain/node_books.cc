@@ -16,7 +16,8 @@ void note(std::optional<Moment>& since, bool holds, const Now& now) {
 
 }  // namespace
 
-void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held, const Now& now) {
+void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held,
+                      const Now& now) {
   if (node == nullptr) {
     resources_.clear();
     return;
@@ -40,7 +41,8 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
     note(book.silent_since, book.held.total - book.held.unhealthy > book.allocatable, now);
     note(book.vanished_since, book.capacity < book.largest_capacity, now);
   }
-  std::erase_if(resources_, [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
+  std::erase_if(resources_,
+                [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
 }
 
 bool NodeBook::healthy_is_believable(std::string_view resource, const Now& now) const {

@@ -23,8 +23,9 @@ struct ResourceBook {
   std::int64_t allocatable = 0;
   std::int64_t largest_capacity = 0;  ///< Since this node's boot ID was first seen.
   HeldDevices held;
-  bool plugin_dead = false;           ///< Capacity is 0 or below the devices held: its `Healthy` means nothing.
-  std::optional<MonoTime> rose_at;    ///< When capacity came back: every kubelet restart says Healthy about dead devices (seen on 1.37.1).
+  bool plugin_dead = false;  ///< Capacity is 0 or below the devices held: its `Healthy` means nothing.
+  std::optional<MonoTime>
+      rose_at;  ///< When capacity came back: every kubelet restart says Healthy about dead devices (seen on 1.37.1).
   std::optional<Moment> silent_since;    ///< Held and not Unhealthy outnumber allocatable.
   std::optional<Moment> vanished_since;  ///< Capacity is below `largest_capacity`.
 };

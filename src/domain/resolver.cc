@@ -16,7 +16,8 @@ DeviceKey key_of(const k8s::AllocationResult& result) {
   return DeviceKey::dra(result.driver, result.pool, result.device);
 }
 
-/// `request` of `request/subrequest`: the kubelet compares base names. **Source:** kubelet pkg/kubelet/cm/dra/manager.go.
+/// `request` of `request/subrequest`: the kubelet compares base names. **Source:** kubelet
+/// pkg/kubelet/cm/dra/manager.go.
 std::string_view base_request(std::string_view request) { return request.substr(0, request.find('/')); }
 
 /// True if the resource ID is `driver/pool/device`, or a CDI name that ends in `-device` or `=device`.
@@ -82,7 +83,8 @@ class Builder {
 
   void add_plugin_report(const k8s::AllocatedResource& entry) {
     for (const auto& device : entry.devices) {
-      fold(holding_of(DeviceKey::plugin(pod_.node_name, entry.name, device.resource_id)), device.health, device.message);
+      fold(holding_of(DeviceKey::plugin(pod_.node_name, entry.name, device.resource_id)), device.health,
+           device.message);
     }
   }
 
@@ -101,11 +103,13 @@ class Builder {
   void match(const k8s::AllocatedResource& entry, const k8s::ResourceClaim& claim, std::string_view request) {
     Results results;
     for (const auto& result : claim.results) {
-      const bool asked = request.empty() || result.request.empty() || base_request(result.request) == base_request(request);
+      const bool asked =
+          request.empty() || result.request.empty() || base_request(result.request) == base_request(request);
       if (asked && !result.admin_access) results.push_back(&result);
     }
     if (results.size() == 1) {
-      for (const auto& device : entry.devices) fold(holding_of(key_of(*results.front())), device.health, device.message);
+      for (const auto& device : entry.devices)
+        fold(holding_of(key_of(*results.front())), device.health, device.message);
     } else if (!results.empty()) {
       match_by_name(entry, claim, results);
     }
@@ -116,7 +120,8 @@ class Builder {
     std::vector<const k8s::ReportedDevice*> lost;
     for (const auto& device : entry.devices) {
       Results fits;
-      std::ranges::copy_if(results, std::back_inserter(fits), [&](const auto* r) { return names_device(device.resource_id, *r); });
+      std::ranges::copy_if(results, std::back_inserter(fits),
+                           [&](const auto* r) { return names_device(device.resource_id, *r); });
       if (fits.size() == 1) {
         claimed[fits.front()].push_back(&device);
       } else {
@@ -139,8 +144,8 @@ class Builder {
     for (const auto* device : lost) add_ambiguous(*device, claim, *results.front(), open);
   }
 
-  void add_ambiguous(const k8s::ReportedDevice& device, const k8s::ResourceClaim& claim, const k8s::AllocationResult& first,
-                     const std::vector<DeviceKey>& open) {
+  void add_ambiguous(const k8s::ReportedDevice& device, const k8s::ResourceClaim& claim,
+                     const k8s::AllocationResult& first, const std::vector<DeviceKey>& open) {
     auto& holding = holding_of(DeviceKey::dra(first.driver, first.pool, device.resource_id));
     holding.ambiguous = true;
     holding.candidates = open;

@@ -28,9 +28,10 @@ struct Holding {
 /// Finds a claim by namespace and name; null if it is not known.
 using ClaimLookup = std::function<const k8s::ResourceClaim*(std::string_view ns, std::string_view name)>;
 
-/// Every device that the pod holds, sorted by key: container entry -> pod claim -> allocation result -> device. A claim that is not known yet
-/// gives no device. Devices with admin access are observed, not held, and are left out.
-/// **Source:** kubelet buildResourceHealth (entry names and resource IDs), seen on 1.37.1 (`count: 2` differs only by resource ID).
+/// Every device that the pod holds, sorted by key: container entry -> pod claim -> allocation result -> device. A claim
+/// that is not known yet gives no device. Devices with admin access are observed, not held, and are left out.
+/// **Source:** kubelet buildResourceHealth (entry names and resource IDs), seen on 1.37.1 (`count: 2` differs only by
+/// resource ID).
 [[nodiscard]] std::vector<Holding> resolve_holdings(const k8s::Pod& pod, const ClaimLookup& find_claim);
 
 /// True if `pod` owns the claim (made from a template): then the claim goes away with the pod.

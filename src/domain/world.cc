@@ -8,9 +8,9 @@ namespace dhc {
 
 namespace {
 
-constexpr std::array kRequired = {k8s::Kind::Pod,       k8s::Kind::ResourceClaim,   k8s::Kind::ResourceSlice,
-                                  k8s::Kind::Node,      k8s::Kind::Namespace,       k8s::Kind::DeviceTaintRule,
-                                  k8s::Kind::Job,       k8s::Kind::ReplicaSet,      k8s::Kind::StatefulSet};
+constexpr std::array kRequired = {k8s::Kind::Pod,  k8s::Kind::ResourceClaim, k8s::Kind::ResourceSlice,
+                                  k8s::Kind::Node, k8s::Kind::Namespace,     k8s::Kind::DeviceTaintRule,
+                                  k8s::Kind::Job,  k8s::Kind::ReplicaSet,    k8s::Kind::StatefulSet};
 
 std::string key_of(const k8s::ResourceClaim& claim) { return claim_key(claim.meta.ns, claim.meta.name); }
 
@@ -61,7 +61,8 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       break;
     }
     case k8s::Kind::ResourceClaim: {
-      for (const auto& object : snapshot.objects) keep.insert(claim_key(k8s::meta_of(object).ns, k8s::meta_of(object).name));
+      for (const auto& object : snapshot.objects)
+        keep.insert(claim_key(k8s::meta_of(object).ns, k8s::meta_of(object).name));
       for (const auto& key : stale_keys(claims_, keep)) drop_claim(key);
       for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim));
       break;
@@ -161,7 +162,8 @@ void World::apply_one(k8s::Unreadable&& unreadable, const Now& now) {
   if (unreadable.kind != k8s::Kind::Pod) return;  // the old object stands until a readable one comes
   for (auto& [uid, record] : pods_) {
     const auto& meta = record.pod.meta;
-    const bool same = unreadable.uid.empty() ? meta.ns == unreadable.ns && meta.name == unreadable.name : uid == unreadable.uid;
+    const bool same =
+        unreadable.uid.empty() ? meta.ns == unreadable.ns && meta.name == unreadable.name : uid == unreadable.uid;
     if (!same) continue;
     record.readable = false;
     dirty_pods_.insert(uid);

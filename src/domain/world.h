@@ -19,17 +19,19 @@ namespace dhc {
 /// One pod that can hold devices, and those it holds.
 struct PodRecord {
   k8s::Pod pod;
-  std::vector<Holding> holdings;  ///< Kept while the pod lives: a template claim is gone within a second of the pod's end (seen on 1.37.1).
+  std::vector<Holding> holdings;  ///< Kept while the pod lives: a template claim is gone within a second of the pod's
+                                  ///< end (seen on 1.37.1).
   bool readable = true;           ///< False: its last version could not be read, nothing may be decided on it.
 };
 
-/// The last known state of the cluster, changed only by deliveries; `refresh` draws the conclusions. Copies nothing out.
+/// The last known state of the cluster, changed only by deliveries; `refresh` draws the conclusions. Copies nothing
+/// out.
 class World {
  public:
   void apply(k8s::Delivery delivery, const Now& now);
 
-  /// Resolves what has changed since the last call and feeds the tracker: once a turn, after the deliveries, so that their order within the
-  /// turn cannot matter.
+  /// Resolves what has changed since the last call and feeds the tracker: once a turn, after the deliveries, so that
+  /// their order within the turn cannot matter.
   void refresh(const Now& now);
 
   /// True once every kind but ConfigMap has had its first Snapshot.
@@ -87,8 +89,8 @@ class World {
   void refresh_device(const DeviceKey& key, const Now& now);
   void release_claim_if_unused(const std::string& key);
 
-  std::unordered_map<std::string, PodRecord> pods_;           // by UID
-  std::map<std::string, std::set<std::string>> pods_on_;      // by node
+  std::unordered_map<std::string, PodRecord> pods_;       // by UID
+  std::map<std::string, std::set<std::string>> pods_on_;  // by node
   std::set<std::string> terminating_;
   std::set<std::string> with_condition_;
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key

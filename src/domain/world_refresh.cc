@@ -1,4 +1,5 @@
-// The half of World that draws conclusions: what the pods hold, what the nodes tell of their plugins, how each device is.
+// The half of World that draws conclusions: what the pods hold, what the nodes tell of their plugins, how each device
+// is.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -45,9 +46,11 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   auto& record = found->second;
-  auto holdings = resolve_holdings(record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
+  auto holdings = resolve_holdings(
+      record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
   if (!is_live(record.pod)) {
-    // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen on 1.37.1).
+    // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen
+    // on 1.37.1).
     for (auto& holding : holdings) holding.reported.reset();
   }
   for (const auto& old : record.holdings) {
