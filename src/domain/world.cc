@@ -1,16 +1,11 @@
 #include "domain/world.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace dhc {
 
 namespace {
-
-constexpr std::array kRequired = {k8s::Kind::Pod,  k8s::Kind::ResourceClaim, k8s::Kind::ResourceSlice,
-                                  k8s::Kind::Node, k8s::Kind::Namespace,     k8s::Kind::DeviceTaintRule,
-                                  k8s::Kind::Job,  k8s::Kind::ReplicaSet,    k8s::Kind::StatefulSet};
 
 std::string key_of(const k8s::ResourceClaim& claim) { return claim_key(claim.meta.ns, claim.meta.name); }
 
@@ -47,7 +42,8 @@ void World::apply(k8s::Delivery delivery, const Now& now) {
 }
 
 bool World::synced() const {
-  return std::ranges::all_of(kRequired, [this](k8s::Kind kind) { return seen_.contains(kind); });
+  return std::ranges::all_of(k8s::kAllKinds,
+                             [this](k8s::Kind kind) { return kind == k8s::Kind::ConfigMap || seen_.contains(kind); });
 }
 
 void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
