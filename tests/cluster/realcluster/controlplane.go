@@ -161,9 +161,9 @@ func (cp *ControlPlane) start(name string, arguments ...string) error {
 }
 
 func (cp *ControlPlane) startEtcd() error {
-	return cp.start("etcd", "--name=default", "--data-dir="+cp.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+	return cp.start("etcd", "--name=test", "--data-dir="+cp.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls="+cp.etcdURL, "--advertise-client-urls="+cp.etcdURL,
-		"--listen-peer-urls="+cp.etcdPeer, "--initial-advertise-peer-urls="+cp.etcdPeer, "--initial-cluster=default="+cp.etcdPeer)
+		"--listen-peer-urls="+cp.etcdPeer, "--initial-advertise-peer-urls="+cp.etcdPeer, "--initial-cluster=test="+cp.etcdPeer)
 }
 
 func (cp *ControlPlane) startAPIServer() error {
