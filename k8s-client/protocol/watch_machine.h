@@ -1,0 +1,112 @@
+#pragma once
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/now.h"
+#include "k8s-client/model/decoder.h"
+#include "k8s-client/protocol/delivery.h"
+#include "k8s-client/protocol/request.h"
+#include "k8s-client/protocol/watch_requests.h"
+#include "k8s-client/protocol/watch_status.h"
+#include "k8s-client/protocol/watch_table.h"
+
+namespace dhc::k8s {
+
+/// Send this and give the page to `page`, or why there is none to `ended`.
+struct SendList {
+  Request request;
+};
+/// Stream this, give each line to `event` and the end to `ended`.
+struct OpenStream {
+  Request request;
+};
+/// Do nothing for so long, then ask again.
+struct WaitFor {
+  Millis duration;
+};
+/// Nothing more will come.
+struct StopWatching {};
+
+using WatchStep = std::variant<SendList, OpenStream, WaitFor, StopWatching>;
+
+/// One watch as a value: told what happened, the time and a number in [0,1), it says what to do next and what to
+/// deliver. `watch_table.h` holds all recovery; this class only keeps what the table's words mean (the last version,
+/// the pages so far). What was delivered stays valid until a new list is complete: a Snapshot is delivered whole, and
+/// covers what happened while nobody was watching. Versions are compared only for equality, never for order.
+class WatchMachine {
+ public:
+  explicit WatchMachine(WatchTarget target);
+
+  /// What to do now. Asking twice does no harm.
+  [[nodiscard]] WatchStep next(const Now& now, double chance);
+
+  /// The page that SendList asked for.
+  void page(ListPage page, const Now& now, double chance, std::vector<Delivery>& out);
+
+  /// An event of the stream that OpenStream asked for. False: end the stream, then call `ended`.
+  [[nodiscard]] bool event(WatchEvent event, const Now& now, std::vector<Delivery>& out);
+
+  /// The stream is over (no error: it was closed in order), or there is no page. After `event` said false, its reason
+  /// counts and not `error`.
+  void ended(const std::optional<Error>& error, const Now& now, double chance, std::vector<Delivery>& out);
+
+  /// Bodies' bytes, for the status.
+  void count_bytes(std::size_t bytes) { status_.bytes += bytes; }
+
+  [[nodiscard]] WatchStatus status() const;
+
+ private:
+  struct Ended {
+    WatchEnding ending;
+    std::optional<Error> error;
+  };
+  using Out = std::vector<Delivery>&;
+
+  [[nodiscard]] bool initial(WatchEvent event, const Now& now, Out out);
+  [[nodiscard]] bool live(WatchEvent event, const Now& now, Out out);
+  [[nodiscard]] bool bad_line(const BadObject& bad);
+  [[nodiscard]] bool end_stream(WatchEnding ending, std::optional<Error> error);
+  [[nodiscard]] bool error_event(const ErrorStatus& status);
+  [[nodiscard]] Ended reason_of(const std::optional<Error>& error);
+  void heard(const Now& now);
+  void keep(Object object);
+  void begin_sync(bool fresh);
+  void finish_sync(std::string version, Out out);
+  [[nodiscard]] Millis follow(WatchRemedy remedy, const Now& now, double chance, Out out);
+  [[nodiscard]] Millis other_version(const Now& now, double chance, Out out);
+  [[nodiscard]] Millis wait_of(WatchPace pace, const Now& now, double chance);
+
+  WatchTarget target_;
+  WatchPhase phase_ = WatchPhase::Initial;
+  WatchStatus status_;
+  std::string version_;    ///< All up to here is delivered; empty before the first sync.
+  std::string not_older_;  ///< What the next WatchList may not be older than; empty: no version is sent.
+  std::string continue_;   ///< Of the next page.
+  std::map<std::string, Object> objects_;  ///< Of a list that is not complete, by namespace and name.
+  std::map<std::string, BadObject> bad_;   ///< Likewise.
+  std::optional<MonoTime> wait_until_;
+  MonoTime started_at_{};                  ///< When the last request was asked for.
+  bool asked_ = false;                     ///< A request is on its way.
+  std::optional<Ended> pending_;           ///< Why `event` said false.
+  std::optional<MonoTime> unnamed_since_;  ///< We may have missed an event since then.
+  std::size_t api_version_ = 0;
+  std::size_t versions_absent_ = 0;  ///< 404 in a row, over the versions.
+  std::size_t rounds_absent_ = 0;    ///< Rounds over all versions that found none.
+  std::size_t unfinished_ = 0;       ///< WatchLists in a row that ended in order, or in silence, before their marker.
+  std::size_t stuck_ = 0;            ///< ERROR events in a row without any other.
+  std::size_t unnamed_in_a_row_ = 0;
+  bool watch_list_ = true;  ///< False: this server has no WatchList.
+  bool served_ = true;
+  bool forbidden_ = false;
+  bool stopped_ = false;
+  Backoff trouble_;
+  Backoff relist_;
+  Backoff slow_;
+};
+
+}  // namespace dhc::k8s

@@ -1,0 +1,37 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "k8s-client/model/decoder.h"
+#include "k8s-client/protocol/line_splitter.h"
+#include "k8s-client/protocol/watch_machine.h"
+
+namespace dhc::k8s {
+
+/// A watch from bytes to deliveries: cuts lines, decodes them and tells the machine. All that is left to the caller is
+/// to send, to wait, and to read the clock.
+class WatchSession {
+ public:
+  explicit WatchSession(const WatchTarget& target);
+
+  /// What to do now.
+  [[nodiscard]] WatchStep next(const Now& now, double chance);
+
+  /// A piece of the body of OpenStream's answer. False: end the stream, then call `stream_ended`.
+  [[nodiscard]] bool feed(std::string_view bytes, const Now& now, std::vector<Delivery>& out);
+
+  /// The answer to OpenStream is over.
+  void stream_ended(const Result<Response>& answer, const Now& now, double chance, std::vector<Delivery>& out);
+
+  /// The answer to SendList.
+  void list_answered(const Result<Response>& answer, const Now& now, double chance, std::vector<Delivery>& out);
+
+  [[nodiscard]] WatchStatus status() const { return machine_.status(); }
+
+ private:
+  Decoder decoder_;
+  LineSplitter lines_;
+  WatchMachine machine_;
+};
+
+}  // namespace dhc::k8s
