@@ -96,6 +96,10 @@ class TreeBuilder final : public YAML::EventHandler {
     return node;
   }
   void add(YamlNode node, YAML::anchor_t anchor) {
+    // The parser places a value that is not there at the next token, which may be lines below its key.
+    const bool no_value = node.kind == YamlNode::Kind::Null && !open_.empty() &&
+                          open_.back().node.kind == YamlNode::Kind::Map && open_.back().node.items.size() % 2 == 1;
+    if (no_value) node.place = open_.back().node.items.back().place;
     if (anchor != 0 && bounds_.aliases) anchored_.insert_or_assign(anchor, node);
     (open_.empty() ? root_ : open_.back().node.items.emplace_back()) = std::move(node);
   }

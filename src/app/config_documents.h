@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "app/config_reading.h"
+#include "base/yaml_tree.h"
+#include "domain/policy.h"
+
+namespace dhc {
+
+/// The `metadata.name` of a document; nothing if there was a mistake, which is then noted; the same below.
+[[nodiscard]] std::optional<std::string> read_name(const YamlNode& document, MistakeList& mistakes);
+
+/// The spec of a DeviceHealthPolicy; the name is left empty.
+[[nodiscard]] DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes);
+
+/// The `match` of a policy.
+[[nodiscard]] Match read_match(const YamlNode& node, MistakeList& mistakes);
+
+/// The spec of a ControllerLimits.
+[[nodiscard]] Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes);
+
+/// A label selector by Kubernetes' rules. **Source:** apimachinery, meta/v1/validation.
+[[nodiscard]] LabelSelector read_selector(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
+/// True if `text` is a DNS-1123 subdomain: a Kubernetes object's name, or the prefix of a label.
+[[nodiscard]] bool is_dns_subdomain(std::string_view text);
+
+}  // namespace dhc

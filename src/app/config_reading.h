@@ -1,0 +1,69 @@
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/config.h"
+#include "base/yaml_tree.h"
+
+namespace dhc {
+
+/// Collects the mistakes of one file, up to a bound over all files.
+class MistakeList {
+ public:
+  MistakeList(std::string_view file, std::vector<ConfigMistake>& all) : file_(file), all_(all) {}
+
+  void add(TextPlace place, std::string message, std::string remedy);
+  [[nodiscard]] bool full() const;
+
+ private:
+  std::string_view file_;
+  std::vector<ConfigMistake>& all_;
+};
+
+/// The keys of a map that this file may have; a key that is known but not for this build carries the sentence.
+struct KnownKeys {
+  std::span<const std::string_view> words;
+  /// Says the mistake for a key that is recognised but refused; empty for any other.
+  std::string_view (*refused)(std::string_view key) = nullptr;
+};
+
+/// Checks that `node` is a map with such keys, each once. False if it is no map; other mistakes are only noted.
+/// `path` names the node in messages (`spec.match`).
+[[nodiscard]] bool check_map(const YamlNode& node, std::string_view path, const KnownKeys& keys, MistakeList& mistakes);
+
+/// A string; a plain word that YAML readers take for a boolean, number or null is a mistake, because it would change
+/// its type on the way through other tools. Nothing if there was a mistake, which is then noted; the same below.
+[[nodiscard]] std::optional<std::string> read_text(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
+/// True or false, in these words.
+[[nodiscard]] std::optional<bool> read_flag(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
+/// A decimal number in [least, most].
+[[nodiscard]] std::optional<std::int64_t> read_number(const YamlNode& node, std::string_view path, std::int64_t least,
+                                                      std::int64_t most, MistakeList& mistakes);
+
+/// A duration in [least, 30 days].
+[[nodiscard]] std::optional<Millis> read_duration(const YamlNode& node, std::string_view path, Millis least,
+                                                  MistakeList& mistakes);
+
+/// One of `words`, quoted or not (`off` is meant as a word, though YAML 1.1 reads a boolean); gives its index.
+[[nodiscard]] std::optional<std::size_t> read_word(const YamlNode& node, std::string_view path,
+                                                   std::span<const std::string_view> words, MistakeList& mistakes);
+
+/// A list of strings, each once; `may_be_empty` false: at least one.
+[[nodiscard]] std::vector<std::pair<std::string, TextPlace>> read_texts(const YamlNode& node, std::string_view path,
+                                                                        bool may_be_empty, MistakeList& mistakes);
+
+/// True if the node is a list; notes the mistake if not.
+[[nodiscard]] bool check_list(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
+/// At most 60 bytes of `text` in quotes, control characters replaced: for messages about what somebody wrote.
+[[nodiscard]] std::string shown(std::string_view text);
+
+}  // namespace dhc

@@ -1,0 +1,105 @@
+#include "app/config_text.h"
+
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/config_duration.h"
+
+namespace dhc {
+
+namespace {
+
+std::string selector_text(const LabelSelector& selector) {
+  std::vector<std::string> parts;
+  for (const auto& requirement : selector.requirements) {
+    const std::string values = fmt::format("{}", fmt::join(requirement.values, ","));
+    switch (requirement.op) {
+      case LabelSelector::Operator::In:
+        parts.push_back(requirement.values.size() == 1 ? fmt::format("{}={}", requirement.key, values)
+                                                       : fmt::format("{} in ({})", requirement.key, values));
+        break;
+      case LabelSelector::Operator::NotIn:
+        parts.push_back(fmt::format("{} notin ({})", requirement.key, values));
+        break;
+      case LabelSelector::Operator::Exists:
+        parts.push_back(requirement.key);
+        break;
+      case LabelSelector::Operator::DoesNotExist:
+        parts.push_back("!" + requirement.key);
+        break;
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+std::string devices_text(const Match& match) {
+  if (match.resources.empty() && match.drivers.empty()) return "every device";
+  std::vector<std::string> parts;
+  if (!match.resources.empty()) parts.push_back(fmt::format("resources {}", fmt::join(match.resources, ", ")));
+  if (!match.drivers.empty()) parts.push_back(fmt::format("drivers {}", fmt::join(match.drivers, ", ")));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string signal_text(const Match& match) {
+  std::vector<std::string> parts;
+  std::vector<std::string_view> states;
+  for (const k8s::Health health : match.health) {
+    states.push_back(health == k8s::Health::Unhealthy ? "Unhealthy" : "Unknown");
+  }
+  if (!states.empty()) {
+    parts.push_back(fmt::format("{}{}", fmt::join(states, " or "),
+                                match.message ? fmt::format(" with a message like /{}/", match.message->text()) : ""));
+  }
+  for (const auto& condition : match.claim_conditions) {
+    parts.push_back(fmt::format("claim condition {}={}", condition.type, condition.status));
+  }
+  return fmt::format("{}", fmt::join(parts, ", or "));
+}
+
+std::string policy_text(const DevicePolicy& policy) {
+  std::string text = fmt::format("\n{} (priority {}, {})\n", policy.name, policy.priority, to_string(policy.mode));
+  text += fmt::format("  devices: {}\n", devices_text(policy.match));
+  for (const auto& [what, selector] :
+       {std::pair{"namespaces", &policy.match.namespaces}, std::pair{"pods", &policy.match.pods},
+        std::pair{"nodes", &policy.match.nodes}}) {
+    if (!selector->requirements.empty()) text += fmt::format("  {}: {}\n", what, selector_text(*selector));
+  }
+  text += fmt::format("  when: {} for {}\n", signal_text(policy.match), format_duration(policy.after));
+  if (!policy.evict) return text + "  evict: never\n";
+  const EvictRules& evict = *policy.evict;
+  text += fmt::format("  evict: {} later, {}", format_duration(evict.after),
+                      evict.grace_period_seconds ? fmt::format("grace period {}s", *evict.grace_period_seconds)
+                                                 : std::string("the pod's own grace period"));
+  text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
+                      evict.shared_claims_together ? "together" : "never");
+  if (evict.untainted) text += "; from devices that the scheduler could hand back as well";
+  return text + "\n";
+}
+
+std::string limits_text(const Limits& limits) {
+  return fmt::format(
+      "\nlimits{}\n  evictions: {} a minute, {} in flight, {} a node, {} an owner\n"
+      "  brake: more than {}% and at least {} devices of one kind within {}\n",
+      limits.paused ? " (PAUSED: nothing is evicted)" : "", limits.evictions_per_minute, limits.max_in_flight,
+      limits.per_node, limits.per_owner, limits.brake_percent, limits.brake_at_least,
+      format_duration(limits.brake_within));
+}
+
+}  // namespace
+
+std::string format_mistake(const ConfigMistake& mistake) {
+  return fmt::format("{}:{}:{}: {}; {}", mistake.file, mistake.line, mistake.column, mistake.message, mistake.remedy);
+}
+
+std::string format_config(const Config& config) {
+  const std::size_t count = config.policies.size();
+  std::string text = fmt::format("{} {}, {} limits: valid\n", count, count == 1 ? "policy" : "policies",
+                                 config.limits_given ? "own" : "default");
+  for (const DevicePolicy& policy : config.policies) text += policy_text(policy);
+  return text + limits_text(config.limits);
+}
+
+}  // namespace dhc

@@ -1,0 +1,46 @@
+#include "base/nearest_word.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+namespace dhc {
+
+namespace {
+
+constexpr std::size_t kLongest = 64;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Letters to change, add or leave out (Levenshtein); `b` is not longer than kLongest.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::array<std::size_t, kLongest + 1> row{};
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0U : 1U);
+      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
+  if (word.size() > kLongest) return {};
+  std::string_view best;
+  std::size_t least = word.size() / 3 + 1;
+  for (const std::string_view candidate : known) {
+    if (candidate.size() > kLongest) continue;
+    const std::size_t apart = distance(word, candidate);
+    if (apart >= least) continue;
+    least = apart;
+    best = candidate;
+  }
+  return best;
+}
+
+}  // namespace dhc
