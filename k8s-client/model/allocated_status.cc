@@ -63,7 +63,7 @@ bool read_container_allocations(JsonValue value, Fault& fault, std::vector<Alloc
 std::vector<AllocatedResource> merge_allocated(std::span<std::vector<AllocatedResource>> lists) {
   std::vector<AllocatedResource> all;
   for (auto& list : lists) std::ranges::move(list, std::back_inserter(all));
-  std::ranges::stable_sort(all, {}, &AllocatedResource::name);
+  std::ranges::sort(all, {}, &AllocatedResource::name);
   std::vector<AllocatedResource> merged;
   for (auto& resource : all) {
     if (!merged.empty() && merged.back().name == resource.name) {

@@ -1,6 +1,7 @@
 #include "k8s-client/model/decode_meta.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "k8s-client/model/quantity.h"
@@ -19,14 +20,16 @@ bool is_any_key(std::string_view) { return true; }
 template <class Value>
 struct MapEntry {
   std::string_view key;
+  std::size_t order = 0;
   std::optional<Value> value;
 };
 
 // Sorted by key, the last of equal keys, without absent ones. Linear but for the sort, whatever a hostile map holds.
 template <class Value>
 void settle(std::vector<MapEntry<Value>>& entries) {
-  std::ranges::reverse(entries);
-  std::ranges::stable_sort(entries, {}, &MapEntry<Value>::key);
+  // Not stable_sort: libstdc++ 12's is deprecated to clang.
+  std::ranges::sort(entries,
+                    [](const auto& a, const auto& b) { return std::tie(a.key, b.order) < std::tie(b.key, a.order); });
   const auto repeated = std::ranges::unique(entries, {}, &MapEntry<Value>::key);
   entries.erase(repeated.begin(), repeated.end());
   std::erase_if(entries, [](const auto& entry) { return !entry.value.has_value(); });
@@ -37,7 +40,7 @@ bool read_map(JsonValue value, Fault& fault, StringMap& map, Keep keep) {
   map.clear();
   std::vector<MapEntry<std::string_view>> entries;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue text) {
-    return !keep(key) || read_view(text, fault, entries.emplace_back(key, std::nullopt).value);
+    return !keep(key) || read_view(text, fault, entries.emplace_back(key, entries.size(), std::nullopt).value);
   });
   if (!read) return false;
   settle(entries);
@@ -171,7 +174,7 @@ bool read_amounts(JsonValue value, Fault& fault, std::vector<ResourceAmount>& am
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue amount) {
     if (!is_extended_resource(key)) return true;
     if (!is_clean_name(key)) return fault.is("a resource name with a control character or too long");
-    return read_amount(amount, fault, entries.emplace_back(key, std::nullopt).value);
+    return read_amount(amount, fault, entries.emplace_back(key, entries.size(), std::nullopt).value);
   });
   if (!read) return false;
   settle(entries);

@@ -239,8 +239,8 @@ std::expected<Object, BadObject> Decoder::decode_object(std::string_view json) {
 
 WatchEvent Decoder::decode_event(std::string_view line) {
   const auto text = trim_space(line);
-  // What the server writes, without a scan for the end of the object: if all between the prefix and the last bracket is
-  // one object, the line has no other reading.
+  // What the server writes, without a scan for the end of the object: all between the prefix and the last bracket has
+  // to be one object.
   const auto* known = std::ranges::find_if(kEventFrames, [&](const auto& f) { return text.starts_with(f.prefix); });
   if (known != kEventFrames.end() && known->type != EventType::Error && text.ends_with('}')) {
     const auto size = text.size() - known->prefix.size() - 1;

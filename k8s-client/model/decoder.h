@@ -64,8 +64,9 @@ struct ListPage {
 /// Reads the API's JSON into our records, for one kind. Keeps its buffers: one per thread, any number of documents.
 ///
 /// Null counts as absent, unknown fields are skipped, of duplicate keys the last counts, and what follows the document
-/// is an error. A field that we use and that has the wrong type, a number out of range, a name with control characters
-/// or an object without identity makes the whole object bad: half a record is worse than an old one.
+/// is an error. UTF-8 is checked everywhere, but other faults inside a part that is skipped may go unseen (on-demand
+/// parsing steps over it). A field that we use and that has the wrong type, a number out of range, a name with control
+/// characters or an object without identity makes the whole object bad: half a record is worse than an old one.
 ///
 /// A pod that cannot hold devices comes as a Pod with nothing but `ns`, `name`, `uid` and `resource_version` filled, so
 /// that `can_hold_devices` is false; it may become one that can, when its status is written.

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
+#include "k8s-client/model/decoder.h"
+#include "tests/support/core/fixtures.h"
+
+// The same objects read a second time, through a whole DOM of another library and in as few words as possible.
+
+namespace {
+
+using namespace dhc::k8s;
+using dhc::test::read_fixture;
+using dhc::test::read_fixture_lines;
+using nlohmann::json;
+
+std::string text(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() ? std::string() : at->get<std::string>();
+}
+
+std::optional<dhc::WallTime> time(const json& object, const char* key) { return dhc::parse_rfc3339(text(object, key)); }
+
+json part(const json& object, const char* key) {
+  return object.contains(key) && !object[key].is_null() ? object[key] : json();
+}
+
+Meta dom_meta(const json& object) {
+  const auto& from = object.at("metadata");
+  Meta meta;
+  meta.ns = text(from, "namespace");
+  meta.name = text(from, "name");
+  meta.uid = text(from, "uid");
+  meta.resource_version = text(from, "resourceVersion");
+  meta.creation = time(from, "creationTimestamp");
+  meta.deletion = time(from, "deletionTimestamp");
+  if (from.contains("deletionGracePeriodSeconds")) meta.deletion_grace_seconds = from["deletionGracePeriodSeconds"];
+  const auto labels = part(from, "labels");
+  const auto annotations = part(from, "annotations");
+  for (const auto& [key, value] : labels.items()) meta.labels.emplace_back(key, value);
+  for (const auto& [key, value] : annotations.items()) {
+    if (key.starts_with("device-health.io/")) meta.annotations.emplace_back(key, value);
+  }
+  for (const auto& owner : part(from, "ownerReferences")) {
+    if (owner.value("controller", false)) {
+      meta.controller =
+          OwnerRef{text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name"), text(owner, "uid")};
+    }
+  }
+  return meta;
+}
+
+Condition dom_condition(const json& from) {
+  return {text(from, "type"), text(from, "status"), text(from, "reason"), text(from, "message"),
+          time(from, "lastTransitionTime")};
+}
+
+std::vector<ResourceAmount> dom_amounts(const json& from) {
+  std::vector<ResourceAmount> amounts;
+  for (const auto& [key, value] : from.items()) {
+    if (key.starts_with("example.com/")) amounts.push_back({key, std::stoll(value.get<std::string>())});
+  }
+  return amounts;
+}
+
+std::vector<AllocatedResource> dom_allocated(const json& status) {
+  std::map<std::string, std::map<std::string, ReportedDevice>> found;
+  for (const auto& container : part(status, "containerStatuses")) {
+    for (const auto& entry : part(container, "allocatedResourcesStatus")) {
+      auto& devices = found[text(entry, "name")];
+      for (const auto& device : part(entry, "resources")) {
+        const auto health = text(device, "health");
+        devices[text(device, "resourceID")] = {text(device, "resourceID"),
+                                               health == "Healthy"     ? Health::Healthy
+                                               : health == "Unhealthy" ? Health::Unhealthy
+                                                                       : Health::Unknown,
+                                               text(device, "message")};
+      }
+    }
+  }
+  std::vector<AllocatedResource> allocated;
+  for (const auto& [name, devices] : found) {
+    auto& entry = allocated.emplace_back(AllocatedResource{name, {}});
+    for (const auto& [id, device] : devices) entry.devices.push_back(device);
+  }
+  return allocated;
+}
+
+Pod dom_pod(const json& object) {
+  const auto& spec = object.at("spec");
+  const auto& status = object.at("status");
+  Pod pod;
+  pod.meta = dom_meta(object);
+  pod.node_name = text(spec, "nodeName");
+  const std::map<std::string, PodPhase> phases = {{"Pending", PodPhase::Pending},
+                                                  {"Running", PodPhase::Running},
+                                                  {"Succeeded", PodPhase::Succeeded},
+                                                  {"Failed", PodPhase::Failed}};
+  pod.phase = phases.at(text(status, "phase"));
+  pod.status_reason = text(status, "reason");
+  pod.grace_period_seconds = spec.at("terminationGracePeriodSeconds").get<std::int64_t>();
+  REQUIRE(spec.at("containers").size() == 1);
+  pod.requests = dom_amounts(part(part(spec["containers"][0], "resources"), "limits"));
+  for (const auto& claim : part(spec, "resourceClaims")) {
+    pod.claims.push_back({text(claim, "name"), text(claim, "resourceClaimName")});
+    for (const auto& made : part(status, "resourceClaimStatuses")) {
+      if (made["name"] == claim["name"]) pod.claims.back().claim_name = text(made, "resourceClaimName");
+    }
+  }
+  pod.allocated = dom_allocated(status);
+  for (const auto& condition : part(status, "conditions")) {
+    const auto type = text(condition, "type");
+    if (type == "DisruptionTarget" || type.starts_with("device-health.io/"))
+      pod.conditions.push_back(dom_condition(condition));
+  }
+  return pod;
+}
+
+ResourceClaim dom_claim(const json& object) {
+  ResourceClaim claim;
+  claim.meta = dom_meta(object);
+  const auto status = part(object, "status");
+  claim.allocated = !part(status, "allocation").is_null();
+  for (const auto& result : part(part(part(status, "allocation"), "devices"), "results")) {
+    claim.results.push_back(
+        {text(result, "request"), text(result, "driver"), text(result, "pool"), text(result, "device"), false, {}});
+  }
+  for (const auto& user : part(status, "reservedFor")) {
+    claim.reserved_for.push_back(
+        {text(user, "apiGroup"), text(user, "resource"), text(user, "name"), text(user, "uid")});
+  }
+  for (const auto& device : part(status, "devices")) {
+    auto& entry = claim.devices.emplace_back(
+        ClaimDeviceStatus{text(device, "driver"), text(device, "pool"), text(device, "device"), {}});
+    for (const auto& condition : part(device, "conditions")) entry.conditions.push_back(dom_condition(condition));
+  }
+  return claim;
+}
+
+Node dom_node(const json& object) {
+  Node node;
+  node.meta = dom_meta(object);
+  const auto& status = object.at("status");
+  node.unschedulable = object.at("spec").value("unschedulable", false);
+  for (const auto& taint : part(object["spec"], "taints"))
+    node.taints.push_back({text(taint, "key"), text(taint, "value"), text(taint, "effect")});
+  for (const auto& condition : part(status, "conditions")) {
+    if (condition["type"] == "Ready") node.ready = condition["status"] == "True";
+  }
+  node.boot_id = text(part(status, "nodeInfo"), "bootID");
+  node.capacity = dom_amounts(part(status, "capacity"));
+  node.allocatable = dom_amounts(part(status, "allocatable"));
+  return node;
+}
+
+ResourceSlice dom_slice(const json& object) {
+  const auto& spec = object.at("spec");
+  ResourceSlice slice{dom_meta(object),           spec["driver"],         spec["pool"]["name"],
+                      spec["pool"]["generation"], text(spec, "nodeName"), {}};
+  for (const auto& device : part(spec, "devices")) slice.devices.push_back({device["name"], {}});
+  return slice;
+}
+
+Object dom_object(Kind kind, const json& object) {
+  if (kind == Kind::Pod) return dom_pod(object);
+  if (kind == Kind::ResourceClaim) return dom_claim(object);
+  if (kind == Kind::Node) return dom_node(object);
+  if (kind == Kind::ResourceSlice) return dom_slice(object);
+  return Owner{kind, dom_meta(object)};
+}
+
+struct Recording {
+  Kind kind;
+  const char* file;
+};
+
+TEST_CASE("A DOM of another library reads the same from every recorded list") {
+  for (const auto& [kind, file] : std::vector<Recording>{{Kind::Pod, "pods"},
+                                                         {Kind::Pod, "pods-after-dra"},
+                                                         {Kind::Pod, "pods-limit1"},
+                                                         {Kind::ResourceClaim, "claims"},
+                                                         {Kind::ResourceClaim, "claims-after-dra"},
+                                                         {Kind::Node, "nodes"},
+                                                         {Kind::ResourceSlice, "slices"},
+                                                         {Kind::Job, "jobs"}}) {
+    CAPTURE(file);
+    const auto body = read_fixture(std::string("recordings/list/") + file + ".json");
+    const auto page = Decoder(kind).decode_list(body);
+    const auto dom = json::parse(body);
+    REQUIRE(page.has_value());
+    CHECK(page->resource_version == text(dom["metadata"], "resourceVersion"));
+    CHECK(page->continue_token == text(dom["metadata"], "continue"));
+    REQUIRE(page->objects.size() == dom["items"].size());
+    for (std::size_t i = 0; i < page->objects.size(); ++i) CHECK(page->objects[i] == dom_object(kind, dom["items"][i]));
+  }
+}
+
+TEST_CASE("A DOM of another library reads the same from objects that kubectl printed, of which the List is no page") {
+  for (const auto& [kind, file] : std::vector<Recording>{{Kind::Pod, "pods-after"}, {Kind::Job, "jobs-after"}}) {
+    Decoder decoder(kind);
+    const auto body = read_fixture(std::string("recordings/list/") + file + ".json");
+    CHECK_FALSE(decoder.decode_list(body).has_value());
+    const auto dom = json::parse(body);
+    for (const auto& item : dom["items"]) {
+      const auto read = decoder.decode_object(item.dump(2));
+      REQUIRE(read.has_value());
+      CHECK(*read == dom_object(kind, item));
+    }
+  }
+}
+
+TEST_CASE("A DOM of another library reads the same from every recorded event") {
+  for (const auto& [kind, file] : std::vector<Recording>{{Kind::Pod, "pods-watchlist"},
+                                                         {Kind::Pod, "pods-driver-dies"},
+                                                         {Kind::ResourceClaim, "claims-watchlist"},
+                                                         {Kind::Node, "nodes-watchlist"},
+                                                         {Kind::ResourceSlice, "slices-watchlist"},
+                                                         {Kind::Job, "jobs-watchlist"}}) {
+    Decoder decoder(kind);
+    for (const auto& line : read_fixture_lines(std::string("recordings/watch/") + file + ".ndjson")) {
+      const auto event = decoder.decode_event(line);
+      const auto dom = json::parse(line);
+      const auto& object = dom["object"];
+      CAPTURE(text(object["metadata"], "name"));
+      CHECK(event.resource_version == text(object["metadata"], "resourceVersion"));
+      if (dom["type"] == "BOOKMARK") {
+        CHECK(std::holds_alternative<Bookmark>(event.what));
+      } else if (dom["type"] == "DELETED") {
+        const auto meta = dom_meta(object);
+        CHECK(std::get<Deleted>(event.what) == Deleted{meta.ns, meta.name, meta.uid});
+      } else {
+        CHECK(std::get<Changed>(event.what).object == dom_object(kind, object));
+      }
+    }
+  }
+}
+
+}  // namespace
