@@ -40,9 +40,38 @@ bool read_extended_claim(JsonValue value, Fault& fault, std::string& claim_name)
   });
 }
 
+// True for the kubelet's folders through which device plugins and DRA drivers register: only a driver has business
+// there.
+bool is_plugin_folder(std::string_view path) {
+  constexpr std::string_view kRoot = "/var/lib/kubelet/";
+  if (!path.starts_with(kRoot)) return false;
+  const auto folder = path.substr(kRoot.size());
+  return folder.starts_with("device-plugins") || folder.starts_with("plugins");
+}
+
+bool read_volume(JsonValue value, Fault& fault, bool& kubelet_plugin) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key != "hostPath") return true;
+    const bool read = each_field(field, fault, [&](std::string_view part, JsonValue text) {
+      if (part != "path") return true;
+      std::string path;
+      if (!read_name(text, fault, path)) return fault.in(part);
+      kubelet_plugin = kubelet_plugin || is_plugin_folder(path);
+      return true;
+    });
+    return read || fault.in(key);
+  });
+}
+
+bool read_volumes(JsonValue value, Fault& fault, bool& kubelet_plugin) {
+  kubelet_plugin = false;
+  return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, kubelet_plugin); });
+}
+
 bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.node_name.clear();
   pod.grace_period_seconds.reset();
+  pod.kubelet_plugin = false;
   parts.container_requests.clear();
   parts.init_requests.clear();
   parts.spec_claims.clear();
@@ -53,6 +82,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "containers") return read_container_requests(field, fault, parts.container_requests);
       if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
       if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
+      if (key == "volumes") return read_volumes(field, fault, pod.kubelet_plugin);
       return true;
     };
     return read() || fault.in(key);

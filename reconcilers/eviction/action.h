@@ -13,7 +13,7 @@ struct EvictPod {
   std::string name;
   std::string uid;
   std::optional<std::int64_t> grace_period_seconds;
-  std::string shared_claim_uid;  ///< Set when all holders of a shared claim are evicted together.
+  std::string shared_claim_uid = {};  ///< Set when all holders of a shared claim are evicted together.
   // what led here, for logs and metrics
   std::string device;
   std::string policy;

@@ -78,7 +78,7 @@ struct DevicePolicy {
   std::string name;
   Mode mode = Mode::Observe;
   std::int64_t priority = 0;
-  Match match;
+  Match match = {};
   Millis after = Seconds(60);       ///< Continuously in the matched state before the incident opens.
   std::optional<EvictRules> evict;  ///< Absent: nothing is evicted.
   friend bool operator==(const DevicePolicy&, const DevicePolicy&) = default;

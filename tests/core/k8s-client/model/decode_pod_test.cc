@@ -213,4 +213,17 @@ TEST_CASE("Only the owner that controls is kept, and only our annotations and th
         StringMap{{"device-health.io/opt-out", "true"}, {"kubernetes.io/config.mirror", "x"}});
 }
 
+TEST_CASE("A pod that mounts the kubelet's plugin folders from the host is a driver") {
+  const auto is_driver = [](std::string path) {
+    return read_pod(R"({"volumes":[{"name":"a","emptyDir":{}},{"name":"b","hostPath":{"path":")" + path +
+                        R"("}}],"containers":[{"resources":{"limits":{"example.com/gpu":"1"}}}]})",
+                    "{}")
+        .kubelet_plugin;
+  };
+  CHECK(is_driver("/var/lib/kubelet/device-plugins"));
+  CHECK(is_driver("/var/lib/kubelet/plugins_registry/"));
+  CHECK(!is_driver("/var/lib/kubelet/pods"));
+  CHECK(!is_driver("/srv/plugins"));
+}
+
 }  // namespace

@@ -1,0 +1,259 @@
+#include "tests/support/core/stage.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "domain/names.h"
+
+namespace dhc::test {
+
+namespace {
+
+template <class T>
+T* find_object(std::vector<k8s::Object>& objects, const std::string& name) {
+  for (auto& object : objects) {
+    if (auto* value = std::get_if<T>(&object); value != nullptr && value->meta.name == name) return value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Stage::Stage() {
+  policy_.mode_cap = Mode::Enforce;
+  policy_.policies.push_back(
+      DevicePolicy{.name = "p", .mode = Mode::Enforce, .after = Seconds(60), .evict = EvictRules{}});
+  policy_.limits.evictions_per_minute = 60;
+  k8s::Namespace ns;
+  ns.meta.name = "default";
+  ns.meta.uid = "uid-ns";
+  objects_.emplace_back(ns);
+  restart();
+}
+
+Now Stage::now() const {
+  const auto start = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + std::chrono::hours(12);
+  return {.mono = MonoTime(std::chrono::hours(1) + elapsed_), .wall = WallTime(start) + elapsed_};
+}
+
+void Stage::restart() {
+  controller_ = Controller();
+  waiting_.clear();
+  for (const auto kind : k8s::kAllKinds) {
+    k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
+    for (const auto& object : objects_) {
+      if (k8s::kind_of(object) == kind) snapshot.objects.push_back(object);
+    }
+    waiting_.emplace_back(k8s::Delivery(std::move(snapshot)));
+  }
+  send_policy();
+}
+
+void Stage::send_policy() { waiting_.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy_)}); }
+
+void Stage::bump(k8s::Meta& meta) { meta.resource_version = std::to_string(++version_); }
+
+void Stage::put(k8s::Object object) {
+  std::visit([this](auto& value) { bump(value.meta); }, object);
+  const auto same = [&](const k8s::Object& other) {
+    return k8s::kind_of(other) == k8s::kind_of(object) && k8s::meta_of(other).name == k8s::meta_of(object).name;
+  };
+  const auto found = std::ranges::find_if(objects_, same);
+  if (found == objects_.end()) {
+    objects_.push_back(object);
+  } else {
+    *found = object;
+  }
+  waiting_.emplace_back(k8s::Delivery(k8s::Upsert{std::move(object)}));
+}
+
+void Stage::node(const std::string& name, std::int64_t capacity, std::optional<std::int64_t> allocatable, bool ready) {
+  k8s::Node node;
+  node.meta.name = name;
+  node.meta.uid = "uid-" + name;
+  node.ready = ready;
+  node.boot_id = "boot-1";
+  node.capacity = {{std::string(kGpu), capacity}};
+  node.allocatable = {{std::string(kGpu), allocatable.value_or(capacity)}};
+  put(node);
+}
+
+k8s::Pod& Stage::pod(const PodSpec& spec) {
+  k8s::Pod pod;
+  pod.meta.ns = "default";
+  pod.meta.name = spec.name;
+  pod.meta.uid = "uid-" + spec.name;
+  pod.node_name = spec.node;
+  pod.phase = spec.phase;
+  pod.grace_period_seconds = 30;
+  if (const auto slash = spec.owner.find('/'); slash != std::string::npos) {
+    const auto name = spec.owner.substr(slash + 1);
+    pod.meta.controller =
+        k8s::OwnerRef{.api_version = "v1", .kind = spec.owner.substr(0, slash), .name = name, .uid = "uid-" + name};
+  }
+  if (!spec.device.empty()) {
+    pod.requests = {{std::string(kGpu), 1}};
+    pod.allocated = {{std::string(kGpu), {{spec.device, spec.health, spec.message}}}};
+  }
+  if (!spec.claim.empty()) {
+    pod.claims = {{"gpu", spec.claim}};
+    pod.allocated = {{"claim:gpu", {{"cdi/gpu=x", spec.health, spec.message}}}};
+  }
+  put(std::move(pod));
+  return pod_named(spec.name);
+}
+
+k8s::Pod& Stage::pod_named(const std::string& name) { return *find_object<k8s::Pod>(objects_, name); }
+
+void Stage::upsert_pod(const std::string& name) { put(pod_named(name)); }
+
+void Stage::report(const std::string& pod, k8s::Health health, const std::string& message) {
+  auto& object = pod_named(pod);
+  for (auto& entry : object.allocated) {
+    for (auto& device : entry.devices) {
+      device.health = health;
+      device.message = message;
+    }
+  }
+  upsert_pod(pod);
+}
+
+void Stage::remove_pod(const std::string& name) {
+  const auto* pod = find_object<k8s::Pod>(objects_, name);
+  if (pod == nullptr) return;
+  waiting_.emplace_back(
+      k8s::Delivery(k8s::Remove{.kind = k8s::Kind::Pod, .ns = pod->meta.ns, .name = name, .uid = pod->meta.uid}));
+  std::erase_if(objects_, [&](const k8s::Object& other) {
+    return k8s::kind_of(other) == k8s::Kind::Pod && k8s::meta_of(other).name == name;
+  });
+}
+
+k8s::ResourceClaim& Stage::claim(const std::string& name, const std::vector<std::string>& devices,
+                                 const std::string& owner_pod) {
+  k8s::ResourceClaim claim;
+  claim.meta.ns = "default";
+  claim.meta.name = name;
+  claim.meta.uid = "uid-" + name;
+  if (!owner_pod.empty()) {
+    claim.meta.controller =
+        k8s::OwnerRef{.api_version = "v1", .kind = "Pod", .name = owner_pod, .uid = "uid-" + owner_pod};
+  }
+  claim.allocated = !devices.empty();
+  for (const auto& device : devices) {
+    claim.results.push_back({.request = "gpu", .driver = std::string(kDriver), .pool = "node-a", .device = device});
+  }
+  put(std::move(claim));
+  return *find_object<k8s::ResourceClaim>(objects_, name);
+}
+
+void Stage::upsert_claim(const std::string& name) { put(*find_object<k8s::ResourceClaim>(objects_, name)); }
+
+void Stage::slice(const std::string& node, const std::vector<std::string>& devices,
+                  const std::vector<std::string>& tainted) {
+  k8s::ResourceSlice slice;
+  slice.meta.name = "slice-" + node;
+  slice.meta.uid = "uid-slice-" + node;
+  slice.driver = kDriver;
+  slice.pool = node;
+  slice.generation = 1;
+  slice.node_name = node;
+  for (const auto& device : devices) {
+    const bool bad = std::ranges::find(tainted, device) != tainted.end();
+    slice.devices.push_back(
+        {.name = device,
+         .taints = bad ? std::vector<k8s::Taint>{{"example.com/bad", "", "NoSchedule"}} : std::vector<k8s::Taint>{}});
+  }
+  put(std::move(slice));
+}
+
+std::vector<Action> Stage::turn() {
+  auto messages = std::exchange(waiting_, {});
+  auto actions = controller_.turn(messages, now()).actions;
+  for (const auto& action : actions) {
+    if (const auto* event = std::get_if<notice::EmitEvent>(&action)) events_.push_back(*event);
+    if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) applied_.push_back(*condition);
+  }
+  return actions;
+}
+
+void Stage::answer(const Action& action, Status status) { waiting_.emplace_back(Outcome{action, std::move(status)}); }
+
+void Stage::show(const Action& action) {
+  if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
+    auto& pod = pod_named(condition->name);
+    std::erase_if(pod.conditions, [](const k8s::Condition& other) { return other.type == kConditionType; });
+    if (condition->wanted) {
+      pod.conditions.push_back({.type = std::string(kConditionType),
+                                .status = condition->wanted->status ? "True" : "False",
+                                .reason = condition->wanted->reason,
+                                .message = condition->wanted->message,
+                                .last_transition = condition->wanted->last_transition});
+    }
+    upsert_pod(condition->name);
+  } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
+    auto& pod = pod_named(evict->name);
+    pod.meta.deletion_grace_seconds = evict->grace_period_seconds.value_or(*pod.grace_period_seconds);
+    pod.meta.deletion = now().wall + Seconds(*pod.meta.deletion_grace_seconds);
+    pod.conditions.push_back({.type = std::string(kDisruptionTarget),
+                              .status = "True",
+                              .reason = std::string(kEvictedByApi),
+                              .message = {},
+                              .last_transition = now().wall});
+    upsert_pod(evict->name);
+  }
+}
+
+std::vector<std::string> Stage::settle() {
+  std::vector<std::string> gone;
+  for (int round = 0; round < 20; ++round) {
+    const auto actions = turn();
+    if (actions.empty() && waiting_.empty()) break;
+    for (const auto& action : actions) {
+      answer(action);
+      show(action);
+    }
+    for (auto& name : evicted(actions)) gone.push_back(std::move(name));
+  }
+  return gone;
+}
+
+std::vector<std::string> Stage::run_for(Millis time, Millis step) {
+  std::vector<std::string> gone = settle();
+  for (Millis passed{0}; passed < time; passed += step) {
+    advance(std::min(step, time - passed));
+    for (auto& name : settle()) gone.push_back(std::move(name));
+  }
+  return gone;
+}
+
+std::string Stage::reasons(const std::string& pod) const {
+  std::string joined;
+  for (const auto& verdict : verdicts()) {
+    if (verdict.subject.name != pod) continue;
+    if (!joined.empty()) joined += ' ';
+    joined += to_string(verdict.reason);
+  }
+  return joined;
+}
+
+const Verdict* Stage::verdict(const std::string& subject, Reason reason) const {
+  const auto found = std::ranges::find_if(
+      verdicts(), [&](const Verdict& v) { return v.subject.name == subject && v.reason == reason; });
+  return found == verdicts().end() ? nullptr : &*found;
+}
+
+bool Stage::has_event(const std::string& subject, std::string_view reason) const {
+  return std::ranges::any_of(
+      events_, [&](const notice::EmitEvent& e) { return e.regarding.name == subject && e.reason == reason; });
+}
+
+std::vector<std::string> evicted(const std::vector<Action>& actions) {
+  std::vector<std::string> names;
+  for (const auto& action : actions) {
+    if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) names.push_back(evict->name);
+  }
+  return names;
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,99 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/controller.h"
+#include "domain/device_key.h"
+#include "domain/policy.h"
+#include "k8s-client/model/object.h"
+
+namespace dhc::test {
+
+/// A pod to be put on a stage; one device-plugin device or one claim, as the fields say.
+struct PodSpec {
+  std::string name;
+  std::string node = "node-a";
+  std::string owner = "ReplicaSet/web";  ///< Kind/name; empty: none.
+  std::string device = {};                    ///< ID of an example.com/gpu device; empty: none.
+  k8s::Health health = k8s::Health::Healthy;
+  std::string message = {};
+  std::string claim = {};  ///< Name of its claim under `gpu`; empty: none.
+  k8s::PodPhase phase = k8s::PodPhase::Running;
+};
+
+/// A controller with a hand-made cluster around it, in virtual time: objects in, actions and verdicts out.
+/// Names are UIDs too (`uid-<name>`), so that tests read well.
+class Stage {
+ public:
+  Stage();
+
+  // time
+  void advance(Millis by) { elapsed_ += by; }
+  [[nodiscard]] Now now() const;
+
+  // configuration
+  DevicePolicy& policy() { return policy_.policies.front(); }
+  Limits& limits() { return policy_.limits; }
+  Policy& whole_policy() { return policy_; }
+  void send_policy();
+
+  // the cluster
+  void node(const std::string& name, std::int64_t capacity, std::optional<std::int64_t> allocatable = std::nullopt,
+            bool ready = true);
+  k8s::Pod& pod(const PodSpec& spec);  ///< Put, or put anew; later changes need `upsert_pod`.
+  k8s::Pod& pod_named(const std::string& name);
+  void upsert_pod(const std::string& name);
+  void report(const std::string& pod, k8s::Health health, const std::string& message = {});
+  void remove_pod(const std::string& name);
+  k8s::ResourceClaim& claim(const std::string& name, const std::vector<std::string>& devices,
+                            const std::string& owner_pod = {});
+  void upsert_claim(const std::string& name);
+  void slice(const std::string& node, const std::vector<std::string>& devices,
+             const std::vector<std::string>& tainted = {});
+  void put(k8s::Object object);
+  void deliver(Message message) { waiting_.push_back(std::move(message)); }
+
+  /// One turn with all that was put; actions are kept until `settle`.
+  std::vector<Action> turn();
+  /// Answers an action.
+  void answer(const Action& action, Status status = {});
+  /// A turn, with every action answered well, conditions and evictions shown on the pods; repeated until nothing is
+  /// left to do. Gives the evicted pods.
+  std::vector<std::string> settle();
+  /// Turns and settles through time in steps, and gives the evicted pods in order.
+  std::vector<std::string> run_for(Millis time, Millis step = Seconds(1));
+  /// A process that starts anew on the same cluster.
+  void restart();
+
+  [[nodiscard]] Controller& controller() { return controller_; }
+  [[nodiscard]] const std::vector<Verdict>& verdicts() const { return controller_.verdicts(); }
+  /// The reasons held about a pod, in order, joined by a blank.
+  [[nodiscard]] std::string reasons(const std::string& pod) const;
+  [[nodiscard]] const Verdict* verdict(const std::string& subject, Reason reason) const;
+  [[nodiscard]] const std::vector<notice::EmitEvent>& events() const { return events_; }
+  [[nodiscard]] const std::vector<notice::ApplyCondition>& conditions() const { return applied_; }
+  [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
+
+ private:
+  void show(const Action& action);
+  void bump(k8s::Meta& meta);
+
+  Controller controller_;
+  Policy policy_;
+  Millis elapsed_{0};
+  std::int64_t version_ = 100;
+  std::vector<Message> waiting_;
+  std::vector<k8s::Object> objects_;
+  std::vector<notice::EmitEvent> events_;
+  std::vector<notice::ApplyCondition> applied_;
+};
+
+/// The names of the pods that the actions evict.
+[[nodiscard]] std::vector<std::string> evicted(const std::vector<Action>& actions);
+
+inline constexpr std::string_view kGpu = "example.com/gpu";
+inline constexpr std::string_view kDriver = "gpu.example.com";
+
+}  // namespace dhc::test
