@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +104,8 @@ func (m Manifests) Verbs() (all []Verb) {
 	return all
 }
 
-// AccountWithout makes a service account that has every right of the manifests but one.
-func (m Manifests) AccountWithout(t *testing.T, cp *realcluster.ControlPlane, missing Verb) (account string) {
+// AccountWithout makes a service account that has every right of the manifests but these.
+func (m Manifests) AccountWithout(t *testing.T, cp *realcluster.ControlPlane, missing ...Verb) (account string) {
 	t.Helper()
 	account = realcluster.Unique("without-a-verb")
 	ctx := t.Context()
@@ -130,32 +131,19 @@ func (m Manifests) AccountWithout(t *testing.T, cp *realcluster.ControlPlane, mi
 	return account
 }
 
-func without(rules []rbacv1.PolicyRule, missing Verb) (left []rbacv1.PolicyRule) {
+func without(rules []rbacv1.PolicyRule, missing []Verb) (left []rbacv1.PolicyRule) {
 	for _, rule := range rules {
 		rule = *rule.DeepCopy()
-		if contains(rule.APIGroups, missing.Group) && contains(rule.Resources, missing.Resource) {
-			var verbs []string
-			for _, verb := range rule.Verbs {
-				if verb != missing.Verb {
-					verbs = append(verbs, verb)
-				}
+		for _, m := range missing {
+			if slices.Contains(rule.APIGroups, m.Group) && slices.Contains(rule.Resources, m.Resource) {
+				rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return verb == m.Verb })
 			}
-			rule.Verbs = verbs
 		}
 		if len(rule.Verbs) > 0 {
 			left = append(left, rule)
 		}
 	}
 	return left
-}
-
-func contains(list []string, word string) bool {
-	for _, each := range list {
-		if each == word {
-			return true
-		}
-	}
-	return false
 }
 
 func fatal(t *testing.T, err error) {

@@ -133,6 +133,18 @@ func TestWithAllVerbsItIsReady(t *testing.T) {
 	}
 }
 
+func TestWithWatchListNoListVerbIsUsed(t *testing.T) {
+	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: "none"}.Text())
+	var lists []dhc.Verb
+	for _, verb := range manifests.Verbs() {
+		if verb.Verb == "list" {
+			lists = append(lists, verb)
+		}
+	}
+	account := manifests.AccountWithout(t, cluster, lists...)
+	dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, "")})
+}
+
 func TestWithoutOneReadingVerbItIsNeverReadyAndNamesTheKind(t *testing.T) {
 	for _, verb := range expected() {
 		cp := cluster
