@@ -43,7 +43,10 @@ def nm(*arguments: str) -> list[str]:
 
 
 def constant_tables(archive: str) -> set[str]:
-    """Tables of pointers and inline constants: read-only, though nm calls them data or unique."""
+    """Tables of pointers and inline constants: read-only, though nm calls them data or unique.
+
+    g++ 12 puts `constexpr std::array x = {...}` (without its arguments) into writable data: write the type out.
+    """
     names = set()
     for line in nm("-f", "sysv", archive):
         columns = line.split("|")

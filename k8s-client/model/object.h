@@ -28,7 +28,7 @@ enum class Kind : std::uint8_t {
   StatefulSet,  ///< Metadata only.
   ConfigMap,
 };
-inline constexpr std::array kAllKinds = {
+inline constexpr std::array<Kind, 10> kAllKinds = {
     Kind::Pod, Kind::ResourceClaim, Kind::ResourceSlice, Kind::Node,     Kind::Namespace, Kind::DeviceTaintRule,
     Kind::Job, Kind::ReplicaSet,    Kind::StatefulSet,   Kind::ConfigMap};
 
