@@ -17,6 +17,12 @@ bool has_header(const Request& request, std::string_view name) {
   return std::ranges::any_of(request.headers, same);
 }
 
+/// Invalid would mean that the server refuses the request; what helps here is to read the credentials again.
+Error unusable_credentials(Error error) {
+  if (error.kind == ErrorKind::Invalid) error.kind = ErrorKind::Unauthorized;
+  return error;
+}
+
 }  // namespace
 
 Client::Client(std::shared_ptr<Transport> transport, std::shared_ptr<Credentials> credentials, std::string user_agent)
@@ -24,7 +30,7 @@ Client::Client(std::shared_ptr<Transport> transport, std::shared_ptr<Credentials
 
 Result<Request> Client::signed_request(const Request& request, std::stop_token stop) const {
   auto who = credentials_->headers(std::move(stop));
-  if (!who) return std::unexpected(who.error());
+  if (!who) return std::unexpected(unusable_credentials(std::move(who.error())));
   Request ready = request;
   if (!has_header(ready, "accept")) ready.headers.push_back({"Accept", "application/json"});
   ready.headers.push_back({"User-Agent", user_agent_});

@@ -46,6 +46,12 @@ std::string extra_header(const std::string& key) {
   return name;
 }
 
+/// Invalid would mean that the server refuses the request; what helps here is to read the material again.
+std::unexpected<Error> unreadable(Error error) {
+  if (error.kind == ErrorKind::Invalid) error.kind = ErrorKind::Unauthorized;
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace
 
 CredentialSources sources_of(const ChosenContext& context, const ExecLimits& limits) {
@@ -126,19 +132,19 @@ Result<TlsMaterial> AccessCredentials::tls(std::stop_token stop) {
   material.insecure_skip_verify = sources_.insecure_skip_verify;
   const std::string& origin = sources_.origin;
   auto ca = pem(sources_.ca, "certificate-authority", "CERTIFICATE", origin);
-  if (!ca) return std::unexpected(ca.error());
+  if (!ca) return unreadable(std::move(ca.error()));
   material.ca_pem = *std::move(ca);
   if (sources_.exec) {
     auto credential = sources_.exec->credential(std::move(stop));
-    if (!credential) return std::unexpected(credential.error());
+    if (!credential) return unreadable(std::move(credential.error()));
     material.client_cert_pem = std::move(credential->client_certificate_pem);
     material.client_key_pem = std::move(credential->client_key_pem);
     return material;
   }
   auto certificate = pem(sources_.client_certificate, "client-certificate", "CERTIFICATE", origin);
-  if (!certificate) return std::unexpected(certificate.error());
+  if (!certificate) return unreadable(std::move(certificate.error()));
   auto key = pem(sources_.client_key, "client-key", "PRIVATE KEY", origin);
-  if (!key) return std::unexpected(key.error());
+  if (!key) return unreadable(std::move(key.error()));
   material.client_cert_pem = *std::move(certificate);
   material.client_key_pem = *std::move(key);
   return material;

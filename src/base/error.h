@@ -18,7 +18,7 @@ enum class ErrorKind : std::uint8_t {
               ///< WatchMachine).
   Blocked,    ///< 429 or 403 with cause DisruptionBudget: a PodDisruptionBudget says not now.
   TooManyRequests,  ///< Any other 429: back off, honour `retry_after`.
-  Unauthorized,     ///< 401: read the credentials again, back off.
+  Unauthorized,     ///< 401, or credentials that cannot be read: read them again, back off.
   Forbidden,        ///< 403: a verb is missing, back off long.
   Invalid,          ///< Other 400 and 422: ours, or an admission policy's refusal, do not loop.
   Unavailable,      ///< 5xx or a broken connection: back off, the call may have happened.

@@ -115,7 +115,7 @@ TEST_CASE("without credentials nothing is sent, and a transport's error passes t
   Setup setup;
   setup.answer(200, "");
   setup.credentials->number = 3;
-  CHECK(setup.client.call(get("/"), {}).error().message == "no more tokens");
+  CHECK(setup.client.call(get("/"), {}).error() == Error{ErrorKind::Unauthorized, "no more tokens", {}});
   CHECK(setup.client.stream(get("/"), [](std::string_view) { return true; }, {}).error().message == "no more tokens");
   CHECK(setup.transport->sent.empty());
   setup.credentials->number = 1;
