@@ -55,6 +55,9 @@ class WatchMachine {
   /// counts and not `error`.
   void ended(const std::optional<Error>& error, const Now& now, double chance, std::vector<Delivery>& out);
 
+  /// Nothing more is wanted: every next step is StopWatching.
+  void stop() { stopped_ = true; }
+
   /// Bodies' bytes, for the status.
   void count_bytes(std::size_t bytes) { status_.bytes += bytes; }
 

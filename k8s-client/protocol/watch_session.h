@@ -26,6 +26,9 @@ class WatchSession {
   /// The answer to SendList.
   void list_answered(const Result<Response>& answer, const Now& now, double chance, std::vector<Delivery>& out);
 
+  /// Nothing more is wanted.
+  void stop() { machine_.stop(); }
+
   [[nodiscard]] WatchStatus status() const { return machine_.status(); }
 
  private:

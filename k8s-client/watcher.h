@@ -1,0 +1,73 @@
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "base/now.h"
+#include "k8s-client/client.h"
+#include "k8s-client/protocol/delivery.h"
+#include "k8s-client/protocol/watch_requests.h"
+#include "k8s-client/protocol/watch_session.h"
+#include "k8s-client/protocol/watch_status.h"
+
+namespace dhc::k8s {
+
+/// What a watcher calls, all on its own thread.
+struct WatcherCalls {
+  /// Reads both clocks.
+  std::function<Now()> clock;
+  /// Takes a delivery; may block to push back, and then has to return when the program stops.
+  std::function<void(Delivery)> deliver;
+  /// Told when the state changes, when a request or stream has ended, and about once a second while events come in.
+  /// May be empty.
+  std::function<void(const WatchStatus&)> show;
+};
+
+/// Watches one target on a thread of its own: does what WatchSession says, sends through `client`, waits. It decides
+/// nothing. An exception on the thread ends the process: a watch that is silently dead is worse than a restart.
+class Watcher {
+ public:
+  /// Starts at once.
+  Watcher(WatchTarget target, std::shared_ptr<const Client> client, WatcherCalls calls);
+  /// Asks to stop, then joins: within 100 ms, unless `deliver` blocks.
+  ~Watcher() = default;
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  /// Asks to stop without waiting for it, so that several watchers can stop at the same time. Any thread.
+  void request_stop() { thread_.request_stop(); }
+
+  /// As of the last bytes read. Any thread.
+  [[nodiscard]] WatchStatus status() const;
+
+ private:
+  void run(const std::stop_token& stop);
+  void list(const Request& request, WatchSession& session, const std::stop_token& stop);
+  void stream(const Request& request, WatchSession& session, const std::stop_token& stop);
+  void pause(Millis time, const std::stop_token& stop);
+  void hand_over(const std::stop_token& stop);
+  void publish(const WatchSession& session, bool show_anyway);
+  [[nodiscard]] double chance();
+
+  const WatchTarget target_;
+  const std::shared_ptr<const Client> client_;
+  const WatcherCalls calls_;
+
+  // Touched by the watcher's thread alone.
+  std::mt19937 random_;
+  std::vector<Delivery> out_;
+  MonoTime shown_at_{};
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any stopped_;
+  WatchStatus status_;  // Under mutex_.
+
+  std::jthread thread_;  // Last: it uses all the others.
+};
+
+}  // namespace dhc::k8s

@@ -1,0 +1,221 @@
+#include "k8s-client/watcher.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/support/core/fixtures.h"
+#include "tests/support/core/watch_driver.h"
+#include "tests/support/shell/loopback.h"
+
+using namespace dhc;
+using namespace dhc::k8s;
+using namespace dhc::test;
+
+namespace {
+
+class Nobody final : public Credentials {
+ public:
+  Result<std::vector<Header>> headers(std::stop_token /*stop*/) override { return std::vector<Header>{}; }
+  void unauthorized() override {}
+  Result<TlsMaterial> tls(std::stop_token /*stop*/) override { return TlsMaterial{}; }
+};
+
+Now read_both() {
+  return {.mono = MonoTime(std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now().time_since_epoch())),
+          .wall = {}};
+}
+
+std::string chunk(const std::string& text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); }
+
+constexpr auto kStreamHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+std::string refusal(int code, const std::string& headers, const std::string& body) {
+  return fmt::format("HTTP/1.1 {} No\r\n{}Content-Length: {}\r\n\r\n{}", code, headers, body.size(), body);
+}
+
+std::string slice_line(const std::string& type, const std::string& name, int version) {
+  return fmt::format(
+      R"({{"type":"{}","object":{{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{{"name":"{}",)"
+      R"("uid":"u-{}","resourceVersion":"{}"}},"spec":{{"driver":"d","pool":{{"name":"p","generation":1,)"
+      R"("resourceSliceCount":1}},"nodeName":"n","devices":[]}}}}}})"
+      "\n",
+      type, name, name, version);
+}
+
+std::string end_marker(int version) {
+  return fmt::format(
+      R"({{"type":"BOOKMARK","object":{{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":)"
+      R"({{"resourceVersion":"{}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}}})"
+      "\n",
+      version);
+}
+
+/// A server, and a watcher of slices with what it delivered.
+struct Watched {
+  explicit Watched(HttpsServer::Script script, ServerOptions options = {})
+      : loopback(std::move(script), std::move(options)) {
+    watcher = std::make_unique<Watcher>(
+        WatchTarget{.kind = Kind::ResourceSlice, .ns = {}, .name = {}},
+        std::make_shared<Client>(std::move(loopback.transport), std::make_shared<Nobody>(), "test"),
+        WatcherCalls{.clock = read_both,
+                     .deliver =
+                         [this](const Delivery& delivery) {
+                           const std::lock_guard lock(mutex);
+                           words.push_back(word_of(delivery));
+                         },
+                     .show =
+                         [this](const WatchStatus& status) {
+                           const std::lock_guard lock(mutex);
+                           states.push_back(status.state);
+                         }});
+  }
+
+  std::vector<std::string> delivered() {
+    const std::lock_guard lock(mutex);
+    return words;
+  }
+  bool asked(std::string_view what) {
+    return std::ranges::any_of(loopback.server.requests(),
+                               [&](const std::string& request) { return request.find(what) != std::string::npos; });
+  }
+  Millis time_to_stop() {
+    return time_of([this] { watcher.reset(); });
+  }
+
+  Loopback loopback;
+  std::mutex mutex;
+  std::vector<std::string> words;
+  std::vector<WatchState> states;
+  std::unique_ptr<Watcher> watcher;
+};
+
+using Words = std::vector<std::string>;
+/// The promise is 100 ms; the rest is for a busy machine.
+constexpr Millis kSoon = Millis(600);
+
+}  // namespace
+
+TEST_CASE("a watcher delivers the WatchList whole, then what happens, and goes on after a cut from where it was") {
+  Watched watched([](ServerConnection& c) {
+    const auto request = c.read_request();
+    if (request.empty()) return;
+    c.send(kStreamHead);
+    if (request.find("sendInitialEvents=true") != std::string::npos) {
+      c.send(chunk(slice_line("ADDED", "a", 5) + end_marker(7)));
+      c.send(chunk(slice_line("ADDED", "b", 8) + slice_line("MODIFIED", "cut", 9).substr(0, 40)));
+      return c.cut();
+    }
+    c.send(chunk(slice_line("MODIFIED", "cut", 9)));
+    c.wait_for_client_to_leave();
+  });
+  CHECK(eventually([&] { return watched.delivered() == Words{"Snapshot(a)", "+b", "+cut"}; }));
+  CHECK(watched.asked("resourceVersion=8&"));
+  const auto status = watched.watcher->status();
+  CHECK(status.state == WatchState::Watching);
+  CHECK(status.relists == 0);
+  CHECK(status.bytes > 500);
+  CHECK(status.endings[static_cast<std::size_t>(WatchEnding::Unavailable)] == 1);
+  CHECK(watched.time_to_stop() < kSoon);
+  CHECK(watched.states.back() == WatchState::Stopped);
+  CHECK(std::ranges::count(watched.states, WatchState::BackingOff) >= 1);
+}
+
+TEST_CASE("a server without WatchList is listed by pages, then watched") {
+  const auto list = read_fixture("recordings/list/slices.json");
+  Watched watched([&](ServerConnection& c) {
+    while (true) {
+      const auto request = c.read_request();
+      if (request.empty()) return;
+      if (request.find("sendInitialEvents") != std::string::npos) {
+        c.send(refusal(422, "", R"({"kind":"Status","reason":"Invalid","code":422})"));
+      } else if (request.find("limit=500") != std::string::npos) {
+        c.send(ok(list));
+      } else {
+        c.send(kStreamHead);
+        c.send(chunk(slice_line("ADDED", "new", 9999)));
+        return c.wait_for_client_to_leave();
+      }
+    }
+  });
+  CHECK(eventually([&] { return watched.delivered().size() == 2; }));
+  CHECK(watched.delivered().front().starts_with("Snapshot("));
+  CHECK(watched.delivered().back() == "+new");
+}
+
+TEST_CASE("a kind that is not served is asked for in every version, delivered once, and waited for") {
+  Watched watched(always(refusal(404, "", "404 page not found\n")));
+  CHECK(eventually([&] { return watched.delivered() == Words{"NotServed"}; }));
+  CHECK(watched.asked("/apis/resource.k8s.io/v1/resourceslices"));
+  CHECK(watched.asked("/apis/resource.k8s.io/v1beta2/resourceslices"));
+  CHECK(watched.asked("/apis/resource.k8s.io/v1beta1/resourceslices"));
+  CHECK(eventually([&] { return watched.watcher->status().state == WatchState::NotServed; }));
+  CHECK(watched.time_to_stop() < kSoon);
+}
+
+TEST_CASE("a watcher stops at once while it waits as Retry-After says") {
+  Watched watched(always(refusal(429, "Retry-After: 200\r\n", "Too many requests, please try again later.\n")));
+  CHECK(eventually([&] { return watched.watcher->status().state == WatchState::BackingOff; }));
+  CHECK(watched.time_to_stop() < kSoon);
+  CHECK(watched.loopback.server.requests().size() == 1);
+}
+
+TEST_CASE("a watcher stops at once while the server says nothing") {
+  Watched hands([](ServerConnection& c) { c.wait_for_client_to_leave(); }, {.shakes_hands = false});
+  CHECK(eventually([&] { return hands.loopback.server.connections() == 1; }));
+  CHECK(hands.time_to_stop() < kSoon);
+
+  Watched head([](ServerConnection& c) {
+    c.read_request();
+    c.wait_for_client_to_leave();
+  });
+  CHECK(eventually([&] { return head.loopback.server.requests().size() == 1; }));
+  CHECK(head.time_to_stop() < kSoon);
+
+  Watched quiet([](ServerConnection& c) {
+    c.read_request();
+    c.send(kStreamHead);
+    c.send(chunk(end_marker(7)));
+    c.wait_for_client_to_leave();
+  });
+  CHECK(eventually([&] { return quiet.delivered() == Words{"Snapshot()"}; }));
+  CHECK(quiet.time_to_stop() < kSoon);
+}
+
+TEST_CASE("a watcher stops at once in the middle of a flood") {
+  Watched watched([](ServerConnection& c) {
+    c.read_request();
+    c.send(kStreamHead);
+    c.send(chunk(end_marker(7)));
+    const auto line = slice_line("MODIFIED", "a", 8);
+    std::string many;
+    for (int i = 0; i < 100; ++i) many += line;
+    while (c.send(chunk(many))) {
+    }
+  });
+  CHECK(eventually([&] { return watched.delivered().size() > 1000; }));
+  CHECK(watched.time_to_stop() < kSoon);
+}
+
+TEST_CASE("after an ERROR event of 410 the stream is left and the kind listed again") {
+  std::atomic<int> lists = 0;
+  Watched watched([&](ServerConnection& c) {
+    const auto request = c.read_request();
+    if (request.empty()) return;
+    c.send(kStreamHead);
+    c.send(chunk(slice_line("ADDED", fmt::format("list-{}", ++lists), 5) + end_marker(7)));
+    if (lists == 1) c.send(chunk(read_fixture("recordings/status/watch-410.json")));
+    c.wait_for_client_to_leave();
+  });
+  CHECK(eventually([&] { return watched.delivered() == Words{"Snapshot(list-1)", "Snapshot(list-2)"}; }));
+  CHECK(watched.asked("&resourceVersion=7"));
+  CHECK(watched.watcher->status().relists == 1);
+}
