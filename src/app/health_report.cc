@@ -32,7 +32,33 @@ Json json_of(const Verdict& verdict) {
   if (verdict.next_at) json["nextStepAt"] = format_rfc3339(*verdict.next_at);
   return json;
 }
+
+bool is_running(k8s::WatchState state) {
+  switch (state) {
+    case k8s::WatchState::Watching:
+    case k8s::WatchState::NotServed:
+    case k8s::WatchState::Stopped:
+      return true;
+    case k8s::WatchState::Syncing:
+    case k8s::WatchState::Resyncing:
+    case k8s::WatchState::BackingOff:
+    case k8s::WatchState::Forbidden:
+      return false;
+  }
+  return false;
+}
 }  // namespace
+
+WatchFact watch_fact(const k8s::WatchStatus& status) {
+  WatchFact fact{.kind = status.kind,
+                 .listed = status.synced,
+                 .forbidden = status.state == k8s::WatchState::Forbidden,
+                 .problem = {}};
+  // A compacted version is no trouble: the list that follows is the remedy.
+  const bool troubled = status.last_error && status.last_error->kind != ErrorKind::Gone;
+  if (troubled && !is_running(status.state)) fact.problem = status.last_error->message;
+  return fact;
+}
 
 Report healthz(const Facts& facts, MonoTime now) {
   Report report{.ok = true, .text = {}};

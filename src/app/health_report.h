@@ -6,7 +6,7 @@
 
 #include "base/now.h"
 #include "domain/verdict.h"
-#include "k8s-client/model/object.h"
+#include "k8s-client/protocol/watch_status.h"
 
 namespace dhc {
 
@@ -18,6 +18,9 @@ struct WatchFact {
   std::string problem;     ///< Why the last attempt failed; empty while all is well.
   friend bool operator==(const WatchFact&, const WatchFact&) = default;
 };
+
+/// What readiness reads of a watch's status: an error counts until the watch runs again.
+[[nodiscard]] WatchFact watch_fact(const k8s::WatchStatus& status);
 
 /// All that health and readiness are judged by.
 struct Facts {

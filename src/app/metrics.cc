@@ -74,8 +74,8 @@ struct Metrics::Families {
   Gauge& reload_ok = gauge(registry, "dhc_policy_last_reload_success",
                            "1 if the last configuration was accepted, 0 if it was rejected or none was read.")
                          .Add({});
-  std::map<k8s::Kind, Gauge*> current_state;
-  std::mutex mutex;  // current_state
+  std::mutex mutex;  // watches
+  std::map<k8s::Kind, k8s::WatchStatus> watches;
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
@@ -111,29 +111,28 @@ void Metrics::count(const Outcome& outcome) {
 
 void Metrics::reaction(std::chrono::duration<double> time) { families_->reaction.Observe(time.count()); }
 
-void Metrics::watch_state(k8s::Kind kind, std::string_view state) {
-  auto labels = kind_label(kind);
-  labels.emplace("state", state);
-  Gauge& now = families_->watch_state.Add(labels);
+void Metrics::show(const k8s::WatchStatus& status) {
   const std::lock_guard lock(families_->mutex);
-  Gauge*& before = families_->current_state[kind];
-  if (before == &now) return;
-  if (before != nullptr) before->Set(0);
-  now.Set(1);
-  before = &now;
+  auto& before = families_->watches[status.kind];
+  const auto grow = [](Counter& counter, std::uint64_t from, std::uint64_t to) {
+    if (to > from) counter.Increment(static_cast<double>(to - from));
+  };
+  const auto labels = [&](const char* name, std::string_view value) {
+    auto both = kind_label(status.kind);
+    both.emplace(name, value);
+    return both;
+  };
+  families_->watch_state.Add(labels("state", k8s::to_string(before.state))).Set(0);
+  families_->watch_state.Add(labels("state", k8s::to_string(status.state))).Set(1);
+  for (std::size_t i = 0; i < status.endings.size(); ++i) {
+    if (status.endings.at(i) == 0) continue;
+    auto& restarts = families_->restarts.Add(labels("cause", k8s::to_string(k8s::kWatchEndings.at(i))));
+    grow(restarts, before.endings.at(i), status.endings.at(i));
+  }
+  grow(families_->bytes.Add(kind_label(status.kind)), before.bytes, status.bytes);
+  grow(families_->bad_objects.Add(kind_label(status.kind)), before.bad_objects, status.bad_objects);
+  before = status;
 }
-
-void Metrics::watch_restarted(k8s::Kind kind, std::string_view cause) {
-  auto labels = kind_label(kind);
-  labels.emplace("cause", cause);
-  families_->restarts.Add(labels).Increment();
-}
-
-void Metrics::watch_bytes(k8s::Kind kind, std::size_t bytes) {
-  families_->bytes.Add(kind_label(kind)).Increment(static_cast<double>(bytes));
-}
-
-void Metrics::bad_object(k8s::Kind kind) { families_->bad_objects.Add(kind_label(kind)).Increment(); }
 
 void Metrics::policy_reloaded(bool accepted) {
   families_->reloads.Add({{"result", accepted ? "accepted" : "rejected"}}).Increment();

@@ -2,13 +2,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "app/controller.h"
 #include "app/message.h"
 #include "domain/verdict.h"
-#include "k8s-client/model/object.h"
+#include "k8s-client/protocol/watch_status.h"
 
 namespace dhc {
 
@@ -30,11 +29,8 @@ class Metrics {
   /// From the oldest message of a turn received to an eviction of that turn handed to the transport.
   void reaction(std::chrono::duration<double> time);
 
-  /// The kind's watch is in `state` now, and in no other.
-  void watch_state(k8s::Kind kind, std::string_view state);
-  void watch_restarted(k8s::Kind kind, std::string_view cause);
-  void watch_bytes(k8s::Kind kind, std::size_t bytes);
-  void bad_object(k8s::Kind kind);
+  /// A kind's watch as it is now; its totals only grow.
+  void show(const k8s::WatchStatus& status);
 
   void policy_reloaded(bool accepted);
 

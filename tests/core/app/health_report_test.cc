@@ -67,3 +67,18 @@ TEST_CASE("verdicts are shown with their subject, words and times") {
   CHECK(dhc::verdicts_json(std::array{verdict}) == head + R"("2026-11-20T18:24:16Z"}])" + "\n");
   CHECK(dhc::verdicts_json({}) == "[]\n");
 }
+
+TEST_CASE("an error counts until the watch runs again, and a compacted version never does") {
+  dhc::k8s::WatchStatus status;
+  status.synced = true;
+  status.last_error = dhc::Error{.kind = dhc::ErrorKind::Unavailable, .message = "refused", .retry_after = {}};
+  status.state = dhc::k8s::WatchState::BackingOff;
+  CHECK(dhc::watch_fact(status).problem == "refused");
+  status.state = dhc::k8s::WatchState::Watching;
+  CHECK(dhc::watch_fact(status).problem.empty());
+  status.state = dhc::k8s::WatchState::Resyncing;
+  status.last_error->kind = dhc::ErrorKind::Gone;
+  CHECK(dhc::watch_fact(status).problem.empty());
+  status.state = dhc::k8s::WatchState::Forbidden;
+  CHECK(dhc::watch_fact(status).forbidden);
+}

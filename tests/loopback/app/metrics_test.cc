@@ -15,10 +15,9 @@ std::string everything() {
   metrics.show({}, {});
   metrics.count({.action = dhc::eviction::EvictPod{}, .status = {}});
   metrics.reaction(std::chrono::milliseconds(3));
-  metrics.watch_state(dhc::k8s::Kind::Pod, "watching");
-  metrics.watch_restarted(dhc::k8s::Kind::Pod, "closed");
-  metrics.watch_bytes(dhc::k8s::Kind::Pod, 10);
-  metrics.bad_object(dhc::k8s::Kind::Pod);
+  dhc::k8s::WatchStatus status;
+  status.endings.fill(1);
+  metrics.show(status);
   metrics.policy_reloaded(true);
   return metrics.text();
 }
@@ -52,11 +51,28 @@ TEST_CASE("actions are counted by action and by what became of them") {
 
 TEST_CASE("a watch is in one state at a time") {
   dhc::Metrics metrics;
-  metrics.watch_state(dhc::k8s::Kind::Node, "listing");
-  metrics.watch_state(dhc::k8s::Kind::Node, "watching");
+  dhc::k8s::WatchStatus status;
+  status.kind = dhc::k8s::Kind::Node;
+  metrics.show(status);
+  CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Syncing"} 1)") != std::string::npos);
+  status.state = dhc::k8s::WatchState::Watching;
+  metrics.show(status);
+  CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Syncing"} 0)") != std::string::npos);
+  CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Watching"} 1)") != std::string::npos);
+}
+
+TEST_CASE("a watch's totals are counted once, however often they are shown") {
+  dhc::Metrics metrics;
+  dhc::k8s::WatchStatus status;
+  status.bytes = 100;
+  status.endings[0] = 2;
+  metrics.show(status);
+  metrics.show(status);
+  status.bytes = 150;
+  metrics.show(status);
   const auto text = metrics.text();
-  CHECK(text.find(R"(dhc_watch_state{kind="Node",state="listing"} 0)") != std::string::npos);
-  CHECK(text.find(R"(dhc_watch_state{kind="Node",state="watching"} 1)") != std::string::npos);
+  CHECK(text.find(R"(dhc_watch_bytes_total{kind="Pod"} 150)") != std::string::npos);
+  CHECK(text.find(R"(dhc_watch_restarts_total{cause="Closed",kind="Pod"} 2)") != std::string::npos);
 }
 
 TEST_CASE("a reason that no verdict has any more is shown as zero") {

@@ -1,0 +1,27 @@
+#include "app/access_check.h"
+
+#include "app/clock.h"
+
+namespace dhc {
+
+namespace {
+constexpr Seconds kPatience{5};
+constexpr Seconds kOneAnswer{2};
+}  // namespace
+
+bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
+                  const std::stop_token& stop) {
+  const MonoTime deadline = mono_now() + kPatience;
+  for (const auto& needed : verbs) {
+    if (mono_now() >= deadline) return false;
+    auto request = build_access_review(needed);
+    request.timeouts = {.connect = kOneAnswer, .idle = kOneAnswer, .total = kOneAnswer};
+    const auto answer = client.call(request, stop);
+    if (!answer) return false;
+    const auto allowed = parse_access_review(answer->body);
+    if (allowed && !*allowed) log.warn(forbidden_line(needed));
+  }
+  return true;
+}
+
+}  // namespace dhc

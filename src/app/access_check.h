@@ -1,0 +1,17 @@
+#pragma once
+#include <stop_token>
+#include <vector>
+
+#include "app/access_review.h"
+#include "app/log.h"
+#include "k8s-client/client.h"
+
+namespace dhc {
+
+/// Asks the server once for every verb that we need, and logs one line for each that is missing. Only for people: what
+/// is forbidden is found out by doing it, too. False if the server could not be asked, which is not logged here. Blocks
+/// for 5 s at most.
+[[nodiscard]] bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
+                                const std::stop_token& stop);
+
+}  // namespace dhc

@@ -1,0 +1,26 @@
+#include "app/pages.h"
+
+#include <utility>
+
+#include "app/clock.h"
+
+namespace dhc {
+
+namespace {
+Page page_of(Report report) { return {.status = report.ok ? 200U : 503U, .body = std::move(report.text)}; }
+Page not_here(std::string_view instead) { return {.status = 404, .body = "not here: " + std::string(instead) + "\n"}; }
+}  // namespace
+
+Page health_page(const Board& board, std::string_view path) {
+  if (path == "/healthz" || path == "/livez") return page_of(healthz(board.facts(), mono_now()));
+  if (path == "/readyz") return page_of(readyz(board.facts()));
+  if (path == "/verdicts") return {.content_type = "application/json", .body = verdicts_json(*board.verdicts())};
+  return not_here("/healthz /readyz /verdicts");
+}
+
+Page metrics_page(const Metrics& metrics, std::string_view path) {
+  if (path != "/metrics") return not_here("/metrics");
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.text()};
+}
+
+}  // namespace dhc

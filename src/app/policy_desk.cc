@@ -1,0 +1,73 @@
+#include "app/policy_desk.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace dhc {
+
+PolicyDesk::PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, Board& board, Metrics& metrics, Log& log)
+    : frame_(std::move(frame)), send_(std::move(send)), board_(board), metrics_(metrics), log_(log) {}
+
+void PolicyDesk::take(PolicyRead read) {
+  if (!read.policy) return reject(read.policy.error(), std::move(read.source));
+  auto policy = std::move(*read.policy);
+  policy.mode_cap = frame_.mode_cap;
+  policy.events = frame_.events;
+  policy.own_namespace = frame_.own_namespace;
+  policy.own_pod_uid = frame_.own_pod_uid;
+  policy.brake_release = std::move(read.brake_release);
+  accept(std::move(policy));
+}
+
+void PolicyDesk::accept(Policy policy) {
+  const bool same = current_ && *current_ == policy;
+  if (same && problem_.empty()) return;
+  problem_.clear();
+  current_ = std::make_shared<const Policy>(std::move(policy));
+  metrics_.policy_reloaded(true);
+  board_.policy_loaded();
+  log_.info("configuration accepted", {{"policies", current_->policies.size()},
+                                       {"modeCap", to_string(current_->mode_cap)},
+                                       {"paused", current_->limits.paused ? "true" : "false"}});
+  send_(PolicyChanged{.policy = current_});
+}
+
+void PolicyDesk::reject(const Error& error, std::optional<Subject> source) {
+  if (problem_ == error.message) return;
+  problem_ = error.message;
+  metrics_.policy_reloaded(false);
+  board_.policy_problem(problem_);
+  log_.error("configuration rejected", {{"reason", to_string(Reason::ConfigRejected)},
+                                        {"kept", current_ ? "the last good one stays in force" : "nothing is decided"},
+                                        {"error", problem_}});
+  send_(PolicyRejected{.why = problem_, .source = std::move(source)});
+}
+
+Result<Policy> policy_of(ConfigResult config) {
+  if (!config) {
+    const auto& mistakes = config.error();
+    if (mistakes.empty()) return fail(ErrorKind::Invalid, "the configuration could not be read");
+    const auto& first = mistakes.front();
+    const auto more = mistakes.size() - 1;
+    return fail(ErrorKind::Invalid,
+                fmt::format("{}:{}:{}: {}; {}{}", first.file, first.line, first.column, first.message, first.remedy,
+                            more == 0 ? "" : fmt::format(" (and {} more)", more)));
+  }
+  Policy policy;
+  policy.policies = std::move(config->policies);
+  policy.limits = config->limits;
+  return policy;
+}
+
+Policy built_in_policy() {
+  DevicePolicy all;
+  all.name = "built-in";
+  all.mode = Mode::Observe;
+  all.evict = EvictRules{};
+  Policy policy;
+  policy.policies.push_back(std::move(all));
+  return policy;
+}
+
+}  // namespace dhc

@@ -1,0 +1,59 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/board.h"
+#include "app/config.h"
+#include "app/log.h"
+#include "app/message.h"
+#include "app/metrics.h"
+#include "domain/policy.h"
+
+namespace dhc {
+
+/// What the program itself adds to every configuration.
+struct PolicyFrame {
+  Mode mode_cap = Mode::Observe;
+  bool events = true;
+  std::string own_namespace;
+  std::string own_pod_uid;
+};
+
+/// One read of the configuration.
+struct PolicyRead {
+  Result<Policy> policy;
+  std::string brake_release;      ///< The annotation of the ConfigMap, if it has one.
+  std::optional<Subject> source;  ///< The ConfigMap, if it came from one.
+};
+
+/// Takes what was read of the configuration, wherever it comes from: hands a new policy to the controller, keeps the
+/// last good one otherwise, and says so in log, metrics and readiness. One thread.
+class PolicyDesk {
+ public:
+  PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, Board& board, Metrics& metrics, Log& log);
+
+  /// The same policy, or the same mistake, twice in a row is no news.
+  void take(PolicyRead read);
+
+ private:
+  void accept(Policy policy);
+  void reject(const Error& error, std::optional<Subject> source);
+
+  const PolicyFrame frame_;
+  const std::function<void(Message)> send_;
+  Board& board_;
+  Metrics& metrics_;
+  Log& log_;
+  std::shared_ptr<const Policy> current_;
+  std::string problem_;
+};
+
+/// A configuration as a policy; the error is its first mistake with place and remedy, and how many more there are.
+[[nodiscard]] Result<Policy> policy_of(ConfigResult config);
+
+/// The policy of a program that was given none: everything unhealthy for 60 s is shown, nothing is done.
+[[nodiscard]] Policy built_in_policy();
+
+}  // namespace dhc

@@ -1,0 +1,55 @@
+#include "app/policy_map.h"
+
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace dhc {
+
+namespace {
+constexpr std::string_view kBrakeRelease = "device-health.io/brake-release";
+
+PolicyRead problem(std::string message) {
+  return {.policy = fail(ErrorKind::NotFound, std::move(message)), .brake_release = {}, .source = {}};
+}
+
+PolicyRead absent(const ConfigMapName& name) {
+  return problem(
+      fmt::format("ConfigMap {}/{} does not exist: kubectl -n {} create configmap {} --from-file=policy.yaml", name.ns,
+                  name.name, name.ns, name.name));
+}
+
+PolicyRead read_map(const k8s::ConfigMap& map) {
+  const auto& meta = map.meta;
+  return {.policy = policy_of(parse_config_map(meta.ns, meta.name, map.data)),
+          .brake_release = std::string(k8s::find(meta.annotations, kBrakeRelease).value_or("")),
+          .source = Subject{.kind = "ConfigMap", .ns = meta.ns, .name = meta.name, .uid = meta.uid}};
+}
+
+const k8s::ConfigMap* named(const k8s::Object& object, const ConfigMapName& name) {
+  const auto* map = std::get_if<k8s::ConfigMap>(&object);
+  return map != nullptr && map->meta.ns == name.ns && map->meta.name == name.name ? map : nullptr;
+}
+}  // namespace
+
+std::optional<PolicyRead> read_policy_map(const k8s::Delivery& delivery, const ConfigMapName& name) {
+  if (const auto* snapshot = std::get_if<k8s::Snapshot>(&delivery)) {
+    for (const auto& object : snapshot->objects) {
+      if (const auto* map = named(object, name)) return read_map(*map);
+    }
+    return absent(name);
+  }
+  if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
+    if (const auto* map = named(upsert->object, name)) return read_map(*map);
+    return std::nullopt;
+  }
+  if (const auto* gone = std::get_if<k8s::Remove>(&delivery)) {
+    if (gone->ns == name.ns && gone->name == name.name) return absent(name);
+    return std::nullopt;
+  }
+  const auto& bad = std::get<k8s::Unreadable>(delivery);
+  return problem(fmt::format("ConfigMap {}/{} could not be read: {}", name.ns, name.name, bad.why));
+}
+
+}  // namespace dhc

@@ -1,0 +1,139 @@
+#include "app/executor.h"
+
+#include <atomic>
+#include <mutex>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/shell/loopback.h"
+
+namespace {
+using dhc::Executor;
+using dhc::test::Loopback;
+
+/// Says nothing about who we are.
+class Nobody final : public dhc::k8s::Credentials {
+ public:
+  dhc::Result<std::vector<dhc::k8s::Header>> headers(std::stop_token) override {
+    return std::vector<dhc::k8s::Header>{};
+  }
+  void unauthorized() override {}
+  dhc::Result<dhc::k8s::TlsMaterial> tls(std::stop_token) override { return dhc::k8s::TlsMaterial{}; }
+};
+
+dhc::k8s::Client client_of(Loopback& loopback) {
+  return {std::shared_ptr<dhc::k8s::Transport>(std::move(loopback.transport)), std::make_shared<Nobody>(), "test"};
+}
+
+dhc::eviction::EvictPod eviction_of(const std::string& name) {
+  dhc::eviction::EvictPod action;
+  action.ns = "a";
+  action.name = name;
+  action.uid = "u-" + name;
+  return action;
+}
+
+dhc::notice::EmitEvent event_of(const std::string& name) {
+  dhc::notice::EmitEvent action;
+  action.regarding = {.kind = "Pod", .ns = "a", .name = "p", .uid = "u"};
+  action.name = name;
+  return action;
+}
+
+/// Keeps what was reported.
+struct Reports {
+  std::mutex mutex;
+  std::vector<dhc::Outcome> outcomes;
+  Executor::Report taker() {
+    return [this](Executor::Done done) {
+      const std::lock_guard lock(mutex);
+      outcomes.push_back(std::move(done.outcome));
+    };
+  }
+  std::size_t count() {
+    const std::lock_guard lock(mutex);
+    return outcomes.size();
+  }
+};
+
+/// Events are never answered, everything else at once.
+void hang_events(dhc::test::ServerConnection& connection) {
+  for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {
+    if (request.find("/events") != std::string::npos) return connection.wait_for_client_to_leave();
+    if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
+  }
+}
+}  // namespace
+
+TEST_CASE("an eviction does not wait behind an Event that the server never answers") {
+  Loopback loopback(hang_events);
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  for (int i = 0; i < 10; ++i) CHECK(executor.submit(event_of("e" + std::to_string(i)), {}));
+  CHECK(executor.submit(eviction_of("p"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 1; }));
+  CHECK(reports.outcomes[0].status.has_value());
+  CHECK(std::get<dhc::eviction::EvictPod>(reports.outcomes[0].action).name == "p");
+}
+
+TEST_CASE("every action has exactly one outcome") {
+  Loopback loopback(hang_events);
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  for (int i = 0; i < 50; ++i) CHECK(executor.submit(eviction_of("p" + std::to_string(i)), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() >= 50; }));
+  CHECK(reports.count() == 50);
+}
+
+TEST_CASE("an Event that exists already counts as written") {
+  Loopback loopback(dhc::test::always(
+      "HTTP/1.1 409 Conflict\r\nContent-Type: application/json\r\nContent-Length: 89\r\n\r\n"
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409})"));
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  CHECK(executor.submit(event_of("e"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 1; }));
+  CHECK(reports.outcomes[0].status.has_value());
+}
+
+TEST_CASE("an action that cannot be sent has an outcome, too") {
+  Loopback loopback(hang_events);
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  CHECK(executor.submit(eviction_of("a/b"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 1; }));
+  CHECK(dhc::test::error_of(reports.outcomes[0].status) == dhc::ErrorKind::Invalid);
+}
+
+TEST_CASE("a full lane refuses the action and leaves the other lanes open") {
+  Loopback loopback(hang_events);
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  int accepted = 0;
+  while (accepted < 5000 && executor.submit(event_of("e"), {})) ++accepted;
+  CHECK(accepted < 5000);
+  CHECK(executor.submit(eviction_of("p"), {}));
+}
+
+TEST_CASE("an executor stops within a second while every thread waits for an answer that never comes") {
+  Loopback loopback([](dhc::test::ServerConnection& connection) {
+    (void)connection.read_request();
+    connection.wait_for_client_to_leave();
+  });
+  const auto client = client_of(loopback);
+  Reports reports;
+  const auto took = dhc::test::time_of([&] {
+    Executor executor(client, "dhc-0", reports.taker());
+    for (int i = 0; i < 20; ++i) {
+      CHECK(executor.submit(eviction_of("p" + std::to_string(i)), {}));
+      CHECK(executor.submit(event_of("e" + std::to_string(i)), {}));
+    }
+    CHECK(dhc::test::eventually([&] { return loopback.server.requests().size() >= 5; }));
+  });
+  CHECK(took < std::chrono::seconds(6));
+}
