@@ -121,9 +121,10 @@ void Reader::check_limits() {
 }
 
 void Reader::check_reach() {
-  std::ranges::stable_sort(policies_, [](const auto& a, const auto& b) {
-    return std::tuple(-a.value.priority, std::string_view(a.value.name)) <
-           std::tuple(-b.value.priority, std::string_view(b.value.name));
+  // The place decides between equal names, which are a mistake anyway.
+  std::ranges::sort(policies_, [](const auto& a, const auto& b) {
+    return std::tie(b.value.priority, a.value.name, a.file, a.place) <
+           std::tie(a.value.priority, b.value.name, b.file, b.place);
   });
   // Between documents with mistakes this would only guess.
   if (!mistakes_.empty()) return;
@@ -148,8 +149,8 @@ ConfigResult Reader::finish() {
   check_limits();
   check_reach();
   if (!mistakes_.empty()) {
-    std::ranges::stable_sort(mistakes_, [](const ConfigMistake& a, const ConfigMistake& b) {
-      return std::tie(a.file, a.line, a.column) < std::tie(b.file, b.line, b.column);
+    std::ranges::sort(mistakes_, [](const ConfigMistake& a, const ConfigMistake& b) {
+      return std::tie(a.file, a.line, a.column, a.message) < std::tie(b.file, b.line, b.column, b.message);
     });
     return std::unexpected(std::move(mistakes_));
   }

@@ -37,6 +37,11 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     root_ = YamlNode{};
     root_.place = place_of(mark);
+    // yaml-cpp 0.7 makes one document after another of `!a , ` and never gets past the comma.
+    if (started_ == root_.place) {
+      throw Refused{{root_.place, "not YAML: a bracket or comma that does not belong here", "put the text in quotes"}};
+    }
+    started_ = root_.place;
     anchored_.clear();
   }
   void OnDocumentEnd() override {}
@@ -118,6 +123,7 @@ class TreeBuilder final : public YAML::EventHandler {
   YamlBounds bounds_;
   std::size_t spent_ = 0;
   YamlNode root_;
+  std::optional<TextPlace> started_;  ///< Where the last document began.
   std::vector<Open> open_;
   std::map<YAML::anchor_t, YamlNode> anchored_;
 };

@@ -71,6 +71,14 @@ TEST_CASE("depth, size, NUL bytes and text that is not UTF-8 are refused with th
   CHECK(read_yaml("a: gr\xc3\xbc\xc3\x9f\n").has_value());
 }
 
+TEST_CASE("a comma that the parser cannot get past is a mistake, not a document without end") {
+  for (const char* text : {"!a , ", "!a ]", "a: !b ,\n"}) {
+    CAPTURE(text);
+    CHECK_FALSE(read_yaml(text).has_value());
+  }
+  CHECK(read_yaml("!a , ").error().message == "not YAML: a bracket or comma that does not belong here");
+}
+
 TEST_CASE("a tab in the indentation is named as such") {
   const auto refused = read_yaml("a:\n\tb: c\n");
   REQUIRE_FALSE(refused);
