@@ -23,7 +23,7 @@ constexpr Millis kWaitAfterDrop{100};
 RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listener)
     : inbox_(inbox),
       executor_(executor),
-      shown_(shown),
+      shown_(std::move(shown)),
       listener_(std::move(listener)),
       published_(std::make_shared<const std::vector<Verdict>>()) {}
 
@@ -82,6 +82,7 @@ void RunLoop::show(const Now& now) {
     shown_.board.show(published_);
   }
   shown_.metrics.show(controller_.stats(), *published_);
+  shown_.refresh();
   shown_.board.turn_done(now.mono);
 }
 

@@ -33,6 +33,7 @@ struct Shown {
   Board& board;
   Metrics& metrics;
   Log& log;
+  std::function<void()> refresh = [] {};  ///< Brings the watches' state to board and metrics; after each turn.
 };
 
 /// The loop around the controller: messages and the time go in, actions go to the executor. Decides nothing.

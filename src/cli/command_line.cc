@@ -136,7 +136,10 @@ std::string unknown_argument(const CLI::App& app, const std::vector<std::string>
 
 Leave complain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
   std::string message = error.what();
-  if (error.get_name() == "ExtrasError" || error.get_name() == "RequiredError") {
+  // By code: CLI11 gives an ExtrasError the command's name instead of its own.
+  const auto code = error.get_exit_code();
+  if (code == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+      code == static_cast<int>(CLI::ExitCodes::RequiredError)) {
     if (auto better = unknown_argument(app, arguments); !better.empty()) message = std::move(better);
   }
   if (arguments.empty()) message = "a command is missing";

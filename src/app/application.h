@@ -1,0 +1,46 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "app/access_review.h"
+#include "app/log.h"
+#include "app/policy_desk.h"
+#include "app/run_loop.h"
+#include "k8s-client/client.h"
+
+namespace dhc {
+
+/// What one run of the controller is told.
+struct AppSettings {
+  PolicyFrame frame;
+  std::string config_file;  ///< At most one of the two; neither: the built-in policy.
+  std::optional<ConfigMapName> config_map;
+  std::string reporting_instance;  ///< Our pod's name or the host's.
+  std::string metrics_address;     ///< `0`: not served.
+  std::string health_address;      ///< `0`: not served.
+  std::string cluster;             ///< Whom we speak to and as whom, for the log; no secrets.
+};
+
+/// The whole controller with its threads: watches, executor, configuration, pages, and the loop on the caller's thread.
+class Application {
+ public:
+  /// Listens on the addresses; what cannot be listened on is an error that names it. `log` outlives this.
+  [[nodiscard]] static Result<std::unique_ptr<Application>> make(AppSettings settings,
+                                                                 std::shared_ptr<const k8s::Client> client, Log& log,
+                                                                 Listener listener);
+  ~Application();
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  /// Runs until stopped. Call it once.
+  void run(const std::stop_token& stop);
+
+ private:
+  struct Parts;
+  explicit Application(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace dhc

@@ -1,0 +1,36 @@
+#include "cli/start.h"
+
+#include <cstdio>
+#include <variant>
+
+#include "cli/command_line.h"
+#include "cli/run.h"
+#include "cli/validate.h"
+#include "cli/version.h"
+
+namespace dhc::cli {
+
+namespace {
+int print(const Printed& printed) {
+  std::fputs(printed.out.c_str(), stdout);
+  std::fputs(printed.err.c_str(), stderr);
+  // A full disk or a closed pipe must not look like success.
+  return std::fflush(stdout) == 0 ? printed.code : 1;
+}
+
+struct Start {
+  int operator()(const RunOptions& options) const { return run(options); }
+  int operator()(const DemoOptions&) const {
+    return print({.code = 1, .out = {}, .err = "error: the demo is not in this build\n"});
+  }
+  int operator()(const ValidateOptions& options) const { return print(validate(options)); }
+  int operator()(const VersionOptions& options) const {
+    return print({.code = 0, .out = version_text(options), .err = {}});
+  }
+  int operator()(const Leave& leave) const { return print({.code = leave.code, .out = leave.out, .err = leave.err}); }
+};
+}  // namespace
+
+int start(std::span<const char* const> arguments) { return std::visit(Start{}, parse_command_line(arguments)); }
+
+}  // namespace dhc::cli

@@ -1,0 +1,112 @@
+#include <csignal>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/version.h"
+#include "tests/support/shell/program.h"
+
+namespace {
+using dhc::Seconds;
+using dhc::test::Folder;
+using dhc::test::Program;
+
+constexpr const char* kPolicy = R"(apiVersion: device-health.io/v1alpha1
+kind: DeviceHealthPolicy
+metadata: {name: gpus}
+spec:
+  mode: observe
+  match: {}
+  after: 60s
+  evict: {after: 30s}
+)";
+}  // namespace
+
+TEST_CASE("version prints the program's name and version") {
+  Program program({"version"});
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(program.out() == "device-health-controller " + std::string(dhc::version()) + "\n");
+}
+
+TEST_CASE("version as JSON is one object with the version in it") {
+  Program program({"version", "--output", "json"});
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(nlohmann::json::parse(program.out())["version"] == std::string(dhc::version()));
+}
+
+TEST_CASE("an unknown option is an error with code 2 and the option that was probably meant") {
+  Program program({"run", "--kubeconfg", "x"});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("'--kubeconfg', did you mean '--kubeconfig'?") != std::string::npos);
+}
+
+TEST_CASE("an unknown command is an error with code 2 and the command that was probably meant") {
+  Program program({"validat", "x.yaml"});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("unknown command 'validat', did you mean 'validate'?") != std::string::npos);
+}
+
+TEST_CASE("no command at all is an error with code 2 that points to the help") {
+  Program program({});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err() == "error: a command is missing\nSee 'device-health-controller --help'.\n");
+}
+
+TEST_CASE("help goes to standard output with code 0") {
+  for (const char* command : {"run", "demo", "validate", "version"}) {
+    CAPTURE(command);
+    Program program({command, "--help"});
+    CHECK(program.ended(Seconds(10)) == 0);
+    CHECK(program.out().find("--help") != std::string::npos);
+  }
+}
+
+TEST_CASE("a word that an option does not know is an error that lists those it knows") {
+  Program program({"run", "--mode", "delete-everything"});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("--mode 'delete-everything' is not one of: enforce, observe") != std::string::npos);
+}
+
+TEST_CASE("two sources of configuration are refused") {
+  Program program({"run", "--config", "a.yaml", "--config-map", "ns/name"});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("--config-map") != std::string::npos);
+}
+
+TEST_CASE("enforcing without a configuration is refused") {
+  Program program({"run", "--mode", "enforce"});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("--config") != std::string::npos);
+}
+
+TEST_CASE("a valid configuration is summed up with code 0") {
+  const Folder folder;
+  Program program({"validate", folder.write("policy.yaml", kPolicy)});
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(program.out().starts_with("policy gpus: priority 0, mode observe, after 1m, evicts after another 30s\n"));
+  CHECK(program.out().ends_with("valid\n"));
+}
+
+TEST_CASE("every mistake of a configuration is named with file, line and column, with code 1") {
+  const Folder folder;
+  const auto path = folder.write("policy.yaml", std::string(kPolicy) + "  colour: red\n  shape: round\n");
+  Program program({"validate", path});
+  CHECK(program.ended(Seconds(10)) == 1);
+  CHECK(program.out().find(path + ":9:3: ") != std::string::npos);
+  CHECK(program.out().find(path + ":10:3: ") != std::string::npos);
+}
+
+TEST_CASE("a dash reads the configuration from standard input") {
+  Program good({"validate", "-"}, kPolicy);
+  CHECK(good.ended(Seconds(10)) == 0);
+  Program bad({"validate", "-"}, "apiVersion: nonsense\n");
+  CHECK(bad.ended(Seconds(10)) == 1);
+  CHECK(bad.out().starts_with("<stdin>:1:"));
+}
+
+TEST_CASE("a file that is not there is an error that names it") {
+  Program program({"validate", "/nowhere/policy.yaml"});
+  CHECK(program.ended(Seconds(10)) == 1);
+  CHECK(program.err().find("/nowhere/policy.yaml") != std::string::npos);
+}
