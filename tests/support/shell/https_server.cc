@@ -31,11 +31,12 @@ using TlsStream = net::ssl::stream<tcp::socket&>;
 
 /// The length of the body that a request's header announces.
 std::size_t body_length(std::string_view head) {
-  static constexpr std::string_view kName = "\r\nContent-Length: ";
+  static constexpr std::string_view kName = "\r\nContent-Length:";
   const auto at = head.find(kName);
   std::size_t length = 0;
   if (at != std::string_view::npos) {
-    const auto digits = head.substr(at + kName.size());
+    auto digits = head.substr(at + kName.size());
+    if (digits.starts_with(' ')) digits.remove_prefix(1);
     std::from_chars(digits.data(), digits.data() + digits.size(), length);
   }
   return length;

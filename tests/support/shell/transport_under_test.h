@@ -12,17 +12,14 @@ enum class Limitation : std::uint8_t {
   BadLength,                        ///< Refuses two Content-Length headers.
   BothLengthAndChunks,              ///< Refuses Content-Length beside Transfer-Encoding.
   ChunkLineLimit,                   ///< Bounds the line that says how long a chunk is.
-  ConnectLimit,                     ///< Has a limit for connecting apart from the idle limit.
-  ConnectionPerStream,              ///< Gives each stream a connection of its own.
-  CutOfBodyWithoutLength,           ///< Tells a cut from the end of a body without a length.
   HeaderLimit,                      ///< Bounds the header while it is read.
   InterimAnswers,                   ///< Skips 1xx answers.
+  KeptConnections,                  ///< Uses a connection for the next request.
   MissingClientCertificateIsNamed,  ///< Says that the server wanted a client certificate.
   NegativeChunk,                    ///< Refuses a chunk of negative length.
   NotHttp,                          ///< Calls bytes that are no HTTP Malformed.
   PartsOfChunks,                    ///< Gives the bytes of a chunk before the chunk is whole.
-  SurplusBytes,                     ///< Drops a connection on which unasked bytes came.
-  WritesSentOnce,                   ///< Never sends a POST, PATCH, PUT or DELETE again.
+  TlsVersionIsNamed,                ///< Says that the server's TLS is too old.
 };
 
 /// The adapter that this executable holds to the conformance suite.
