@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "k8s-client/protocol/api_error.h"
 #include "tests/support/core/watch_driver.h"
 
 using namespace dhc;
@@ -197,6 +198,37 @@ TEST_CASE("in every state, one input for ever keeps the rate of requests bounded
       CAPTURE(input.name);
       // Half of 30 s on average; the first steps are shorter.
       CHECK(requests <= 12 + seconds / 5);
+    }
+  }
+}
+
+TEST_CASE("in every state, every refusal with every Retry-After is waited for as long as it asks and is allowed") {
+  struct Wish {
+    std::vector<Header> headers;
+    Millis least;
+  };
+  const std::vector<Wish> wishes = {
+      {{}, Millis(0)},
+      {{{"retry-after", "0"}}, Millis(0)},
+      {{{"retry-after", "7"}}, Seconds(7)},
+      {{{"retry-after", "99999999999999999999"}}, std::chrono::minutes(5)},
+      {{{"retry-after", "-5"}}, Millis(0)},
+      {{{"retry-after", "soon"}}, Millis(0)},
+      {{{"retry-after", "Sun, 06 Nov 1994 08:49:57 GMT"}, {"date", "Sun, 06 Nov 1994 08:49:37 GMT"}}, Seconds(20)}};
+  for (const auto& state : all_states()) {
+    for (const unsigned code : {401U, 403U, 409U, 410U, 429U, 500U, 502U, 503U, 504U}) {
+      for (const auto& wish : wishes) {
+        WatchDriver watch(Kind::DeviceTaintRule, 0.0);
+        state.reach(watch);
+        const auto before = watch.waited;
+        watch.machine.ended(error_from_response({.status = code, .headers = wish.headers, .body = {}}), watch.now,
+                            watch.chance, watch.out);
+        CAPTURE(state.name);
+        CAPTURE(code);
+        CHECK_FALSE(watch.request().empty());
+        CHECK(watch.waited - before > wish.least);
+        CHECK(watch.waited - before <= wish.least + Seconds(60));
+      }
     }
   }
 }
