@@ -252,7 +252,8 @@ class Reader {
 std::string to_string(const KubeconfigPlace& place) { return fmt::format("{}:{}", place.file, place.line); }
 
 Result<Kubeconfig> parse_kubeconfig(std::string_view file, std::string_view text) {
-  const YamlBounds bounds{.bytes = std::size_t{16} << 20, .nodes = 1'000'000, .depth = 64, .aliases = true};
+  const YamlBounds bounds{
+      .bytes = std::size_t{16} << 20, .nodes = 1'000'000, .depth = 64, .marks = 3'000'000, .aliases = true};
   const auto documents = read_yaml(text, bounds);
   if (!documents) {
     const YamlMistake& mistake = documents.error();

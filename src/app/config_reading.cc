@@ -15,6 +15,7 @@ namespace dhc {
 namespace {
 
 constexpr std::size_t kMostMistakes = 200;
+constexpr std::size_t kMostEntries = 256;  // of one list or map: some checks compare each with each
 
 std::string_view kind_word(const YamlNode& node) {
   switch (node.kind) {
@@ -95,6 +96,10 @@ bool check_map(const YamlNode& node, std::string_view path, const KnownKeys& key
   if (note_tag(node, path, mistakes)) return false;
   if (node.kind != YamlNode::Kind::Map) {
     note_type(node, path, "a map of keys and values", "write `key: value` lines below it", mistakes);
+    return false;
+  }
+  if (node.items.size() / 2 > kMostEntries) {
+    mistakes.add(node.place, fmt::format("{} has more than {} keys", path, kMostEntries), "shorten it");
     return false;
   }
   std::set<std::string_view> seen;
@@ -219,6 +224,11 @@ std::optional<std::size_t> read_word(const YamlNode& node, std::string_view path
 
 bool check_list(const YamlNode& node, std::string_view path, MistakeList& mistakes) {
   if (note_tag(node, path, mistakes)) return false;
+  if (node.kind == YamlNode::Kind::Sequence && node.items.size() > kMostEntries) {
+    mistakes.add(node.place, fmt::format("{} has more than {} items", path, kMostEntries),
+                 "use * in names, or split the policy");
+    return false;
+  }
   if (node.kind == YamlNode::Kind::Sequence) return true;
   note_type(node, path, "a list", "write [a, b] or one `- a` a line", mistakes);
   return false;

@@ -201,6 +201,11 @@ std::expected<std::vector<YamlNode>, YamlMistake> read_yaml(std::string_view tex
     return std::unexpected(YamlMistake{
         {}, "larger than " + std::to_string(bounds.bytes) + " bytes", "split it, or remove what is not needed"});
   }
+  const auto is_mark = [](char c) { return std::string_view("[]{},:?-&*!'\"").contains(c); };
+  if (std::ranges::count_if(text, is_mark) > static_cast<std::ptrdiff_t>(bounds.marks)) {
+    return std::unexpected(YamlMistake{
+        {}, "more than " + std::to_string(bounds.marks) + " brackets, quotes, commas and colons", "split the file"});
+  }
   if (auto mistake = bad_byte(text)) return std::unexpected(*std::move(mistake));
   std::vector<YamlNode> documents;
   try {

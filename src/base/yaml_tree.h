@@ -42,6 +42,9 @@ struct YamlBounds {
   std::size_t bytes = std::size_t{1} << 20;
   std::size_t nodes = 50'000;  ///< Over all documents, copies made for aliases included.
   std::size_t depth = 64;
+  /// Brackets, quotes, commas, colons and the like. yaml-cpp keeps every token after an open bracket (250 bytes each)
+  /// until the bracket closes: this bounds them before it starts.
+  std::size_t marks = 150'000;
   bool aliases = false;  ///< True: an alias is replaced by a copy of what it names. False: it is a mistake.
 };
 

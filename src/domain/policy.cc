@@ -40,7 +40,8 @@ struct MessagePattern::Compiled {
 std::expected<MessagePattern, std::string> MessagePattern::compile(std::string_view text) {
   RE2::Options options;
   options.set_log_errors(false);
-  options.set_max_mem(1 << 20);
+  // About 1,300 instructions: 200 of the most expensive expressions compile within the second that validation may take.
+  options.set_max_mem(1 << 17);
   auto compiled = std::make_shared<const Compiled>(text, options);
   if (!compiled->re.ok()) return std::unexpected(compiled->re.error());
   MessagePattern pattern;

@@ -198,10 +198,14 @@ TEST_CASE("a ConfigMap's keys are files, in their order") {
 
 TEST_CASE("there is an end to mistakes and to policies") {
   std::string keys;
-  for (int i = 0; i < 5000; ++i) keys += "  k" + std::to_string(i) + ": 1\n";
+  for (int i = 0; i < 250; ++i) keys += "  k" + std::to_string(i) + ": 1\n";
   const auto many = parse(kHead + "  match: {}\n" + keys);
   REQUIRE_FALSE(many);
   CHECK(many.error().size() == 200);
+  CHECK(mistakes(kHead + keys + keys) == "f.yaml:5:3: spec has more than 256 keys; shorten it\n");
+  std::string names;
+  for (int i = 0; i < 257; ++i) names += "d" + std::to_string(i) + ".io,";
+  CHECK(mistakes(kHead + "  match: {drivers: [" + names + "]}\n").contains("has more than 256 items; use * in names"));
   std::string policies;
   for (int i = 0; i < 200; ++i)
     policies += named("p" + std::to_string(i), "match: {drivers: [d" + std::to_string(i) + ".io]}");
