@@ -54,8 +54,9 @@ struct Pod {
   std::vector<ResourceAmount>
       requests;  ///< Extended resources over all containers (init containers: the larger counts).
   std::vector<AllocatedResource> allocated;  ///< Containers, init containers and pod level merged, sorted by name.
-  bool kubelet_plugin = false;               ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
-  std::vector<Condition> conditions;         ///< Only `device-health.io/DeviceUnhealthy` and `DisruptionTarget`.
+  bool kubelet_plugin =
+      false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
+  std::vector<Condition> conditions;  ///< Only `device-health.io/DeviceUnhealthy` and `DisruptionTarget`.
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 

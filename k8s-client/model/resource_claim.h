@@ -14,8 +14,8 @@ struct AllocationResult {
   std::string pool;
   std::string device;
   bool admin_access = false;
-  std::vector<std::string> binding_conditions = {};  ///< bindingConditions and bindingFailureConditions: never evidence of
-                                                ///< health. **Source:** KEP-5007.
+  std::vector<std::string> binding_conditions = {};  ///< bindingConditions and bindingFailureConditions: never evidence
+                                                     ///< of health. **Source:** KEP-5007.
   friend bool operator==(const AllocationResult&, const AllocationResult&) = default;
 };
 

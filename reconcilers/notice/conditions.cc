@@ -49,6 +49,7 @@ class Planner {
  private:
   void raise(const std::vector<const Exposure*>& exposures) {
     const auto& pod = exposures.front()->pod();
+    if (!exposures.front()->record->readable) return;  // nothing is decided on a version that could not be read
     std::vector<ConditionLine> lines;
     WallTime since = exposures.front()->since.wall;
     for (const auto* exposure : exposures) {

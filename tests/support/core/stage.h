@@ -16,7 +16,7 @@ struct PodSpec {
   std::string name;
   std::string node = "node-a";
   std::string owner = "ReplicaSet/web";  ///< Kind/name; empty: none.
-  std::string device = {};                    ///< ID of an example.com/gpu device; empty: none.
+  std::string device = {};               ///< ID of an example.com/gpu device; empty: none.
   k8s::Health health = k8s::Health::Healthy;
   std::string message = {};
   std::string claim = {};  ///< Name of its claim under `gpu`; empty: none.

@@ -1,0 +1,179 @@
+#include <doctest/doctest.h>
+
+#include "tests/support/core/stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::minutes;
+using Names = std::vector<std::string>;
+
+namespace {
+
+/// One pod on a bad device, long enough for its window to have passed; `change` makes it special before it is seen.
+template <class Change>
+Stage one_pod(const PodSpec& spec, Change change) {
+  Stage stage;
+  stage.node("node-a", 4, 3);
+  stage.pod(spec);
+  change(stage, stage.pod_named(spec.name));
+  stage.upsert_pod(spec.name);
+  return stage;
+}
+
+std::string reason_after_ten_minutes(Stage stage, const std::string& pod) {
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  return stage.reasons(pod);
+}
+
+const PodSpec kBad{.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy};
+
+}  // namespace
+
+TEST_CASE("A plain pod of a ReplicaSet on a bad device is evicted") {
+  auto stage = one_pod(kBad, [](Stage&, k8s::Pod&) {});
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+}
+
+TEST_CASE("Pods that come back to the same node, and our own, are never evicted") {
+  CHECK(reason_after_ten_minutes(
+            one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.annotations = {{"kubernetes.io/config.mirror", "x"}}; }),
+            "web-1") == "MirrorPod");
+  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.controller->kind = "Node"; }),
+                                 "web-1") == "MirrorPod");
+  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.controller->kind = "DaemonSet"; }),
+                                 "web-1") == "DaemonSetPod");
+  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.kubelet_plugin = true; }), "web-1") ==
+        "DriverPod");
+  CHECK(reason_after_ten_minutes(one_pod(kBad,
+                                         [](Stage& stage, k8s::Pod& pod) {
+                                           stage.whole_policy().own_pod_uid = pod.meta.uid;
+                                           stage.send_policy();
+                                         }),
+                                 "web-1") == "OwnPod");
+}
+
+TEST_CASE("Siblings of our own pod are our own") {
+  Stage stage;
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "dhc-1", .owner = "ReplicaSet/dhc", .device = "gpu-3"});
+  stage.pod({.name = "dhc-2", .owner = "ReplicaSet/dhc", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.whole_policy().own_pod_uid = "uid-dhc-1";
+  stage.send_policy();
+  CHECK(reason_after_ten_minutes(std::move(stage), "dhc-2") == "OwnPod");
+}
+
+TEST_CASE("An opt-out on the pod, its owner or its Namespace is honoured, and only the word true opts out") {
+  const k8s::StringMap opted = {{"device-health.io/opt-out", "true"}};
+  CHECK(reason_after_ten_minutes(one_pod(kBad, [&](Stage&, k8s::Pod& pod) { pod.meta.annotations = opted; }),
+                                 "web-1") == "OptedOut");
+  CHECK(reason_after_ten_minutes(one_pod(kBad,
+                                         [&](Stage& stage, k8s::Pod&) {
+                                           k8s::Owner owner{.kind = k8s::Kind::ReplicaSet, .meta = {}};
+                                           owner.meta.name = "web";
+                                           owner.meta.uid = "uid-web";
+                                           owner.meta.annotations = opted;
+                                           stage.put(owner);
+                                         }),
+                                 "web-1") == "OptedOut");
+  CHECK(reason_after_ten_minutes(one_pod(kBad,
+                                         [&](Stage& stage, k8s::Pod&) {
+                                           k8s::Namespace ns;
+                                           ns.meta.name = "default";
+                                           ns.meta.uid = "uid-ns";
+                                           ns.meta.annotations = opted;
+                                           stage.put(ns);
+                                         }),
+                                 "web-1") == "OptedOut");
+  auto stage =
+      one_pod(kBad, [&](Stage&, k8s::Pod& pod) { pod.meta.annotations = {{"device-health.io/opt-out", "yes"}}; });
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+}
+
+TEST_CASE("Pods on nodes that are NotReady or not known are left alone") {
+  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage& stage, k8s::Pod&) { stage.node("node-a", 4, 3, false); }),
+                                 "web-1") == "NodeNotReady");
+  Stage stage;
+  stage.pod(kBad);
+  CHECK(reason_after_ten_minutes(std::move(stage), "web-1") == "NodeNotReady");
+}
+
+TEST_CASE("A pod without a controller needs evict.barePods") {
+  PodSpec bare = kBad;
+  bare.owner.clear();
+  CHECK(reason_after_ten_minutes(one_pod(bare, [](Stage&, k8s::Pod&) {}), "web-1") == "BarePod");
+  auto stage = one_pod(bare, [](Stage& s, k8s::Pod&) {
+    s.policy().evict->bare_pods = true;
+    s.send_policy();
+  });
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+}
+
+TEST_CASE("A pod that somebody else deleted is not evicted") {
+  auto stage = one_pod(kBad, [](Stage& s, k8s::Pod& pod) { pod.meta.deletion = s.now().wall + Seconds(30); });
+  CHECK(reason_after_ten_minutes(std::move(stage), "web-1") == "AlreadyTerminating");
+}
+
+TEST_CASE("A Pending pod with a device is evicted, one that is not bound to a node is not seen") {
+  PodSpec pending = kBad;
+  pending.phase = k8s::PodPhase::Pending;
+  auto stage = one_pod(pending, [](Stage&, k8s::Pod&) {});
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+  pending.node.clear();
+  auto unbound = one_pod(pending, [](Stage&, k8s::Pod&) {});
+  CHECK(unbound.run_for(minutes(10), Seconds(10)).empty());
+}
+
+TEST_CASE("A pod whose last version could not be read is not evicted until a readable one comes") {
+  auto stage = one_pod(kBad, [](Stage&, k8s::Pod&) {});
+  stage.settle();
+  stage.deliver(k8s::Delivery(k8s::Unreadable{
+      .kind = k8s::Kind::Pod, .ns = "default", .name = "web-1", .uid = "uid-web-1", .why = "status: not an object"}));
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  stage.upsert_pod("web-1");
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+}
+
+TEST_CASE(
+    "Selectors choose by node, pod and Namespace labels, and the first policy that matches wins also when it is off") {
+  auto stage = one_pod(kBad, [](Stage& s, k8s::Pod& pod) {
+    pod.meta.labels = {{"tier", "gold"}};
+    auto off = s.policy();
+    off.name = "gold-is-left-alone";
+    off.mode = Mode::Off;
+    off.match.pods.requirements = {{"tier", LabelSelector::Operator::In, {"gold"}}};
+    s.whole_policy().policies.insert(s.whole_policy().policies.begin(), off);
+    s.send_policy();
+  });
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  CHECK(stage.verdicts().empty());
+  stage.pod_named("web-1").meta.labels = {{"tier", "tin"}};
+  stage.upsert_pod("web-1");
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+}
+
+TEST_CASE("A message pattern chooses which faults matter") {
+  PodSpec spec = kBad;
+  spec.message = "Xid 13: application fault";
+  auto stage = one_pod(spec, [](Stage& s, k8s::Pod&) {
+    s.policy().match.message = MessagePattern::compile("Xid (48|79|95)").value();
+    s.send_policy();
+  });
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  CHECK(stage.verdicts().empty());
+  stage.report("web-1", Health::Unhealthy, "Xid 79: fallen off the bus");
+  CHECK(stage.run_for(minutes(2), Seconds(10)) == Names{"web-1"});
+}
+
+TEST_CASE("Unknown is acted on only by a policy that names it") {
+  PodSpec spec = kBad;
+  spec.health = Health::Unknown;
+  auto stage = one_pod(spec, [](Stage&, k8s::Pod&) {});
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  CHECK(stage.verdicts().empty());
+  stage.policy().match.health = {Health::Unhealthy, Health::Unknown};
+  stage.send_policy();
+  CHECK(stage.run_for(minutes(2), Seconds(10)) == Names{"web-1"});
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,73 @@
+#include <doctest/doctest.h>
+
+#include "tests/support/core/stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::minutes;
+using Names = std::vector<std::string>;
+
+TEST_CASE("A plugin pod waits until the node's allocatable shows the loss, at most a minute") {
+  Stage stage;
+  stage.node("node-a", 4);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(Seconds(119)).empty());
+  CHECK(stage.reasons("web-1") == "WaitingForAllocatable");
+  SUBCASE("it falls") {
+    stage.node("node-a", 4, 3);
+    CHECK(stage.settle() == Names{"web-1"});
+  }
+  SUBCASE("it never falls") {
+    stage.advance(Seconds(1));
+    CHECK(stage.settle() == Names{"web-1"});
+  }
+}
+
+TEST_CASE("Allocatable must show every Unhealthy device of the node, not only one") {
+  Stage stage;
+  stage.limits().brake_at_least = 100;
+  stage.send_policy();
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.pod({.name = "web-2", .owner = "ReplicaSet/y", .device = "gpu-1", .health = Health::Unhealthy});
+  CHECK(stage.run_for(Seconds(70)).empty());
+  CHECK(stage.reasons("web-1") == "WaitingForAllocatable");
+  stage.node("node-a", 4, 2);
+  CHECK(stage.settle() == Names{"web-1", "web-2"});
+}
+
+TEST_CASE("A controller that lost a pod to a device within the hour is not robbed again for the same device") {
+  Stage stage;
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(2)) == Names{"web-1"});
+  stage.remove_pod("web-1");
+  stage.pod({.name = "web-2", .device = "gpu-0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(50), Seconds(10)).empty());
+  CHECK(stage.reasons("web-2") == "ReplacementOnSameDevice");
+  CHECK(stage.has_event("web", "ReplacementOnSameDevice"));
+  CHECK(stage.run_for(minutes(20), Seconds(10)) == Names{"web-2"});
+}
+
+TEST_CASE("When no free device is known the verdict says so and the eviction goes on") {
+  Stage stage;
+  stage.node("node-a", 2, 1);
+  stage.pod({.name = "web-1", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.pod({.name = "web-2", .owner = "ReplicaSet/y", .device = "gpu-1"});
+  stage.run_for(Seconds(59));
+  stage.advance(Seconds(1));
+  bool said = false;
+  Names gone;
+  for (int i = 0; i < 6 && gone.empty(); ++i) {
+    const auto actions = stage.turn();
+    said = said || stage.verdict("web-1", Reason::NoReplacementDevice) != nullptr;
+    gone = evicted(actions);
+    for (const auto& action : actions) stage.answer(action);
+    stage.advance(Seconds(10));
+  }
+  CHECK(said);
+  CHECK(gone == Names{"web-1"});
+}
+
+}  // namespace dhc::test
