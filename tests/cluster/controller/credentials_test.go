@@ -44,8 +44,8 @@ func TestBadCredentials(t *testing.T) {
 		says        []string // all of them in one line, FILE standing for the kubeconfig's path
 	}{
 		{"a server of another authority is refused", realcluster.Credentials{Token: good, CA: stranger.PEM}, []string{"FILE", "certificate"}},
-		{"an expired token is told with the kubeconfig's name", realcluster.Credentials{Token: expired}, []string{"FILE", "401"}},
-		{"a token that is none is told with the kubeconfig's name", realcluster.Credentials{Token: "not-a-token"}, []string{"FILE", "401"}},
+		{"an expired token is told with the kubeconfig's name", realcluster.Credentials{Token: expired}, []string{"FILE", "Unauthorized"}},
+		{"a token that is none is told with the kubeconfig's name", realcluster.Credentials{Token: "not-a-token"}, []string{"FILE", "Unauthorized"}},
 		{"an account without roles is told the verb that it lacks", realcluster.Credentials{Token: rightless}, []string{"forbidden: pods", "watch"}},
 		{"a server that is not there is told with its address", realcluster.Credentials{Token: good, Server: "https://127.0.0.1:1"}, []string{"127.0.0.1:1"}},
 	} {

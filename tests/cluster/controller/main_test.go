@@ -5,6 +5,8 @@ package controller
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,7 +103,7 @@ func (r run) evictions(t *testing.T, pod corev1.Pod) map[int]int {
 // awaitReplacement waits until the Pod is gone and its workload has count Pods Running without it.
 func awaitReplacement(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod, count int) (pods []corev1.Pod) {
 	t.Helper()
-	realcluster.Eventually(t, 30*time.Second, pod.Name+" is replaced", func() error {
+	realcluster.Eventually(t, time.Minute, pod.Name+" is replaced", func() error {
 		pods = nil
 		for _, now := range workload.Pods(t, cp, pod.Namespace, pod.Labels["app"]) {
 			if now.UID == pod.UID {
@@ -159,6 +161,20 @@ func awaitEvent(t *testing.T, cp *realcluster.ControlPlane, namespace, name, rea
 		return fmt.Errorf("there are %v", others)
 	})
 	return found
+}
+
+// expectEvents says which reasons our Events in a namespace have, and no others.
+func expectEvents(t *testing.T, cp *realcluster.ControlPlane, namespace string, reasons ...string) {
+	t.Helper()
+	list, err := cp.Client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range list.Items {
+		if strings.Contains(event.ReportingController, "device-health") && !slices.Contains(reasons, event.Reason) {
+			t.Errorf("an Event nobody needs: %s on %s %s: %s", event.Reason, event.Regarding.Kind, event.Regarding.Name, event.Note)
+		}
+	}
 }
 
 // awaitCondition waits until our condition on the Pod has this status, "" meaning that it is absent.

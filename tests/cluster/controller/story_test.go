@@ -44,6 +44,7 @@ func TestThePodOfAnUnhealthyDeviceIsNoticedEvictedOnceAndReplaced(t *testing.T) 
 				return nil
 			})
 			expectEvictedOnce(t, controller, sick)
+			expectEvents(t, cp, namespace, "DeviceUnhealthy", "Evicted")
 			if sent := controller.evictions(t, neighbour); len(sent) > 0 {
 				t.Errorf("evictions of the neighbour: %v", sent)
 			}

@@ -126,7 +126,7 @@ func TestWithAllVerbsItIsReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dhc.WriteConfigMap(t, cp, dhc.Policy{Namespace: "none"}.Text())
 			controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, dhc.Account, "")})
-			if err := controller.Says("forbidden"); err == nil {
+			if err := controller.Says("forbidden: "); err == nil {
 				t.Error("it says that something is forbidden")
 			}
 		})
