@@ -43,6 +43,7 @@ Result<Response> Client::judged(Result<Response> answer) const {
   Error error = error_from_response(*answer);
   if (error.kind == ErrorKind::Unauthorized) {
     credentials_->unauthorized();
+    error.message = "the server answered 401: " + error.message;
     if (const std::string remedy = credentials_->remedy(); !remedy.empty()) error.message += "; " + remedy;
   }
   return std::unexpected(std::move(error));

@@ -52,6 +52,7 @@ struct Application::Parts {
   void send(Message message);
   void reported(Executor::Done done);
   void start_watches();
+  void start_configuration(std::optional<PolicyFile>& file);
   void stop();
   void read_config_map(const k8s::Delivery& delivery);
   void refresh();
@@ -109,7 +110,7 @@ void Application::Parts::refresh() {
     const auto fact = watch_fact(status);
     board.watch(fact);
     metrics.show(status);
-    trouble.note(status.kind, fact.problem);
+    if (status.state != k8s::WatchState::Stopped) trouble.note(status.kind, fact.problem);
   }
 }
 
@@ -137,6 +138,16 @@ void Application::Parts::start_watches() {
   }
 }
 
+void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
+  if (settings.config_map) return;  // its watch brings it
+  if (!settings.config_file.empty()) {
+    file.emplace(settings.config_file, desk);
+    return;
+  }
+  if (!settings.policy) log.info("no configuration given: the built-in policy observes and does nothing");
+  desk.take({.policy = settings.policy.value_or(built_in_policy()), .brake_release = {}, .source = {}});
+}
+
 void Application::Parts::stop() {
   const std::lock_guard lock(watchers_mutex);
   // All first, then join: they stop side by side.
@@ -146,6 +157,8 @@ void Application::Parts::stop() {
 
 Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Application::~Application() = default;
+
+std::shared_ptr<const std::vector<Verdict>> Application::verdicts() const { return parts_->board.verdicts(); }
 
 Result<std::unique_ptr<Application>> Application::make(AppSettings settings, std::shared_ptr<const k8s::Client> client,
                                                        Log& log, Listener listener) {
@@ -165,11 +178,7 @@ void Application::run(const std::stop_token& stop) {
   Executor executor(*parts.client, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });
   std::optional<PolicyFile> file;
-  if (!settings.config_file.empty()) file.emplace(settings.config_file, parts.desk);
-  if (settings.config_file.empty() && map == nullptr) {
-    parts.log.info("no configuration given: the built-in policy observes and does nothing");
-    parts.desk.take({.policy = built_in_policy(), .brake_release = {}, .source = {}});
-  }
+  parts.start_configuration(file);
   parts.start_watches();
   RunLoop loop(
       parts.inbox, executor,

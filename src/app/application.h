@@ -3,6 +3,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "app/access_review.h"
 #include "app/log.h"
@@ -15,8 +16,9 @@ namespace dhc {
 /// What one run of the controller is told.
 struct AppSettings {
   PolicyFrame frame;
-  std::string config_file;  ///< At most one of the two; neither: the built-in policy.
+  std::string config_file;  ///< At most one of the three; none: the built-in policy.
   std::optional<ConfigMapName> config_map;
+  std::optional<Policy> policy;
   std::string reporting_instance;  ///< Our pod's name or the host's.
   std::string metrics_address;     ///< `0`: not served.
   std::string health_address;      ///< `0`: not served.
@@ -36,6 +38,9 @@ class Application {
 
   /// Runs until stopped. Call it once.
   void run(const std::stop_token& stop);
+
+  /// Those held now, or at the end of the run. Any thread.
+  [[nodiscard]] std::shared_ptr<const std::vector<Verdict>> verdicts() const;
 
  private:
   struct Parts;

@@ -31,6 +31,12 @@ std::string reporting_instance() {
   return host.data();
 }
 
+/// Names the file, too: who reads of a refused certificate or token has to know where it came from.
+std::string cluster_of(const RunOptions& options, const k8s::KubeAccess& access) {
+  const auto file = options.kubeconfig.empty() ? variable("KUBECONFIG") : options.kubeconfig;
+  return file.empty() ? access.origin : fmt::format("{} of {}", access.origin, file);
+}
+
 AppSettings settings_of(const RunOptions& options, const k8s::KubeAccess& access) {
   const bool in_pod = !variable("POD_UID").empty();
   return {.frame = {.mode_cap = options.mode,
@@ -39,10 +45,11 @@ AppSettings settings_of(const RunOptions& options, const k8s::KubeAccess& access
                     .own_pod_uid = variable("POD_UID")},
           .config_file = options.config_file,
           .config_map = options.config_map,
+          .policy = {},
           .reporting_instance = reporting_instance(),
           .metrics_address = options.metrics_address,
           .health_address = options.health_address,
-          .cluster = access.origin};
+          .cluster = cluster_of(options, access)};
 }
 
 std::shared_ptr<const k8s::Client> client_of(const k8s::KubeAccess& access) {
@@ -66,7 +73,7 @@ int run(const RunOptions& options) {
     return 1;
   }
   log.info("starting", {{"version", version()},
-                        {"cluster", access->origin},
+                        {"cluster", cluster_of(options, *access)},
                         {"server", access->endpoint.host},
                         {"port", access->endpoint.port},
                         {"mode", to_string(options.mode)},
@@ -74,7 +81,7 @@ int run(const RunOptions& options) {
   auto application = Application::make(settings_of(options, *access), client_of(*access), log, {});
   if (!application) {
     log.error("cannot start", {{"error", application.error().message}});
-    return 1;
+    return application.error().kind == ErrorKind::Invalid ? kUsage : 1;
   }
   (*application)->run(signals.token());
   application->reset();
