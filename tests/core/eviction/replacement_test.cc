@@ -70,4 +70,22 @@ TEST_CASE("When no free device is known the verdict says so and the eviction goe
   CHECK(gone == Names{"web-1"});
 }
 
+TEST_CASE("Between the server's answer and the pod's deletionTimestamp the evicted pod is not taken for its own replacement") {
+  Stage stage;
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.policy().evict->after = Seconds(0);
+  stage.send_policy();
+  stage.run_for(Seconds(59));
+  stage.advance(Seconds(31));  // also past the patience for the condition, which nobody shows here
+  const auto actions = stage.turn();
+  for (const auto& action : actions) stage.answer(action);
+  stage.advance(Seconds(60));
+  const auto later = stage.turn();
+  for (const auto& action : later) stage.answer(action);
+  stage.turn();
+  CHECK(stage.reasons("web-1") == "Evicted");
+  CHECK(!stage.has_event("web", "ReplacementOnSameDevice"));
+}
+
 }  // namespace dhc::test
