@@ -27,25 +27,33 @@ constexpr int kInterimResponses = 8;
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
+constexpr std::string_view kBadStatus = "its status is not one of 100 to 599";
+
+bool is_status(unsigned status) { return status >= 100 && status <= 599; }
+
 /// Hands the body to a function and counts it: Beast 1.74 does not hold its own body limit against a Content-Length.
 struct SinkBody {
   struct value_type {
     HttpReader::Body* sink = nullptr;
     std::uint64_t left = 0;
+    const http::response_header<>* head = nullptr;
     std::string_view refused;  ///< Why the header does not let us read the body.
   };
 
   class reader {
    public:
     template <bool IsRequest, class Fields>
-    reader(http::header<IsRequest, Fields>& head, value_type& value) : fields_(head), value_(value) {}
+    reader(http::header<IsRequest, Fields>& /*head*/, value_type& value) : value_(value) {}
 
     void init(const boost::optional<std::uint64_t>& length, beast::error_code& ec) {
       ec = {};
-      if (const auto encoding = fields_[http::field::content_encoding];
-          !encoding.empty() && to_lower_ascii(view(encoding)) != "identity") {
+      const http::response_header<>& head = *value_.head;
+      if (!is_status(head.result_int())) {
+        value_.refused = kBadStatus;
+      } else if (const auto encoding = head[http::field::content_encoding];
+                 !encoding.empty() && to_lower_ascii(view(encoding)) != "identity") {
         value_.refused = "it has a Content-Encoding that was not asked for";
-      } else if (const auto transfer = fields_[http::field::transfer_encoding];
+      } else if (const auto transfer = head[http::field::transfer_encoding];
                  !transfer.empty() && to_lower_ascii(view(transfer)) != "chunked") {
         value_.refused = "its Transfer-Encoding is not chunked";
       }
@@ -80,7 +88,6 @@ struct SinkBody {
     void finish(beast::error_code& ec) { ec = {}; }
 
    private:
-    const http::fields& fields_;
     value_type& value_;
   };
 };
@@ -107,6 +114,7 @@ struct HttpReader::Impl {
     // "No limit" as boost::none is broken with Content-Length in 1.74; SinkBody counts.
     parser->body_limit(std::numeric_limits<std::uint64_t>::max());
     parser->get().body().sink = &body;
+    parser->get().body().head = &parser->get().base();
     parser->get().body().left = limits.body_bytes;
   }
 
@@ -149,6 +157,9 @@ struct HttpReader::Impl {
       in.remove_prefix(taken);
       if (ec == http::error::need_more) break;
       if (ec) return why(ec);
+      if (parser->is_header_done() && !is_status(parser->get().result_int())) {
+        return fail(ErrorKind::Malformed, fmt::format("response refused: {}", kBadStatus));
+      }
       if (interim_done()) {
         if (auto skipped = skip_interim(); !skipped) return skipped;
       } else if (taken == 0) {

@@ -164,6 +164,17 @@ TEST_CASE("what is not HTTP/1 is refused") {
   CHECK(error_of("\x15\x03\x01\x02\x02\x46" + std::string(64, 'x')) == ErrorKind::Malformed);
 }
 
+TEST_CASE("a status that HTTP does not have is refused before a byte of the body") {
+  for (const std::string status : {"000", "099", "600", "999"}) {
+    for (const std::string rest :
+         {" X\r\n\r\nabc", " X\r\nContent-Length: 0\r\n\r\n", " X\r\nContent-Length: 3\r\n\r\nabc"}) {
+      Reading r;
+      CHECK(r.feed("HTTP/1.1 " + status + rest).end().error() == ErrorKind::Malformed);
+      CHECK(r.body.empty());
+    }
+  }
+}
+
 TEST_CASE("the body's limit holds with a length, with chunks and without either") {
   const HttpLimits limits{.body_bytes = 4};
   for (const std::string head : {"Content-Length: 5\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n", "\r\n"}) {
