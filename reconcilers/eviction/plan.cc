@@ -33,7 +33,8 @@ class Planner {
     if (chosen_.contains(pod.meta.uid))
       return say(exposure, {.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}});
     if (pod.meta.deletion) return say(exposure, departing(pod));
-    // Between the server's answer and the watch event with the deletionTimestamp the pod looks as if nothing had happened.
+    // Between the server's answer and the watch event with the deletionTimestamp the pod looks as if nothing had
+    // happened.
     if (under_way(pod)) return say(exposure, *held_by_last_attempt(pod, scene_));
     if (auto ruling = excluded_because(exposure, scene_)) return say(exposure, *ruling);
     if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);

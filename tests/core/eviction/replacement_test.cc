@@ -70,7 +70,9 @@ TEST_CASE("When no free device is known the verdict says so and the eviction goe
   CHECK(gone == Names{"web-1"});
 }
 
-TEST_CASE("Between the server's answer and the pod's deletionTimestamp the evicted pod is not taken for its own replacement") {
+TEST_CASE(
+    "Between the server's answer and the pod's deletionTimestamp the evicted pod is not taken for its own "
+    "replacement") {
   Stage stage;
   stage.node("node-a", 4, 3);
   stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
