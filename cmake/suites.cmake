@@ -63,7 +63,7 @@ if(DHC_BENCH)
   file(GLOB bench_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/bench/*.cc")
   if(bench_sources)
     add_executable(bench ${bench_sources})
-    target_link_libraries(bench PRIVATE dhc_shell fmt::fmt nlohmann_json::nlohmann_json)
+    target_link_libraries(bench PRIVATE dhc_core fmt::fmt nlohmann_json::nlohmann_json)
   endif()
 endif()
 

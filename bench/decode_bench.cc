@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/allocations.h"
+#include "bench/benches.h"
+#include "bench/synthetic_pod.h"
+#include "k8s-client/model/decoder.h"
+
+namespace dhc::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> synthetic_lines(bool with_device) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 1000; ++i) lines.push_back(R"({"type":"ADDED","object":)" + to_json({i, with_device}) + "}");
+  return lines;
+}
+
+std::string page_of(const std::vector<std::string>& lines) {
+  std::string page = R"({"metadata":{"resourceVersion":"1"},"items":[)";
+  constexpr std::string_view kPrefix = R"({"type":"ADDED","object":)";
+  for (std::size_t i = 0; i < 500; ++i) {
+    if (i != 0) page += ',';
+    page.append(lines[i], kPrefix.size(), lines[i].size() - kPrefix.size() - 1);
+  }
+  return page + "]}";
+}
+
+void print(std::string_view what, std::size_t bytes, double micros, double made) {
+  fmt::print("{:<44} {:>8} {:>10.2f} {:>10.0f} {:>12.1f}\n", what, bytes, micros, static_cast<double>(bytes) / micros,
+             made);
+}
+
+// The best of several rounds: the machine is shared, and only interruptions make a round slower.
+template <class Round>
+void measure(std::string_view what, std::size_t objects, std::size_t bytes, Round round) {
+  round();
+  auto best = Clock::duration::max();
+  const auto made_before = allocations().count;
+  constexpr int kRounds = 15;
+  for (int i = 0; i < kRounds; ++i) {
+    const auto start = Clock::now();
+    round();
+    best = std::min(best, Clock::now() - start);
+  }
+  const auto made = static_cast<double>(allocations().count - made_before) / kRounds;
+  const auto count = static_cast<double>(objects);
+  print(what, bytes / objects, std::chrono::duration<double, std::micro>(best).count() / count, made / count);
+}
+
+void measure_lines(std::string_view what, k8s::Kind kind, const std::vector<std::string>& lines) {
+  std::size_t bytes = 0;
+  for (const auto& line : lines) bytes += line.size();
+  if (lines.empty()) return;
+  k8s::Decoder decoder(kind);
+  int bad = 0;
+  measure(what, lines.size(), bytes, [&] {
+    for (const auto& line : lines)
+      bad += std::holds_alternative<k8s::BadObject>(decoder.decode_event(line).what) ? 1 : 0;
+  });
+  if (bad != 0) fmt::print("  {} lines could not be read\n", bad);
+}
+
+}  // namespace
+
+void decode() {
+  fmt::print("{:<44} {:>8} {:>10} {:>10} {:>12}\n", "decoding", "bytes", "us each", "MB/s", "allocations");
+  const auto with_device = synthetic_lines(true);
+  measure_lines("watch line, pod with a device", k8s::Kind::Pod, with_device);
+  measure_lines("watch line, pod without", k8s::Kind::Pod, synthetic_lines(false));
+  const auto page = page_of(with_device);
+  k8s::Decoder decoder(k8s::Kind::Pod);
+  measure("item of a page of 500, pod with a device", 500, page.size(), [&] { (void)decoder.decode_list(page); });
+  const std::string recordings = "tests/fixtures/recordings/watch/";
+  measure_lines("recorded pod events", k8s::Kind::Pod, lines_of(recordings + "pods-watchlist.ndjson"));
+  measure_lines("recorded claim events", k8s::Kind::ResourceClaim, lines_of(recordings + "claims-watchlist.ndjson"));
+  measure_lines("recorded node events", k8s::Kind::Node, lines_of(recordings + "nodes-watchlist.ndjson"));
+}
+
+}  // namespace dhc::bench

@@ -1,0 +1,6 @@
+#include "bench/benches.h"
+
+int main() {
+  dhc::bench::decode();
+  dhc::bench::world_memory();
+}

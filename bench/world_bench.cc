@@ -1,0 +1,59 @@
+#include <chrono>
+#include <fstream>
+#include <malloc.h>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "bench/allocations.h"
+#include "bench/benches.h"
+#include "bench/synthetic_pod.h"
+#include "domain/world.h"
+#include "k8s-client/model/decoder.h"
+
+namespace dhc::bench {
+
+namespace {
+
+std::size_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  in >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void fill(std::string_view what, int pods, bool with_device) {
+  World world;
+  k8s::Decoder decoder(k8s::Kind::Pod);
+  const Now now{MonoTime{}, WallTime{std::chrono::days{20'000}}};
+  malloc_trim(0);
+  const auto resident = resident_bytes();
+  const auto live = allocations().live_bytes;
+  for (int i = 0; i < pods; ++i) {
+    auto pod = decoder.decode_object(to_json({i, with_device}));
+    if (!pod) continue;
+    world.apply(k8s::Upsert{*std::move(pod)}, now);
+    if (i % 500 == 499) world.refresh(now);
+  }
+  world.refresh(now);
+  malloc_trim(0);
+  const auto each = [&](std::size_t after, std::size_t before) {
+    return (static_cast<double>(after) - static_cast<double>(before)) / pods;
+  };
+  fmt::print("{:<44} {:>8} {:>12.0f} {:>12.0f}\n", what, pods, each(resident_bytes(), resident),
+             each(allocations().live_bytes, live));
+}
+
+}  // namespace
+
+void world_memory() {
+  fmt::print("\n{:<44} {:>8} {:>12} {:>12}\n", "kept for each pod, in bytes", "pods", "resident", "allocated");
+  fill("pods with one plugin device", 20'000, true);
+  fill("pods without devices", 20'000, false);
+}
+
+}  // namespace dhc::bench
