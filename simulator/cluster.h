@@ -23,7 +23,7 @@ struct RequestRecord {
 /// What a new node has.
 struct NodeShape {
   std::string name;
-  std::map<std::string, int> plugins;  ///< Resource -> devices, named `<last part>-<n>` (`gpu-0`) and unique by node.
+  std::map<std::string, int> plugins;  ///< Resource -> devices, named by its last part: `GPU-0`, `GPU-1`, ...
   std::map<std::string, int> drivers;  ///< DRA driver -> devices `gpu-0`, `gpu-1`, ...
   std::map<std::string, std::string> labels;
 };

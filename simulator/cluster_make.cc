@@ -47,7 +47,8 @@ void Cluster::add_node(const NodeShape& shape) {
   for (const auto& [resource, count] : shape.plugins) {
     Plugin plugin;
     plugin.resource = resource;
-    const auto stem = resource.substr(resource.rfind('/') + 1);
+    auto stem = resource.substr(resource.rfind('/') + 1);
+    for (auto& c : stem) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     for (int i = 0; i < count; ++i) plugin.devices.push_back({fmt::format("{}-{}", stem, i), true});
     plugin.known = plugin.devices;
     made.plugins[resource] = std::move(plugin);

@@ -133,7 +133,7 @@ std::optional<std::vector<Allocation>> allocate(const State& state, const Json& 
   return allocations;
 }
 
-void bind(State& state, const Json& pod, const std::string& node, const std::vector<Allocation>& allocations) {
+void bind_pod(State& state, const Json& pod, const std::string& node, const std::vector<Allocation>& allocations) {
   const auto now = state.store.time_text();
   for (const auto& allocation : allocations) {
     state.store.edit(Res::Claims, allocation.claim, [&](Json& claim) {
@@ -157,14 +157,26 @@ void bind(State& state, const Json& pod, const std::string& node, const std::vec
   });
 }
 
+/// The nodes with the fewest pods first, then by name: pods spread, and always in the same way.
+std::vector<ObjectPtr> nodes_by_load(const Store& store) {
+  std::map<std::string, int> pods;
+  for (const auto& [name, pod] : store.all(Res::Pods)) {
+    if (!is_terminal(*pod)) ++pods[text(*pod, {"spec", "nodeName"})];
+  }
+  std::vector<ObjectPtr> nodes;
+  for (const auto& [name, node] : store.all(Res::Nodes)) nodes.push_back(node);
+  std::ranges::stable_sort(nodes, {}, [&](const ObjectPtr& node) { return pods[name_of(*node)]; });
+  return nodes;
+}
+
 void schedule(State& state, const Json& pod) {
   std::map<std::string, int> reasons;
-  for (const auto& [name, node] : state.store.all(Res::Nodes)) {
+  for (const auto& node : nodes_by_load(state.store)) {
     auto why = node_refuses(*node, pod);
     if (why.empty()) why = short_of(state, *node, pod);
     if (why.empty()) {
-      if (const auto allocations = allocate(state, pod, name.name)) {
-        bind(state, pod, name.name, *allocations);
+      if (const auto allocations = allocate(state, pod, name_of(*node))) {
+        bind_pod(state, pod, name_of(*node), *allocations);
         return;
       }
       why = "cannot allocate all claims";

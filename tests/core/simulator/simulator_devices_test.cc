@@ -48,9 +48,9 @@ struct DraLab : Lab {
 TEST_CASE("a plugin device turned Unhealthy shows in the pod after a second and lowers allocatable, not capacity") {
   PluginLab lab;
   REQUIRE(lab.pod("p")["status"]["phase"] == "Running");
-  REQUIRE(lab.plugin_device("p") == "gpu-0");
+  REQUIRE(lab.plugin_device("p") == "GPU-0");
   CHECK(lab.health("p") == "Healthy");
-  lab.cluster.set_device_health("node-a", "gpu-0", "Unhealthy");
+  lab.cluster.set_device_health("node-a", "GPU-0", "Unhealthy");
   lab.run_for(999ms);
   CHECK(lab.health("p") == "Healthy");
   CHECK(lab.allocatable("node-a", kGpu) == 4);
@@ -71,7 +71,7 @@ TEST_CASE("a killed plugin leaves the pod Healthy while allocatable falls to 0")
 
 TEST_CASE("a vanished plugin device stays Healthy in the pod while capacity falls by one") {
   PluginLab lab;
-  lab.cluster.vanish_device("node-a", "gpu-0");
+  lab.cluster.vanish_device("node-a", "GPU-0");
   lab.run_for(60s);
   CHECK(lab.health("p") == "Healthy");
   CHECK(lab.capacity("node-a", kGpu) == 3);
@@ -80,7 +80,7 @@ TEST_CASE("a vanished plugin device stays Healthy in the pod while capacity fall
 
 TEST_CASE("a kubelet restart reads a dead plugin device as Healthy, with no capacity, until the plugin registers") {
   PluginLab lab;
-  lab.cluster.set_device_health("node-a", "gpu-0", "Unhealthy");
+  lab.cluster.set_device_health("node-a", "GPU-0", "Unhealthy");
   lab.run_for(5s);
   lab.cluster.restart_kubelet("node-a", 20s);
   lab.run_for(10s);
@@ -98,7 +98,7 @@ TEST_CASE("between the plugin's report and the node's status a new pod is reject
   lab.cluster.add_node({"node-a", {{kGpu, 1}}, {}, {}});
   lab.cluster.lags().node_status = 10s;
   lab.run_for(1s);
-  lab.cluster.set_device_health("node-a", "gpu-0", "Unhealthy");
+  lab.cluster.set_device_health("node-a", "GPU-0", "Unhealthy");
   lab.cluster.create_pod("default", "early", plugin_pod());
   lab.run_for(5s);
   CHECK(lab.pod("early")["status"]["phase"] == "Failed");
@@ -117,7 +117,7 @@ TEST_CASE("a container's restart keeps its device") {
   lab.cluster.crash_pod("default", "p", 1);
   lab.run_for(2s);
   CHECK(lab.pod("p")["status"]["containerStatuses"][0]["restartCount"] == 1);
-  CHECK(lab.plugin_device("p") == "gpu-0");
+  CHECK(lab.plugin_device("p") == "GPU-0");
 }
 
 TEST_CASE("health shows while a pod is Pending, not for init containers, and a plugin's field outlives the pod") {

@@ -170,7 +170,7 @@ TEST_CASE("a rejected pod counts as failed without DisruptionTarget") {
   lab.cluster.add_node({"node-a", {{kGpu, 1}}, {}, {}});
   lab.cluster.lags().node_status = 10s;
   lab.run_for(1s);
-  lab.cluster.set_device_health("node-a", "gpu-0", "Unhealthy");
+  lab.cluster.set_device_health("node-a", "GPU-0", "Unhealthy");
   lab.cluster.create_job(job(0));
   lab.run_for(8s);
   CHECK(condition_status(lab.object(Res::Jobs, "train"), "Failed") == "True");
