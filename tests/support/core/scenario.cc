@@ -1,0 +1,182 @@
+#include "tests/support/core/scenario.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "domain/reasons.h"
+#include "k8s-client/protocol/api_error.h"
+#include "reconcilers/eviction/build.h"
+#include "reconcilers/notice/build.h"
+
+namespace dhc::test {
+namespace {
+
+/// No jitter: scenarios are about what happens, not about when exactly a wait ends.
+constexpr double kChance = 0.5;
+constexpr int kMaxTurns = 500;
+
+Result<k8s::Response> judged(const sim::Answer& answer) {
+  const auto response = sim::to_response(answer);
+  if (answer.status >= 300) return std::unexpected(k8s::error_from_response(response));
+  return response;
+}
+
+Result<k8s::Request> request_for(const Action& action) {
+  if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) return eviction::build_eviction(*evict);
+  if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) return notice::build_condition(*condition);
+  return notice::build_event(std::get<notice::EmitEvent>(action), "scenario");
+}
+
+void note(std::optional<MonoTime>& earliest, std::optional<MonoTime> when) {
+  if (when && (!earliest || *when < *earliest)) earliest = when;
+}
+
+}  // namespace
+
+struct Scenario::Watch {
+  explicit Watch(k8s::Kind kind) : session(k8s::WatchTarget{.kind = kind, .ns = {}, .name = {}}) {}
+  k8s::WatchSession session;
+  std::optional<sim::WatchStream> open;
+  std::optional<MonoTime> wait_until;
+};
+
+Scenario::Scenario(std::uint64_t seed) : Lab(seed) {
+  policy_.mode_cap = Mode::Enforce;
+  policy_.policies.emplace_back();
+  policy_.policies.front().name = "gpus";
+  policy_.policies.front().mode = Mode::Enforce;
+  policy_.policies.front().evict = EvictRules{};
+  policy_.limits.evictions_per_minute = 60;
+  restart_controller();
+}
+
+Scenario::~Scenario() = default;
+
+void Scenario::send_policy() { inbox_.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy_)}); }
+
+void Scenario::restart_controller() {
+  controller_ = Controller();
+  watches_.clear();
+  inbox_.clear();
+  replies_.clear();
+  wake_at_.reset();
+  for (const auto kind : k8s::kAllKinds) {
+    if (kind != k8s::Kind::ConfigMap) watches_.push_back(std::make_unique<Watch>(kind));
+  }
+  send_policy();
+}
+
+bool Scenario::poll(Watch& watch) {
+  const auto output = watch.open->poll(cluster.store(), now);
+  std::vector<k8s::Delivery> out;
+  const bool more = output.bytes.empty() || watch.session.feed(output.bytes, now, out);
+  if (output.ended || !more) {
+    watch.open.reset();
+    Result<k8s::Response> end = k8s::Response{200, {}, {}};
+    if (output.cut) end = fail(ErrorKind::Unavailable, "the stream was cut");
+    watch.session.stream_ended(end, now, kChance, out);
+  }
+  const bool busy = !out.empty() || !watch.open;
+  for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+  return busy;
+}
+
+bool Scenario::pump(Watch& watch) {
+  if (watch.open) return poll(watch);
+  if (watch.wait_until && *watch.wait_until > now.mono) return false;
+  watch.wait_until.reset();
+  const auto step = watch.session.next(now, kChance);
+  if (const auto* wait = std::get_if<k8s::WaitFor>(&step)) {
+    watch.wait_until = now.mono + wait->duration;
+    return false;
+  }
+  std::vector<k8s::Delivery> out;
+  if (const auto* stream = std::get_if<k8s::OpenStream>(&step)) {
+    auto answer = cluster.handle(stream->request, now);
+    if (answer.watch) {
+      watch.open = std::move(answer.watch);
+    } else {
+      watch.session.stream_ended(judged(answer), now, kChance, out);
+    }
+  } else if (const auto* send = std::get_if<k8s::SendList>(&step)) {
+    watch.session.list_answered(judged(cluster.handle(send->request, now)), now, kChance, out);
+  } else {
+    return false;
+  }
+  for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+  return true;
+}
+
+void Scenario::execute(const Action& action) {
+  const auto request = request_for(action);
+  if (!request) {
+    replies_.push_back({now.mono, {action, std::unexpected(request.error())}});
+    return;
+  }
+  const auto answer = cluster.handle(*request, now);
+  Status status;
+  if (auto response = judged(answer); !response) status = std::unexpected(response.error());
+  // An Event that is there already counts as done.
+  const bool is_event = std::holds_alternative<notice::EmitEvent>(action);
+  if (is_event && !status && status.error().kind == ErrorKind::Conflict) status = {};
+  replies_.push_back({now.mono + answer.delay, {action, status}});
+}
+
+void Scenario::settle() {
+  for (int round = 0; round < kMaxTurns; ++round) {
+    cluster.step(now);
+    bool busy = false;
+    for (auto& watch : watches_) busy = pump(*watch) || busy;
+    for (const auto& reply : replies_) {
+      if (reply.at > now.mono) continue;
+      outcomes_.push_back(reply.outcome);
+      inbox_.emplace_back(reply.outcome);
+    }
+    std::erase_if(replies_, [&](const Reply& reply) { return reply.at <= now.mono; });
+    const bool due = wake_at_ && *wake_at_ <= now.mono;
+    if (inbox_.empty() && !due) {
+      if (!busy) return;
+      continue;
+    }
+    auto messages = std::exchange(inbox_, {});
+    if (messages.empty()) messages.emplace_back(Tick{});
+    auto turn = controller_.turn(messages, now);
+    wake_at_ = turn.wake_at;
+    for (const auto& action : turn.actions) execute(action);
+  }
+  FAIL("the controller and the cluster do not come to rest");
+}
+
+std::optional<MonoTime> Scenario::next_moment() const {
+  std::optional<MonoTime> next;
+  note(next, cluster.next_wake());
+  note(next, wake_at_);
+  for (const auto& reply : replies_) note(next, reply.at);
+  for (const auto& watch : watches_) {
+    note(next, watch->wait_until);
+    if (watch->open) note(next, watch->open->next_due());
+  }
+  return next;
+}
+
+void Scenario::run_for(Millis span) {
+  const auto end = now.mono + span;
+  settle();
+  while (now.mono < end) {
+    const auto wake = next_moment();
+    const auto next = wake ? std::clamp(*wake, now.mono + Millis(1), end) : end;
+    now = {next, now.wall + (next - now.mono)};
+    settle();
+  }
+}
+
+std::vector<std::string> Scenario::reasons(const std::string& pod) const {
+  std::vector<std::string> words;
+  for (const auto& verdict : verdicts()) {
+    if (verdict.subject.name == pod) words.emplace_back(to_string(verdict.reason));
+  }
+  return words;
+}
+
+}  // namespace dhc::test

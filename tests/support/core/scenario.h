@@ -1,0 +1,62 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/controller.h"
+#include "k8s-client/protocol/watch_session.h"
+#include "tests/support/core/lab.h"
+
+namespace dhc::test {
+
+/// The whole controller against the simulated cluster in virtual time: every watch through its own bytes, every action
+/// through its own request. No thread, no socket, no sleep.
+class Scenario : public Lab {
+ public:
+  explicit Scenario(std::uint64_t seed = 1);
+  ~Scenario();
+
+  /// What the controller is told to do; delivered with the next turn.
+  Policy& policy() { return policy_; }
+  DevicePolicy& rule() { return policy_.policies.front(); }
+  void send_policy();
+
+  /// Lets virtual time pass, stopping wherever cluster, watches or controller have something to do.
+  void run_for(Millis span);
+
+  /// A new process: nothing remembered, every watch anew.
+  void restart_controller();
+
+  [[nodiscard]] const std::vector<Verdict>& verdicts() const { return controller_.verdicts(); }
+  /// The reasons held about a pod, as words, in order.
+  [[nodiscard]] std::vector<std::string> reasons(const std::string& pod) const;
+  [[nodiscard]] Controller& controller() { return controller_; }
+  /// The pods evicted so far, as `namespace/name`.
+  [[nodiscard]] std::vector<std::string> evictions() const { return cluster.evictions(); }
+  /// Every action so far, with what became of it.
+  [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
+
+ private:
+  struct Watch;
+  struct Reply {
+    MonoTime at;
+    Outcome outcome;
+  };
+  /// Everything that is to be done at this moment.
+  void settle();
+  [[nodiscard]] bool pump(Watch& watch);
+  [[nodiscard]] bool poll(Watch& watch);
+  void execute(const Action& action);
+  [[nodiscard]] std::optional<MonoTime> next_moment() const;
+
+  Controller controller_;
+  Policy policy_;
+  std::vector<std::unique_ptr<Watch>> watches_;
+  std::vector<Message> inbox_;
+  std::vector<Reply> replies_;
+  std::vector<Outcome> outcomes_;
+  std::optional<MonoTime> wake_at_;
+};
+
+}  // namespace dhc::test
