@@ -1,0 +1,152 @@
+// From the bytes of a watch event to the bytes of the eviction request: split, decode, World, plan, request text. Both
+// windows of the policy are 0, so that what is left is our own work. The network and TLS are not in it:
+// `dhc_reaction_seconds` of a running controller has those.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/controller.h"
+#include "bench/benches.h"
+#include "bench/synthetic_pod.h"
+#include "k8s-client/model/decoder.h"
+#include "k8s-client/protocol/http_request_text.h"
+#include "k8s-client/protocol/watch_session.h"
+#include "reconcilers/eviction/build.h"
+
+namespace dhc::bench {
+
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPods = 20'000;
+constexpr int kEvents = 1'000;
+
+Now at(int second) { return {MonoTime{Seconds(100 + second)}, WallTime{std::chrono::days{20'000}} + Seconds(second)}; }
+
+k8s::Node node_of(int number) {
+  k8s::Node node;
+  node.meta.name = fmt::format("gpu-node-{}", number);
+  node.meta.uid = node.meta.name;
+  node.ready = true;
+  node.boot_id = "boot";
+  node.capacity = {{"nvidia.com/gpu", 8}};
+  node.allocatable = {{"nvidia.com/gpu", 0}};  // already shows every loss
+  return node;
+}
+
+/// The pod's device has turned Unhealthy, and our condition says so: the last event before the eviction.
+std::string broken_line(int number) {
+  auto pod = json::parse(to_json({number, true}));
+  auto& device = pod["status"]["containerStatuses"][0]["allocatedResourcesStatus"][0]["resources"][0];
+  device["health"] = "Unhealthy";
+  const auto key = fmt::format("{}/nvidia.com/gpu/{}", pod["spec"]["nodeName"].get<std::string>(),
+                               device["resourceID"].get<std::string>());
+  pod["status"]["conditions"].push_back(
+      {{"type", "device-health.io/DeviceUnhealthy"},
+       {"status", "True"},
+       {"reason", "DeviceUnhealthy"},
+       {"message", key + " unhealthy since 2024-10-04T00:00:00Z (policy p); next: eviction"},
+       {"lastTransitionTime", "2024-10-04T00:00:00Z"}});
+  pod["metadata"]["resourceVersion"] = std::to_string(2'000'000 + number);
+  return json{{"type", "MODIFIED"}, {"object", pod}}.dump() + "\n";
+}
+
+Controller filled_controller() {
+  Policy policy;
+  policy.mode_cap = Mode::Enforce;
+  policy.events = false;
+  policy.policies.push_back(
+      DevicePolicy{.name = "p", .mode = Mode::Enforce, .after = Millis(0), .evict = EvictRules{}});
+  policy.limits = {.evictions_per_minute = 600'000,
+                   .max_in_flight = 100'000,
+                   .per_node = 1'000,
+                   .per_owner = 1'000,
+                   .brake_at_least = 1'000'000};
+  std::vector<Message> messages;
+  messages.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy)});
+  for (const auto kind : k8s::kAllKinds) {
+    k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
+    if (kind == k8s::Kind::Pod) {
+      k8s::Decoder decoder(kind);
+      for (int i = 0; i < kPods; ++i) snapshot.objects.push_back(decoder.decode_object(to_json({i, true})).value());
+    }
+    if (kind == k8s::Kind::Node) {
+      for (int i = 0; i < kPods / 8; ++i) snapshot.objects.emplace_back(node_of(i));
+    }
+    messages.emplace_back(k8s::Delivery(std::move(snapshot)));
+  }
+  Controller controller;
+  (void)controller.turn(messages, at(0));
+  return controller;
+}
+
+/// Brings the session into its watching state with an empty list, so that lines become Upserts.
+k8s::WatchSession watching() {
+  k8s::WatchSession session({.kind = k8s::Kind::Pod, .ns = {}, .name = {}});
+  std::vector<k8s::Delivery> out;
+  (void)session.next(at(0), 0.5);
+  (void)session.feed(
+      R"({"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}})"
+      "\n",
+      at(0), out);
+  return session;
+}
+
+}  // namespace
+
+void reaction() {
+  auto controller = filled_controller();
+  auto session = watching();
+  std::vector<double> micros;
+  int unanswered = 0;
+  for (int i = 0; i < kEvents; ++i) {
+    const int number = i * (kPods / kEvents);
+    const auto line = broken_line(number);
+    const auto now = at(60 + i);
+    const auto began = Clock::now();
+    std::vector<k8s::Delivery> deliveries;
+    (void)session.feed(line, now, deliveries);
+    std::vector<Message> messages;
+    for (auto& delivery : deliveries) messages.emplace_back(std::move(delivery));
+    const auto turn = controller.turn(messages, now);
+    std::size_t written = 0;
+    for (const auto& action : turn.actions) {
+      const auto* evict = std::get_if<eviction::EvictPod>(&action);
+      if (evict == nullptr) continue;
+      written += k8s::build_request_text(eviction::build_eviction(*evict).value(), "kubernetes.default.svc", "")
+                     .value()
+                     .size();
+    }
+    micros.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began).count());
+    if (written == 0) ++unanswered;
+    // Gone, as after its grace period: the next event finds a quiet cluster again.
+    const auto removed = json::parse(to_json({number, true}));
+    std::vector<Message> after;
+    for (const auto& action : turn.actions) after.emplace_back(Outcome{action, {}});
+    after.emplace_back(k8s::Delivery(k8s::Remove{.kind = k8s::Kind::Pod,
+                                                 .ns = removed["metadata"]["namespace"],
+                                                 .name = removed["metadata"]["name"],
+                                                 .uid = removed["metadata"]["uid"]}));
+    (void)controller.turn(after, now);
+  }
+  std::ranges::sort(micros);
+  const auto percentile = [&](double part) {
+    return micros[static_cast<std::size_t>(part * static_cast<double>(micros.size() - 1))];
+  };
+  fmt::print("\n{:<44} {:>8} {:>12} {:>12}\n", "watch bytes received to eviction request, in us", "events", "p50",
+             "p99");
+  fmt::print("{:<44} {:>8} {:>12.0f} {:>12.0f}\n", fmt::format("{} pods known", kPods), kEvents, percentile(0.5),
+             percentile(0.99));
+  if (unanswered != 0) fmt::print("{} events led to no eviction: the figures above do not count\n", unanswered);
+}
+
+}  // namespace dhc::bench
