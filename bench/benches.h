@@ -8,4 +8,7 @@ void decode();
 /// Bytes that the World keeps for each pod, on stdout.
 void world_memory();
 
+/// Microseconds from the bytes of a watch event to those of the eviction request, p50 and p99, on stdout.
+void reaction();
+
 }  // namespace dhc::bench

@@ -3,4 +3,5 @@
 int main() {
   dhc::bench::decode();
   dhc::bench::world_memory();
+  dhc::bench::reaction();
 }

@@ -89,8 +89,10 @@ JobAccount account_for(const Json& job, const Objects& pods, const std::set<std:
     }
     if (!counted.contains(uid_of(*pod))) count(account, job, pod);
   }
-  std::ranges::stable_sort(account.active, {},
-                           [](const ObjectPtr& pod) { return text(*pod, {"metadata", "creationTimestamp"}); });
+  const auto created = [](const ObjectPtr& pod) { return text(*pod, {"metadata", "creationTimestamp"}); };
+  // Not of std::ranges: clang 19 does not compile that one of libstdc++ 12.
+  std::stable_sort(account.active.begin(), account.active.end(),
+                   [&](const ObjectPtr& a, const ObjectPtr& b) { return created(a) < created(b); });
   return account;
 }
 

@@ -241,9 +241,10 @@ void run_scheduler(State& state) {
     return text(pod, {"spec", "nodeName"}).empty() && !is_deleting(pod) && !is_terminal(pod);
   });
   // In the order of their creation; the version of a waiting pod changes little, its creation never.
-  std::ranges::stable_sort(waiting, {}, [](const ObjectPtr& pod) {
+  const auto age = [](const ObjectPtr& pod) {
     return std::pair(text(*pod, {"metadata", "creationTimestamp"}), version_of(*pod));
-  });
+  };
+  std::ranges::sort(waiting, [&](const ObjectPtr& a, const ObjectPtr& b) { return age(a) < age(b); });
   for (const auto& pod : waiting) {
     if (state.timers.ready("schedule/" + uid_of(*pod), state.lags.schedule)) schedule(state, *pod);
   }
