@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "cli/command_line.h"
+#include "cli/demo.h"
 #include "cli/run.h"
 #include "cli/validate.h"
 #include "cli/version.h"
@@ -20,9 +21,7 @@ int print(const Printed& printed) {
 
 struct Start {
   int operator()(const RunOptions& options) const { return run(options); }
-  int operator()(const DemoOptions&) const {
-    return print({.code = 1, .out = {}, .err = "error: the demo is not in this build\n"});
-  }
+  int operator()(const DemoOptions& options) const { return demo(options); }
   int operator()(const ValidateOptions& options) const { return print(validate(options)); }
   int operator()(const VersionOptions& options) const {
     return print({.code = 0, .out = version_text(options), .err = {}});

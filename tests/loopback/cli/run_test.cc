@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "app/clock.h"
+#include "simulator/server.h"
+#include "tests/support/shell/loopback.h"
+#include "tests/support/shell/program.h"
+
+namespace {
+using dhc::Seconds;
+using dhc::sim::Cluster;
+using dhc::test::Folder;
+using dhc::test::Program;
+
+constexpr const char* kResource = "example.com/gpu";
+constexpr const char* kPolicy = R"(apiVersion: device-health.io/v1alpha1
+kind: DeviceHealthPolicy
+metadata: {name: all}
+spec:
+  mode: enforce
+  match: {}
+  after: 0s
+  evict: {after: 0s}
+---
+apiVersion: device-health.io/v1alpha1
+kind: ControllerLimits
+metadata: {name: default}
+spec:
+  evictions: {perMinute: 600}
+)";
+
+/// A simulated cluster with a Deployment of two pods on one node of four devices.
+struct World {
+  dhc::sim::Server server{1, dhc::read_now};
+  Folder folder;
+  std::string kubeconfig = folder.path() + "/kubeconfig";
+  std::string policy = folder.write("policy.yaml", kPolicy);
+
+  World() {
+    REQUIRE(server.write_kubeconfig(kubeconfig));
+    with([](Cluster& cluster) {
+      cluster.add_node({"node-a", {{kResource, 4}}, {}, {}});
+      dhc::sim::PodShape shape;
+      shape.resource = kResource;
+      shape.grace_seconds = 1;
+      cluster.create_deployment("default", "infer", 2, shape);
+    });
+    REQUIRE(dhc::test::eventually([&] { return !held().empty(); }));
+  }
+
+  void with(const std::function<void(Cluster&)>& work) {
+    server.with_cluster([&](Cluster& cluster, const dhc::Now&) { work(cluster); });
+  }
+
+  std::vector<std::string> holders(const std::string& device) {
+    std::vector<std::string> pods;
+    with([&](Cluster& cluster) { pods = cluster.holders("node-a", device); });
+    return pods;
+  }
+
+  /// The first device that a pod holds.
+  std::string held() {
+    for (const char* device : {"GPU-0", "GPU-1", "GPU-2", "GPU-3"}) {
+      if (!holders(device).empty()) return device;
+    }
+    return {};
+  }
+
+  void break_device(const std::string& device) {
+    with([&](Cluster& cluster) { cluster.set_device_health("node-a", device, "Unhealthy"); });
+  }
+
+  std::vector<std::string> evictions() {
+    std::vector<std::string> pods;
+    with([&](Cluster& cluster) { pods = cluster.evictions(); });
+    return pods;
+  }
+
+  std::vector<std::string> arguments(const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"run",         "--kubeconfig",
+                                    kubeconfig,    "--metrics-bind-address",
+                                    "127.0.0.1:0", "--health-probe-bind-address",
+                                    "127.0.0.1:0"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+/// How long the program takes to end after SIGTERM; checks its exit code.
+void stops_in_time(Program& program) {
+  const auto before = dhc::mono_now();
+  program.signal(SIGTERM);
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(dhc::mono_now() - before < Seconds(5));
+}
+
+std::string kubeconfig_for(std::uint16_t port) {
+  return fmt::format(R"(apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "https://127.0.0.1:{}"}}}}]
+users: [{{name: u, user: {{token: secret-token}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+)",
+                     port);
+}
+}  // namespace
+
+TEST_CASE("the pod that holds a broken device is evicted over TLS, and no other") {
+  World world;
+  const auto device = world.held();
+  REQUIRE_FALSE(device.empty());
+  const auto holders = world.holders(device);
+  Program program(world.arguments({"--config", world.policy, "--mode", "enforce"}));
+  world.break_device(device);
+  REQUIRE(program.await([&] { return !world.evictions().empty(); }, Seconds(30)));
+  CHECK(program.says("reason=Evicted", Seconds(10)));
+  CHECK(world.evictions() == holders);
+  stops_in_time(program);
+}
+
+TEST_CASE("in observe mode without Events nothing at all is written") {
+  World world;
+  const auto device = world.held();
+  Program program(world.arguments({"--config", world.policy, "--events=false"}));
+  world.break_device(device);
+  REQUIRE(program.says("reason=WouldEvict", Seconds(30)));
+  bool wrote = false;
+  world.with([&](Cluster& cluster) {
+    wrote = std::ranges::any_of(cluster.writes(), [](const auto& request) {
+      return request.target.find("selfsubjectaccessreviews") == std::string::npos;
+    });
+  });
+  CHECK_FALSE(wrote);
+  stops_in_time(program);
+}
+
+TEST_CASE("a SIGTERM while an eviction waits for its answer ends the program in time") {
+  World world;
+  world.with([](Cluster& cluster) {
+    dhc::sim::Fault slow;
+    slow.path_contains = "/eviction";
+    slow.delay = Seconds(20);
+    cluster.faults().add(slow);
+  });
+  const auto device = world.held();
+  Program program(world.arguments({"--config", world.policy, "--mode", "enforce"}));
+  world.break_device(device);
+  REQUIRE(program.says("reason=Evicting", Seconds(30)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a SIGTERM right after the start ends the program in time") {
+  World world;
+  Program program(world.arguments({"--config", world.policy}));
+  REQUIRE(program.says("msg=starting", Seconds(10)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a SIGTERM while a server swallows every packet ends the program in time") {
+  const Folder folder;
+  const dhc::test::SilentPort silent;
+  const auto kubeconfig = folder.write("kubeconfig", kubeconfig_for(silent.port()));
+  Program program(
+      {"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "127.0.0.1:0"});
+  REQUIRE(program.says("what=health", Seconds(10)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a kubeconfig that is not there ends the program with one line that names it") {
+  Program program({"run", "--kubeconfig", "/nowhere/kubeconfig"});
+  CHECK(program.ended(Seconds(10)) == 1);
+  const auto err = program.err();
+  CHECK(err.find("/nowhere/kubeconfig") != std::string::npos);
+  CHECK(std::ranges::count(err, '\n') == 1);
+}
+
+TEST_CASE("a kubeconfig that cannot be read ends the program with its name and line") {
+  const Folder folder;
+  const auto kubeconfig = folder.write("kubeconfig", "apiVersion: v1\nclusters: 7\n");
+  Program program({"run", "--kubeconfig", kubeconfig});
+  CHECK(program.ended(Seconds(10)) == 1);
+  CHECK(program.err().find(kubeconfig + ":2") != std::string::npos);
+}
+
+TEST_CASE("an unreachable server is one line that names it, and the program keeps trying") {
+  const Folder folder;
+  const auto kubeconfig = folder.write("kubeconfig", kubeconfig_for(1));
+  Program program(
+      {"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "127.0.0.1:0"});
+  REQUIRE(program.says("127.0.0.1:1", Seconds(10)));
+  CHECK(program.ended(Seconds(1)) == -1);
+  const auto err = program.err();
+  std::size_t lines = 0;
+  for (auto at = err.find("cannot watch"); at != std::string::npos; at = err.find("cannot watch", at + 1)) ++lines;
+  CHECK(lines == 1);
+  stops_in_time(program);
+}
+
+TEST_CASE("a server of another authority is refused with one line that names kubeconfig and certificate") {
+  World world;
+  const auto kubeconfig = world.folder.write("other", kubeconfig_for(world.server.port()));
+  Program program(
+      {"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "127.0.0.1:0"});
+  REQUIRE(program.says("certificate", Seconds(10)));
+  CHECK(program.says(kubeconfig, Seconds(1)));
+  CHECK(program.err().find("secret-token") == std::string::npos);
+  stops_in_time(program);
+}
+
+TEST_CASE("an expired token is told with the kubeconfig's name, and the token is not") {
+  World world;
+  world.with([](Cluster& cluster) { cluster.settings().token = "another one"; });
+  Program program(world.arguments({"--config", world.policy}));
+  const bool said = program.says("401", Seconds(10));
+  INFO(program.err());
+  REQUIRE(said);
+  CHECK(program.says(world.kubeconfig, Seconds(1)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a forbidden list is named and keeps the program from being ready") {
+  World world;
+  world.with([](Cluster& cluster) {
+    dhc::sim::Fault forbidden;
+    forbidden.path_contains = "/api/v1/nodes";
+    forbidden.status = 403;
+    forbidden.count = -1;
+    cluster.faults().add(forbidden);
+  });
+  Program program(world.arguments({"--config", world.policy}));
+  CHECK(program.says("kind=Node", Seconds(10)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a configuration that is broken while running is rejected and the last good one stays") {
+  World world;
+  Program program(world.arguments({"--config", world.policy}));
+  REQUIRE(program.says("configuration accepted", Seconds(10)));
+  world.folder.write("policy.yaml", "apiVersion: nonsense\n");
+  REQUIRE(program.says("reason=ConfigRejected", Seconds(10)));
+  CHECK(program.says("the last good one stays in force", Seconds(1)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a ConfigMap that does not exist is waited for and taken when it comes") {
+  World world;
+  Program program(world.arguments({"--config-map", "dhc/policy", "--mode", "enforce"}));
+  REQUIRE(program.says("ConfigMap dhc/policy does not exist", Seconds(20)));
+  world.with([](Cluster& cluster) {
+    cluster.add_namespace("dhc");
+    cluster.set_config_map("dhc", "policy", {{"policy.yaml", kPolicy}});
+  });
+  CHECK(program.says("configuration accepted", Seconds(20)));
+  stops_in_time(program);
+}
