@@ -116,6 +116,7 @@ Answer handle(Store& store, const ApiSettings& settings, const k8s::Request& req
   Call call{store,  settings, request, now,
             target, *path,    *res,    rendering_for(header_of(request, "accept"), target.param("includeObject"))};
   call.rendering.core_event = *res == Res::Events && path->group.empty();
+  call.rendering.now = now.wall;
   const auto verb = verb_of(call);
   const auto resource = path->subresource.empty() ? path->resource : path->resource + "/" + path->subresource;
   if (is_denied(settings, verb, resource)) return forbidden(call, verb, resource);

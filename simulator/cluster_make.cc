@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "simulator/api_time.h"
 #include "simulator/call.h"
 #include "simulator/cluster.h"
 

@@ -1,9 +1,12 @@
 #include "simulator/columns.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
 
 namespace dhc::sim {
 namespace {
@@ -11,29 +14,44 @@ namespace {
 std::vector<std::string> column_names(Res res) {
   switch (res) {
     case Res::Pods:
-      return {"Name", "Ready", "Status", "Restarts", "Node", "Device", "Created"};
+      return {"Name", "Ready", "Status", "Restarts", "Node", "Device", "Age"};
     case Res::Nodes:
-      return {"Name", "Status", "Devices", "Version", "Created"};
+      return {"Name", "Status", "Devices", "Version", "Age"};
     case Res::Events:
       return {"Last Seen", "Type", "Reason", "Object", "Message"};
     case Res::Jobs:
-      return {"Name", "Status", "Completions", "Failed", "Backoff Limit", "Created"};
+      return {"Name", "Status", "Completions", "Failed", "Backoff Limit", "Age"};
     case Res::Deployments:
     case Res::ReplicaSets:
     case Res::StatefulSets:
     case Res::DaemonSets:
-      return {"Name", "Desired", "Ready", "Created"};
+      return {"Name", "Desired", "Ready", "Age"};
     case Res::Budgets:
-      return {"Name", "Min Available", "Allowed Disruptions", "Created"};
+      return {"Name", "Min Available", "Allowed Disruptions", "Age"};
     case Res::Claims:
-      return {"Name", "State", "Device", "Created"};
+      return {"Name", "State", "Device", "Age"};
     case Res::Slices:
-      return {"Name", "Node", "Driver", "Pool", "Created"};
+      return {"Name", "Node", "Driver", "Pool", "Age"};
     case Res::TaintRules:
-      return {"Name", "Device", "Taint", "Created"};
+      return {"Name", "Device", "Taint", "Age"};
     default:
-      return {"Name", "Created"};
+      return {"Name", "Age"};
   }
+}
+
+/// How long ago, as kubectl words it: `42s`, `5m`, `3h`, `2d`.
+std::string age(const std::string& since, WallTime now) {
+  const auto when = parse_rfc3339(since);
+  if (!when) return "<unknown>";
+  const auto seconds = std::max<std::int64_t>(0, std::chrono::duration_cast<Seconds>(now - *when).count());
+  if (seconds < 120) return fmt::format("{}s", seconds);
+  if (seconds < 7200) return fmt::format("{}m", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{}h", seconds / 3600);
+  return fmt::format("{}d", seconds / 86400);
+}
+
+std::string age_of(const Json& object, WallTime now) {
+  return age(text(object, {"metadata", "creationTimestamp"}), now);
 }
 
 std::string pod_status(const Json& pod) {
@@ -45,7 +63,7 @@ std::string pod_status(const Json& pod) {
   return text(pod, {"status", "phase"});
 }
 
-Json pod_cells(const Json& pod) {
+Json pod_cells(const Json& pod, WallTime now) {
   std::int64_t ready = 0;
   std::int64_t restarts = 0;
   for (const auto& container : list(pod, {"status", "containerStatuses"})) {
@@ -58,10 +76,10 @@ Json pod_cells(const Json& pod) {
           restarts,
           text(pod, {"spec", "nodeName"}),
           device_summary(pod),
-          text(pod, {"metadata", "creationTimestamp"})};
+          age_of(pod, now)};
 }
 
-Json node_cells(const Json& node) {
+Json node_cells(const Json& node, WallTime now) {
   std::string status = condition_status(node, "Ready") == "True" ? "Ready" : "NotReady";
   const Json* off = field(node, {"spec", "unschedulable"});
   if (off != nullptr && off->is_boolean() && off->get<bool>()) status += ",SchedulingDisabled";
@@ -73,11 +91,10 @@ Json node_cells(const Json& node) {
                              number(node, {"status", "allocatable", resource}), number(*capacity, {resource}));
     }
   }
-  return {name_of(node), status, devices, text(node, {"status", "nodeInfo", "kubeletVersion"}),
-          text(node, {"metadata", "creationTimestamp"})};
+  return {name_of(node), status, devices, text(node, {"status", "nodeInfo", "kubeletVersion"}), age_of(node, now)};
 }
 
-Json job_cells(const Json& job) {
+Json job_cells(const Json& job, WallTime now) {
   std::string status = "Running";
   if (condition_status(job, "Complete") == "True") status = "Complete";
   if (condition_status(job, "Failed") == "True") status = "Failed";
@@ -86,7 +103,7 @@ Json job_cells(const Json& job) {
           fmt::format("{}/{}", number(job, {"status", "succeeded"}), number(job, {"spec", "completions"}, 1)),
           number(job, {"status", "failed"}),
           number(job, {"spec", "backoffLimit"}),
-          text(job, {"metadata", "creationTimestamp"})};
+          age_of(job, now)};
 }
 
 std::string claim_device(const Json& claim) {
@@ -98,35 +115,35 @@ std::string claim_device(const Json& claim) {
   return out;
 }
 
-Json claim_cells(const Json& claim) {
+Json claim_cells(const Json& claim, WallTime now) {
   std::string state = field(claim, {"status", "allocation"}) != nullptr ? "allocated" : "pending";
   if (!list(claim, {"status", "reservedFor"}).empty()) state += ",reserved";
-  return {name_of(claim), state, claim_device(claim), text(claim, {"metadata", "creationTimestamp"})};
+  return {name_of(claim), state, claim_device(claim), age_of(claim, now)};
 }
 
-Json event_cells(const Json& event) {
+Json event_cells(const Json& event, WallTime now) {
   const auto regarding = event.value("regarding", Json::object());
   const auto kind = text(regarding, {"kind"});
-  return {text(event, {"eventTime"}), text(event, {"type"}), text(event, {"reason"}),
+  return {age(text(event, {"eventTime"}), now), text(event, {"type"}), text(event, {"reason"}),
           fmt::format("{}/{}", kind, text(regarding, {"name"})), text(event, {"note"})};
 }
 
-Json set_cells(Res res, const Json& object) {
+Json set_cells(Res res, const Json& object, WallTime now) {
   const auto desired = res == Res::DaemonSets ? number(object, {"status", "desiredNumberScheduled"})
                                               : number(object, {"spec", "replicas"}, 1);
   const auto ready =
       res == Res::DaemonSets ? number(object, {"status", "numberReady"}) : number(object, {"status", "readyReplicas"});
-  return {name_of(object), desired, ready, text(object, {"metadata", "creationTimestamp"})};
+  return {name_of(object), desired, ready, age_of(object, now)};
 }
 
-Json rule_cells(const Json& rule) {
+Json rule_cells(const Json& rule, WallTime now) {
   const auto part = [&](std::string_view name) {
     const auto value = text(rule, {"spec", "deviceSelector", name});
     return value.empty() ? std::string("*") : value;
   };
   return {name_of(rule), fmt::format("{}/{}/{}", part("driver"), part("pool"), part("device")),
           fmt::format("{}:{}", text(rule, {"spec", "taint", "key"}), text(rule, {"spec", "taint", "effect"})),
-          text(rule, {"metadata", "creationTimestamp"})};
+          age_of(rule, now)};
 }
 
 }  // namespace
@@ -135,12 +152,8 @@ Json columns_of(Res res) {
   Json columns = Json::array();
   for (const auto& name : column_names(res)) {
     const bool is_name = name == "Name";
-    const bool is_date = name == "Created";
-    columns.push_back({{"name", is_date ? "Age" : name},
-                       {"type", is_date ? "date" : "string"},
-                       {"format", is_name ? "name" : ""},
-                       {"description", ""},
-                       {"priority", 0}});
+    columns.push_back(
+        {{"name", name}, {"type", "string"}, {"format", is_name ? "name" : ""}, {"description", ""}, {"priority", 0}});
   }
   return columns;
 }
@@ -160,33 +173,33 @@ std::string device_summary(const Json& pod) {
   return out;
 }
 
-Json cells_of(Res res, const Json& object) {
+Json cells_of(Res res, const Json& object, WallTime now) {
   switch (res) {
     case Res::Pods:
-      return pod_cells(object);
+      return pod_cells(object, now);
     case Res::Nodes:
-      return node_cells(object);
+      return node_cells(object, now);
     case Res::Events:
-      return event_cells(object);
+      return event_cells(object, now);
     case Res::Jobs:
-      return job_cells(object);
+      return job_cells(object, now);
     case Res::Deployments:
     case Res::ReplicaSets:
     case Res::StatefulSets:
     case Res::DaemonSets:
-      return set_cells(res, object);
+      return set_cells(res, object, now);
     case Res::Budgets:
       return {name_of(object), number(object, {"spec", "minAvailable"}),
-              number(object, {"status", "disruptionsAllowed"}), text(object, {"metadata", "creationTimestamp"})};
+              number(object, {"status", "disruptionsAllowed"}), age_of(object, now)};
     case Res::Claims:
-      return claim_cells(object);
+      return claim_cells(object, now);
     case Res::Slices:
       return {name_of(object), text(object, {"spec", "nodeName"}), text(object, {"spec", "driver"}),
-              text(object, {"spec", "pool", "name"}), text(object, {"metadata", "creationTimestamp"})};
+              text(object, {"spec", "pool", "name"}), age_of(object, now)};
     case Res::TaintRules:
-      return rule_cells(object);
+      return rule_cells(object, now);
     default:
-      return {name_of(object), text(object, {"metadata", "creationTimestamp"})};
+      return {name_of(object), age_of(object, now)};
   }
 }
 

@@ -78,7 +78,7 @@ std::string render_list(Res res, const Rendering& rendering, const std::string& 
 
 std::string render_row(Res res, const Json& object, const Rendering& rendering) {
   const Json inner = rendering.whole_in_rows ? object : metadata_only(object);
-  return dumped({{"cells", cells_of(res, object)}, {"object", inner}});
+  return dumped({{"cells", cells_of(res, object, rendering.now)}, {"object", inner}});
 }
 
 std::string render_table(Res res, const std::string& rows, const std::string& rv, const std::string& continue_token,

@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/now.h"
 #include "simulator/field.h"
 #include "simulator/kinds.h"
 
@@ -12,13 +13,14 @@ struct Rendering {
   enum class Form : std::uint8_t { Whole, Metadata, Table } form = Form::Whole;
   bool core_event = false;     ///< Events as core/v1 has them.
   bool whole_in_rows = false;  ///< `includeObject=Object`.
+  WallTime now;                ///< For the ages in a Table.
 };
 
 /// The shape that an Accept header asks for: its first alternative that we have. **Source:** the API's content
 /// negotiation (`as=Table`, `as=PartialObjectMetadata`).
 [[nodiscard]] Rendering rendering_for(std::string_view accept, std::string_view include_object);
 
-/// One object in that shape, as JSON text. `now` is needed for ages only by Tables and is the server's time text.
+/// One object in that shape, as JSON text.
 [[nodiscard]] std::string render_object(Res res, const Json& object, const Rendering& rendering);
 
 /// The list object's head: kind, apiVersion, metadata, then items in between. Items are rendered texts, joined by `,`.

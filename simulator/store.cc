@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "simulator/api_time.h"
+#include "base/rfc3339.h"
 
 namespace dhc::sim {
 
 Store::Store(std::uint64_t seed) : random_(seed) {}
 
-std::string Store::time_text() const { return api_time(now_.wall); }
+std::string Store::time_text() const { return format_rfc3339(now_.wall); }
 
 // splitmix64: a few lines, well mixed, the same on every machine.
 std::uint64_t Store::next_random() {
@@ -122,7 +122,7 @@ void Store::request_delete(Res res, const Name& name, std::optional<std::int64_t
   }
   if (is_deleting(*object) && number(*object, {"metadata", "deletionGracePeriodSeconds"}) <= grace) return;
   edit(res, name, [&](Json& changed) {
-    changed["metadata"]["deletionTimestamp"] = api_time(now_.wall + std::chrono::seconds(grace));
+    changed["metadata"]["deletionTimestamp"] = format_rfc3339(now_.wall + std::chrono::seconds(grace));
     changed["metadata"]["deletionGracePeriodSeconds"] = grace;
   });
 }

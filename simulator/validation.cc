@@ -3,11 +3,25 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "simulator/api_time.h"
 #include "simulator/call.h"
 
 namespace dhc::sim {
 namespace {
+
+bool fits(std::string_view text, std::string_view pattern) {
+  if (text.size() != pattern.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (pattern[i] == '0' ? !digit : text[i] != pattern[i]) return false;
+  }
+  return true;
+}
+
+/// Exactly six fractional digits, UTC or an offset. **Source:** seen on 1.37.1.
+bool is_micro_time(std::string_view text) {
+  return fits(text, "0000-00-00T00:00:00.000000Z") || fits(text, "0000-00-00T00:00:00.000000+00:00") ||
+         fits(text, "0000-00-00T00:00:00.000000-00:00");
+}
 
 std::string bad_micro_time(std::string_view kind, const std::string& value) {
   return fmt::format(

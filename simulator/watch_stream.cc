@@ -81,6 +81,7 @@ WatchOutput WatchStream::finish(std::vector<std::string> lines, bool ended) {
 
 WatchOutput WatchStream::poll(const Store& store, const Now& now) {
   std::vector<std::string> lines;
+  options_.rendering.now = now.wall;
   if (!started_) {
     started_ = true;
     next_bookmark_ = now.mono + options_.bookmark_every;
