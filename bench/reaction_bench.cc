@@ -38,8 +38,8 @@ k8s::Node node_of(int number) {
   node.meta.uid = node.meta.name;
   node.ready = true;
   node.boot_id = "boot";
-  node.capacity = {{"nvidia.com/gpu", 8}};
-  node.allocatable = {{"nvidia.com/gpu", 0}};  // already shows every loss
+  node.capacity = {{"nvidia.com/gpu", 9}};
+  node.allocatable = {{"nvidia.com/gpu", 8}};  // already shows the loss of one device, and no plugin looks silent
   return node;
 }
 

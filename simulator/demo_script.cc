@@ -9,7 +9,7 @@
 namespace dhc::sim {
 namespace {
 
-constexpr std::array kNodes = {"node-a", "node-b", "node-c"};
+constexpr std::array<const char*, 3> kNodes = {"node-a", "node-b", "node-c"};
 constexpr int kDevicesOfAKind = 4;
 constexpr std::array kMessages = {"Xid 79: GPU has fallen off the bus", "Xid 48: double bit ECC error",
                                   "ECC error count exceeded threshold"};

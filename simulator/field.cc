@@ -33,10 +33,10 @@ std::int64_t number(const Json& object, Path path, std::int64_t otherwise) {
   return value;
 }
 
-const Json& list(const Json& object, Path path) {
-  static const Json empty = Json::array();
+std::span<const Json> list(const Json& object, Path path) {
   const Json* found = field(object, path);
-  return found != nullptr && found->is_array() ? *found : empty;
+  if (found == nullptr || !found->is_array()) return {};
+  return found->get_ref<const Json::array_t&>();
 }
 
 std::string ns_of(const Json& object) { return text(object, {"metadata", "namespace"}); }

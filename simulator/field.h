@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,7 @@ using Path = std::initializer_list<std::string_view>;
 [[nodiscard]] std::int64_t number(const Json& object, Path path, std::int64_t otherwise = 0);
 
 /// The elements of the array at `path`; an empty array if absent.
-[[nodiscard]] const Json& list(const Json& object, Path path);
+[[nodiscard]] std::span<const Json> list(const Json& object, Path path);
 
 /// `metadata.namespace`, `metadata.name`, `metadata.uid`.
 [[nodiscard]] std::string ns_of(const Json& object);

@@ -20,7 +20,7 @@ bool matches_condition(const Json& rule, const Json& pod) {
 bool matches_exit_code(const Json& rule, const Json& pod) {
   const Json* codes = field(rule, {"onExitCodes"});
   if (codes == nullptr) return false;
-  const auto& values = list(*codes, {"values"});
+  const auto values = list(*codes, {"values"});
   for (const auto& container : list(pod, {"status", "containerStatuses"})) {
     const auto code = number(container, {"state", "terminated", "exitCode"});
     if (code == 0) continue;

@@ -159,7 +159,7 @@ bool sync(State& state, JobMemory& memory, const Json& job, const JobAccount& ac
 
 void release_pods(State& state, const JobAccount& account) {
   for (const auto& pod : account.all) {
-    const auto& finalizers = list(*pod, {"metadata", "finalizers"});
+    const auto finalizers = list(*pod, {"metadata", "finalizers"});
     if (std::ranges::find(finalizers, Json(kFinalizer)) != finalizers.end()) {
       drop_finalizer(state, {ns_of(*pod), name_of(*pod)});
     }

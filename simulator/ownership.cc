@@ -1,5 +1,9 @@
 #include "simulator/ownership.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <nlohmann/json.hpp>
 
 namespace dhc::sim {
@@ -8,9 +12,9 @@ namespace {
 bool is_unowned(const FieldPath& path) {
   if (path.size() == 1) return path[0] == "f:apiVersion" || path[0] == "f:kind";
   if (path.size() != 2 || path[0] != "f:metadata") return false;
-  static const std::set<std::string> kServer = {
+  constexpr std::array<std::string_view, 7> kServer = {
       "f:name", "f:namespace", "f:uid", "f:generation", "f:resourceVersion", "f:creationTimestamp", "f:managedFields"};
-  return kServer.contains(path[1]);
+  return std::ranges::find(kServer, path[1]) != kServer.end();
 }
 
 bool is_keyed_list(const FieldPath& path, const Json& value) {

@@ -104,10 +104,10 @@ std::optional<Json> pick_devices(const State& state, const Json& claim, const st
 }
 
 bool is_on_node(const Json& claim, const std::string& node) {
-  const auto& terms = list(claim, {"status", "allocation", "nodeSelector", "nodeSelectorTerms"});
+  const auto terms = list(claim, {"status", "allocation", "nodeSelector", "nodeSelectorTerms"});
   if (terms.empty()) return true;
   for (const auto& wanted : list(terms[0], {"matchFields"})) {
-    const auto& values = list(wanted, {"values"});
+    const auto values = list(wanted, {"values"});
     if (std::ranges::find(values, Json(node)) == values.end()) return false;
   }
   return true;

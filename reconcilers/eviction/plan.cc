@@ -137,7 +137,7 @@ class Planner {
   }
 
   void note_replacements(const Exposure& exposure) {
-    if (replacements_.free_like(exposure.key) > 0) return;
+    if (replacements_.finds_one_like(exposure.key)) return;
     say(exposure,
         {.reason = Reason::NoReplacementDevice,
          .message = fmt::format(
@@ -164,7 +164,7 @@ class Planner {
 
   const Scene& scene_;
   Budget budget_;
-  ReplacementCount replacements_;
+  ReplacementSearch replacements_;
   Wake wake_;
   std::set<std::string> chosen_;
   std::set<std::string> said_;

@@ -1,31 +1,27 @@
 #include "reconcilers/eviction/replacement.h"
 
-#include <algorithm>
-
 namespace dhc::eviction {
 
-std::int64_t ReplacementCount::free_like(const DeviceKey& key) {
+bool ReplacementSearch::finds_one_like(const DeviceKey& key) {
   auto& known = key.source == DeviceKey::Source::Dra ? dra_ : plugin_;
   const auto found = known.find(key.scope);
   if (found != known.end()) return found->second;
-  return known[key.scope] = key.source == DeviceKey::Source::Dra ? free_dra(key.scope) : free_plugin(key.scope);
+  return known[key.scope] = key.source == DeviceKey::Source::Dra ? finds_dra(key.scope) : finds_plugin(key.scope);
 }
 
-std::int64_t ReplacementCount::free_dra(const std::string& driver) const {
-  std::int64_t free = 0;
+bool ReplacementSearch::finds_dra(const std::string& driver) const {
   for (const auto& [name, pool] : scene_.world.inventory().pools()) {
     if (name.first != driver || !pool.published) continue;
     for (const auto& [device, taints] : pool.devices) {
       const auto key = DeviceKey::dra(name.first, name.second, device);
       if (scene_.world.is_allocated(key) || scene_.world.tracker().not_healthy().contains(key)) continue;
-      if (!scene_.world.inventory().unschedulable_because(key)) ++free;
+      if (!scene_.world.inventory().unschedulable_because(key)) return true;
     }
   }
-  return free;
+  return false;
 }
 
-std::int64_t ReplacementCount::free_plugin(const std::string& resource) const {
-  std::int64_t free = 0;
+bool ReplacementSearch::finds_plugin(const std::string& resource) const {
   for (const auto& [name, node] : scene_.world.nodes()) {
     if (!node.ready || node.unschedulable) continue;
     std::int64_t used = 0;
@@ -33,9 +29,9 @@ std::int64_t ReplacementCount::free_plugin(const std::string& resource) const {
       const auto& pod = scene_.world.pod(uid)->pod;
       if (is_live(pod)) used += k8s::amount_of(pod.requests, resource);
     }
-    free += std::max<std::int64_t>(0, k8s::amount_of(node.allocatable, resource) - used);
+    if (k8s::amount_of(node.allocatable, resource) > used) return true;
   }
-  return free;
+  return false;
 }
 
 }  // namespace dhc::eviction

@@ -6,22 +6,22 @@
 
 namespace dhc::eviction {
 
-/// Counts devices that a replacement could get; answers are kept for the turn. Approximate: nothing is known of
+/// Looks for a device that a replacement could get; answers are kept for the turn. Approximate: nothing is known of
 /// selectors and device classes.
-class ReplacementCount {
+class ReplacementSearch {
  public:
-  explicit ReplacementCount(const Scene& scene) : scene_(scene) {}
+  explicit ReplacementSearch(const Scene& scene) : scene_(scene) {}
 
-  /// Healthy, free, untainted devices of the same driver or resource.
-  [[nodiscard]] std::int64_t free_like(const DeviceKey& key);
+  /// Whether a healthy, free, untainted device of the same driver or resource is known.
+  [[nodiscard]] bool finds_one_like(const DeviceKey& key);
 
  private:
-  [[nodiscard]] std::int64_t free_dra(const std::string& driver) const;
-  [[nodiscard]] std::int64_t free_plugin(const std::string& resource) const;
+  [[nodiscard]] bool finds_dra(const std::string& driver) const;
+  [[nodiscard]] bool finds_plugin(const std::string& resource) const;
 
   const Scene& scene_;
-  std::map<std::string, std::int64_t> dra_;
-  std::map<std::string, std::int64_t> plugin_;
+  std::map<std::string, bool> dra_;
+  std::map<std::string, bool> plugin_;
 };
 
 }  // namespace dhc::eviction

@@ -16,8 +16,8 @@ Subject node_subject(const World& world, const std::string& name) {
 /// **Source:** seen on 1.37.1: a dead plugin or a vanished device leaves the pod's field at Healthy, only the node's
 /// numbers change.
 void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
-  for (const auto& [name, book] : scene.world.books()) {
-    for (const auto& [resource, entry] : book.resources()) {
+  for (const auto& name : scene.world.suspicious_nodes()) {
+    for (const auto& [resource, entry] : scene.world.books().at(name).resources()) {
       const auto add = [&](const std::optional<Moment>& since, Reason reason, std::string message) {
         if (!since) return;
         const MonoTime at = since->mono + kSilence;

@@ -52,6 +52,11 @@ bool NodeBook::healthy_is_believable(std::string_view resource, const Now& now) 
   return !book.plugin_dead && (!book.rose_at || now.mono - *book.rose_at >= kPluginSettle);
 }
 
+bool NodeBook::is_suspicious() const {
+  return std::ranges::any_of(
+      resources_, [](const auto& entry) { return entry.second.silent_since || entry.second.vanished_since; });
+}
+
 std::optional<MonoTime> NodeBook::next_change_at(const Now& now) const {
   std::optional<MonoTime> next;
   for (const auto& [name, book] : resources_) {

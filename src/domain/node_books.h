@@ -47,6 +47,9 @@ class NodeBook {
   /// When believing would change by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
 
+  /// Whether a plugin is silent or a device has vanished, however short.
+  [[nodiscard]] bool is_suspicious() const;
+
   [[nodiscard]] const std::map<std::string, ResourceBook, std::less<>>& resources() const { return resources_; }
 
  private:

@@ -61,6 +61,8 @@ class World {
   [[nodiscard]] const k8s::Node* node(const std::string& name) const;
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
+  /// Nodes on which a plugin is silent or a device has vanished, however short.
+  [[nodiscard]] const std::set<std::string>& suspicious_nodes() const { return suspicious_; }
   [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
   /// A Job, ReplicaSet or StatefulSet.
   [[nodiscard]] const k8s::Meta* owner(const std::string& uid) const;
@@ -109,6 +111,7 @@ class World {
   std::set<std::string> dirty_pods_;
   std::set<std::string> dirty_nodes_;
   std::set<DeviceKey> dirty_devices_;
+  std::set<std::string> suspicious_;
   std::set<std::string> settling_;  // nodes whose plugins' Healthy is not believed yet
 };
 

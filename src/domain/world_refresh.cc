@@ -82,6 +82,11 @@ void World::refresh_node(const std::string& name, const Now& now) {
   auto& book = books_[name];
   book.update(node(name), held, now);
   dirty_devices_.insert(counted.begin(), counted.end());
+  if (book.is_suspicious()) {
+    suspicious_.insert(name);
+  } else {
+    suspicious_.erase(name);
+  }
   if (book.next_change_at(now)) {
     settling_.insert(name);
   } else {

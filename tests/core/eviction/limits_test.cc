@@ -155,7 +155,11 @@ TEST_CASE("A budget's refusal stays visible with the server's own sentence, and 
           {"device-health.io/DeviceUnhealthy", "True", "DeviceUnhealthy", condition->wanted->message, {}}};
       stage.upsert_pod("p-0");
     }
-    if (!evicted(actions).empty()) CHECK(stage.turn().empty());  // the refusal arrives at once
+    if (!evicted(actions).empty()) {  // the refusal arrives at once, and is news
+      const auto news = stage.turn();
+      CHECK(evicted(news).empty());
+      for (const auto& event : news) stage.answer(event);
+    }
     stage.advance(Millis(500));
     waited += Millis(500);
   }
