@@ -1,6 +1,7 @@
 #include "simulator/job_account.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -89,10 +90,11 @@ JobAccount account_for(const Json& job, const Objects& pods, const std::set<std:
     }
     if (!counted.contains(uid_of(*pod))) count(account, job, pod);
   }
-  const auto created = [](const ObjectPtr& pod) { return text(*pod, {"metadata", "creationTimestamp"}); };
-  // Not of std::ranges: clang 19 does not compile that one of libstdc++ 12.
-  std::stable_sort(account.active.begin(), account.active.end(),
-                   [&](const ObjectPtr& a, const ObjectPtr& b) { return created(a) < created(b); });
+  // By name where the second is the same: the order must not depend on the sort.
+  const auto age = [](const ObjectPtr& pod) {
+    return std::pair(text(*pod, {"metadata", "creationTimestamp"}), name_of(*pod));
+  };
+  std::ranges::sort(account.active, [&](const ObjectPtr& a, const ObjectPtr& b) { return age(a) < age(b); });
   return account;
 }
 
