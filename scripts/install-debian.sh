@@ -22,7 +22,7 @@ for group in "${@:-all}"; do
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${build[@]}" "${test[@]}") ;;
     lint) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
-    cluster) wanted+=("${build[@]}" "${cluster[@]}"); go_wanted=true ;;
+    cluster) wanted+=("${build[@]}" "${test[@]}" "${cluster[@]}"); go_wanted=true ;;
     all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}"); go_wanted=true ;;
     *) echo "install-debian.sh: no group '$group': build, test, lint, cluster or all" >&2; exit 2 ;;
   esac

@@ -165,7 +165,8 @@ std::vector<ObjectPtr> nodes_by_load(const Store& store) {
   }
   std::vector<ObjectPtr> nodes;
   for (const auto& [name, node] : store.all(Res::Nodes)) nodes.push_back(node);
-  std::ranges::stable_sort(nodes, {}, [&](const ObjectPtr& node) { return pods[name_of(*node)]; });
+  const auto load = [&](const ObjectPtr& node) { return std::pair(pods[name_of(*node)], name_of(*node)); };
+  std::ranges::sort(nodes, [&](const ObjectPtr& a, const ObjectPtr& b) { return load(a) < load(b); });
   return nodes;
 }
 

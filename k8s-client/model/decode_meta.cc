@@ -141,12 +141,20 @@ bool read_kind(JsonValue value, Fault& fault, Kind kind) {
   return fits || fault.is("another kind");
 }
 
+// Whole up to what the API allows: our own condition is our memory, and names every device of its pod.
+bool read_condition_message(JsonValue value, Fault& fault, std::string& message) {
+  constexpr std::size_t kLongest = 32UL * 1024;
+  if (!read_text(value, fault, message)) return false;
+  if (message.size() > kLongest) message.resize(kLongest);
+  return true;
+}
+
 bool read_condition(JsonValue value, Fault& fault, Condition& condition) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "type") return read_name(field, fault, condition.type) || fault.in(key);
     if (key == "status") return read_name(field, fault, condition.status) || fault.in(key);
     if (key == "reason") return read_name(field, fault, condition.reason) || fault.in(key);
-    if (key == "message") return read_message(field, fault, condition.message) || fault.in(key);
+    if (key == "message") return read_condition_message(field, fault, condition.message) || fault.in(key);
     if (key == "lastTransitionTime") return read_time(field, fault, condition.last_transition) || fault.in(key);
     return true;
   });

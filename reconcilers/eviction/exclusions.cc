@@ -1,6 +1,7 @@
 #include "reconcilers/eviction/exclusions.h"
 
 #include <string>
+#include <string_view>
 
 #include "domain/names.h"
 
@@ -12,6 +13,8 @@ bool says_opt_out(const k8s::Meta* meta) {
   return meta != nullptr && k8s::find(meta->annotations, kOptOutAnnotation) == std::string_view("true");
 }
 
+bool is_watched_owner(std::string_view kind) { return kind == "Job" || kind == "ReplicaSet" || kind == "StatefulSet"; }
+
 std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
   const auto ruling = [](std::string where) {
     return Ruling{
@@ -22,6 +25,16 @@ std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
     return ruling("its " + pod.meta.controller->kind + " " + pod.meta.controller->name);
   }
   if (says_opt_out(world.namespace_of(pod.meta.ns))) return ruling("Namespace " + pod.meta.ns);
+  const auto unknown = [](const std::string& what) {
+    return Ruling{.reason = Reason::OptOutUnknown,
+                  .message = what + " is not known just now, it may have opted out",
+                  .until = {}};
+  };
+  if (world.namespace_of(pod.meta.ns) == nullptr) return unknown("Namespace " + pod.meta.ns);
+  if (pod.meta.controller && is_watched_owner(pod.meta.controller->kind) &&
+      world.owner(pod.meta.controller->uid) == nullptr) {
+    return unknown(pod.meta.controller->kind + " " + pod.meta.controller->name);
+  }
   return std::nullopt;
 }
 

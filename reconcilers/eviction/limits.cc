@@ -20,7 +20,11 @@ MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
 Budget::Budget(const Scene& scene) : scene_(scene), tokens_(scene.ledger.tokens().available(scene.now.mono)) {
   for (const auto& [uid, attempt] : scene.ledger.evictions()) {
     const auto* record = scene.world.pod(uid);
-    if (record == nullptr || attempt.state == Attempt::State::Failed) continue;
+    if (record == nullptr) continue;
+    // An answer that never came may have been a yes: it holds its slot until it is looked at again.
+    const bool unsure = attempt.state == Attempt::State::Failed && may_have_happened(attempt.error) &&
+                        scene.now.mono < attempt.not_before;
+    if (attempt.state == Attempt::State::Failed && !unsure) continue;
     const MonoTime until = slot_until(attempt, record->pod);
     if (attempt.state == Attempt::State::Accepted) {
       if (scene.now.mono >= until) continue;

@@ -133,7 +133,8 @@ class Planner {
          .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
          .device = to_string(exposure.key),
          .policy = exposure.policy->name});
-    say(exposure, {.reason = Reason::Evicting, .message = "all conditions are met", .until = {}});
+    auto message = patience_ended(exposure, scene_);
+    say(exposure, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
   }
 
   void note_replacements(const Exposure& exposure) {

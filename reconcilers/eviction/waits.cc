@@ -42,37 +42,48 @@ std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) 
                 .until = {}};
 }
 
-std::optional<Ruling> allocatable(const Exposure& exposure, const Scene& scene) {
-  if (exposure.key.source != DeviceKey::Source::Plugin) return std::nullopt;
+/// When the cluster was first asked to get ready for the eviction: an incident may be much older than the policy that
+/// enforces.
+MonoTime asked_at(const Exposure& exposure, const Scene& scene) {
+  if (exposure.mode != Mode::Enforce) return due_at(exposure);
+  const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
+  return std::max(due_at(exposure), attempt == nullptr ? scene.now.mono : attempt->first_at);
+}
+
+/// What the node shows of the device's resource while it does not show the loss; null if it does or does not matter.
+const ResourceBook* loss_unseen(const Exposure& exposure, const Scene& scene) {
+  if (exposure.key.source != DeviceKey::Source::Plugin) return nullptr;
   const auto book = scene.world.books().find(exposure.key.place);
-  if (book == scene.world.books().end()) return std::nullopt;
+  if (book == scene.world.books().end()) return nullptr;
   const auto entry = book->second.resources().find(exposure.key.scope);
-  if (entry == book->second.resources().end()) return std::nullopt;
-  const auto& [name, resource] = *entry;
-  const auto unhealthy = std::max<std::int64_t>(resource.held.unhealthy, 1);
-  if (resource.allocatable <= resource.capacity - unhealthy) return std::nullopt;
-  const MonoTime until = due_at(exposure) + kAllocatablePatience;
-  if (scene.now.mono >= until) return std::nullopt;
-  return Ruling{
-      .reason = Reason::WaitingForAllocatable,
-      .message = fmt::format(
-          "node {} shows {} of {} {} allocatable with {} Unhealthy: until that falls its kubelet would reject the "
-          "replacement; waits at most {} s",
-          exposure.key.place, resource.allocatable, resource.capacity, name, unhealthy,
-          seconds_of(kAllocatablePatience)),
-      .until = until};
+  if (entry == book->second.resources().end()) return nullptr;
+  const auto unhealthy = std::max<std::int64_t>(entry->second.held.unhealthy, 1);
+  return entry->second.allocatable <= entry->second.capacity - unhealthy ? nullptr : &entry->second;
+}
+
+std::optional<Ruling> allocatable(const Exposure& exposure, const Scene& scene) {
+  const auto* resource = loss_unseen(exposure, scene);
+  const MonoTime until = asked_at(exposure, scene) + kAllocatablePatience;
+  if (resource == nullptr || scene.now.mono >= until) return std::nullopt;
+  return Ruling{.reason = Reason::WaitingForAllocatable,
+                .message = fmt::format(
+                    "node {} shows {} of {} {} allocatable with {} Unhealthy: until that falls its kubelet would "
+                    "reject the replacement; waits at most {} s",
+                    exposure.key.place, resource->allocatable, resource->capacity, exposure.key.scope,
+                    resource->held.unhealthy, seconds_of(kAllocatablePatience)),
+                .until = until};
 }
 
 std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& scene) {
   if (exposure.mode != Mode::Enforce) return std::nullopt;
   const auto& pod = exposure.pod();
   const auto* ours = our_condition(pod);
-  if (ours != nullptr && ours->status == "True" && since_in_condition(ours->message, to_string(exposure.key)))
+  if (ours != nullptr && ours->status == "True" && condition_names(ours->message, to_string(exposure.key)))
     return std::nullopt;
   const auto* attempt = scene.ledger.condition(pod.meta.uid);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed)
-    return std::nullopt;  // it is said there; it does not hold an eviction
-  const MonoTime until = due_at(exposure) + kConditionPatience;
+    return std::nullopt;  // said there; it holds no eviction
+  const MonoTime until = asked_at(exposure, scene) + kConditionPatience;
   if (scene.now.mono >= until) return std::nullopt;
   return Ruling{
       .reason = Reason::WaitingForCondition,
@@ -82,7 +93,8 @@ std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& sc
 
 std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene) {
   const auto& controller = exposure.pod().meta.controller;
-  if (!controller || !scene.ledger.lost_recently(controller->uid, to_string(exposure.key), scene.now))
+  if (!controller ||
+      !scene.ledger.lost_recently(controller->uid, to_string(exposure.key), exposure.pod().meta.uid, scene.now))
     return std::nullopt;
   return Ruling{
       .reason = Reason::ReplacementOnSameDevice,
@@ -132,6 +144,12 @@ std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene) 
   if (auto ruling = schedulable(exposure, scene)) return ruling;
   if (auto ruling = allocatable(exposure, scene)) return ruling;
   return condition_unseen(exposure, scene);
+}
+
+std::optional<std::string> patience_ended(const Exposure& exposure, const Scene& scene) {
+  if (loss_unseen(exposure, scene) == nullptr) return std::nullopt;
+  return fmt::format("allocatable of node {} did not fall within {} s: its kubelet may reject the replacement",
+                     exposure.key.place, seconds_of(kAllocatablePatience));
 }
 
 std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& scene) {

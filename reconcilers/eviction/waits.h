@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "domain/scene.h"
 
@@ -15,6 +16,9 @@ namespace dhc::eviction {
 /// What must still be seen before this pod may be evicted: another device for its owner, the taint, the node's
 /// allocatable, our condition. Order comes from what is seen in the World, never from the order of calls.
 [[nodiscard]] std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene);
+
+/// What was waited for in vain, and is gone without; none if all was seen.
+[[nodiscard]] std::optional<std::string> patience_ended(const Exposure& exposure, const Scene& scene);
 
 /// Why the last attempt on this pod forbids another one now.
 [[nodiscard]] std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& scene);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,15 +31,11 @@ class Planner {
   Planned<ApplyCondition> run() {
     std::map<std::string, std::vector<const Exposure*>> open;
     for (const auto& exposure : scene_.exposures) {
-      if (exposure.mode != Mode::Enforce) {
-        watched_only_.insert(exposure.pod().meta.uid);
-      } else if (exposure.open) {
-        open[exposure.pod().meta.uid].push_back(&exposure);
-      }
+      if (exposure.mode == Mode::Enforce && exposure.open) open[exposure.pod().meta.uid].push_back(&exposure);
     }
     for (const auto& [uid, exposures] : open) raise(exposures);
     for (const auto& uid : scene_.world.with_condition()) {
-      if (!open.contains(uid) && !watched_only_.contains(uid)) settle(*scene_.world.pod(uid));
+      if (!open.contains(uid)) settle(*scene_.world.pod(uid));
     }
     planned_.wake_at = wake_.at();
     return std::move(planned_);
@@ -58,7 +53,8 @@ class Planner {
                        .since = exposure->since.wall,
                        .policy = exposure->policy->name,
                        .said = exposure->said,
-                       .next = next_step(*exposure->policy)});
+                       .next = next_step(*exposure->policy),
+                       .by_claim = exposure->by_claim});
     }
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
@@ -66,7 +62,7 @@ class Planner {
     if (seen != nullptr && seen->status == "True" && seen->message == message) return;
     const bool only_words =
         seen != nullptr && seen->status == "True" && std::ranges::all_of(lines, [&](const ConditionLine& line) {
-          return since_in_condition(seen->message, line.device).has_value();
+          return condition_names(seen->message, line.device);
         });
     const auto* attempt = scene_.ledger.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && scene_.now.mono - attempt->at < kRewordInterval) {
@@ -76,34 +72,49 @@ class Planner {
                    .status = true, .reason = "DeviceUnhealthy", .message = message, .last_transition = since});
   }
 
+  /// What is to become of a True, by one device that it names and the pod still holds.
+  enum class Fate : std::uint8_t { Stays, Recovered, Nothing };
+
+  Fate fate_of(const k8s::Pod& pod, const Holding& holding, bool by_claim) const {
+    const bool covered = policy_for(scene_.world, scene_.policy, pod, holding.key) != nullptr;
+    if (covered && !enforced(scene_.world, scene_.policy, pod, holding.key))
+      return Fate::Stays;                  // not ours to change now
+    if (by_claim) return Fate::Recovered;  // its signal is gone, or there would be an exposure
+    const auto* state = scene_.world.tracker().find(holding.key);
+    if (state == nullptr || !state->has_source || state->health == k8s::Health::Unknown) return Fate::Stays;
+    if (state->health == k8s::Health::Healthy) return Fate::Recovered;
+    return covered ? Fate::Stays : Fate::Nothing;  // nobody asks us to speak of it any more
+  }
+
   /// The pod has our condition and no open incident: has the device recovered, or is nothing known of it any more?
   void settle(const PodRecord& record) {
     const auto& pod = record.pod;
     const auto* seen = our_condition(pod);
-    if (seen->status != "True" || !is_live(pod) || scene_.policy.mode_cap != Mode::Enforce) return;
-    bool holds_any = false;
+    if (!is_live(pod) || !record.readable || scene_.policy.mode_cap != Mode::Enforce) return;
+    if (seen->status != "True") return forget(record, *seen);
     std::string recovered;
     for (const auto& holding : record.holdings) {
       const auto device = to_string(holding.key);
-      if (!since_in_condition(seen->message, device)) continue;
-      holds_any = true;
-      const auto* policy = policy_for(scene_.world, scene_.policy, pod, holding.key);
-      if (policy != nullptr && policy->mode != Mode::Enforce) return;
+      if (!condition_names(seen->message, device)) continue;
+      const auto fate = fate_of(pod, holding, condition_is_by_claim(seen->message, device));
+      if (fate == Fate::Stays) return;
+      if (fate == Fate::Nothing) continue;
       const auto* state = scene_.world.tracker().find(holding.key);
-      if (state == nullptr || !state->has_source || state->health == k8s::Health::Unknown)
-        return;  // not known: it stays
-      if (state->health == k8s::Health::Unhealthy) {
-        if (policy == nullptr) break;  // nobody asks us to speak of it any more
-        return;
-      }
-      if (!recovered.empty()) recovered += '\n';
-      recovered += device + " healthy since " +
-                   format_rfc3339(state->recovered_at ? state->recovered_at->wall : scene_.now.wall);
+      const bool timed = state != nullptr && state->recovered_at;
+      if (!recovered.empty()) recovered += " || ";
+      recovered += device + " healthy since " + format_rfc3339(timed ? state->recovered_at->wall : scene_.now.wall);
     }
-    if (holds_any && recovered.empty()) return apply(pod, std::nullopt);
-    if (!holds_any) return apply(pod, std::nullopt);
+    if (recovered.empty()) return apply(pod, std::nullopt);
     apply(pod, ApplyCondition::Wanted{
                    .status = false, .reason = "Recovered", .message = recovered, .last_transition = scene_.now.wall});
+  }
+
+  /// A False that speaks of no device which the pod still holds says nothing any more.
+  void forget(const PodRecord& record, const k8s::Condition& seen) {
+    const bool speaks = std::ranges::any_of(record.holdings, [&](const Holding& holding) {
+      return seen.message.find(to_string(holding.key) + " healthy since ") != std::string::npos;
+    });
+    if (!speaks) apply(record.pod, std::nullopt);
   }
 
   void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted) {
@@ -120,7 +131,6 @@ class Planner {
 
   const Scene& scene_;
   Wake wake_;
-  std::set<std::string> watched_only_;
   Planned<ApplyCondition> planned_;
 };
 

@@ -9,6 +9,21 @@
 
 namespace dhc::notice {
 
+namespace {
+
+Verdict verdict_of(const RejectedConfig& rejected) {
+  return {.subject =
+              rejected.source.value_or(Subject{.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}}),
+          .device = {},
+          .policy = {},
+          .reason = Reason::ConfigRejected,
+          .message = rejected.why,
+          .since = rejected.since.wall,
+          .next_at = std::nullopt};
+}
+
+}  // namespace
+
 Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts,
                            const std::optional<RejectedConfig>& rejected) {
   Planned<NoticeAction> planned;
@@ -16,6 +31,7 @@ Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts
   auto conditions = plan_conditions(scene);
   wake.note(conditions.wake_at);
   auto facts = find_facts(scene);
+  if (rejected) facts.verdicts.push_back(verdict_of(*rejected));
   wake.note(facts.wake_at);
   std::vector<Verdict> news(verdicts.begin(), verdicts.end());
   news.insert(news.end(), facts.verdicts.begin(), facts.verdicts.end());

@@ -1,6 +1,7 @@
 #include "app/application.h"
 
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -173,8 +174,10 @@ void Application::run(const std::stop_token& stop) {
   const auto token = parts.stopping.get_token();
   const auto& settings = parts.settings;
   const auto* map = settings.config_map ? &*settings.config_map : nullptr;
-  (void)check_access(needed_verbs(settings.frame.mode_cap, settings.frame.events, map), *parts.client, parts.log,
-                     token);
+  // Beside the loop: it only logs, and credentials may take their time.
+  const std::jthread asking([&parts, token, verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map)] {
+    (void)check_access(verbs, *parts.client, parts.log, token);
+  });
   Executor executor(*parts.client, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });
   std::optional<PolicyFile> file;
@@ -185,6 +188,7 @@ void Application::run(const std::stop_token& stop) {
       {.board = parts.board, .metrics = parts.metrics, .log = parts.log, .refresh = [&parts] { parts.refresh(); }},
       parts.listener);
   loop.run(token);
+  executor.request_stop();  // before the watchers are joined: both may wait for the same credentials
   parts.stop();
 }
 

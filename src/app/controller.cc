@@ -28,6 +28,7 @@ struct Controller::State {
   void take(Message&& message, const Now& now);
   void take(Outcome&& outcome, const Now& now);
   void note_sent(const Action& action, const Now& now);
+  [[nodiscard]] std::vector<std::string> holders_of(const eviction::EvictPod& evict) const;
 };
 
 namespace {
@@ -53,7 +54,8 @@ void Controller::State::take(Message&& message, const Now& now) {
 
 void Controller::State::take(Outcome&& outcome, const Now& now) {
   if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
-    ledger.eviction_done(evict->uid, outcome.status, now);
+    const auto* record = world.pod(evict->uid);
+    ledger.eviction_done(evict->uid, outcome.status, record == nullptr ? "" : record->pod.meta.resource_version, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&outcome.action)) {
     ledger.condition_done(condition->uid, outcome.status, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&outcome.action)) {
@@ -61,9 +63,16 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
   }
 }
 
+std::vector<std::string> Controller::State::holders_of(const eviction::EvictPod& evict) const {
+  for (const auto& holding : world.pod(evict.uid)->holdings) {
+    if (to_string(holding.key) == evict.device) return world.tracker().find(holding.key)->holders;
+  }
+  return {evict.uid};
+}
+
 void Controller::State::note_sent(const Action& action, const Now& now) {
   if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
-    ledger.eviction_sent(world.pod(evict->uid)->pod, evict->device, now);
+    ledger.eviction_sent(world.pod(evict->uid)->pod, evict->device, holders_of(*evict), now);
     if (!evict->shared_claim_uid.empty()) ledger.claim_emptied(evict->shared_claim_uid);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     ledger.condition_sent(world.pod(condition->uid)->pod, now);
@@ -84,7 +93,9 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.world.refresh(now);
   state.ledger.learn(state.world, now);
   state.ledger.forget(state.world, now);
-  if (!state.policy) return {};
+  // Without a policy there is nothing to decide, but a configuration that was rejected is still said.
+  if (!state.policy && !state.rejected) return {};
+  if (!state.policy) state.policy = std::make_shared<const Policy>();
   state.brake.observe(state.world, *state.policy, now);
   const auto exposures = find_exposures(state.world, *state.policy, now);
   const Scene scene{.world = state.world,

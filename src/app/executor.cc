@@ -38,9 +38,17 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
   start(events_, kEventThreads);
 }
 
-Executor::~Executor() {
-  // All first, then join: they stop side by side.
+Executor::~Executor() { request_stop(); }
+
+void Executor::request_stop() {
+  // All first, then the join: they stop side by side.
   for (auto& thread : threads_) thread.request_stop();
+}
+
+std::vector<Action> Executor::withdraw_evictions() {
+  std::vector<Action> actions;
+  for (auto& order : evictions_.take_all()) actions.push_back(std::move(order.action));
+  return actions;
 }
 
 bool Executor::submit(const Action& action, Moment since) {

@@ -39,6 +39,13 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, Moment since);
 
+  /// Takes back the evictions that no thread has begun, so that each turn decides anew on what it knows by then: a
+  /// pause, a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes one.
+  [[nodiscard]] std::vector<Action> withdraw_evictions();
+
+  /// Asks all threads to stop, and does not wait.
+  void request_stop();
+
  private:
   struct Order {
     Action action;

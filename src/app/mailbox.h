@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -52,6 +53,18 @@ class Mailbox {
     lock.unlock();
     room_.notify_all();
     return batch;
+  }
+
+  /// All that is there, without waiting.
+  [[nodiscard]] std::vector<T> take_all() {
+    std::vector<T> all;
+    {
+      const std::lock_guard lock(mutex_);
+      all.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.end()));
+      items_.clear();
+    }
+    room_.notify_all();
+    return all;
   }
 
   /// Waits for one item; nothing when stopped.

@@ -40,6 +40,14 @@ LogLevel level_of(const Outcome& outcome) {
 }
 }  // namespace
 
+void log_unreadable(Log& log, const k8s::Unreadable& bad) {
+  log.warn("object could not be read", {{"kind", k8s::to_string(bad.kind)},
+                                        {"namespace", bad.ns},
+                                        {"name", bad.name},
+                                        {"uid", bad.uid},
+                                        {"why", bad.why}});
+}
+
 void log_verdict(Log& log, const Verdict& verdict) {
   const auto& subject = verdict.subject;
   log.info("verdict", {{"reason", to_string(verdict.reason)},

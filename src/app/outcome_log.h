@@ -5,6 +5,9 @@
 
 namespace dhc {
 
+/// One line naming an object that could not be read, the field and the fault.
+void log_unreadable(Log& log, const k8s::Unreadable& bad);
+
 /// One line for a verdict that is new.
 void log_verdict(Log& log, const Verdict& verdict);
 

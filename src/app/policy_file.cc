@@ -11,7 +11,7 @@ namespace dhc {
 
 namespace {
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-constexpr Seconds kInterval{1};
+constexpr Millis kInterval{250};  // a pause must be in force within a second
 }  // namespace
 
 PolicyFile::PolicyFile(std::string path, PolicyDesk& desk)

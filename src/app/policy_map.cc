@@ -15,9 +15,11 @@ PolicyRead problem(std::string message) {
 }
 
 PolicyRead absent(const ConfigMapName& name) {
-  return problem(
-      fmt::format("ConfigMap {}/{} does not exist: kubectl -n {} create configmap {} --from-file=policy.yaml", name.ns,
-                  name.name, name.ns, name.name));
+  auto read =
+      problem(fmt::format("ConfigMap {}/{} does not exist: kubectl -n {} create configmap {} --from-file=policy.yaml",
+                          name.ns, name.name, name.ns, name.name));
+  read.source = Subject{.kind = "ConfigMap", .ns = name.ns, .name = name.name, .uid = {}};
+  return read;
 }
 
 PolicyRead read_map(const k8s::ConfigMap& map) {

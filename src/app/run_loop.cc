@@ -52,6 +52,13 @@ std::vector<Message> RunLoop::take(std::vector<Received> batch) {
   if (messages.empty()) messages.emplace_back(Tick{});
   for (const auto& message : messages) {
     if (const auto* outcome = std::get_if<Outcome>(&message)) show(*outcome);
+    const auto* delivery = std::get_if<k8s::Delivery>(&message);
+    const auto* bad = delivery == nullptr ? nullptr : std::get_if<k8s::Unreadable>(delivery);
+    if (bad != nullptr) log_unreadable(shown_.log, *bad);
+  }
+  // Not shown: nothing was tried.
+  for (auto& action : executor_.withdraw_evictions()) {
+    messages.emplace_back(Outcome{.action = std::move(action), .status = fail(ErrorKind::Cancelled, "not sent")});
   }
   return messages;
 }

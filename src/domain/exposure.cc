@@ -14,6 +14,7 @@ namespace {
 struct Signal {
   Moment since;
   bool unknown_now = false;
+  bool by_claim = false;
   std::string said;
 };
 
@@ -73,6 +74,7 @@ std::optional<Signal> condition_signal(const Match& match, const World& world, c
       if (!condition.reason.empty()) said += " (" + condition.reason + ")";
       if (!condition.message.empty()) said += ": " + condition.message;
       return Signal{.since = condition.last_transition ? moment_of(*condition.last_transition, now) : moment_of(now),
+                    .by_claim = true,
                     .said = said};
     }
   }
@@ -113,7 +115,10 @@ class Finder {
     for (const auto& policy : policy_.policies) {
       if (!names_device(policy.match, key) || !selects(policy.match, world_, record->pod)) continue;
       auto signal = health_signal(policy.match, state);
-      if (!signal) signal = condition_signal(policy.match, world_, *holding, now_);
+      // The driver's own words are news also where the kubelet knows nothing just now.
+      if (!signal || signal->unknown_now) {
+        if (auto by_claim = condition_signal(policy.match, world_, *holding, now_)) signal = std::move(by_claim);
+      }
       if (!signal) continue;
       const Mode mode = std::min(policy.mode, policy_.mode_cap);
       if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
@@ -127,6 +132,7 @@ class Finder {
                         .opens_at = opens_at,
                         .open = now_.mono >= opens_at,
                         .unknown_now = signal->unknown_now,
+                        .by_claim = signal->by_claim,
                         .said = std::move(signal->said)});
       return;
     }
@@ -146,6 +152,13 @@ const DevicePolicy* policy_for(const World& world, const Policy& policy, const k
     return names_device(candidate.match, key) && selects(candidate.match, world, pod);
   });
   return found == policy.policies.end() ? nullptr : &*found;
+}
+
+bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
+  return std::ranges::any_of(policy.policies, [&](const DevicePolicy& candidate) {
+    return candidate.mode == Mode::Enforce && names_device(candidate.match, key) &&
+           selects(candidate.match, world, pod);
+  });
 }
 
 std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now) {

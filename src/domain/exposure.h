@@ -19,6 +19,7 @@ struct Exposure {
   MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
   bool open = false;
   bool unknown_now = false;  ///< The device is Unknown just now: the incident stays, nothing is done.
+  bool by_claim = false;     ///< A condition of the claim says so, not the kubelet.
   std::string said;          ///< The driver's words.
 
   [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
@@ -27,6 +28,9 @@ struct Exposure {
 /// The first policy whose selectors fit this device and pod, whatever the device's state; null if none does.
 [[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod,
                                              const DeviceKey& key);
+
+/// Whether any policy whose selectors fit enforces.
+[[nodiscard]] bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);
 
 /// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode
 /// off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a

@@ -26,6 +26,7 @@ void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_u
   if (device.not_healthy_since) {
     device.orphaned_at = now.mono;  // its history matters: the next pod may get the same device
   } else {
+    recovered_.erase(key);
     devices_.erase(found);
   }
 }
@@ -60,6 +61,8 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   if (!device.not_healthy_since || (remembers && begin < *device.not_healthy_since)) device.not_healthy_since = begin;
   if (!device.unhealthy_since && (remembers || device.health == k8s::Health::Unhealthy)) {
     device.unhealthy_since = begin;
+    std::erase_if(onsets_,
+                  [&](const Onset& onset) { return onset.key == key; });  // of a device that flaps the newest counts
     onsets_.push_back({.key = key, .node = evidence.node, .at = begin});
   }
   if (device.health == k8s::Health::Unhealthy) {
@@ -85,7 +88,8 @@ void HealthTracker::forget(const Now& now) {
   }
   std::erase_if(recovered_, [&](const DeviceKey& key) {
     const auto device = devices_.find(key);
-    return device == devices_.end() || now.mono - device->second.recovered_at->mono >= kRecoveredMemory;
+    return device == devices_.end() || !device->second.recovered_at ||
+           now.mono - device->second.recovered_at->mono >= kRecoveredMemory;
   });
   std::erase_if(onsets_, [&](const Onset& onset) { return now.mono - onset.at.mono > kOnsetMemory; });
 }

@@ -67,8 +67,11 @@ void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules) {
   for (auto& rule : rules) upsert(std::move(rule));
 }
 
-void Inventory::forget_node(const std::string& node) {
-  std::erase_if(pools_, [&](const auto& entry) { return !entry.second.published && entry.second.node == node; });
+void Inventory::forget_nodes_but(const std::map<std::string, k8s::Node>& nodes) {
+  std::erase_if(pools_, [&](const auto& entry) {
+    return !entry.second.published && !entry.second.node.empty() && !nodes.contains(entry.second.node);
+  });
+  std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
 }
 
 void Inventory::rebuild(const std::string& driver, const std::string& pool) {

@@ -30,8 +30,8 @@ class Inventory {
   void upsert(k8s::DeviceTaintRule rule);
   void remove_rule(std::string_view uid);
   void replace_rules(std::vector<k8s::DeviceTaintRule> rules);
-  /// Drops remembered pools of a node that is gone.
-  void forget_node(const std::string& node);
+  /// Drops remembered pools of nodes that are gone.
+  void forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
 
   /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device
   /// out.

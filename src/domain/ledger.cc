@@ -64,17 +64,20 @@ Millis eviction_backoff(const Error& error, int failures) {
   return Seconds(60);
 }
 
-void Ledger::eviction_sent(const k8s::Pod& pod, const std::string& device, const Now& now) {
+void Ledger::eviction_sent(const k8s::Pod& pod, const std::string& device, std::vector<std::string> holders,
+                           const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
   attempt.state = Attempt::State::Sending;
   attempt.at = now.mono;
   attempt.resource_version = pod.meta.resource_version;
   attempt.device = device;
+  attempt.holders = std::move(holders);
   attempt.owner_uid = pod.meta.controller ? pod.meta.controller->uid : std::string();
   tokens_.take(1, now.mono);
 }
 
-void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const Now& now) {
+void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version,
+                           const Now& now) {
   const auto found = evictions_.find(pod_uid);
   if (found == evictions_.end()) return;
   auto& attempt = found->second;
@@ -82,12 +85,18 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   if (status) {
     attempt.state = Attempt::State::Accepted;
     attempt.failures = 0;
-    if (!attempt.owner_uid.empty()) losses_[{attempt.owner_uid, attempt.device}] = now.mono;
+    if (!attempt.owner_uid.empty())
+      losses_[{attempt.owner_uid, attempt.device}] = {.at = now.mono, .holders = attempt.holders};
     return;
   }
   attempt.state = Attempt::State::Failed;
-  ++attempt.failures;
   attempt.error = status.error();
+  attempt.resource_version = seen_version;
+  if (attempt.error.kind == ErrorKind::Cancelled) {  // never sent: decided anew at once
+    attempt.not_before = now.mono;
+    return tokens_.give_back(1, now.mono);
+  }
+  ++attempt.failures;
   attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
   // A refusal used no eviction; a request that may have happened did.
   const auto kind = attempt.error.kind;
@@ -100,13 +109,17 @@ const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
   return found == evictions_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::lost_recently(const std::string& owner_uid, const std::string& device, const Now& now) const {
+bool Ledger::lost_recently(const std::string& owner_uid, const std::string& device, const std::string& pod_uid,
+                           const Now& now) const {
   const auto found = losses_.find({owner_uid, device});
-  return found != losses_.end() && now.mono - found->second < kHour;
+  if (found == losses_.end() || now.mono - found->second.at >= kHour) return false;
+  return std::ranges::find(found->second.holders, pod_uid) == found->second.holders.end();
 }
 
 void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
-  auto& attempt = conditions_[pod.meta.uid];
+  auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
+  auto& attempt = found->second;
+  if (is_first) attempt.first_at = now.mono;
   attempt.state = Attempt::State::Sending;
   attempt.at = now.mono;
   attempt.resource_version = pod.meta.resource_version;
@@ -178,22 +191,30 @@ void Ledger::learn(const World& world, const Now& now) {
     const auto known = evictions_.find(uid);
     if (known != evictions_.end()) {
       // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
-      if (known->second.state == Attempt::State::Failed) eviction_done(uid, {}, now);
+      if (known->second.state == Attempt::State::Failed && may_have_happened(known->second.error))
+        eviction_done(uid, {}, record.pod.meta.resource_version, now);
       continue;
     }
+    if (has_learned_) continue;  // later ones are somebody else's, a drain's say
     // After a restart: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
       const auto device = to_string(holding.key);
-      if (!since_in_condition(our_condition_message(record.pod), device)) continue;
+      if (!condition_names(our_condition_message(record.pod), device)) continue;
       auto& attempt = evictions_[uid];
       attempt.device = device;
       attempt.owner_uid = record.pod.meta.controller ? record.pod.meta.controller->uid : std::string();
       attempt.state = Attempt::State::Accepted;
       const auto grace = Seconds(record.pod.meta.deletion_grace_seconds.value_or(0));
       attempt.at = mono_of(*record.pod.meta.deletion - grace, now);
-      if (!attempt.owner_uid.empty()) losses_.try_emplace({attempt.owner_uid, device}, attempt.at);
+      if (!attempt.owner_uid.empty())
+        losses_.try_emplace({attempt.owner_uid, device}, Loss{.at = attempt.at, .holders = {uid}});
     }
   }
+  has_learned_ = true;
+}
+
+bool may_have_happened(const Error& error) {
+  return error.kind == ErrorKind::TimedOut || error.kind == ErrorKind::Unavailable;
 }
 
 void Ledger::forget(const World& world, const Now& now) {
@@ -202,9 +223,9 @@ void Ledger::forget(const World& world, const Now& now) {
   };
   std::erase_if(evictions_, gone);
   std::erase_if(conditions_, gone);
-  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
+  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kHour; });
   std::erase_if(events_, [&](const auto& entry) {
-    return entry.second.state == Attempt::State::Accepted && now.mono - entry.second.at >= kHour;
+    return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;
   });
   std::erase_if(emptied_claims_, [&](const std::string& uid) { return !world.is_claim_allocated(uid); });
 }

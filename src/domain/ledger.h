@@ -21,6 +21,7 @@ struct Attempt {
   enum class State : std::uint8_t { Sending, Accepted, Failed };
   State state = State::Sending;
   MonoTime at;          ///< Sent, accepted or failed.
+  MonoTime first_at;    ///< Sent for the first time.
   MonoTime not_before;  ///< When the next attempt may be made.
   int failures = 0;
   std::string resource_version;  ///< The object's when it was sent: a newer one shows that the World has moved on.
@@ -31,6 +32,7 @@ struct Attempt {
 struct EvictionAttempt : Attempt {
   std::string device;
   std::string owner_uid;
+  std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
 };
 
 /// The memory of attempts: in flight, failures, not before. All that must outlive a restart is written in the cluster,
@@ -38,13 +40,16 @@ struct EvictionAttempt : Attempt {
 class Ledger {
  public:
   // Evictions, by pod UID.
-  void eviction_sent(const k8s::Pod& pod, const std::string& device, const Now& now);
-  void eviction_done(const std::string& pod_uid, const Status& status, const Now& now);
+  void eviction_sent(const k8s::Pod& pod, const std::string& device, std::vector<std::string> holders, const Now& now);
+  /// `seen_version` is the pod's as the World shows it now: only a newer one is news about a call whose answer never
+  /// came.
+  void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);
   [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
   [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
 
-  /// True if this owner lost a pod to this device to us within the hour (invariant I15).
-  [[nodiscard]] bool lost_recently(const std::string& owner_uid, const std::string& device, const Now& now) const;
+  /// True if this owner lost a pod to this device to us within the hour, and `pod_uid` came after it (invariant I15).
+  [[nodiscard]] bool lost_recently(const std::string& owner_uid, const std::string& device, const std::string& pod_uid,
+                                   const Now& now) const;
 
   /// All holders of this claim were evicted together, and it has not been deallocated since.
   void claim_emptied(const std::string& claim_uid) { emptied_claims_.insert(claim_uid); }
@@ -76,10 +81,18 @@ class Ledger {
   std::unordered_map<std::string, EvictionAttempt> evictions_;
   std::unordered_map<std::string, Attempt> conditions_;
   std::map<std::string, Attempt, std::less<>> events_;
-  std::map<std::pair<std::string, std::string>, MonoTime> losses_;  // (owner UID, device) -> when
+  struct Loss {
+    MonoTime at;
+    std::vector<std::string> holders;
+  };
+  std::map<std::pair<std::string, std::string>, Loss> losses_;  // by (owner UID, device)
+  bool has_learned_ = false;
   std::set<std::string> emptied_claims_;
   TokenBucket tokens_;
 };
+
+/// Whether a call that ended so may have been carried out.
+[[nodiscard]] bool may_have_happened(const Error& error);
 
 /// How long a failed eviction waits, by its remedy and the number of failures in a row.
 [[nodiscard]] Millis eviction_backoff(const Error& error, int failures);

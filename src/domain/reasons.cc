@@ -56,6 +56,8 @@ std::string_view to_string(Reason reason) {
       return "FinishedPod";
     case Reason::OptedOut:
       return "OptedOut";
+    case Reason::OptOutUnknown:
+      return "OptOutUnknown";
     case Reason::NodeNotReady:
       return "NodeNotReady";
     case Reason::OwnPod:

@@ -39,8 +39,9 @@ enum class Reason : std::uint8_t {
   StuckTerminating,  ///< Evicted by us, still there two minutes after its grace period: it no longer counts as in
                      ///< flight.
   FinishedPod,
-  OptedOut,      ///< Annotation `device-health.io/opt-out: "true"` on the pod, its owner or its Namespace.
-  NodeNotReady,  ///< The pod's node is NotReady or unknown: its kubelet cannot be believed or obeyed.
+  OptedOut,       ///< Annotation `device-health.io/opt-out: "true"` on the pod, its owner or its Namespace.
+  OptOutUnknown,  ///< The pod's Namespace or owner is not known just now: it may have opted out.
+  NodeNotReady,   ///< The pod's node is NotReady or unknown: its kubelet cannot be believed or obeyed.
   OwnPod,
   DriverPod,  ///< The pod belongs to the device's driver or plugin.
   PendingWithoutDevice,
@@ -104,7 +105,8 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::ConditionContested,
                                            Reason::DeviceUnhealthy,
                                            Reason::WaitingForCondition,
-                                           Reason::ConfigRejected};
+                                           Reason::ConfigRejected,
+                                           Reason::OptOutUnknown};
 
 /// The word, CamelCase.
 [[nodiscard]] std::string_view to_string(Reason reason);

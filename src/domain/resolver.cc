@@ -93,11 +93,11 @@ class Builder {
     const auto slash = rest.find('/');
     const std::string_view name = rest.substr(0, slash);
     const std::string_view request = slash == std::string_view::npos ? std::string_view{} : rest.substr(slash + 1);
-    for (const auto& pod_claim : pod_.claims) {
-      // From 1.38 on, DRA-backed extended resources are to be named by the claim object. Source: kubernetes#139939.
-      if (pod_claim.name != name && pod_claim.claim_name != name) continue;
-      if (const auto* claim = claim_of(pod_claim)) return match(entry, *claim, request);
-    }
+    auto named = std::ranges::find(pod_.claims, name, &k8s::PodClaim::name);
+    // From 1.38 on, DRA-backed extended resources are to be named by the claim object. Source: kubernetes#139939.
+    if (named == pod_.claims.end()) named = std::ranges::find(pod_.claims, name, &k8s::PodClaim::claim_name);
+    if (named == pod_.claims.end()) return;
+    if (const auto* claim = claim_of(*named)) match(entry, *claim, request);
   }
 
   void match(const k8s::AllocatedResource& entry, const k8s::ResourceClaim& claim, std::string_view request) {

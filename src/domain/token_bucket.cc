@@ -5,9 +5,11 @@
 namespace dhc {
 
 std::int64_t TokenBucket::level_at(MonoTime now) const {
-  if (!filled_at_) return 0;
-  // A long sleep must not overflow: past the time that fills the bucket nothing is gained.
-  const auto gone = std::clamp<std::int64_t>((now - *filled_at_).count(), 0, 2 * kScale);
+  if (!filled_at_ || per_minute_ <= 0) return level_;
+  // A long sleep must not overflow: past the time that fills the bucket, however deep in debt it was, nothing is
+  // gained.
+  const auto full_after = (per_minute_ * kScale - level_ + per_minute_ - 1) / per_minute_;
+  const auto gone = std::clamp<std::int64_t>((now - *filled_at_).count(), 0, std::max<std::int64_t>(full_after, 0));
   return std::min(per_minute_ * kScale, level_ + gone * per_minute_);
 }
 

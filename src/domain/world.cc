@@ -277,7 +277,6 @@ void World::put(k8s::Node&& node) {
 
 void World::drop_node(const std::string& name) {
   nodes_.erase(name);
-  inventory_.forget_node(name);
   dirty_nodes_.insert(name);
 }
 

@@ -39,6 +39,7 @@ void World::refresh(const Now& now) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
   }
+  inventory_.forget_nodes_but(nodes_);
   tracker_.forget(now);
 }
 
@@ -92,7 +93,9 @@ void World::refresh_node(const std::string& name, const Now& now) {
   } else {
     settling_.erase(name);
   }
-  if (node(name) == nullptr && counted.empty()) books_.erase(name);
+  if (node(name) != nullptr || !counted.empty()) return;
+  books_.erase(name);
+  if (pods_on(name).empty()) pods_on_.erase(name);
 }
 
 void World::refresh_device(const DeviceKey& key, const Now& now) {

@@ -79,6 +79,18 @@ void Stage::node(const std::string& name, std::int64_t capacity, std::optional<s
   put(node);
 }
 
+void Stage::put_owner(const k8s::OwnerRef& owner) {
+  if (find_object<k8s::Owner>(objects_, owner.name) != nullptr) return;
+  k8s::Owner object;
+  object.kind = owner.kind == "Job"           ? k8s::Kind::Job
+                : owner.kind == "StatefulSet" ? k8s::Kind::StatefulSet
+                                              : k8s::Kind::ReplicaSet;
+  object.meta.ns = "default";
+  object.meta.name = owner.name;
+  object.meta.uid = owner.uid;
+  put(object);
+}
+
 k8s::Pod& Stage::pod(const PodSpec& spec) {
   k8s::Pod pod;
   pod.meta.ns = "default";
@@ -100,6 +112,9 @@ k8s::Pod& Stage::pod(const PodSpec& spec) {
     pod.claims = {{"gpu", spec.claim}};
     pod.allocated = {{"claim:gpu", {{"cdi/gpu=x", spec.health, spec.message}}}};
   }
+  if (const auto& owner = pod.meta.controller;
+      owner && (owner->kind == "Job" || owner->kind == "ReplicaSet" || owner->kind == "StatefulSet"))
+    put_owner(*owner);
   put(std::move(pod));
   return pod_named(spec.name);
 }

@@ -77,6 +77,7 @@ class Stage {
   [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
 
  private:
+  void put_owner(const k8s::OwnerRef& owner);
   void show(const Action& action);
   void bump(k8s::Meta& meta);
 
