@@ -4,11 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <fcntl.h>
 #include <memory>
 #include <optional>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <string_view>
 #include <sys/wait.h>

@@ -13,7 +13,7 @@ namespace {
 /// Takes the value if there was one and it was good.
 template <class T, class U>
 void set(T& field, std::optional<U> value) {
-  if (value) field = *std::move(value);
+  if (value) field = std::move(value).value();
 }
 
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {

@@ -38,7 +38,7 @@ std::vector<std::string> stale_keys(const Map& map, const std::set<std::string>&
 bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending; }
 
 void World::apply(k8s::Delivery delivery, const Now& now) {
-  std::visit([&](auto&& value) { apply_one(std::move(value), now); }, std::move(delivery));
+  std::visit([&]<class T>(T&& value) { apply_one(std::forward<T>(value), now); }, std::move(delivery));
 }
 
 bool World::synced() const {
@@ -101,17 +101,17 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
       [&]<class T>(T&& object) {
         using Value = std::remove_cvref_t<T>;
         if constexpr (std::is_same_v<Value, k8s::Pod>) {
-          put(std::move(object), now);
+          put(std::forward<T>(object), now);
         } else if constexpr (std::is_same_v<Value, k8s::ResourceClaim> || std::is_same_v<Value, k8s::Node>) {
-          put(std::move(object));
+          put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice> || std::is_same_v<Value, k8s::DeviceTaintRule>) {
-          inventory_.upsert(std::move(object));
+          inventory_.upsert(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Namespace>) {
           const std::string name = object.meta.name;
-          namespaces_.insert_or_assign(name, std::move(object.meta));
+          namespaces_.insert_or_assign(name, std::forward<T>(object).meta);
         } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
           const std::string uid = object.meta.uid;
-          owners_.insert_or_assign(uid, std::move(object));
+          owners_.insert_or_assign(uid, std::forward<T>(object));
         }
       },
       std::move(upsert.object));

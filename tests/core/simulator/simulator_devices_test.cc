@@ -259,7 +259,6 @@ TEST_CASE("a NoExecute rule deletes a pod after a second whatever its budget say
                       {{"deviceSelector", {{"driver", kDriver}, {"pool", "node-a"}, {"device", "gpu-1"}}},
                        {"taint", {{"key", "k.example.com/bad"}, {"effect", "NoExecute"}}}}}};
   CHECK(lab.apply("/apis/resource.k8s.io/v1/devicetaintrules/r", rule).status == 201);
-  const auto uid = lab.uid("s-0");
   lab.run_for(1s);
   const auto pod = lab.pod("s-0");
   CHECK(is_deleting(pod));

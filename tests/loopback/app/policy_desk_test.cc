@@ -9,7 +9,6 @@
 
 namespace {
 using dhc::Message;
-using dhc::PolicyRead;
 
 /// A desk and what it sent.
 struct Office {

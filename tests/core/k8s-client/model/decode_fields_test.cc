@@ -1,3 +1,4 @@
+#include <ranges>
 #include <string>
 #include <variant>
 #include <vector>
@@ -46,7 +47,7 @@ std::string name_of(Path path, const json& document) {
     const bool item = document.at(at.parent_pointer()).is_array();
     parts.push_back(item ? "[" + at.back() + "]" : (at.parent_pointer().empty() ? "" : ".") + at.back());
   }
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) name += *part;
+  for (const auto& part : std::ranges::reverse_view(parts)) name += part;
   return name;
 }
 
