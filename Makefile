@@ -21,7 +21,7 @@ build: ## Build the program: build/release/device-health-controller
 	cmake --build --preset release --target device-health-controller
 
 .PHONY: test
-test: ## Everything: all suites, sanitizers, fuzzing, a real control plane, lint (under an hour on 2 cores)
+test: ## Everything: all suites, form, sanitizers, fuzzing, a real control plane (under an hour on 2 cores)
 	$(install) all
 	@scripts/test.py
 
@@ -51,7 +51,7 @@ fuzz: ## Each fuzz target for a minute (FUZZ_SECONDS=60)
 	@scripts/test.py fuzz
 
 .PHONY: lint
-lint: ## clang-format and clang-tidy
+lint: ## clang-format and clang-tidy (a quarter of an hour)
 	$(install) lint
 	@scripts/test.py format tidy
 

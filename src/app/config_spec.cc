@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +14,12 @@ namespace {
 /// Takes the value if there was one and it was good.
 template <class T, class U>
 void set(T& field, std::optional<U> value) {
-  if (value) field = std::move(value).value();
+  if (!value) return;
+  if constexpr (std::is_same_v<T, std::optional<U>>) {
+    field = std::move(value);
+  } else {
+    field = *std::move(value);
+  }
 }
 
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {

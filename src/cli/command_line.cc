@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "cli/nearest_word.h"
+#include "base/nearest_word.h"
 
 namespace dhc::cli {
 
@@ -127,7 +127,7 @@ std::string unknown_argument(const CLI::App& app, const std::vector<std::string>
     const bool is_option = word.starts_with('-') && word.size() > 1;
     if (word == at.get_name() || std::ranges::find(known, word) != known.end()) continue;
     if (!is_option && !used.empty()) continue;  // may be the value of an option
-    const auto near = nearest_word(word, known);
+    const auto near = nearest_word(word, std::vector<std::string_view>(known.begin(), known.end()));
     return fmt::format("unknown {} '{}'{}", is_option ? "option" : "command", word,
                        near.empty() ? "" : fmt::format(", did you mean '{}'?", near));
   }
