@@ -1,5 +1,6 @@
 #include "app/application.h"
 
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -22,6 +23,7 @@ namespace dhc {
 
 namespace {
 constexpr std::size_t kInboxCapacity = 4096;
+constexpr Seconds kAccessPatience{5};
 
 std::vector<k8s::Kind> watched_kinds(const AppSettings& settings) {
   std::vector<k8s::Kind> kinds;
@@ -174,10 +176,16 @@ void Application::run(const std::stop_token& stop) {
   const auto token = parts.stopping.get_token();
   const auto& settings = parts.settings;
   const auto* map = settings.config_map ? &*settings.config_map : nullptr;
-  // Beside the loop: it only logs, and credentials may take their time.
-  const std::jthread asking([&parts, token, verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map)] {
-    (void)check_access(verbs, *parts.client, parts.log, token);
-  });
+  // First of all, so that what is missing stands before its consequences; but not for long, credentials may take their
+  // time.
+  std::promise<void> asked;
+  const auto heard = asked.get_future();
+  const std::jthread asking(
+      [&parts, &asked, token, verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map)] {
+        (void)check_access(verbs, *parts.client, parts.log, token);
+        asked.set_value();
+      });
+  (void)heard.wait_for(kAccessPatience);
   Executor executor(*parts.client, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });
   std::optional<PolicyFile> file;
