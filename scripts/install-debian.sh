@@ -65,7 +65,10 @@ apt update
 if [[ " ${missing[*]} " == *" golang-1.23-go "* ]]; then
   if ! apt-cache show golang-1.23-go >/dev/null 2>&1; then
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' 2>/dev/null | head -n 1)
-    mirror=${mirror:-http://deb.debian.org/debian/}
+    if [[ -z $mirror ]]; then
+      echo "install-debian.sh: no package source of Debian 12 (bookworm) is configured, so its backports cannot be added: install Go 1.23 or later" >&2
+      exit 1
+    fi
     echo "Adding bookworm-backports of $mirror as a package source, for golang-1.23-go"
     printf 'Types: deb\nURIs: %s\nSuites: bookworm-backports\nComponents: main\nSigned-By: %s\n' \
       "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg |
