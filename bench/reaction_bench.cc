@@ -43,6 +43,21 @@ k8s::Node node_of(int number) {
   return node;
 }
 
+k8s::Object owner_of(const k8s::Meta& pod) {
+  k8s::Owner owner;
+  owner.meta.ns = pod.ns;
+  owner.meta.name = pod.controller->name;
+  owner.meta.uid = pod.controller->uid;
+  return owner;
+}
+
+k8s::Namespace namespace_of(int number) {
+  k8s::Namespace ns;
+  ns.meta.name = fmt::format("team-{}", number);
+  ns.meta.uid = ns.meta.name;
+  return ns;
+}
+
 /// The pod's device has turned Unhealthy, and our condition says so: the last event before the eviction.
 std::string broken_line(int number) {
   auto pod = json::parse(to_json({number, true}));
@@ -75,9 +90,15 @@ Controller filled_controller() {
   messages.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy)});
   for (const auto kind : k8s::kAllKinds) {
     k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
-    if (kind == k8s::Kind::Pod) {
-      k8s::Decoder decoder(kind);
-      for (int i = 0; i < kPods; ++i) snapshot.objects.push_back(decoder.decode_object(to_json({i, true})).value());
+    if (kind == k8s::Kind::Pod || kind == k8s::Kind::Job) {
+      k8s::Decoder decoder(k8s::Kind::Pod);
+      for (int i = 0; i < kPods; ++i) {
+        auto pod = decoder.decode_object(to_json({i, true})).value();
+        snapshot.objects.push_back(kind == k8s::Kind::Pod ? std::move(pod) : owner_of(k8s::meta_of(pod)));
+      }
+    }
+    if (kind == k8s::Kind::Namespace) {
+      for (int i = 0; i < 50; ++i) snapshot.objects.emplace_back(namespace_of(i));
     }
     if (kind == k8s::Kind::Node) {
       for (int i = 0; i < kPods / 8; ++i) snapshot.objects.emplace_back(node_of(i));
