@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 from lists import FOLDERS, files_on_disk
+from report import report
 
 LINES = 40
 OTHERS = ("bench", "cmake", "docs", "docs/decisions", "manifests", "scripts", "tests", "tools")
@@ -26,13 +27,5 @@ def check(root: pathlib.Path) -> list[str]:
     return bad
 
 
-def main() -> int:
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    bad = check(root)
-    for line in bad:
-        print(line)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(check))

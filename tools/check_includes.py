@@ -16,6 +16,7 @@ import re
 import sys
 
 from lists import ROOMS, files_on_disk, read_lists
+from report import report
 
 STD = set(
     """algorithm array bit bitset cassert cctype charconv chrono cmath compare concepts cstddef cstdint cstring deque
@@ -143,13 +144,5 @@ def check(root: pathlib.Path) -> list[str]:
     return bad
 
 
-def main() -> int:
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    bad = check(root)
-    for line in bad:
-        print(line)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(check))

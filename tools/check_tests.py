@@ -10,6 +10,8 @@ import pathlib
 import re
 import sys
 
+from report import report
+
 CASE = re.compile(r'^\s*(?:TEST_CASE|TEST_CASE_FIXTURE|SCENARIO|TEST_CASE_TEMPLATE)\s*\(\s*(?:[\w:]+\s*,\s*)?((?:"(?:\\.|[^"\\])*"\s*)+)', re.M)
 ASSERTION = re.compile(r"\b(CHECK|REQUIRE|FAIL|MESSAGE|[a-z_]*(check|expect|require|verify|run|same|must)[a-z_]*|rc::check)\w*\s*[(<]", re.I)
 SKIPPED = re.compile(r"doctest::(skip|may_fail|should_fail|no_breaks|expected_failures)\b")
@@ -50,13 +52,5 @@ def check(root: pathlib.Path) -> list[str]:
     return bad
 
 
-def main() -> int:
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    bad = check(root)
-    for line in bad:
-        print(line)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(check))

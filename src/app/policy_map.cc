@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "domain/names.h"
+
 namespace dhc {
 
 namespace {
-constexpr std::string_view kBrakeRelease = "device-health.io/brake-release";
-
 PolicyRead problem(std::string message) {
   return {.policy = fail(ErrorKind::NotFound, std::move(message)), .brake_release = {}, .source = {}};
 }
@@ -25,7 +25,7 @@ PolicyRead absent(const ConfigMapName& name) {
 PolicyRead read_map(const k8s::ConfigMap& map) {
   const auto& meta = map.meta;
   return {.policy = policy_of(parse_config_map(meta.ns, meta.name, map.data)),
-          .brake_release = std::string(k8s::find(meta.annotations, kBrakeRelease).value_or("")),
+          .brake_release = std::string(k8s::find(meta.annotations, kBrakeReleaseAnnotation).value_or("")),
           .source = Subject{.kind = "ConfigMap", .ns = meta.ns, .name = meta.name, .uid = meta.uid}};
 }
 

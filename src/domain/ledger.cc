@@ -13,6 +13,12 @@ constexpr Millis kHour = std::chrono::hours(1);
 constexpr Millis kUnseen = Seconds(30);  // how long we wait for the World to show what was done
 constexpr int kEventAttempts = 5;
 
+/// One failure more, and the wait that its error asks for.
+void back_off(Attempt& attempt, const Now& now) {
+  ++attempt.failures;
+  attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
+}
+
 bool evicted_through_api(const k8s::Pod& pod) {
   return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
     return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
@@ -96,8 +102,7 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
     attempt.not_before = now.mono;
     return tokens_.give_back(1, now.mono);
   }
-  ++attempt.failures;
-  attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
+  back_off(attempt, now);
   // A refusal used no eviction; a request that may have happened did.
   const auto kind = attempt.error.kind;
   if (kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests || kind == ErrorKind::Forbidden)
@@ -136,9 +141,8 @@ void Ledger::condition_done(const std::string& pod_uid, const Status& status, co
     return;
   }
   attempt.state = Attempt::State::Failed;
-  ++attempt.failures;
   attempt.error = status.error();
-  attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
+  back_off(attempt, now);
 }
 
 const Attempt* Ledger::condition(const std::string& pod_uid) const {

@@ -70,6 +70,7 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       break;
     }
     case k8s::Kind::ResourceSlice:
+      pools_may_be_stale_ = true;
       inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects));
       break;
     case k8s::Kind::DeviceTaintRule:
@@ -105,6 +106,7 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
         } else if constexpr (std::is_same_v<Value, k8s::ResourceClaim> || std::is_same_v<Value, k8s::Node>) {
           put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice> || std::is_same_v<Value, k8s::DeviceTaintRule>) {
+          pools_may_be_stale_ = true;  // a slice that changed its pool has left one
           inventory_.upsert(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Namespace>) {
           const std::string name = object.meta.name;
@@ -135,6 +137,7 @@ void World::apply_one(k8s::Remove&& remove, const Now& now) {
       break;
     }
     case k8s::Kind::ResourceSlice:
+      pools_may_be_stale_ = true;
       inventory_.remove_slice(remove.uid);
       break;
     case k8s::Kind::DeviceTaintRule:
@@ -277,6 +280,7 @@ void World::put(k8s::Node&& node) {
 
 void World::drop_node(const std::string& name) {
   nodes_.erase(name);
+  pools_may_be_stale_ = true;
   dirty_nodes_.insert(name);
 }
 

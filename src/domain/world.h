@@ -105,6 +105,7 @@ class World {
   std::map<std::string, k8s::Meta> namespaces_;
   std::unordered_map<std::string, k8s::Owner> owners_;
   Inventory inventory_;
+  bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;
   std::set<std::string> nobody_;  // what an index without an entry answers
   std::set<k8s::Kind> seen_;

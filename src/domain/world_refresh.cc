@@ -39,7 +39,7 @@ void World::refresh(const Now& now) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
   }
-  inventory_.forget_nodes_but(nodes_);
+  if (std::exchange(pools_may_be_stale_, false)) inventory_.forget_nodes_but(nodes_);
   tracker_.forget(now);
 }
 
