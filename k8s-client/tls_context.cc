@@ -12,21 +12,15 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include "k8s-client/openssl_handles.h"
 #include "k8s-client/resolver.h"
 
 namespace dhc::k8s {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using Bio = BioHandle;
+using Certificate = CertificateHandle;
+using Key = KeyHandle;
 
 /// OpenSSL would otherwise ask for a passphrase on the terminal.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return -1; }

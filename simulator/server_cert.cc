@@ -11,20 +11,15 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "k8s-client/openssl_handles.h"
+
 namespace dhc::sim {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
-using Cert = std::unique_ptr<X509, Deleter<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
+using Bio = k8s::BioHandle;
+using Cert = k8s::CertificateHandle;
+using Key = k8s::KeyHandle;
+using Extension = k8s::ExtensionHandle;
 
 constexpr long kBackdated = -3600;
 constexpr long kDay = 24L * 3600;

@@ -11,20 +11,15 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "k8s-client/openssl_handles.h"
+
 namespace dhc::test {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using Bio = k8s::BioHandle;
+using Certificate = k8s::CertificateHandle;
+using Extension = k8s::ExtensionHandle;
+using Key = k8s::KeyHandle;
 
 void must(bool done) {
   if (!done) throw std::runtime_error("OpenSSL could not make a test certificate");
