@@ -11,4 +11,7 @@ void world_memory();
 /// Microseconds from the bytes of a watch event to those of the eviction request, p50 and p99, on stdout.
 void reaction();
 
+/// Milliseconds for a turn with a thousand bad devices: braked, tainted at once, and tainted; p50 and p99, on stdout.
+void taints();
+
 }  // namespace dhc::bench

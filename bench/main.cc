@@ -4,4 +4,5 @@ int main() {
   dhc::bench::decode();
   dhc::bench::world_memory();
   dhc::bench::reaction();
+  dhc::bench::taints();
 }

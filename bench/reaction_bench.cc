@@ -44,7 +44,7 @@ k8s::Node node_of(int number) {
 }
 
 k8s::Object owner_of(const k8s::Meta& pod) {
-  k8s::Owner owner;
+  k8s::Job owner;
   owner.meta.ns = pod.ns;
   owner.meta.name = pod.controller->name;
   owner.meta.uid = pod.controller->uid;

@@ -52,6 +52,8 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT DHC_SANITIZE)
   target_compile_options(dhc_options INTERFACE -fstack-protector-strong -ffunction-sections -fdata-sections
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+  # The program is the same wherever it was built.
+  target_compile_options(dhc_options INTERFACE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
   target_link_options(dhc_options INTERFACE LINKER:-z,relro,-z,now LINKER:--gc-sections LINKER:--as-needed)
 endif()
 

@@ -28,6 +28,12 @@ Error unusable_credentials(Error error) {
 Client::Client(std::shared_ptr<Transport> transport, std::shared_ptr<Credentials> credentials, std::string user_agent)
     : transport_(std::move(transport)), credentials_(std::move(credentials)), user_agent_(std::move(user_agent)) {}
 
+Client Client::admitted_by(Admission admission) const {
+  Client client = *this;
+  client.admission_ = std::move(admission);
+  return client;
+}
+
 Result<Request> Client::signed_request(const Request& request, std::stop_token stop) const {
   auto who = credentials_->headers(std::move(stop));
   if (!who) return std::unexpected(unusable_credentials(std::move(who.error())));
@@ -35,6 +41,9 @@ Result<Request> Client::signed_request(const Request& request, std::stop_token s
   if (!has_header(ready, "accept")) ready.headers.push_back({"Accept", "application/json"});
   ready.headers.push_back({"User-Agent", user_agent_});
   std::ranges::move(*who, std::back_inserter(ready.headers));
+  if (admission_) {
+    if (auto admitted = admission_(ready); !admitted) return std::unexpected(std::move(admitted.error()));
+  }
   return ready;
 }
 

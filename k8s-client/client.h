@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -32,11 +33,18 @@ class Credentials {
   [[nodiscard]] virtual std::string remedy() const { return {}; }
 };
 
+/// Asked with each request in the moment before it is sent; may shorten its time. Its error becomes the call's.
+using Admission = std::function<Status(Request&)>;
+
 /// Speaks to the API server: adds who we are, and turns every answer that is not 2xx into an Error by its remedy. One
 /// attempt a call. Thread-safe.
 class Client {
  public:
   Client(std::shared_ptr<Transport> transport, std::shared_ptr<Credentials> credentials, std::string user_agent);
+
+  /// The same client, but every request is first put to `admission`, after whatever takes time: Cancelled must mean
+  /// that nothing was sent.
+  [[nodiscard]] Client admitted_by(Admission admission) const;
 
   /// One request, one answer.
   [[nodiscard]] Result<Response> call(const Request& request, std::stop_token stop) const;
@@ -51,6 +59,7 @@ class Client {
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<Credentials> credentials_;
   std::string user_agent_;
+  Admission admission_;
 };
 
 }  // namespace dhc::k8s

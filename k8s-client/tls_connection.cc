@@ -164,6 +164,9 @@ Result<std::unique_ptr<TlsConnection>> TlsConnection::open(const Endpoint& endpo
 
 Status TlsConnection::write(std::string_view bytes, Deadline deadline) {
   Impl& i = *impl_;
+  // The socket would take the bytes at once, and a process that was stopped on the way here would send what nobody
+  // wants any more.
+  if (Clock::now() >= deadline) return fail(ErrorKind::TimedOut, "no time left to send to " + i.peer);
   const auto buffer = net::buffer(bytes.data(), bytes.size());
   const auto ec = i.wait(deadline, [&](auto done) {
     if (i.tls) {

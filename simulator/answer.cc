@@ -82,6 +82,19 @@ Answer uid_precondition_failed(Res res, const std::string& name, const std::stri
       details);
 }
 
+Answer version_precondition_failed(Res res, const std::string& name, const std::string& wanted,
+                                   const std::string& stored) {
+  const auto kind = std::string(type_of(res).kind);
+  auto details = about(res, name);
+  details.kind = kind;
+  return answer_failure(409, "Conflict",
+                        fmt::format("Operation cannot be fulfilled on {} \"{}\": the ResourceVersion in the "
+                                    "precondition ({}) does not match the ResourceVersion in record ({}). The object "
+                                    "might have been modified",
+                                    kind, name, wanted, stored),
+                        details);
+}
+
 Answer invalid(Res res, const std::string& name, const Json& causes) {
   const auto& type = type_of(res);
   std::string all;

@@ -50,6 +50,9 @@ struct Details {
 /// 409: the UID precondition of a delete or eviction names another object.
 [[nodiscard]] Answer uid_precondition_failed(Res res, const std::string& name, const std::string& wanted,
                                              const std::string& stored);
+/// 409: the resourceVersion precondition of a delete is not the stored one.
+[[nodiscard]] Answer version_precondition_failed(Res res, const std::string& name, const std::string& wanted,
+                                                 const std::string& stored);
 /// 422 with the given causes, each from `cause`.
 [[nodiscard]] Answer invalid(Res res, const std::string& name, const Json& causes);
 

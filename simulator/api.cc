@@ -54,6 +54,15 @@ Answer forbidden(const Call& call, std::string_view verb, std::string_view resou
 
 Answer not_served() { return answer_failure(404, "NotFound", "the server could not find the requested resource"); }
 
+/// The resource behind a path, in the one version that it is served in.
+std::optional<Res> served_at(const ApiSettings& settings, const ResourcePath& path) {
+  const auto res = find_res(path.group, "v1", path.resource);
+  if (!res || settings.unserved.contains(*res)) return std::nullopt;
+  const auto other = settings.versions.find(*res);
+  const auto version = other == settings.versions.end() ? std::string_view("v1") : std::string_view(other->second);
+  return path.version == version ? res : std::nullopt;
+}
+
 Answer dispatch(const Call& call) {
   const bool one = !call.path.name.empty();
   const auto& sub = call.path.subresource;
@@ -83,6 +92,10 @@ Answer dispatch(const Call& call) {
 
 std::string Call::header(std::string_view name) const { return header_of(request, name); }
 
+std::string Call::api_version() const {
+  return path.group.empty() ? path.version : fmt::format("{}/{}", path.group, path.version);
+}
+
 std::string Call::manager() const {
   if (auto named = target.param("fieldManager"); !named.empty()) return named;
   const auto agent = header("user-agent");
@@ -110,12 +123,13 @@ Answer handle(Store& store, const ApiSettings& settings, const k8s::Request& req
   if (auto answer = handle_discovery(settings, request, target)) return *std::move(answer);
   const auto path = parse_resource_path(target);
   if (!path) return not_served();
-  const auto res = find_res(path->group, path->version, path->resource);
-  if (!res || settings.unserved.contains(*res)) return not_served();
+  const auto res = served_at(settings, *path);
+  if (!res) return not_served();
   store.set_now(now);
   Call call{store,  settings, request, now,
             target, *path,    *res,    rendering_for(header_of(request, "accept"), target.param("includeObject"))};
   call.rendering.core_event = *res == Res::Events && path->group.empty();
+  if (path->version != "v1") call.rendering.api_version = call.api_version();
   call.rendering.now = now.wall;
   const auto verb = verb_of(call);
   const auto resource = path->subresource.empty() ? path->resource : path->resource + "/" + path->subresource;

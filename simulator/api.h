@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,8 @@ struct ApiSettings {
   std::vector<Denial> denials;
   bool watch_list = true;  ///< False: sendInitialEvents is answered with 422, as servers without WatchList do.
   std::set<Res> unserved;  ///< 404 for these, and absent from discovery.
+  std::map<Res, std::string>
+      versions;  ///< Served in this version alone instead of v1 (discovery says v1 all the same).
   Millis bookmark_every = Seconds(60);
 };
 

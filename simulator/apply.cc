@@ -92,6 +92,7 @@ Answer handle_apply(const Call& call, Json wanted) {
   if (call.target.param("fieldManager").empty()) {
     return answer_failure(400, "BadRequest", "fieldManager is required for apply patch");
   }
+  if (auto refusal = wrong_type(call, wanted, true)) return *std::move(refusal);
   if (!wanted.contains("metadata") || !wanted["metadata"].is_object()) wanted["metadata"] = Json::object();
   wanted["metadata"]["name"] = call.path.name;
   if (type_of(call.res).namespaced) wanted["metadata"]["namespace"] = call.path.ns;

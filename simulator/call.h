@@ -19,6 +19,8 @@ struct Call {
 
   [[nodiscard]] Name name() const { return {path.ns, path.name}; }
   [[nodiscard]] ObjectPtr stored() const { return store.get(res, name()); }
+  /// As the body of a write has to say it, such as `resource.k8s.io/v1`.
+  [[nodiscard]] std::string api_version() const;
   /// The writer's name: `fieldManager`, else the first word of User-Agent.
   [[nodiscard]] std::string manager() const;
   /// The first request header of that name in any case, or empty.
@@ -42,6 +44,9 @@ struct Call {
 /// Discovery, version, health and SelfSubjectAccessReview; nothing if the path is none of them.
 [[nodiscard]] std::optional<Answer> handle_discovery(const ApiSettings& settings, const k8s::Request& request,
                                                      const Target& target);
+
+/// 400 if the body says another kind or version than the path; with `must_say`, also if it says none.
+[[nodiscard]] std::optional<Answer> wrong_type(const Call& call, const Json& body, bool must_say);
 
 /// Stores what a write made of an object: metadata that only the server may change is kept, ownership is recorded,
 /// validation may refuse.

@@ -103,6 +103,8 @@ class Cluster {
   void restore_device(const std::string& node, const std::string& resource_or_driver, const std::string& device);
   void taint_device(const std::string& node, const std::string& device, const DeviceTaint& taint);
   void untaint_device(const std::string& node, const std::string& device);
+  /// A new card in the same place: healthy, untainted, with another `uuid`.
+  void replace_device(const std::string& node, const std::string& device);
   void kill_plugin(const std::string& node, const std::string& resource);
   void start_plugin(const std::string& node, const std::string& resource);
   void kill_driver(const std::string& node, const std::string& driver);
@@ -113,8 +115,17 @@ class Cluster {
   void cordon(const std::string& node, bool unschedulable);
   /// Ends a pod's containers with that exit code.
   void crash_pod(const std::string& ns, const std::string& name, int exit_code);
+  /// The API server comes back with the kind or without it: every watch is cut, what is stored stays. Without
+  /// DeviceTaintRules nobody heeds the stored ones.
+  void serve(Res res, bool served);
   /// Forgets history: older watches are answered with 410.
   void compact() { state_.store.compact(); }
+
+  // What a person does with kubectl; not among `requests` and `writes`.
+  Answer kubectl_create(Res res, const Json& object);
+  /// As `kubectl patch --type=merge` and `kubectl edit` do it: the fields that change are the person's from now on.
+  Answer kubectl_patch(Res res, const std::string& ns, const std::string& name, const Json& patch);
+  Answer kubectl_delete(Res res, const std::string& ns, const std::string& name);
 
   // What is seen.
   [[nodiscard]] ObjectPtr get(Res res, const std::string& ns, const std::string& name) const;
@@ -127,6 +138,7 @@ class Cluster {
   void ensure_claim_template(const std::string& ns, const PodShape& shape);
   void ensure_device_class(const std::string& driver);
   void changed() { dirty_ = true; }
+  Answer kubectl(k8s::Method method, const std::string& path, const std::string& body, std::string_view content);
 
   State state_;
   ApiSettings settings_;

@@ -58,7 +58,8 @@ void Cluster::restore_device(const std::string& node, const std::string& resourc
     on.status_due = now().mono + state_.lags.node_status;
   }
   if (const auto it = on.drivers.find(resource_or_driver); it != on.drivers.end()) {
-    if (on.dra_device(resource_or_driver, device) == nullptr) it->second.devices.push_back({device, "Healthy", "", {}});
+    if (on.dra_device(resource_or_driver, device) == nullptr)
+      it->second.devices.push_back({device, "Healthy", "", {}, 1});
     std::ranges::sort(it->second.devices, {}, &DraDevice::name);
     refresh_holders(state_, on, device, state_.lags.pod_status);
   }
@@ -79,6 +80,17 @@ void Cluster::untaint_device(const std::string& node, const std::string& device)
     if (auto* found = on.dra_device(name, device); found != nullptr) found->taints.clear();
   }
   changed();
+}
+
+void Cluster::replace_device(const std::string& node, const std::string& device) {
+  auto& on = machine(node);
+  for (auto& [name, driver] : on.drivers) {
+    auto* found = on.dra_device(name, device);
+    if (found == nullptr) continue;
+    ++found->card;
+    found->taints.clear();
+  }
+  set_device_health(node, device, "Healthy");
 }
 
 void Cluster::kill_plugin(const std::string& node, const std::string& resource) {
@@ -125,12 +137,7 @@ void Cluster::set_node_ready(const std::string& node, bool ready) {
   state_.store.edit(Res::Nodes, {"", node}, [&](Json& object) {
     set_condition(object, "Ready", ready ? "True" : "Unknown", ready ? "KubeletReady" : "NodeStatusUnknown",
                   ready ? "kubelet is posting ready status" : "Kubelet stopped posting node status.", time);
-    if (ready) {
-      object["spec"].erase("taints");
-    } else {
-      object["spec"]["taints"] =
-          Json::array({Json{{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoSchedule"}, {"timeAdded", time}}});
-    }
+    set_node_taint(object, "node.kubernetes.io/unreachable", !ready, time);
   });
   const auto running = pods_where(state_.store, [&](const Json& pod) {
     return text(pod, {"spec", "nodeName"}) == node && text(pod, {"status", "phase"}) == "Running";
@@ -150,6 +157,8 @@ void Cluster::cordon(const std::string& node, bool unschedulable) {
     } else {
       object["spec"].erase("unschedulable");
     }
+    // **Source:** node lifecycle controller.
+    set_node_taint(object, "node.kubernetes.io/unschedulable", unschedulable, state_.store.time_text());
   });
   changed();
 }

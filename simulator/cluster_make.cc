@@ -56,7 +56,7 @@ void Cluster::add_node(const NodeShape& shape) {
   for (const auto& [name, count] : shape.drivers) {
     Driver driver;
     driver.driver = name;
-    for (int i = 0; i < count; ++i) driver.devices.push_back({fmt::format("gpu-{}", i), "Healthy", "", {}});
+    for (int i = 0; i < count; ++i) driver.devices.push_back({fmt::format("gpu-{}", i), "Healthy", "", {}, 1});
     made.drivers[name] = std::move(driver);
     ensure_device_class(name);
   }

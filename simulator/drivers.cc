@@ -7,10 +7,12 @@
 namespace dhc::sim {
 namespace {
 
-Json slice_devices(const Driver& driver) {
+Json slice_devices(const std::string& node, const Driver& driver) {
   Json devices = Json::array();
   for (const auto& device : driver.devices) {
-    Json entry = {{"name", device.name}, {"attributes", {{"model", {{"string", "simulated"}}}}}};
+    const auto uuid = fmt::format("GPU-{}-{}-{}", node, device.name, device.card);
+    Json entry = {{"name", device.name},
+                  {"attributes", {{"model", {{"string", "simulated"}}}, {"uuid", {{"string", uuid}}}}}};
     for (const auto& taint : device.taints) {
       entry["taints"].push_back({{"key", taint.key}, {"value", taint.value}, {"effect", taint.effect}});
     }
@@ -20,7 +22,9 @@ Json slice_devices(const Driver& driver) {
 }
 
 void publish(State& state, const Machine& machine, Driver& driver) {
-  const auto devices = slice_devices(driver);
+  if (!driver.slice.empty() && driver.published == driver.devices) return;
+  driver.published = driver.devices;
+  const auto devices = slice_devices(machine.name, driver);
   if (!driver.slice.empty() && state.store.get(Res::Slices, {"", driver.slice}) != nullptr) {
     state.store.edit(Res::Slices, {"", driver.slice}, [&](Json& slice) { slice["spec"]["devices"] = devices; });
     return;

@@ -144,8 +144,9 @@ bool sync(State& state, JobMemory& memory, const Json& job, const JobAccount& ac
   if (stored == nullptr || uid_of(*stored) != uid_of(job)) return true;
   const bool same_version =
       text(*stored, {"metadata", "resourceVersion"}) == text(job, {"metadata", "resourceVersion"});
+  // What has not changed is not written: a cache that is behind would take back what others wrote since.
   if (after != job && !same_version) return false;
-  state.store.replace(Res::Jobs, std::move(after));
+  if (after != job) state.store.replace(Res::Jobs, std::move(after));
   if (!reason.empty() && killed > 0) {
     // Every pod that the failing Job kills is counted already. **Source:** seen on 1.37.1.
     for (const auto& pod : account.active) memory.counted.insert(uid_of(*pod));

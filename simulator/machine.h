@@ -30,6 +30,7 @@ struct DeviceTaint {
   std::string key;
   std::string value;
   std::string effect;
+  friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
 };
 
 /// A device of a DRA driver.
@@ -38,6 +39,8 @@ struct DraDevice {
   std::string health = "Healthy";
   std::string message;
   std::vector<DeviceTaint> taints;
+  int card = 1;  ///< Which piece of hardware it is: part of its `uuid`.
+  friend bool operator==(const DraDevice&, const DraDevice&) = default;
 };
 
 /// One DRA driver on one node.
@@ -45,8 +48,9 @@ struct Driver {
   std::string driver;
   std::vector<DraDevice> devices;
   bool alive = true;
-  bool unknown = false;  ///< The kubelet has given up on it: all devices are Unknown.
-  std::string slice;     ///< The published ResourceSlice, or empty.
+  bool unknown = false;              ///< The kubelet has given up on it: all devices are Unknown.
+  std::string slice;                 ///< The published ResourceSlice, or empty.
+  std::vector<DraDevice> published;  ///< What stands in it.
 };
 
 /// A pod as its kubelet knows it.

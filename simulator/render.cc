@@ -64,6 +64,11 @@ std::string render_object(Res res, const Json& object, const Rendering& renderin
     case Rendering::Form::Whole:
       break;
   }
+  if (!rendering.api_version.empty()) {
+    Json other = object;
+    other["apiVersion"] = rendering.api_version;
+    return dumped(other);
+  }
   return dumped(rendering.core_event && res == Res::Events ? as_core_event(object) : object);
 }
 
@@ -71,7 +76,8 @@ std::string render_list(Res res, const Rendering& rendering, const std::string& 
                         const std::string& continue_token, std::size_t remaining) {
   const bool partial = rendering.form == Rendering::Form::Metadata;
   const auto kind = partial ? std::string("PartialObjectMetadataList") : std::string(type_of(res).kind) + "List";
-  const auto version = partial ? "meta.k8s.io/v1" : (rendering.core_event ? "v1" : api_version_of(res));
+  std::string version(partial ? "meta.k8s.io/v1" : (rendering.core_event ? "v1" : api_version_of(res)));
+  if (!partial && !rendering.api_version.empty()) version = rendering.api_version;
   return fmt::format(R"({{"kind":"{}","apiVersion":"{}","metadata":{},"items":[{}]}})", kind, version,
                      list_meta(rv, continue_token, remaining), items);
 }

@@ -13,6 +13,7 @@ struct Rendering {
   enum class Form : std::uint8_t { Whole, Metadata, Table } form = Form::Whole;
   bool core_event = false;     ///< Events as core/v1 has them.
   bool whole_in_rows = false;  ///< `includeObject=Object`.
+  std::string api_version;     ///< Of whole objects, if it is not the stored one.
   WallTime now;                ///< For the ages in a Table.
 };
 

@@ -17,25 +17,12 @@ struct Allocation {
   Json results;  ///< Null: the claim is allocated already, only the reservation is added.
 };
 
-bool tolerates(const Json& pod, const Json& taint) {
-  return std::ranges::any_of(list(pod, {"spec", "tolerations"}), [&](const Json& toleration) {
-    const auto key = text(toleration, {"key"});
-    const auto effect = text(toleration, {"effect"});
-    if (!effect.empty() && effect != text(taint, {"effect"})) return false;
-    if (text(toleration, {"operator"}) == "Exists") return key.empty() || key == text(taint, {"key"});
-    return key == text(taint, {"key"}) && text(toleration, {"value"}) == text(taint, {"value"});
-  });
-}
-
 /// Why the node does not take the pod for reasons of its own; empty if it does.
 std::string node_refuses(const Json& node, const Json& pod) {
   if (condition_status(node, "Ready") != "True") return "node(s) were not ready";
   if (node["spec"].value("unschedulable", false)) return "node(s) were unschedulable";
-  for (const auto& taint : list(node, {"spec", "taints"})) {
-    const auto effect = text(taint, {"effect"});
-    if ((effect == "NoSchedule" || effect == "NoExecute") && !tolerates(pod, taint)) {
-      return fmt::format("node(s) had untolerated taint(s) {{{}: {}}}", text(taint, {"key"}), text(taint, {"value"}));
-    }
+  if (const Json* taint = untolerated_taint(node, pod["spec"], false); taint != nullptr) {
+    return fmt::format("node(s) had untolerated taint(s) {{{}: {}}}", text(*taint, {"key"}), text(*taint, {"value"}));
   }
   if (const Json* selector = field(pod, {"spec", "nodeSelector"}); selector != nullptr) {
     for (const auto& [key, value] : selector->items()) {
@@ -91,7 +78,7 @@ std::optional<Json> pick_devices(const State& state, const Json& claim, const st
         const auto device_name = text(device, {"name"});
         const auto key = driver + "/" + pool + "/" + device_name;
         if (missing == 0 || used.contains(key)) continue;
-        if (keeps_pods_off(device_taints(state, driver, pool, device_name))) continue;
+        if (keeps_pods_off(state.taints.of(driver, pool, device_name))) continue;
         used.insert(key);
         --missing;
         results.push_back(
@@ -212,32 +199,8 @@ std::map<std::string, std::int64_t> extended_requests(const Json& pod) {
   return requests;
 }
 
-std::vector<DeviceTaint> device_taints(const State& state, const std::string& driver, const std::string& pool,
-                                       const std::string& device) {
-  std::vector<DeviceTaint> taints;
-  const auto add = [&](const Json& taint) {
-    taints.push_back({text(taint, {"key"}), text(taint, {"value"}), text(taint, {"effect"})});
-  };
-  for (const auto& [name, slice] : state.store.all(Res::Slices)) {
-    if (text(*slice, {"spec", "driver"}) != driver || text(*slice, {"spec", "pool", "name"}) != pool) continue;
-    for (const auto& one : list(*slice, {"spec", "devices"})) {
-      if (text(one, {"name"}) != device) continue;
-      for (const auto& taint : list(one, {"taints"})) add(taint);
-    }
-  }
-  for (const auto& [name, rule] : state.store.all(Res::TaintRules)) {
-    const Json* selector = field(*rule, {"spec", "deviceSelector"});
-    if (selector == nullptr || selector->is_null()) continue;
-    const auto fits = [&](std::string_view part, const std::string& value) {
-      const Json* wanted = field(*selector, {part});
-      return wanted == nullptr || wanted->is_null() || *wanted == value;
-    };
-    if (fits("driver", driver) && fits("pool", pool) && fits("device", device)) add((*rule)["spec"]["taint"]);
-  }
-  return taints;
-}
-
 void run_scheduler(State& state) {
+  state.taints.refresh(state.store, state.rules_served);
   auto waiting = pods_where(state.store, [](const Json& pod) {
     return text(pod, {"spec", "nodeName"}).empty() && !is_deleting(pod) && !is_terminal(pod);
   });

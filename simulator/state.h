@@ -6,6 +6,7 @@
 #include "simulator/cached_view.h"
 #include "simulator/machine.h"
 #include "simulator/store.h"
+#include "simulator/taints.h"
 #include "simulator/timers.h"
 
 namespace dhc::sim {
@@ -25,6 +26,7 @@ struct Lags {
   Millis claim_release{500};      ///< From a pod's end to the end of its reservation: within 1 s on 1.37.1.
   Millis sigterm_exit{100};       ///< From SIGTERM to the exit of a container that heeds it.
   Millis removal{500};            ///< From a terminal phase to the end of a deleted pod.
+  Millis rule_condition{300};     ///< From a rule's change to its EvictionInProgress: within 0.5 s on 1.37.1.
   Millis taint_eviction{1000};    ///< From a NoExecute device taint to the deletion: 1 s on 1.37.1.
   Millis job_batch{1000};   ///< The Job controller looks at a pod's change after this. **Source:** syncJobBatchPeriod.
   Millis job_cache{0};      ///< How far the Job controller's Jobs are behind.
@@ -54,6 +56,8 @@ struct State {
   CachedView job_pod_view;
   std::map<std::string, JobMemory> jobs;  ///< By UID.
   int pods_started = 0;
+  DeviceTaints taints;
+  bool rules_served = true;  ///< False: no DeviceTaintRules, and nobody heeds those that are stored.
 
   [[nodiscard]] MonoTime mono() const { return store.now().mono; }
 };
@@ -83,9 +87,5 @@ ObjectPtr create_pod(State& state, const Json& owner, const Json& pod_template, 
 
 /// What the containers of a pod ask for of each extended resource.
 [[nodiscard]] std::map<std::string, std::int64_t> extended_requests(const Json& pod);
-
-/// The taints on a device, from its slice and from rules.
-[[nodiscard]] std::vector<DeviceTaint> device_taints(const State& state, const std::string& driver,
-                                                     const std::string& pool, const std::string& device);
 
 }  // namespace dhc::sim

@@ -83,6 +83,11 @@ class Store {
   /// Forgets all history, as etcd's compaction does: every older version is 410 from now on.
   void compact() { compacted_ = rv_; }
 
+  /// Ends every open watch, as a restart of the server does.
+  void cut_watches() { ++server_; }
+  /// Counts the server's restarts.
+  [[nodiscard]] std::uint64_t server() const { return server_; }
+
   [[nodiscard]] Ownership& ownership(Res res, const Name& name) { return shelf(res).owners[name]; }
 
   [[nodiscard]] std::string new_uid();
@@ -108,6 +113,7 @@ class Store {
   std::array<Shelf, kResCount> shelves_;
   std::uint64_t rv_ = 1000;
   std::uint64_t compacted_ = 0;
+  std::uint64_t server_ = 0;
   std::uint64_t random_;
   Now now_;
 };

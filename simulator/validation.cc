@@ -1,9 +1,10 @@
-#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "simulator/call.h"
+#include "simulator/naming.h"
 
 namespace dhc::sim {
 namespace {
@@ -74,35 +75,54 @@ Faults422 validate_event(const Json& event, const Json* before) {
   return faults;
 }
 
-bool is_label_name(const std::string& key) {
-  const auto slash = key.rfind('/');
-  const auto name = slash == std::string::npos ? key : key.substr(slash + 1);
-  const auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
-  if (name.empty() || name.size() > 63 || !alnum(name.front()) || !alnum(name.back())) return false;
-  return std::ranges::all_of(name, [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
-}
-
 // **Source:** resource.k8s.io validation, recorded on 1.37.1 (rule-422).
 Faults422 validate_rule(const Json& rule) {
   Faults422 faults{Json::array(), ""};
-  const auto key = text(rule, {"spec", "taint", "key"});
-  if (key.empty()) {
-    faults.causes.push_back(cause("FieldValueRequired", "Required value", "spec.taint.key"));
-  } else if (!is_label_name(key)) {
-    faults.causes.push_back(cause(
-        "FieldValueInvalid",
-        fmt::format("Invalid value: \"{}\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
-                    "must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "
-                    "regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-                    key),
-        "spec.taint.key"));
-  }
+  const Json* taint = field(rule, {"spec", "taint"});
+  check_taint(taint == nullptr ? Json::object() : *taint, "spec.taint", faults.causes);
   const auto effect = text(rule, {"spec", "taint", "effect"});
   if (effect != "None" && effect != "NoSchedule" && effect != "NoExecute") {
     faults.causes.push_back(cause(
         "FieldValueNotSupported",
         fmt::format("Unsupported value: \"{}\": supported values: \"NoExecute\", \"NoSchedule\", \"None\"", effect),
         "spec.taint.effect"));
+  }
+  return faults;
+}
+
+// A taint's identity is its key and effect. **Source:** core/v1 validation.
+Faults422 validate_node(const Json& node) {
+  Faults422 faults{Json::array(), ""};
+  std::set<std::string> seen;
+  std::size_t index = 0;
+  for (const auto& taint : list(node, {"spec", "taints"})) {
+    const auto at = fmt::format("metadata.taints[{}]", index++);
+    check_taint(taint, at, faults.causes);
+    const auto effect = text(taint, {"effect"});
+    if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute") {
+      faults.causes.push_back(cause("FieldValueNotSupported",
+                                    fmt::format("Unsupported value: \"{}\": supported values: \"NoExecute\", "
+                                                "\"NoSchedule\", \"PreferNoSchedule\"",
+                                                effect),
+                                    at + ".effect"));
+    }
+    if (!seen.insert(text(taint, {"key"}) + ":" + effect).second) {
+      faults.causes.push_back(cause("FieldValueDuplicate", fmt::format("Duplicate value: {}", taint.dump()), at));
+    }
+  }
+  return faults;
+}
+
+// **Source:** core/v1 validation: all entries together.
+Faults422 validate_config_map(const Json& map) {
+  constexpr std::size_t kMost = 1024UL * 1024;
+  std::size_t size = 0;
+  if (const Json* data = field(map, {"data"}); data != nullptr && data->is_object()) {
+    for (const auto& [key, value] : data->items()) size += value.is_string() ? value.get<std::string>().size() : 0;
+  }
+  Faults422 faults{Json::array(), ""};
+  if (size > kMost) {
+    faults.causes.push_back(cause("FieldValueTooLong", "Too long: may not be more than 1048576 bytes", ""));
   }
   return faults;
 }
@@ -152,14 +172,16 @@ void default_rule(Store& store, Json& rule, const Json* before) {
   if (changed) rule["spec"]["taint"]["timeAdded"] = store.time_text();
 }
 
-}  // namespace
-
-Faults422 validate(Res res, const Json& object, const Json* before) {
+Faults422 validate_kind(Res res, const Json& object, const Json* before) {
   switch (res) {
     case Res::Events:
       return validate_event(object, before);
     case Res::TaintRules:
       return validate_rule(object);
+    case Res::Nodes:
+      return validate_node(object);
+    case Res::ConfigMaps:
+      return validate_config_map(object);
     case Res::Jobs:
       return validate_job(object, before);
     case Res::Leases:
@@ -174,11 +196,23 @@ Faults422 validate(Res res, const Json& object, const Json* before) {
   return {Json::array(), ""};
 }
 
+}  // namespace
+
+Faults422 validate(Res res, const Json& object, const Json* before) {
+  auto faults = validate_kind(res, object, before);
+  check_metadata(object, faults.causes);
+  return faults;
+}
+
 void set_defaults(Store& store, Res res, Json& object, const Json* before) {
   if (before == nullptr) {
     object["metadata"].erase("uid");
     object["metadata"].erase("resourceVersion");
     if (type_of(res).has_status && res != Res::Nodes) object["status"] = Json::object();
+  }
+  // An empty list is not stored: the next `add /spec/taints/-` finds nothing to add to.
+  if (res == Res::Nodes && field(object, {"spec", "taints"}) != nullptr && list(object, {"spec", "taints"}).empty()) {
+    object["spec"].erase("taints");
   }
   if (res == Res::TaintRules) default_rule(store, object, before);
   if (before != nullptr) return;

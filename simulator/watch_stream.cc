@@ -81,9 +81,11 @@ WatchOutput WatchStream::finish(std::vector<std::string> lines, bool ended) {
 
 WatchOutput WatchStream::poll(const Store& store, const Now& now) {
   std::vector<std::string> lines;
+  if (started_ && server_ != store.server()) return {.bytes = {}, .ended = true, .cut = true};
   options_.rendering.now = now.wall;
   if (!started_) {
     started_ = true;
+    server_ = store.server();
     next_bookmark_ = now.mono + options_.bookmark_every;
     if (options_.initial_events) {
       add_initial(store, lines);

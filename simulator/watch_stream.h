@@ -59,6 +59,7 @@ class WatchStream {
   Options options_;
   std::uint64_t at_ = 0;
   bool started_ = false;
+  std::uint64_t server_ = 0;
   bool columns_sent_ = false;
   std::optional<MonoTime> next_bookmark_;
   std::size_t sent_ = 0;

@@ -118,6 +118,7 @@ void run_stateful_set(State& state, const Json& set) {
 void run_daemon_set(State& state, const Json& set) {
   std::int64_t ready = 0;
   const auto pods = pods_of(state, set);
+  std::size_t wanted = 0;
   for (const auto& [node, object] : state.store.all(Res::Nodes)) {
     bool there = false;
     for (const auto& pod : pods) {
@@ -125,15 +126,16 @@ void run_daemon_set(State& state, const Json& set) {
       there = there || !is_terminal(*pod);
       ready += is_ready(*pod) ? 1 : 0;
     }
-    if (there) continue;
+    const bool off = untolerated_taint(*object, set["spec"]["template"]["spec"], true) != nullptr;
+    wanted += off ? 0 : 1;
+    if (there || off) continue;
     const auto key = fmt::format("ds/{}/{}/{}", uid_of(set), node.name, pods.size());
     if (!state.timers.ready(key, state.lags.controller)) continue;
     Json pod_template = set["spec"]["template"];
     pod_template["spec"]["nodeName"] = node.name;
     create_pod(state, set, pod_template, "");
   }
-  const auto nodes = state.store.all(Res::Nodes).size();
-  write_counts(state, Res::DaemonSets, set, {{"desiredNumberScheduled", nodes}, {"numberReady", ready}});
+  write_counts(state, Res::DaemonSets, set, {{"desiredNumberScheduled", wanted}, {"numberReady", ready}});
 }
 
 template <class Run>

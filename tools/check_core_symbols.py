@@ -20,7 +20,7 @@ ALLOWED_C = re.compile(
     |str(n?len|cmp|ncmp|chr|rchr|str|ncpy|error_r)|__str\w+_chk|v?snprintf|__v?snprintf_chk
     |pthread_mutex_(un)?lock  # Beast's error category
     |is(alnum|alpha|digit|lower|print|punct|space|upper|xdigit)|to(lower|upper)
-    |f?(min|max|abs)|floor|ceil|l?l?round|trunc|pow|log\w*|exp|ldexp|frexp|scalbn)$""",
+    |f?(min|max|abs)|floor|ceil|l?l?round|trunc|pow|log\w*|exp2?|ldexp|frexp|scalbn)$""",
     re.X,
 )
 # C++ names core may not use, whoever brings them.

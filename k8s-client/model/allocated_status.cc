@@ -25,6 +25,22 @@ bool read_device(JsonValue value, Fault& fault, ReportedDevice& device) {
   });
 }
 
+bool read_state(JsonValue value, Fault& fault, std::int64_t& code) {
+  code = 0;
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key != "terminated") return true;
+    code = 0;
+    const bool read = each_field(field, fault, [&](std::string_view part, JsonValue number) {
+      if (part != "exitCode") return true;
+      std::optional<std::int64_t> exit_code;
+      if (!read_integer(number, fault, exit_code)) return fault.in(part);
+      code = exit_code.value_or(0);
+      return true;
+    });
+    return read || fault.in(key);
+  });
+}
+
 // By ID; of one ID the worst first, then by message, so that the result does not depend on the order.
 void sort_devices(std::vector<ReportedDevice>& devices) {
   std::ranges::sort(devices, [](const ReportedDevice& a, const ReportedDevice& b) {
@@ -46,16 +62,20 @@ bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& r
   return read && require(resource.name, fault, "name");
 }
 
-bool read_container_allocations(JsonValue value, Fault& fault, std::vector<AllocatedResource>& allocated) {
-  allocated.clear();
+bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports) {
+  reports = {};
   std::vector<AllocatedResource> of_container;
   return each_item(value, fault, [&](JsonValue container) {
     of_container.clear();
+    ContainerExit exit;
     const bool read = each_field(container, fault, [&](std::string_view key, JsonValue field) {
+      if (key == "name") return read_name(field, fault, exit.container) || fault.in(key);
+      if (key == "state") return read_state(field, fault, exit.code) || fault.in(key);
       if (key != "allocatedResourcesStatus") return true;
       return read_list(field, fault, of_container, read_allocated_resource) || fault.in(key);
     });
-    std::ranges::move(of_container, std::back_inserter(allocated));
+    std::ranges::move(of_container, std::back_inserter(reports.allocated));
+    if (exit.code != 0) reports.exits.push_back(std::move(exit));
     return read;
   });
 }

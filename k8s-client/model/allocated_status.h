@@ -10,8 +10,12 @@ namespace dhc::k8s {
 /// One entry of `allocatedResourcesStatus`. **Source:** KEP-4680, core/v1 ResourceStatus.
 bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource);
 
-/// The entries of all containers of a `...ContainerStatuses` list.
-bool read_container_allocations(JsonValue value, Fault& fault, std::vector<AllocatedResource>& allocated);
+/// What a `...ContainerStatuses` list tells.
+struct ContainerReports {
+  std::vector<AllocatedResource> allocated;  ///< The entries of all containers.
+  std::vector<ContainerExit> exits;          ///< Containers whose state is terminated with another code than 0.
+};
+bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports);
 
 /// One entry per name, sorted, each device once, sorted: the kubelet's order is random. Of two reports about one device
 /// the worse counts.

@@ -11,7 +11,8 @@ namespace dhc::k8s {
 namespace {
 
 bool is_kept_annotation(std::string_view key) {
-  return key.starts_with("device-health.io/") || key == "kubernetes.io/config.mirror";
+  return key.starts_with("device-health.io/") || key == "kubernetes.io/config.mirror" ||
+         key == "batch.kubernetes.io/job-completion-index" || key == "batch.kubernetes.io/job-index-failure-count";
 }
 
 bool is_any_key(std::string_view) { return true; }
@@ -35,11 +36,16 @@ void settle(std::vector<MapEntry<Value>>& entries) {
   std::erase_if(entries, [](const auto& entry) { return !entry.value.has_value(); });
 }
 
+// `any` learns whether there is an entry at all, kept or not.
 template <class Keep>
-bool read_map(JsonValue value, Fault& fault, StringMap& map, Keep keep) {
+bool read_map(JsonValue value, Fault& fault, StringMap& map, bool& any, Keep keep) {
   map.clear();
+  any = false;
   std::vector<MapEntry<std::string_view>> entries;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue text) {
+    bool null = false;
+    if (!any && !read_null(text, fault, null)) return false;
+    any = any || !null;
     return !keep(key) || read_view(text, fault, entries.emplace_back(key, entries.size(), std::nullopt).value);
   });
   if (!read) return false;
@@ -77,6 +83,7 @@ bool is_namespaced(Kind kind) {
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
     case Kind::ConfigMap:
+    case Kind::Lease:
       return true;
     case Kind::ResourceSlice:
     case Kind::Node:
@@ -87,7 +94,7 @@ bool is_namespaced(Kind kind) {
   return false;
 }
 
-bool is_metadata_only(Kind kind) { return kind == Kind::Job || kind == Kind::ReplicaSet || kind == Kind::StatefulSet; }
+bool is_metadata_only(Kind kind) { return kind == Kind::ReplicaSet || kind == Kind::StatefulSet; }
 
 // A quantity as the server writes it (text), or as a person may have written it (a number). One that we cannot count
 // makes the object bad: a guess about how many devices there are is worse than an old record.
@@ -104,21 +111,33 @@ bool read_amount(JsonValue value, Fault& fault, std::optional<std::int64_t>& amo
   return amount ? true : fault.is("not a whole quantity");
 }
 
+// A generation that is absent counts as 0.
+bool read_generation(JsonValue value, Fault& fault, std::int64_t& generation) {
+  std::optional<std::int64_t> number;
+  if (!read_integer(value, fault, number)) return false;
+  generation = number.value_or(0);
+  return true;
+}
+
 }  // namespace
 
-bool read_meta(JsonValue value, Fault& fault, Meta& meta) {
+bool read_meta(JsonValue value, Fault& fault, Meta& meta, std::int64_t* generation) {
   meta = {};
+  if (generation != nullptr) *generation = 0;
+  bool has_labels = false;
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     const auto read = [&] {
       if (key == "namespace") return read_name(field, fault, meta.ns);
       if (key == "name") return read_name(field, fault, meta.name);
       if (key == "uid") return read_name(field, fault, meta.uid);
       if (key == "resourceVersion") return read_name(field, fault, meta.resource_version);
+      if (key == "generation" && generation != nullptr) return read_generation(field, fault, *generation);
       if (key == "creationTimestamp") return read_time(field, fault, meta.creation);
       if (key == "deletionTimestamp") return read_time(field, fault, meta.deletion);
       if (key == "deletionGracePeriodSeconds") return read_integer(field, fault, meta.deletion_grace_seconds);
-      if (key == "labels") return read_map(field, fault, meta.labels, is_any_key);
-      if (key == "annotations") return read_map(field, fault, meta.annotations, is_kept_annotation);
+      if (key == "labels") return read_map(field, fault, meta.labels, has_labels, is_any_key);
+      if (key == "annotations")
+        return read_map(field, fault, meta.annotations, meta.has_annotations, is_kept_annotation);
       if (key == "ownerReferences") return read_owners(field, fault, meta.controller);
       return true;
     };
@@ -174,6 +193,26 @@ bool read_taint(JsonValue value, Fault& fault, Taint& taint) {
   const auto& effect = taint.effect;
   if (effect != "NoSchedule" && effect != "NoExecute" && effect != "PreferNoSchedule") taint.effect = "None";
   return read;
+}
+
+bool read_attributes(JsonValue value, Fault& fault, StringMap& attributes) {
+  attributes.clear();
+  std::vector<MapEntry<std::string_view>> entries;
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue attribute) {
+    auto& entry = entries.emplace_back(key, entries.size(), std::nullopt);
+    return each_field(attribute, fault, [&](std::string_view type, JsonValue text) {
+      return type != "string" || read_view(text, fault, entry.value);
+    });
+  });
+  if (!read) return false;
+  // Names and values go on into logs and a ConfigMap: what is no clean name is left out, not the whole slice.
+  std::erase_if(entries, [](const auto& entry) {
+    return !is_clean_name(entry.key) || !is_clean_name(entry.value.value_or(std::string_view()));
+  });
+  settle(entries);
+  attributes.reserve(entries.size());
+  for (const auto& entry : entries) attributes.emplace_back(entry.key, entry.value.value_or(std::string_view()));
+  return true;
 }
 
 bool read_amounts(JsonValue value, Fault& fault, std::vector<ResourceAmount>& amounts) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace dhc::k8s {
 
-bool read_meta(JsonValue value, Fault& fault, Meta& meta);
+/// Reads the metadata, and the generation for the kinds that look at it.
+bool read_meta(JsonValue value, Fault& fault, Meta& meta, std::int64_t* generation = nullptr);
 
 /// False, with the fault set, unless the object has the identity that its kind needs.
 bool require_identity(const Meta& meta, Kind kind, Fault& fault);
@@ -22,6 +24,10 @@ bool read_condition(JsonValue value, Fault& fault, Condition& condition);
 
 /// One taint; an effect that we do not know becomes None. **Source:** KEP-5055.
 bool read_taint(JsonValue value, Fault& fault, Taint& taint);
+
+/// The attributes of a published device whose value is text, sorted by name. **Source:** KEP-4381: the others are
+/// versions, numbers and truth values.
+bool read_attributes(JsonValue value, Fault& fault, StringMap& attributes);
 
 /// The extended resources of a resource list, sorted by name.
 bool read_amounts(JsonValue value, Fault& fault, std::vector<ResourceAmount>& amounts);
@@ -37,10 +43,11 @@ void forget_all_but_meta(Record& record) {
 /// Reads a whole object: its kind is checked, metadata goes to `meta`, `on_field(key, value)` gets the other fields and
 /// names the field of its own faults.
 template <class OnField>
-bool read_root(JsonObject root, Fault& fault, Kind kind, Meta& meta, OnField&& on_field) {
+bool read_root(JsonObject root, Fault& fault, Kind kind, Meta& meta, OnField&& on_field,
+               std::int64_t* generation = nullptr) {
   const bool read = each_field(root, fault, [&](std::string_view key, JsonValue value) {
     if (key == "kind") return read_kind(value, fault, kind) || fault.in(key);
-    if (key == "metadata") return read_meta(value, fault, meta) || fault.in(key);
+    if (key == "metadata") return read_meta(value, fault, meta, generation) || fault.in(key);
     return on_field(key, value) || fault.in(key);
   });
   return read && require_identity(meta, kind, fault);

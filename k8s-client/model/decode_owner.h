@@ -4,7 +4,7 @@
 
 namespace dhc::k8s {
 
-/// A Job, ReplicaSet or StatefulSet, whole or as PartialObjectMetadata; `owner.kind` says which is expected.
+/// A ReplicaSet or StatefulSet, whole or as PartialObjectMetadata; `owner.kind` says which is expected.
 bool read_owner(JsonObject root, Fault& fault, Owner& owner);
 
 }  // namespace dhc::k8s

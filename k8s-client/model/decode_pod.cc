@@ -20,7 +20,8 @@ struct PodParts {
   std::vector<PodClaim> spec_claims;
   std::vector<PodClaim> status_claims;
   std::string extended_claim;
-  std::array<std::vector<AllocatedResource>, 4> allocated;  ///< Containers, init, ephemeral, pod level.
+  std::array<ContainerReports, 3> reports;  ///< Containers, init, ephemeral.
+  std::vector<AllocatedResource> pod_level;
 };
 
 bool read_spec_claim(JsonValue value, Fault& fault, PodClaim& claim) {
@@ -118,17 +119,17 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.conditions.clear();
   parts.status_claims.clear();
   parts.extended_claim.clear();
-  for (auto& list : parts.allocated) list.clear();
+  for (auto& report : parts.reports) report = {};
+  parts.pod_level.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     const auto read = [&] {
       if (key == "phase") return read_phase(field, fault, pod.phase);
       if (key == "reason") return read_name(field, fault, pod.status_reason);
       if (key == "conditions") return read_conditions(field, fault, pod.conditions);
-      if (key == "containerStatuses") return read_container_allocations(field, fault, parts.allocated[0]);
-      if (key == "initContainerStatuses") return read_container_allocations(field, fault, parts.allocated[1]);
-      if (key == "ephemeralContainerStatuses") return read_container_allocations(field, fault, parts.allocated[2]);
-      if (key == "allocatedResourcesStatus")
-        return read_list(field, fault, parts.allocated[3], read_allocated_resource);
+      if (key == "containerStatuses") return read_container_reports(field, fault, parts.reports[0]);
+      if (key == "initContainerStatuses") return read_container_reports(field, fault, parts.reports[1]);
+      if (key == "ephemeralContainerStatuses") return read_container_reports(field, fault, parts.reports[2]);
+      if (key == "allocatedResourcesStatus") return read_list(field, fault, parts.pod_level, read_allocated_resource);
       if (key == "resourceClaimStatuses") return read_list(field, fault, parts.status_claims, read_spec_claim);
       if (key == "extendedResourceClaimStatus") return read_extended_claim(field, fault, parts.extended_claim);
       return true;
@@ -179,7 +180,12 @@ bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
     return fault.in("spec");
   }
   pod.claims = merge_claims(parts);
-  pod.allocated = merge_allocated(parts.allocated);
+  std::array lists = {std::move(parts.reports[0].allocated), std::move(parts.reports[1].allocated),
+                      std::move(parts.reports[2].allocated), std::move(parts.pod_level)};
+  pod.allocated = merge_allocated(lists);
+  pod.exits = std::move(parts.reports[0].exits);
+  pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());
+  pod.exits.shrink_to_fit();
   if (!can_hold_devices(pod)) keep_identity_only(pod);
   return true;
 }

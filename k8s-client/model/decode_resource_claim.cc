@@ -64,12 +64,36 @@ bool read_consumer(JsonValue value, Fault& fault, ClaimConsumer& consumer) {
   });
 }
 
+/// **Source:** KEP-4817 NetworkDeviceData.
+bool read_network(JsonValue value, Fault& fault, std::string& words) {
+  words.clear();
+  bool null = false;
+  if (!read_null(value, fault, null)) return false;
+  if (null) return true;
+  std::string interface;
+  std::string hardware;
+  std::vector<std::string> addresses;
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "interfaceName") return read_name(field, fault, interface) || fault.in(key);
+    if (key == "hardwareAddress") return read_name(field, fault, hardware) || fault.in(key);
+    if (key == "ips") return read_words(field, fault, addresses) || fault.in(key);
+    return true;
+  });
+  addresses.insert(addresses.begin(), std::move(interface));
+  addresses.push_back(std::move(hardware));
+  for (const auto& word : addresses) {
+    if (!word.empty()) words += (words.empty() ? "" : " ") + word;
+  }
+  return read;
+}
+
 bool read_device_status(JsonValue value, Fault& fault, ClaimDeviceStatus& device) {
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "driver") return read_name(field, fault, device.driver) || fault.in(key);
     if (key == "pool") return read_name(field, fault, device.pool) || fault.in(key);
     if (key == "device") return read_name(field, fault, device.device) || fault.in(key);
     if (key == "conditions") return read_list(field, fault, device.conditions, read_condition) || fault.in(key);
+    if (key == "networkData") return read_network(field, fault, device.network) || fault.in(key);
     return true;
   });
   return read && require_device(device, fault);

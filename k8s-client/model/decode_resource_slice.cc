@@ -19,11 +19,24 @@ bool read_pool(JsonValue value, Fault& fault, ResourceSlice& slice) {
   });
 }
 
+// What a device says of itself stands beside its name, in v1beta1 a level deeper in `basic`.
+bool read_device_field(std::string_view key, JsonValue field, Fault& fault, SliceDevice& device) {
+  if (key == "taints") return read_list(field, fault, device.taints, read_taint) || fault.in(key);
+  if (key == "attributes") return read_attributes(field, fault, device.attributes) || fault.in(key);
+  return true;
+}
+
+bool read_basic(JsonValue value, Fault& fault, SliceDevice& device) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return read_device_field(key, field, fault, device);
+  });
+}
+
 bool read_device(JsonValue value, Fault& fault, SliceDevice& device) {
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "name") return read_name(field, fault, device.name) || fault.in(key);
-    if (key == "taints") return read_list(field, fault, device.taints, read_taint) || fault.in(key);
-    return true;
+    if (key == "basic") return read_basic(field, fault, device) || fault.in(key);
+    return read_device_field(key, field, fault, device);
   });
   return read && require(device.name, fault, "name");
 }

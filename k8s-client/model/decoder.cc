@@ -9,6 +9,8 @@
 
 #include "k8s-client/model/decode_config_map.h"
 #include "k8s-client/model/decode_device_taint_rule.h"
+#include "k8s-client/model/decode_job.h"
+#include "k8s-client/model/decode_lease.h"
 #include "k8s-client/model/decode_meta.h"
 #include "k8s-client/model/decode_namespace.h"
 #include "k8s-client/model/decode_node.h"
@@ -60,11 +62,14 @@ bool read_object(JsonObject root, Fault& fault, Kind kind, Object& out) {
     case Kind::DeviceTaintRule:
       return read_as<DeviceTaintRule, read_device_taint_rule>(root, fault, out);
     case Kind::Job:
+      return read_as<Job, read_job>(root, fault, out);
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
       return read_owner(root, fault, out.emplace<Owner>(Owner{.kind = kind, .meta = {}}));
     case Kind::ConfigMap:
       return read_as<ConfigMap, read_config_map>(root, fault, out);
+    case Kind::Lease:
+      return read_as<Lease, read_lease>(root, fault, out);
   }
   return fault.is("a kind that is not read");
 }

@@ -35,7 +35,10 @@ struct Meta {
   std::optional<WallTime> deletion;  ///< deletionTimestamp: already includes the grace period. **Source:** ObjectMeta.
   std::optional<std::int64_t> deletion_grace_seconds;
   StringMap labels;
-  StringMap annotations;  ///< Only those with prefix `device-health.io/`, and `kubernetes.io/config.mirror`.
+  /// Only those with prefix `device-health.io/`, `kubernetes.io/config.mirror`, and a Job pod's completion index and
+  /// failure count of that index.
+  StringMap annotations;
+  bool has_annotations = false;  ///< Any at all: a JSON patch cannot add an entry to a map that is not there.
   std::optional<OwnerRef> controller;
   friend bool operator==(const Meta&, const Meta&) = default;
 };
@@ -51,9 +54,9 @@ struct ResourceAmount {
 struct Condition {
   std::string type;
   std::string status;  ///< "True", "False", "Unknown"; other words are kept as they are.
-  std::string reason;
-  std::string message;
-  std::optional<WallTime> last_transition;
+  std::string reason = {};
+  std::string message = {};
+  std::optional<WallTime> last_transition = {};
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 

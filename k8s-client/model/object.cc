@@ -12,6 +12,8 @@ constexpr Kind kKindOf = std::is_same_v<T, Pod>               ? Kind::Pod
                          : std::is_same_v<T, Node>            ? Kind::Node
                          : std::is_same_v<T, Namespace>       ? Kind::Namespace
                          : std::is_same_v<T, DeviceTaintRule> ? Kind::DeviceTaintRule
+                         : std::is_same_v<T, Job>             ? Kind::Job
+                         : std::is_same_v<T, Lease>           ? Kind::Lease
                                                               : Kind::ConfigMap;
 }  // namespace
 
@@ -54,6 +56,8 @@ std::string_view to_string(Kind kind) {
       return "StatefulSet";
     case Kind::ConfigMap:
       return "ConfigMap";
+    case Kind::Lease:
+      return "Lease";
   }
   return "Unknown";
 }

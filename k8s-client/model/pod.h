@@ -31,6 +31,13 @@ struct AllocatedResource {
   friend bool operator==(const AllocatedResource&, const AllocatedResource&) = default;
 };
 
+/// A container that ended with another code than 0.
+struct ContainerExit {
+  std::string container;
+  std::int64_t code = 0;
+  friend bool operator==(const ContainerExit&, const ContainerExit&) = default;
+};
+
 /// A claim that the pod uses.
 struct PodClaim {
   std::string name;        ///< `spec.resourceClaims[].name`.
@@ -56,6 +63,7 @@ struct Pod {
   std::vector<AllocatedResource> allocated;  ///< Containers, init containers and pod level merged, sorted by name.
   bool kubelet_plugin =
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
+  std::vector<ContainerExit> exits;   ///< Of containers and init containers, as they stand now.
   std::vector<Condition> conditions;  ///< Only `device-health.io/DeviceUnhealthy` and `DisruptionTarget`.
   friend bool operator==(const Pod&, const Pod&) = default;
 };

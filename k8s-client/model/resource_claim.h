@@ -25,6 +25,7 @@ struct ClaimDeviceStatus {
   std::string pool;
   std::string device;
   std::vector<Condition> conditions;
+  std::string network = {};  ///< networkData in words: interface, addresses, hardware address; empty if there is none.
   friend bool operator==(const ClaimDeviceStatus&, const ClaimDeviceStatus&) = default;
 };
 

@@ -11,6 +11,7 @@ namespace dhc::k8s {
 struct SliceDevice {
   std::string name;
   std::vector<Taint> taints;
+  StringMap attributes = {};  ///< Those with a string value, by the name as published; sorted by name.
   friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
 };
 

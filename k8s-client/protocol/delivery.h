@@ -11,7 +11,8 @@ namespace dhc::k8s {
 struct Snapshot {
   Kind kind = Kind::Pod;
   std::vector<Object> objects;
-  bool served = true;  ///< False: the server does not serve this kind, `objects` is empty.
+  bool served = true;            ///< False: the server does not serve this kind, `objects` is empty.
+  std::string api_version = {};  ///< Which one was read, such as `resource.k8s.io/v1`; empty if not served.
 };
 
 /// One object was added or changed.

@@ -28,4 +28,16 @@ Result<std::string> events_path(std::string_view ns) {
   return "/apis/events.k8s.io/v1/namespaces/" + percent_encode(ns) + "/events";
 }
 
+Result<std::string> jobs_path(std::string_view ns) {
+  if (!is_path_segment(ns)) return fail(ErrorKind::Invalid, "the Job's namespace is not a name that fits in a path");
+  return "/apis/batch/v1/namespaces/" + percent_encode(ns) + "/jobs";
+}
+
+Result<std::string> job_path(std::string_view ns, std::string_view name) {
+  auto path = jobs_path(ns);
+  if (!path) return path;
+  if (!is_path_segment(name)) return fail(ErrorKind::Invalid, "the Job's name is not a name that fits in a path");
+  return *path + "/" + percent_encode(name);
+}
+
 }  // namespace dhc::k8s

@@ -16,4 +16,9 @@ namespace dhc::k8s {
 /// `/apis/events.k8s.io/v1/namespaces/NS/events`, percent-encoded; Invalid if `ns` is no path segment.
 [[nodiscard]] Result<std::string> events_path(std::string_view ns);
 
+/// `/apis/batch/v1/namespaces/NS/jobs`, and one Job in it, percent-encoded; Invalid, naming the bad part, if either is
+/// no path segment.
+[[nodiscard]] Result<std::string> jobs_path(std::string_view ns);
+[[nodiscard]] Result<std::string> job_path(std::string_view ns, std::string_view name);
+
 }  // namespace dhc::k8s

@@ -284,7 +284,10 @@ void WatchMachine::begin_sync(bool fresh) {
 }
 
 void WatchMachine::finish_sync(std::string version, Out out) {
-  Snapshot snapshot{.kind = target_.kind, .objects = {}, .served = true};
+  Snapshot snapshot{.kind = target_.kind,
+                    .objects = {},
+                    .served = true,
+                    .api_version = std::string(api_version_of(target_.kind, api_version_))};
   snapshot.objects.reserve(objects_.size());
   for (auto& entry : objects_) snapshot.objects.push_back(std::move(entry.second));
   out.emplace_back(std::move(snapshot));

@@ -28,10 +28,12 @@ struct Resource {
 constexpr std::array<string_view, 1> kCore = {"/api/v1"};
 constexpr std::array<string_view, 1> kBatch = {"/apis/batch/v1"};
 constexpr std::array<string_view, 1> kApps = {"/apis/apps/v1"};
+constexpr std::array<string_view, 1> kCoordination = {"/apis/coordination.k8s.io/v1"};
 // v1 since 1.34; v1beta2 1.33, v1beta1 1.32. **Source:** KEP-4381.
 constexpr std::array<string_view, 3> kDra = {"/apis/resource.k8s.io/v1", "/apis/resource.k8s.io/v1beta2",
                                              "/apis/resource.k8s.io/v1beta1"};
-// v1 since 1.37, before that by gate. **Source:** KEP-5055.
+// By gate from 1.33 (v1alpha3) and 1.36 (v1beta2) on, by default since 1.37 (v1); never in v1beta1.
+// **Source:** KEP-5055.
 constexpr std::array<string_view, 3> kTaintRules = {"/apis/resource.k8s.io/v1", "/apis/resource.k8s.io/v1beta2",
                                                     "/apis/resource.k8s.io/v1alpha3"};
 
@@ -50,20 +52,27 @@ Resource resource_of(Kind kind) {
     case Kind::DeviceTaintRule:
       return {kTaintRules, "devicetaintrules"};
     case Kind::Job:
-      return {kBatch, "jobs", true};
+      return {kBatch, "jobs"};
     case Kind::ReplicaSet:
       return {kApps, "replicasets", true};
     case Kind::StatefulSet:
       return {kApps, "statefulsets", true};
     case Kind::ConfigMap:
       return {kCore, "configmaps"};
+    case Kind::Lease:
+      return {kCoordination, "leases"};
   }
   return {kCore, "pods"};
 }
 
+/// Where the version is served; a number beyond the last means the last.
+string_view root_of(const Resource& resource, std::size_t version) {
+  return resource.roots[std::min(version, resource.roots.size() - 1)];
+}
+
 std::string path_of(const WatchTarget& target, std::size_t version) {
   const auto resource = resource_of(target.kind);
-  const auto root = resource.roots[std::min(version, resource.roots.size() - 1)];
+  const auto root = root_of(resource, version);
   if (target.ns.empty()) return fmt::format("{}/{}", root, resource.plural);
   return fmt::format("{}/namespaces/{}/{}", root, percent_encode(target.ns), resource.plural);
 }
@@ -98,6 +107,12 @@ int watch_seconds(double chance) {
 }  // namespace
 
 std::size_t version_count(Kind kind) { return resource_of(kind).roots.size(); }
+
+string_view api_version_of(Kind kind, std::size_t version) {
+  const auto root = root_of(resource_of(kind), version);
+  const string_view prefix = root.starts_with("/apis/") ? "/apis/" : "/api/";
+  return root.substr(prefix.size());
+}
 
 bool may_be_absent(Kind kind) { return resource_of(kind).roots.front() != kCore.front(); }
 

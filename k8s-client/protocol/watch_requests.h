@@ -19,6 +19,9 @@ struct WatchTarget {
 /// How many API versions of the kind we can read, newest first; at least 1.
 [[nodiscard]] std::size_t version_count(Kind kind);
 
+/// The API version that `version` stands for, such as `resource.k8s.io/v1`; `v1` for the core group.
+[[nodiscard]] std::string_view api_version_of(Kind kind, std::size_t version);
+
 /// Whether a server without this kind is one that we can work with: true for all but the core group, without which the
 /// other end is no Kubernetes at all.
 [[nodiscard]] bool may_be_absent(Kind kind);

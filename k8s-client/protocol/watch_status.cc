@@ -1,5 +1,7 @@
 #include "k8s-client/protocol/watch_status.h"
 
+#include <algorithm>
+
 namespace dhc::k8s {
 
 std::string_view to_string(WatchState state) {
@@ -20,6 +22,18 @@ std::string_view to_string(WatchState state) {
       return "Stopped";
   }
   return "Unknown";
+}
+
+WatchStatus merged(const WatchStatus& a, const WatchStatus& b) {
+  WatchStatus both = a.state == WatchState::Watching ? b : a;
+  both.synced = a.synced && b.synced;
+  for (std::size_t i = 0; i < both.endings.size(); ++i) both.endings.at(i) = a.endings.at(i) + b.endings.at(i);
+  both.relists = a.relists + b.relists;
+  both.events = a.events + b.events;
+  both.bytes = a.bytes + b.bytes;
+  both.bad_objects = a.bad_objects + b.bad_objects;
+  both.last_event_at = std::max(a.last_event_at, b.last_event_at);
+  return both;
 }
 
 }  // namespace dhc::k8s

@@ -38,4 +38,7 @@ struct WatchStatus {
   std::optional<MonoTime> last_event_at;                      ///< Bookmarks count.
 };
 
+/// Two watches of one kind as one: counts add up, and the one that is worse off speaks.
+[[nodiscard]] WatchStatus merged(const WatchStatus& a, const WatchStatus& b);
+
 }  // namespace dhc::k8s

@@ -30,14 +30,27 @@ Budget::Budget(const Scene& scene) : scene_(scene), tokens_(scene.ledger.tokens(
       if (scene.now.mono >= until) continue;
       if (!next_free_ || until < *next_free_) next_free_ = until;
     }
-    count(record->pod, attempt.owner_uid, attempt.device);
+    count(record->pod, attempt.owner_uid, attempt.device, attempt.at);
   }
 }
 
-void Budget::count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device) {
+void Budget::count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device, MonoTime at) {
   ++in_flight_;
   ++on_node_[pod.node_name];
-  if (!owner_uid.empty()) incidents_of_[owner_uid].insert(device);
+  if (owner_uid.empty()) return;
+  auto& last = incidents_of_[owner_uid].try_emplace(device, at).first->second;
+  last = std::max(last, at);
+}
+
+/// Whether the exposure belongs to an incident of its owner that is being handled: the same device, or another pod of
+/// the same Job that was bad already when the first was evicted. The Job controller's back-off doubles with every step:
+/// pacing a Job's pods one by one would cost hours (seen on 1.37.1).
+bool Budget::is_counted(const Exposure& exposure) const {
+  const auto found = incidents_of_.find(owner_of(exposure.pod()));
+  if (found == incidents_of_.end()) return false;
+  if (found->second.contains(to_string(exposure.key))) return true;
+  return exposure.pod().meta.controller->kind == "Job" &&
+         std::ranges::any_of(found->second, [&](const auto& entry) { return entry.second >= exposure.opens_at; });
 }
 
 std::optional<Ruling> Budget::refuses(const Unit& unit) const {
@@ -69,8 +82,7 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
     const auto found = incidents_of_.find(owner_of(exposure->pod()));
     if (owner_of(exposure->pod()).empty()) continue;
     const auto handled = found == incidents_of_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    const bool counted = found != incidents_of_.end() && found->second.contains(to_string(exposure->key));
-    if (!counted && handled >= limits.per_owner) {
+    if (!is_counted(*exposure) && handled >= limits.per_owner) {
       return Ruling{.reason = Reason::OwnerLimit,
                     .message = fmt::format("{} incidents of {} {} are being handled, evictions.perOwner is {}", handled,
                                            exposure->pod().meta.controller->kind, exposure->pod().meta.controller->name,
@@ -89,7 +101,7 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
 void Budget::take(const Unit& unit) {
   tokens_ -= static_cast<std::int64_t>(unit.exposures.size());
   for (const auto* exposure : unit.exposures)
-    count(exposure->pod(), owner_of(exposure->pod()), to_string(exposure->key));
+    count(exposure->pod(), owner_of(exposure->pod()), to_string(exposure->key), scene_.now.mono);
 }
 
 }  // namespace dhc::eviction

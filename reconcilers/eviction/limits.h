@@ -1,7 +1,6 @@
 #pragma once
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -36,13 +35,14 @@ class Budget {
   [[nodiscard]] std::optional<MonoTime> next_free_at() const { return next_free_; }
 
  private:
-  void count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device);
+  void count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device, MonoTime at);
+  [[nodiscard]] bool is_counted(const Exposure& exposure) const;
 
   const Scene& scene_;
   std::int64_t in_flight_ = 0;
   std::int64_t tokens_ = 0;
   std::map<std::string, std::int64_t> on_node_;
-  std::map<std::string, std::set<std::string>> incidents_of_;  // owner UID -> devices
+  std::map<std::string, std::map<std::string, MonoTime>> incidents_of_;  // owner UID -> device -> last eviction
   std::optional<MonoTime> next_free_;
 };
 

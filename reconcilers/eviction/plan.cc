@@ -1,13 +1,15 @@
 #include "reconcilers/eviction/plan.h"
 
 #include <expected>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "reconcilers/eviction/exclusions.h"
+#include "domain/exclusions.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/shared_claims.h"
@@ -19,10 +21,16 @@ namespace {
 
 class Planner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), replacements_(scene) {}
+  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), replacements_(scene) {
+    for (const auto& exposure : scene.exposures) {
+      const auto& controller = exposure.pod().meta.controller;
+      if (controller && controller->kind == "Job") siblings_[controller->uid].push_back(&exposure);
+    }
+  }
 
   Planned<EvictPod> run() {
     for (const auto& exposure : scene_.exposures) consider(exposure);
+    for (const auto& [uid, attempt] : scene_.ledger.evictions()) say_ended(uid, attempt);
     planned_.wake_at = wake_.at();
     return std::move(planned_);
   }
@@ -42,11 +50,37 @@ class Planner {
     if (exposure.holding->shared) unit = unit_of_claim(exposure, scene_);
     if (!unit) return say(exposure, unit.error());
     if (auto ruling = waiting_for(exposure, scene_)) return say(exposure, *ruling);
+    if (const auto siblings = siblings_.find(owner_uid(pod)); siblings != siblings_.end()) {
+      if (auto ruling = waiting_for_siblings(exposure, siblings->second, scene_)) return say(exposure, *ruling);
+    }
     note_replacements(exposure);
     for (const auto* member : unit->exposures) {
       if (auto ruling = blocks_unit(*member)) return say(exposure, *ruling);
     }
     decide(*unit);
+  }
+
+  static std::string owner_uid(const k8s::Pod& pod) {
+    return pod.meta.controller ? pod.meta.controller->uid : std::string();
+  }
+
+  /// An evicted pod whose containers have ended, but which is still there, by a finalizer say: it holds its slot, and
+  /// no exposure speaks of it any more.
+  void say_ended(const std::string& uid, const EvictionAttempt& attempt) {
+    const auto* record = scene_.world.pod(uid);
+    if (record == nullptr || !record->pod.meta.deletion || is_live(record->pod)) return;
+    if (attempt.state != Attempt::State::Accepted) return;
+    const auto ruling = departing(record->pod);
+    wake_.note(ruling.until);
+    Verdict verdict{.subject = subject_of(record->pod),
+                    .device = attempt.device,
+                    .policy = {},
+                    .reason = ruling.reason,
+                    .message = ruling.message,
+                    .since = *record->pod.meta.deletion,
+                    .next_at = std::nullopt};
+    if (ruling.until) verdict.next_at = wall_of(*ruling.until, scene_.now);
+    planned_.verdicts.push_back(std::move(verdict));
   }
 
   bool under_way(const k8s::Pod& pod) const {
@@ -167,6 +201,7 @@ class Planner {
   Budget budget_;
   ReplacementSearch replacements_;
   Wake wake_;
+  std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's UID
   std::set<std::string> chosen_;
   std::set<std::string> said_;
   Planned<EvictPod> planned_;

@@ -12,7 +12,7 @@ bool ReplacementSearch::finds_one_like(const DeviceKey& key) {
 bool ReplacementSearch::finds_dra(const std::string& driver) const {
   for (const auto& [name, pool] : scene_.world.inventory().pools()) {
     if (name.first != driver || !pool.published) continue;
-    for (const auto& [device, taints] : pool.devices) {
+    for (const auto& [device, published] : pool.devices) {
       const auto key = DeviceKey::dra(name.first, name.second, device);
       if (scene_.world.is_allocated(key) || scene_.world.tracker().not_healthy().contains(key)) continue;
       if (!scene_.world.inventory().unschedulable_because(key)) return true;

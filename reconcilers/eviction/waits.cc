@@ -6,26 +6,68 @@
 #include <fmt/format.h>
 
 #include "domain/condition_text.h"
+#include "domain/exclusions.h"
+#include "domain/job_credit.h"
+#include "domain/our_taint.h"
 
 namespace dhc::eviction {
 
 namespace {
 
 constexpr Millis kAllocatablePatience = Seconds(60);
+constexpr Millis kSiblingPatience = Seconds(60);
 constexpr Millis kConditionPatience = Seconds(30);
 
 std::int64_t seconds_of(Millis time) { return std::chrono::ceil<Seconds>(time).count(); }
 
+/// Whether the policy has this device tainted, as far as no person has said no.
+bool will_be_tainted(const Exposure& exposure, const Scene& scene) {
+  const auto& taint = exposure.policy->taint;
+  const auto* record = scene.memory.find(exposure.key);
+  if (!taint || (record != nullptr && record->open && record->acknowledged != Acknowledged::No)) return false;
+  if (!needs_node_taint(scene.world, exposure.key)) {
+    return taint->device != TaintRules::Device::Never && !exposure.holding->ambiguous;
+  }
+  const auto found = scene.node_cases.find({node_of(scene.world, exposure.key), exposure.key.scope});
+  return found != scene.node_cases.end() && found->second.enough &&
+         (found->second.mode == Mode::Enforce || exposure.mode != Mode::Enforce);
+}
+
+bool node_is_tainted(const Exposure& exposure, const Scene& scene) {
+  const auto* node = scene.world.node(exposure.pod().node_name);
+  return node != nullptr && std::ranges::find(node->taints, node_taint()) != node->taints.end();
+}
+
+/// **Source:** seen on 1.37.1: without a taint the replacement of a DRA pod comes straight back to the bad device.
 std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) {
-  if (exposure.key.source != DeviceKey::Source::Dra || exposure.policy->evict->untainted) return std::nullopt;
+  const bool dra = exposure.key.source == DeviceKey::Source::Dra;
+  const bool by_node = needs_node_taint(scene.world, exposure.key);
   const auto& holding = *exposure.holding;
   const auto kept_off = [&](const DeviceKey& key) {
     return scene.world.inventory().unschedulable_because(key).has_value();
   };
-  if (holding.ambiguous ? (!holding.candidates.empty() && std::ranges::all_of(holding.candidates, kept_off))
-                        : kept_off(exposure.key)) {
+  if (by_node && node_is_tainted(exposure, scene)) return std::nullopt;
+  if (dra && (holding.ambiguous ? (!holding.candidates.empty() && std::ranges::all_of(holding.candidates, kept_off))
+                                : kept_off(exposure.key))) {
     return std::nullopt;
   }
+  if (will_be_tainted(exposure, scene)) {
+    // Nothing is written in observe mode: what would be done next is said as if it were.
+    if (exposure.mode != Mode::Enforce) return std::nullopt;
+    // What stops the taint stops the eviction, and says so itself.
+    if (scene.policy.limits.paused || scene.brake.holding(exposure.key, exposure.pod().node_name) != nullptr) {
+      return std::nullopt;
+    }
+    const auto* attempt =
+        scene.ledger.write(by_node ? "node/" + exposure.pod().node_name : "rule/" + rule_name(exposure.key));
+    const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
+    return Ruling{.reason = Reason::WaitingForTaint,
+                  .message = fmt::format("policy {} taints {} first, and the taint is not seen yet{}",
+                                         exposure.policy->name, by_node ? "the node" : "the device",
+                                         failed ? fmt::format(": {}", attempt->error.message) : ""),
+                  .until = {}};
+  }
+  if (!dra || exposure.policy->evict->untainted) return std::nullopt;
   if (holding.ambiguous) {
     return Ruling{
         .reason = Reason::DeviceAmbiguous,
@@ -142,8 +184,28 @@ std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
 std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene) {
   if (auto ruling = same_device_again(exposure, scene)) return ruling;
   if (auto ruling = schedulable(exposure, scene)) return ruling;
+  if (auto ruling = held_for_credit(exposure, scene)) return ruling;
   if (auto ruling = allocatable(exposure, scene)) return ruling;
   return condition_unseen(exposure, scene);
+}
+
+std::optional<Ruling> waiting_for_siblings(const Exposure& exposure, const std::vector<const Exposure*>& siblings,
+                                           const Scene& scene) {
+  for (const auto* sibling : siblings) {
+    const auto& pod = sibling->pod();
+    const auto* attempt = scene.ledger.eviction(pod.meta.uid);
+    const bool going = pod.meta.deletion || (attempt != nullptr && attempt->state != Attempt::State::Failed);
+    if (pod.meta.uid == exposure.pod().meta.uid || sibling->mode != exposure.mode || !sibling->open || going) continue;
+    if (excluded_because(*sibling, scene)) continue;
+    auto ruling = window_of(*sibling, scene.now);
+    if (!ruling) ruling = waiting_for(*sibling, scene);
+    if (!ruling || !ruling->until || *ruling->until > scene.now.mono + kSiblingPatience) continue;
+    return Ruling{
+        .reason = Reason::WaitingForSiblings,
+        .message = fmt::format("pod {} of the same Job is about to be evicted too: they go together", pod.meta.name),
+        .until = ruling->until};
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> patience_ended(const Exposure& exposure, const Scene& scene) {

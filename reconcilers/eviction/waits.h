@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "domain/scene.h"
 
@@ -16,6 +17,12 @@ namespace dhc::eviction {
 /// What must still be seen before this pod may be evicted: another device for its owner, the taint, the node's
 /// allocatable, our condition. Order comes from what is seen in the World, never from the order of calls.
 [[nodiscard]] std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene);
+
+/// Another exposure of the same Job that will be ready within a minute: pods of one incident go in one turn. `siblings`
+/// are all exposures of the Job.
+[[nodiscard]] std::optional<Ruling> waiting_for_siblings(const Exposure& exposure,
+                                                         const std::vector<const Exposure*>& siblings,
+                                                         const Scene& scene);
 
 /// What was waited for in vain, and is gone without; none if all was seen.
 [[nodiscard]] std::optional<std::string> patience_ended(const Exposure& exposure, const Scene& scene);

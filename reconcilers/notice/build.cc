@@ -30,12 +30,13 @@ Json json_of(const ApplyCondition::Wanted& wanted) {
 }
 
 std::string_view api_version_of(std::string_view kind) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kVersions = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kVersions = {
       {{"Pod", "v1"},
        {"Node", "v1"},
        {"Namespace", "v1"},
        {"ConfigMap", "v1"},
        {"ResourceClaim", "resource.k8s.io/v1"},
+       {"DeviceTaintRule", "resource.k8s.io/v1"},
        {"Job", "batch/v1"},
        {"ReplicaSet", "apps/v1"},
        {"StatefulSet", "apps/v1"},

@@ -3,13 +3,11 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "domain/names.h"
 #include "k8s-client/protocol/request.h"
 #include "reconcilers/notice/action.h"
 
 namespace dhc::notice {
-
-/// The name under which our fields are owned. Never changes: another name would leave the old conditions behind.
-inline constexpr std::string_view kFieldManager = "device-health-controller";
 
 /// The type of our pod condition.
 inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";

@@ -35,10 +35,40 @@ bool is_news(Reason reason) {
     case Reason::NoReplacementDevice:
     case Reason::BrakeEngaged:
     case Reason::ConditionContested:
+    case Reason::Tainted:
+    case Reason::WouldTaint:
+    case Reason::Untainted:
+    case Reason::OnProbation:
+    case Reason::TaintUnsupported:
+    case Reason::ChangedByOther:
+    case Reason::Acknowledged:
+    case Reason::Quarantined:
+    case Reason::StateDamaged:
+    case Reason::StateNotRead:
+    case Reason::StateNotSaved:
+    case Reason::StateFull:
+    case Reason::Credited:
+    case Reason::NotCreditable:
+    case Reason::CreditReverted:
+    case Reason::DiedOfDevice:
+    case Reason::ProbablyDiedOfDevice:
+    case Reason::RejectedByKubelet:
+    case Reason::JobDiedOfDevice:
+    case Reason::EvictedPodSucceeded:
+    case Reason::BlackHoleNode:
       return true;
     default:
       return false;
   }
+}
+
+/// Said of a node or rule, and about one device.
+bool is_about_taint(const Verdict& verdict) {
+  return (verdict.subject.kind == "Node" || verdict.subject.kind == "DeviceTaintRule") && !verdict.policy.empty();
+}
+
+bool is_good_news(Reason reason) {
+  return reason == Reason::Untainted || reason == Reason::Acknowledged || reason == Reason::Credited;
 }
 
 std::string action_of(Reason reason) {
@@ -47,8 +77,23 @@ std::string action_of(Reason reason) {
       return "Evict";
     case Reason::WouldEvict:
       return "Observe";
+    case Reason::Tainted:
+      return "Taint";
+    case Reason::Untainted:
+    case Reason::OnProbation:
+      return "Untaint";
+    case Reason::WouldTaint:
+      return "Observe";
+    case Reason::Credited:
+      return "Credit";
     case Reason::DeviceUnhealthy:
     case Reason::Recovered:
+    case Reason::DiedOfDevice:
+    case Reason::ProbablyDiedOfDevice:
+    case Reason::RejectedByKubelet:
+    case Reason::JobDiedOfDevice:
+    case Reason::EvictedPodSucceeded:
+    case Reason::BlackHoleNode:
       return "Notice";
     default:
       return "Hold";
@@ -80,8 +125,10 @@ class Planner {
       const auto subject =
           verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : verdict.subject;
       emit(subject, verdict.reason, verdict.device, verdict.since,
-           about_pod ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
-                     : verdict.message);
+           about_pod || is_about_taint(verdict)
+               ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
+               : verdict.message,
+           !is_good_news(verdict.reason));
     }
   }
 

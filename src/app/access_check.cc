@@ -21,6 +21,7 @@ bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& clien
     const auto allowed = parse_access_review(answer->body);
     if (allowed && !*allowed) log.warn(forbidden_line(needed));
   }
+  log.debug("rights asked for", {{"verbs", verbs.size()}});
   return true;
 }
 

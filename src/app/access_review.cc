@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "domain/names.h"
+
 namespace dhc {
 
 namespace {
@@ -19,7 +21,8 @@ void add(std::vector<NeededVerb>& all, std::string_view group, std::string_view 
 }
 }  // namespace
 
-std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map) {
+std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map,
+                                     const std::string& own_namespace, bool election) {
   std::vector<NeededVerb> all;
   for (const std::string_view verb : {"list", "watch"}) {
     for (const std::string_view resource : {"pods", "nodes", "namespaces"}) add(all, "", resource, verb);
@@ -35,13 +38,37 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
       all.back().name = config_map->name;
     }
   }
+  if (election) {
+    for (const std::string_view verb : {"get", "list", "watch", "create", "patch"}) {
+      add(all, "coordination.k8s.io", "leases", verb);
+      all.back().needed_by = "leader election";
+      all.back().ns = own_namespace;
+      all.back().name = kLeaseName;
+    }
+  }
+  if (!own_namespace.empty()) {
+    for (const std::string_view verb : {"list", "watch", "create", "patch"}) {
+      add(all, "", "configmaps", verb);
+      all.back().needed_by = "state";
+      all.back().ns = own_namespace;
+      all.back().name = kStateName;
+    }
+  }
   if (mode == Mode::Enforce) {
+    for (const std::string_view verb : {"create", "patch", "delete"}) {
+      add(all, "resource.k8s.io", "devicetaintrules", verb);
+      all.back().needed_by = "taint";
+    }
+    add(all, "", "nodes", "patch");
+    all.back().needed_by = "taint";
     add(all, "", "pods", "create");
     all.back().subresource = "eviction";
     all.back().needed_by = "evict";
     add(all, "", "pods", "patch");
     all.back().subresource = "status";
     all.back().needed_by = "condition";
+    add(all, "batch", "jobs", "patch");
+    all.back().needed_by = "jobRetry";
   }
   if (events) {
     add(all, "events.k8s.io", "events", "create");

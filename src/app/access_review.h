@@ -15,7 +15,7 @@ struct NeededVerb {
   std::string_view resource;
   std::string_view subresource;
   std::string_view verb;
-  std::string_view needed_by;  ///< `watch`, `evict`, `condition` or `events`.
+  std::string_view needed_by;  ///< `watch`, `evict`, `condition`, `jobRetry` or `events`.
   std::string ns;              ///< Empty: in all namespaces, or cluster-scoped.
   std::string name;            ///< Empty: all objects.
 };
@@ -27,8 +27,10 @@ struct ConfigMapName {
   friend bool operator==(const ConfigMapName&, const ConfigMapName&) = default;
 };
 
-/// Every verb that these settings need. Enforce mode adds evictions and conditions, `events` adds Events.
-[[nodiscard]] std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map);
+/// Every verb that these settings need. Enforce mode adds evictions and conditions, `events` adds Events,
+/// `election` the Lease in the own namespace.
+[[nodiscard]] std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map,
+                                                   const std::string& own_namespace, bool election);
 
 /// Asks the server whether we may. Needs no right itself. **Source:** authorization.k8s.io/v1, seen on 1.37.1.
 [[nodiscard]] k8s::Request build_access_review(const NeededVerb& needed);

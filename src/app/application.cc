@@ -1,6 +1,7 @@
 #include "app/application.h"
 
-#include <future>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -17,19 +18,24 @@
 #include "app/policy_file.h"
 #include "app/policy_map.h"
 #include "app/trouble_log.h"
+#include "domain/names.h"
 #include "k8s-client/watcher.h"
 
 namespace dhc {
 
 namespace {
 constexpr std::size_t kInboxCapacity = 4096;
-constexpr Seconds kAccessPatience{5};
+// Together well below the 5 s in which the process must end.
+constexpr Millis kDrainPatience{2000};
+constexpr Millis kReleasePatience{1500};
 
 std::vector<k8s::Kind> watched_kinds(const AppSettings& settings) {
   std::vector<k8s::Kind> kinds;
   for (const auto kind : k8s::kAllKinds) {
-    if (kind != k8s::Kind::ConfigMap || settings.config_map) kinds.push_back(kind);
+    const bool has_map = settings.config_map || !settings.frame.own_namespace.empty();
+    if (kind != k8s::Kind::ConfigMap || has_map) kinds.push_back(kind);
   }
+  if (settings.election) kinds.push_back(k8s::Kind::Lease);
   return kinds;
 }
 }  // namespace
@@ -48,6 +54,8 @@ struct Application::Parts {
   std::mutex watchers_mutex;  // the list, which pages read while it is filled
   std::vector<std::unique_ptr<k8s::Watcher>> watchers;
   std::vector<std::unique_ptr<AdminServer>> servers;
+  LeaseGate gate;
+  std::unique_ptr<Elector> elector;
 
   Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen);
   Status serve();
@@ -55,6 +63,8 @@ struct Application::Parts {
   void send(Message message);
   void reported(Executor::Done done);
   void start_watches();
+  void start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver);
+  void start_election();
   void start_configuration(std::optional<PolicyFile>& file);
   void stop();
   void read_config_map(const k8s::Delivery& delivery);
@@ -108,12 +118,17 @@ Status Application::Parts::serve() {
 
 void Application::Parts::refresh() {
   const std::lock_guard lock(watchers_mutex);
+  std::map<k8s::Kind, k8s::WatchStatus> by_kind;  // the configuration and the state are both ConfigMaps
   for (const auto& watcher : watchers) {
     const auto status = watcher->status();
+    const auto [entry, is_first] = by_kind.try_emplace(status.kind, status);
+    if (!is_first) entry->second = k8s::merged(entry->second, status);
+  }
+  for (const auto& [kind, status] : by_kind) {
     const auto fact = watch_fact(status);
     board.watch(fact);
     metrics.show(status);
-    if (status.state != k8s::WatchState::Stopped) trouble.note(status.kind, fact.problem);
+    if (status.state != k8s::WatchState::Stopped) trouble.note(kind, fact.problem);
   }
 }
 
@@ -121,24 +136,43 @@ void Application::Parts::read_config_map(const k8s::Delivery& delivery) {
   if (auto read = read_policy_map(delivery, *settings.config_map)) desk.take(std::move(*read));
 }
 
+void Application::Parts::start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver) {
+  watchers.push_back(std::make_unique<k8s::Watcher>(
+      std::move(target), client,
+      k8s::WatcherCalls{
+          .clock = read_now,
+          .deliver = std::move(deliver),
+          // An error that is gone again before the next refresh is still said.
+          .show = [this](const k8s::WatchStatus& status) { trouble.note(status.kind, watch_fact(status).problem); }}));
+}
+
 void Application::Parts::start_watches() {
   const std::lock_guard lock(watchers_mutex);
-  for (const auto kind : watched_kinds(settings)) {
-    const bool configuration = kind == k8s::Kind::ConfigMap;
-    k8s::WatchTarget target{.kind = kind, .ns = {}, .name = {}};
-    if (configuration) target = {.kind = kind, .ns = settings.config_map->ns, .name = settings.config_map->name};
-    watchers.push_back(std::make_unique<k8s::Watcher>(
-        std::move(target), client,
-        k8s::WatcherCalls{
-            .clock = read_now,
-            .deliver =
-                [this, configuration](k8s::Delivery delivery) {
-                  configuration ? read_config_map(delivery) : send(std::move(delivery));
-                },
-            // An error that is gone again before the next refresh is still said.
-            .show =
-                [this](const k8s::WatchStatus& status) { trouble.note(status.kind, watch_fact(status).problem); }}));
+  const auto to_controller = [this](k8s::Delivery delivery) { send(std::move(delivery)); };
+  for (const auto kind : k8s::kAllKinds) {
+    if (kind != k8s::Kind::ConfigMap) start_watch({.kind = kind, .ns = {}, .name = {}}, to_controller);
   }
+  if (const auto& map = settings.config_map) {
+    start_watch({.kind = k8s::Kind::ConfigMap, .ns = map->ns, .name = map->name},
+                [this](const k8s::Delivery& delivery) { read_config_map(delivery); });
+  }
+  if (const auto& ns = settings.frame.own_namespace; !ns.empty()) {
+    start_watch({.kind = k8s::Kind::ConfigMap, .ns = ns, .name = std::string(kStateName)}, to_controller);
+  }
+}
+
+void Application::Parts::start_election() {
+  if (!settings.election) return metrics.leading(true);
+  send(Leading{.leads = false});
+  const auto show = [this, leads = false](const ElectionFact& fact) mutable {
+    board.election(fact);
+    metrics.leading(fact.leads);
+    if (std::exchange(leads, fact.leads) != fact.leads) send(Leading{.leads = fact.leads});
+  };
+  elector = std::make_unique<Elector>(*settings.election, *client, gate, show, log);
+  const std::lock_guard lock(watchers_mutex);
+  start_watch({.kind = k8s::Kind::Lease, .ns = settings.election->subject.ns, .name = settings.election->subject.name},
+              [this](k8s::Delivery delivery) { elector->observed(std::move(delivery)); });
 }
 
 void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
@@ -176,28 +210,31 @@ void Application::run(const std::stop_token& stop) {
   const auto token = parts.stopping.get_token();
   const auto& settings = parts.settings;
   const auto* map = settings.config_map ? &*settings.config_map : nullptr;
-  // First of all, so that what is missing stands before its consequences; but not for long, credentials may take their
-  // time.
-  std::promise<void> asked;
-  const auto heard = asked.get_future();
-  const std::jthread asking(
-      [&parts, &asked, token, verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map)] {
-        (void)check_access(verbs, *parts.client, parts.log, token);
-        asked.set_value();
-      });
-  (void)heard.wait_for(kAccessPatience);
-  Executor executor(*parts.client, settings.reporting_instance,
+  // Beside everything else: only people need to know, and the first list must not wait for it.
+  const std::jthread asking([&parts, token,
+                             verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map,
+                                                  settings.frame.own_namespace, settings.election.has_value())] {
+    (void)check_access(verbs, *parts.client, parts.log, token);
+  });
+  const auto admit = [&parts](k8s::Request& request) { return parts.gate.admit(request); };
+  const k8s::Client writer = settings.election ? parts.client->admitted_by(admit) : *parts.client;
+  Executor executor(writer, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });
   std::optional<PolicyFile> file;
-  parts.start_configuration(file);
+  parts.start_election();
   parts.start_watches();
+  parts.start_configuration(file);
   RunLoop loop(
       parts.inbox, executor,
       {.board = parts.board, .metrics = parts.metrics, .log = parts.log, .refresh = [&parts] { parts.refresh(); }},
       parts.listener);
   loop.run(token);
+  executor.drain(kDrainPatience);
   executor.request_stop();  // before the watchers are joined: both may wait for the same credentials
+  if (parts.elector) parts.elector->release(kReleasePatience);
+  loop.finish();
   parts.stop();
+  parts.elector.reset();
 }
 
 }  // namespace dhc

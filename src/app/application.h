@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/access_review.h"
+#include "app/elector.h"
 #include "app/log.h"
 #include "app/policy_desk.h"
 #include "app/run_loop.h"
@@ -19,10 +20,11 @@ struct AppSettings {
   std::string config_file;  ///< At most one of the three; none: the built-in policy.
   std::optional<ConfigMapName> config_map;
   std::optional<Policy> policy;
-  std::string reporting_instance;  ///< Our pod's name or the host's.
-  std::string metrics_address;     ///< `0`: not served.
-  std::string health_address;      ///< `0`: not served.
-  std::string cluster;             ///< Whom we speak to and as whom, for the log; no secrets.
+  std::string reporting_instance;            ///< Our pod's name or the host's.
+  std::string metrics_address;               ///< `0`: not served.
+  std::string health_address;                ///< `0`: not served.
+  std::optional<ElectionSettings> election;  ///< None: it leads from the start.
+  std::string cluster;                       ///< Whom we speak to and as whom, for the log; no secrets.
 };
 
 /// The whole controller with its threads: watches, executor, configuration, pages, and the loop on the caller's thread.

@@ -28,6 +28,11 @@ void Board::watch(const WatchFact& fact) {
   if (at != facts_.watches.end()) *at = fact;
 }
 
+void Board::election(const ElectionFact& fact) {
+  const std::lock_guard lock(mutex_);
+  facts_.election = fact;
+}
+
 void Board::policy_loaded() {
   const std::lock_guard lock(mutex_);
   facts_.policy_loaded = true;

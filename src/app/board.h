@@ -18,6 +18,7 @@ class Board {
   void turn_done(MonoTime now);
   void show(std::shared_ptr<const std::vector<Verdict>> verdicts);
   void watch(const WatchFact& fact);
+  void election(const ElectionFact& fact);
   void policy_loaded();
   void policy_problem(std::string problem);
 

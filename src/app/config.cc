@@ -67,7 +67,7 @@ void Reader::read(const ConfigFile& file) {
 void Reader::read_document(const YamlNode& document, const std::string& file, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 4> kKeys = {"apiVersion", "kind", "metadata", "spec"};
   static constexpr std::array<std::string_view, 1> kVersions = {kApiVersion};
-  if (mistakes.full() || !check_map(document, "the document", {kKeys}, mistakes)) return;
+  if (mistakes.full() || !check_map(document, "the document", kKeys, mistakes)) return;
   if (const YamlNode* version = document.find("apiVersion")) {
     static_cast<void>(read_word(*version, "apiVersion", kVersions, mistakes));
   } else {

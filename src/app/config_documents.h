@@ -14,6 +14,18 @@ namespace dhc {
 /// The spec of a DeviceHealthPolicy; the name is left empty.
 [[nodiscard]] DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes);
 
+/// The `taint` of a policy.
+[[nodiscard]] TaintRules read_taint(const YamlNode& node, MistakeList& mistakes);
+
+/// The `recover` of a policy.
+[[nodiscard]] RecoverRules read_recover(const YamlNode& node, MistakeList& mistakes);
+
+/// The `jobRetry` of a policy.
+[[nodiscard]] JobRetryRules read_job_retry(const YamlNode& node, MistakeList& mistakes);
+
+/// Whether a node may be tainted: `Never` or `NoSchedule`. NoExecute is refused with the reason.
+[[nodiscard]] std::optional<bool> read_node_taint(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
 /// The `match` of a policy.
 [[nodiscard]] Match read_match(const YamlNode& node, MistakeList& mistakes);
 

@@ -95,7 +95,7 @@ std::vector<ClaimConditionMatch> read_claim_conditions(const YamlNode& node, Mis
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     const YamlNode& item = node.items[i];
     const std::string path = fmt::format("{}[{}]", list, i);
-    if (!check_map(item, path, {kKeys}, mistakes)) continue;
+    if (!check_map(item, path, kKeys, mistakes)) continue;
     ClaimConditionMatch condition;
     for (const std::string_view key : kKeys) {
       if (item.find(key) == nullptr) {
@@ -125,7 +125,7 @@ Match read_match(const YamlNode& node, MistakeList& mistakes) {
                                                             "podSelector", "nodeSelector",   "health",
                                                             "message",     "claimConditions"};
   Match match;
-  if (!check_map(node, "spec.match", {kKeys}, mistakes)) return match;
+  if (!check_map(node, "spec.match", kKeys, mistakes)) return match;
   if (const YamlNode* given = node.find("resources"))
     match.resources = read_globs(*given, "spec.match.resources", true, mistakes);
   if (const YamlNode* given = node.find("drivers"))

@@ -60,15 +60,11 @@ bool note_tag(const YamlNode& node, std::string_view path, MistakeList& mistakes
   return node.tagged;
 }
 
-void note_unknown_key(const YamlNode& key, std::string_view path, const KnownKeys& keys, MistakeList& mistakes) {
-  const std::string_view refusal = keys.refused == nullptr ? std::string_view() : keys.refused(key.text);
-  if (!refusal.empty()) {
-    mistakes.add(key.place, fmt::format("{}.{}: {}", path, key.text, refusal), "remove the key");
-    return;
-  }
-  const std::string_view near = nearest_word(key.text, keys.words);
+void note_unknown_key(const YamlNode& key, std::string_view path, std::span<const std::string_view> keys,
+                      MistakeList& mistakes) {
+  const std::string_view near = nearest_word(key.text, keys);
   mistakes.add(key.place, fmt::format("{} has no key {}", path, shown(key.text)),
-               near.empty() ? fmt::format("remove it; there are: {}", fmt::join(keys.words, ", "))
+               near.empty() ? fmt::format("remove it; there are: {}", fmt::join(keys, ", "))
                             : fmt::format("did you mean '{}'?", near));
 }
 
@@ -92,7 +88,8 @@ std::string shown(std::string_view text) {
   return result + (text.size() > kMost ? "...'" : "'");
 }
 
-bool check_map(const YamlNode& node, std::string_view path, const KnownKeys& keys, MistakeList& mistakes) {
+bool check_map(const YamlNode& node, std::string_view path, std::span<const std::string_view> keys,
+               MistakeList& mistakes) {
   if (note_tag(node, path, mistakes)) return false;
   if (node.kind != YamlNode::Kind::Map) {
     note_type(node, path, "a map of keys and values", "write `key: value` lines below it", mistakes);
@@ -109,7 +106,7 @@ bool check_map(const YamlNode& node, std::string_view path, const KnownKeys& key
       mistakes.add(key.place, fmt::format("{} has a key that is no word", path), "write the key as a plain word");
     } else if (!seen.insert(key.text).second) {
       mistakes.add(key.place, fmt::format("{}: key {} stands twice", path, shown(key.text)), "remove one of them");
-    } else if (std::ranges::find(keys.words, key.text) == keys.words.end()) {
+    } else if (std::ranges::find(keys, key.text) == keys.end()) {
       note_unknown_key(key, path, keys, mistakes);
     }
   }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,16 +27,21 @@ class MistakeList {
   std::vector<ConfigMistake>& all_;
 };
 
-/// The keys of a map that this file may have; a key that is known but not for this build carries the sentence.
-struct KnownKeys {
-  std::span<const std::string_view> words;
-  /// Says the mistake for a key that is recognised but refused; empty for any other.
-  std::string_view (*refused)(std::string_view key) = nullptr;
-};
+/// Takes the value if there was one and it was good.
+template <class T, class U>
+void set(T& field, std::optional<U> value) {
+  if (!value) return;
+  if constexpr (std::is_same_v<T, std::optional<U>>) {
+    field = std::move(value);
+  } else {
+    field = *std::move(value);
+  }
+}
 
 /// Checks that `node` is a map with such keys, each once. False if it is no map; other mistakes are only noted.
 /// `path` names the node in messages (`spec.match`).
-[[nodiscard]] bool check_map(const YamlNode& node, std::string_view path, const KnownKeys& keys, MistakeList& mistakes);
+[[nodiscard]] bool check_map(const YamlNode& node, std::string_view path, std::span<const std::string_view> keys,
+                             MistakeList& mistakes);
 
 /// A string; a plain word that YAML readers take for a boolean, number or null is a mistake, because it would change
 /// its type on the way through other tools. Nothing if there was a mistake, which is then noted; the same below.

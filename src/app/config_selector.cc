@@ -49,7 +49,7 @@ std::optional<std::string> read_label_value(const YamlNode& node, std::string_vi
 void read_labels(const YamlNode& node, const std::string& path, LabelSelector& selector, MistakeList& mistakes) {
   std::vector<std::string_view> keys;
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) keys.emplace_back(node.items[i].text);
-  if (!check_map(node, path, {keys}, mistakes)) return;
+  if (!check_map(node, path, keys, mistakes)) return;
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
     const YamlNode& key = node.items[i];
     if (key.kind != YamlNode::Kind::Scalar) continue;
@@ -87,7 +87,7 @@ void read_values(const YamlNode& expression, const std::string& path, Requiremen
 void read_expression(const YamlNode& node, const std::string& path, LabelSelector& selector, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 3> kKeys = {"key", "operator", "values"};
   static constexpr std::array<std::string_view, 4> kOperators = {"In", "NotIn", "Exists", "DoesNotExist"};
-  if (!check_map(node, path, {kKeys}, mistakes)) return;
+  if (!check_map(node, path, kKeys, mistakes)) return;
   Requirement requirement;
   const YamlNode* key = node.find("key");
   if (key == nullptr) {
@@ -124,7 +124,7 @@ bool is_dns_subdomain(std::string_view text) {
 LabelSelector read_selector(const YamlNode& node, std::string_view path, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 2> kKeys = {"matchLabels", "matchExpressions"};
   LabelSelector selector;
-  if (!check_map(node, path, {kKeys}, mistakes)) return selector;
+  if (!check_map(node, path, kKeys, mistakes)) return selector;
   if (const YamlNode* labels = node.find("matchLabels")) {
     read_labels(*labels, fmt::format("{}.matchLabels", path), selector, mistakes);
   }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,17 +10,6 @@ namespace dhc {
 
 namespace {
 
-/// Takes the value if there was one and it was good.
-template <class T, class U>
-void set(T& field, std::optional<U> value) {
-  if (!value) return;
-  if constexpr (std::is_same_v<T, std::optional<U>>) {
-    field = std::move(value);
-  } else {
-    field = *std::move(value);
-  }
-}
-
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 6> kKeys = {"after",        "gracePeriodSeconds", "barePods",
                                                             "sharedClaims", "untainted",          "whenBlocked"};
@@ -29,7 +17,7 @@ EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 1> kBlocked = {"Wait"};
   constexpr std::int64_t kDay = 86'400;
   EvictRules rules;
-  if (!check_map(node, "spec.evict", {kKeys}, mistakes)) return rules;
+  if (!check_map(node, "spec.evict", kKeys, mistakes)) return rules;
   if (const YamlNode* given = node.find("after")) {
     set(rules.after, read_duration(*given, "spec.evict.after", Millis(0), mistakes));
   }
@@ -59,23 +47,42 @@ EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
   return rules;
 }
 
-/// Keys of reconcilers that are not built in: an ignored `taint` would leave a device open that somebody thinks closed.
-std::string_view refused_key(std::string_view key) {
-  if (key == "taint") return "this build has no taint reconciler";
-  if (key == "jobRetry") return "this build has no job retry reconciler";
-  if (key == "recover") return "this build has no recover reconciler";
-  return {};
+/// Combinations that no reader could mean: each would look as if it did something.
+void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeList& mistakes) {
+  const auto map_of = [&spec](std::string_view key) {
+    const YamlNode* given = spec.find(key);
+    return given != nullptr && given->kind == YamlNode::Kind::Map ? given : nullptr;
+  };
+  const YamlNode* match = map_of("match");
+  const YamlNode* taint = map_of("taint");
+  const bool plugins_only =
+      match != nullptr && match->find("resources") != nullptr && match->find("drivers") == nullptr;
+  const YamlNode* node = taint == nullptr ? nullptr : taint->find("node");
+  const bool node_never = node == nullptr || node->text == "Never";
+  if (taint != nullptr && plugins_only && node_never && policy.taint->device != TaintRules::Device::Never) {
+    mistakes.add(taint->place,
+                 "spec.taint taints nothing: match names resources alone, a device-plugin device cannot be tainted by "
+                 "itself, and node is Never",
+                 "write node: NoSchedule, or remove taint");
+  }
+  const YamlNode* recover = map_of("recover");
+  const bool node_may_get_one = policy.job_retry && policy.job_retry->black_hole_taint;
+  if (recover != nullptr && spec.find("taint") == nullptr && !node_may_get_one) {
+    mistakes.add(recover->place, "spec.recover has no effect: it says when a taint goes away, and there is no taint",
+                 "add taint: {}, or remove recover");
+  }
 }
 
 }  // namespace
 
 DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 5> kKeys = {"mode", "priority", "match", "after", "evict"};
+  static constexpr std::array<std::string_view, 8> kKeys = {"mode",  "priority", "match", "after",
+                                                            "taint", "jobRetry", "evict", "recover"};
   static constexpr std::array<std::string_view, 3> kModes = {"off", "observe", "enforce"};
   static constexpr std::array<Mode, 3> kModeValues = {Mode::Off, Mode::Observe, Mode::Enforce};
   constexpr std::int64_t kMostPriority = 1'000'000;
   DevicePolicy policy;
-  if (!check_map(spec, "spec", {kKeys, refused_key}, mistakes)) return policy;
+  if (!check_map(spec, "spec", kKeys, mistakes)) return policy;
   if (const YamlNode* given = spec.find("mode")) {
     if (const auto which = read_word(*given, "spec.mode", kModes, mistakes)) policy.mode = kModeValues.at(*which);
   }
@@ -90,7 +97,11 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
   if (const YamlNode* given = spec.find("after")) {
     set(policy.after, read_duration(*given, "spec.after", Millis(0), mistakes));
   }
+  if (const YamlNode* given = spec.find("taint")) policy.taint = read_taint(*given, mistakes);
+  if (const YamlNode* given = spec.find("jobRetry")) policy.job_retry = read_job_retry(*given, mistakes);
   if (const YamlNode* given = spec.find("evict")) policy.evict = read_evict(*given, mistakes);
+  if (const YamlNode* given = spec.find("recover")) policy.recover = read_recover(*given, mistakes);
+  check_together(spec, policy, mistakes);
   return policy;
 }
 
@@ -100,10 +111,10 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 3> kBrake = {"percent", "atLeast", "within"};
   constexpr std::int64_t kMost = 10'000;
   Limits limits;
-  if (!check_map(spec, "spec", {kKeys}, mistakes)) return limits;
+  if (!check_map(spec, "spec", kKeys, mistakes)) return limits;
   if (const YamlNode* given = spec.find("paused")) set(limits.paused, read_flag(*given, "spec.paused", mistakes));
   const YamlNode* evictions = spec.find("evictions");
-  if (evictions != nullptr && check_map(*evictions, "spec.evictions", {kEvictions}, mistakes)) {
+  if (evictions != nullptr && check_map(*evictions, "spec.evictions", kEvictions, mistakes)) {
     const std::array<std::int64_t*, 4> fields = {&limits.evictions_per_minute, &limits.max_in_flight, &limits.per_node,
                                                  &limits.per_owner};
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -113,7 +124,7 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
     }
   }
   const YamlNode* brake = spec.find("brake");
-  if (brake != nullptr && check_map(*brake, "spec.brake", {kBrake}, mistakes)) {
+  if (brake != nullptr && check_map(*brake, "spec.brake", kBrake, mistakes)) {
     if (const YamlNode* given = brake->find("percent")) {
       set(limits.brake_percent, read_number(*given, "spec.brake.percent", 1, 100, mistakes));
     }
@@ -134,14 +145,14 @@ std::optional<std::string> read_name(const YamlNode& document, MistakeList& mist
     mistakes.add(document.place, "the document has no metadata", "add metadata: {name: ...}");
     return std::nullopt;
   }
-  if (!check_map(*metadata, "metadata", {kKeys}, mistakes)) return std::nullopt;
+  if (!check_map(*metadata, "metadata", kKeys, mistakes)) return std::nullopt;
   for (const char* key : {"labels", "annotations"}) {
     // Not read by us; only of the right shape, so that the document can become an object unchanged.
     const YamlNode* map = metadata->find(key);
     if (map == nullptr) continue;
     std::vector<std::string_view> any;
     for (std::size_t i = 0; i < map->items.size(); i += 2) any.emplace_back(map->items[i].text);
-    if (!check_map(*map, fmt::format("metadata.{}", key), {any}, mistakes)) continue;
+    if (!check_map(*map, fmt::format("metadata.{}", key), any, mistakes)) continue;
     for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
       const YamlNode& value = map->items[i + 1];
       const bool blank = value.kind == YamlNode::Kind::Scalar && value.quoted;  // any string in quotes will do

@@ -59,6 +59,53 @@ std::string signal_text(const Match& match) {
   return fmt::format("{}", fmt::join(parts, ", or "));
 }
 
+std::string taint_text(const TaintRules& taint) {
+  std::string_view device = "never";
+  if (taint.device == TaintRules::Device::NoSchedule) device = "NoSchedule";
+  if (taint.device == TaintRules::Device::Staged) device = "None first, then NoSchedule";
+  return fmt::format("  taint: DRA devices {}; nodes {}\n", device,
+                     taint.node ? fmt::format("NoSchedule from {} bad plugin devices and {}% of the node's",
+                                              taint.node_at_least_devices, taint.node_at_least_percent)
+                                : "never");
+}
+
+std::string recover_text(const RecoverRules& recover) {
+  std::string text =
+      fmt::format("  recover: healthy for {}, else {} {}; ", format_duration(recover.healthy_for),
+                  recover.probation ? "probation after" : "kept for a person after", format_duration(recover.hold));
+  text += fmt::format("penalty halves in {}, quarantine above {}", format_duration(recover.half_life),
+                      recover.quarantine_above);
+  if (!recover.identity_attribute.empty()) text += fmt::format("; a device is its {}", recover.identity_attribute);
+  return text + "\n";
+}
+
+std::string job_retry_text(const JobRetryRules& retry) {
+  std::string text = "  Jobs: ";
+  if (retry.credit) {
+    text +=
+        fmt::format("up to {} retries back each, seen {} before the eviction{}; not creditable: {}", retry.max_per_job,
+                    format_duration(retry.settle), retry.take_back ? ", taken back if unspent" : "",
+                    retry.evict_when_not_creditable ? "evicted all the same" : "held");
+    if (retry.recreate_once) text += "; a Job that died of hardware is made once more";
+  } else {
+    text += "no retries back";
+  }
+  return text + fmt::format("; {} rejected pods on a node within {} make it a black hole{}\n",
+                            retry.black_hole_rejections, format_duration(retry.black_hole_within),
+                            retry.black_hole_taint ? ", which is tainted" : "");
+}
+
+std::string evict_text(const EvictRules& evict) {
+  std::string text =
+      fmt::format("  evict: {} later, {}", format_duration(evict.after),
+                  evict.grace_period_seconds ? fmt::format("grace period {}s", *evict.grace_period_seconds)
+                                             : std::string("the pod's own grace period"));
+  text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
+                      evict.shared_claims_together ? "together" : "never");
+  if (evict.untainted) text += "; from devices that the scheduler could hand back as well";
+  return text + "\n";
+}
+
 std::string policy_text(const DevicePolicy& policy) {
   std::string text = fmt::format("\n{} (priority {}, {})\n", policy.name, policy.priority, to_string(policy.mode));
   text += fmt::format("  devices: {}\n", devices_text(policy.match));
@@ -68,23 +115,18 @@ std::string policy_text(const DevicePolicy& policy) {
     if (!selector->requirements.empty()) text += fmt::format("  {}: {}\n", what, selector_text(*selector));
   }
   text += fmt::format("  when: {} for {}\n", signal_text(policy.match), format_duration(policy.after));
-  if (!policy.evict) return text + "  evict: never\n";
-  const EvictRules& evict = *policy.evict;
-  text += fmt::format("  evict: {} later, {}", format_duration(evict.after),
-                      evict.grace_period_seconds ? fmt::format("grace period {}s", *evict.grace_period_seconds)
-                                                 : std::string("the pod's own grace period"));
-  text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
-                      evict.shared_claims_together ? "together" : "never");
-  if (evict.untainted) text += "; from devices that the scheduler could hand back as well";
-  return text + "\n";
+  text += policy.taint ? taint_text(*policy.taint) : "  taint: never\n";
+  if (policy.taint || (policy.job_retry && policy.job_retry->black_hole_taint)) text += recover_text(policy.recover);
+  text += policy.job_retry ? job_retry_text(*policy.job_retry) : "  Jobs: no retries back\n";
+  return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
 }
 
 std::string limits_text(const Limits& limits) {
   return fmt::format(
       "\nlimits{}\n  evictions: {} a minute, {} in flight, {} a node, {} an owner\n"
       "  brake: more than {}% and at least {} devices of one kind within {}\n",
-      limits.paused ? " (PAUSED: nothing is evicted)" : "", limits.evictions_per_minute, limits.max_in_flight,
-      limits.per_node, limits.per_owner, limits.brake_percent, limits.brake_at_least,
+      limits.paused ? " (PAUSED: nothing is evicted, credited or newly tainted)" : "", limits.evictions_per_minute,
+      limits.max_in_flight, limits.per_node, limits.per_owner, limits.brake_percent, limits.brake_at_least,
       format_duration(limits.brake_within));
 }
 

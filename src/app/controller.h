@@ -20,7 +20,8 @@ struct ControllerStats {
   std::size_t devices_unknown = 0;
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
-  bool synced = false;  ///< Every required kind has had its first complete list.
+  std::string rules_api_version;  ///< Of DeviceTaintRules; empty: the server has none.
+  bool synced = false;            ///< Every required kind has had its first complete list.
 };
 
 /// What one turn decided.
@@ -38,7 +39,7 @@ class Controller {
   Controller& operator=(Controller&&) noexcept;
 
   /// Takes the messages in, then plans once. Nothing is planned before every watched kind has had a Snapshot and a
-  /// policy is known.
+  /// policy is known, nor while another leads: then only the World is kept up to date.
   [[nodiscard]] Turn turn(std::span<Message> messages, const Now& now);
 
   /// Every verdict now held, sorted by subject, device, reason.

@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "reconcilers/eviction/execute.h"
+#include "reconcilers/job_retry/execute.h"
+#include "reconcilers/memory/execute.h"
 #include "reconcilers/notice/execute.h"
+#include "reconcilers/taint/execute.h"
 
 namespace dhc {
 
@@ -15,7 +18,10 @@ struct Overloaded : Cases... {
 
 // An eviction may take 35 s (the server retries for 10), and five may be in flight by default.
 constexpr int kEvictionThreads = 4;
+constexpr int kTaintThreads = 2;
 constexpr int kConditionThreads = 2;
+// One at a time: an older state must not arrive after a newer one.
+constexpr int kStateThreads = 1;
 // One at a time: Events are best effort, and this bounds what they cost the server.
 constexpr int kEventThreads = 1;
 constexpr std::size_t kLaneCapacity = 1024;
@@ -26,7 +32,9 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
       reporting_instance_(std::move(reporting_instance)),
       report_(std::move(report)),
       evictions_(kLaneCapacity),
+      taints_(kLaneCapacity),
       conditions_(kLaneCapacity),
+      state_(kLaneCapacity),
       events_(kLaneCapacity) {
   const auto start = [this](Lane& lane, int count) {
     for (int i = 0; i < count; ++i) {
@@ -34,7 +42,9 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
     }
   };
   start(evictions_, kEvictionThreads);
+  start(taints_, kTaintThreads);
   start(conditions_, kConditionThreads);
+  start(state_, kStateThreads);
   start(events_, kEventThreads);
 }
 
@@ -45,9 +55,18 @@ void Executor::request_stop() {
   for (auto& thread : threads_) thread.request_stop();
 }
 
-std::vector<Action> Executor::withdraw_evictions() {
+void Executor::drain(Millis patience) {
+  std::unique_lock lock(mutex_);
+  draining_ = true;
+  for (auto* lane : {&evictions_, &taints_, &conditions_, &state_, &events_}) (void)lane->take_all();
+  (void)idle_.wait_for(lock, patience, [this] { return busy_ == 0; });
+}
+
+std::vector<Action> Executor::withdraw_orders() {
   std::vector<Action> actions;
-  for (auto& order : evictions_.take_all()) actions.push_back(std::move(order.action));
+  for (auto* lane : {&evictions_, &taints_}) {
+    for (auto& order : lane->take_all()) actions.push_back(std::move(order.action));
+  }
   return actions;
 }
 
@@ -58,7 +77,13 @@ bool Executor::submit(const Action& action, Moment since) {
 
 Executor::Lane& Executor::lane_of(const Action& action) {
   return std::visit(Overloaded{[this](const eviction::EvictPod&) -> Lane& { return evictions_; },
+                               [this](const taint::ApplyRule&) -> Lane& { return taints_; },
+                               [this](const taint::DeleteRule&) -> Lane& { return taints_; },
+                               [this](const taint::PatchNodeTaint&) -> Lane& { return taints_; },
+                               [this](const memory::WriteState&) -> Lane& { return state_; },
                                [this](const notice::ApplyCondition&) -> Lane& { return conditions_; },
+                               [this](const job_retry::PatchJob&) -> Lane& { return conditions_; },
+                               [this](const job_retry::RecreateJob&) -> Lane& { return conditions_; },
                                [this](const notice::EmitEvent&) -> Lane& { return events_; }},
                     action);
 }
@@ -67,19 +92,36 @@ Status Executor::carry_out(const Action& action, const std::stop_token& stop) co
   return std::visit(
       Overloaded{
           [&](const eviction::EvictPod& evict) { return eviction::execute(evict, client_, stop); },
+          [&](const taint::ApplyRule& rule) { return taint::execute(rule, client_, stop); },
+          [&](const taint::DeleteRule& rule) { return taint::execute(rule, client_, stop); },
+          [&](const taint::PatchNodeTaint& node) { return taint::execute(node, client_, stop); },
+          [&](const memory::WriteState& state) { return memory::execute(state, client_, stop); },
           [&](const notice::ApplyCondition& condition) { return notice::execute(condition, client_, stop); },
+          [&](const job_retry::PatchJob& patch) { return job_retry::execute(patch, client_, stop); },
+          [&](const job_retry::RecreateJob& made) { return job_retry::execute(made, client_, stop); },
           [&](const notice::EmitEvent& event) { return notice::execute(event, reporting_instance_, client_, stop); }},
       action);
 }
 
-void Executor::work(Lane& lane, const std::stop_token& stop) const {
+void Executor::work(Lane& lane, const std::stop_token& stop) {
   while (auto order = lane.pop(stop)) {
-    const auto begun = stopwatch_now();
-    auto status = carry_out(order->action, stop);
-    report_({.outcome = {.action = std::move(order->action), .status = std::move(status)},
-             .since = order->since,
-             .begun = begun});
+    {
+      const std::lock_guard lock(mutex_);
+      if (draining_) continue;  // it was on its way from the lane while that was emptied
+      ++busy_;
+    }
+    attempt(*std::move(order), stop);
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) idle_.notify_all();
   }
+}
+
+void Executor::attempt(Order order, const std::stop_token& stop) {
+  const auto begun = stopwatch_now();
+  auto status = carry_out(order.action, stop);
+  report_({.outcome = {.action = std::move(order.action), .status = std::move(status)},
+           .since = order.since,
+           .begun = begun});
 }
 
 }  // namespace dhc

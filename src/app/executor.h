@@ -1,7 +1,9 @@
 #pragma once
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -13,7 +15,7 @@
 
 namespace dhc {
 
-/// Carries actions out on a few threads, in three lanes, so that an eviction never waits behind a slow Event. One
+/// Carries actions out on a few threads, in lanes, so that an eviction never waits behind a slow Event. One
 /// attempt an action, one Outcome an action. Thread-safe.
 class Executor {
  public:
@@ -39,9 +41,14 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, Moment since);
 
-  /// Takes back the evictions that no thread has begun, so that each turn decides anew on what it knows by then: a
-  /// pause, a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes one.
-  [[nodiscard]] std::vector<Action> withdraw_evictions();
+  /// Takes back the evictions and taints that no thread has begun, so that each turn decides anew on what it knows by
+  /// then: a pause, a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes
+  /// one.
+  [[nodiscard]] std::vector<Action> withdraw_orders();
+
+  /// Takes back everything that no thread has begun and begins nothing more; waits so long for the calls under way.
+  /// Their outcomes have been reported if all are over by then.
+  void drain(Millis patience);
 
   /// Asks all threads to stop, and does not wait.
   void request_stop();
@@ -54,14 +61,21 @@ class Executor {
   using Lane = Mailbox<Order>;
   [[nodiscard]] Lane& lane_of(const Action& action);
   [[nodiscard]] Status carry_out(const Action& action, const std::stop_token& stop) const;
-  void work(Lane& lane, const std::stop_token& stop) const;
+  void work(Lane& lane, const std::stop_token& stop);
+  void attempt(Order order, const std::stop_token& stop);
 
   const k8s::Client& client_;
   const std::string reporting_instance_;
   const Report report_;
   Lane evictions_;
+  Lane taints_;
   Lane conditions_;
+  Lane state_;
   Lane events_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  int busy_ = 0;                       // calls under way; under mutex_
+  bool draining_ = false;              // under mutex_
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };
 

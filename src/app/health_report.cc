@@ -90,6 +90,12 @@ Report readyz(const Facts& facts) {
   } else {
     add_line(report, false, fmt::format("policy: not loaded{}", because(facts.policy_problem)));
   }
+  if (const auto& election = facts.election) {
+    const auto standing_by = election->holder.empty() ? std::string("leader election: standing by")
+                                                      : fmt::format("leader election: {} leads", election->holder);
+    add_line(report, !election->forbidden,
+             (election->leads ? std::string("leader election: leading") : standing_by) + because(election->problem));
+  }
   return report;
 }
 

@@ -22,11 +22,21 @@ struct WatchFact {
 /// What readiness reads of a watch's status: an error counts until the watch runs again.
 [[nodiscard]] WatchFact watch_fact(const k8s::WatchStatus& status);
 
+/// Where we stand in the election.
+struct ElectionFact {
+  bool leads = false;
+  std::string holder;      ///< Of the Lease, as far as we know; empty: nobody.
+  bool forbidden = false;  ///< The last answer was 403.
+  std::string problem;     ///< Why the last call failed, naming its verb; empty while all is well.
+  friend bool operator==(const ElectionFact&, const ElectionFact&) = default;
+};
+
 /// All that health and readiness are judged by.
 struct Facts {
   MonoTime last_turn;  ///< When the run loop last finished a turn, or was started.
   std::vector<WatchFact> watches;
   bool policy_loaded = false;
+  std::optional<ElectionFact> election;  ///< None: there is no election.
   std::string policy_problem;  ///< Why there is no policy, or why the last one was rejected; empty while all is well.
 };
 
@@ -39,7 +49,8 @@ struct Report {
 /// Alive: the run loop has finished a turn within the last 30 s.
 [[nodiscard]] Report healthz(const Facts& facts, MonoTime now);
 
-/// Ready: every watched kind is listed, none is forbidden, a policy is loaded. Says what is missing line by line.
+/// Ready: every watched kind is listed, none is forbidden, a policy is loaded, the election is not forbidden. Who
+/// stands by is as ready as who leads. Says what is missing line by line.
 [[nodiscard]] Report readyz(const Facts& facts);
 
 /// Every verdict as a JSON array: subject, device, policy, reason, message, since, nextStepAt (null if time alone

@@ -11,12 +11,17 @@
 #include "domain/verdict.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/job_retry/action.h"
+#include "reconcilers/memory/action.h"
 #include "reconcilers/notice/action.h"
+#include "reconcilers/taint/action.h"
 
 namespace dhc {
 
 /// All that the controller can ask for. Each reconciler brings its own alternatives.
-using Action = std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent>;
+using Action =
+    std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule, taint::DeleteRule,
+                 taint::PatchNodeTaint, memory::WriteState, job_retry::PatchJob, job_retry::RecreateJob>;
 
 /// What became of one action.
 struct Outcome {
@@ -35,10 +40,15 @@ struct PolicyRejected {
   std::optional<Subject> source;  ///< The ConfigMap, if it came from one: the Event goes there.
 };
 
+/// Whether we lead from now on: who does not lead decides and writes nothing.
+struct Leading {
+  bool leads = false;
+};
+
 /// Time has passed.
 struct Tick {};
 
 /// All that enters the controller.
-using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Tick>;
+using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, Tick>;
 
 }  // namespace dhc

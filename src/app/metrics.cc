@@ -39,7 +39,8 @@ Family<Counter>& counter(prometheus::Registry& registry, const char* name, const
 }
 
 const char* name_of(const Action& action) {
-  static constexpr std::array kNames = {"EvictPod", "ApplyCondition", "EmitEvent"};
+  static constexpr std::array kNames = {"EvictPod",       "ApplyCondition", "EmitEvent", "ApplyRule",  "DeleteRule",
+                                        "PatchNodeTaint", "WriteState",     "PatchJob",  "RecreateJob"};
   static_assert(kNames.size() == std::variant_size_v<Action>);
   return kNames.at(action.index());
 }
@@ -55,6 +56,8 @@ struct Metrics::Families {
   Gauge& brakes = gauge(registry, "dhc_brakes_engaged", "Brakes that stop evictions now.").Add({});
   Gauge& in_flight =
       gauge(registry, "dhc_evictions_in_flight", "Pods evicted by us that still exist and count as in flight.").Add({});
+  Family<Gauge>& rules_api = gauge(registry, "dhc_taint_rules_api",
+                                   "1 for the API version in which the server has DeviceTaintRules; none: it has not.");
   Gauge& synced = gauge(registry, "dhc_synced", "1 once every required kind has had its first complete list.").Add({});
   Family<Counter>& actions =
       counter(registry, "dhc_actions_total", "Actions carried out, by action and outcome: ok or the error's kind.");
@@ -74,6 +77,9 @@ struct Metrics::Families {
   Gauge& reload_ok = gauge(registry, "dhc_policy_last_reload_success",
                            "1 if the last configuration was accepted, 0 if it was rejected or none was read.")
                          .Add({});
+  Gauge& leader =
+      gauge(registry, "dhc_leader", "1 while this process leads, or there is no election; 0 while it stands by.")
+          .Add({});
   std::mutex mutex;  // watches
   std::map<k8s::Kind, k8s::WatchStatus> watches;
 };
@@ -99,6 +105,13 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
   families_->in_flight.Set(static_cast<double>(stats.in_flight));
   families_->synced.Set(stats.synced ? 1 : 0);
+  if (stats.synced) {
+    const std::string found = stats.rules_api_version.empty() ? "none" : stats.rules_api_version;
+    for (const std::string version :
+         {"resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1alpha3", "none"}) {
+      set(families_->rules_api, "api_version", version, version == found ? 1 : 0);
+    }
+  }
   std::map<Reason, std::size_t> by_reason;
   for (const auto& verdict : verdicts) ++by_reason[verdict.reason];
   for (const auto reason : kAllReasons) set(families_->verdicts, "reason", to_string(reason), by_reason[reason]);
@@ -138,6 +151,8 @@ void Metrics::policy_reloaded(bool accepted) {
   families_->reloads.Add({{"result", accepted ? "accepted" : "rejected"}}).Increment();
   families_->reload_ok.Set(accepted ? 1 : 0);
 }
+
+void Metrics::leading(bool leads) { families_->leader.Set(leads ? 1 : 0); }
 
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
 

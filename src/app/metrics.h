@@ -34,6 +34,9 @@ class Metrics {
 
   void policy_reloaded(bool accepted);
 
+  /// Whether we lead, or there is no election.
+  void leading(bool leads);
+
   /// Text exposition format 0.0.4.
   [[nodiscard]] std::string text() const;
 

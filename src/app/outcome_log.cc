@@ -1,5 +1,6 @@
 #include "app/outcome_log.h"
 
+#include <optional>
 #include <variant>
 
 #include "base/rfc3339.h"
@@ -17,7 +18,25 @@ struct Named {
   std::string_view what;  ///< The device, or the word of a condition or Event.
 };
 
+/// Those about devices and the memory; none: another action.
+std::optional<Named> named_device_action(const Action& action) {
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
+    return Named{"ApplyRule", "DeviceTaintRule", {}, apply->name, apply->uid, apply->device};
+  }
+  if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
+    return Named{"DeleteRule", "DeviceTaintRule", {}, removal->name, removal->uid, removal->device};
+  }
+  if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
+    return Named{"PatchNodeTaint", "Node", {}, patch->node, {}, patch->add ? "taint" : "untaint"};
+  }
+  if (const auto* state = std::get_if<memory::WriteState>(&action)) {
+    return Named{"WriteState", "ConfigMap", state->ns, state->name, {}, {}};
+  }
+  return std::nullopt;
+}
+
 Named named(const Action& action) {
+  if (const auto about = named_device_action(action)) return *about;
   if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     return {"EvictPod", "Pod", evict->ns, evict->name, evict->uid, evict->device};
   }
@@ -29,6 +48,12 @@ Named named(const Action& action) {
             condition->uid,
             condition->wanted ? std::string_view(condition->wanted->reason) : std::string_view("removed")};
   }
+  if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
+    return {"PatchJob", "Job", patch->ns, patch->name, patch->uid, patch->device};
+  }
+  if (const auto* made = std::get_if<job_retry::RecreateJob>(&action)) {
+    return {"RecreateJob", "Job", made->ns, made->name, made->uid, made->device};
+  }
   const auto& event = std::get<notice::EmitEvent>(action);
   return {"EmitEvent",          event.regarding.kind, event.regarding.ns,
           event.regarding.name, event.regarding.uid,  event.reason};
@@ -36,7 +61,14 @@ Named named(const Action& action) {
 
 LogLevel level_of(const Outcome& outcome) {
   if (!outcome.status) return outcome.status.error().kind == ErrorKind::Cancelled ? LogLevel::Debug : LogLevel::Warn;
-  return std::holds_alternative<eviction::EvictPod>(outcome.action) ? LogLevel::Info : LogLevel::Debug;
+  // What changes the cluster for others is said; the rest follows from verdicts.
+  const bool notable = std::holds_alternative<eviction::EvictPod>(outcome.action) ||
+                       std::holds_alternative<taint::ApplyRule>(outcome.action) ||
+                       std::holds_alternative<taint::DeleteRule>(outcome.action) ||
+                       std::holds_alternative<taint::PatchNodeTaint>(outcome.action) ||
+                       std::holds_alternative<job_retry::PatchJob>(outcome.action) ||
+                       std::holds_alternative<job_retry::RecreateJob>(outcome.action);
+  return notable ? LogLevel::Info : LogLevel::Debug;
 }
 }  // namespace
 

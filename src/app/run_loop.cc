@@ -44,6 +44,12 @@ void RunLoop::run(const std::stop_token& stop) {
   }
 }
 
+void RunLoop::finish() {
+  for (const auto& received : inbox_.take_all()) {
+    if (const auto* outcome = std::get_if<Outcome>(&received.message)) show(*outcome);
+  }
+}
+
 std::vector<Message> RunLoop::take(std::vector<Received> batch) {
   std::vector<Message> messages;
   messages.reserve(batch.size() + dropped_.size() + 1);
@@ -57,7 +63,7 @@ std::vector<Message> RunLoop::take(std::vector<Received> batch) {
     if (bad != nullptr) log_unreadable(shown_.log, *bad);
   }
   // Not shown: nothing was tried.
-  for (auto& action : executor_.withdraw_evictions()) {
+  for (auto& action : executor_.withdraw_orders()) {
     messages.emplace_back(Outcome{.action = std::move(action), .status = fail(ErrorKind::Cancelled, "not sent")});
   }
   return messages;
@@ -88,7 +94,15 @@ void RunLoop::show(const Now& now) {
     published_ = std::make_shared<const std::vector<Verdict>>(verdicts);
     shown_.board.show(published_);
   }
-  shown_.metrics.show(controller_.stats(), *published_);
+  const auto stats = controller_.stats();
+  if (stats.synced && rules_api_version_ != stats.rules_api_version) {
+    rules_api_version_ = stats.rules_api_version;
+    shown_.log.info("capability",
+                    {{"kind", "DeviceTaintRule"},
+                     {"apiVersion", stats.rules_api_version.empty() ? std::string_view("none")
+                                                                    : std::string_view(stats.rules_api_version)}});
+  }
+  shown_.metrics.show(stats, *published_);
   shown_.refresh();
   shown_.board.turn_done(now.mono);
 }

@@ -2,7 +2,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "app/board.h"
@@ -44,6 +46,9 @@ class RunLoop {
   /// Turns until stopped. One thread.
   void run(const std::stop_token& stop);
 
+  /// Shows the outcomes that came after the last turn.
+  void finish();
+
  private:
   using Moment = std::chrono::steady_clock::time_point;
   [[nodiscard]] std::vector<Message> take(std::vector<Received> batch);
@@ -58,6 +63,7 @@ class RunLoop {
   Controller controller_;
   std::vector<Outcome> dropped_;  // actions that found their lane full: told to the controller in the next turn
   std::shared_ptr<const std::vector<Verdict>> published_;
+  std::optional<std::string> rules_api_version_;  // as it was last logged
 };
 
 }  // namespace dhc

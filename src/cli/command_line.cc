@@ -40,6 +40,7 @@ struct Parsed {
   RunOptions run;
   DemoOptions demo;
   ValidateOptions validate;
+  UninstallOptions uninstall;
   std::string version_output = "text";
 };
 
@@ -56,13 +57,16 @@ void add_word(CLI::App& app, const std::string& name, T& value, const std::strin
   app.add_option_function<std::string>(name, read, help)->type_name("WORD");
 }
 
+void add_connection(CLI::App& app, std::string& kubeconfig, std::string& context) {
+  app.add_option("--kubeconfig", kubeconfig,
+                 "Kubeconfig file (default: KUBECONFIG, ~/.kube/config, else the pod's service account)")
+      ->type_name("FILE");
+  app.add_option("--context", context, "Context of the kubeconfig (default: its current one)")->type_name("NAME");
+}
+
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   auto* run = app.add_subcommand("run", "Watch a cluster and act on unhealthy allocated devices");
-  run->add_option("--kubeconfig", options.kubeconfig,
-                  "Kubeconfig file (default: KUBECONFIG, ~/.kube/config, else the pod's service account)")
-      ->type_name("FILE");
-  run->add_option("--context", options.context, "Context of the kubeconfig (default: its current one)")
-      ->type_name("NAME");
+  add_connection(*run, options.kubeconfig, options.context);
   auto* file = run->add_option("--config", options.config_file, "Configuration file, read again when it changes")
                    ->type_name("FILE");
   const auto read_map = [&options](const std::string& text) {
@@ -79,6 +83,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       {{"observe", Mode::Observe}, {"enforce", Mode::Enforce}});
   add_word<bool>(*run, "--events", options.events, "Write Events: true (default) or false",
                  {{"true", true}, {"false", false}});
+  add_word<std::optional<bool>>(
+      *run, "--leader-elect", options.leader_elect,
+      "Act only while holding the Lease in the own namespace: true (default in a pod, or with "
+      "POD_NAMESPACE) or false",
+      {{"true", true}, {"false", false}});
   add_word<LogFormat>(*run, "--log-format", options.log_format, "text (default) or json",
                       {{"text", LogFormat::Text}, {"json", LogFormat::Json}});
   add_word<LogLevel>(
@@ -106,6 +115,18 @@ CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
       ->type_name("FACTOR")
       ->check(CLI::Range(0.1, 100.0));
   return demo;
+}
+
+CLI::App* add_uninstall(CLI::App& app, UninstallOptions& options) {
+  auto* uninstall = app.add_subcommand(
+      "uninstall", "Remove from a cluster every trace of the controller, and only that; stop the controller first");
+  add_connection(*uninstall, options.kubeconfig, options.context);
+  uninstall
+      ->add_option("--namespace", options.ns,
+                   "Where the controller ran, for its ConfigMap and Lease (default device-health-system)")
+      ->type_name("NAME");
+  uninstall->add_flag("--dry-run", options.dry_run, "Only list what would be removed");
+  return uninstall;
 }
 
 std::vector<std::string> words_of(const CLI::App& app) {
@@ -157,6 +178,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   const auto* demo = add_demo(app, parsed.demo);
   auto* validate = app.add_subcommand("validate", "Name every mistake of configuration files");
   validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")->required();
+  const auto* uninstall = add_uninstall(app, parsed.uninstall);
   auto* version_command = app.add_subcommand("version", "Print the version");
   version_command->add_option("--output", parsed.version_output, "text (default) or json")
       ->type_name("WORD")
@@ -172,6 +194,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (run->parsed()) return parsed.run;
   if (demo->parsed()) return parsed.demo;
   if (validate->parsed()) return parsed.validate;
+  if (uninstall->parsed()) return parsed.uninstall;
   return VersionOptions{.json = parsed.version_output == "json"};
 }
 

@@ -21,6 +21,7 @@ struct RunOptions {
   std::optional<ConfigMapName> config_map;
   Mode mode = Mode::Observe;
   bool events = true;
+  std::optional<bool> leader_elect;  ///< None: if we know our own namespace.
   LogFormat log_format = LogFormat::Text;
   LogLevel log_level = LogLevel::Info;
   std::string metrics_address = ":8080";  ///< `0`: not served.
@@ -39,6 +40,14 @@ struct ValidateOptions {
   std::vector<std::string> files;  ///< `-` is standard input.
 };
 
+/// `uninstall`: removes every trace of ours from a cluster.
+struct UninstallOptions {
+  std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
+  std::string context;                      ///< Empty: the current one.
+  std::string ns = "device-health-system";  ///< Where the controller ran: its ConfigMap and Lease are there.
+  bool dry_run = false;
+};
+
 struct VersionOptions {
   bool json = false;
 };
@@ -50,7 +59,7 @@ struct Leave {
   std::string err;  ///< For standard error.
 };
 
-using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, VersionOptions, Leave>;
+using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, UninstallOptions, VersionOptions, Leave>;
 
 /// Exit code of a wrong command line.
 inline constexpr int kUsage = 2;

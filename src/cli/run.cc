@@ -1,8 +1,8 @@
 #include "cli/run.h"
 
 #include <array>
-#include <cstdlib>
-#include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -12,17 +12,12 @@
 #include "app/application.h"
 #include "app/signals.h"
 #include "base/version.h"
-#include "k8s-client/auth/access.h"
-#include "k8s-client/transport_factory.h"
+#include "cli/connection.h"
+#include "domain/names.h"
 
 namespace dhc::cli {
 
 namespace {
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 /// Who stands in our Events: the pod, else the host.
 std::string reporting_instance() {
   if (auto pod = variable("POD_NAME"); !pod.empty()) return pod;
@@ -31,17 +26,28 @@ std::string reporting_instance() {
   return host.data();
 }
 
-/// Names the file, too: who reads of a refused certificate or token has to know where it came from.
-std::string cluster_of(const RunOptions& options, const k8s::KubeAccess& access) {
-  const auto file = options.kubeconfig.empty() ? variable("KUBECONFIG") : options.kubeconfig;
-  return file.empty() ? access.origin : fmt::format("{} of {}", access.origin, file);
+/// Unique: a container that starts anew in the same pod must not take the Lease of the one before it for its own.
+std::string identity(const std::string& instance) {
+  std::random_device random;
+  return fmt::format("{}_{:08x}{:08x}", instance, random(), random());
 }
 
-AppSettings settings_of(const RunOptions& options, const k8s::KubeAccess& access) {
+std::optional<ElectionSettings> election_of(const RunOptions& options, const std::string& own_namespace) {
+  if (!options.leader_elect.value_or(!own_namespace.empty())) return std::nullopt;
+  return ElectionSettings{
+      .subject = {.ns = own_namespace, .name = std::string(kLeaseName), .manager = std::string(kFieldManager)},
+      .identity = identity(reporting_instance())};
+}
+
+std::string own_namespace(const Connection& connection) {
   const bool in_pod = !variable("POD_UID").empty();
+  return in_pod ? connection.access.ns : variable("POD_NAMESPACE");
+}
+
+AppSettings settings_of(const RunOptions& options, const Connection& connection) {
   return {.frame = {.mode_cap = options.mode,
                     .events = options.events,
-                    .own_namespace = in_pod ? access.ns : variable("POD_NAMESPACE"),
+                    .own_namespace = own_namespace(connection),
                     .own_pod_uid = variable("POD_UID")},
           .config_file = options.config_file,
           .config_map = options.config_map,
@@ -49,13 +55,8 @@ AppSettings settings_of(const RunOptions& options, const k8s::KubeAccess& access
           .reporting_instance = reporting_instance(),
           .metrics_address = options.metrics_address,
           .health_address = options.health_address,
-          .cluster = cluster_of(options, access)};
-}
-
-std::shared_ptr<const k8s::Client> client_of(const k8s::KubeAccess& access) {
-  auto tls = [credentials = access.credentials](std::stop_token stop) { return credentials->tls(std::move(stop)); };
-  return std::make_shared<k8s::Client>(k8s::make_transport(access.endpoint, std::move(tls)), access.credentials,
-                                       fmt::format("device-health-controller/{}", version()));
+          .election = election_of(options, own_namespace(connection)),
+          .cluster = connection.cluster};
 }
 }  // namespace
 
@@ -66,19 +67,22 @@ int run(const RunOptions& options) {
     return kUsage;
   }
   Signals signals;
-  const auto access = k8s::default_access({.kubeconfig = options.kubeconfig, .context = options.context},
-                                          k8s::AccessSurroundings::of_this_process());
-  if (!access) {
-    log.error("no access to a cluster", {{"error", access.error().message}});
+  const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context});
+  if (!connection) {
+    log.error("no access to a cluster", {{"error", connection.error().message}});
     return 1;
   }
+  if (options.leader_elect.value_or(false) && own_namespace(*connection).empty()) {
+    log.error("--leader-elect=true needs a namespace for its Lease: run in a pod, or set POD_NAMESPACE");
+    return kUsage;
+  }
   log.info("starting", {{"version", version()},
-                        {"cluster", cluster_of(options, *access)},
-                        {"server", access->endpoint.host},
-                        {"port", access->endpoint.port},
+                        {"cluster", connection->cluster},
+                        {"server", connection->access.endpoint.host},
+                        {"port", connection->access.endpoint.port},
                         {"mode", to_string(options.mode)},
                         {"events", options.events ? "true" : "false"}});
-  auto application = Application::make(settings_of(options, *access), client_of(*access), log, {});
+  auto application = Application::make(settings_of(options, *connection), connection->client, log, {});
   if (!application) {
     log.error("cannot start", {{"error", application.error().message}});
     return application.error().kind == ErrorKind::Invalid ? kUsage : 1;

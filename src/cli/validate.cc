@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/config.h"
-#include "app/config_duration.h"
+#include "app/config_text.h"
 #include "k8s-client/auth/file.h"
 
 namespace dhc::cli {
@@ -32,25 +32,6 @@ Result<std::string> read_standard_input() {
   return fail(ErrorKind::Invalid, "standard input: larger than 16 MiB");
 }
 
-std::string summary_of(const DevicePolicy& policy) {
-  const auto evicts = policy.evict ? fmt::format("evicts after another {}", format_duration(policy.evict->after))
-                                   : std::string("evicts nothing");
-  return fmt::format("policy {}: priority {}, mode {}, after {}, {}\n", policy.name, policy.priority,
-                     to_string(policy.mode), format_duration(policy.after), evicts);
-}
-
-std::string summary_of(const Config& config) {
-  std::string text;
-  for (const auto& policy : config.policies) text += summary_of(policy);
-  const auto& limits = config.limits;
-  text += fmt::format(
-      "limits{}: {}{} evictions a minute, {} in flight, {} a node, {} an owner; brake above {} % and {} "
-      "devices within {}\n",
-      config.limits_given ? "" : " (defaults)", limits.paused ? "PAUSED, " : "", limits.evictions_per_minute,
-      limits.max_in_flight, limits.per_node, limits.per_owner, limits.brake_percent, limits.brake_at_least,
-      format_duration(limits.brake_within));
-  return text + "valid\n";
-}
 }  // namespace
 
 Printed validate(const ValidateOptions& options) {
@@ -61,11 +42,10 @@ Printed validate(const ValidateOptions& options) {
     files.push_back({.name = name == "-" ? "<stdin>" : name, .text = std::move(*text)});
   }
   const auto config = parse_config(files);
-  if (config) return {.code = 0, .out = summary_of(*config), .err = {}};
+  if (config) return {.code = 0, .out = format_config(*config), .err = {}};
   Printed printed{.code = 1, .out = {}, .err = {}};
   for (const auto& mistake : config.error()) {
-    printed.out +=
-        fmt::format("{}:{}:{}: {}; {}\n", mistake.file, mistake.line, mistake.column, mistake.message, mistake.remedy);
+    printed.out += format_mistake(mistake) + "\n";
   }
   printed.err = fmt::format("{} {}\n", config.error().size(), config.error().size() == 1 ? "mistake" : "mistakes");
   return printed;

@@ -52,7 +52,7 @@ std::int64_t known_devices(const World& world, const BrakeScope& scope) {
   }
   for (const auto& [key, pool] : world.inventory().pools()) {
     if (key.first != scope.scope || (!scope.node.empty() && pool.node != scope.node)) continue;
-    for (const auto& [device, taints] : pool.devices) named.insert(DeviceKey::dra(key.first, key.second, device));
+    for (const auto& [device, published] : pool.devices) named.insert(DeviceKey::dra(key.first, key.second, device));
   }
   for (const auto& [key, state] : world.tracker().devices()) {
     if (key.source != DeviceKey::Source::Dra || key.scope != scope.scope) continue;

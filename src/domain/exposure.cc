@@ -107,6 +107,16 @@ class Finder {
     }
   }
 
+  /// Which interface it is, for people who look for the device on its node.
+  void add_network(Signal& signal, const Holding& holding) const {
+    const auto* claim = holding.claim.empty() ? nullptr : world_.claim(holding.claim);
+    if (claim == nullptr) return;
+    for (const auto& device : claim->devices) {
+      if (device.network.empty() || DeviceKey::dra(device.driver, device.pool, device.device) != holding.key) continue;
+      signal.said += (signal.said.empty() ? "" : "; ") + ("network: " + device.network);
+    }
+  }
+
   void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = world_.pod(uid);
     if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
@@ -120,6 +130,7 @@ class Finder {
         if (auto by_claim = condition_signal(policy.match, world_, *holding, now_)) signal = std::move(by_claim);
       }
       if (!signal) continue;
+      add_network(*signal, *holding);
       const Mode mode = std::min(policy.mode, policy_.mode_cap);
       if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
       const MonoTime opens_at = signal->since.mono + policy.after;

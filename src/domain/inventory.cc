@@ -9,9 +9,16 @@ namespace {
 
 bool keeps_off(const k8s::Taint& taint) { return taint.effect == "NoSchedule" || taint.effect == "NoExecute"; }
 
+// A rule whose selector has more than we can judge proves nothing.
 bool selects(const k8s::DeviceTaintRule& rule, const DeviceKey& key) {
-  return rule.has_selector && (!rule.driver || *rule.driver == key.scope) && (!rule.pool || *rule.pool == key.place) &&
-         (!rule.device || *rule.device == key.device);
+  return rule.has_selector && !rule.has_other_selectors && (!rule.driver || *rule.driver == key.scope) &&
+         (!rule.pool || *rule.pool == key.place) && (!rule.device || *rule.device == key.device);
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return out;
 }
 
 std::string words(const k8s::Taint& taint) {
@@ -53,18 +60,103 @@ void Inventory::replace_slices(std::vector<k8s::ResourceSlice> slices) {
   for (const auto& [driver, pool] : keys) rebuild(driver, pool);
 }
 
+void Inventory::index(const k8s::DeviceTaintRule& rule, bool add) {
+  const auto& uid = rule.meta.uid;
+  if (!rule.driver || !rule.pool || !rule.device) {
+    add ? (void)wide_rules_.insert(uid) : (void)wide_rules_.erase(uid);
+    return;
+  }
+  const auto key = DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
+  if (add) {
+    exact_rules_[key].insert(uid);
+    return;
+  }
+  const auto found = exact_rules_.find(key);
+  if (found == exact_rules_.end()) return;
+  found->second.erase(uid);
+  if (found->second.empty()) exact_rules_.erase(found);
+}
+
 void Inventory::upsert(k8s::DeviceTaintRule rule) {
   const std::string uid = rule.meta.uid;
+  if (const auto named = rule_names_.find(rule.meta.name); named != rule_names_.end() && named->second != uid) {
+    remove_rule(std::string(named->second));
+  }
+  if (const auto old = rules_.find(uid); old != rules_.end()) index(old->second, false);
+  index(rule, true);
+  rule_names_[rule.meta.name] = uid;
   rules_.insert_or_assign(uid, std::move(rule));
 }
 
 void Inventory::remove_rule(std::string_view uid) {
-  if (const auto found = rules_.find(uid); found != rules_.end()) rules_.erase(found);
+  const auto found = rules_.find(uid);
+  if (found == rules_.end()) return;
+  index(found->second, false);
+  // A rule of the same name may have been made since: the name is then the new one's.
+  const auto name = rule_names_.find(found->second.meta.name);
+  if (name != rule_names_.end() && name->second == uid) rule_names_.erase(name);
+  removed_rules_.insert(found->second.meta.name);
+  rules_.erase(found);
 }
 
-void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules) {
+void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version) {
+  std::set<std::string> present;
+  for (const auto& rule : rules) present.insert(rule.meta.uid);
+  std::set<std::string> removed = removed_rules_;
+  for (const auto& [uid, rule] : rules_) {
+    if (!present.contains(uid)) removed.insert(rule.meta.name);
+  }
   rules_.clear();
+  rule_names_.clear();
+  exact_rules_.clear();
+  wide_rules_.clear();
   for (auto& rule : rules) upsert(std::move(rule));
+  if (!api_version.empty()) removed_rules_ = std::move(removed);
+  rules_api_version_ = std::move(api_version);
+}
+
+const k8s::DeviceTaintRule* Inventory::rule_named(std::string_view name) const {
+  const auto uid = rule_names_.find(name);
+  const auto found = uid == rule_names_.end() ? rules_.end() : rules_.find(uid->second);
+  return found == rules_.end() ? nullptr : &found->second;
+}
+
+const PublishedDevice* Inventory::published(const DeviceKey& key) const {
+  if (key.source != DeviceKey::Source::Dra) return nullptr;
+  const auto pool = pools_.find({key.scope, key.place});
+  if (pool == pools_.end() || !pool->second.published) return nullptr;
+  const auto device = pool->second.devices.find(key.device);
+  return device == pool->second.devices.end() ? nullptr : &device->second;
+}
+
+std::optional<bool> Inventory::tainted_by_driver(const DeviceKey& key) const {
+  const auto* device = published(key);
+  if (device == nullptr) return std::nullopt;
+  return std::ranges::any_of(device->taints, keeps_off);
+}
+
+std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
+  const auto* device = published(key);
+  if (device == nullptr) return std::nullopt;
+  if (!attribute.empty()) {
+    const auto value = k8s::find(device->attributes, attribute);
+    if (!value || value->empty()) return std::nullopt;
+    return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
+  }
+  for (const std::string_view word : {"uuid", "serialnumber", "serial"}) {
+    for (const auto& [name, value] : device->attributes) {
+      if (lower(std::string_view(name).substr(name.rfind('/') + 1)) == word && !value.empty()) {
+        return DeviceIdentity{.attribute = name, .value = value};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Inventory::node_of(const DeviceKey& key) const {
+  if (key.source != DeviceKey::Source::Dra) return key.place;
+  const auto pool = pools_.find({key.scope, key.place});
+  return pool == pools_.end() ? std::string() : pool->second.node;
 }
 
 void Inventory::forget_nodes_but(const std::map<std::string, k8s::Node>& nodes) {
@@ -79,7 +171,7 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   const auto& uids = slices_of_pool_[{driver, pool}];
   known.published = !uids.empty();
   if (uids.empty()) {
-    for (auto& [name, taints] : known.devices) taints.clear();  // a taint that nobody publishes holds nobody off
+    for (auto& [name, device] : known.devices) device.taints.clear();  // what nobody publishes holds nobody off
     return;
   }
   std::int64_t newest = 0;
@@ -90,21 +182,30 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
     const auto& slice = slices_.find(uid)->second;
     if (slice.generation != newest) continue;
     if (!slice.node_name.empty()) known.node = slice.node_name;
-    for (const auto& device : slice.devices) known.devices[device.name] = device.taints;
+    for (const auto& device : slice.devices) {
+      known.devices[device.name] = {.taints = device.taints, .attributes = device.attributes};
+    }
   }
 }
 
-std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key) const {
+std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored) const {
+  if (const auto* device = published(key)) {
+    const auto taint = std::ranges::find_if(device->taints, keeps_off);
+    if (taint != device->taints.end()) return "the driver's taint " + words(*taint);
+  }
   if (key.source != DeviceKey::Source::Dra) return std::nullopt;
-  if (const auto pool = pools_.find({key.scope, key.place}); pool != pools_.end()) {
-    if (const auto device = pool->second.devices.find(key.device); device != pool->second.devices.end()) {
-      const auto taint = std::ranges::find_if(device->second, keeps_off);
-      if (taint != device->second.end()) return "the driver's taint " + words(*taint);
+  const auto judge = [&](const std::string& uid) -> std::optional<std::string> {
+    const auto& rule = rules_.find(uid)->second;
+    if (rule.meta.name == ignored || !keeps_off(rule.taint) || !selects(rule, key)) return std::nullopt;
+    return "DeviceTaintRule " + rule.meta.name + " with taint " + words(rule.taint);
+  };
+  if (const auto exact = exact_rules_.find(key); exact != exact_rules_.end()) {
+    for (const auto& uid : exact->second) {
+      if (auto why = judge(uid)) return why;
     }
   }
-  for (const auto& [uid, rule] : rules_) {
-    if (keeps_off(rule.taint) && selects(rule, key))
-      return "DeviceTaintRule " + rule.meta.name + " with taint " + words(rule.taint);
+  for (const auto& uid : wide_rules_) {
+    if (auto why = judge(uid)) return why;
   }
   return std::nullopt;
 }

@@ -19,6 +19,22 @@ void back_off(Attempt& attempt, const Now& now) {
   attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
 }
 
+// Two writers who each put their own word back would write without end: ours then waits for the next minute.
+constexpr int kWritesAMinute = 6;
+constexpr Millis kMinute = std::chrono::minutes(1);
+
+void count_sent(Attempt& attempt, const Now& now) {
+  if (attempt.in_minute == 0 || now.mono - attempt.minute >= kMinute) {
+    attempt.minute = now.mono;
+    attempt.in_minute = 0;
+  }
+  ++attempt.in_minute;
+}
+
+bool too_often(const Attempt& attempt, const Now& now) {
+  return attempt.in_minute >= kWritesAMinute && now.mono - attempt.minute < kMinute;
+}
+
 bool evicted_through_api(const k8s::Pod& pod) {
   return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
     return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
@@ -36,6 +52,14 @@ Millis doubling(Millis first, Millis most, int failures) {
   Millis wait = first;
   for (int i = 1; i < failures && wait < most; ++i) wait *= 2;
   return std::min(wait, most);
+}
+
+/// Our rule stands in the World as another one than we wrote on: when it is absent again, that is news.
+bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
+  constexpr std::string_view kRule = "rule/";
+  if (attempt.state != Attempt::State::Accepted || !key.starts_with(kRule)) return false;
+  const auto* rule = world.inventory().rule_named(std::string(key.substr(kRule.size())));
+  return rule != nullptr && rule->meta.resource_version != attempt.resource_version;
 }
 
 bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
@@ -125,6 +149,7 @@ void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
   auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
   auto& attempt = found->second;
   if (is_first) attempt.first_at = now.mono;
+  count_sent(attempt, now);
   attempt.state = Attempt::State::Sending;
   attempt.at = now.mono;
   attempt.resource_version = pod.meta.resource_version;
@@ -153,6 +178,7 @@ const Attempt* Ledger::condition(const std::string& pod_uid) const {
 bool Ledger::may_send_condition(const k8s::Pod& pod, const Now& now) const {
   const auto* attempt = condition(pod.meta.uid);
   if (attempt == nullptr) return true;
+  if (too_often(*attempt, now)) return false;
   switch (attempt->state) {
     case Attempt::State::Sending:
       return false;
@@ -186,6 +212,66 @@ bool Ledger::may_send_event(const std::string& name, const Now& now) const {
   const auto found = events_.find(name);
   if (found == events_.end()) return true;
   return found->second.state == Attempt::State::Failed && now.mono >= found->second.not_before;
+}
+
+void Ledger::write_sent(const std::string& key, const std::string& seen_version, const Now& now) {
+  auto& attempt = writes_[key];
+  if (attempt.failures == 0) attempt.first_at = now.mono;
+  count_sent(attempt, now);
+  attempt.state = Attempt::State::Sending;
+  attempt.at = now.mono;
+  attempt.resource_version = seen_version;
+}
+
+void Ledger::write_done(const std::string& key, const Status& status, const Now& now) {
+  const auto found = writes_.find(key);
+  if (found == writes_.end()) return;
+  auto& attempt = found->second;
+  attempt.at = now.mono;
+  if (status) {
+    attempt.state = Attempt::State::Accepted;
+    attempt.failures = 0;
+    return;
+  }
+  attempt.state = Attempt::State::Failed;
+  attempt.error = status.error();
+  if (attempt.error.kind == ErrorKind::Cancelled) {  // never sent: decided anew at once
+    attempt.not_before = now.mono;
+    return;
+  }
+  back_off(attempt, now);
+}
+
+const Attempt* Ledger::write(const std::string& key) const {
+  const auto found = writes_.find(key);
+  return found == writes_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::may_write(const std::string& key, const std::string& seen_version, const Now& now) const {
+  const auto* attempt = write(key);
+  if (attempt == nullptr) return true;
+  if (too_often(*attempt, now)) return false;
+  const bool moved_on = attempt->resource_version != seen_version;
+  switch (attempt->state) {
+    case Attempt::State::Sending:
+      return false;
+    case Attempt::State::Accepted:
+      return moved_on || now.mono - attempt->at >= kUnseen;
+    case Attempt::State::Failed: {
+      // A conflict is over as soon as the World shows another version.
+      const auto kind = attempt->error.kind;
+      const bool world_decides = kind == ErrorKind::Conflict || kind == ErrorKind::NotFound;
+      return now.mono >= attempt->not_before || (world_decides && moved_on);
+    }
+  }
+  return false;
+}
+
+std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
+  const auto* attempt = write(key);
+  if (attempt == nullptr || attempt->state == Attempt::State::Sending) return std::nullopt;
+  const MonoTime at = attempt->state == Attempt::State::Failed ? attempt->not_before : attempt->at + kUnseen;
+  return attempt->in_minute >= kWritesAMinute ? std::max(at, attempt->minute + kMinute) : at;
 }
 
 void Ledger::learn(const World& world, const Now& now) {
@@ -230,6 +316,11 @@ void Ledger::forget(const World& world, const Now& now) {
   std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kHour; });
   std::erase_if(events_, [&](const auto& entry) {
     return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;
+  });
+  std::erase_if(writes_, [&](const auto& entry) {
+    if (is_seen(entry.first, entry.second, world)) return true;
+    return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour &&
+           now.mono >= entry.second.not_before;
   });
   std::erase_if(emptied_claims_, [&](const std::string& uid) { return !world.is_claim_allocated(uid); });
 }

@@ -26,6 +26,8 @@ struct Attempt {
   int failures = 0;
   std::string resource_version;  ///< The object's when it was sent: a newer one shows that the World has moved on.
   Error error;                   ///< Of the last failure.
+  MonoTime minute;               ///< When the present minute of writes began,
+  int in_minute = 0;             ///< and how many were sent in it.
 };
 
 /// One pod that we evict or have evicted.
@@ -68,6 +70,16 @@ class Ledger {
   void event_done(const std::string& name, const Status& status, const Now& now);
   [[nodiscard]] bool may_send_event(const std::string& name, const Now& now) const;
 
+  // Every other write, by a key such as `rule/NAME`, `node/NAME` or `state`. `seen_version` is the object's
+  // resourceVersion as the World shows it; empty: it does not exist.
+  void write_sent(const std::string& key, const std::string& seen_version, const Now& now);
+  void write_done(const std::string& key, const Status& status, const Now& now);
+  [[nodiscard]] const Attempt* write(const std::string& key) const;
+  /// True if nothing is under way, no back-off holds, and the World has shown what was last written (or 30 s are over).
+  [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now) const;
+  /// When time alone would allow it again; none: it may be done now, or time does not help.
+  [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key) const;
+
   [[nodiscard]] TokenBucket& tokens() { return tokens_; }
   [[nodiscard]] const TokenBucket& tokens() const { return tokens_; }
 
@@ -81,6 +93,7 @@ class Ledger {
   std::unordered_map<std::string, EvictionAttempt> evictions_;
   std::unordered_map<std::string, Attempt> conditions_;
   std::map<std::string, Attempt, std::less<>> events_;
+  std::map<std::string, Attempt, std::less<>> writes_;
   struct Loss {
     MonoTime at;
     std::vector<std::string> holders;

@@ -8,10 +8,51 @@ inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhea
 inline constexpr std::string_view kOptOutAnnotation = "device-health.io/opt-out";
 inline constexpr std::string_view kBrakeReleaseAnnotation = "device-health.io/brake-release";
 
+/// Our taint, on devices and nodes.
+inline constexpr std::string_view kTaintKey = "device-health.io/unhealthy";
+/// The only value that we give it.
+inline constexpr std::string_view kRuleValue = "Unhealthy";
+/// What a person writes on our DeviceTaintRule (any value) or on a node (an RFC 3339 time: incidents that began up to
+/// then).
+inline constexpr std::string_view kAcknowledgeAnnotation = "device-health.io/acknowledge";
+
+/// The name under which our fields are owned. Never changes: another name would leave the old fields behind.
+inline constexpr std::string_view kFieldManager = "device-health-controller";
+
+/// What marks an object as made by us.
+inline constexpr std::string_view kManagedByLabel = "app.kubernetes.io/managed-by";
+inline constexpr std::string_view kManagedBy = "device-health-controller";
+inline constexpr std::string_view kRulePrefix = "dhc-";
+/// What our DeviceTaintRule remembers: the effect as we applied it (any other was set by a person), the policy, since
+/// when the device has been bad, how many incidents it has had, and which physical device it was.
+inline constexpr std::string_view kEffectAnnotation = "device-health.io/effect";
+inline constexpr std::string_view kPolicyAnnotation = "device-health.io/policy";
+inline constexpr std::string_view kSinceAnnotation = "device-health.io/since";
+inline constexpr std::string_view kIncidentsAnnotation = "device-health.io/incidents";
+inline constexpr std::string_view kIdentityAnnotation = "device-health.io/identity";
+inline constexpr std::string_view kIdentityAttributeAnnotation = "device-health.io/identity-attribute";
+
+/// What we write on Jobs: every retry given back, and what a person should know of pods lost. The label names, on a Job
+/// that we made, the one that died.
+inline constexpr std::string_view kRetryCreditsAnnotation = "device-health.io/retry-credits";
+inline constexpr std::string_view kLossesAnnotation = "device-health.io/losses";
+inline constexpr std::string_view kRecreatedFromLabel = "device-health.io/recreated-from";
+
+/// The ConfigMap in our own namespace that holds the devices' histories.
+inline constexpr std::string_view kStateName = "device-health-state";
+inline constexpr std::string_view kStateEntry = "devices.json";
+
+/// The Lease in our own namespace that says who leads.
+inline constexpr std::string_view kLeaseName = "device-health-controller";
+
 /// Kubernetes' own words that decisions depend on.
 inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
 inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 /// **Source:** seen on 1.37.1: the reason that the Eviction API gives its DisruptionTarget condition.
 inline constexpr std::string_view kEvictedByApi = "EvictionByEvictionAPI";
+/// **Source:** seen on 1.37.1: `status.reason` of a pod whose devices the kubelet could not allocate.
+inline constexpr std::string_view kAdmissionError = "UnexpectedAdmissionError";
+inline constexpr std::string_view kCompletionIndexAnnotation = "batch.kubernetes.io/job-completion-index";
+inline constexpr std::string_view kIndexFailuresAnnotation = "batch.kubernetes.io/job-index-failure-count";
 
 }  // namespace dhc

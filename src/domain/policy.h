@@ -73,14 +73,53 @@ struct EvictRules {
   friend bool operator==(const EvictRules&, const EvictRules&) = default;
 };
 
+/// How new pods are kept off a matched device.
+struct TaintRules {
+  /// What a DRA device gets. Staged: effect None first, until the API server has said what NoExecute would do.
+  enum class Device : std::uint8_t { Never, NoSchedule, Staged };
+  Device device = Device::NoSchedule;
+  bool node = false;                        ///< `node: NoSchedule`: taint the whole node of bad device-plugin devices.
+  std::int64_t node_at_least_devices = 2;   ///< Only when so many of the node's devices are bad,
+  std::int64_t node_at_least_percent = 25;  ///< and so many of a hundred.
+  friend bool operator==(const TaintRules&, const TaintRules&) = default;
+};
+
+/// When a taint goes away again, and how long a device that fails again is held.
+struct RecoverRules {
+  Millis healthy_for = std::chrono::minutes(10);  ///< Evidence of health must last so long without interruption.
+  Millis hold = std::chrono::hours(24);           ///< Without evidence: doubled with each incident, at most 7 days.
+  bool probation = true;                       ///< `then: Probation` untaints after the hold; Keep waits for a person.
+  Millis half_life = std::chrono::hours(168);  ///< Of the penalty.
+  std::int64_t quarantine_above = 5;           ///< A penalty above this holds the device until a person acknowledges.
+  std::string identity_attribute = {};  ///< Slice attribute that names the physical device; empty: a well-known one.
+  friend bool operator==(const RecoverRules&, const RecoverRules&) = default;
+};
+
+/// How a Job gets back the retry that hardware takes.
+struct JobRetryRules {
+  bool credit = true;
+  std::int64_t max_per_job = 3;
+  Millis settle = Seconds(10);  ///< How long a credit must have been seen on the Job before its pod is evicted.
+  bool evict_when_not_creditable = false;  ///< `whenNotCreditable: Evict`; the default holds the pod.
+  bool take_back = false;
+  bool recreate_once = false;
+  std::int64_t black_hole_rejections = 3;               ///< Rejected replacements that make a node a black hole,
+  Millis black_hole_within = std::chrono::minutes(10);  ///< within this time.
+  bool black_hole_taint = false;                        ///< Taint such a node.
+  friend bool operator==(const JobRetryRules&, const JobRetryRules&) = default;
+};
+
 /// One `DeviceHealthPolicy` document, validated.
 struct DevicePolicy {
   std::string name;
   Mode mode = Mode::Observe;
   std::int64_t priority = 0;
   Match match = {};
-  Millis after = Seconds(60);       ///< Continuously in the matched state before the incident opens.
-  std::optional<EvictRules> evict;  ///< Absent: nothing is evicted.
+  Millis after = Seconds(60);                   ///< Continuously in the matched state before the incident opens.
+  std::optional<TaintRules> taint = {};         ///< Absent: nothing is tainted.
+  std::optional<JobRetryRules> job_retry = {};  ///< Absent: no Job gets a retry back.
+  std::optional<EvictRules> evict = {};         ///< Absent: nothing is evicted.
+  RecoverRules recover = {};
   friend bool operator==(const DevicePolicy&, const DevicePolicy&) = default;
 };
 

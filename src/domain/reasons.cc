@@ -14,6 +14,22 @@ std::string_view to_string(Reason reason) {
       return "NoEvictionConfigured";
     case Reason::DeviceUnhealthy:
       return "DeviceUnhealthy";
+    case Reason::Tainting:
+      return "Tainting";
+    case Reason::Tainted:
+      return "Tainted";
+    case Reason::StagedTaint:
+      return "StagedTaint";
+    case Reason::WouldTaint:
+      return "WouldTaint";
+    case Reason::Untainting:
+      return "Untainting";
+    case Reason::Untainted:
+      return "Untainted";
+    case Reason::WouldUntaint:
+      return "WouldUntaint";
+    case Reason::OnProbation:
+      return "OnProbation";
     case Reason::WaitingForWindow:
       return "WaitingForWindow";
     case Reason::WaitingForEvictAfter:
@@ -24,6 +40,8 @@ std::string_view to_string(Reason reason) {
       return "WaitingForAllocatable";
     case Reason::DeviceStillSchedulable:
       return "DeviceStillSchedulable";
+    case Reason::WaitingForTaint:
+      return "WaitingForTaint";
     case Reason::RateLimited:
       return "RateLimited";
     case Reason::TooManyInFlight:
@@ -54,6 +72,48 @@ std::string_view to_string(Reason reason) {
       return "StuckTerminating";
     case Reason::FinishedPod:
       return "FinishedPod";
+    case Reason::Crediting:
+      return "Crediting";
+    case Reason::Credited:
+      return "Credited";
+    case Reason::WouldCredit:
+      return "WouldCredit";
+    case Reason::CreditNotNeeded:
+      return "CreditNotNeeded";
+    case Reason::WaitingForCredit:
+      return "WaitingForCredit";
+    case Reason::WaitingForSiblings:
+      return "WaitingForSiblings";
+    case Reason::NotCreditable:
+      return "NotCreditable";
+    case Reason::CreditLimitReached:
+      return "CreditLimitReached";
+    case Reason::IndexOutOfRetries:
+      return "IndexOutOfRetries";
+    case Reason::FailureRuleMatches:
+      return "FailureRuleMatches";
+    case Reason::JobManagedByOther:
+      return "JobManagedByOther";
+    case Reason::JobOwnedByOther:
+      return "JobOwnedByOther";
+    case Reason::JobSuspended:
+      return "JobSuspended";
+    case Reason::CreditReverted:
+      return "CreditReverted";
+    case Reason::CreditRecordUnreadable:
+      return "CreditRecordUnreadable";
+    case Reason::DiedOfDevice:
+      return "DiedOfDevice";
+    case Reason::ProbablyDiedOfDevice:
+      return "ProbablyDiedOfDevice";
+    case Reason::RejectedByKubelet:
+      return "RejectedByKubelet";
+    case Reason::JobDiedOfDevice:
+      return "JobDiedOfDevice";
+    case Reason::EvictedPodSucceeded:
+      return "EvictedPodSucceeded";
+    case Reason::BlackHoleNode:
+      return "BlackHoleNode";
     case Reason::OptedOut:
       return "OptedOut";
     case Reason::OptOutUnknown:
@@ -78,6 +138,20 @@ std::string_view to_string(Reason reason) {
       return "DeviceAmbiguous";
     case Reason::UnreadablePod:
       return "UnreadablePod";
+    case Reason::TaintedByOther:
+      return "TaintedByOther";
+    case Reason::TaintNotNeeded:
+      return "TaintNotNeeded";
+    case Reason::NodeBelowThreshold:
+      return "NodeBelowThreshold";
+    case Reason::TaintUnsupported:
+      return "TaintUnsupported";
+    case Reason::ChangedByOther:
+      return "ChangedByOther";
+    case Reason::Acknowledged:
+      return "Acknowledged";
+    case Reason::Quarantined:
+      return "Quarantined";
     case Reason::SilentPlugin:
       return "SilentPlugin";
     case Reason::DeviceVanished:
@@ -92,6 +166,14 @@ std::string_view to_string(Reason reason) {
       return "ConfigRejected";
     case Reason::ConditionContested:
       return "ConditionContested";
+    case Reason::StateDamaged:
+      return "StateDamaged";
+    case Reason::StateNotRead:
+      return "StateNotRead";
+    case Reason::StateNotSaved:
+      return "StateNotSaved";
+    case Reason::StateFull:
+      return "StateFull";
   }
   return "Unknown";
 }

@@ -13,6 +13,18 @@ enum class Reason : std::uint8_t {
   WouldEvict,            ///< Observe mode: everything is met, an enforcing policy would evict now.
   NoEvictionConfigured,  ///< The policy has no `evict`: the incident is only shown.
   DeviceUnhealthy,       ///< The incident is open: the device has been in this state for the policy's `after`.
+  Tainting,              ///< A taint is being made, or is not seen yet.
+  Tainted,               ///< Our taint keeps new pods off the device or its node.
+  StagedTaint,           ///< Our rule has effect None until the API server says what it would do.
+  WouldTaint,            ///< Observe mode: an enforcing policy would taint now.
+  Untainting,            ///< Our taint is being removed.
+  Untainted,             ///< Our taint is gone; the message names the evidence.
+  WouldUntaint,          ///< Observe mode: our taint stands, an enforcing policy would remove it.
+  OnProbation,           ///< Untainted without evidence of health: one Unhealthy report counts as an incident.
+  Crediting,             ///< The pod's Job is being given the retry back that its loss will take.
+  Credited,              ///< The Job shows the retry given back for this pod.
+  WouldCredit,           ///< Observe mode: an enforcing policy would give the retry back now.
+  CreditNotNeeded,       ///< The loss costs the Job nothing: its podFailurePolicy ignores it, or its limit has no end.
   // waiting
   WaitingForWindow,       ///< The device has not been in this state for the policy's `after` yet.
   WaitingForEvictAfter,   ///< The incident is open, the policy's `evict.after` has not passed yet.
@@ -22,6 +34,7 @@ enum class Reason : std::uint8_t {
                           ///< kubelet.
   DeviceStillSchedulable,  ///< No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could hand it
                            ///< straight back.
+  WaitingForTaint,         ///< The policy taints, and the taint is not seen yet.
   RateLimited,             ///< The token bucket of `evictions.perMinute` is empty.
   TooManyInFlight,         ///< `evictions.maxInFlight` pods evicted by us still exist.
   NodeLimit,               ///< `evictions.perNode` is reached on the pod's node.
@@ -29,6 +42,8 @@ enum class Reason : std::uint8_t {
   Braked,                  ///< The brake stops new evictions of this driver or resource, on the node or in the cluster.
   Paused,                  ///< `paused: true`.
   WaitingForCondition,     ///< Our condition is not seen on the pod yet: its Job's podFailurePolicy may look for it.
+  WaitingForCredit,        ///< The Job does not show this pod's retry for `jobRetry.settle` yet.
+  WaitingForSiblings,      ///< Another pod of the same Job is about to be evicted too: they go together.
   BlockedByBudget,         ///< A PodDisruptionBudget refuses; the message is the server's own sentence.
   BackingOff,              ///< The last attempt failed, the next one waits; the message says how it failed.
   Refused,                 ///< The server refused for good (400, 403, 422); the message is the server's own sentence.
@@ -52,32 +67,72 @@ enum class Reason : std::uint8_t {
   ReplacementOnSameDevice,  ///< The pod's controller lost a pod to the same device within the hour.
   DeviceAmbiguous,          ///< The claim has several devices and the report does not say which one is meant.
   UnreadablePod,            ///< The pod's last version could not be read.
+  NotCreditable,            ///< The Job cannot get the retry back; `jobRetry.whenNotCreditable: Evict` overrides.
+  // never tainted, or not untainted
+  TaintedByOther,      ///< The driver's own taint or somebody else's rule keeps new pods off already.
+  TaintNotNeeded,      ///< The kubelet no longer hands the device out: allocatable shows the loss.
+  NodeBelowThreshold,  ///< Too few of the node's devices are bad to taint the whole node.
+  TaintUnsupported,    ///< The server has no DeviceTaintRules, and the policy does not taint nodes.
+  ChangedByOther,      ///< Somebody else changed or owns what we would write: it is left as it is.
+  Acknowledged,        ///< A person vouches for the device: not tainted again in this incident.
+  Quarantined,         ///< Too many incidents: held until a person acknowledges.
+  // why a Job gets no retry back
+  CreditLimitReached,  ///< `jobRetry.maxPerJob` is reached.
+  IndexOutOfRetries,   ///< backoffLimitPerIndex leaves the pod's index no retry, and cannot be changed.
+  FailureRuleMatches,  ///< A podFailurePolicy rule would end the Job or the index.
+  JobManagedByOther,   ///< `managedBy` names another controller.
+  JobOwnedByOther,     ///< The Job belongs to something that decides about its retries: a JobSet, Kueue.
+  JobSuspended,
+  CreditReverted,          ///< Somebody lowered the limit below our last credit's.
+  CreditRecordUnreadable,  ///< The Job's annotation is not what we wrote.
+  // how a Job's pods ended
+  DiedOfDevice,          ///< A pod failed, and its device was bad.
+  ProbablyDiedOfDevice,  ///< A pod failed, and its node lost a device that nobody has reported.
+  RejectedByKubelet,     ///< A pod failed before it ran: the kubelet had no healthy device for it.
+  JobDiedOfDevice,       ///< The Job failed for good, and its pod had died of its device.
+  EvictedPodSucceeded,   ///< A pod that we evicted exited 0: its Job counts the work as done.
   // about devices and nodes
   SilentPlugin,  ///< Running pods hold more devices not reported Unhealthy than the node has allocatable: the plugin is
                  ///< silent.
   DeviceVanished,       ///< The node's capacity is lower than it was since its last boot.
   NoReplacementDevice,  ///< No healthy, free, untainted device of this kind is known (approximate).
   BrakeEngaged,
+  BlackHoleNode,  ///< The node's kubelet rejects one pod after the other.
   Recovered,
   ConfigRejected,      ///< The configuration could not be read: the last good one stays in force.
   ConditionContested,  ///< Another writer owns our pod condition.
+  StateDamaged,        ///< The state ConfigMap could not be read in full.
+  StateNotRead,        ///< The state ConfigMap could not be read: we go on without it, and untaint nothing.
+  StateNotSaved,       ///< The state ConfigMap could not be written: a restart would forget what is new.
+  StateFull,           ///< Not all devices' histories fit into the state ConfigMap.
 };
 
 inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::Evicted,
                                            Reason::WouldEvict,
                                            Reason::NoEvictionConfigured,
+                                           Reason::DeviceUnhealthy,
+                                           Reason::Tainting,
+                                           Reason::Tainted,
+                                           Reason::StagedTaint,
+                                           Reason::WouldTaint,
+                                           Reason::Untainting,
+                                           Reason::Untainted,
+                                           Reason::WouldUntaint,
+                                           Reason::OnProbation,
                                            Reason::WaitingForWindow,
                                            Reason::WaitingForEvictAfter,
                                            Reason::WaitingWhileUnknown,
                                            Reason::WaitingForAllocatable,
                                            Reason::DeviceStillSchedulable,
+                                           Reason::WaitingForTaint,
                                            Reason::RateLimited,
                                            Reason::TooManyInFlight,
                                            Reason::NodeLimit,
                                            Reason::OwnerLimit,
                                            Reason::Braked,
                                            Reason::Paused,
+                                           Reason::WaitingForCondition,
                                            Reason::BlockedByBudget,
                                            Reason::BackingOff,
                                            Reason::Refused,
@@ -87,6 +142,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::StuckTerminating,
                                            Reason::FinishedPod,
                                            Reason::OptedOut,
+                                           Reason::OptOutUnknown,
                                            Reason::NodeNotReady,
                                            Reason::OwnPod,
                                            Reason::DriverPod,
@@ -97,16 +153,45 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::ReplacementOnSameDevice,
                                            Reason::DeviceAmbiguous,
                                            Reason::UnreadablePod,
+                                           Reason::TaintedByOther,
+                                           Reason::TaintNotNeeded,
+                                           Reason::NodeBelowThreshold,
+                                           Reason::TaintUnsupported,
+                                           Reason::ChangedByOther,
+                                           Reason::Acknowledged,
+                                           Reason::Quarantined,
                                            Reason::SilentPlugin,
                                            Reason::DeviceVanished,
                                            Reason::NoReplacementDevice,
                                            Reason::BrakeEngaged,
                                            Reason::Recovered,
-                                           Reason::ConditionContested,
-                                           Reason::DeviceUnhealthy,
-                                           Reason::WaitingForCondition,
                                            Reason::ConfigRejected,
-                                           Reason::OptOutUnknown};
+                                           Reason::ConditionContested,
+                                           Reason::StateDamaged,
+                                           Reason::StateNotRead,
+                                           Reason::StateNotSaved,
+                                           Reason::StateFull,
+                                           Reason::Crediting,
+                                           Reason::Credited,
+                                           Reason::WouldCredit,
+                                           Reason::CreditNotNeeded,
+                                           Reason::WaitingForCredit,
+                                           Reason::WaitingForSiblings,
+                                           Reason::NotCreditable,
+                                           Reason::CreditLimitReached,
+                                           Reason::IndexOutOfRetries,
+                                           Reason::FailureRuleMatches,
+                                           Reason::JobManagedByOther,
+                                           Reason::JobOwnedByOther,
+                                           Reason::JobSuspended,
+                                           Reason::CreditReverted,
+                                           Reason::CreditRecordUnreadable,
+                                           Reason::DiedOfDevice,
+                                           Reason::ProbablyDiedOfDevice,
+                                           Reason::RejectedByKubelet,
+                                           Reason::JobDiedOfDevice,
+                                           Reason::EvictedPodSucceeded,
+                                           Reason::BlackHoleNode};
 
 /// The word, CamelCase.
 [[nodiscard]] std::string_view to_string(Reason reason);

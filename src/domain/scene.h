@@ -1,11 +1,14 @@
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "domain/brake.h"
+#include "domain/device_memory.h"
 #include "domain/exposure.h"
 #include "domain/ledger.h"
+#include "domain/node_case.h"
 #include "domain/policy.h"
 #include "domain/verdict.h"
 #include "domain/world.h"
@@ -19,6 +22,10 @@ struct Scene {
   const Ledger& ledger;
   const Brake& brake;
   const std::vector<Exposure>& exposures;
+  const DeviceMemory& memory;
+  const NodeCases& node_cases;
+  /// The memory's revision that is safely written; none: nothing must be undone, because it would not be remembered.
+  std::optional<std::uint64_t> saved_revision;
   Now now;
 };
 

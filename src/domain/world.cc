@@ -41,6 +41,13 @@ void World::apply(k8s::Delivery delivery, const Now& now) {
   std::visit([&]<class T>(T&& value) { apply_one(std::forward<T>(value), now); }, std::move(delivery));
 }
 
+void World::note_incidents(std::map<DeviceKey, WallTime> incidents) {
+  for (const auto& [key, since] : incidents) {
+    if (!incidents_.contains(key)) dirty_devices_.insert(key);
+  }
+  incidents_ = std::move(incidents);
+}
+
 bool World::synced() const {
   return std::ranges::all_of(k8s::kAllKinds,
                              [this](k8s::Kind kind) { return kind == k8s::Kind::ConfigMap || seen_.contains(kind); });
@@ -74,7 +81,10 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects));
       break;
     case k8s::Kind::DeviceTaintRule:
-      inventory_.replace_rules(take_all<k8s::DeviceTaintRule>(snapshot.objects));
+      // A server that has lost the kind has not lost the rules: nobody removed them.
+      if (snapshot.served && snapshot.api_version.empty()) snapshot.api_version = "resource.k8s.io/v1";
+      inventory_.replace_rules(take_all<k8s::DeviceTaintRule>(snapshot.objects),
+                               snapshot.served ? std::move(snapshot.api_version) : std::string());
       break;
     case k8s::Kind::Namespace:
       namespaces_.clear();
@@ -84,6 +94,10 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       }
       break;
     case k8s::Kind::Job:
+      for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).uid);
+      for (const auto& uid : stale_keys(jobs_, keep)) drop_job(uid);
+      for (auto& job : take_all<k8s::Job>(snapshot.objects)) put(std::move(job), now);
+      break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
       std::erase_if(owners_, [&](const auto& entry) { return entry.second.kind == snapshot.kind; });
@@ -93,7 +107,8 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       }
       break;
     case k8s::Kind::ConfigMap:
-      break;  // configuration, not state: read by the policy source
+    case k8s::Kind::Lease:
+      break;  // configuration and election, not state: read by others
   }
 }
 
@@ -101,7 +116,7 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
   std::visit(
       [&]<class T>(T&& object) {
         using Value = std::remove_cvref_t<T>;
-        if constexpr (std::is_same_v<Value, k8s::Pod>) {
+        if constexpr (std::is_same_v<Value, k8s::Pod> || std::is_same_v<Value, k8s::Job>) {
           put(std::forward<T>(object), now);
         } else if constexpr (std::is_same_v<Value, k8s::ResourceClaim> || std::is_same_v<Value, k8s::Node>) {
           put(std::forward<T>(object));
@@ -147,11 +162,14 @@ void World::apply_one(k8s::Remove&& remove, const Now& now) {
       namespaces_.erase(remove.name);
       break;
     case k8s::Kind::Job:
+      drop_job(remove.uid);
+      break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
       owners_.erase(remove.uid);
       break;
     case k8s::Kind::ConfigMap:
+    case k8s::Kind::Lease:
       break;
   }
 }
@@ -173,6 +191,13 @@ void World::put(k8s::Pod&& pod, const Now& now) {
   const std::string uid = pod.meta.uid;
   if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now);
   auto& record = pods_[uid];
+  // What the pod said last of its device must be known before it ends: both may arrive in one turn.
+  if (dirty_pods_.contains(uid) && is_live(record.pod) && !is_live(pod)) {
+    refresh_pod(uid, now);
+    for (const auto& holding : record.holdings) refresh_device(holding.key, now);
+  }
+  index_job_pod(record.pod, false);
+  index_job_pod(pod, true);
   if (record.pod.node_name != pod.node_name) {
     if (!record.pod.node_name.empty()) pods_on_[record.pod.node_name].erase(uid);
     if (!pod.node_name.empty()) pods_on_[pod.node_name].insert(uid);
@@ -204,6 +229,7 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   if (found == pods_.end()) return;
   const auto record = std::move(found->second);
   pods_.erase(found);
+  index_job_pod(record.pod, false);
   for (const auto& holding : record.holdings) {
     tracker_.remove_holder(holding.key, uid, now);
     dirty_devices_.insert(holding.key);

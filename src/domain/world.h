@@ -6,10 +6,12 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "domain/health_tracker.h"
 #include "domain/inventory.h"
+#include "domain/job_record.h"
 #include "domain/node_books.h"
 #include "domain/resolver.h"
 #include "k8s-client/protocol/delivery.h"
@@ -21,7 +23,30 @@ struct PodRecord {
   k8s::Pod pod;
   std::vector<Holding> holdings;  ///< Kept while the pod lives: a template claim is gone within a second of the pod's
                                   ///< end (seen on 1.37.1).
+  bool was_live = false;          ///< A kubelet ran it when we last drew conclusions.
   bool readable = true;           ///< False: its last version could not be read, nothing may be decided on it.
+};
+
+/// One Job, and what has been seen of it.
+struct JobRecord {
+  k8s::Job job;
+  RetryCredits credits;          ///< As the Job's annotation says; empty if there is none.
+  std::vector<JobLoss> losses;   ///< As the Job's annotation says.
+  bool credits_readable = true;  ///< False: the annotation is not what we wrote.
+  std::map<std::string, MonoTime>
+      credit_seen;  ///< Pod UID -> since when this process has seen the credit with its limit.
+};
+
+/// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, in no other place: the
+/// dead pod itself will never say what its device was like (seen on 1.37.1).
+struct PodEnding {
+  struct Device {
+    DeviceKey key;
+    bool was_unhealthy = false;  ///< When the pod ended.
+  };
+  k8s::Pod pod;  ///< As it ended.
+  std::vector<Device> devices;
+  Moment at;
 };
 
 /// The last known state of the cluster, changed only by deliveries; `refresh` draws the conclusions. Copies nothing
@@ -29,6 +54,10 @@ struct PodRecord {
 class World {
  public:
   void apply(k8s::Delivery delivery, const Now& now);
+
+  /// Devices with an open incident, and since when they have been bad: a report about a device that the tracker has
+  /// forgotten, also by a restart, continues its incident, and what ends it must last.
+  void note_incidents(std::map<DeviceKey, WallTime> incidents);
 
   /// Resolves what has changed since the last call and feeds the tracker: once a turn, after the deliveries, so that
   /// their order within the turn cannot matter.
@@ -66,8 +95,19 @@ class World {
   [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
   /// A Job, ReplicaSet or StatefulSet.
   [[nodiscard]] const k8s::Meta* owner(const std::string& uid) const;
+  [[nodiscard]] const JobRecord* job(const std::string& uid) const;
+  /// UIDs of the Jobs that carry an annotation of ours, sorted.
+  [[nodiscard]] const std::set<std::string>& noted_jobs() const { return noted_jobs_; }
+  /// Whether a replacement of the Job with this UID is there.
+  [[nodiscard]] bool is_recreated(const std::string& uid) const { return recreations_.contains(uid); }
+  /// UIDs of a Job's pods that can hold devices, sorted.
+  [[nodiscard]] const std::set<std::string>& pods_of_job(const std::string& uid) const;
+  /// Pods that ended or were rejected within the last hour, by UID.
+  [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
+  /// Names of the DeviceTaintRules that went away since the last call.
+  [[nodiscard]] std::set<std::string> take_removed_rules() { return inventory_.take_removed_rules(); }
 
  private:
   struct ClaimRecord {
@@ -81,6 +121,11 @@ class World {
   void apply_one(k8s::Unreadable&& unreadable, const Now& now);
   void put(k8s::Pod&& pod, const Now& now);
   void put(k8s::ResourceClaim&& claim);
+  void put(k8s::Job&& job, const Now& now);
+  void drop_job(const std::string& uid);
+  void index_job_pod(const k8s::Pod& pod, bool add);
+  void note_ending(const PodRecord& record, const Now& now);
+  void forget_endings(const Now& now);
   void put(k8s::Node&& node);
   void drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
@@ -104,10 +149,17 @@ class World {
   std::map<std::string, NodeBook> books_;
   std::map<std::string, k8s::Meta> namespaces_;
   std::unordered_map<std::string, k8s::Owner> owners_;
+  std::unordered_map<std::string, JobRecord> jobs_;        // by UID
+  std::set<std::string> noted_jobs_;                       // UIDs
+  std::set<std::string> recreations_;                      // UIDs of dead Jobs
+  std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's UID
+  std::map<std::string, PodEnding> endings_;               // by pod UID
   Inventory inventory_;
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;
-  std::set<std::string> nobody_;  // what an index without an entry answers
+  std::map<DeviceKey, WallTime> incidents_;
+  std::map<DeviceKey, MonoTime> doubted_;  // plugin devices in an incident that say Healthy, and since when
+  std::set<std::string> nobody_;           // what an index without an entry answers
   std::set<k8s::Kind> seen_;
   std::set<std::string> dirty_pods_;
   std::set<std::string> dirty_nodes_;
@@ -115,6 +167,12 @@ class World {
   std::set<std::string> suspicious_;
   std::set<std::string> settling_;  // nodes whose plugins' Healthy is not believed yet
 };
+
+/// How long a device-plugin device must say Healthy before that ends an incident that has opened. A kubelet's restart
+/// says Healthy of dead devices and takes the node's capacity away, in two watches that have no common order.
+/// **Source:** seen on 1.37.1: the node's event came 0.9 s before the pod's, and later than it with a slow watch of
+/// nodes.
+inline constexpr Millis kHealthySettle = Seconds(10);
 
 /// Our condition on the pod, or null.
 [[nodiscard]] const k8s::Condition* our_condition(const k8s::Pod& pod);

@@ -35,18 +35,22 @@ void World::refresh(const Now& now) {
     const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
     refresh_node(name, now);
   }
+  for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
   while (!dirty_devices_.empty()) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
   }
   if (std::exchange(pools_may_be_stale_, false)) inventory_.forget_nodes_but(nodes_);
   tracker_.forget(now);
+  forget_endings(now);
 }
 
 void World::refresh_pod(const std::string& uid, const Now& now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   auto& record = found->second;
+  if (!is_live(record.pod)) note_ending(record, now);
+  record.was_live = is_live(record.pod);
   auto holdings = resolve_holdings(
       record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
   if (!is_live(record.pod)) {
@@ -100,8 +104,11 @@ void World::refresh_node(const std::string& name, const Now& now) {
 
 void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto* state = tracker_.find(key);
-  if (state == nullptr) return;
+  if (state == nullptr) return (void)doubted_.erase(key);
   Evidence evidence;
+  const auto incident = incidents_.find(key);
+  if (incident != incidents_.end()) evidence.remembered = incident->second;
+  std::optional<bool> says_healthy;  // all living reports, believed or not
   for (const auto& uid : state->holders) {
     const auto* record = pod(uid);
     const auto* holding = record == nullptr ? nullptr : holding_of(*record, key);
@@ -113,6 +120,7 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
     }
     if (!holding->reported || !record->readable) continue;
     auto health = *holding->reported;
+    says_healthy = says_healthy.value_or(true) && health == k8s::Health::Healthy;
     if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
       const auto book = books_.find(key.place);
       if (book != books_.end() && !book->second.healthy_is_believable(key.scope, now)) health = k8s::Health::Unknown;
@@ -122,6 +130,13 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
       evidence.message = holding->message;
     }
   }
+  const bool has_incident = incident != incidents_.end();
+  if (key.source == DeviceKey::Source::Plugin && says_healthy == true && has_incident) {
+    const auto since = doubted_.try_emplace(key, now.mono).first;
+    if (now.mono - since->second < kHealthySettle) evidence.health = k8s::Health::Unknown;
+  } else {
+    doubted_.erase(key);
+  }
   tracker_.observe(key, evidence, now);
 }
 
@@ -130,6 +145,10 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
   for (const auto& name : settling_) {
     const auto at = books_.at(name).next_change_at(now);
     if (at && (!next || *at < *next)) next = at;
+  }
+  for (const auto& [key, since] : doubted_) {
+    const MonoTime at = since + kHealthySettle;
+    if (at > now.mono && (!next || at < *next)) next = at;
   }
   return next;
 }
@@ -165,6 +184,7 @@ const k8s::Meta* World::namespace_of(const std::string& name) const {
 }
 
 const k8s::Meta* World::owner(const std::string& uid) const {
+  if (const auto* record = job(uid)) return &record->job.meta;
   const auto found = owners_.find(uid);
   return found == owners_.end() ? nullptr : &found->second.meta;
 }

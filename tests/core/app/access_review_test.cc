@@ -11,19 +11,19 @@ bool has_write(const std::vector<dhc::NeededVerb>& verbs) {
 }  // namespace
 
 TEST_CASE("observe mode without Events needs nothing but list and watch") {
-  CHECK_FALSE(has_write(dhc::needed_verbs(dhc::Mode::Observe, false, nullptr)));
+  CHECK_FALSE(has_write(dhc::needed_verbs(dhc::Mode::Observe, false, nullptr, "", false)));
 }
 
 TEST_CASE("enforce mode needs to create evictions and to patch pod status, never to delete pods") {
-  const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, false, nullptr);
+  const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, false, nullptr, "", false);
   CHECK(std::ranges::count(verbs, "eviction", &dhc::NeededVerb::subresource) == 1);
   CHECK(std::ranges::count(verbs, "status", &dhc::NeededVerb::subresource) == 1);
-  CHECK(std::ranges::count(verbs, "delete", &dhc::NeededVerb::verb) == 0);
+  CHECK(std::ranges::none_of(verbs, [](const auto& v) { return v.resource == "pods" && v.verb == "delete"; }));
 }
 
 TEST_CASE("a ConfigMap is asked for by its name only") {
   const dhc::ConfigMapName name{.ns = "dhc", .name = "policy"};
-  const auto verbs = dhc::needed_verbs(dhc::Mode::Observe, false, &name);
+  const auto verbs = dhc::needed_verbs(dhc::Mode::Observe, false, &name, "", false);
   const auto map = std::ranges::find(verbs, "configmaps", &dhc::NeededVerb::resource);
   REQUIRE(map != verbs.end());
   CHECK(dhc::build_access_review(*map).body ==
@@ -31,8 +31,32 @@ TEST_CASE("a ConfigMap is asked for by its name only") {
         R"({"group":"","resource":"configmaps","verb":"list","namespace":"dhc","name":"policy"}}})");
 }
 
+TEST_CASE(
+    "enforce mode needs to make, change and delete rules and to patch nodes, and the state needs its own ConfigMap") {
+  const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, false, nullptr, "dhc", false);
+  CHECK(std::ranges::count(verbs, "taint", &dhc::NeededVerb::needed_by) == 4);
+  CHECK(std::ranges::count(verbs, "state", &dhc::NeededVerb::needed_by) == 4);
+  CHECK(std::ranges::count(verbs, "device-health-state", &dhc::NeededVerb::name) == 4);
+}
+
+TEST_CASE("enforce mode needs to patch Jobs, observe mode does not") {
+  const auto enforce = dhc::needed_verbs(dhc::Mode::Enforce, false, nullptr, "", false);
+  const auto observe = dhc::needed_verbs(dhc::Mode::Observe, false, nullptr, "", false);
+  CHECK(std::ranges::count(enforce, "jobRetry", &dhc::NeededVerb::needed_by) == 1);
+  CHECK(std::ranges::count(observe, "jobRetry", &dhc::NeededVerb::needed_by) == 0);
+}
+
+TEST_CASE("an election needs its own Lease and no other") {
+  const auto verbs = dhc::needed_verbs(dhc::Mode::Observe, false, nullptr, "dhc", true);
+  CHECK(std::ranges::count(verbs, "leases", &dhc::NeededVerb::resource) == 5);
+  CHECK(std::ranges::count(verbs, "device-health-controller", &dhc::NeededVerb::name) == 5);
+  const auto lease = std::ranges::find(verbs, "leases", &dhc::NeededVerb::resource);
+  REQUIRE(lease != verbs.end());
+  CHECK(dhc::forbidden_line(*lease) == "forbidden: leases.coordination.k8s.io get (needed by: leader election)");
+}
+
 TEST_CASE("a missing verb is one line that names resource, verb and who needs it") {
-  const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, true, nullptr);
+  const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, true, nullptr, "", false);
   const auto evict = std::ranges::find(verbs, "eviction", &dhc::NeededVerb::subresource);
   REQUIRE(evict != verbs.end());
   CHECK(dhc::forbidden_line(*evict) == "forbidden: pods/eviction create (needed by: evict)");

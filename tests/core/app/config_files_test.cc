@@ -52,11 +52,18 @@ TEST_CASE("the example of all keys gives every key its default") {
   EvictRules expected;
   expected.after = Seconds(30);
   CHECK(policy.evict == expected);
+  TaintRules taint;
+  taint.node = true;  // nodeAtLeast is a mistake without it
+  CHECK(policy.taint == taint);
+  CHECK(policy.job_retry == JobRetryRules{});
+  RecoverRules recover;
+  recover.identity_attribute = "gpu.nvidia.com/uuid";
+  CHECK(policy.recover == recover);
 }
 
 TEST_CASE("every bad file is refused with a place and a remedy") {
   const auto names = names_in("tests/fixtures/config/bad");
-  CHECK(names.size() >= 60);
+  CHECK(names.size() >= 90);
   for (const std::string& name : names) {
     CAPTURE(name);
     const auto config = parse("config/bad/" + name);

@@ -115,11 +115,7 @@ TEST_CASE("every mistake is told, not only the first, in the order of the text")
       "f.yaml:10:18: spec.evict.after is '5': a duration needs a unit; write a duration such as 90s, 5m or 1h30m\n");
 }
 
-TEST_CASE("a reconciler that this build lacks is named") {
-  CHECK(mistakes(kHead + "  match: {}\n  taint: {device: NoSchedule}\n  jobRetry: {}\n  recover: {}\n") ==
-        "f.yaml:6:3: spec.taint: this build has no taint reconciler; remove the key\n"
-        "f.yaml:7:3: spec.jobRetry: this build has no job retry reconciler; remove the key\n"
-        "f.yaml:8:3: spec.recover: this build has no recover reconciler; remove the key\n");
+TEST_CASE("the one way to treat a blocked eviction is to wait") {
   CHECK(mistakes(kHead + "  match: {}\n  evict: {whenBlocked: Force}\n") ==
         "f.yaml:6:24: spec.evict.whenBlocked is 'Force', but should be Wait; write one of these words\n");
 }
@@ -227,11 +223,15 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  devices: drivers a.io\n"
         "  pods: x=z\n"
         "  when: Unhealthy with a message like /Xid/ for 1m\n"
+        "  taint: never\n"
+        "  Jobs: no retries back\n"
         "  evict: 30s later, the pod's own grace period; pods without a controller: no; shared claims: never\n"
         "\n"
         "rest (priority 0, observe)\n"
         "  devices: every device\n"
         "  when: Unhealthy for 1m\n"
+        "  taint: never\n"
+        "  Jobs: no retries back\n"
         "  evict: never\n"
         "\n"
         "limits\n"

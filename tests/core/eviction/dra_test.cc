@@ -200,6 +200,21 @@ TEST_CASE("Claim conditions are a signal of their own, binding conditions never 
   CHECK(stage.run_for(Seconds(1)) == Names{"train-1"});
 }
 
+TEST_CASE("The network data of a device is told with it") {
+  auto stage = own_claim();
+  auto& claim = stage.claim("train-gpu", {"gpu-0"}, "train-1");
+  claim.devices = {{.driver = std::string(kDriver),
+                    .pool = "node-a",
+                    .device = "gpu-0",
+                    .conditions = {},
+                    .network = "eth1 10.9.1.2/24 ee:6a:1b:2c:3d:4e"}};
+  stage.upsert_claim("train-gpu");
+  stage.run_for(Seconds(61));
+  REQUIRE_FALSE(stage.conditions().empty());
+  CHECK(stage.conditions().front().wanted->message.find("Xid 79; network: eth1 10.9.1.2/24 ee:6a:1b:2c:3d:4e") !=
+        std::string::npos);
+}
+
 TEST_CASE("An ambiguous device lets its pod be evicted only when every device it may be is kept from the scheduler") {
   Stage stage;
   stage.node("node-a", 0);

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "domain/world.h"
 #include "tests/support/core/stage.h"
 
 namespace dhc::test {
@@ -166,6 +167,8 @@ TEST_CASE("A condition of an earlier incident is no memory of the present one") 
   stage.run_for(minutes(4));
   // Healthy and Unhealthy again before our False can be written or seen.
   stage.report("web-1", Health::Healthy);
+  stage.turn();
+  stage.advance(kHealthySettle);
   stage.turn();
   stage.report("web-1", Health::Unhealthy);
   CHECK(stage.run_for(minutes(5)).empty());

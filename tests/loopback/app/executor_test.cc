@@ -137,3 +137,55 @@ TEST_CASE("an executor stops within a second while every thread waits for an ans
   });
   CHECK(took < std::chrono::seconds(6));
 }
+
+TEST_CASE("nothing that the gate refuses reaches the server, and its outcome says that it was not sent") {
+  std::atomic<int> requests = 0;
+  Loopback loopback([&](dhc::test::ServerConnection& connection) {
+    while (!connection.read_request().empty()) {
+      ++requests;
+      if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
+    }
+  });
+  std::atomic<bool> open = true;
+  const auto client = client_of(loopback).admitted_by([&](dhc::k8s::Request&) -> dhc::Status {
+    if (!open) return dhc::fail(dhc::ErrorKind::Cancelled, "closed");
+    return {};
+  });
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  CHECK(executor.submit(eviction_of("a"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 1; }));
+  open = false;
+  CHECK(executor.submit(eviction_of("b"), {}));
+  CHECK(executor.submit(event_of("e"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 3; }));
+  CHECK(requests == 1);
+  CHECK(reports.outcomes[0].status.has_value());
+  for (const std::size_t i : {1U, 2U}) CHECK(reports.outcomes[i].status.error().kind == dhc::ErrorKind::Cancelled);
+}
+
+TEST_CASE("a drain waits for the call under way and begins none of those that were queued") {
+  std::atomic<int> requests = 0;
+  std::atomic<bool> answer = false;
+  Loopback loopback([&](dhc::test::ServerConnection& connection) {
+    while (!connection.read_request().empty()) {
+      ++requests;
+      (void)dhc::test::eventually([&] { return answer.load(); });
+      if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
+    }
+  });
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  for (const char* name : {"e1", "e2", "e3"}) CHECK(executor.submit(event_of(name), {}));
+  REQUIRE(dhc::test::eventually([&] { return requests == 1; }));
+  executor.drain(dhc::Millis(1));
+  CHECK(reports.count() == 0);
+  answer = true;
+  executor.drain(dhc::Seconds(10));
+  CHECK(reports.count() == 1);
+  CHECK(requests == 1);
+  CHECK(executor.submit(event_of("e4"), {}));
+  executor.drain(dhc::Seconds(10));
+  CHECK(requests == 1);
+}

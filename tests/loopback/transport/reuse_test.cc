@@ -38,6 +38,16 @@ TEST_CASE("two requests one after the other use one connection") {
   CHECK(loopback.server.requests().size() == 2);
 }
 
+TEST_CASE("a call whose time is over sends nothing, not even over a connection that stands") {
+  Loopback loopback(always(ok("hello")));
+  REQUIRE(loopback.transport->send(request_for("/first"), {}));
+  auto late = request_for("/late", Method::Post);
+  late.timeouts.total = Millis(0);
+  CHECK(error_of(loopback.transport->send(late, {})) == ErrorKind::TimedOut);
+  CHECK(loopback.transport->send(request_for("/last"), {}));
+  CHECK(count(loopback.server.requests(), "POST") == 0);
+}
+
 TEST_CASE("each stream has a connection of its own") {
   Loopback loopback(always(ok("hello")));
   CHECK(loopback.transport->send(request_for("/"), {}));

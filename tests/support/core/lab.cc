@@ -60,9 +60,18 @@ sim::Answer Lab::merge(const std::string& target, const sim::Json& patch) {
   return ask(k8s::Method::Patch, target, patch.dump(), "application/merge-patch+json");
 }
 
-sim::Answer Lab::apply(const std::string& target, const sim::Json& wanted, const std::string& manager, bool force) {
+sim::Answer Lab::apply(const std::string& target, sim::Json wanted, const std::string& manager, bool force) {
+  const auto path = sim::parse_resource_path(sim::parse_target(target));
+  if (const auto res = path ? sim::find_res(path->group, "v1", path->resource) : std::nullopt; res) {
+    wanted["apiVersion"] = path->group.empty() ? path->version : path->group + "/" + path->version;
+    wanted["kind"] = sim::type_of(*res).kind;
+  }
   return ask(k8s::Method::Patch, fmt::format("{}?fieldManager={}{}", target, manager, force ? "&force=true" : ""),
              wanted.dump(), "application/apply-patch+yaml");
+}
+
+sim::Answer Lab::patch(const std::string& target, const std::string& operations) {
+  return ask(k8s::Method::Patch, target, operations, "application/json-patch+json");
 }
 
 sim::Json Lab::object(sim::Res res, const std::string& name) const {

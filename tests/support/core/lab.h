@@ -25,8 +25,11 @@ class Lab {
   /// An eviction with a UID precondition; an empty UID sends none.
   sim::Answer evict(const std::string& pod, const std::string& uid);
   sim::Answer merge(const std::string& target, const sim::Json& patch);
-  sim::Answer apply(const std::string& target, const sim::Json& wanted, const std::string& manager = "tester",
+  /// A server-side apply; apiVersion and kind are filled in from the target.
+  sim::Answer apply(const std::string& target, sim::Json wanted, const std::string& manager = "tester",
                     bool force = false);
+  /// A JSON patch, as text.
+  sim::Answer patch(const std::string& target, const std::string& operations);
 
   /// An object of the namespace `default` (or the cluster); null JSON if absent.
   [[nodiscard]] sim::Json pod(const std::string& name) const;

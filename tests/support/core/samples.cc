@@ -26,7 +26,7 @@ constexpr auto kPod = R"({
     "phase": "Running", "reason": "Because",
     "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "R", "message": "M",
                     "lastTransitionTime": "2026-11-20T18:23:16Z"}],
-    "containerStatuses": [{"allocatedResourcesStatus": [
+    "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 1}}, "allocatedResourcesStatus": [
       {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-0", "health": "Unhealthy", "message": "Xid 79"}]}]}],
     "initContainerStatuses": [{"allocatedResourcesStatus": [
       {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-1", "health": "Healthy"}]}]}],
@@ -51,7 +51,11 @@ constexpr auto kClaim = R"({
 
 constexpr auto kSlice = R"({
   "spec": {"driver": "gpu.example.com", "pool": {"name": "node-a", "generation": 3}, "nodeName": "node-a",
-           "devices": [{"name": "gpu-0", "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}]}
+           "devices": [
+    {"name": "gpu-0", "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}],
+     "attributes": {"uuid": {"string": "GPU-1"}, "model": {"string": "A"}}},
+    {"name": "gpu-1", "basic": {"taints": [{"key": "k", "value": "v", "effect": "NoExecute"}],
+                                "attributes": {"uuid": {"string": "GPU-2"}}}}]}
 })";
 
 constexpr auto kNode = R"({
@@ -63,10 +67,30 @@ constexpr auto kNode = R"({
 
 constexpr auto kRule = R"({
   "spec": {"deviceSelector": {"driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0"},
-           "taint": {"key": "device-health.io/unhealthy", "value": "v", "effect": "NoSchedule"}}
+           "taint": {"key": "device-health.io/unhealthy", "value": "v", "effect": "NoSchedule"}},
+  "status": {"conditions": [{"type": "EvictionInProgress", "status": "False", "observedGeneration": 2,
+                             "reason": "OtherEffect", "message": "M"}]}
+})";
+
+constexpr auto kJob = R"({
+  "spec": {
+    "backoffLimit": 3, "backoffLimitPerIndex": 1, "maxFailedIndexes": 2, "completions": 8, "parallelism": 4,
+    "completionMode": "Indexed", "suspend": true, "manualSelector": true, "podReplacementPolicy": "Failed",
+    "managedBy": "example.com/controller", "template": {"spec": {"restartPolicy": "OnFailure"}},
+    "podFailurePolicy": {"rules": [
+      {"action": "FailJob", "onExitCodes": {"containerName": "main", "operator": "In", "values": [42]}},
+      {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+  },
+  "status": {"failed": 1, "succeeded": 2, "active": 3, "terminating": 4, "failedIndexes": "1,3-5",
+             "uncountedTerminatedPods": {"failed": ["f"], "succeeded": ["s"]},
+             "conditions": [{"type": "Suspended", "status": "True", "reason": "R", "message": "M",
+                             "lastTransitionTime": "2026-11-20T18:23:16Z"}]}
 })";
 
 constexpr auto kConfigMap = R"({"data": {"policy.yaml": "a: b"}})";
+
+constexpr auto kLease = R"({"spec": {"holderIdentity": "h", "leaseDurationSeconds": 15, "leaseTransitions": 3,
+  "acquireTime": "2026-11-20T18:23:16.000000Z", "renewTime": "2026-11-20T18:24:16.000000Z"}})";
 
 const char* body_of(Kind kind) {
   switch (kind) {
@@ -82,8 +106,11 @@ const char* body_of(Kind kind) {
       return kRule;
     case Kind::ConfigMap:
       return kConfigMap;
-    case Kind::Namespace:
+    case Kind::Lease:
+      return kLease;
     case Kind::Job:
+      return kJob;
+    case Kind::Namespace:
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
       break;
@@ -93,12 +120,19 @@ const char* body_of(Kind kind) {
 
 }  // namespace
 
+std::vector<Kind> every_kind() {
+  std::vector<Kind> kinds(k8s::kAllKinds.begin(), k8s::kAllKinds.end());
+  kinds.push_back(Kind::Lease);
+  return kinds;
+}
+
 std::string full_sample(Kind kind) { return full_sample(kind, "n", "u"); }
 
 std::string full_sample(Kind kind, const std::string& name, const std::string& uid) {
   auto object = nlohmann::ordered_json::parse(body_of(kind));
   object["kind"] = std::string(k8s::to_string(kind));
   object["metadata"] = nlohmann::ordered_json::parse(kMeta);
+  if (kind == Kind::DeviceTaintRule) object["metadata"]["generation"] = 2;
   object["metadata"]["name"] = name;
   object["metadata"]["uid"] = uid;
   return object.dump();

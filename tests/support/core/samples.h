@@ -6,6 +6,9 @@
 
 namespace dhc::test {
 
+/// Every kind that can be read.
+[[nodiscard]] std::vector<k8s::Kind> every_kind();
+
 /// An object of the kind in which every field that we use is there, and no other but `kind`.
 [[nodiscard]] std::string full_sample(k8s::Kind kind);
 

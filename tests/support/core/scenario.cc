@@ -4,10 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include "domain/names.h"
 #include "domain/reasons.h"
 #include "k8s-client/protocol/api_error.h"
 #include "reconcilers/eviction/build.h"
+#include "reconcilers/job_retry/build.h"
+#include "reconcilers/memory/build.h"
 #include "reconcilers/notice/build.h"
+#include "reconcilers/taint/build.h"
 
 namespace dhc::test {
 namespace {
@@ -22,10 +26,31 @@ Result<k8s::Response> judged(const sim::Answer& answer) {
   return response;
 }
 
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
 Result<k8s::Request> request_for(const Action& action) {
-  if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) return eviction::build_eviction(*evict);
-  if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) return notice::build_condition(*condition);
-  return notice::build_event(std::get<notice::EmitEvent>(action), "scenario");
+  return std::visit(
+      Overloaded{[](const eviction::EvictPod& evict) { return eviction::build_eviction(evict); },
+                 [](const notice::ApplyCondition& condition) { return notice::build_condition(condition); },
+                 [](const notice::EmitEvent& event) { return notice::build_event(event, "scenario"); },
+                 [](const taint::ApplyRule& rule) { return taint::build_rule(rule); },
+                 [](const taint::DeleteRule& rule) { return taint::build_delete(rule); },
+                 [](const taint::PatchNodeTaint& node) { return taint::build_node_taint(node); },
+                 [](const memory::WriteState& state) { return memory::build_state(state); },
+                 [](const job_retry::PatchJob& patch) { return job_retry::build_patch(patch); },
+                 [](const job_retry::RecreateJob& made) { return job_retry::build_read(made); }},
+      action);
+}
+
+/// What `execute` makes of an answer beyond its error: an Event or replacement that is there and a rule that
+/// is gone are done.
+bool is_done(const Action& action, ErrorKind kind) {
+  return (std::holds_alternative<notice::EmitEvent>(action) && kind == ErrorKind::Conflict) ||
+         (std::holds_alternative<taint::DeleteRule>(action) && kind == ErrorKind::NotFound) ||
+         (std::holds_alternative<job_retry::RecreateJob>(action) && kind == ErrorKind::Conflict);
 }
 
 void note(std::optional<MonoTime>& earliest, std::optional<MonoTime> when) {
@@ -35,7 +60,7 @@ void note(std::optional<MonoTime>& earliest, std::optional<MonoTime> when) {
 }  // namespace
 
 struct Scenario::Watch {
-  explicit Watch(k8s::Kind kind) : session(k8s::WatchTarget{.kind = kind, .ns = {}, .name = {}}) {}
+  explicit Watch(k8s::WatchTarget target) : session(std::move(target)) {}
   k8s::WatchSession session;
   std::optional<sim::WatchStream> open;
   std::optional<MonoTime> wait_until;
@@ -62,7 +87,12 @@ void Scenario::restart_controller() {
   replies_.clear();
   wake_at_.reset();
   for (const auto kind : k8s::kAllKinds) {
-    if (kind != k8s::Kind::ConfigMap) watches_.push_back(std::make_unique<Watch>(kind));
+    k8s::WatchTarget target{.kind = kind, .ns = {}, .name = {}};
+    if (kind == k8s::Kind::ConfigMap) {
+      if (policy_.own_namespace.empty()) continue;
+      target = {.kind = kind, .ns = policy_.own_namespace, .name = std::string(kStateName)};
+    }
+    watches_.push_back(std::make_unique<Watch>(std::move(target)));
   }
   send_policy();
 }
@@ -109,7 +139,11 @@ bool Scenario::pump(Watch& watch) {
 }
 
 void Scenario::execute(const Action& action) {
-  const auto request = request_for(action);
+  auto request = request_for(action);
+  // A replacement is made from the dead Job as it is read.
+  if (const auto* made = std::get_if<job_retry::RecreateJob>(&action); made != nullptr && request) {
+    request = job_retry::build_replacement(*made, cluster.handle(*request, now).body);
+  }
   if (!request) {
     replies_.push_back({now.mono, {action, std::unexpected(request.error())}});
     return;
@@ -117,9 +151,8 @@ void Scenario::execute(const Action& action) {
   const auto answer = cluster.handle(*request, now);
   Status status;
   if (auto response = judged(answer); !response) status = std::unexpected(response.error());
-  // An Event that is there already counts as done.
-  const bool is_event = std::holds_alternative<notice::EmitEvent>(action);
-  if (is_event && !status && status.error().kind == ErrorKind::Conflict) status = {};
+  if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) status = job_retry::judged(*patch, status);
+  if (!status && is_done(action, status.error().kind)) status = {};
   replies_.push_back({now.mono + answer.delay, {action, status}});
 }
 
@@ -169,6 +202,14 @@ void Scenario::run_for(Millis span) {
     now = {next, now.wall + (next - now.mono)};
     settle();
   }
+}
+
+std::vector<std::string> Scenario::device_reasons(const std::string& device) const {
+  std::vector<std::string> words;
+  for (const auto& verdict : verdicts()) {
+    if (verdict.device == device && verdict.subject.kind != "Pod") words.emplace_back(to_string(verdict.reason));
+  }
+  return words;
 }
 
 std::vector<std::string> Scenario::reasons(const std::string& pod) const {

@@ -31,6 +31,8 @@ class Scenario : public Lab {
   [[nodiscard]] const std::vector<Verdict>& verdicts() const { return controller_.verdicts(); }
   /// The reasons held about a pod, as words, in order.
   [[nodiscard]] std::vector<std::string> reasons(const std::string& pod) const;
+  /// Those about a device itself (`driver/pool/device`), not about its pods.
+  [[nodiscard]] std::vector<std::string> device_reasons(const std::string& device) const;
   [[nodiscard]] Controller& controller() { return controller_; }
   /// The pods evicted so far, as `namespace/name`.
   [[nodiscard]] std::vector<std::string> evictions() const { return cluster.evictions(); }

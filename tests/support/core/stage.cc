@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/rfc3339.h"
 #include "domain/names.h"
+#include "domain/our_taint.h"
 
 namespace dhc::test {
 
@@ -80,11 +82,18 @@ void Stage::node(const std::string& name, std::int64_t capacity, std::optional<s
 }
 
 void Stage::put_owner(const k8s::OwnerRef& owner) {
-  if (find_object<k8s::Owner>(objects_, owner.name) != nullptr) return;
+  if (find_object<k8s::Owner>(objects_, owner.name) != nullptr ||
+      find_object<k8s::Job>(objects_, owner.name) != nullptr)
+    return;
+  if (owner.kind == "Job") {
+    k8s::Job job;
+    job.meta.ns = "default";
+    job.meta.name = owner.name;
+    job.meta.uid = owner.uid;
+    return put(job);
+  }
   k8s::Owner object;
-  object.kind = owner.kind == "Job"           ? k8s::Kind::Job
-                : owner.kind == "StatefulSet" ? k8s::Kind::StatefulSet
-                                              : k8s::Kind::ReplicaSet;
+  object.kind = owner.kind == "StatefulSet" ? k8s::Kind::StatefulSet : k8s::Kind::ReplicaSet;
   object.meta.ns = "default";
   object.meta.name = owner.name;
   object.meta.uid = owner.uid;
@@ -101,8 +110,10 @@ k8s::Pod& Stage::pod(const PodSpec& spec) {
   pod.grace_period_seconds = 30;
   if (const auto slash = spec.owner.find('/'); slash != std::string::npos) {
     const auto name = spec.owner.substr(slash + 1);
-    pod.meta.controller =
-        k8s::OwnerRef{.api_version = "v1", .kind = spec.owner.substr(0, slash), .name = name, .uid = "uid-" + name};
+    pod.meta.controller = k8s::OwnerRef{.api_version = spec.owner.starts_with("Job/") ? "batch/v1" : "v1",
+                                        .kind = spec.owner.substr(0, slash),
+                                        .name = name,
+                                        .uid = "uid-" + name};
   }
   if (!spec.device.empty()) {
     pod.requests = {{std::string(kGpu), 1}};
@@ -120,6 +131,10 @@ k8s::Pod& Stage::pod(const PodSpec& spec) {
 }
 
 k8s::Pod& Stage::pod_named(const std::string& name) { return *find_object<k8s::Pod>(objects_, name); }
+
+k8s::Job& Stage::job_named(const std::string& name) { return *find_object<k8s::Job>(objects_, name); }
+
+void Stage::upsert_job(const std::string& name) { put(job_named(name)); }
 
 void Stage::upsert_pod(const std::string& name) { put(pod_named(name)); }
 
@@ -188,13 +203,105 @@ std::vector<Action> Stage::turn() {
   for (const auto& action : actions) {
     if (const auto* event = std::get_if<notice::EmitEvent>(&action)) events_.push_back(*event);
     if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) applied_.push_back(*condition);
+    if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) patches_.push_back(*patch);
+    note_write(action);
   }
   return actions;
+}
+
+void Stage::remove(k8s::Kind kind, const std::string& name) {
+  const auto same = [&](const k8s::Object& other) {
+    return k8s::kind_of(other) == kind && k8s::meta_of(other).name == name;
+  };
+  const auto found = std::ranges::find_if(objects_, same);
+  if (found == objects_.end()) return;
+  const auto& meta = k8s::meta_of(*found);
+  waiting_.emplace_back(k8s::Delivery(k8s::Remove{.kind = kind, .ns = meta.ns, .name = name, .uid = meta.uid}));
+  objects_.erase(found);
+}
+
+k8s::DeviceTaintRule* Stage::rule() {
+  for (auto& object : objects_) {
+    if (auto* rule = std::get_if<k8s::DeviceTaintRule>(&object); rule != nullptr && is_our_rule(*rule)) return rule;
+  }
+  return nullptr;
+}
+
+k8s::Node& Stage::node_named(const std::string& name) { return *find_object<k8s::Node>(objects_, name); }
+
+std::string Stage::state_text() const {
+  for (const auto& object : objects_) {
+    const auto* map = std::get_if<k8s::ConfigMap>(&object);
+    if (map != nullptr && map->meta.name == kStateName) return map->data.find(kStateEntry)->second;
+  }
+  return {};
+}
+
+void Stage::note_write(const Action& action) {
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
+    writes_.push_back("apply " + apply->effect + " " + apply->device_name);
+  } else if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
+    writes_.push_back("delete " + removal->key.device);
+  } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
+    writes_.push_back((patch->add ? "taint " : "untaint ") + patch->node);
+  } else if (std::holds_alternative<memory::WriteState>(action)) {
+    writes_.emplace_back("state");
+  } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
+    writes_.push_back("evict " + evict->name);
+  } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
+    writes_.push_back("condition " + condition->name);
+  }
+}
+
+void Stage::show(const taint::ApplyRule& apply) {
+  k8s::DeviceTaintRule made;
+  if (const auto* old = find_object<k8s::DeviceTaintRule>(objects_, apply.name)) made = *old;
+  if (made.meta.uid.empty()) {
+    made.meta.uid = "uid-rule-" + std::to_string(++version_);
+    made.meta.creation = now().wall;
+  }
+  made.meta.name = apply.name;
+  made.meta.labels = {{std::string(kManagedByLabel), std::string(kManagedBy)}};
+  made.meta.annotations = {{std::string(kEffectAnnotation), apply.effect},
+                           {std::string(kIncidentsAnnotation), std::to_string(apply.incidents)},
+                           {std::string(kPolicyAnnotation), apply.policy},
+                           {std::string(kSinceAnnotation), format_rfc3339(apply.since)}};
+  if (!apply.identity.empty()) made.meta.annotations.emplace_back(kIdentityAnnotation, apply.identity);
+  made.has_selector = true;
+  made.driver = apply.driver;
+  made.pool = apply.pool;
+  made.device = apply.device_name;
+  made.taint = {std::string(kTaintKey), std::string(kRuleValue), apply.effect};
+  ++made.generation;
+  put(made);
+}
+
+void Stage::show(const taint::PatchNodeTaint& patch) {
+  auto node = node_named(patch.node);
+  if (patch.add) {
+    node.taints.push_back(node_taint());
+  } else {
+    node.taints.erase(node.taints.begin() + static_cast<std::ptrdiff_t>(patch.index));
+  }
+  put(node);
 }
 
 void Stage::answer(const Action& action, Status status) { waiting_.emplace_back(Outcome{action, std::move(status)}); }
 
 void Stage::show(const Action& action) {
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) return show(*apply);
+  if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) return show(*patch);
+  if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
+    return remove(k8s::Kind::DeviceTaintRule, removal->name);
+  }
+  if (const auto* state = std::get_if<memory::WriteState>(&action)) {
+    k8s::ConfigMap map;
+    map.meta.ns = state->ns;
+    map.meta.name = state->name;
+    map.meta.uid = "uid-state";
+    map.data = {{std::string(kStateEntry), state->text}};
+    return put(map);
+  }
   if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     auto& pod = pod_named(condition->name);
     std::erase_if(pod.conditions, [](const k8s::Condition& other) { return other.type == kConditionType; });
@@ -206,6 +313,16 @@ void Stage::show(const Action& action) {
                                 .last_transition = condition->wanted->last_transition});
     }
     upsert_pod(condition->name);
+  } else if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
+    auto& job = job_named(patch->name);
+    job.backoff_limit = patch->limit;
+    for (const auto& note : patch->notes) {
+      std::erase_if(job.meta.annotations, [&](const auto& entry) { return entry.first == note.annotation; });
+      job.meta.annotations.emplace_back(note.annotation, note.text);
+    }
+    std::ranges::sort(job.meta.annotations);
+    job.meta.has_annotations = true;
+    upsert_job(patch->name);
   } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     auto& pod = pod_named(evict->name);
     pod.meta.deletion_grace_seconds = evict->grace_period_seconds.value_or(*pod.grace_period_seconds);

@@ -52,7 +52,15 @@ class Stage {
   void upsert_claim(const std::string& name);
   void slice(const std::string& node, const std::vector<std::string>& devices,
              const std::vector<std::string>& tainted = {});
+  k8s::Job& job_named(const std::string& name);
+  void upsert_job(const std::string& name);
   void put(k8s::Object object);
+  void remove(k8s::Kind kind, const std::string& name);
+  /// The only DeviceTaintRule of ours, or null.
+  [[nodiscard]] k8s::DeviceTaintRule* rule();
+  [[nodiscard]] k8s::Node& node_named(const std::string& name);
+  /// The state ConfigMap's text; empty: there is none.
+  [[nodiscard]] std::string state_text() const;
   void deliver(Message message) { waiting_.push_back(std::move(message)); }
 
   /// One turn with all that was put; actions are kept until `settle`.
@@ -74,11 +82,17 @@ class Stage {
   [[nodiscard]] const Verdict* verdict(const std::string& subject, Reason reason) const;
   [[nodiscard]] const std::vector<notice::EmitEvent>& events() const { return events_; }
   [[nodiscard]] const std::vector<notice::ApplyCondition>& conditions() const { return applied_; }
+  [[nodiscard]] const std::vector<job_retry::PatchJob>& patches() const { return patches_; }
+  /// Every write but Events, as a word each, in order: `apply None gpu-0`, `delete gpu-0`, `taint node-a`, `evict x`...
+  [[nodiscard]] const std::vector<std::string>& writes() const { return writes_; }
   [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
 
  private:
   void put_owner(const k8s::OwnerRef& owner);
   void show(const Action& action);
+  void show(const taint::ApplyRule& apply);
+  void show(const taint::PatchNodeTaint& patch);
+  void note_write(const Action& action);
   void bump(k8s::Meta& meta);
 
   Controller controller_;
@@ -89,6 +103,8 @@ class Stage {
   std::vector<k8s::Object> objects_;
   std::vector<notice::EmitEvent> events_;
   std::vector<notice::ApplyCondition> applied_;
+  std::vector<job_retry::PatchJob> patches_;
+  std::vector<std::string> writes_;
 };
 
 /// The names of the pods that the actions evict.

@@ -46,7 +46,9 @@ Meta dom_meta(const json& object) {
   const auto annotations = part(from, "annotations");
   for (const auto& [key, value] : labels.items()) meta.labels.emplace_back(key, value);
   for (const auto& [key, value] : annotations.items()) {
-    if (key.starts_with("device-health.io/")) meta.annotations.emplace_back(key, value);
+    meta.has_annotations = true;
+    if (key.starts_with("device-health.io/") || key.starts_with("batch.kubernetes.io/job-"))
+      meta.annotations.emplace_back(key, value);
   }
   for (const auto& owner : part(from, "ownerReferences")) {
     if (owner.value("controller", false)) {
@@ -115,6 +117,10 @@ Pod dom_pod(const json& object) {
     }
   }
   pod.allocated = dom_allocated(status);
+  for (const auto& container : part(status, "containerStatuses")) {
+    const auto ended = part(part(container, "state"), "terminated");
+    if (ended.is_object() && ended["exitCode"] != 0) pod.exits.push_back({container["name"], ended["exitCode"]});
+  }
   for (const auto& condition : part(status, "conditions")) {
     const auto type = text(condition, "type");
     if (type == "DisruptionTarget" || type.starts_with("device-health.io/"))
@@ -164,8 +170,50 @@ ResourceSlice dom_slice(const json& object) {
   const auto& spec = object.at("spec");
   ResourceSlice slice{dom_meta(object),           spec["driver"],         spec["pool"]["name"],
                       spec["pool"]["generation"], text(spec, "nodeName"), {}};
-  for (const auto& device : part(spec, "devices")) slice.devices.push_back({device["name"], {}});
+  for (const auto& device : part(spec, "devices")) {
+    auto& read = slice.devices.emplace_back(SliceDevice{device["name"], {}});
+    const auto attributes = part(device, "attributes");
+    for (const auto& [name, value] : attributes.items()) {
+      if (value.contains("string")) read.attributes.emplace_back(name, value["string"]);
+    }
+  }
   return slice;
+}
+
+Job dom_job(const json& object) {
+  const auto& spec = object.at("spec");
+  const auto status = part(object, "status");
+  Job job;
+  job.meta = dom_meta(object);
+  job.meta.labels.clear();
+  for (const auto& condition : part(status, "conditions")) job.conditions.push_back(dom_condition(condition));
+  if (is_finished(job)) {
+    for (auto& condition : job.conditions) condition.message.clear();
+    return job;
+  }
+  job.backoff_limit = spec.at("backoffLimit");
+  if (spec.contains("backoffLimitPerIndex")) job.backoff_limit_per_index = spec["backoffLimitPerIndex"];
+  if (spec.contains("completions")) job.completions = spec["completions"];
+  job.parallelism = spec.at("parallelism");
+  job.indexed = text(spec, "completionMode") == "Indexed";
+  job.suspended = spec.value("suspend", false);
+  job.manual_selector = spec.value("manualSelector", false);
+  job.replaces_when_failed = text(spec, "podReplacementPolicy") == "Failed";
+  job.restarts_on_failure = text(spec["template"]["spec"], "restartPolicy") == "OnFailure";
+  for (const auto& rule : part(part(spec, "podFailurePolicy"), "rules")) {
+    auto& read = job.failure_rules.emplace_back();
+    REQUIRE(text(rule, "action") == "Ignore");
+    read.action = JobFailureRule::Action::Ignore;
+    for (const auto& wanted : part(rule, "onPodConditions"))
+      read.on_pod_conditions.push_back({text(wanted, "type"), text(wanted, "status")});
+  }
+  job.failed = status.value("failed", 0);
+  job.succeeded = status.value("succeeded", 0);
+  job.active = status.value("active", 0);
+  job.terminating = status.value("terminating", 0);
+  const auto uncounted = part(status, "uncountedTerminatedPods");
+  job.uncounted = static_cast<std::int64_t>(part(uncounted, "failed").size() + part(uncounted, "succeeded").size());
+  return job;
 }
 
 Object dom_object(Kind kind, const json& object) {
@@ -173,7 +221,7 @@ Object dom_object(Kind kind, const json& object) {
   if (kind == Kind::ResourceClaim) return dom_claim(object);
   if (kind == Kind::Node) return dom_node(object);
   if (kind == Kind::ResourceSlice) return dom_slice(object);
-  return Owner{kind, dom_meta(object)};
+  return dom_job(object);
 }
 
 struct Recording {

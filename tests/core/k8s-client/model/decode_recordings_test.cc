@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <variant>
 
@@ -79,7 +80,9 @@ TEST_CASE("A recorded slice is read with its pool, generation and devices") {
   CHECK(slice.pool == "node-a");
   CHECK(slice.generation == 1);
   CHECK(slice.node_name == "node-a");
-  CHECK(slice.devices == std::vector<SliceDevice>{{"gpu-0", {}}, {"gpu-1", {}}, {"gpu-2", {}}, {"gpu-3", {}}});
+  const StringMap model = {{"model", "LATEST-GPU-MODEL"}};
+  CHECK(slice.devices == std::vector<SliceDevice>{
+                             {"gpu-0", {}, model}, {"gpu-1", {}, model}, {"gpu-2", {}, model}, {"gpu-3", {}, model}});
 }
 
 TEST_CASE("A recorded node is read with readiness, boot ID and only its extended resources") {
@@ -102,13 +105,35 @@ TEST_CASE("A recorded rule is read with its selector and taint") {
   CHECK(rule.driver == "gpu.example.com");
   CHECK(rule.pool == "node-a");
   CHECK(rule.device == "gpu-1");
+  CHECK_FALSE(rule.has_other_selectors);
   CHECK(rule.taint == Taint{"device-health.io/unhealthy", "ecc", "NoSchedule"});
+  CHECK(rule.generation == 1);
+  CHECK(rule.progress ==
+        EvictionInProgress{1, "False", "OtherEffect", "Eviction only happens for the NoExecute effect."});
 }
 
-TEST_CASE("Recorded Jobs are read as owners") {
+TEST_CASE("A recorded rule is made without a condition and gets it a moment later") {
+  Decoder decoder(Kind::DeviceTaintRule);
+  std::vector<bool> has_condition;
+  for (const auto& line : read_fixture_lines("recordings/watch/rules-watchlist.ndjson")) {
+    const auto event = decoder.decode_event(line);
+    if (const auto* const changed = std::get_if<Changed>(&event.what)) {
+      has_condition.push_back(std::get<DeviceTaintRule>(changed->object).progress.has_value());
+    }
+  }
+  CHECK(has_condition == std::vector<bool>{false, true});
+}
+
+TEST_CASE("Recorded Jobs are read whole") {
   const auto page = read_list(Kind::Job, "recordings/list/jobs.json");
   REQUIRE(!page.objects.empty());
-  for (const auto& object : page.objects) CHECK(kind_of(object) == Kind::Job);
+  for (const auto& object : page.objects) REQUIRE(kind_of(object) == Kind::Job);
+  const auto found = std::ranges::find(page.objects, "train", [](const auto& object) { return meta_of(object).name; });
+  REQUIRE(found != page.objects.end());
+  const auto& train = std::get<Job>(*found);
+  CHECK(train.backoff_limit == 0);
+  CHECK(train.active == 1);
+  CHECK_FALSE(is_ending(train));
 }
 
 struct Counts {

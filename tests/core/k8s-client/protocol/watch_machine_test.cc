@@ -1,6 +1,7 @@
 #include "k8s-client/protocol/watch_machine.h"
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -292,8 +293,18 @@ TEST_CASE("an older API version is kept once it answers") {
   CHECK(watch.request().starts_with("/apis/resource.k8s.io/v1beta2/"));
 }
 
-TEST_CASE("a kind that was served is given up only after three rounds of 404") {
+TEST_CASE("a snapshot says which API version it was read from") {
   WatchDriver watch(Kind::DeviceTaintRule);
+  CHECK_FALSE(watch.request().empty());
+  watch.fail(ErrorKind::NotFound);
+  CHECK_FALSE(watch.request().empty());
+  CHECK(watch.bookmark("6", true));
+  REQUIRE(watch.out.size() == 1);
+  CHECK(std::get<Snapshot>(watch.out[0]).api_version == "resource.k8s.io/v1beta2");
+}
+
+TEST_CASE("a kind that was served is given up only after three rounds of 404, within 15 seconds") {
+  WatchDriver watch(Kind::DeviceTaintRule, 0.999);
   watch.sync("100");
   CHECK(watch.delivered() == Words{"Snapshot(node-a)"});
   for (int round = 0; round < 3; ++round) {
@@ -303,7 +314,36 @@ TEST_CASE("a kind that was served is given up only after three rounds of 404") {
       if (version < 2 || round < 2) CHECK_FALSE(watch.request().empty());
     }
   }
+  REQUIRE(watch.out.size() == 1);
+  CHECK(std::get<Snapshot>(watch.out[0]).api_version.empty());
   CHECK(watch.delivered() == Words{"NotServed"});
+  CHECK(watch.machine.status().state == WatchState::NotServed);
+  CHECK(watch.waited <= Seconds(15));
+}
+
+TEST_CASE("a kind that goes and comes again, in another version, is delivered anew within five minutes") {
+  WatchDriver watch(Kind::DeviceTaintRule);
+  watch.sync("100");
+  for (int answer = 0; answer < 9; ++answer) {
+    watch.fail(ErrorKind::NotFound);
+    if (answer < 8) CHECK_FALSE(watch.request().empty());
+  }
+  CHECK(watch.delivered() == Words{"Snapshot(node-a)", "NotServed"});
+  const auto gone_at = watch.now.mono;
+  const auto first = watch.request();
+  CHECK(first.starts_with("/apis/resource.k8s.io/v1/"));
+  CHECK(is_watch_list(first));
+  CHECK_FALSE(has_version(first));
+  CHECK(watch.now.mono - gone_at == std::chrono::minutes(5));
+  watch.fail(ErrorKind::NotFound);
+  CHECK(watch.request().starts_with("/apis/resource.k8s.io/v1beta2/"));
+  CHECK(watch.added("rule", "205"));
+  CHECK(watch.bookmark("206", true));
+  REQUIRE(watch.out.size() == 1);
+  CHECK(std::get<Snapshot>(watch.out[0]).api_version == "resource.k8s.io/v1beta2");
+  CHECK(watch.delivered() == Words{"Snapshot(rule)"});
+  CHECK(watch.now.mono - gone_at == std::chrono::minutes(5));
+  CHECK(watch.machine.status().state == WatchState::Watching);
 }
 
 TEST_CASE("a server without nodes is none of ours: nothing is concluded") {

@@ -28,7 +28,16 @@ TEST_CASE("every kind has its path") {
   CHECK(path(Kind::ResourceClaim, 0) == "/apis/resource.k8s.io/v1/resourceclaims");
   CHECK(path(Kind::ResourceClaim, 1) == "/apis/resource.k8s.io/v1beta2/resourceclaims");
   CHECK(path(Kind::ResourceSlice, 2) == "/apis/resource.k8s.io/v1beta1/resourceslices");
+  CHECK(path(Kind::DeviceTaintRule, 1) == "/apis/resource.k8s.io/v1beta2/devicetaintrules");
   CHECK(path(Kind::DeviceTaintRule, 2) == "/apis/resource.k8s.io/v1alpha3/devicetaintrules");
+}
+
+TEST_CASE("every version has its name") {
+  CHECK(api_version_of(Kind::Pod, 0) == "v1");
+  CHECK(api_version_of(Kind::Job, 0) == "batch/v1");
+  CHECK(api_version_of(Kind::ResourceSlice, 2) == "resource.k8s.io/v1beta1");
+  CHECK(api_version_of(Kind::DeviceTaintRule, 0) == "resource.k8s.io/v1");
+  CHECK(api_version_of(Kind::DeviceTaintRule, 2) == "resource.k8s.io/v1alpha3");
 }
 
 TEST_CASE("a list asks for pages of 500 without a version") {
@@ -55,9 +64,10 @@ TEST_CASE("a WatchList names the match, and the version only if there is one") {
   CHECK(build_watch_list(all(Kind::Pod), 0, "77", 0.5).target.ends_with("&resourceVersion=77"));
 }
 
-TEST_CASE("owners are asked for as metadata only") {
+TEST_CASE("owners are asked for as metadata only, except Jobs, of which the reconciler needs more") {
   const auto accept = [](const Request& request) { return request.headers.at(0).value; };
-  CHECK(accept(build_list(all(Kind::Job), 0, "")) ==
+  CHECK(accept(build_list(all(Kind::Job), 0, "")) == "application/json");
+  CHECK(accept(build_list(all(Kind::ReplicaSet), 0, "")) ==
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
   CHECK(accept(build_watch(all(Kind::ReplicaSet), 0, "1", 0.0)) ==
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");

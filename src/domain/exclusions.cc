@@ -1,11 +1,11 @@
-#include "reconcilers/eviction/exclusions.h"
+#include "domain/exclusions.h"
 
 #include <string>
 #include <string_view>
 
 #include "domain/names.h"
 
-namespace dhc::eviction {
+namespace dhc {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& sc
   return std::nullopt;
 }
 
-}  // namespace dhc::eviction
+}  // namespace dhc

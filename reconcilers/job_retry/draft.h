@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/scene.h"
+#include "reconcilers/job_retry/action.h"
+
+namespace dhc::job_retry {
+
+/// One Job's record while a plan works on it.
+class Draft {
+ public:
+  explicit Draft(const JobRecord& record)
+      : record_(record), credits_(record.credits), losses_(record.losses), limit_(record.job.backoff_limit) {}
+
+  [[nodiscard]] const JobRecord& record() const { return record_; }
+  [[nodiscard]] RetryCredits& credits() { return credits_; }
+  /// Whether one more credit fits: an unspent one, or room up to `most`.
+  [[nodiscard]] bool has_room(std::int64_t most) const;
+
+  /// Gives this pod's retry back: an unspent credit moves to it, or the limit rises by one.
+  void credit(const k8s::Pod& pod, const std::string& device, RetryCredit::State state, WallTime at);
+
+  /// Lowers the limit by the unspent credits.
+  void take_back();
+
+  /// Notes what happened to a pod, once.
+  void lose(std::string_view what, const k8s::Pod& pod, const std::string& device, WallTime at);
+
+  /// The patch that makes the Job say all this; none if it does already.
+  [[nodiscard]] std::optional<PatchJob> patch(bool by_test) const;
+
+ private:
+  const JobRecord& record_;
+  RetryCredits credits_;
+  std::vector<JobLoss> losses_;
+  std::int64_t limit_;
+  std::string device_;
+};
+
+}  // namespace dhc::job_retry

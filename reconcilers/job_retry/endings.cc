@@ -1,0 +1,196 @@
+#include "reconcilers/job_retry/endings.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/condition_text.h"
+#include "domain/job_credit.h"
+#include "domain/names.h"
+
+namespace dhc::job_retry {
+
+namespace {
+
+/// How long after a pod's end its device may still betray itself.
+constexpr Millis kLateEvidence = std::chrono::minutes(10);
+
+bool was_disrupted(const k8s::Pod& pod) {
+  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
+    return condition.type == kDisruptionTarget && condition.status == "True";
+  });
+}
+
+bool was_rejected(const k8s::Pod& pod) { return pod.status_reason == kAdmissionError; }
+
+class Judge {
+ public:
+  Judge(const Scene& scene, const PodEnding& ending) : scene_(scene), ending_(ending), pod_(ending.pod) {}
+
+  std::optional<Finding> finding() {
+    found_.ending = &ending_;
+    found_.record = job_of(pod_, scene_.world);
+    if (found_.record == nullptr || found_.record->job.meta.deletion) return std::nullopt;
+    if (pod_.phase == k8s::PodPhase::Succeeded) return succeeded();
+    if (was_rejected(pod_)) return rejected();
+    // Deleted before it failed: by a drain, a scale-down or the Job controller, which ends the pods of a failing Job.
+    if (was_disrupted(pod_) || pod_.meta.deletion) return std::nullopt;
+    return died();
+  }
+
+ private:
+  std::optional<Finding> done(Reason what, std::string device, std::string why) {
+    found_.what = what;
+    found_.device = std::move(device);
+    found_.why = std::move(why);
+    return std::move(found_);
+  }
+
+  /// **Source:** seen on 1.37.1: a container that exits 0 on SIGTERM makes its evicted pod Succeeded, and the Job
+  /// counts the work as done.
+  std::optional<Finding> succeeded() {
+    const auto* attempt = scene_.ledger.eviction(pod_.meta.uid);
+    const auto* condition = our_condition(pod_);
+    std::string device;
+    for (const auto& held : ending_.devices) {
+      if (condition != nullptr && condition_names(condition->message, to_string(held.key)))
+        device = to_string(held.key);
+    }
+    if (attempt != nullptr) device = attempt->device;
+    const bool ours = attempt != nullptr || (condition != nullptr && condition->status == "True");
+    if (!ours) return std::nullopt;
+    found_.mode = scene_.policy.mode_cap;
+    return done(Reason::EvictedPodSucceeded, std::move(device),
+                fmt::format("pod {} was evicted and its containers exited 0: the Job counts its work as done, which it "
+                            "may not be; exit non-zero on SIGTERM",
+                            pod_.meta.name));
+  }
+
+  bool covered(const DeviceKey& key) {
+    found_.policy = policy_for(scene_.world, scene_.policy, pod_, key);
+    if (found_.policy == nullptr || !found_.policy->job_retry || !found_.policy->job_retry->credit) return false;
+    found_.mode = std::min(found_.policy->mode, scene_.policy.mode_cap);
+    return found_.mode != Mode::Off;
+  }
+
+  const ResourceBook* book_of(const std::string& resource) const {
+    const auto node = scene_.world.books().find(pod_.node_name);
+    if (node == scene_.world.books().end()) return nullptr;
+    const auto entry = node->second.resources().find(resource);
+    return entry == node->second.resources().end() ? nullptr : &entry->second;
+  }
+
+  /// The kubelet had no healthy device left: in the seconds before a loss is seen in the node's allocatable.
+  /// **Source:** seen on 1.37.1.
+  std::optional<Finding> rejected() {
+    for (const auto& request : pod_.requests) {
+      if (!covered(DeviceKey::plugin(pod_.node_name, request.resource, {}))) continue;
+      const auto* book = book_of(request.resource);
+      const bool loss = book != nullptr && (book->allocatable < book->capacity || book->held.unhealthy > 0 ||
+                                            book->capacity < book->largest_capacity);
+      if (!loss && found_.record->credits.credits.empty()) continue;
+      return done(Reason::RejectedByKubelet, fmt::format("{}/{}", pod_.node_name, request.resource),
+                  fmt::format("node {} rejected pod {}: it had no {} to give", pod_.node_name, pod_.meta.name,
+                              request.resource));
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> evidence(const PodEnding::Device& device) const {
+    const auto name = to_string(device.key);
+    if (device.was_unhealthy) return fmt::format("{} was last seen Unhealthy while the pod ran", name);
+    if (scene_.now.mono - ending_.at.mono >= kLateEvidence) return std::nullopt;
+    const auto* state = scene_.world.tracker().find(device.key);
+    if (state != nullptr && state->unhealthy_since) return fmt::format("{} was reported Unhealthy afterwards", name);
+    if (scene_.world.inventory().tainted_by_driver(device.key).value_or(false)) {
+      return fmt::format("the driver of {} has tainted it", name);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Finding> died() {
+    for (const auto& device : ending_.devices) {
+      if (!covered(device.key)) continue;
+      if (auto why = evidence(device)) {
+        return done(Reason::DiedOfDevice, to_string(device.key),
+                    fmt::format("pod {} failed and {}", pod_.meta.name, *why));
+      }
+    }
+    for (const auto& device : ending_.devices) {
+      if (device.key.source != DeviceKey::Source::Plugin || !covered(device.key)) continue;
+      const auto* book = book_of(device.key.scope);
+      const bool lost = book != nullptr && book->held.unhealthy == 0 &&
+                        (book->allocatable < book->capacity || book->capacity < book->largest_capacity);
+      if (!lost || scene_.now.mono - ending_.at.mono >= kLateEvidence) continue;
+      return done(
+          Reason::ProbablyDiedOfDevice, to_string(device.key),
+          fmt::format("pod {} failed and node {} has fewer {} allocatable: probably of its device, which nobody "
+                      "has reported; not credited",
+                      pod_.meta.name, pod_.node_name, device.key.scope));
+    }
+    return std::nullopt;
+  }
+
+  const Scene& scene_;
+  const PodEnding& ending_;
+  const k8s::Pod& pod_;
+  Finding found_;
+};
+
+}  // namespace
+
+std::vector<Finding> find_endings(const Scene& scene) {
+  std::vector<Finding> found;
+  for (const auto& [uid, ending] : scene.world.endings()) {
+    if (auto finding = Judge(scene, ending).finding()) found.push_back(*std::move(finding));
+  }
+  return found;
+}
+
+Planned<Verdict> find_black_holes(const Scene& scene) {
+  struct Rejections {
+    std::int64_t count = 0;
+    MonoTime first;
+    WallTime since;
+    const DevicePolicy* policy = nullptr;
+  };
+  std::map<std::pair<std::string, std::string>, Rejections> by_node;
+  for (const auto& [uid, ending] : scene.world.endings()) {
+    if (!was_rejected(ending.pod) || ending.pod.phase != k8s::PodPhase::Failed) continue;
+    for (const auto& request : ending.pod.requests) {
+      const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
+      const auto* policy = policy_for(scene.world, scene.policy, ending.pod, key);
+      if (policy == nullptr || !policy->job_retry || policy->mode == Mode::Off) continue;
+      if (scene.now.mono - ending.at.mono >= policy->job_retry->black_hole_within) continue;
+      auto& entry = by_node[{ending.pod.node_name, request.resource}];
+      if (entry.count++ == 0 || ending.at.mono < entry.first) {
+        entry.first = ending.at.mono;
+        entry.since = ending.at.wall;
+      }
+      entry.policy = policy;
+    }
+  }
+  Planned<Verdict> found;
+  Wake wake;
+  for (const auto& [where, entry] : by_node) {
+    const auto& rules = *entry.policy->job_retry;
+    wake.note(entry.first + rules.black_hole_within);
+    if (entry.count < rules.black_hole_rejections) continue;
+    const auto* node = scene.world.node(where.first);
+    found.verdicts.push_back(
+        {.subject = {.kind = "Node", .ns = {}, .name = where.first, .uid = node == nullptr ? "" : node->meta.uid},
+         .device = where.second,
+         .policy = entry.policy->name,
+         .reason = Reason::BlackHoleNode,
+         .message = fmt::format("its kubelet rejected {} pods that asked for {} within {} s: new pods go there to die",
+                                entry.count, where.second, std::chrono::ceil<Seconds>(rules.black_hole_within).count()),
+         .since = entry.since,
+         .next_at = wall_of(entry.first + rules.black_hole_within, scene.now)});
+  }
+  found.wake_at = wake.at();
+  return found;
+}
+
+}  // namespace dhc::job_retry

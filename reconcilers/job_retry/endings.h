@@ -1,0 +1,28 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "domain/scene.h"
+
+namespace dhc::job_retry {
+
+/// What is made of a Job's pod that has ended.
+struct Finding {
+  const PodEnding* ending = nullptr;
+  const JobRecord* record = nullptr;
+  Reason what = Reason::DiedOfDevice;  ///< DiedOfDevice, ProbablyDiedOfDevice, RejectedByKubelet, EvictedPodSucceeded.
+  std::string device;
+  const DevicePolicy* policy = nullptr;  ///< Null for EvictedPodSucceeded.
+  Mode mode = Mode::Observe;
+  std::string why;  ///< The evidence, for people.
+};
+
+/// Every ending of a known Job's pod that hardware, or our eviction, has to do with; in the order of pod UIDs.
+[[nodiscard]] std::vector<Finding> find_endings(const Scene& scene);
+
+/// Nodes whose kubelets rejected so many pods within the policy's time that new pods only go there to die. Nobody acts
+/// on it but the verdict.
+[[nodiscard]] Planned<Verdict> find_black_holes(const Scene& scene);
+
+}  // namespace dhc::job_retry

@@ -1,0 +1,15 @@
+#pragma once
+#include <variant>
+
+#include "domain/scene.h"
+#include "reconcilers/job_retry/action.h"
+
+namespace dhc::job_retry {
+
+using JobAction = std::variant<PatchJob, RecreateJob>;
+
+/// Decides which Jobs get retries back, what became of those given, and what is said of Jobs and their pods. At most
+/// one patch a Job: several pods of one Job on bad devices are one incident.
+[[nodiscard]] Planned<JobAction> plan(const Scene& scene);
+
+}  // namespace dhc::job_retry

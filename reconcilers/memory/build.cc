@@ -1,0 +1,29 @@
+#include "reconcilers/memory/build.h"
+
+#include <nlohmann/json.hpp>
+
+#include "domain/names.h"
+#include "k8s-client/protocol/object_path.h"
+
+namespace dhc::memory {
+
+Result<k8s::Request> build_state(const WriteState& action) {
+  using Json = nlohmann::ordered_json;
+  if (!k8s::is_path_segment(action.ns) || !k8s::is_path_segment(action.name)) {
+    return fail(ErrorKind::Invalid, "the state ConfigMap's namespace or name does not fit in a path");
+  }
+  const Json body = {
+      {"apiVersion", "v1"},
+      {"kind", "ConfigMap"},
+      {"metadata", {{"name", action.name}, {"namespace", action.ns}, {"labels", {{kManagedByLabel, kManagedBy}}}}},
+      {"data", {{kStateEntry, action.text}}}};
+  k8s::Request request;
+  request.method = k8s::Method::Patch;
+  request.target = "/api/v1/namespaces/" + k8s::percent_encode(action.ns) + "/configmaps/" +
+                   k8s::percent_encode(action.name) + "?fieldManager=" + std::string(kFieldManager) + "&force=true";
+  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/apply-patch+yaml"}};
+  request.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return request;
+}
+
+}  // namespace dhc::memory

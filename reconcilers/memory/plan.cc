@@ -1,0 +1,85 @@
+#include "reconcilers/memory/plan.h"
+
+#include <fmt/format.h>
+
+#include "domain/names.h"
+#include "domain/state_text.h"
+
+namespace dhc::memory {
+
+namespace {
+
+constexpr std::string_view kKey = "state";
+
+void say(Planned<WriteState>& planned, const Scene& scene, Reason reason, std::string message, WallTime since,
+         std::optional<MonoTime> until = {}) {
+  Verdict verdict{
+      .subject = {.kind = "ConfigMap", .ns = scene.policy.own_namespace, .name = std::string(kStateName), .uid = {}},
+      .device = {},
+      .policy = {},
+      .reason = reason,
+      .message = std::move(message),
+      .since = since,
+      .next_at = std::nullopt};
+  if (until) verdict.next_at = wall_of(*until, scene.now);
+  planned.verdicts.push_back(std::move(verdict));
+}
+
+/// When the next write may be sent; none: one is on its way.
+std::optional<MonoTime> next_write_at(const Attempt* attempt) {
+  if (attempt == nullptr) return MonoTime::min();
+  switch (attempt->state) {
+    case Attempt::State::Sending:
+      return std::nullopt;
+    case Attempt::State::Accepted:
+      return attempt->at + kWriteInterval;
+    case Attempt::State::Failed:
+      return attempt->not_before;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
+  Planned<WriteState> planned;
+  if (scene.policy.own_namespace.empty()) return planned;
+  if (file.damage) {
+    say(planned, scene, Reason::StateDamaged,
+        *file.damage + "; what could be read stands, the rest is rebuilt from rules, taints and conditions",
+        file.since);
+  }
+  if (file.unread) {
+    say(planned, scene, Reason::StateNotRead,
+        "it could not be read for 30 s: past incidents are not known, nothing is untainted and nothing is written",
+        file.since);
+    return planned;
+  }
+  if (file.left_out > 0) {
+    say(planned, scene, Reason::StateFull,
+        fmt::format("{} devices do not fit into {} KiB: the lightest and oldest are left out", file.left_out,
+                    kStateLimit / 1024),
+        file.since);
+  }
+  const auto* attempt = scene.ledger.write(std::string(kKey));
+  const auto at = next_write_at(attempt);
+  if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
+    say(planned, scene, Reason::StateNotSaved,
+        fmt::format("{}: {}; attempt {}", to_string(attempt->error.kind), attempt->error.message, attempt->failures),
+        wall_of(attempt->first_at, scene.now), at);
+  }
+  if (file.saved == scene.memory.revision() || !at) return planned;
+  if (scene.now.mono < *at) {
+    planned.wake_at = at;
+    return planned;
+  }
+  auto content = state_text(scene.memory);
+  planned.actions.push_back({.ns = scene.policy.own_namespace,
+                             .name = std::string(kStateName),
+                             .text = std::move(content.text),
+                             .revision = scene.memory.revision(),
+                             .left_out = content.left_out});
+  return planned;
+}
+
+}  // namespace dhc::memory

@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "domain/scene.h"
+#include "reconcilers/memory/action.h"
+
+namespace dhc::memory {
+
+/// How often the state is written at most.
+inline constexpr Millis kWriteInterval = Seconds(5);
+
+/// What is known of the state ConfigMap.
+struct StateFile {
+  std::optional<std::uint64_t> saved = 0;  ///< The memory's revision that was last accepted; none: it is to be written.
+  bool unread = false;                     ///< It could not be read in time: it is not written either.
+  std::size_t left_out = 0;                ///< Records that did not fit when it was last written.
+  WallTime since;                          ///< When it was last loaded or written.
+  std::optional<std::string> damage;       ///< What could not be read when it was loaded, until it is written anew.
+};
+
+/// Writes the memory down when it has changed, in every mode (invariant I7), if we know our own namespace.
+[[nodiscard]] Planned<WriteState> plan(const Scene& scene, const StateFile& file);
+
+}  // namespace dhc::memory

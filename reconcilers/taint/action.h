@@ -1,0 +1,56 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/now.h"
+#include "domain/device_key.h"
+
+namespace dhc::taint {
+
+/// Server-side apply of the one DeviceTaintRule of one device. Without `uid` the rule is new (its name was free in the
+/// World); with it, `uid` and `resource_version` are preconditions, so that what a person has deleted or changed
+/// meanwhile is neither made again nor overwritten (invariant I14).
+struct ApplyRule {
+  std::string name;
+  std::string api_version;
+  std::string uid;
+  std::string resource_version;
+  std::string driver;
+  std::string pool;
+  std::string device_name;
+  std::string effect;  ///< `None` or `NoSchedule`.
+  std::string policy;
+  std::string identity;
+  std::string identity_attribute;
+  WallTime since;
+  std::int64_t incidents = 0;
+  std::string device;  ///< As `to_string(DeviceKey)`, for logs.
+  friend bool operator==(const ApplyRule&, const ApplyRule&) = default;
+};
+
+/// Deletes our rule, as it was seen: UID and version are preconditions.
+struct DeleteRule {
+  std::string name;
+  std::string api_version;
+  std::string uid;
+  std::string resource_version;
+  DeviceKey key;
+  std::string device;  ///< As `to_string(key)`.
+  std::string policy;
+  friend bool operator==(const DeleteRule&, const DeleteRule&) = default;
+};
+
+/// Adds our taint to a node or removes it, as the node was seen; touches no other taint.
+struct PatchNodeTaint {
+  std::string node;
+  std::string resource_version;  ///< A stale one answers 409. **Source:** seen on 1.37.1.
+  bool add = true;
+  bool has_taints = false;  ///< `spec.taints` exists.
+  std::size_t index = 0;    ///< Of our taint, when it is removed.
+  std::string device;       ///< The resource or driver, for logs.
+  std::string policy;
+  friend bool operator==(const PatchNodeTaint&, const PatchNodeTaint&) = default;
+};
+
+}  // namespace dhc::taint

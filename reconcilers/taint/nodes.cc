@@ -1,0 +1,205 @@
+#include "reconcilers/taint/nodes.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "domain/names.h"
+#include "domain/our_taint.h"
+
+namespace dhc::taint {
+
+namespace {
+
+class Planner {
+ public:
+  Planner(const Scene& scene, Speech& speech) : scene_(scene), speech_(speech) {}
+
+  void run() {
+    for (const auto& [place, found] : scene_.node_cases) consider(place.first, place.second, found);
+    for (const auto& [key, record] : scene_.memory.records()) keep_without_policy(key, record);
+    for (const auto& [name, node] : scene_.world.nodes()) {
+      if (our_taint_on(node) && !wanted_.contains(name)) untaint(node);
+    }
+    for (const auto& [key, record] : scene_.memory.records()) say_standing(key, record);
+  }
+
+ private:
+  void consider(const std::string& name, const std::string& scope, const NodeCase& found) {
+    const auto* node = scene_.world.node(name);
+    if (node == nullptr) return;
+    if (found.mode == Mode::Off) return;
+    if (!found.enough) return below(scope, found);
+    wanted_.insert(name);
+    const auto cost =
+        fmt::format("{} of {} devices of {} on the node are bad; its taint takes {} healthy ones out of use",
+                    found.bad.size(), found.known, scope, found.known - static_cast<std::int64_t>(found.bad.size()));
+    if (our_taint_on(*node)) {
+      for (const auto* record : found.bad) {
+        speech_.say(*record, recovery_ruling(*record, scene_, Reason::Tainted, cost));
+      }
+      return;
+    }
+    if (auto ruling = why_not(*node, found, cost)) {
+      for (const auto* record : found.bad) speech_.say(*record, *ruling);
+      return;
+    }
+    if (sent_.insert(name).second) {
+      speech_.act(PatchNodeTaint{.node = name,
+                                 .resource_version = node->meta.resource_version,
+                                 .add = true,
+                                 .has_taints = !node->taints.empty(),
+                                 .index = 0,
+                                 .device = scope,
+                                 .policy = found.policy->name});
+    }
+    for (const auto* record : found.bad) say(*record, Reason::Tainting, cost);
+  }
+
+  /// A policy that has gone does not take the taint along.
+  void keep_without_policy(const DeviceKey& key, const DeviceRecord& record) {
+    if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) return;
+    if (policy_of(record, scene_.policy) != nullptr) return;
+    const auto name = node_of(scene_.world, key);
+    const auto* node = scene_.world.node(name);
+    if (node == nullptr || !our_taint_on(*node)) return;
+    wanted_.insert(name);
+    speech_.say(record, recovery_ruling(record, scene_, Reason::Tainted, "its policy is gone, the node's taint stays"));
+  }
+
+  std::optional<Ruling> why_not(const k8s::Node& node, const NodeCase& found, const std::string& cost) const {
+    if (found.mode != Mode::Enforce) {
+      return Ruling{
+          .reason = Reason::WouldTaint, .message = "an enforcing policy would taint the node: " + cost, .until = {}};
+    }
+    // One device that may be tainted is enough: the node is tainted once for all.
+    std::optional<Ruling> first;
+    for (const auto* record : found.bad) {
+      auto ruling = speech_.not_now(*record);
+      if (!ruling) {
+        first.reset();
+        break;
+      }
+      if (!first) first = std::move(ruling);
+    }
+    if (first) return first;
+    return speech_.held_back("node/" + node.meta.name, node.meta.resource_version);
+  }
+
+  /// The policy does not ask for the node, or not yet.
+  void below(const std::string& scope, const NodeCase& found) {
+    for (const auto* record : found.bad) {
+      if (const auto seen = taken_out(*record, found)) {
+        say(*record, Reason::TaintNotNeeded, *seen);
+      } else if (found.policy->taint->node) {
+        const auto& taint = *found.policy->taint;
+        say(*record, Reason::NodeBelowThreshold,
+            fmt::format("{} of {} devices of {} on the node are bad, nodeAtLeast is {} and {} percent",
+                        found.bad.size(), found.known, scope, taint.node_at_least_devices,
+                        taint.node_at_least_percent));
+      } else if (record->key.source == DeviceKey::Source::Dra) {
+        say(*record, Reason::TaintUnsupported,
+            "the server has no DeviceTaintRules, and the policy says node: Never: nothing keeps new pods off");
+      }
+    }
+  }
+
+  /// **Source:** seen on 1.37.1: the kubelet never gave an unhealthy plugin device to a new pod once the node's status
+  /// showed the loss.
+  std::optional<std::string> taken_out(const DeviceRecord& record, const NodeCase& found) const {
+    if (record.key.source != DeviceKey::Source::Plugin) return std::nullopt;
+    const auto book = scene_.world.books().find(record.key.place);
+    if (book == scene_.world.books().end()) return std::nullopt;
+    const auto entry = book->second.resources().find(record.key.scope);
+    if (entry == book->second.resources().end()) return std::nullopt;
+    const auto& numbers = entry->second;
+    if (numbers.allocatable > numbers.capacity - static_cast<std::int64_t>(found.bad.size())) return std::nullopt;
+    return fmt::format("no taint is needed: the kubelet no longer hands it out ({} of {} {} allocatable)",
+                       numbers.allocatable, numbers.capacity, record.key.scope);
+  }
+
+  void untaint(const k8s::Node& node) {
+    const auto& name = node.meta.name;
+    const auto at = *our_taint_on(node);
+    const auto about = records_on(name);
+    const bool is_ours = node.taints[at] == node_taint();
+    if (!is_ours || about.empty()) return;  // a person's, or not seen as tainted yet
+    std::string why = "too few of its devices are bad";
+    Mode mode = Mode::Off;
+    for (const auto* record : about) {
+      if (record->acknowledged != Acknowledged::No) why = "a person acknowledged it";
+      if (!record->open && !record->closed_because.empty()) why = record->closed_because;
+      const auto* policy = policy_of(*record, scene_.policy);
+      const auto theirs = policy == nullptr ? scene_.policy.mode_cap : std::min(policy->mode, scene_.policy.mode_cap);
+      mode = std::max(mode, theirs);
+    }
+    const auto say_all = [&](const Ruling& ruling) {
+      for (const auto* record : about) speech_.say(*record, ruling);
+    };
+    if (mode != Mode::Enforce) return say_all({.reason = Reason::WouldUntaint, .message = why, .until = {}});
+    for (const auto* record : about) {
+      if (auto ruling = speech_.unsaved(*record)) return say_all(*ruling);
+    }
+    if (auto ruling = speech_.held_back("node/" + name, node.meta.resource_version)) {
+      if (ruling->reason == Reason::Tainting) ruling->reason = Reason::Untainting;
+      return say_all(*ruling);
+    }
+    speech_.act(PatchNodeTaint{.node = name,
+                               .resource_version = node.meta.resource_version,
+                               .add = false,
+                               .has_taints = true,
+                               .index = at,
+                               .device = about.front()->key.scope,
+                               .policy = about.front()->policy});
+    say_all({.reason = Reason::Untainting, .message = why, .until = {}});
+  }
+
+  /// The records for which the node was tainted.
+  std::vector<const DeviceRecord*> records_on(const std::string& name) const {
+    std::vector<const DeviceRecord*> found;
+    for (const auto& [key, record] : scene_.memory.records()) {
+      if (record.node_tainted && node_of(scene_.world, key) == name) found.push_back(&record);
+    }
+    return found;
+  }
+
+  void say_standing(const DeviceKey& key, const DeviceRecord& record) {
+    if (!needs_node_taint(scene_.world, key)) return;
+    if (!record.open) return say_ended(record);
+    if (record.acknowledged != Acknowledged::No) {
+      speech_.say(record, recovery_ruling(record, scene_, Reason::Acknowledged,
+                                          "a person vouches for the device: not tainted for it in this incident"));
+    }
+    const auto* policy = policy_of(record, scene_.policy);
+    if (record.quarantined && policy != nullptr && policy->taint) {
+      say(record, Reason::Quarantined,
+          fmt::format("{} incidents: held until a person writes the annotation {} on the node", record.incidents,
+                      kAcknowledgeAnnotation));
+    }
+  }
+
+  /// Only where the node was tainted for it.
+  void say_ended(const DeviceRecord& record) {
+    if (!record.was_tainted || record.node_tainted) return;
+    speech_.say_ended(record);
+  }
+
+  void say(const DeviceRecord& record, Reason reason, std::string message) {
+    speech_.say(record, {.reason = reason, .message = std::move(message), .until = {}});
+  }
+
+  const Scene& scene_;
+  Speech& speech_;
+  std::set<std::string> wanted_;
+  std::set<std::string> sent_;
+};
+
+}  // namespace
+
+void plan_nodes(const Scene& scene, Speech& speech) { Planner(scene, speech).run(); }
+
+}  // namespace dhc::taint

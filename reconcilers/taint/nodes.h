@@ -1,0 +1,9 @@
+#pragma once
+#include "reconcilers/taint/speech.h"
+
+namespace dhc::taint {
+
+/// What becomes of our taint on each node.
+void plan_nodes(const Scene& scene, Speech& speech);
+
+}  // namespace dhc::taint

@@ -1,0 +1,9 @@
+#pragma once
+#include "reconcilers/taint/speech.h"
+
+namespace dhc::taint {
+
+/// Compares what the device memory says with the rules and taints that stand in the cluster. Same scene, same plan.
+[[nodiscard]] Planned<TaintAction> plan(const Scene& scene);
+
+}  // namespace dhc::taint

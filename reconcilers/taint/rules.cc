@@ -1,0 +1,255 @@
+#include "reconcilers/taint/rules.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/names.h"
+#include "domain/our_taint.h"
+
+namespace dhc::taint {
+
+namespace {
+
+std::string key_of(const DeviceRecord& record) { return "rule/" + rule_name(record.key); }
+
+/// The number that stands before " pod" in the API server's sentence, for people to compare with ours: nothing is
+/// decided on it.
+std::optional<std::string> pods_in(std::string_view sentence) {
+  const auto end = sentence.find(" pod");
+  if (end == std::string_view::npos) return std::nullopt;
+  auto begin = end;
+  while (begin > 0 && sentence[begin - 1] >= '0' && sentence[begin - 1] <= '9') --begin;
+  if (begin == end) return std::nullopt;
+  return std::string(sentence.substr(begin, end - begin));
+}
+
+class Planner {
+ public:
+  Planner(const Scene& scene, Speech& speech, const DeviceRecord& record)
+      : scene_(scene),
+        speech_(speech),
+        record_(record),
+        policy_(policy_of(record, scene.policy)),
+        mode_(policy_ == nullptr ? scene.policy.mode_cap : std::min(policy_->mode, scene.policy.mode_cap)),
+        rule_(scene.world.inventory().rule_named(rule_name(record.key))) {}
+
+  void run() {
+    say_standing();
+    if (rule_ != nullptr && !is_our_rule(*rule_)) {
+      if (wanted()) {
+        say(Reason::ChangedByOther, fmt::format("a DeviceTaintRule {} exists that is not ours", rule_->meta.name));
+      }
+      return;
+    }
+    if (rule_ == nullptr) {
+      if (wanted()) make();
+      return;
+    }
+    if (rule_->meta.deletion) return say(Reason::Untainting, "the DeviceTaintRule is being deleted");
+    if (const auto changed = changed_by_other(*rule_)) {
+      return say(Reason::ChangedByOther,
+                 fmt::format("DeviceTaintRule {}: {}; it is left as it is", rule_->meta.name, *changed));
+    }
+    if (!wanted() || record_.removing) return remove();
+    rule_->taint.effect == "None" ? advance() : keep();
+  }
+
+ private:
+  /// A policy that has gone does not take the taint along; one that stays and no longer asks for it does.
+  [[nodiscard]] bool wanted() const {
+    if (!record_.open || record_.acknowledged != Acknowledged::No) return false;
+    if (is_long_absent(record_, scene_.now.wall)) return false;
+    if (policy_ == nullptr) return rule_ != nullptr;
+    return policy_->taint && policy_->taint->device != TaintRules::Device::Never;
+  }
+
+  void say_standing() {
+    if (record_.open && record_.acknowledged != Acknowledged::No) {
+      speech_.say(record_, recovery_ruling(record_, scene_, Reason::Acknowledged,
+                                           "a person vouches for the device: not tainted again in this incident"));
+    }
+    if (record_.open && record_.quarantined && policy_ != nullptr && policy_->taint) {
+      say(Reason::Quarantined,
+          fmt::format("{} incidents, penalty {:.1f}: held until a person writes the annotation {} on the rule or node",
+                      record_.incidents, penalty_of(record_, policy_->recover, scene_.now.wall),
+                      kAcknowledgeAnnotation));
+    }
+    if (!record_.open && record_.was_tainted && rule_ == nullptr) speech_.say_ended(record_);
+  }
+
+  void make() {
+    const auto& inventory = scene_.world.inventory();
+    if (const auto other = inventory.unschedulable_because(record_.key, rule_name(record_.key))) {
+      return say(Reason::TaintedByOther, "no taint of ours is needed: " + *other);
+    }
+    if (mode_ == Mode::Off) return;
+    if (mode_ != Mode::Enforce) {
+      return speech_.say(record_, recovery_ruling(record_, scene_, Reason::WouldTaint,
+                                                  "an enforcing policy would make a DeviceTaintRule"));
+    }
+    if (auto ruling = speech_.not_now(record_)) return speech_.say(record_, std::move(*ruling));
+    if (auto ruling = speech_.held_back(key_of(record_), {})) return speech_.say(record_, std::move(*ruling));
+    if (auto ruling = just_made()) return speech_.say(record_, std::move(*ruling));
+    const bool staged = policy_->taint->device == TaintRules::Device::Staged && has_effect_none();
+    apply(staged ? "None" : "NoSchedule");
+    say(Reason::Tainting,
+        staged ? "a DeviceTaintRule with effect None is being made" : "a DeviceTaintRule is being made");
+  }
+
+  /// **Source:** resource.k8s.io/v1alpha3 has no effect None and no status; they came with v1beta2.
+  [[nodiscard]] bool has_effect_none() const {
+    return !scene_.world.inventory().rules_api_version().ends_with("v1alpha3");
+  }
+
+  /// A rule that we have made, or may have, and that the World has never shown: a person may have deleted it meanwhile,
+  /// so that it is not made again before the watch must have been renewed.
+  [[nodiscard]] std::optional<Ruling> just_made() const {
+    const auto* attempt = scene_.ledger.write(key_of(record_));
+    if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
+    if (attempt->at < mono_of(record_.opened_at, scene_.now)) return std::nullopt;  // of an earlier incident
+    const bool may_be_there = attempt->state == Attempt::State::Accepted ||
+                              (attempt->state == Attempt::State::Failed && may_have_happened(attempt->error));
+    const MonoTime until = attempt->at + kUnseenRule;
+    if (!may_be_there || scene_.now.mono >= until) return std::nullopt;
+    return Ruling{.reason = Reason::Tainting, .message = "the rule was asked for, and is not seen yet", .until = until};
+  }
+
+  /// By our own clock where we made the rule; the server's may be another.
+  [[nodiscard]] MonoTime staged_at() const {
+    const auto* attempt = scene_.ledger.write(key_of(record_));
+    if (attempt != nullptr) return attempt->at;
+    return mono_of(rule_->meta.creation.value_or(scene_.now.wall), scene_.now);
+  }
+
+  /// A staged rule: what it would do is known, or has been waited for long enough.
+  void advance() {
+    const auto& progress = rule_->progress;
+    const bool said = progress && progress->observed_generation >= rule_->generation;
+    const MonoTime until = staged_at() + kStagePatience;
+    const bool still_staged = policy_ != nullptr && policy_->taint->device == TaintRules::Device::Staged;
+    if (still_staged && !said && scene_.now.mono < until) {
+      return speech_.say(record_, {.reason = Reason::StagedTaint,
+                                   .message = "effect None until the API server says what it would do, at most 30 s",
+                                   .until = until});
+    }
+    if (mode_ != Mode::Enforce) {
+      return say(Reason::WouldTaint, "the DeviceTaintRule has effect None; an enforcing policy would set NoSchedule");
+    }
+    if (auto ruling = speech_.not_now(record_)) return speech_.say(record_, std::move(*ruling));
+    if (auto ruling = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
+      return speech_.say(record_, std::move(*ruling));
+    }
+    apply("NoSchedule");
+    say(Reason::Tainting, "the effect becomes NoSchedule" + what_it_says());
+  }
+
+  void keep() {
+    const auto incidents = k8s::find(rule_->meta.annotations, kIncidentsAnnotation);
+    const bool is_current = incidents == std::string_view(std::to_string(record_.incidents));
+    // The rule is what remains if the memory is lost: it learns of each new incident, unless somebody else owns that.
+    const auto* attempt = scene_.ledger.write(key_of(record_));
+    const bool contested =
+        attempt != nullptr && attempt->state == Attempt::State::Failed && attempt->error.kind == ErrorKind::Contested;
+    if (contested) {
+      say(Reason::ChangedByOther, attempt->error.message);
+    } else if (!is_current && mode_ == Mode::Enforce) {
+      auto ruling = speech_.held_back(key_of(record_), rule_->meta.resource_version);
+      if (!ruling) apply(rule_->taint.effect);
+      if (ruling && ruling->reason != Reason::Tainting) speech_.say(record_, std::move(*ruling));
+    }
+    speech_.say(record_, recovery_ruling(record_, scene_, Reason::Tainted,
+                                         fmt::format("DeviceTaintRule {} keeps new pods off; {} hold it",
+                                                     rule_->meta.name, pods(holders_of(scene_, record_.key))) +
+                                             what_it_says()));
+  }
+
+  [[nodiscard]] static std::string pods(std::size_t count) {
+    return count == 1 ? "1 pod" : fmt::format("{} pods", count);
+  }
+
+  /// **Source:** seen on 1.37.1: with the gate DRADeviceTaintRules off in scheduler and controller manager the kind is
+  /// served, and nobody heeds it; elsewhere the rule's condition comes within a second.
+  [[nodiscard]] std::string unheeded() const {
+    const bool has_status = has_effect_none();
+    const bool waited = scene_.now.mono - staged_at() >= kStagePatience;
+    if (!has_status || rule_->progress || !waited) return {};
+    return "; nobody has looked at the rule: is the feature gate DRADeviceTaintRules on in every component?";
+  }
+
+  /// The API server's own account of a staged rule, beside ours.
+  [[nodiscard]] std::string what_it_says() const {
+    const auto& progress = rule_->progress;
+    if (!progress || progress->reason != "NoEffect") return {};
+    const auto ours = std::to_string(holders_of(scene_, record_.key));
+    const auto theirs = pods_in(progress->message);
+    return fmt::format("; the API server says: {}{}", progress->message,
+                       theirs && *theirs != ours ? fmt::format(" (we count {} that hold it)", ours) : "");
+  }
+
+  void remove() {
+    const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "a person acknowledged it"
+                                                : is_long_absent(record_, scene_.now.wall)
+                                                    ? "neither its driver nor its node has been seen for a day"
+                                                : record_.removing ? "the rule of the incident before"
+                                                                   : "the policy no longer taints")
+                                  : record_.closed_because;
+    if (mode_ != Mode::Enforce) return say(Reason::WouldUntaint, why);
+    if (auto ruling = speech_.unsaved(record_)) return speech_.say(record_, std::move(*ruling));
+    if (auto ruling = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
+      if (ruling->reason == Reason::Tainting) ruling->reason = Reason::Untainting;
+      return speech_.say(record_, std::move(*ruling));
+    }
+    speech_.act(DeleteRule{.name = rule_->meta.name,
+                           .api_version = scene_.world.inventory().rules_api_version(),
+                           .uid = rule_->meta.uid,
+                           .resource_version = rule_->meta.resource_version,
+                           .key = record_.key,
+                           .device = to_string(record_.key),
+                           .policy = record_.policy});
+    say(Reason::Untainting, why);
+  }
+
+  void apply(std::string effect) {
+    speech_.act(ApplyRule{.name = rule_name(record_.key),
+                          .api_version = scene_.world.inventory().rules_api_version(),
+                          .uid = rule_ == nullptr ? std::string() : rule_->meta.uid,
+                          .resource_version = rule_ == nullptr ? std::string() : rule_->meta.resource_version,
+                          .driver = record_.key.scope,
+                          .pool = record_.key.place,
+                          .device_name = record_.key.device,
+                          .effect = std::move(effect),
+                          .policy = record_.policy,
+                          .identity = record_.identity,
+                          .identity_attribute = record_.identity_attribute,
+                          .since = record_.since,
+                          .incidents = record_.incidents,
+                          .device = to_string(record_.key)});
+  }
+
+  void say(Reason reason, std::string message) {
+    speech_.say(record_, {.reason = reason, .message = std::move(message), .until = {}});
+  }
+
+  // A silent watch is renewed after 90 s.
+  static constexpr Millis kUnseenRule = std::chrono::minutes(2);
+  const Scene& scene_;
+  Speech& speech_;
+  const DeviceRecord& record_;
+  const DevicePolicy* policy_;
+  Mode mode_;
+  const k8s::DeviceTaintRule* rule_;
+};
+
+}  // namespace
+
+void plan_rules(const Scene& scene, Speech& speech) {
+  for (const auto& [key, record] : scene.memory.records()) {
+    if (!needs_node_taint(scene.world, key)) Planner(scene, speech, record).run();
+  }
+}
+
+}  // namespace dhc::taint

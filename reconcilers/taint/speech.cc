@@ -1,0 +1,119 @@
+#include "reconcilers/taint/speech.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/our_taint.h"
+
+namespace dhc::taint {
+
+namespace {
+
+Subject subject_of(const DeviceRecord& record, const Scene& scene) {
+  const auto node = node_of(scene.world, record.key);
+  if (node.empty()) {
+    return {.kind = "DeviceTaintRule", .ns = {}, .name = rule_name(record.key), .uid = record.rule_uid};
+  }
+  const auto* known = scene.world.node(node);
+  return {.kind = "Node", .ns = {}, .name = node, .uid = known == nullptr ? std::string() : known->meta.uid};
+}
+
+}  // namespace
+
+MonoTime mono_at(WallTime when, const Now& now) {
+  return now.mono + std::chrono::duration_cast<Millis>(when - now.wall);
+}
+
+void Speech::say(const DeviceRecord& record, Ruling ruling) {
+  wake_.note(ruling.until);
+  Verdict verdict{.subject = subject_of(record, scene_),
+                  .device = to_string(record.key),
+                  .policy = record.policy,
+                  .reason = ruling.reason,
+                  .message = std::move(ruling.message),
+                  .since = record.open ? record.since : record.closed_at.value_or(record.since),
+                  .next_at = std::nullopt};
+  if (ruling.until) verdict.next_at = wall_of(*ruling.until, scene_.now);
+  planned_.verdicts.push_back(std::move(verdict));
+}
+
+std::optional<Ruling> Speech::held_back(const std::string& key, const std::string& seen_version) const {
+  if (scene_.ledger.may_write(key, seen_version, scene_.now)) return std::nullopt;
+  const auto* attempt = scene_.ledger.write(key);
+  if (attempt->state != Attempt::State::Failed) {
+    return Ruling{.reason = Reason::Tainting,
+                  .message = "the request is on its way, or its effect is not seen yet",
+                  .until = scene_.ledger.may_write_at(key)};
+  }
+  const auto kind = attempt->error.kind;
+  const auto reason = kind == ErrorKind::Contested                                 ? Reason::ChangedByOther
+                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
+                                                                                   : Reason::BackingOff;
+  return Ruling{
+      .reason = reason,
+      .message = fmt::format("{}: {}; attempt {}", to_string(kind), attempt->error.message, attempt->failures),
+      .until = attempt->not_before};
+}
+
+std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
+  if (scene_.policy.limits.paused) {
+    return Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true: no new taint", .until = {}};
+  }
+  if (const auto* brake = scene_.brake.holding(record.key, node_of(scene_.world, record.key))) {
+    const auto& [scope, engaged] = *brake;
+    return Ruling{.reason = Reason::Braked,
+                  .message = fmt::format(
+                      "{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer, no new taint",
+                      engaged.devices, engaged.known, scope.scope,
+                      scope.node.empty() ? "in the cluster" : "on node " + scope.node),
+                  .until = engaged.last_onset.mono + scene_.policy.limits.brake_within};
+  }
+  const auto* state = scene_.world.tracker().find(record.key);
+  if (state != nullptr && !state->holders.empty() && state->has_source && state->health == k8s::Health::Unknown) {
+    return Ruling{.reason = Reason::WaitingWhileUnknown,
+                  .message = "the device is Unknown just now; no new taint until it is Unhealthy again",
+                  .until = {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Ruling> Speech::unsaved(const DeviceRecord& record) const {
+  if (scene_.saved_revision && *scene_.saved_revision >= record.closed_revision) return std::nullopt;
+  return Ruling{.reason = Reason::Untainting,
+                .message = "waits until the end of the incident is written in the state ConfigMap",
+                .until = {}};
+}
+
+void Speech::say_ended(const DeviceRecord& record) {
+  constexpr Millis kShown = std::chrono::minutes(10);
+  if (record.probation_until) {
+    say(record, {.reason = Reason::OnProbation,
+                 .message = "untainted without evidence of health: one Unhealthy report doubles the hold",
+                 .until = mono_at(*record.probation_until, scene_.now)});
+  }
+  if (record.closed_at && scene_.now.wall - *record.closed_at < kShown) {
+    say(record, {.reason = Reason::Untainted,
+                 .message = record.closed_because,
+                 .until = mono_at(*record.closed_at + kShown, scene_.now)});
+  }
+}
+
+Planned<TaintAction> Speech::done() {
+  planned_.wake_at = wake_.at();
+  return std::move(planned_);
+}
+
+Ruling recovery_ruling(const DeviceRecord& record, const Scene& scene, Reason reason, std::string_view before) {
+  const auto recovery = recovery_of(record, rules_of(record, scene.policy), scene.now);
+  Ruling ruling{.reason = reason, .message = fmt::format("{}; {}", before, recovery.why), .until = {}};
+  if (recovery.at) ruling.until = mono_at(*recovery.at, scene.now);
+  return ruling;
+}
+
+std::size_t holders_of(const Scene& scene, const DeviceKey& key) {
+  const auto* state = scene.world.tracker().find(key);
+  return state == nullptr ? 0 : state->holders.size();
+}
+
+}  // namespace dhc::taint

@@ -1,0 +1,55 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "domain/scene.h"
+#include "reconcilers/taint/action.h"
+
+namespace dhc::taint {
+
+using TaintAction = std::variant<ApplyRule, DeleteRule, PatchNodeTaint>;
+
+/// Collects what is wanted and said about devices in one turn.
+class Speech {
+ public:
+  explicit Speech(const Scene& scene) : scene_(scene) {}
+
+  /// About one device; the subject is its node, or its rule where the node is not known.
+  void say(const DeviceRecord& record, Ruling ruling);
+
+  /// Why a write with this key must not be sent now; none: it may.
+  [[nodiscard]] std::optional<Ruling> held_back(const std::string& key, const std::string& seen_version) const;
+
+  /// Why no new taint is made for this device now, whatever it is: the brake, a pause, or its state being Unknown.
+  [[nodiscard]] std::optional<Ruling> not_now(const DeviceRecord& record) const;
+
+  /// Why nothing of ours is removed yet: the end of the incident is not written down. A restart would take the removal
+  /// for a person's word.
+  [[nodiscard]] std::optional<Ruling> unsaved(const DeviceRecord& record) const;
+
+  /// That the taint of an ended incident is gone, and that the device is on probation.
+  void say_ended(const DeviceRecord& record);
+
+  void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
+  void wake(std::optional<MonoTime> at) { wake_.note(at); }
+  [[nodiscard]] Planned<TaintAction> done();
+
+ private:
+  const Scene& scene_;
+  Wake wake_;
+  Planned<TaintAction> planned_;
+};
+
+/// The moment on the clock that windows use.
+[[nodiscard]] MonoTime mono_at(WallTime when, const Now& now);
+
+/// When and why the taint would go away, in words, and when by time alone.
+[[nodiscard]] Ruling recovery_ruling(const DeviceRecord& record, const Scene& scene, Reason reason,
+                                     std::string_view before);
+
+/// How many pods hold the device now.
+[[nodiscard]] std::size_t holders_of(const Scene& scene, const DeviceKey& key);
+
+}  // namespace dhc::taint

@@ -1,0 +1,126 @@
+#include "reconcilers/uninstall/build.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "domain/names.h"
+#include "k8s-client/protocol/object_path.h"
+
+namespace dhc::uninstall {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& body) { return body.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// `ROOT/namespaces/NS/PLURAL/NAME`, without the namespace for cluster-scoped kinds.
+Result<std::string> path_of(std::string_view root, std::string_view ns, std::string_view plural,
+                            std::string_view name) {
+  if (!k8s::is_path_segment(name)) return fail(ErrorKind::Invalid, "the name does not fit in a path");
+  if (ns.empty()) return fmt::format("{}/{}/{}", root, plural, k8s::percent_encode(name));
+  if (!k8s::is_path_segment(ns)) return fail(ErrorKind::Invalid, "the namespace does not fit in a path");
+  return fmt::format("{}/namespaces/{}/{}/{}", root, k8s::percent_encode(ns), plural, k8s::percent_encode(name));
+}
+
+Result<std::string> path_of(const Trace& trace) {
+  switch (trace.kind) {
+    case TraceKind::Rule:
+      return path_of("/apis/" + trace.api_version, {}, "devicetaintrules", trace.name);
+    case TraceKind::NodeTaint:
+      return path_of("/api/v1", {}, "nodes", trace.name);
+    case TraceKind::Condition:
+      return k8s::pod_path(trace.ns, trace.name);
+    case TraceKind::Annotation:
+      return path_of("/apis/batch/v1", trace.ns, "jobs", trace.name);
+    case TraceKind::StateMap:
+      return path_of("/api/v1", trace.ns, "configmaps", trace.name);
+    case TraceKind::Lease:
+      return path_of("/apis/coordination.k8s.io/v1", trace.ns, "leases", trace.name);
+  }
+  return fail(ErrorKind::Invalid, "no such kind");
+}
+
+k8s::Request build_delete(std::string path, const Trace& trace) {
+  k8s::Request request;
+  request.method = k8s::Method::Delete;
+  request.target = std::move(path);
+  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+  request.body = text_of({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", trace.uid}}}});
+  return request;
+}
+
+k8s::Request build_patch(const std::string& path, std::string_view type, const Json& body) {
+  k8s::Request request;
+  request.method = k8s::Method::Patch;
+  request.target = fmt::format("{}?fieldManager={}", path, kFieldManager);
+  request.headers = {{"Accept", "application/json"}, {"Content-Type", std::string(type)}};
+  request.body = text_of(body);
+  return request;
+}
+
+Json without_taints(const Trace& trace) {
+  Json operations =
+      Json::array({{{"op", "replace"}, {"path", "/metadata/resourceVersion"}, {"value", trace.resource_version}}});
+  // From the last: each removal moves those behind it.
+  for (auto place = trace.places.rbegin(); place != trace.places.rend(); ++place) {
+    operations.push_back({{"op", "remove"}, {"path", fmt::format("/spec/taints/{}", *place)}});
+  }
+  return operations;
+}
+
+Json without_annotations(const Trace& trace) {
+  Json annotations = Json::object();
+  for (const auto& key : trace.annotations) annotations[key] = nullptr;
+  return {{"metadata", {{"uid", trace.uid}, {"annotations", std::move(annotations)}}}};
+}
+
+/// What server-side apply removes is what this manager owned and no longer names; other owners keep theirs.
+Json without_condition(const Trace& trace) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", {{"name", trace.name}, {"namespace", trace.ns}, {"uid", trace.uid}}},
+          {"status", {{"conditions", Json::array()}}}};
+}
+}  // namespace
+
+Result<k8s::Request> build_get(TraceKind kind, std::string_view ns) {
+  if (kind != TraceKind::StateMap && kind != TraceKind::Lease) return fail(ErrorKind::Invalid, "not of one name");
+  // An empty namespace would make it the path of a cluster-scoped kind.
+  if (ns.empty()) return fail(ErrorKind::Invalid, "the namespace is empty");
+  Trace trace;
+  trace.kind = kind;
+  trace.ns = ns;
+  trace.name = kind == TraceKind::Lease ? kLeaseName : kStateName;
+  auto path = path_of(trace);
+  if (!path) return std::unexpected(std::move(path.error()));
+  k8s::Request request;
+  request.target = *std::move(path);
+  request.headers = {{"Accept", "application/json"}};
+  return request;
+}
+
+Result<k8s::Request> build_removal(const Trace& trace) {
+  auto path = path_of(trace);
+  if (!path) return std::unexpected(std::move(path.error()));
+  // Without it an object that took the name since would lose what is its own.
+  if (trace.uid.empty()) return fail(ErrorKind::Invalid, "the object has no UID");
+  switch (trace.kind) {
+    case TraceKind::Condition:
+      return build_patch(*path + "/status", "application/apply-patch+yaml", without_condition(trace));
+    case TraceKind::Annotation:
+      return build_patch(*path, "application/merge-patch+json", without_annotations(trace));
+    case TraceKind::NodeTaint:
+      if (trace.resource_version.empty()) return fail(ErrorKind::Invalid, "the node has no version");
+      return build_patch(*path, "application/json-patch+json", without_taints(trace));
+    case TraceKind::Rule:
+    case TraceKind::StateMap:
+    case TraceKind::Lease:
+      break;
+  }
+  return build_delete(*std::move(path), trace);
+}
+
+}  // namespace dhc::uninstall

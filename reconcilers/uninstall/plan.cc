@@ -1,0 +1,184 @@
+#include "reconcilers/uninstall/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/rfc3339.h"
+#include "domain/names.h"
+
+namespace dhc::uninstall {
+
+namespace {
+using Json = nlohmann::json;
+
+constexpr std::string_view kDomain = "device-health.io/";
+/// What people write on a Job; the rest of our domain is ours.
+constexpr std::array<std::string_view, 3> kOfPeople = {kOptOutAnnotation, kAcknowledgeAnnotation,
+                                                       kBrakeReleaseAnnotation};
+
+/// What stands at the end of the path, or null.
+const Json* at(const Json& from, std::initializer_list<std::string_view> path) {
+  const Json* here = &from;
+  for (const std::string_view key : path) {
+    if (!here->is_object()) return nullptr;
+    const auto found = here->find(key);
+    if (found == here->end()) return nullptr;
+    here = &*found;
+  }
+  return here;
+}
+
+std::string text_at(const Json& from, std::initializer_list<std::string_view> path) {
+  const Json* found = at(from, path);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// A copy of the array at the end of the path; an empty one if there is none.
+Json list_at(const Json& from, std::initializer_list<std::string_view> path) {
+  const Json* found = at(from, path);
+  return found != nullptr && found->is_array() ? *found : Json::array();
+}
+
+Trace trace_on(const Json& object, TraceKind kind) {
+  Trace trace;
+  trace.kind = kind;
+  trace.ns = text_at(object, {"metadata", "namespace"});
+  trace.name = text_at(object, {"metadata", "name"});
+  trace.uid = text_at(object, {"metadata", "uid"});
+  return trace;
+}
+
+/// Whether our field manager owns the field at that path, in the form of `fieldsV1`, by such an operation.
+bool we_own(const Json& object, std::initializer_list<std::string_view> path, std::string_view operation = {}) {
+  return std::ranges::any_of(list_at(object, {"metadata", "managedFields"}), [&](const Json& entry) {
+    if (text_at(entry, {"manager"}) != kFieldManager) return false;
+    if (!operation.empty() && text_at(entry, {"operation"}) != operation) return false;
+    const Json* fields = at(entry, {"fieldsV1"});
+    return fields != nullptr && at(*fields, path) != nullptr;
+  });
+}
+
+void look_at_rule(const Json& rule, std::string_view api_version, Found& found) {
+  Trace trace = trace_on(rule, TraceKind::Rule);
+  const bool labelled = text_at(rule, {"metadata", "labels", kManagedByLabel}) == kManagedBy;
+  if (labelled && trace.name.starts_with(kRulePrefix)) {
+    trace.api_version = api_version;
+    found.traces.push_back(std::move(trace));
+  } else if (text_at(rule, {"spec", "taint", "key"}) == kTaintKey) {
+    found.left.push_back(
+        fmt::format("{} taints with {}, but has not both our label and our prefix", to_string(trace), kTaintKey));
+  }
+}
+
+void look_at_node(const Json& node, Found& found) {
+  Trace trace = trace_on(node, TraceKind::NodeTaint);
+  const Json& taints = list_at(node, {"spec", "taints"});
+  for (std::size_t place = 0; place < taints.size(); ++place) {
+    if (text_at(taints[place], {"key"}) == kTaintKey) trace.places.push_back(place);
+  }
+  if (trace.places.empty()) return;
+  trace.resource_version = text_at(node, {"metadata", "resourceVersion"});
+  found.traces.push_back(std::move(trace));
+}
+
+void look_at_pod(const Json& pod, Found& found) {
+  const bool has = std::ranges::any_of(list_at(pod, {"status", "conditions"}), [](const Json& condition) {
+    return text_at(condition, {"type"}) == kConditionType;
+  });
+  if (!has) return;
+  Trace trace = trace_on(pod, TraceKind::Condition);
+  const std::string field = fmt::format(R"(k:{{"type":"{}"}})", kConditionType);
+  if (we_own(pod, {"f:status", "f:conditions", field}, "Apply")) {
+    found.traces.push_back(std::move(trace));
+  } else {
+    found.left.push_back(fmt::format("{}: {} does not own it", to_string(trace), kFieldManager));
+  }
+}
+
+void look_at_job(const Json& job, Found& found) {
+  Trace trace = trace_on(job, TraceKind::Annotation);
+  const Json* annotations = at(job, {"metadata", "annotations"});
+  if (annotations == nullptr || !annotations->is_object()) return;
+  for (const auto& [key, value] : annotations->items()) {
+    if (!key.starts_with(kDomain) || std::ranges::find(kOfPeople, key) != kOfPeople.end()) continue;
+    if (we_own(job, {"f:metadata", "f:annotations", "f:" + key})) {
+      trace.annotations.push_back(key);
+    } else {
+      found.left.push_back(printable_cut(
+          fmt::format("annotation {} of Job {}/{}: {} did not write it", key, trace.ns, trace.name, kFieldManager),
+          1000));
+    }
+  }
+  if (!trace.annotations.empty()) found.traces.push_back(std::move(trace));
+}
+
+Result<Json> read(std::string_view body, std::string_view what) {
+  Json json = Json::parse(body, nullptr, false);
+  if (!json.is_object()) return fail(ErrorKind::Malformed, fmt::format("the answer is no {}", what));
+  return json;
+}
+}  // namespace
+
+Result<Found> find_traces(k8s::Kind kind, std::string_view api_version, std::string_view body) {
+  const auto list = read(body, "list");
+  if (!list) return std::unexpected(list.error());
+  // A list that is not there would look like a cluster without traces.
+  if (at(*list, {"items"}) == nullptr) return fail(ErrorKind::Malformed, "the answer has no items");
+  Found found;
+  found.continue_token = text_at(*list, {"metadata", "continue"});
+  for (const Json& item : list_at(*list, {"items"})) {
+    switch (kind) {
+      case k8s::Kind::DeviceTaintRule:
+        look_at_rule(item, api_version, found);
+        break;
+      case k8s::Kind::Node:
+        look_at_node(item, found);
+        break;
+      case k8s::Kind::Pod:
+        look_at_pod(item, found);
+        break;
+      case k8s::Kind::Job:
+        look_at_job(item, found);
+        break;
+      default:
+        return fail(ErrorKind::Invalid, "nothing of ours is on this kind");
+    }
+  }
+  return found;
+}
+
+Result<Found> find_named(TraceKind kind, std::string_view body) {
+  const auto object = read(body, "object");
+  if (!object) return std::unexpected(object.error());
+  Found found;
+  Trace trace = trace_on(*object, kind);
+  const std::string manager = text_at(*object, {"metadata", "labels", kManagedByLabel});
+  if (manager.empty() || manager == kManagedBy) {
+    found.traces.push_back(std::move(trace));
+  } else {
+    found.left.push_back(fmt::format("{}: it is managed by {}", to_string(trace), printable_cut(manager, 63)));
+  }
+  return found;
+}
+
+std::optional<std::string> running_controller(std::string_view lease, WallTime now) {
+  const auto object = read(lease, "Lease");
+  if (!object) return std::nullopt;
+  const std::string holder = text_at(*object, {"spec", "holderIdentity"});
+  const auto renewed = parse_rfc3339(text_at(*object, {"spec", "renewTime"}));
+  const Json* duration = at(*object, {"spec", "leaseDurationSeconds"});
+  if (holder.empty() || !renewed || duration == nullptr || !duration->is_number_integer()) return std::nullopt;
+  constexpr std::int64_t kLongest = 24 * 3600;
+  const Seconds held_for(std::clamp<std::int64_t>(duration->get<std::int64_t>(), 0, kLongest));
+  if (now >= *renewed + held_for) return std::nullopt;
+  const auto ago = std::chrono::duration_cast<Seconds>(now - *renewed).count();
+  return fmt::format("{} renewed the Lease {} s ago", printable_cut(holder, 128), std::max<std::int64_t>(ago, 0));
+}
+
+}  // namespace dhc::uninstall

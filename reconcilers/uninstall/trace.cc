@@ -1,0 +1,59 @@
+#include "reconcilers/uninstall/trace.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/printable.h"
+#include "domain/names.h"
+
+namespace dhc::uninstall {
+
+namespace {
+// Longer than any name; annotations are others' text.
+constexpr std::size_t kLongest = 400;
+}  // namespace
+
+std::string to_string(const Trace& trace) {
+  std::string text;
+  switch (trace.kind) {
+    case TraceKind::Rule:
+      text = fmt::format("DeviceTaintRule {}", trace.name);
+      break;
+    case TraceKind::NodeTaint:
+      text = fmt::format("taint {} of Node {}", kTaintKey, trace.name);
+      break;
+    case TraceKind::Condition:
+      text = fmt::format("condition {} of Pod {}/{}", kConditionType, trace.ns, trace.name);
+      break;
+    case TraceKind::Annotation:
+      text = fmt::format("annotation {} of Job {}/{}", fmt::join(trace.annotations, ", "), trace.ns, trace.name);
+      break;
+    case TraceKind::StateMap:
+      text = fmt::format("ConfigMap {}/{}", trace.ns, trace.name);
+      break;
+    case TraceKind::Lease:
+      text = fmt::format("Lease {}/{}", trace.ns, trace.name);
+      break;
+  }
+  return printable_cut(text, kLongest);
+}
+
+std::string_view plural_of(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::Rule:
+      return "DeviceTaintRules";
+    case TraceKind::NodeTaint:
+      return "node taints";
+    case TraceKind::Condition:
+      return "pod conditions";
+    case TraceKind::Annotation:
+      return "Job annotations";
+    case TraceKind::StateMap:
+      return "ConfigMaps";
+    case TraceKind::Lease:
+      return "Leases";
+  }
+  return {};
+}
+
+}  // namespace dhc::uninstall

@@ -1,0 +1,116 @@
+#include "app/elector.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "app/clock.h"
+
+namespace dhc {
+
+namespace {
+// Of a watch that says more than we can look up: the last word is enough, and the next renewal finds out the rest.
+constexpr std::size_t kMostHints = 64;
+}  // namespace
+
+Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log)
+    : client_(client),
+      gate_(gate),
+      show_(std::move(show)),
+      log_(log),
+      machine_(std::move(settings.subject), std::move(settings.identity)),
+      random_(std::random_device{}()),
+      thread_([this](const std::stop_token& stop) noexcept { run(stop); }) {}
+
+void Elector::observed(k8s::Delivery delivery) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (hints_.size() >= kMostHints) hints_.erase(hints_.begin());
+    hints_.push_back(std::move(delivery));
+  }
+  bell_.notify_one();
+}
+
+void Elector::take_hints() {
+  std::vector<k8s::Delivery> hints;
+  {
+    const std::lock_guard lock(mutex_);
+    hints.swap(hints_);
+  }
+  for (const auto& hint : hints) machine_.observed(hint, read_now());
+}
+
+void Elector::run(const std::stop_token& stop) {
+  std::uniform_real_distribution<double> chance(0.0, 1.0);
+  while (!stop.stop_requested()) {
+    take_hints();
+    const auto step = machine_.next(read_now());
+    publish();
+    if (const auto* call = std::get_if<k8s::LeaseCall>(&step)) {
+      const auto answer = client_.call(call->request, stop);
+      machine_.answered(answer, read_now(), chance(random_));
+      publish();
+    } else if (const auto* wait = std::get_if<k8s::LeaseWait>(&step)) {
+      pause(wait->until, stop);
+    }
+  }
+}
+
+void Elector::pause(MonoTime until, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  (void)bell_.wait_until(lock, stop, steady_at(until), [this] { return !hints_.empty(); });
+}
+
+void Elector::publish() {
+  const auto term = machine_.term(mono_now());
+  gate_.set(term);
+  const auto& problem = machine_.problem();
+  ElectionFact fact{.leads = term.has_value(),
+                    .holder = machine_.holder(),
+                    .forbidden = problem && problem->kind == ErrorKind::Forbidden,
+                    .problem = problem ? problem->message : std::string()};
+  if (has_shown_ && fact == shown_) return;
+  tell(fact);
+  shown_ = std::move(fact);
+  has_shown_ = true;
+  show_(shown_);
+}
+
+void Elector::tell(const ElectionFact& fact) {
+  if (fact.leads != shown_.leads) {
+    log_.info(fact.leads ? "leading" : "no longer leading",
+              {{"identity", machine_.identity()}, {"holder", fact.holder}, {"problem", fact.problem}});
+  } else if (!fact.leads && (fact.holder != shown_.holder || !has_shown_)) {
+    log_.info("standing by", {{"identity", machine_.identity()}, {"holder", fact.holder}});
+  }
+  if (fact.problem != shown_.problem && !fact.problem.empty()) {
+    log_.warn("leader election", {{"error", fact.problem}});
+  }
+}
+
+void Elector::release(Millis patience) {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  gate_.set(std::nullopt);
+  const bool was_ours = machine_.holder() == machine_.identity();
+  machine_.release();
+  const auto deadline = mono_now() + patience;
+  while (mono_now() < deadline) {
+    const auto step = machine_.next(read_now());
+    if (const auto* call = std::get_if<k8s::LeaseCall>(&step)) {
+      auto request = call->request;
+      const Millis left = std::max(deadline - mono_now(), Millis(1));
+      request.timeouts = {.connect = left, .idle = left, .total = left};
+      machine_.answered(client_.call(request, {}), read_now(), 0.5);
+    } else if (const auto* wait = std::get_if<k8s::LeaseWait>(&step)) {
+      std::this_thread::sleep_until(steady_at(std::min(wait->until, deadline)));
+    } else {
+      if (was_ours) log_.info("lease released", {{"identity", machine_.identity()}});
+      return;
+    }
+  }
+  log_.warn("lease not released: others wait until it has run out",
+            {{"error", machine_.problem() ? machine_.problem()->message : std::string("no answer in time")}});
+}
+
+}  // namespace dhc

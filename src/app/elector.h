@@ -1,0 +1,71 @@
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/health_report.h"
+#include "app/lease_gate.h"
+#include "app/log.h"
+#include "k8s-client/client.h"
+#include "k8s-client/protocol/lease_machine.h"
+
+namespace dhc {
+
+/// Which Lease, and as whom.
+struct ElectionSettings {
+  k8s::LeaseSubject subject;
+  std::string identity;  ///< Another one in each process.
+};
+
+/// Takes part in an election on a thread of its own: does what LeaseMachine says, sends, waits. It decides nothing.
+class Elector {
+ public:
+  /// Told on the elector's thread whenever something has changed.
+  using Show = std::function<void(const ElectionFact&)>;
+
+  /// Starts at once. `client`, `gate` and `log` outlive this. The gate is open before `show` says that we lead, and
+  /// closed before it says that we do not.
+  Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log);
+
+  /// Stops taking part, without a release: others wait until our time is over.
+  ~Elector() = default;
+  Elector(const Elector&) = delete;
+  Elector& operator=(const Elector&) = delete;
+
+  /// Something that a watch of the Lease delivered. Any thread.
+  void observed(k8s::Delivery delivery);
+
+  /// Closes the gate and gives the Lease back, if it is ours; tries for so long. Call it once, when no request of ours
+  /// is under way any more.
+  void release(Millis patience);
+
+ private:
+  void run(const std::stop_token& stop);
+  void take_hints();
+  void publish();
+  void pause(MonoTime until, const std::stop_token& stop);
+  void tell(const ElectionFact& fact);
+
+  const k8s::Client& client_;
+  LeaseGate& gate_;
+  const Show show_;
+  Log& log_;
+  k8s::LeaseMachine machine_;
+  ElectionFact shown_;
+  bool has_shown_ = false;
+  std::mt19937 random_;
+
+  std::mutex mutex_;
+  std::condition_variable_any bell_;
+  std::vector<k8s::Delivery> hints_;  // under mutex_
+
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace dhc

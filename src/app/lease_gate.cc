@@ -1,0 +1,24 @@
+#include "app/lease_gate.h"
+
+#include <algorithm>
+
+#include "app/clock.h"
+
+namespace dhc {
+
+void LeaseGate::set(std::optional<k8s::LeaseTerm> term) {
+  const std::lock_guard lock(mutex_);
+  term_ = term;
+}
+
+Status LeaseGate::admit(k8s::Request& request) const {
+  const std::lock_guard lock(mutex_);
+  // Read under the lock: a process that was stopped here for longer than its term must see the time after it.
+  const auto now = mono_now();
+  if (!term_ || now >= term_->begin_until) return fail(ErrorKind::Cancelled, "not sent: we do not lead");
+  const Millis left = term_->end_by - now;
+  request.timeouts.total = request.timeouts.total ? std::min(*request.timeouts.total, left) : left;
+  return {};
+}
+
+}  // namespace dhc

@@ -1,0 +1,27 @@
+#pragma once
+#include <mutex>
+#include <optional>
+
+#include "base/error.h"
+#include "k8s-client/protocol/lease_machine.h"
+#include "k8s-client/protocol/request.h"
+
+namespace dhc {
+
+/// Stands before every request that changes the cluster: lets none through that is not covered by our Lease at the
+/// moment of sending, whatever the threads that decided on it believed, and sees that each is over in time
+/// (invariant I5). Thread-safe.
+class LeaseGate {
+ public:
+  /// From now on this term holds; none: closed. It closes by itself when the term ends.
+  void set(std::optional<k8s::LeaseTerm> term);
+
+  /// Cancelled: nothing may be begun now. Else the request's total time is cut to what the term leaves.
+  [[nodiscard]] Status admit(k8s::Request& request) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<k8s::LeaseTerm> term_;
+};
+
+}  // namespace dhc

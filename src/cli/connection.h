@@ -1,0 +1,24 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "k8s-client/auth/access.h"
+#include "k8s-client/client.h"
+
+namespace dhc::cli {
+
+/// The cluster that the command line means, and how to speak to it.
+struct Connection {
+  k8s::KubeAccess access;
+  std::shared_ptr<const k8s::Client> client;
+  std::string cluster;  ///< Context and file, for people: who reads of a refused certificate has to know them.
+};
+
+/// Finds it by the flags and the environment; nothing is sent yet. Errors name everything that was tried.
+[[nodiscard]] Result<Connection> connect(const k8s::AccessFlags& flags);
+
+/// The environment variable of that name; empty if there is none.
+[[nodiscard]] std::string variable(const char* name);
+
+}  // namespace dhc::cli

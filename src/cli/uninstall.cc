@@ -1,0 +1,225 @@
+#include "cli/uninstall.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/clock.h"
+#include "app/signals.h"
+#include "cli/connection.h"
+#include "k8s-client/protocol/watch_requests.h"
+#include "reconcilers/uninstall/build.h"
+#include "reconcilers/uninstall/plan.h"
+
+namespace dhc::cli {
+
+namespace {
+using uninstall::Found;
+using uninstall::Trace;
+using uninstall::TraceKind;
+
+/// Looks, removes, and looks again: what was changed meanwhile is planned again, and what comes back is noticed.
+constexpr int kMostRounds = 5;
+
+/// All that one look through the cluster found.
+struct Survey {
+  std::vector<Trace> traces;
+  std::vector<std::string> left;
+  std::vector<std::string> problems;  ///< What could not be read, and why.
+};
+
+class Sweep {
+ public:
+  Sweep(const k8s::Client& client, std::string ns, std::stop_token stop)
+      : client_(client), ns_(std::move(ns)), stop_(std::move(stop)) {}
+
+  /// Who holds the Lease; nothing if nobody does or it cannot be read.
+  [[nodiscard]] std::optional<std::string> running() const;
+  [[nodiscard]] Survey look() const;
+  /// Removes what it can; false if another round would not get further.
+  bool remove(const std::vector<Trace>& traces);
+  /// Why a trace that was found could not be removed.
+  [[nodiscard]] std::string why(const Trace& trace) const;
+  [[nodiscard]] const std::map<std::string, TraceKind>& removed() const { return removed_; }
+
+ private:
+  [[nodiscard]] Result<Found> pages(k8s::Kind kind, std::size_t version) const;
+  [[nodiscard]] Result<Found> kind(k8s::Kind kind) const;
+  [[nodiscard]] Result<Found> named(TraceKind kind) const;
+
+  const k8s::Client& client_;
+  std::string ns_;
+  std::stop_token stop_;
+  std::map<std::string, TraceKind> removed_;
+  std::map<std::string, std::string> errors_;
+};
+
+void append(Found& to, Found from) {
+  std::ranges::move(from.traces, std::back_inserter(to.traces));
+  std::ranges::move(from.left, std::back_inserter(to.left));
+  to.continue_token = std::move(from.continue_token);
+}
+
+Result<Found> Sweep::pages(k8s::Kind kind, std::size_t version) const {
+  Found all;
+  bool again = true;  // A list that expires between two pages is begun once more.
+  do {
+    auto answer =
+        client_.call(k8s::build_list({.kind = kind, .ns = {}, .name = {}}, version, all.continue_token), stop_);
+    if (!answer && answer.error().kind == ErrorKind::Gone && std::exchange(again, false)) {
+      all = {};
+      continue;
+    }
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    auto page = uninstall::find_traces(kind, k8s::api_version_of(kind, version), answer->body);
+    if (!page) return std::unexpected(std::move(page.error()));
+    append(all, *std::move(page));
+  } while (!all.continue_token.empty());
+  return all;
+}
+
+/// The newest version that is served: each shows the same objects.
+Result<Found> Sweep::kind(k8s::Kind kind) const {
+  for (std::size_t version = 0; version < k8s::version_count(kind); ++version) {
+    auto found = pages(kind, version);
+    if (found || found.error().kind != ErrorKind::NotFound || !k8s::may_be_absent(kind)) return found;
+  }
+  return Found{};
+}
+
+Result<Found> Sweep::named(TraceKind kind) const {
+  const auto request = build_get(kind, ns_);
+  if (!request) return std::unexpected(request.error());
+  const auto answer = client_.call(*request, stop_);
+  if (answer) return find_named(kind, answer->body);
+  if (answer.error().kind == ErrorKind::NotFound) return Found{};
+  return std::unexpected(answer.error());
+}
+
+std::optional<std::string> Sweep::running() const {
+  const auto request = uninstall::build_get(TraceKind::Lease, ns_);
+  if (!request) return std::nullopt;
+  const auto answer = client_.call(*request, stop_);
+  if (!answer) return std::nullopt;
+  return uninstall::running_controller(answer->body, wall_now());
+}
+
+Survey Sweep::look() const {
+  Survey survey;
+  const auto add = [&survey](std::string_view what, Result<Found> found) {
+    if (!found) {
+      survey.problems.push_back(fmt::format("{}: {}", what, found.error().message));
+      return;
+    }
+    std::ranges::move(found->traces, std::back_inserter(survey.traces));
+    std::ranges::move(found->left, std::back_inserter(survey.left));
+  };
+  for (const auto& place : uninstall::kPlaces) add(place.plural, kind(place.kind));
+  add("ConfigMap", named(TraceKind::StateMap));
+  add("Lease", named(TraceKind::Lease));
+  return survey;
+}
+
+bool Sweep::remove(const std::vector<Trace>& traces) {
+  bool further = false;
+  for (const Trace& trace : traces) {
+    const auto name = to_string(trace);
+    const auto request = build_removal(trace);
+    const auto answer =
+        request ? client_.call(*request, stop_) : Result<k8s::Response>(std::unexpected(request.error()));
+    if (answer || answer.error().kind == ErrorKind::NotFound) {
+      errors_[name] = "it is there again; is a controller still running, or does a finalizer hold it?";
+      if (!removed_.emplace(name, trace.kind).second) continue;
+      fmt::print("removed {}\n", name);
+      further = true;
+      continue;
+    }
+    errors_[name] = answer.error().message;
+    if (answer.error().kind == ErrorKind::Cancelled) return false;
+    further = further || answer.error().kind == ErrorKind::Conflict;
+  }
+  return further;
+}
+
+std::string Sweep::why(const Trace& trace) const {
+  const auto found = errors_.find(to_string(trace));
+  return found == errors_.end() ? "there was no time for it" : found->second;
+}
+
+/// `3: 2 pod conditions, 1 Leases`.
+std::string counts_of(const std::map<TraceKind, std::size_t>& kinds) {
+  std::size_t all = 0;
+  std::string text;
+  for (const auto& [kind, count] : kinds) {
+    all += count;
+    text += fmt::format("{} {} {}", text.empty() ? ":" : ",", count, uninstall::plural_of(kind));
+  }
+  return fmt::format("{}{}", all, text);
+}
+
+void tell(const Survey& survey) {
+  for (const auto& sentence : survey.left) fmt::print("left: {}\n", sentence);
+  for (const auto& problem : survey.problems) fmt::print(stderr, "error: cannot look for {}\n", problem);
+}
+
+int list(const Sweep& sweep) {
+  const auto survey = sweep.look();
+  std::map<TraceKind, std::size_t> kinds;
+  for (const Trace& trace : survey.traces) {
+    fmt::print("would remove {}\n", to_string(trace));
+    ++kinds[trace.kind];
+  }
+  tell(survey);
+  fmt::print("would remove {}; nothing was written\n", counts_of(kinds));
+  return survey.problems.empty() ? 0 : 1;
+}
+
+int clean(Sweep& sweep) {
+  auto survey = sweep.look();
+  for (int round = 0; round < kMostRounds && !survey.traces.empty() && sweep.remove(survey.traces); ++round) {
+    survey = sweep.look();
+  }
+  tell(survey);
+  std::set<std::string> remaining;
+  for (const Trace& trace : survey.traces) {
+    fmt::print(stderr, "not removed: {}: {}\n", to_string(trace), sweep.why(trace));
+    remaining.insert(to_string(trace));
+  }
+  std::map<TraceKind, std::size_t> kinds;
+  for (const auto& [name, kind] : sweep.removed()) {
+    if (!remaining.contains(name)) ++kinds[kind];
+  }
+  fmt::print("removed {}; not removed {}\n", counts_of(kinds), survey.traces.size());
+  return survey.traces.empty() && survey.problems.empty() ? 0 : 1;
+}
+}  // namespace
+
+int uninstall(const UninstallOptions& options) {
+  Signals signals;
+  const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context});
+  if (!connection) {
+    fmt::print(stderr, "error: no access to a cluster: {}\n", connection.error().message);
+    return 1;
+  }
+  fmt::print("cluster: {}; namespace of the controller: {}\n", connection->cluster, options.ns);
+  Sweep sweep(*connection->client, options.ns, signals.token());
+  const auto running = sweep.running();
+  if (running) {
+    fmt::print(stderr, "{}: a controller is running: {}; scale its Deployment to 0, or it writes everything again\n",
+               options.dry_run ? "note" : "error", *running);
+    if (!options.dry_run) return 1;
+  }
+  const int code = options.dry_run ? list(sweep) : clean(sweep);
+  // A full disk or a closed pipe must not look like success.
+  return std::fflush(stdout) == 0 ? code : 1;
+}
+
+}  // namespace dhc::cli

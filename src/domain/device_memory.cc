@@ -1,0 +1,78 @@
+#include "domain/device_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "domain/memory_turn.h"
+
+namespace dhc {
+
+std::string identity_key(const DeviceKey& key, const std::string& identity) { return key.scope + '\0' + identity; }
+
+const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy) {
+  const auto found = std::ranges::find(policy.policies, record.policy, &DevicePolicy::name);
+  return found == policy.policies.end() ? nullptr : &*found;
+}
+
+const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy) {
+  const auto* found = policy_of(record, policy);
+  return found == nullptr ? nullptr : &found->recover;
+}
+
+std::string node_of(const World& world, const DeviceKey& key) { return world.inventory().node_of(key); }
+
+void DeviceMemory::observe(const DeviceSighting& sighting) { MemoryTurn(*this, sighting).run(); }
+
+const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const {
+  const auto found = records_.find(key);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+void DeviceMemory::rule_removal_sent(const DeviceKey& key) {
+  const auto found = records_.find(key);
+  if (found != records_.end()) found->second.removing = true;
+}
+
+void DeviceMemory::rule_removal_failed(const DeviceKey& key) {
+  const auto found = records_.find(key);
+  if (found != records_.end()) found->second.removing = false;
+}
+
+void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed) {
+  records_.clear();
+  departed_.clear();
+  for (auto& record : records) {
+    const DeviceKey key = record.key;
+    records_.insert_or_assign(key, std::move(record));
+  }
+  for (auto& record : departed) {
+    auto key = identity_key(record.key, record.identity);
+    departed_.insert_or_assign(std::move(key), std::move(record));
+  }
+}
+
+void DeviceMemory::forget_past() {
+  departed_.clear();
+  // What still has a taint to lose is kept until that is gone.
+  std::erase_if(records_, [](const auto& entry) {
+    const auto& record = entry.second;
+    return !record.open && !record.node_tainted && record.rule_uid.empty();
+  });
+  for (auto& [key, record] : records_) {
+    record.incidents = 1;
+    record.penalty = 1;
+    record.quarantined = false;
+    if (record.history.size() > 1) record.history.erase(record.history.begin(), record.history.end() - 1);
+  }
+  ++revision_;
+}
+
+std::map<DeviceKey, WallTime> DeviceMemory::open_incidents() const {
+  std::map<DeviceKey, WallTime> open;
+  for (const auto& [key, record] : records_) {
+    if (record.open && !record.healthy_between && !record.by_claim) open.emplace(key, record.since);
+  }
+  return open;
+}
+
+}  // namespace dhc

@@ -1,0 +1,84 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/brake.h"
+#include "domain/device_record.h"
+#include "domain/exposure.h"
+#include "domain/policy.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+/// What one turn shows of the devices.
+struct DeviceSighting {
+  const World& world;
+  const Policy& policy;
+  const Brake& brake;
+  const std::vector<Exposure>& exposures;
+  const std::set<std::string>& removed_rules;  ///< Names of DeviceTaintRules that went away since the last turn.
+  Now now;
+};
+
+/// The incidents of every device, open and past: what taints are decided on when nobody holds the device any more. What
+/// it learns from the World it learns again after a restart; the rest it writes down (`state_text`).
+class DeviceMemory {
+ public:
+  /// Opens, continues and ends incidents. Safe to repeat.
+  void observe(const DeviceSighting& sighting);
+
+  /// The record of the device in this place, or null.
+  [[nodiscard]] const DeviceRecord* find(const DeviceKey& key) const;
+  /// Devices in their places.
+  [[nodiscard]] const std::map<DeviceKey, DeviceRecord>& records() const { return records_; }
+  /// Physical devices that have left their place, by driver and identity.
+  [[nodiscard]] const std::map<std::string, DeviceRecord>& departed() const { return departed_; }
+
+  /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing. That much is
+  /// known to the state already: it is written before anything is removed.
+  void rule_removal_sent(const DeviceKey& key);
+  void untaint_sent(const std::string& node) { untainting_.insert(node); }
+  /// It was refused for sure, or never sent.
+  void rule_removal_failed(const DeviceKey& key);
+  void untaint_failed(const std::string& node) { untainting_.erase(node); }
+  [[nodiscard]] bool is_untainting(const std::string& node) const { return untainting_.contains(node); }
+
+  /// Takes in what a process before us has written; replaces everything.
+  void load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed);
+  /// A person has deleted what was written: past incidents are forgotten, open ones stay.
+  void forget_past();
+  /// Counts changes of what is to be written down.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
+  /// Since when devices with open incidents have been bad without a Healthy, for `World::note_incidents`.
+  [[nodiscard]] std::map<DeviceKey, WallTime> open_incidents() const;
+
+  /// When an observation would conclude something new by time alone.
+  [[nodiscard]] std::optional<MonoTime> next_change_at() const { return next_change_at_; }
+
+ private:
+  friend class MemoryTurn;
+  std::map<DeviceKey, DeviceRecord> records_;
+  std::map<std::string, DeviceRecord> departed_;
+  std::set<std::string> untainting_;  // nodes
+  std::uint64_t revision_ = 0;
+  std::optional<MonoTime> next_change_at_;
+};
+
+/// The same physical device wherever it sits.
+[[nodiscard]] std::string identity_key(const DeviceKey& key, const std::string& identity);
+
+/// The policy that holds for a record: that of its last incident; null if it is gone.
+[[nodiscard]] const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy);
+
+/// Its recovery rules; null if it is gone.
+[[nodiscard]] const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy);
+
+/// The node of a device; empty: unknown, or network-attached.
+[[nodiscard]] std::string node_of(const World& world, const DeviceKey& key);
+
+}  // namespace dhc

@@ -1,0 +1,94 @@
+#include "domain/device_record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kLongestHold = std::chrono::hours(7 * 24);
+// A device whose slices, driver and node are gone for a day is not coming back by itself.
+constexpr Millis kAbsence = std::chrono::hours(24);
+
+std::string duration_words(Millis time) {
+  const auto seconds = std::chrono::ceil<Seconds>(time).count();
+  if (seconds >= 3600 && seconds % 3600 == 0) return fmt::format("{} h", seconds / 3600);
+  if (seconds >= 60 && seconds % 60 == 0) return fmt::format("{} min", seconds / 60);
+  return fmt::format("{} s", seconds);
+}
+
+Recovery waits(std::string why, std::optional<WallTime> at = {}) {
+  return {.over = false, .on_probation = false, .why = std::move(why), .at = at};
+}
+
+Recovery ends(std::string why) { return {.over = true, .on_probation = false, .why = std::move(why)}; }
+
+Recovery after_acknowledgement(const DeviceRecord& record, const RecoverRules& rules, const Now& now) {
+  if (!record.quiet_since) return waits("a person has acknowledged it; it is still reported bad");
+  const WallTime at = *record.quiet_since + rules.healthy_for;
+  if (now.wall >= at) return ends("acknowledged, and nobody has reported it bad since");
+  return waits("a person has acknowledged it", at);
+}
+
+}  // namespace
+
+double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now) {
+  const auto age = std::max(std::chrono::duration_cast<Millis>(now - record.penalty_at), Millis::zero());
+  return record.penalty * std::exp2(-static_cast<double>(age.count()) /
+                                    static_cast<double>(std::max(rules.half_life, Millis(1)).count()));
+}
+
+Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
+  Millis hold = rules.hold;
+  for (std::int64_t i = 1; i < record.incidents && hold < kLongestHold; ++i) hold *= 2;
+  // A policy may ask for more than the bound from the start.
+  return std::min(hold, std::max(kLongestHold, rules.hold));
+}
+
+bool is_long_absent(const DeviceRecord& record, WallTime now) {
+  return record.absent_since && now - *record.absent_since >= kAbsence;
+}
+
+Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, const Now& now) {
+  static constexpr RecoverRules kDefaults{};
+  const RecoverRules& rules = known == nullptr ? kDefaults : *known;
+  if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
+  if (known == nullptr) return waits("its policy is not known: a person's word ends it");
+  if (record.quarantined) return waits("quarantined until a person acknowledges it");
+  if (!record.quiet_since && !record.healthy_since) return waits("it is still reported bad");
+  const auto evidence = duration_words(rules.healthy_for);
+  std::optional<WallTime> first;
+  std::string waiting_for;
+  const auto note = [&](WallTime at, std::string why) {
+    if (!first || at < *first) {
+      first = at;
+      waiting_for = std::move(why);
+    }
+  };
+  if (record.driver_tainted && record.driver_untainted_at) {
+    const WallTime at = *record.driver_untainted_at + rules.healthy_for;
+    if (now.wall >= at) return ends("its driver's own taint has been gone for " + evidence);
+    note(at, "its driver's own taint is gone, and must be for " + evidence);
+  }
+  if (record.healthy_since) {
+    if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
+      return ends("a pod that holds it has reported Healthy for " + evidence);
+    }
+    note(wall_of(record.healthy_since->mono + rules.healthy_for, now),
+         "a pod that holds it reports Healthy, and must for " + evidence);
+  }
+  if (first) return waits(std::move(waiting_for), first);
+  const auto hold = hold_of(record, rules);
+  const WallTime at = *record.quiet_since + hold;
+  const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.incidents);
+  if (!rules.probation) return waits("nobody reports on it; then: Keep waits for a person");
+  if (now.wall < at) return waits("nobody reports on it: " + held, at);
+  return {.over = true, .on_probation = true, .why = held + " without evidence: on probation for 24 h"};
+}
+
+}  // namespace dhc

@@ -1,0 +1,90 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "domain/device_key.h"
+#include "domain/moment.h"
+#include "domain/policy.h"
+
+namespace dhc {
+
+/// One time that a device broke.
+struct Incident {
+  WallTime at;
+  std::string reason;  ///< The driver's words, short and printable.
+  friend bool operator==(const Incident&, const Incident&) = default;
+};
+
+/// How a person has acknowledged an incident.
+enum class Acknowledged : std::uint8_t {
+  No,
+  Removed,    ///< By removing our rule or taint.
+  Changed,    ///< By changing it: it is left as it is.
+  Annotated,  ///< By the annotation `device-health.io/acknowledge`.
+};
+
+/// What is remembered of one device. All but the last members is written down and survives restarts.
+struct DeviceRecord {
+  DeviceKey key;
+  std::string identity;            ///< The physical device, if its driver names it: the value
+  std::string identity_attribute;  ///< of this slice attribute. Only values of one attribute are compared.
+  std::string policy;              ///< Whose rules hold: that of the last incident.
+  std::deque<Incident> history;    ///< Newest last; at most ten.
+  std::int64_t incidents = 0;      ///< All that are remembered as a number.
+  double penalty = 0;              ///< As of `penalty_at`: one more for each incident, halved with time.
+  WallTime penalty_at;
+
+  bool open = false;      ///< An incident is going on.
+  WallTime since;         ///< Since when the device has been in the state that opened it.
+  WallTime opened_at;     ///< When it opened.
+  bool by_claim = false;  ///< A claim's condition opened it, which has a time of its own.
+  bool quarantined = false;
+  Acknowledged acknowledged = Acknowledged::No;
+  std::string rule_uid;         ///< Of our rule, once seen; empty: there is none.
+  bool node_tainted = false;    ///< Our taint has been seen on its node in this incident.
+  std::string node_uid;         ///< Of that node: another one under its name is nobody's word.
+  bool was_tainted = false;     ///< Either has been seen since the incident opened.
+  bool removing = false;        ///< We have asked for the removal of our rule: its absence is no word of a person.
+  bool driver_tainted = false;  ///< The driver's own taint has been seen in this incident.
+  std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
+  std::optional<WallTime> quiet_since;   ///< Since when nobody reports the device bad; the hold counts from here.
+  std::optional<WallTime> absent_since;  ///< Since when neither a slice nor a node knows it.
+
+  std::optional<WallTime> closed_at;
+  std::string closed_because;
+  std::optional<WallTime> probation_until;
+
+  // evidence of this process alone
+  std::optional<Moment> healthy_since;  ///< Since when a living source has called it Healthy without interruption.
+  std::uint64_t closed_revision =
+      0;                         ///< Of the memory, when the incident ended: written down before anything is undone.
+  bool knows_rule = false;       ///< What our rule remembers has been compared.
+  bool healthy_between = false;  ///< It was Healthy since the incident opened: the next opening is another one.
+};
+
+/// The penalty as of `now`. **Source:** exponential decay, as route flap damping (RFC 2439) uses it.
+[[nodiscard]] double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now);
+
+/// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
+[[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);
+
+/// True if neither a slice nor a node has known the device for a day: nobody can get it, and its rule is collected. The
+/// incident goes on if it turns up again.
+[[nodiscard]] bool is_long_absent(const DeviceRecord& record, WallTime now);
+
+/// Whether and when an open incident ends.
+struct Recovery {
+  bool over = false;
+  bool on_probation = false;        ///< It ends without evidence.
+  std::string why;                  ///< The evidence, or what is waited for.
+  std::optional<WallTime> at = {};  ///< When time alone would end it.
+};
+
+/// What ends the open incident of this device: the driver's taint that went away, a holder that reports Healthy, a
+/// person's word, or the end of the hold. Without rules (null: the policy is gone, or could not be read) only a
+/// person's word does. A replaced device is the memory's own affair.
+[[nodiscard]] Recovery recovery_of(const DeviceRecord& record, const RecoverRules* rules, const Now& now);
+
+}  // namespace dhc

@@ -1,0 +1,200 @@
+// The half of MemoryTurn that follows incidents to their end.
+#include <algorithm>
+
+#include "domain/memory_turn.h"
+#include "domain/names.h"
+#include "domain/our_taint.h"
+#include "domain/taint_sight.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kProbation = std::chrono::hours(24);
+constexpr Millis kShown = std::chrono::minutes(10);  // how long an ended incident is still told
+// What has been absent for so long is forgotten even with an open incident.
+constexpr Millis kForgetAbsent = std::chrono::hours(24 * 30);
+constexpr double kNegligiblePenalty = 0.1;
+
+/// A wall clock that was once ahead must not hold a device for years.
+bool pull_back(WallTime& time, WallTime limit) {
+  if (time <= limit) return false;
+  time = limit;
+  return true;
+}
+bool pull_back(std::optional<WallTime>& time, WallTime limit) { return time && pull_back(*time, limit); }
+
+}  // namespace
+
+void MemoryTurn::run() {
+  collect_exposures();
+  adopt_rules();
+  for (const auto& [key, exposure] : speaking_) open_or_continue(key, *exposure);
+  adopt_nodes();
+  for (auto& [key, record] : memory_.records_) look_at(record);
+  settle_untainting();
+  for (auto& record : replaced_) retire(record);
+  forget();
+  memory_.next_change_at_ = next_;
+}
+
+void MemoryTurn::wake(WallTime at) {
+  const MonoTime mono = now_.mono + std::chrono::ceil<Millis>(at - now_.wall);
+  if (!next_ || mono < *next_) next_ = mono;
+}
+
+void MemoryTurn::look_at(DeviceRecord& record) {
+  repair_times(record);
+  if (is_other_card(record)) {
+    replaced_.push_back(record);
+    return;
+  }
+  look_at_identity(record);
+  const TaintSight sight{
+      .world = seen_.world, .removed_rules = seen_.removed_rules, .untainting = memory_.untainting_, .now = now_.wall};
+  if (look_at_taint(record, sight)) changed();
+  if (record.probation_until && now_.wall >= *record.probation_until) {
+    set(record.probation_until, std::optional<WallTime>());
+  }
+  if (record.probation_until) wake(*record.probation_until);
+  if (!record.open) return;
+  look_at_evidence(record);
+  look_at_presence(record);
+  const auto recovery = recovery_of(record, rules_of(record, seen_.policy), now_);
+  if (recovery.over) return close(record, recovery);
+  if (recovery.at) wake(*recovery.at);
+}
+
+/// Another attribute says nothing about the card: the record learns it, and compares from then on.
+void MemoryTurn::look_at_identity(DeviceRecord& record) {
+  const auto* policy = policy_of(record, seen_.policy);
+  if (policy == nullptr) return;
+  const auto& wanted = policy->recover.identity_attribute;
+  if (!record.identity.empty() && (wanted.empty() || wanted == record.identity_attribute)) return;
+  const auto identity = seen_.world.inventory().identity_of(record.key, wanted);
+  if (!identity) return;
+  set(record.identity, identity->value);
+  set(record.identity_attribute, identity->attribute);
+}
+
+void MemoryTurn::look_at_evidence(DeviceRecord& record) {
+  const auto* state = seen_.world.tracker().find(record.key);
+  const bool exposed = exposed_.contains(record.key);
+  const bool held = state != nullptr && !state->holders.empty();
+  const auto driver = seen_.world.inventory().tainted_by_driver(record.key);
+  const bool healthy = held && state->has_source && state->health == k8s::Health::Healthy && !exposed && driver != true;
+  const bool not_healthy = exposed || (held && state->has_source && !healthy);
+  if (driver == true) {
+    set(record.driver_tainted, true);
+    set(record.driver_untainted_at, std::optional<WallTime>());
+  } else if (!driver) {
+    // A driver that comes back has forgotten what it knew: that it says nothing then is no evidence.
+    set(record.driver_tainted, false);
+    set(record.driver_untainted_at, std::optional<WallTime>());
+  } else if (record.driver_tainted && !record.driver_untainted_at) {
+    set(record.driver_untainted_at, std::optional(now_.wall));
+  }
+  if (healthy) {
+    if (!record.healthy_since) record.healthy_since = moment_of(now_);
+    record.healthy_between = true;
+  } else {
+    record.healthy_since.reset();
+  }
+  const bool quiet = !not_healthy && driver != true;
+  if (quiet && !record.quiet_since) set(record.quiet_since, std::optional(now_.wall));
+  if (!quiet) set(record.quiet_since, std::optional<WallTime>());
+}
+
+void MemoryTurn::look_at_presence(DeviceRecord& record) {
+  const auto& world = seen_.world;
+  const auto* state = world.tracker().find(record.key);
+  const bool held = state != nullptr && !state->holders.empty();
+  const auto node = node_of(world, record.key);
+  // A driver that is away from a node that stands comes back.
+  const bool known = world.inventory().published(record.key) != nullptr || world.node(node) != nullptr;
+  if (held || known) return set(record.absent_since, std::optional<WallTime>());
+  if (!record.absent_since) set(record.absent_since, std::optional(now_.wall));
+  if (!is_long_absent(record, now_.wall)) return wake(*record.absent_since + std::chrono::hours(24));
+  // The rule goes, the incident stays: what is removed is written down first.
+  if (!record.rule_uid.empty() && !record.removing) {
+    record.removing = true;
+    changed();
+    record.closed_revision = memory_.revision_;
+  }
+}
+
+void MemoryTurn::repair_times(DeviceRecord& record) {
+  const bool repaired = pull_back(record.quiet_since, now_.wall) | pull_back(record.driver_untainted_at, now_.wall) |
+                        pull_back(record.absent_since, now_.wall) | pull_back(record.penalty_at, now_.wall) |
+                        pull_back(record.closed_at, now_.wall) |
+                        pull_back(record.probation_until, now_.wall + kProbation);
+  if (repaired) changed();
+}
+
+void MemoryTurn::close(DeviceRecord& record, const Recovery& recovery) {
+  record.open = false;
+  record.closed_at = now_.wall;
+  record.closed_because = recovery.why;
+  // From here on the absence of our rule is our own doing, also for the process after us.
+  if (!record.rule_uid.empty()) record.removing = true;
+  if (recovery.on_probation) {
+    record.probation_until = now_.wall + kProbation;
+    wake(*record.probation_until);
+  }
+  changed();
+  record.closed_revision = memory_.revision_;
+}
+
+/// Another card sits in the place: it starts clean, and the old one's history waits for it to turn up again.
+void MemoryTurn::retire(DeviceRecord& record) {
+  DeviceRecord old = record;
+  const auto identity = seen_.world.inventory().identity_of(old.key, old.identity_attribute);
+  if (identity) {
+    auto fresh = take_history(old.key, *identity);
+    fresh.policy = old.policy;
+    fresh.open = false;
+    fresh.closed_at = now_.wall;
+    fresh.closed_because = "another physical device sits in its place";
+    fresh.was_tainted = old.was_tainted;
+    fresh.rule_uid = old.rule_uid;
+    fresh.removing = !old.rule_uid.empty();
+    fresh.node_tainted = old.node_tainted;
+    fresh.node_uid = old.node_uid;
+    fresh.knows_rule = true;
+    fresh.closed_revision = memory_.revision_ + 1;
+    memory_.records_.insert_or_assign(old.key, std::move(fresh));
+  }
+  old.open = false;
+  old.node_tainted = false;
+  old.node_uid.clear();
+  old.removing = false;
+  old.rule_uid.clear();
+  old.probation_until.reset();
+  memory_.departed_.insert_or_assign(identity_key(old.key, old.identity), std::move(old));
+  changed();
+}
+
+void MemoryTurn::settle_untainting() {
+  std::erase_if(memory_.untainting_, [&](const std::string& name) {
+    const auto* node = seen_.world.node(name);
+    return node == nullptr || !our_taint_on(*node);
+  });
+}
+
+void MemoryTurn::forget() {
+  static constexpr RecoverRules kDefaults{};
+  const auto forgettable = [&](const DeviceRecord& record) {
+    if (record.open && record.absent_since && now_.wall - *record.absent_since >= kForgetAbsent) return true;
+    const bool shown = record.closed_at && now_.wall - *record.closed_at < kShown;
+    if (shown) wake(*record.closed_at + kShown);
+    const bool stands = record.open || record.node_tainted || !record.rule_uid.empty() || record.removing;
+    if (stands || record.probation_until || record.quarantined || shown) return false;
+    const auto* rules = rules_of(record, seen_.policy);
+    return penalty_of(record, rules == nullptr ? kDefaults : *rules, now_.wall) < kNegligiblePenalty;
+  };
+  const auto count = std::erase_if(memory_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
+                     std::erase_if(memory_.departed_, [&](const auto& entry) { return forgettable(entry.second); });
+  if (count > 0) changed();
+}
+
+}  // namespace dhc

@@ -1,0 +1,205 @@
+#include "domain/memory_turn.h"
+
+#include <algorithm>
+
+#include "base/printable.h"
+#include "base/rfc3339.h"
+#include "domain/names.h"
+#include "domain/node_case.h"
+#include "domain/our_taint.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr std::size_t kHistory = 10;
+constexpr std::size_t kReasonLimit = 120;
+
+/// Whether a policy has this kind of device tainted at all.
+bool taints(const DevicePolicy& policy, const DeviceKey& key) {
+  if (!policy.taint) return false;
+  return policy.taint->node ||
+         (key.source == DeviceKey::Source::Dra && policy.taint->device != TaintRules::Device::Never);
+}
+
+/// Which of two policies speaks for a device that several pods hold: one that taints before one that does not, one that
+/// enforces before one that observes, then the one that comes first.
+bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey& key) {
+  const auto rank = [&](const DevicePolicy& policy) {
+    return (taints(policy, key) ? 0 : 2) + (policy.mode == Mode::Enforce ? 0 : 1);
+  };
+  if (rank(a) != rank(b)) return rank(a) < rank(b);
+  if (a.priority != b.priority) return a.priority > b.priority;
+  return a.name < b.name;
+}
+
+DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
+
+}  // namespace
+
+void MemoryTurn::collect_exposures() {
+  for (const auto& exposure : seen_.exposures) {
+    if (exposure.holding->ambiguous) {
+      // Any of them may be the bad one: none of them is quiet.
+      exposed_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
+      continue;
+    }
+    exposed_.insert(exposure.key);
+    // One report is enough on probation; else the policy's window must have passed.
+    const auto* record = memory_.find(exposure.key);
+    const bool relapse = record != nullptr && !record->open && record->probation_until && !exposure.unknown_now &&
+                         now_.wall < *record->probation_until;
+    if (!exposure.open && !relapse) continue;
+    auto& speaker = speaking_[exposure.key];
+    if (speaker == nullptr || speaks_before(*exposure.policy, *speaker->policy, exposure.key)) speaker = &exposure;
+  }
+}
+
+/// Our rules of which nothing is remembered: the memory was lost, and the rule itself says enough to go on.
+void MemoryTurn::adopt_rules() {
+  for (const auto& [uid, rule] : seen_.world.inventory().rules()) {
+    if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule)) continue;
+    const auto key = device_of(rule);
+    if (memory_.records_.contains(*key)) continue;
+    const auto text = [&](std::string_view name) {
+      return std::string(k8s::find(rule.meta.annotations, name).value_or(std::string_view()));
+    };
+    DeviceRecord record;
+    record.key = *key;
+    record.identity = text(kIdentityAnnotation);
+    record.identity_attribute = text(kIdentityAttributeAnnotation);
+    record.policy = text(kPolicyAnnotation);
+    record.since = parse_rfc3339(text(kSinceAnnotation)).value_or(rule.meta.creation.value_or(now_.wall));
+    record.opened_at = rule.meta.creation.value_or(now_.wall);
+    record.incidents = std::max<std::int64_t>(incidents_on(rule), 1);
+    record.penalty = 1;
+    record.penalty_at = record.opened_at;
+    record.history.push_back({.at = record.opened_at, .reason = "adopted from DeviceTaintRule " + rule.meta.name});
+    record.open = true;
+    record.was_tainted = true;
+    record.rule_uid = rule.meta.uid;
+    record.knows_rule = true;
+    memory_.records_.emplace(*key, std::move(record));
+    changed();
+  }
+}
+
+/// A node with our taint of which nothing is remembered: it is held as long as a device without evidence is.
+void MemoryTurn::adopt_nodes() {
+  std::optional<std::set<std::string>> known;
+  for (const auto& [name, node] : seen_.world.nodes()) {
+    const auto at = node.taints.empty() ? std::nullopt : our_taint_on(node);
+    if (!at || node.taints[*at] != node_taint() || memory_.untainting_.contains(name)) continue;
+    if (!known) {
+      known.emplace();
+      for (const auto& [key, record] : memory_.records_) {
+        if (record.node_tainted || (record.open && needs_node_taint(seen_.world, key))) {
+          known->insert(node_of(seen_.world, key));
+        }
+      }
+    }
+    if (known->contains(name)) continue;
+    auto& record = memory_.records_[DeviceKey::plugin(name, "unknown", "unknown")];
+    record.key = DeviceKey::plugin(name, "unknown", "unknown");
+    record.since = now_.wall;
+    record.opened_at = now_.wall;
+    record.incidents = 1;
+    record.penalty = 1;
+    record.penalty_at = now_.wall;
+    record.history = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
+    record.acknowledged = Acknowledged::No;
+    record.open = true;
+    changed();
+  }
+}
+
+void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure) {
+  auto found = memory_.records_.find(key);
+  if (found != memory_.records_.end() && is_other_card(found->second)) {
+    retire(found->second);
+    found = memory_.records_.find(key);
+  }
+  // A blink within healthyFor is the same break, so that a device that flaps does not become a lemon in a minute; but a
+  // person's word ends with the first Healthy.
+  const auto goes_on = [&](const DeviceRecord& record) {
+    if (!record.open || !record.healthy_between) return record.open;
+    return record.acknowledged == Acknowledged::No &&
+           now_.wall - record.opened_at < exposure.policy->recover.healthy_for;
+  };
+  if (found != memory_.records_.end() && goes_on(found->second)) {
+    found->second.healthy_between = false;
+    set(found->second.by_claim, exposure.by_claim);
+    return choose_policy(found->second, exposure);
+  }
+  // A mass fault says nothing about the device: it counts when the brake has let go.
+  if (exposure.unknown_now || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
+  if (found == memory_.records_.end()) {
+    const auto identity =
+        seen_.world.inventory().identity_of(key, exposure.policy->recover.identity_attribute).value_or(no_identity());
+    found = memory_.records_.emplace(key, take_history(key, identity)).first;
+  }
+  begin(found->second, exposure);
+}
+
+/// The policy that opened an incident keeps it, unless it is gone or one that taints comes along.
+void MemoryTurn::choose_policy(DeviceRecord& record, const Exposure& exposure) {
+  const auto* present = policy_of(record, seen_.policy);
+  if (present == exposure.policy) return;
+  if (present != nullptr && !speaks_before(*exposure.policy, *present, record.key)) return;
+  set(record.policy, exposure.policy->name);
+}
+
+bool MemoryTurn::is_other_card(const DeviceRecord& record) const {
+  if (record.identity.empty() || record.identity_attribute.empty()) return false;
+  const auto now_there = seen_.world.inventory().identity_of(record.key, record.identity_attribute);
+  return now_there && now_there->value != record.identity;
+}
+
+/// The record of a device that is met for the first time in this place; a card that moved brings its history along.
+DeviceRecord MemoryTurn::take_history(const DeviceKey& key, const DeviceIdentity& identity) {
+  DeviceRecord record;
+  if (const auto old = memory_.departed_.find(identity_key(key, identity.value));
+      !identity.value.empty() && old != memory_.departed_.end()) {
+    record = std::move(old->second);
+    memory_.departed_.erase(old);
+  }
+  record.key = key;
+  record.identity = identity.value;
+  record.identity_attribute = identity.attribute;
+  return record;
+}
+
+void MemoryTurn::begin(DeviceRecord& record, const Exposure& exposure) {
+  const auto& rules = exposure.policy->recover;
+  record.policy = exposure.policy->name;
+  record.penalty = penalty_of(record, rules, now_.wall) + 1;
+  record.penalty_at = now_.wall;
+  ++record.incidents;
+  record.history.push_back({.at = now_.wall, .reason = printable_cut(exposure.said, kReasonLimit)});
+  if (record.history.size() > kHistory) record.history.pop_front();
+  record.open = true;
+  record.by_claim = exposure.by_claim;
+  record.since = exposure.since.wall;
+  record.opened_at = now_.wall;
+  record.quarantined = record.quarantined || record.penalty > static_cast<double>(rules.quarantine_above);
+  record.acknowledged = Acknowledged::No;
+  record.driver_tainted = false;
+  record.driver_untainted_at.reset();
+  record.quiet_since.reset();
+  record.absent_since.reset();
+  record.closed_at.reset();
+  record.closed_because.clear();
+  record.probation_until.reset();
+  record.healthy_since.reset();
+  record.healthy_between = false;
+  record.knows_rule = true;
+  record.was_tainted = false;
+  // The rule of the incident before may still be there, or be on its way out.
+  if (seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr) {
+    record.rule_uid.clear();
+    record.removing = false;
+  }
+  changed();
+}
+
+}  // namespace dhc

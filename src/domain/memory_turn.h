@@ -1,0 +1,61 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "domain/device_memory.h"
+
+namespace dhc {
+
+/// One observation of the device memory: opens, continues and ends incidents.
+class MemoryTurn {
+ public:
+  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen) : memory_(memory), seen_(seen), now_(seen.now) {}
+
+  void run();
+
+ private:
+  void changed() { ++memory_.revision_; }
+  /// Changes a member, and remembers that there is something to write.
+  template <class T, class U>
+  void set(T& member, U&& value) {
+    if (member == value) return;
+    member = std::forward<U>(value);
+    changed();
+  }
+  void wake(WallTime at);
+
+  // what is new
+  void collect_exposures();
+  void adopt_rules();
+  void adopt_nodes();
+  void open_or_continue(const DeviceKey& key, const Exposure& exposure);
+  void begin(DeviceRecord& record, const Exposure& exposure);
+  void choose_policy(DeviceRecord& record, const Exposure& exposure);
+  [[nodiscard]] DeviceRecord take_history(const DeviceKey& key, const DeviceIdentity& identity);
+
+  // what goes on and ends
+  void look_at(DeviceRecord& record);
+  void look_at_identity(DeviceRecord& record);
+  void look_at_evidence(DeviceRecord& record);
+  void look_at_presence(DeviceRecord& record);
+  void repair_times(DeviceRecord& record);
+  void close(DeviceRecord& record, const Recovery& recovery);
+  [[nodiscard]] bool is_other_card(const DeviceRecord& record) const;
+  void retire(DeviceRecord& record);
+  void settle_untainting();
+  void forget();
+
+  DeviceMemory& memory_;
+  const DeviceSighting& seen_;
+  const Now& now_;
+  std::set<DeviceKey> exposed_;  // in a state that some policy names, or Unknown in such an incident
+  std::map<DeviceKey, const Exposure*> speaking_;
+  std::vector<DeviceRecord> replaced_;
+  std::optional<MonoTime> next_;
+};
+
+}  // namespace dhc

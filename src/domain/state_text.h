@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/device_memory.h"
+
+namespace dhc {
+
+/// The most that we write: half of what a ConfigMap may hold. **Source:** core/v1: 1 MiB.
+inline constexpr std::size_t kStateLimit = 512UL * 1024;
+
+/// What the state ConfigMap says.
+struct StateContent {
+  std::vector<DeviceRecord> records;
+  std::vector<DeviceRecord> departed;
+  std::optional<std::string> damage;  ///< What could not be read; the rest stands.
+};
+
+/// What is written.
+struct StateText {
+  std::string text;
+  std::size_t left_out = 0;  ///< Records that did not fit: the lightest and oldest first, open incidents last.
+};
+
+/// Everything of the memory that must survive a restart, as JSON of at most `limit` bytes.
+[[nodiscard]] StateText state_text(const DeviceMemory& memory, std::size_t limit = kStateLimit);
+
+/// Reads what `state_text` made, by this version or an older one; hostile text is only damage.
+[[nodiscard]] StateContent parse_state(std::string_view text);
+
+}  // namespace dhc

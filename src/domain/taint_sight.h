@@ -1,0 +1,23 @@
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "domain/device_record.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+/// What one turn shows of our rules and node taints.
+struct TaintSight {
+  const World& world;
+  const std::set<std::string>& removed_rules;  ///< Names of rules that went away since the last turn.
+  const std::set<std::string>& untainting;     ///< Nodes whose taint we have asked to remove.
+  WallTime now;
+};
+
+/// Takes in what became of our rule or node taint for the record's device, and what a person has said by it. True if
+/// the record has changed.
+bool look_at_taint(DeviceRecord& record, const TaintSight& sight);
+
+}  // namespace dhc

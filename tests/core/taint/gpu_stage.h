@@ -1,0 +1,43 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tests/support/core/stage.h"
+
+namespace dhc::test {
+
+inline const std::vector<std::string> kFourGpus = {"gpu-0", "gpu-1", "gpu-2", "gpu-3"};
+
+/// A Job's pod with a claim of its own on gpu-0, which turns Unhealthy; the policy taints and evicts.
+[[nodiscard]] inline Stage gpu_stage(TaintRules taint = {}) {
+  Stage stage;
+  stage.policy().taint = taint;
+  stage.send_policy();
+  stage.node("node-a", 0);
+  stage.slice("node-a", kFourGpus);
+  stage.claim("train-gpu", {"gpu-0"}, "train-1");
+  stage.pod({.name = "train-1",
+             .owner = "Job/train",
+             .health = k8s::Health::Unhealthy,
+             .message = "Xid 79",
+             .claim = "train-gpu"});
+  return stage;
+}
+
+/// The evicted pod goes away, with its claim.
+inline void drop_pod(Stage& stage, const std::string& pod, const std::string& claim) {
+  stage.remove_pod(pod);
+  stage.remove(k8s::Kind::ResourceClaim, claim);
+}
+
+/// The writes without conditions and states, joined.
+[[nodiscard]] inline std::string deeds(const Stage& stage) {
+  std::string joined;
+  for (const auto& word : stage.writes()) {
+    if (word.starts_with("condition") || word == "state") continue;
+    joined += (joined.empty() ? "" : ", ") + word;
+  }
+  return joined;
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,234 @@
+#include "reconcilers/uninstall/plan.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
+#include "reconcilers/uninstall/build.h"
+
+using namespace dhc;
+using namespace dhc::uninstall;
+using Json = nlohmann::json;
+
+namespace {
+
+Json object(const std::string& name, const std::string& ns = {}) {
+  Json metadata = {{"name", name}, {"uid", "uid-" + name}, {"resourceVersion", "7"}};
+  if (!ns.empty()) metadata["namespace"] = ns;
+  return {{"metadata", std::move(metadata)}};
+}
+
+std::string list_of(const std::vector<Json>& items, const std::string& next = {}) {
+  return Json{{"metadata", {{"continue", next}}}, {"items", items}}.dump();
+}
+
+Found find(k8s::Kind kind, const std::vector<Json>& items, const std::string& version = "v1") {
+  auto found = find_traces(kind, version, list_of(items));
+  REQUIRE(found);
+  return *std::move(found);
+}
+
+std::vector<std::string> names(const std::vector<Trace>& traces) {
+  std::vector<std::string> all;
+  for (const Trace& trace : traces) all.push_back(to_string(trace));
+  return all;
+}
+
+using Names = std::vector<std::string>;
+
+Json rule(const std::string& name, const std::string& manager, const std::string& key) {
+  Json json = object(name);
+  if (!manager.empty()) json["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", manager}};
+  json["spec"] = {{"taint", {{"key", key}, {"effect", "NoSchedule"}}}};
+  return json;
+}
+
+Json taint(const std::string& key, const std::string& effect = "NoSchedule") {
+  return {{"key", key}, {"effect", effect}};
+}
+
+Json node(const std::string& name, const std::vector<Json>& taints) {
+  Json json = object(name);
+  json["spec"] = {{"taints", taints}, {"unschedulable", true}};
+  return json;
+}
+
+/// A pod with a condition of our type, owned by `manager` through `operation`.
+Json pod(const std::string& name, const std::string& manager, const std::string& operation) {
+  Json json = object(name, "ns");
+  json["status"]["conditions"] = {{{"type", "Ready"}, {"status", "True"}},
+                                  {{"type", "device-health.io/DeviceUnhealthy"}, {"status", "True"}}};
+  const Json fields = {
+      {"f:status", {{"f:conditions", {{R"(k:{"type":"device-health.io/DeviceUnhealthy"})", {{"f:status", {}}}}}}}}};
+  json["metadata"]["managedFields"] = {
+      {{"manager", "kubelet"}, {"operation", "Update"}, {"fieldsV1", {{"f:status", {{"f:phase", {}}}}}}},
+      {{"manager", manager}, {"operation", operation}, {"subresource", "status"}, {"fieldsV1", fields}}};
+  return json;
+}
+
+Json job(const std::string& name, const std::vector<std::string>& keys, const std::vector<std::string>& ours) {
+  Json json = object(name, "ns");
+  Json fields = Json::object();
+  for (const auto& key : keys) json["metadata"]["annotations"][key] = "x";
+  for (const auto& key : ours) fields["f:" + key] = Json::object();
+  json["metadata"]["managedFields"] = {{{"manager", "device-health-controller"},
+                                        {"operation", "Update"},
+                                        {"fieldsV1", {{"f:metadata", {{"f:annotations", fields}}}}}}};
+  return json;
+}
+
+}  // namespace
+
+TEST_CASE("a rule is ours by label and prefix together") {
+  const std::string ours = "device-health-controller";
+  const std::string key = "device-health.io/unhealthy";
+  const auto found = find(k8s::Kind::DeviceTaintRule,
+                          {rule("dhc-1", ours, key), rule("dhc-2", "", key), rule("by-hand", ours, key),
+                           rule("dhc-3", "someone", "example.com/bad"), rule("theirs", "", "example.com/bad")},
+                          "resource.k8s.io/v1beta2");
+  CHECK(names(found.traces) == Names{"DeviceTaintRule dhc-1"});
+  const std::string why = " taints with device-health.io/unhealthy, but has not both our label and our prefix";
+  CHECK(found.left == Names{"DeviceTaintRule dhc-2" + why, "DeviceTaintRule by-hand" + why});
+  const auto request = build_removal(found.traces[0]);
+  REQUIRE(request);
+  CHECK(request->method == k8s::Method::Delete);
+  CHECK(request->target == "/apis/resource.k8s.io/v1beta2/devicetaintrules/dhc-1");
+  CHECK(Json::parse(request->body)["preconditions"] == Json{{"uid", "uid-dhc-1"}});
+}
+
+TEST_CASE("of a node's taints only those with our key go, the last one first") {
+  const auto found = find(
+      k8s::Kind::Node,
+      {node("a", {taint("device-health.io/unhealthy"), taint("node.kubernetes.io/unschedulable"),
+                  taint("device-health.io/unhealthy", "PreferNoSchedule")}),
+       node("b", {taint("example.com/device-health.io"), taint("device-health.io/unhealthy-too")}), node("c", {})});
+  REQUIRE(names(found.traces) == Names{"taint device-health.io/unhealthy of Node a"});
+  CHECK(found.left.empty());
+  const auto request = build_removal(found.traces[0]);
+  REQUIRE(request);
+  CHECK(request->target == "/api/v1/nodes/a?fieldManager=device-health-controller");
+  CHECK(request->body == R"([{"op":"replace","path":"/metadata/resourceVersion","value":"7"},)"
+                         R"({"op":"remove","path":"/spec/taints/2"},{"op":"remove","path":"/spec/taints/0"}])");
+}
+
+TEST_CASE("a pod's condition goes if our field manager applied it, and is named if somebody else wrote it") {
+  Json plain = object("d", "ns");
+  plain["status"]["conditions"] = {{{"type", "Ready"}, {"status", "True"}}};
+  const auto found = find(k8s::Kind::Pod, {pod("a", "device-health-controller", "Apply"), pod("b", "kubectl", "Update"),
+                                           pod("c", "device-health-controller", "Update"), plain});
+  CHECK(names(found.traces) == Names{"condition device-health.io/DeviceUnhealthy of Pod ns/a"});
+  CHECK(found.left ==
+        Names{"condition device-health.io/DeviceUnhealthy of Pod ns/b: device-health-controller does not own it",
+              "condition device-health.io/DeviceUnhealthy of Pod ns/c: device-health-controller does not own it"});
+  const auto request = build_removal(found.traces[0]);
+  REQUIRE(request);
+  CHECK(request->target == "/api/v1/namespaces/ns/pods/a/status?fieldManager=device-health-controller");
+  CHECK(request->headers[1] == k8s::Header{"Content-Type", "application/apply-patch+yaml"});
+  const Json body = Json::parse(request->body);
+  CHECK(body["status"] == Json{{"conditions", Json::array()}});
+  CHECK(body["metadata"]["uid"] == "uid-a");
+}
+
+TEST_CASE("a Job loses the annotations that we wrote and keeps those of people") {
+  const std::string credits = "device-health.io/retry-credits";
+  const std::string opt_out = "device-health.io/opt-out";
+  const auto found = find(
+      k8s::Kind::Job, {job("a", {credits, opt_out, "example.com/x"}, {credits, opt_out, "example.com/x"}),
+                       job("b", {"device-health.io/acknowledge", "device-health.io/brake-release"},
+                           {"device-health.io/acknowledge", "device-health.io/brake-release"}),
+                       job("c", {"device-health.io/note"}, {}), job("d", {"device-health.io"}, {"device-health.io"})});
+  REQUIRE(names(found.traces) == Names{"annotation device-health.io/retry-credits of Job ns/a"});
+  CHECK(found.left == Names{"annotation device-health.io/note of Job ns/c: device-health-controller did not write it"});
+  const auto request = build_removal(found.traces[0]);
+  REQUIRE(request);
+  CHECK(request->target == "/apis/batch/v1/namespaces/ns/jobs/a?fieldManager=device-health-controller");
+  CHECK(request->headers[1] == k8s::Header{"Content-Type", "application/merge-patch+json"});
+  CHECK(Json::parse(request->body) == Json{{"metadata", {{"uid", "uid-a"}, {"annotations", {{credits, nullptr}}}}}});
+}
+
+TEST_CASE("the ConfigMap and the Lease go unless somebody else manages them") {
+  Json map = object("device-health-state", "sys");
+  const auto plain = find_named(TraceKind::StateMap, map.dump());
+  REQUIRE(plain);
+  REQUIRE(names(plain->traces) == Names{"ConfigMap sys/device-health-state"});
+  CHECK(build_removal(plain->traces[0])->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
+  map["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "device-health-controller"}};
+  CHECK(find_named(TraceKind::StateMap, map.dump())->traces.size() == 1);
+  map["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "Helm"}};
+  const auto theirs = find_named(TraceKind::StateMap, map.dump());
+  CHECK(theirs->traces.empty());
+  CHECK(theirs->left == Names{"ConfigMap sys/device-health-state: it is managed by Helm"});
+  const auto lease = find_named(TraceKind::Lease, object("device-health-controller", "sys").dump());
+  CHECK(build_removal(lease->traces.at(0))->target ==
+        "/apis/coordination.k8s.io/v1/namespaces/sys/leases/device-health-controller");
+}
+
+TEST_CASE("both are read in the controller's own namespace") {
+  CHECK(build_get(TraceKind::StateMap, "sys")->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
+  CHECK(build_get(TraceKind::Lease, "sys")->target ==
+        "/apis/coordination.k8s.io/v1/namespaces/sys/leases/device-health-controller");
+  CHECK_FALSE(build_get(TraceKind::Lease, ""));
+  CHECK_FALSE(build_get(TraceKind::Lease, "a/b"));
+  CHECK_FALSE(build_get(TraceKind::Rule, "sys"));
+}
+
+TEST_CASE("nothing is removed without a UID, a version of the node or a usable name") {
+  Trace trace;
+  trace.name = "a";
+  trace.ns = "ns";
+  for (const TraceKind kind : {TraceKind::Rule, TraceKind::NodeTaint, TraceKind::Condition, TraceKind::Annotation,
+                               TraceKind::StateMap, TraceKind::Lease}) {
+    trace.kind = kind;
+    trace.uid = {};
+    CHECK_FALSE(build_removal(trace));
+    trace.uid = "u";
+    CHECK(build_removal(trace).has_value() == (kind != TraceKind::NodeTaint));
+    trace.name = "a/b";
+    CHECK_FALSE(build_removal(trace));
+    trace.name = "a";
+  }
+}
+
+TEST_CASE("a controller runs until its Lease has run out, to the millisecond") {
+  const auto renewed = *parse_rfc3339("2026-11-20T12:00:00.000000Z");
+  const Json lease = {
+      {"spec",
+       {{"holderIdentity", "pod-1"}, {"leaseDurationSeconds", 15}, {"renewTime", "2026-11-20T12:00:00.000000Z"}}}};
+  CHECK(running_controller(lease.dump(), renewed + Millis(14'999)) == "pod-1 renewed the Lease 14 s ago");
+  CHECK_FALSE(running_controller(lease.dump(), renewed + Seconds(15)));
+  CHECK(running_controller(lease.dump(), renewed - Seconds(5)) == "pod-1 renewed the Lease 0 s ago");
+  Json free = lease;
+  free["spec"]["holderIdentity"] = "";
+  CHECK_FALSE(running_controller(free.dump(), renewed));
+  CHECK_FALSE(running_controller("{}", renewed));
+  CHECK_FALSE(running_controller("[]", renewed));
+}
+
+TEST_CASE("pages go on by their token, and an answer that is no list is not an empty cluster") {
+  const auto page = find_traces(k8s::Kind::Node, "v1", list_of({}, "more"));
+  REQUIRE(page);
+  CHECK(page->continue_token == "more");
+  for (const char* body : {"", "[]", "{}", "{\"items\":", "null"}) {
+    CAPTURE(body);
+    const auto bad = find_traces(k8s::Kind::Node, "v1", body);
+    REQUIRE_FALSE(bad);
+    CHECK(bad.error().kind == ErrorKind::Malformed);
+  }
+  CHECK_FALSE(find_traces(k8s::Kind::ResourceClaim, "v1", list_of({object("a")})));
+}
+
+TEST_CASE("objects of odd shapes are no traces and no crash") {
+  const std::vector<Json> odd = {Json(nullptr), Json(5), Json::array({1}), Json{{"metadata", 3}},
+                                 Json{{"metadata", {{"annotations", 5}, {"managedFields", "x"}, {"labels", {1}}}},
+                                      {"spec", {{"taints", {1, nullptr, {{"key", 4}}}}, {"taint", 3}}},
+                                      {"status", {{"conditions", {nullptr, {{"type", 3}}}}}}}};
+  for (const Place& place : kPlaces) {
+    const auto found = find(place.kind, odd);
+    CHECK(found.traces.empty());
+    CHECK(found.left.empty());
+  }
+}

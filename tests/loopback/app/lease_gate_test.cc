@@ -1,0 +1,44 @@
+#include "app/lease_gate.h"
+
+#include <doctest/doctest.h>
+
+#include "app/clock.h"
+
+namespace {
+using dhc::LeaseGate;
+using dhc::Millis;
+using dhc::Seconds;
+
+dhc::k8s::LeaseTerm term_of(Millis begin, Millis end) {
+  return {.begin_until = dhc::mono_now() + begin, .end_by = dhc::mono_now() + end};
+}
+}  // namespace
+
+TEST_CASE("the gate is closed before any term, after one that has ended, and when it is told so") {
+  LeaseGate gate;
+  dhc::k8s::Request request;
+  const auto refusal = gate.admit(request);
+  REQUIRE_FALSE(refusal);
+  CHECK(refusal.error().kind == dhc::ErrorKind::Cancelled);
+  gate.set(term_of(Seconds(60), Seconds(64)));
+  CHECK(gate.admit(request));
+  gate.set(term_of(Millis(0), Seconds(4)));
+  CHECK_FALSE(gate.admit(request));
+  gate.set(term_of(Seconds(60), Seconds(64)));
+  gate.set(std::nullopt);
+  CHECK_FALSE(gate.admit(request));
+}
+
+TEST_CASE("a request gets no more time than the term leaves, and never more than it asked for") {
+  LeaseGate gate;
+  gate.set(term_of(Seconds(10), Seconds(14)));
+  for (const auto asked :
+       {std::optional<Millis>(Seconds(35)), std::optional<Millis>(), std::optional<Millis>(Seconds(3))}) {
+    dhc::k8s::Request request;
+    request.timeouts.total = asked;
+    REQUIRE(gate.admit(request));
+    REQUIRE(request.timeouts.total);
+    CHECK(*request.timeouts.total <= std::min(asked.value_or(Seconds(14)), Millis(Seconds(14))));
+    CHECK(*request.timeouts.total > Seconds(2));
+  }
+}

@@ -1,0 +1,147 @@
+// Random schedules of crashes, conflicts, lost answers, lag and reordered events around Jobs that lose pods to
+// hardware.
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/core/job_world.h"
+
+using namespace dhc;
+using namespace dhc::sim;
+using dhc::test::job_shape;
+using dhc::test::JobWorld;
+
+namespace {
+
+/// DHC_SCHEDULES asks for another number, such as 10,000.
+int schedule_count() {
+  const char* text = std::getenv("DHC_SCHEDULES");
+  return text == nullptr ? 60 : std::atoi(text);
+}
+
+class Schedule {
+ public:
+  explicit Schedule(unsigned seed)
+      : random_(seed), world_(job_shape(below(3), 1 + below(4)), seed + 1), most_(1 + below(4)) {
+    world_.rule().job_retry->max_per_job = most_;
+    world_.send_policy();
+    auto& lags = world_.cluster.lags();
+    lags.job_cache = Millis(below(9'000));
+    lags.job_pod_cache = Millis(below(5'000));
+    lags.node_status = Millis(below(10'000));
+  }
+
+  void run() {
+    for (int step = 0; step < 12; ++step) {
+      befall();
+      world_.run_for(Millis(500 + below(20'000)));
+      check_limit();
+    }
+    world_.cluster.faults().clear();
+    world_.run_for(std::chrono::minutes(25));
+    check_limit();
+    check_end();
+  }
+
+ private:
+  int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
+
+  void befall() {
+    auto& faults = world_.cluster.faults();
+    const auto patch = k8s::Method::Patch;
+    switch (below(9)) {
+      case 0:
+      case 1:
+        world_.break_device();
+        break;
+      case 2:
+        world_.restart_controller();
+        break;
+      case 3:
+        faults.add({.method = patch, .path_contains = "/jobs/", .count = 1 + below(4), .status = 409});
+        break;
+      case 4:
+        faults.add({.method = patch, .path_contains = "/jobs/", .count = 1, .status = 504, .handled_first = true});
+        break;
+      case 5:
+        faults.add({.method = k8s::Method::Post,
+                    .path_contains = "/eviction",
+                    .count = 1,
+                    .status = 500,
+                    .handled_first = below(2) == 0});
+        break;
+      case 6:
+        faults.add({.path_contains = "/jobs?", .count = 3, .duplicate = below(2) == 0, .reorder = below(2) == 0});
+        world_.restart_controller();
+        break;
+      case 7:
+        faults.add({.path_contains = "/pods?", .count = 2, .cut_after = static_cast<std::size_t>(500 + below(5'000))});
+        world_.restart_controller();
+        break;
+      case 8:
+        // Somebody else writes the Job all the time.
+        world_.cluster.store().edit(Res::Jobs, {"default", "train"}, [&](Json& job) {
+          job["metadata"]["annotations"]["team.example.com/note"] = std::to_string(below(1'000'000));
+        });
+        break;
+      default:
+        break;
+    }
+  }
+
+  void check_limit() {
+    const auto limit = world_.limit();
+    CHECK(limit >= limit_);
+    limit_ = limit;
+    const auto credits = world_.credits();
+    CHECK(limit == world_.first_limit + static_cast<std::int64_t>(credits.credits.size()));
+    CHECK(static_cast<std::int64_t>(credits.credits.size()) <= most_);
+  }
+
+  /// The pods that were evicted and are gone, also those whose eviction's answer was lost.
+  std::set<std::string> evicted() const {
+    std::set<std::string> names;
+    for (const auto& request : world_.cluster.requests()) {
+      const auto end = request.target.find("/eviction");
+      if (end == std::string::npos) continue;
+      const auto begin = request.target.rfind('/', end - 1) + 1;
+      auto name = request.target.substr(begin, end - begin);
+      if (world_.pod(name).is_null()) names.insert(std::move(name));
+    }
+    return names;
+  }
+
+  void check_end() {
+    CHECK(!world_.has_failed());
+    const auto lost = evicted();
+    const auto credits = world_.credits();
+    // Every pod lost was lost to hardware and has its credit; a credit whose pod lives waits for its loss.
+    CHECK(world_.failed() == static_cast<std::int64_t>(lost.size()));
+    for (const auto& name : lost) {
+      const auto has = std::ranges::find(credits.credits, name, &RetryCredit::pod) != credits.credits.end();
+      CHECK_MESSAGE(has, name);
+    }
+    for (const auto& credit : credits.credits) {
+      CHECK((lost.contains(credit.pod) || !world_.pod(credit.pod).is_null()));
+    }
+    CHECK(world_.live("train-").size() == static_cast<std::size_t>(world_.pods_wanted));
+  }
+
+  std::mt19937 random_;
+  JobWorld world_;
+  std::int64_t most_;
+  std::int64_t limit_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "in any schedule credits are the pods lost to hardware, bounded, the limit never falls, no healthy pod dies") {
+  for (int seed = 0; seed < schedule_count(); ++seed) {
+    CAPTURE(seed);
+    Schedule(static_cast<unsigned>(seed)).run();
+  }
+}
