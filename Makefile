@@ -5,7 +5,7 @@ install = @scripts/install-debian.sh
 
 .PHONY: help
 help: ## Say what there is to make
-	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ': .*## ' '/^[a-z0-9-]+: .*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Build the program and watch it handle failing devices in a simulated cluster
@@ -21,7 +21,7 @@ build: ## Build the program: build/release/device-health-controller
 	cmake --build --preset release --target device-health-controller
 
 .PHONY: test
-test: ## Everything: all suites, form, sanitizers, fuzzing, a real control plane (under an hour on 2 cores)
+test: ## Everything: all suites, form, sanitizers, fuzzing, a real control plane and node (under an hour on 2 cores)
 	$(install) all
 	@scripts/test.py
 
@@ -39,6 +39,34 @@ test-dev: ## Core, scenario and loopback tests, checks and schema
 test-cluster: ## Only the tests against a real control plane
 	$(install) cluster
 	@scripts/test.py cluster
+
+.PHONY: test-k8s
+test-k8s: ## The same stories on an older Kubernetes: make test-k8s K8S=1.36
+	$(install) cluster
+	@DHC_K8S=$(K8S) scripts/test.py node
+
+.PHONY: test-packaging
+test-packaging: ## Only manifests, chart, alerts and dashboard
+	$(install) cluster
+	@scripts/test.py packaging
+
+.PHONY: test-node
+test-node: ## Only the stories on a real node: kubelet, containerd, device plugin, DRA driver (root)
+	$(install) cluster
+	@scripts/test.py node
+
+.PHONY: image
+image: ## Build the image with docker (IMAGE=device-health-controller:0.1.0)
+	docker build --build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" --tag $(or $(IMAGE),device-health-controller:0.1.0) .
+
+.PHONY: test-image
+test-image: ## Only the image: build it twice, look into it, run it (ten minutes, as root)
+	$(install) test engine
+	@scripts/test.py image
+
+.PHONY: kind
+kind: ## A cluster of kind where a device breaks and a pod moves (needs docker, kind, kubectl, Go; not run in CI)
+	scripts/kind.sh
 
 .PHONY: sanitize
 sanitize: ## ASan and UBSan on all tests, TSan on loopback

@@ -162,13 +162,37 @@ def suite_fuzz():
     return script("scripts/fuzz.sh", os.environ.get("FUZZ_SECONDS", "60"))
 
 
-def suite_cluster():
-    build("dev", "device-health-controller")  # quick if the dev suite has just built it, and never an old one
-    unformatted = run("gofmt", "-l", "tests/cluster", log="gofmt").split()
+def gofmt(folder: str) -> None:
+    unformatted = run("gofmt", "-l", folder, log="gofmt").split()
     if unformatted:
         raise Failed(f"gofmt would change {', '.join(unformatted)}")
+
+
+def suite_image():
+    """The image, compared with the program that the release preset builds here."""
+    build("release", "device-health-controller")
+    say("image: build it from the Dockerfile, look into it, run it")
+    return script("tests/image/run", "build/release/device-health-controller", log="image")
+
+
+def suite_packaging():
+    build("dev", "device-health-controller")  # quick if the dev suite has just built it, and never an old one
+    gofmt("tests/packaging")
+    say("packaging: render manifests and chart, check alerts and dashboard")
+    return script("tests/packaging/run", log="packaging", env={"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")})
+
+
+def suite_cluster():
+    build("dev", "device-health-controller")
+    gofmt("tests/cluster")
     say("cluster: build a control plane and run the controller against it")
-    return script("tests/cluster/run", env={"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")})
+    return script("tests/cluster/run", "control-plane", env={"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")})
+
+
+def suite_node():
+    build("dev", "device-health-controller")
+    say("node: build kubelet, containerd and runc, and run the stories on a real node")
+    return script("tests/cluster/run", "node", env={"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")})
 
 
 def suite_tidy():
@@ -182,7 +206,10 @@ SUITES = {
     "dev": suite_dev,
     "cpprest": suite_cpprest,
     "release": suite_release,
+    "packaging": suite_packaging,
+    "image": suite_image,
     "cluster": suite_cluster,
+    "node": suite_node,
     "sanitize": suite_sanitize,
     "fuzz": suite_fuzz,
 }

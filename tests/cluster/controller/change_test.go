@@ -12,6 +12,7 @@ import (
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/fakenode"
 	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
 )
 
 func watchOf(resource string) func(*http.Request) bool {
@@ -37,24 +38,24 @@ func awaitNode(t *testing.T, node *fakenode.Node, allocatable int64) {
 func TestAConfigMapEditedLiveTakesEffectAndABadEditKeepsTheLastGoodOne(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace, Mode: "observe"}.Text())
-	controller := start(t, cluster, dhc.Settings{})
+	controller := story.Start(t, cluster, dhc.Settings{})
 	node.Break(t, gpu, "gpu-0")
-	sick := holder(t, pods, "gpu-0")
+	sick := story.Holder(t, pods, "gpu-0")
 	controller.AwaitVerdict(t, sick.Name, "WouldEvict")
 
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text())
-	pods = awaitReplacement(t, cluster, sick, 2)
-	expectEvictedOnce(t, controller, sick)
+	pods = story.AwaitReplacement(t, cluster, sick, 2)
+	story.ExpectEvictedOnce(t, controller, sick)
 
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text()+"  evictoins: {}\n")
-	awaitEvent(t, cluster, dhc.Namespace, dhc.ConfigMap, "ConfigRejected")
+	story.AwaitEvent(t, cluster, dhc.Namespace, dhc.ConfigMap, "ConfigRejected")
 	if ok := controller.Metric(t, "dhc_policy_last_reload_success"); ok != 0 {
 		t.Errorf("the metric calls the reload a success: %v", ok)
 	}
 	node.Break(t, gpu, "gpu-1")
-	second := holder(t, pods, "gpu-1")
-	awaitReplacement(t, cluster, second, 2)
-	expectEvictedOnce(t, controller, second)
+	second := story.Holder(t, pods, "gpu-1")
+	story.AwaitReplacement(t, cluster, second, 2)
+	story.ExpectEvictedOnce(t, controller, second)
 
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text())
 	realcluster.Eventually(t, 10*time.Second, "the mended configuration is read", func() error {
@@ -68,7 +69,7 @@ func TestAConfigMapEditedLiveTakesEffectAndABadEditKeepsTheLastGoodOne(t *testin
 func TestPausedStopsEvictionsWithinASecondAndUnpausedGoesOn(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text())
-	controller := start(t, cluster, dhc.Settings{})
+	controller := story.Start(t, cluster, dhc.Settings{})
 	accepted := controller.Metric(t, `dhc_policy_reloads_total{result="accepted"}`)
 	edited := time.Now()
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace, Paused: true}.Text())
@@ -82,12 +83,12 @@ func TestPausedStopsEvictionsWithinASecondAndUnpausedGoesOn(t *testing.T) {
 		t.Errorf("the edit took effect after %s", took)
 	}
 	node.Break(t, gpu, "gpu-0")
-	sick := holder(t, pods, "gpu-0")
+	sick := story.Holder(t, pods, "gpu-0")
 	controller.AwaitVerdict(t, sick.Name, "Paused")
-	controller.stays(t, sick, 2*time.Second)
+	controller.Stays(t, sick, 2*time.Second)
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text())
-	awaitReplacement(t, cluster, sick, 2)
-	expectEvictedOnce(t, controller, sick)
+	story.AwaitReplacement(t, cluster, sick, 2)
+	story.ExpectEvictedOnce(t, controller, sick)
 }
 
 func TestAfterA410TheWorldIsListedAgainAndWhatHappenedMeanwhileIsSeen(t *testing.T) {
@@ -98,21 +99,21 @@ func TestAfterA410TheWorldIsListedAgainAndWhatHappenedMeanwhileIsSeen(t *testing
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Close)
-	controller := start(t, cp, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, dhc.Account, proxy.Server), Policy: dhc.Policy{Namespace: namespace}.Text()})
-	sick, neighbour := holder(t, pods, "gpu-0"), holder(t, pods, "gpu-1")
+	controller := story.Start(t, cp, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, dhc.Account, proxy.Server), Policy: dhc.Policy{Namespace: namespace}.Text()})
+	sick, neighbour := story.Holder(t, pods, "gpu-0"), story.Holder(t, pods, "gpu-1")
 	proxy.Cut()
 	// What it can only learn from the new list: a Pod that went, and a device that broke.
 	if err := cp.Client.CoreV1().Pods(namespace).Delete(t.Context(), neighbour.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	awaitReplacement(t, cp, neighbour, 2)
+	story.AwaitReplacement(t, cp, neighbour, 2)
 	node.Break(t, gpu, "gpu-0")
 	if err := cp.Forget(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	proxy.Mend()
-	awaitReplacement(t, cp, sick, 2)
-	expectEvictedOnce(t, controller, sick)
+	story.AwaitReplacement(t, cp, sick, 2)
+	story.ExpectEvictedOnce(t, controller, sick)
 	realcluster.Eventually(t, 15*time.Second, "it knows as many Pods as there are", func() error {
 		all, err := cp.Client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -126,7 +127,7 @@ func TestAfterA410TheWorldIsListedAgainAndWhatHappenedMeanwhileIsSeen(t *testing
 	if code, text := controller.Readyz(t); code != http.StatusOK {
 		t.Errorf("/readyz: %d %s", code, text)
 	}
-	gone := controller.requests(t, func(e realcluster.AuditEvent) bool { return e.Verb == "list" && e.ObjectRef.Resource == "pods" })
+	gone := controller.Requests(t, func(e realcluster.AuditEvent) bool { return e.Verb == "list" && e.ObjectRef.Resource == "pods" })
 	if len(gone) < 2 {
 		t.Errorf("Pods were listed %d time(s): there was no 410 to recover from", len(gone))
 	}

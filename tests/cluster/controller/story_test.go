@@ -14,6 +14,7 @@ import (
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/fakenode"
 	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
 	"device-health.io/controller/tests/cluster/workload"
 )
 
@@ -22,18 +23,18 @@ func TestThePodOfAnUnhealthyDeviceIsNoticedEvictedOnceAndReplaced(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			// Two seconds to end: time enough to see that it is not evicted a second time, and to read its condition.
 			node, namespace, pods := fleet(t, cp, fakenode.Spec{Termination: 2 * time.Second})
-			sick, neighbour := holder(t, pods, "gpu-0"), holder(t, pods, "gpu-1")
-			controller := start(t, cp, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+			sick, neighbour := story.Holder(t, pods, "gpu-0"), story.Holder(t, pods, "gpu-1")
+			controller := story.Start(t, cp, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
 			node.Break(t, gpu, "gpu-0")
-			awaitCondition(t, cp, sick, corev1.ConditionTrue)
-			after := awaitReplacement(t, cp, sick, 2)
-			if left := holder(t, after, "gpu-1"); left.UID != neighbour.UID {
+			story.AwaitCondition(t, cp, sick, corev1.ConditionTrue)
+			after := story.AwaitReplacement(t, cp, sick, 2)
+			if left := story.Holder(t, after, "gpu-1"); left.UID != neighbour.UID {
 				t.Errorf("the neighbour %s was replaced by %s", neighbour.Name, left.Name)
 			}
-			if replacement := holder(t, after, "gpu-2"); replacement.Status.Phase != corev1.PodRunning {
+			if replacement := story.Holder(t, after, "gpu-2"); replacement.Status.Phase != corev1.PodRunning {
 				t.Errorf("the replacement is %s", replacement.Status.Phase)
 			}
-			event := awaitEvent(t, cp, namespace, sick.Name, "Evicted")
+			event := story.AwaitEvent(t, cp, namespace, sick.Name, "Evicted")
 			if event.Regarding.UID != sick.UID || event.ReportingController == "" {
 				t.Errorf("the Event is about %s, from %q", event.Regarding.UID, event.ReportingController)
 			}
@@ -43,12 +44,12 @@ func TestThePodOfAnUnhealthyDeviceIsNoticedEvictedOnceAndReplaced(t *testing.T) 
 				}
 				return nil
 			})
-			expectEvictedOnce(t, controller, sick)
-			expectEvents(t, cp, namespace, "DeviceUnhealthy", "Evicted")
-			if sent := controller.evictions(t, neighbour); len(sent) > 0 {
+			story.ExpectEvictedOnce(t, controller, sick)
+			story.ExpectEvents(t, cp, namespace, "DeviceUnhealthy", "Evicted")
+			if sent := controller.Evictions(t, neighbour); len(sent) > 0 {
 				t.Errorf("evictions of the neighbour: %v", sent)
 			}
-			for _, write := range controller.writes(t) {
+			for _, write := range controller.Writes(t) {
 				if write.ObjectRef.Namespace != namespace {
 					t.Errorf("it wrote elsewhere: %s %s", write.Verb, write.RequestURI)
 				}
@@ -63,11 +64,11 @@ func TestEveryKindIsWatchedAndListedOnlyWhereWatchListIsMissing(t *testing.T) {
 		lists bool
 	}{"with WatchList": {cluster, false}, "without WatchList": {withoutWatchList, true}} {
 		t.Run(name, func(t *testing.T) {
-			controller := start(t, test.cp, dhc.Settings{Policy: dhc.Policy{Namespace: "none"}.Text()})
+			controller := story.Start(t, test.cp, dhc.Settings{Policy: dhc.Policy{Namespace: "none"}.Text()})
 			watched, listed := map[string]bool{}, map[string]bool{}
 			// The record of a watch is written when its answer begins, that of a list when it ends.
 			realcluster.Eventually(t, 10*time.Second, "nine kinds are watched", func() error {
-				for _, e := range controller.requests(t, func(e realcluster.AuditEvent) bool { return e.Response.Code == 200 }) {
+				for _, e := range controller.Requests(t, func(e realcluster.AuditEvent) bool { return e.Response.Code == 200 }) {
 					switch e.Verb {
 					case "watch":
 						watched[e.ObjectRef.Resource] = true
@@ -97,12 +98,12 @@ func TestObserveModeWritesNothingButEvents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			controller := start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text(), Mode: "observe", NoEvents: noEvents})
+			controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text(), Mode: "observe", NoEvents: noEvents})
 			node.Break(t, gpu, "gpu-0")
-			sick := holder(t, pods, "gpu-0")
+			sick := story.Holder(t, pods, "gpu-0")
 			controller.AwaitVerdict(t, sick.Name, "WouldEvict")
-			controller.stays(t, sick, 2*time.Second)
-			for _, write := range controller.writes(t) {
+			controller.Stays(t, sick, 2*time.Second)
+			for _, write := range controller.Writes(t) {
 				if noEvents || write.ObjectRef.Resource != "events" {
 					t.Errorf("observe mode wrote: %s %s", write.Verb, write.RequestURI)
 				}
@@ -120,26 +121,26 @@ func TestADRAPodStaysWhileItsDeviceIsSchedulableAndGoesOnceTheDriverTaintsIt(t *
 	sick := pods[0]
 	device, _ := workload.Device(sick)
 	name := device[bytes.LastIndexByte([]byte(device), '/')+1:]
-	controller := start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
 	node.SetHealth(driver, name, "Unhealthy", "Xid 79")
 	controller.AwaitVerdict(t, sick.Name, "DeviceStillSchedulable")
-	controller.stays(t, sick, 2*time.Second)
+	controller.Stays(t, sick, 2*time.Second)
 	if err := node.PublishSlice(t.Context(), driver, fakenode.NoSchedule(name)); err != nil {
 		t.Fatal(err)
 	}
-	replacement := awaitReplacement(t, cluster, sick, 1)[0]
+	replacement := story.AwaitReplacement(t, cluster, sick, 1)[0]
 	if got, _ := workload.Device(replacement); got == device {
 		t.Errorf("the replacement is on %s again", got)
 	}
-	expectEvictedOnce(t, controller, sick)
+	story.ExpectEvictedOnce(t, controller, sick)
 }
 
 func TestABudgetsRefusalStaysVisibleInTheServersWordsAndEndsWithTheBudget(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	workload.Budget(t, cluster, namespace, "infer", 2)
-	controller := start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
 	node.Break(t, gpu, "gpu-0")
-	sick := holder(t, pods, "gpu-0")
+	sick := story.Holder(t, pods, "gpu-0")
 	verdict := controller.AwaitVerdict(t, sick.Name, "BlockedByBudget")
 	if !bytes.Contains([]byte(verdict.Message), []byte("The disruption budget infer needs 2 healthy pods and has 2 currently")) {
 		t.Errorf("the verdict says %q", verdict.Message)
@@ -147,16 +148,16 @@ func TestABudgetsRefusalStaysVisibleInTheServersWordsAndEndsWithTheBudget(t *tes
 	if err := cluster.Client.PolicyV1().PodDisruptionBudgets(namespace).Delete(t.Context(), "infer", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	awaitReplacement(t, cluster, sick, 2)
-	expectEvictedOnce(t, controller, sick)
+	story.AwaitReplacement(t, cluster, sick, 2)
+	story.ExpectEvictedOnce(t, controller, sick)
 }
 
 func TestTheConditionStaysWhenTheKubeletWritesAndTurnsFalseOnRecovery(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
-	start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, NoEvict: true}.Text()})
+	story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, NoEvict: true}.Text()})
 	node.Break(t, gpu, "gpu-0")
-	sick := holder(t, pods, "gpu-0")
-	first := awaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	sick := story.Holder(t, pods, "gpu-0")
+	first := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
 	node.SetPodStatus(sick.UID, "message", "the kubelet writes the whole status again")
 	realcluster.Eventually(t, 10*time.Second, "the kubelet's write is there", func() error {
 		now, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), sick.Name, metav1.GetOptions{})
@@ -165,14 +166,14 @@ func TestTheConditionStaysWhenTheKubeletWritesAndTurnsFalseOnRecovery(t *testing
 		}
 		return err
 	})
-	if second := awaitCondition(t, cluster, sick, corev1.ConditionTrue); !second.LastTransitionTime.Equal(&first.LastTransitionTime) {
+	if second := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue); !second.LastTransitionTime.Equal(&first.LastTransitionTime) {
 		t.Errorf("the time of the transition moved from %s to %s", first.LastTransitionTime, second.LastTransitionTime)
 	}
 	node.SetHealth(gpu, "gpu-0", "Healthy", "")
 	if err := node.PublishStatus(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	awaitCondition(t, cluster, sick, corev1.ConditionFalse)
+	story.AwaitCondition(t, cluster, sick, corev1.ConditionFalse)
 }
 
 func TestAPodWhoseDeploymentOptedOutIsLeftAlone(t *testing.T) {
@@ -180,15 +181,15 @@ func TestAPodWhoseDeploymentOptedOutIsLeftAlone(t *testing.T) {
 	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: gpus(4)})
 	sick := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: gpu,
 		Annotations: map[string]string{"device-health.io/opt-out": "true"}}.Create(t, cluster)[0]
-	controller := start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
 	node.Break(t, gpu, "gpu-0")
 	controller.AwaitVerdict(t, sick.Name, "OptedOut")
-	controller.stays(t, sick, 2*time.Second)
+	controller.Stays(t, sick, 2*time.Second)
 }
 
 func TestAPodOnANodeThatIsNotReadyIsLeftAlone(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
-	controller := start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
 	if err := node.SetReady(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -200,9 +201,9 @@ func TestAPodOnANodeThatIsNotReadyIsLeftAlone(t *testing.T) {
 		return err
 	})
 	node.SetHealth(gpu, "gpu-0", "Unhealthy", "")
-	sick := holder(t, pods, "gpu-0")
+	sick := story.Holder(t, pods, "gpu-0")
 	controller.AwaitVerdict(t, sick.Name, "NodeNotReady")
-	controller.stays(t, sick, 2*time.Second)
+	controller.Stays(t, sick, 2*time.Second)
 }
 
 func TestANewPodOfTheSameNameIsProtectedByTheUIDEvenWhenWeLiveInThePast(t *testing.T) {
@@ -214,22 +215,22 @@ func TestANewPodOfTheSameNameIsProtectedByTheUIDEvenWhenWeLiveInThePast(t *testi
 		t.Fatal(err)
 	}
 	t.Cleanup(proxy.Close)
-	controller := start(t, cluster, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, proxy.Server),
+	controller := story.Start(t, cluster, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, proxy.Server),
 		Policy: dhc.Policy{Namespace: namespace, EvictAfter: "5s"}.Text()})
 	node.Break(t, gpu, "gpu-0")
 	awaitNode(t, node, 3)
-	awaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
 	controller.AwaitVerdict(t, sick.Name, "WaitingForEvictAfter")
 	proxy.Hold(watchOf("pods"))
 	if err := cluster.Client.CoreV1().Pods(namespace).Delete(t.Context(), sick.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	replacement := awaitReplacement(t, cluster, sick, 1)[0]
+	replacement := story.AwaitReplacement(t, cluster, sick, 1)[0]
 	if replacement.Name != sick.Name {
 		t.Fatalf("the new Pod is %s, not %s", replacement.Name, sick.Name)
 	}
 	realcluster.Eventually(t, 25*time.Second, "the eviction of the old Pod is refused", func() error {
-		if sent := controller.evictions(t, sick); sent[http.StatusConflict] == 0 {
+		if sent := controller.Evictions(t, sick); sent[http.StatusConflict] == 0 {
 			return fmt.Errorf("evictions by answer: %v", sent)
 		}
 		return nil
@@ -244,10 +245,10 @@ func TestANewPodOfTheSameNameIsProtectedByTheUIDEvenWhenWeLiveInThePast(t *testi
 		return nil
 	})
 	now, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), sick.Name, metav1.GetOptions{})
-	if err != nil || now.UID != replacement.UID || now.DeletionTimestamp != nil || workload.Condition(now, condition) != nil {
+	if err != nil || now.UID != replacement.UID || now.DeletionTimestamp != nil || workload.Condition(now, story.Condition) != nil {
 		t.Errorf("the new Pod was touched: %+v, %v", now, err)
 	}
-	if sent := controller.evictions(t, sick); sent[http.StatusConflict] != 1 || len(sent) != 1 {
+	if sent := controller.Evictions(t, sick); sent[http.StatusConflict] != 1 || len(sent) != 1 {
 		t.Errorf("evictions by answer: %v, not one 409", sent)
 	}
 }

@@ -23,6 +23,8 @@ type Settings struct {
 	Policy     string // text of its configuration file
 	Mode       string // default enforce
 	NoEvents   bool
+	Elect      bool // it takes part in the election; only with InCluster
+	InCluster  bool // it knows its own namespace, as in a Pod, and keeps the devices' histories there
 }
 
 // Controller is a running binary. It is stopped, and its exit code checked, at the end of the test.
@@ -55,9 +57,27 @@ func Binary() (string, error) {
 // Launch starts the binary without waiting for anything.
 func Launch(t *testing.T, settings Settings) *Controller {
 	t.Helper()
-	binary, err := Binary()
+	c, err := launch(t.TempDir(), settings)
 	fatal(t, err)
-	folder := t.TempDir()
+	t.Cleanup(func() {
+		c.stop(t)
+		if t.Failed() {
+			t.Logf("---- controller, last 60 lines\n%s", c.process.Tail(60))
+		}
+	})
+	return c
+}
+
+// LaunchShared starts a binary that outlives the test: whoever calls this ends it with End. Its log is in the folder.
+func LaunchShared(folder string, settings Settings) (*Controller, error) {
+	return launch(folder, settings)
+}
+
+func launch(folder string, settings Settings) (*Controller, error) {
+	binary, err := Binary()
+	if err != nil {
+		return nil, err
+	}
 	mode := settings.Mode
 	if mode == "" {
 		mode = "enforce"
@@ -68,25 +88,34 @@ func Launch(t *testing.T, settings Settings) *Controller {
 		arguments = append(arguments, "--config-map", Namespace+"/"+ConfigMap)
 	} else {
 		file := filepath.Join(folder, "policy.yaml")
-		fatal(t, os.WriteFile(file, []byte(settings.Policy), 0o600))
+		if err := os.WriteFile(file, []byte(settings.Policy), 0o600); err != nil {
+			return nil, err
+		}
 		arguments = append(arguments, "--config", file)
 	}
+	if settings.InCluster {
+		arguments = append(arguments, "--leader-elect="+strconv.FormatBool(settings.Elect))
+		arguments = append([]string{"POD_NAMESPACE=" + Namespace, binary}, arguments...)
+		binary = "env"
+	}
 	process, err := realcluster.StartProcess("controller", filepath.Join(folder, "controller.log"), binary, arguments...)
-	fatal(t, err)
-	c := &Controller{process: process}
-	t.Cleanup(func() {
-		c.stop(t)
-		if t.Failed() {
-			t.Logf("---- controller, last 60 lines\n%s", process.Tail(60))
-		}
-	})
-	return c
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{process: process}, nil
 }
 
 // Start launches the binary and waits until it serves its pages.
 func Start(t *testing.T, settings Settings) *Controller {
 	t.Helper()
 	c := Launch(t, settings)
+	c.AwaitServing(t)
+	return c
+}
+
+// AwaitServing waits until it serves its pages.
+func (c *Controller) AwaitServing(t *testing.T) {
+	t.Helper()
 	realcluster.Eventually(t, 15*time.Second, "the controller serves", func() error {
 		for _, line := range c.Log(t) {
 			if line["msg"] == "serving" {
@@ -109,20 +138,63 @@ func Start(t *testing.T, settings Settings) *Controller {
 		}
 		return nil
 	})
-	return c
 }
 
 // StartReady also waits until it is ready: every kind listed, a policy read.
 func StartReady(t *testing.T, settings Settings) *Controller {
 	t.Helper()
 	c := Start(t, settings)
+	c.AwaitReady(t)
+	return c
+}
+
+// AwaitReady waits until it is ready.
+func (c *Controller) AwaitReady(t *testing.T) {
+	t.Helper()
 	realcluster.Eventually(t, 20*time.Second, "the controller is ready", func() error {
 		if code, text := c.Readyz(t); code != http.StatusOK {
 			return fmt.Errorf("%d %s", code, text)
 		}
 		return nil
 	})
-	return c
+}
+
+// Kill ends the controller as a crash would, and returns when it is gone.
+func (c *Controller) Kill() {
+	_ = c.process.Signal(syscall.SIGKILL)
+	<-c.process.Done()
+}
+
+// Signal sends one, such as SIGSTOP, and returns once it is sent.
+func (c *Controller) Signal(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	fatal(t, c.process.Signal(signal))
+}
+
+// End stops the controller and returns what is wrong with how it ended.
+func (c *Controller) End() error {
+	if err := c.process.Stop(5 * time.Second); err != nil {
+		return err
+	}
+	if code := c.process.ExitCode(); code != 0 {
+		return fmt.Errorf("after SIGTERM the controller ended with code %d", code)
+	}
+	return nil
+}
+
+// LogOf is the end of the log, only lines that name a namespace.
+func (c *Controller) LogOf(namespace string, lines int) string {
+	text, err := os.ReadFile(c.process.LogPath)
+	if err != nil {
+		return err.Error()
+	}
+	var kept []string
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.Contains(line, namespace) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept[max(0, len(kept)-lines):], "\n")
 }
 
 // stop sends SIGTERM: the controller promises to end within 5 s with code 0.
@@ -200,6 +272,12 @@ func (c *Controller) Says(texts ...string) error {
 		}
 	}
 	return fmt.Errorf("no line of the log contains all of %q", texts)
+}
+
+// AwaitSays waits until one line of the log contains every one of these texts.
+func (c *Controller) AwaitSays(t *testing.T, texts ...string) {
+	t.Helper()
+	realcluster.Eventually(t, 10*time.Second, "the log says it", func() error { return c.Says(texts...) })
 }
 
 func get(url string) (code int, body string, err error) {

@@ -22,11 +22,12 @@ import (
 	"device-health.io/controller/tests/cluster/realcluster"
 )
 
-// Namespace, Account and ConfigMap are the names that manifests/ gives.
+// Namespace, Account, ConfigMap and State are the names that manifests/ gives; State is the ConfigMap of the devices' histories.
 const (
 	Namespace = "device-health-system"
 	Account   = "device-health-controller"
 	ConfigMap = "device-health-controller"
+	State     = "device-health-state"
 )
 
 // Install applies manifests/base with kubectl, as a user would.
@@ -76,11 +77,17 @@ func ReadManifests(cp *realcluster.ControlPlane) (m Manifests, err error) {
 	}
 }
 
-// Verb is one right of the manifests.
-type Verb struct{ Group, Resource, Verb string }
+// Verb is one right of the manifests; Name is that of the only object, if there is but one.
+type Verb struct{ Group, Resource, Verb, Name string }
 
 func (v Verb) String() string {
-	return strings.TrimSuffix(v.Verb+" of "+v.Resource+"."+v.Group, ".")
+	return strings.TrimSpace(strings.TrimSuffix(v.Verb+" of "+v.Resource+"."+v.Group, ".") + " " + v.Name)
+}
+
+// is says whether a rule gives this right's resource, by this name.
+func (v Verb) is(rule rbacv1.PolicyRule) bool {
+	named := v.Name == "" && len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, v.Name)
+	return named && slices.Contains(rule.APIGroups, v.Group) && slices.Contains(rule.Resources, v.Resource)
 }
 
 // Verbs are all rights that the manifests give.
@@ -96,7 +103,13 @@ func (m Manifests) Verbs() (all []Verb) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					all = append(all, Verb{group, resource, verb})
+					names := rule.ResourceNames
+					if len(names) == 0 {
+						names = []string{""}
+					}
+					for _, name := range names {
+						all = append(all, Verb{group, resource, verb, name})
+					}
 				}
 			}
 		}
@@ -135,7 +148,7 @@ func without(rules []rbacv1.PolicyRule, missing []Verb) (left []rbacv1.PolicyRul
 	for _, rule := range rules {
 		rule = *rule.DeepCopy()
 		for _, m := range missing {
-			if slices.Contains(rule.APIGroups, m.Group) && slices.Contains(rule.Resources, m.Resource) {
+			if m.is(rule) {
 				rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return verb == m.Verb })
 			}
 		}

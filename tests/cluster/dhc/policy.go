@@ -20,13 +20,16 @@ type Policy struct {
 	EvictAfter string // default 0s
 	NoEvict    bool
 	Paused     bool
+	Taint      string // the map of this key, as {device: NoSchedule}; empty: nothing is tainted
+	Recover    string // likewise
+	JobRetry   string // likewise; empty: no Job gets a retry back
 }
 
 // Text is the configuration's documents.
 func (p Policy) Text() string {
-	mode, after, evict := p.Mode, p.After, "\n  evict: {after: 0s}"
+	mode, after, rules := p.Mode, p.After, "\n  evict: {after: 0s}"
 	if p.EvictAfter != "" {
-		evict = "\n  evict: {after: " + p.EvictAfter + "}"
+		rules = "\n  evict: {after: " + p.EvictAfter + "}"
 	}
 	if mode == "" {
 		mode = "enforce"
@@ -35,7 +38,16 @@ func (p Policy) Text() string {
 		after = "0s"
 	}
 	if p.NoEvict {
-		evict = ""
+		rules = ""
+	}
+	if p.Taint != "" {
+		rules += "\n  taint: " + p.Taint
+	}
+	if p.Recover != "" {
+		rules += "\n  recover: " + p.Recover
+	}
+	if p.JobRetry != "" {
+		rules += "\n  jobRetry: " + p.JobRetry
 	}
 	return fmt.Sprintf(strings.TrimPrefix(`
 apiVersion: device-health.io/v1alpha1
@@ -53,7 +65,7 @@ metadata: {name: default}
 spec:
   paused: %t
   evictions: {perMinute: 600, maxInFlight: 10, perNode: 10, perOwner: 10}
-`, "\n"), mode, p.Namespace, after, evict, p.Paused)
+`, "\n"), mode, p.Namespace, after, rules, p.Paused)
 }
 
 // WriteConfigMap creates or replaces the controller's ConfigMap.

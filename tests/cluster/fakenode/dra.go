@@ -17,11 +17,15 @@ func (n *Node) PublishSlice(ctx context.Context, driver string, taints map[strin
 	n.mutex.Lock()
 	n.slices[driver]++
 	generation := n.slices[driver]
-	n.mutex.Unlock()
 	var devices []resourcev1.Device
 	for _, name := range n.spec.DRA[driver] {
-		devices = append(devices, resourcev1.Device{Name: name, Taints: taints[name]})
+		published := resourcev1.Device{Name: name, Taints: taints[name]}
+		if card, ok := n.cards[device{driver, name}]; ok {
+			published.Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"uuid": {StringValue: &card}}
+		}
+		devices = append(devices, published)
 	}
+	n.mutex.Unlock()
 	slice := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: sliceName(n.Name, driver)},
 		Spec: resourcev1.ResourceSliceSpec{
@@ -41,6 +45,13 @@ func (n *Node) PublishSlice(ctx context.Context, driver string, taints map[strin
 	slice.ResourceVersion = known.ResourceVersion
 	_, err = slices.Update(ctx, slice, metav1.UpdateOptions{})
 	return err
+}
+
+// SetCard says which physical card sits in the place of a device; the slice tells it with the next PublishSlice.
+func (n *Node) SetCard(driver, name, uuid string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.cards[device{driver, name}] = uuid
 }
 
 // claimHealth is what the kubelet shows of the claims that a container names; the resource ID is the driver's CDI name.

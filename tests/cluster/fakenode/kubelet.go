@@ -130,7 +130,11 @@ func (n *Node) end(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	if !finished(pod) {
-		if err := n.write(ctx, pod, map[string]any{"phase": "Failed"}); err != nil {
+		phase := corev1.PodFailed
+		if n.spec.ExitZero {
+			phase = corev1.PodSucceeded
+		}
+		if err := n.write(ctx, pod, map[string]any{"phase": phase}); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,8 @@ type Spec struct {
 	DRA    map[string][]string
 	// Termination is how long a Pod takes to end after it was told to. Zero: at once.
 	Termination time.Duration
+	// ExitZero: a Pod that is told to end succeeds, as one whose containers exit 0 on SIGTERM.
+	ExitZero bool
 }
 
 // Node is one running fake node. Its methods may be called from any goroutine.
@@ -42,6 +44,7 @@ type Node struct {
 	pods     cache.Store
 	mutex    sync.Mutex
 	health   map[device]report
+	cards    map[device]string
 	assigned map[string]map[device]bool // by Pod UID
 	shown    map[string]string          // by Pod UID: the status last written
 	ending   map[string]time.Time
@@ -58,7 +61,7 @@ type report struct{ health, message string }
 func Start(t *testing.T, cp *realcluster.ControlPlane, spec Spec) *Node {
 	t.Helper()
 	n := &Node{
-		Name: realcluster.Unique("node"), spec: spec, client: cp.Client, health: map[device]report{}, assigned: map[string]map[device]bool{},
+		Name: realcluster.Unique("node"), spec: spec, client: cp.Client, health: map[device]report{}, cards: map[device]string{}, assigned: map[string]map[device]bool{},
 		shown: map[string]string{}, ending: map[string]time.Time{}, slices: map[string]int64{}, extra: map[types.UID]map[string]any{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
 	}
 	said := ""
@@ -192,7 +195,7 @@ func (n *Node) PublishStatus(ctx context.Context) error {
 	n.mutex.Unlock()
 	return n.updateStatus(ctx, func(status *corev1.NodeStatus) {
 		status.Capacity, status.Allocatable = capacity, allocatable
-		status.NodeInfo.BootID, status.NodeInfo.KubeletVersion = "boot-of-"+n.Name, "v"+realcluster.KubernetesVersion
+		status.NodeInfo.BootID, status.NodeInfo.KubeletVersion = "boot-of-"+n.Name, "v"+realcluster.Release().Version
 	}, corev1.ConditionTrue)
 }
 

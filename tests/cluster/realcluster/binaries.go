@@ -16,33 +16,66 @@ import (
 	"time"
 )
 
-// KubernetesVersion is the release that control-plane/go.mod names; the binaries report it as their own.
-const KubernetesVersion = "1.37.1"
-
 // module is one Go module whose tool dependencies are programs of the cluster.
 type module struct {
+	name     string // of its folder in the cache
 	folder   string
 	ldflags  string
+	tags     string
+	cgo      bool
 	programs map[string]string // program -> package
 }
 
-var modules = []module{
-	{
-		folder:   "etcd",
-		ldflags:  "-s -w",
-		programs: map[string]string{"etcd": "go.etcd.io/etcd/server/v3"},
-	},
-	{
-		folder: "control-plane",
-		ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=v" + KubernetesVersion +
-			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37",
-		programs: map[string]string{
-			"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
-			"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-			"kube-scheduler":          "k8s.io/kubernetes/cmd/kube-scheduler",
-			"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
+func controlPlaneModules() []module {
+	return []module{
+		{
+			name:     "etcd",
+			folder:   "etcd",
+			ldflags:  "-s -w",
+			programs: map[string]string{"etcd": "go.etcd.io/etcd/server/v3"},
 		},
-	},
+		{
+			name:    "control-plane",
+			folder:  Release().folder,
+			ldflags: Release().ldflags(),
+			programs: map[string]string{
+				"kube-apiserver":          "k8s.io/kubernetes/cmd/kube-apiserver",
+				"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+				"kube-scheduler":          "k8s.io/kubernetes/cmd/kube-scheduler",
+				"kubectl":                 "k8s.io/kubernetes/cmd/kubectl",
+			},
+		},
+	}
+}
+
+func nodeModules() []module {
+	return []module{
+		{
+			name:     "kubelet",
+			folder:   Release().folder,
+			ldflags:  Release().ldflags(),
+			programs: map[string]string{"kubelet": "k8s.io/kubernetes/cmd/kubelet"},
+		},
+		{
+			name:    "containerd",
+			folder:  "containerd",
+			ldflags: "-s -w",
+			tags:    "no_btrfs no_devmapper no_zfs",
+			programs: map[string]string{
+				"containerd":              "github.com/containerd/containerd/v2/cmd/containerd",
+				"containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+				"ctr":                     "github.com/containerd/containerd/v2/cmd/ctr",
+			},
+		},
+		{
+			name:     "runc",
+			folder:   "runc",
+			ldflags:  "-s -w",
+			tags:     "seccomp",
+			cgo:      true,
+			programs: map[string]string{"runc": "github.com/opencontainers/runc"},
+		},
+	}
 }
 
 // Binaries says where each program is.
@@ -52,6 +85,15 @@ type Binaries map[string]string
 // $DHC_CLUSTER_BIN, else device-health-controller/k8s-VERSION in the user's cache folder; a folder in it belongs to one
 // content of go.mod and go.sum, so a changed pin rebuilds and an unchanged one never does.
 func EnsureBinaries(say func(format string, args ...any)) (Binaries, error) {
+	return ensureAll(controlPlaneModules(), say)
+}
+
+// EnsureNodeBinaries does the same, and for the programs of a node: kubelet, containerd and runc.
+func EnsureNodeBinaries(say func(format string, args ...any)) (Binaries, error) {
+	return ensureAll(append(controlPlaneModules(), nodeModules()...), say)
+}
+
+func ensureAll(modules []module, say func(string, ...any)) (Binaries, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return nil, err
@@ -62,7 +104,7 @@ func EnsureBinaries(say func(format string, args ...any)) (Binaries, error) {
 		if err != nil {
 			return nil, fmt.Errorf("no cache folder for the control plane's programs (set DHC_CLUSTER_BIN): %w", err)
 		}
-		cache = filepath.Join(user, "device-health-controller", "k8s-"+KubernetesVersion)
+		cache = filepath.Join(user, "device-health-controller", "k8s-"+Release().Version)
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return nil, fmt.Errorf("the cache folder of the control plane's programs: %w", err)
@@ -91,7 +133,7 @@ func (m module) ensure(root, cache string, say func(string, ...any)) (string, er
 	if err != nil {
 		return "", err
 	}
-	done := filepath.Join(cache, m.folder+"-"+key)
+	done := filepath.Join(cache, m.name+"-"+key)
 	if m.complete(done) {
 		return done, nil
 	}
@@ -109,9 +151,13 @@ func (m module) ensure(root, cache string, say func(string, ...any)) (string, er
 	}
 	for _, program := range slices.Sorted(maps.Keys(m.programs)) {
 		pkg := m.programs[program]
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", m.ldflags, "-o", filepath.Join(unfinished, program), pkg)
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", m.ldflags, "-tags", m.tags, "-o", filepath.Join(unfinished, program), pkg)
 		build.Dir = source
-		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
+		cgo := "CGO_ENABLED=0"
+		if m.cgo {
+			cgo = "CGO_ENABLED=1"
+		}
+		build.Env = append(os.Environ(), cgo, "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
 		var output bytes.Buffer
 		build.Stdout, build.Stderr = &output, &output
 		if err := build.Run(); err != nil {
@@ -142,12 +188,15 @@ func (m module) key(source string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("the control plane's pins: %w", err)
 		}
-		if name == "go.mod" && m.folder == "control-plane" && !bytes.Contains(text, []byte("k8s.io/kubernetes v"+KubernetesVersion)) {
-			return "", fmt.Errorf("%s/go.mod does not require k8s.io/kubernetes v%s, which KubernetesVersion promises", source, KubernetesVersion)
+		if name == "go.mod" && m.folder == Release().folder && !bytes.Contains(text, []byte("k8s.io/kubernetes v"+Release().Version+" ")) {
+			return "", fmt.Errorf("%s/go.mod does not require k8s.io/kubernetes v%s, which this release promises", source, Release().Version)
 		}
 		sum.Write(text)
 	}
 	fmt.Fprintln(sum, m.ldflags, len(m.programs), runtime.GOOS, runtime.GOARCH)
+	if m.tags != "" {
+		fmt.Fprintln(sum, m.tags)
+	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 

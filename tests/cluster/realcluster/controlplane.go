@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -24,7 +27,11 @@ import (
 type Options struct {
 	Name               string          // of its folder and in messages
 	FeatureGates       map[string]bool // of the API server
+	ControllerGates    map[string]bool // of the controller manager and the scheduler
+	RuntimeConfig      string          // of the API server: which versions and kinds it serves
 	WithoutControllers bool            // etcd and API server only: no Pods get scheduled, no ReplicaSet makes any
+	ControllerProxy    bool            // the controller manager speaks through ControlPlane.ControllerProxy
+	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
 }
 
 // ControlPlane is a running cluster without nodes.
@@ -37,13 +44,18 @@ type ControlPlane struct {
 	Admin    *rest.Config
 	Client   kubernetes.Interface // as the administrator, without client-side throttling
 	Binaries Binaries
+	// ControllerProxy stands between the controller manager and the API server, if Options ask for it.
+	ControllerProxy *Proxy
 
 	etcdURL    string
 	etcdPeer   string
 	apiPort    int
 	signingKey *rsa.PrivateKey
-	processes  map[string]*Process
 	owner      func()
+
+	mutex     sync.Mutex // tests run side by side
+	processes map[string]*Process
+	atStop    []func() (survivors []string)
 }
 
 var errPortTaken = errors.New("a port was taken by somebody else in between")
@@ -155,9 +167,29 @@ func (cp *ControlPlane) prepareIdentities() error {
 func (cp *ControlPlane) start(name string, arguments ...string) error {
 	p, err := StartProcess(name, filepath.Join(cp.Logs, name+".log"), cp.Binaries[name], arguments...)
 	if err == nil {
-		cp.processes[name] = p
+		cp.Add(p)
 	}
 	return err
+}
+
+// Add makes a program that somebody started a component: the end of its log is shown when a test fails.
+func (cp *ControlPlane) Add(p *Process) {
+	cp.mutex.Lock()
+	defer cp.mutex.Unlock()
+	cp.processes[p.Name] = p
+}
+
+// AtStop is called before the control plane stops, the last one first; what it returns is reported as left behind.
+func (cp *ControlPlane) AtStop(stop func() (survivors []string)) {
+	cp.mutex.Lock()
+	defer cp.mutex.Unlock()
+	cp.atStop = append(cp.atStop, stop)
+}
+
+func (cp *ControlPlane) component(name string) *Process {
+	cp.mutex.Lock()
+	defer cp.mutex.Unlock()
+	return cp.processes[name]
 }
 
 func (cp *ControlPlane) startEtcd() error {
@@ -173,31 +205,45 @@ func (cp *ControlPlane) startAPIServer() error {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+cp.file("service-account.pub"),
 		"--service-account-signing-key-file="+cp.file("service-account.key"), "--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=RBAC,Node", "--cert-dir="+cp.Folder, "--endpoint-reconciler-type=none",
+		"--enable-admission-plugins="+cp.admission(),
 		"--audit-policy-file="+cp.file("audit-policy.yaml"), "--audit-log-path="+filepath.Join(cp.Logs, "audit.log"),
-		"--feature-gates="+cp.featureGates())
+		"--feature-gates="+gates(Release().Gates(cp.Options.FeatureGates)), "--runtime-config="+Release().served(cp.Options.RuntimeConfig))
 	if err != nil {
 		return err
 	}
 	return cp.waitReady(60 * time.Second)
 }
 
-func (cp *ControlPlane) featureGates() string {
-	var gates []string
-	for gate, on := range cp.Options.FeatureGates {
-		gates = append(gates, gate+"="+strconv.FormatBool(on))
+func (cp *ControlPlane) admission() string {
+	if cp.Options.Node {
+		return "NodeRestriction" // as every cluster with real kubelets has it
 	}
-	sort.Strings(gates)
-	return strings.Join(gates, ",")
+	return ""
+}
+
+func gates(all map[string]bool) string {
+	var listed []string
+	for gate, on := range all {
+		listed = append(listed, gate+"="+strconv.FormatBool(on))
+	}
+	sort.Strings(listed)
+	return strings.Join(listed, ",")
 }
 
 func (cp *ControlPlane) startControllers() error {
+	if cp.Options.ControllerProxy {
+		if err := cp.proxyControllers(context.Background()); err != nil {
+			return err
+		}
+	}
 	err := cp.start("kube-controller-manager", "--kubeconfig="+cp.file("kube-controller-manager.kubeconfig"), "--leader-elect=false",
 		"--use-service-account-credentials", "--service-account-private-key-file="+cp.file("service-account.key"),
-		"--root-ca-file="+cp.file("ca.crt"), "--secure-port=0")
+		"--root-ca-file="+cp.file("ca.crt"), "--secure-port=0", "--kube-api-qps=300", "--kube-api-burst=500", "--feature-gates="+gates(Release().Gates(cp.Options.ControllerGates)))
 	if err != nil {
 		return err
 	}
-	if err := cp.start("kube-scheduler", "--kubeconfig="+cp.file("kube-scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0"); err != nil {
+	if err := cp.start("kube-scheduler", "--kubeconfig="+cp.file("kube-scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0",
+		"--kube-api-qps=300", "--kube-api-burst=500", "--feature-gates="+gates(Release().Gates(cp.Options.ControllerGates))); err != nil {
 		return err
 	}
 	// A Pod is refused until its Namespace has a default service account, which the controller manager makes.
@@ -205,6 +251,31 @@ func (cp *ControlPlane) startControllers() error {
 		_, err := cp.Client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
+}
+
+// proxyControllers gives the controller manager a kubeconfig that leads through a proxy: with a token, because a proxy cannot pass a
+// client's certificate on.
+func (cp *ControlPlane) proxyControllers(ctx context.Context) error {
+	const account, namespace = "proxied-controller-manager", "kube-system"
+	_, err := cp.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = cp.Client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: namespace}}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	token, err := cp.Token(ctx, namespace, account)
+	if err != nil {
+		return err
+	}
+	if cp.ControllerProxy, err = NewProxy(cp); err != nil {
+		return err
+	}
+	cp.AtStop(func() []string { cp.ControllerProxy.Close(); return nil })
+	return cp.WriteKubeconfig(cp.file("kube-controller-manager.kubeconfig"), Credentials{Server: cp.ControllerProxy.Server, Token: token})
 }
 
 func (cp *ControlPlane) waitReady(limit time.Duration) error {
@@ -223,7 +294,7 @@ func (cp *ControlPlane) await(component string, limit time.Duration, what string
 		if err == nil {
 			return nil
 		}
-		p := cp.processes[component]
+		p := cp.component(component)
 		select {
 		case <-p.Done():
 			if strings.Contains(p.Tail(200), "address already in use") {
@@ -248,6 +319,8 @@ func (cp *ControlPlane) explain(err error) error {
 
 // Tails is the end of every component's log.
 func (cp *ControlPlane) Tails(lines int) string {
+	cp.mutex.Lock()
+	defer cp.mutex.Unlock()
 	var names []string
 	for name := range cp.processes {
 		names = append(names, name)
@@ -262,7 +335,7 @@ func (cp *ControlPlane) Tails(lines int) string {
 
 // StopAPIServer ends the API server only: etcd keeps what is stored.
 func (cp *ControlPlane) StopAPIServer() error {
-	return cp.processes["kube-apiserver"].Stop(5 * time.Second)
+	return cp.component("kube-apiserver").Stop(5 * time.Second)
 }
 
 // StartAPIServer starts it again, on the same port, with an empty watch cache.
@@ -281,13 +354,23 @@ func (cp *ControlPlane) Forget(ctx context.Context) error {
 
 // Stop ends every component and removes the folder. What is still there afterwards is named.
 func (cp *ControlPlane) Stop() (survivors []string) {
+	cp.mutex.Lock()
+	first := cp.atStop
+	cp.atStop = nil
+	cp.mutex.Unlock()
+	for _, stop := range slices.Backward(first) {
+		survivors = append(survivors, stop()...)
+	}
 	// An API server whose etcd is gone never ends by itself: etcd goes last.
 	for _, name := range []string{"kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
-		if p := cp.processes[name]; p != nil {
+		if p := cp.component(name); p != nil {
 			if err := p.Stop(3 * time.Second); err != nil {
 				survivors = append(survivors, err.Error())
 			}
 		}
+	}
+	if err := removeCgroups(filepath.Base(cp.Folder)); err != nil {
+		survivors = append(survivors, err.Error())
 	}
 	if err := os.RemoveAll(cp.Folder); err != nil {
 		survivors = append(survivors, "folder "+cp.Folder+": "+err.Error())

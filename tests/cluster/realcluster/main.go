@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -28,7 +29,11 @@ func run(m *testing.M, ready func([]*ControlPlane) error, options []Options) (co
 	} else if len(removed) > 0 {
 		say("removed what a killed run left: %v", removed)
 	}
-	binaries, err := EnsureBinaries(say)
+	ensure := EnsureBinaries
+	if slices.ContainsFunc(options, func(o Options) bool { return o.Node }) {
+		ensure = EnsureNodeBinaries
+	}
+	binaries, err := ensure(say)
 	if err != nil {
 		say("FAILED: %v", err)
 		return 1
@@ -54,7 +59,7 @@ func run(m *testing.M, ready func([]*ControlPlane) error, options []Options) (co
 		report(clean(true))
 		return 1
 	}
-	say("%d control plane(s) of Kubernetes %s up after %s", len(planes), KubernetesVersion, time.Since(began).Round(100*time.Millisecond))
+	say("%d control plane(s) of Kubernetes %s up after %s", len(planes), Release().Version, time.Since(began).Round(100*time.Millisecond))
 	if err := ready(planes); err != nil {
 		say("FAILED: preparing the cluster: %v", err)
 		code = 1

@@ -45,6 +45,15 @@ var running struct {
 
 // StartProcess starts a program whose standard output and error go to logPath.
 func StartProcess(name, logPath, program string, arguments ...string) (*Process, error) {
+	return startProcess(0, name, logPath, program, arguments...)
+}
+
+// StartIsolated starts a program as process 1 of a PID and a mount namespace of its own: everything in them ends with it.
+func StartIsolated(name, logPath, program string, arguments ...string) (*Process, error) {
+	return startProcess(syscall.CLONE_NEWPID|syscall.CLONE_NEWNS, name, logPath, program, arguments...)
+}
+
+func startProcess(namespaces uintptr, name, logPath, program string, arguments ...string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -52,7 +61,7 @@ func StartProcess(name, logPath, program string, arguments ...string) (*Process,
 	command := exec.Command(program, arguments...)
 	command.Stdout, command.Stderr = log, log
 	command.Dir = filepath.Dir(logPath)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces}
 	started := make(chan error)
 	forker() <- func() { started <- command.Start() }
 	if err := <-started; err != nil {

@@ -1,10 +1,14 @@
 package realcluster
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
+	"time"
 )
 
 const runFolderPrefix = "device-health-cluster-"
@@ -38,7 +42,7 @@ func Sweep() (removed []string, err error) {
 			continue // not yet locked by a run that is starting, or somebody else's
 		}
 		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			if err := os.RemoveAll(folder); err != nil {
+			if err := errors.Join(removeCgroups(filepath.Base(folder)), os.RemoveAll(folder)); err != nil {
 				lock.Close()
 				return removed, err
 			}
@@ -47,4 +51,33 @@ func Sweep() (removed []string, err error) {
 		lock.Close()
 	}
 	return removed, nil
+}
+
+// removeCgroups removes the control groups of a real node, which are named after its run's folder. No process is left in them
+// when this is called, though the kernel may need a moment to know it.
+func removeCgroups(name string) error {
+	var folders []string
+	for _, hierarchy := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		roots, _ := filepath.Glob(filepath.Join(hierarchy, name))
+		for _, root := range roots {
+			_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+				if err == nil && entry.IsDir() {
+					folders = append(folders, path)
+				}
+				return nil
+			})
+		}
+	}
+	for _, folder := range slices.Backward(folders) {
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			err := syscall.Rmdir(folder)
+			if err == nil || errors.Is(err, syscall.ENOENT) {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("control group %s: %w", folder, err)
+			}
+		}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -23,7 +24,11 @@ type Deployment struct {
 	Replicas        int32
 	Resource        string            // a device-plugin resource, one per Pod
 	ClaimTemplate   string            // or a ResourceClaimTemplate, one claim per Pod
+	Claim           string            // or one ResourceClaim for all of them
 	Annotations     map[string]string // of the Deployment, which its controller copies to the ReplicaSet
+	Arguments       []string          // of the image's program
+	Grace           int64             // seconds to end; 0 means 1
+	Finalizer       string            // of its Pods
 }
 
 // Labels select the Pods of a workload.
@@ -32,48 +37,124 @@ func Labels(name string) map[string]string { return map[string]string{"app": nam
 // Create makes the Deployment and waits until its Pods run.
 func (d Deployment) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
 	t.Helper()
-	seconds := int64(1)
-	container := corev1.Container{Name: "main", Image: "registry.test/pause:1"}
-	pod := corev1.PodSpec{TerminationGracePeriodSeconds: &seconds}
-	if d.Resource != "" {
-		container.Resources.Limits = corev1.ResourceList{corev1.ResourceName(d.Resource): resource.MustParse("1")}
+	d.CreateOnly(t, cp)
+	return AwaitRunning(t, cp, d.Namespace, d.Name, int(d.Replicas))
+}
+
+// CreateOnly makes the Deployment and waits for nothing.
+func (d Deployment) CreateOnly(t *testing.T, cp *realcluster.ControlPlane) {
+	t.Helper()
+	pod := OneContainer(d.Resource, d.ClaimTemplate, d.Claim, d.Arguments...)
+	if d.Grace > 0 {
+		pod.TerminationGracePeriodSeconds = &d.Grace
 	}
-	if d.ClaimTemplate != "" {
-		container.Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
-		pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &d.ClaimTemplate}}
+	meta := metav1.ObjectMeta{Labels: Labels(d.Name)}
+	if d.Finalizer != "" {
+		meta.Finalizers = []string{d.Finalizer}
 	}
-	pod.Containers = []corev1.Container{container}
 	_, err := cp.Client.AppsV1().Deployments(d.Namespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: d.Name, Annotations: d.Annotations},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &d.Replicas, Selector: &metav1.LabelSelector{MatchLabels: Labels(d.Name)},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(d.Name)}, Spec: pod},
+			Template: corev1.PodTemplateSpec{ObjectMeta: meta, Spec: pod},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return AwaitRunning(t, cp, d.Namespace, d.Name, int(d.Replicas))
 }
 
-// StatefulSet makes one of a single Pod with one plugin device, and waits until it runs: its replacement has the same name.
-func StatefulSet(t *testing.T, cp *realcluster.ControlPlane, namespace, name, device string) corev1.Pod {
+// DaemonSet makes one whose Pod has one plugin device, and waits until it runs on the only node that has some.
+func DaemonSet(t *testing.T, cp *realcluster.ControlPlane, namespace, name, device, node string) corev1.Pod {
 	t.Helper()
-	one, seconds := int32(1), int64(1)
-	container := corev1.Container{Name: "main", Image: "registry.test/pause:1"}
-	container.Resources.Limits = corev1.ResourceList{corev1.ResourceName(device): resource.MustParse("1")}
-	_, err := cp.Client.AppsV1().StatefulSets(namespace).Create(t.Context(), &appsv1.StatefulSet{
+	pod := OneContainer(device, "", "")
+	pod.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
+	_, err := cp.Client.AppsV1().DaemonSets(namespace).Create(t.Context(), &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: Labels(name)},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(name)},
-				Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &seconds, Containers: []corev1.Container{container}}},
-		},
+		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: Labels(name)},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(name)}, Spec: pod}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return AwaitRunning(t, cp, namespace, name, 1)[0]
+}
+
+// Job describes one: every Pod has one container named main.
+type Job struct {
+	Namespace, Name string
+	Parallelism     int32
+	BackoffLimit    int32
+	Resource        string   // a device-plugin resource, one per Pod
+	ClaimTemplate   string   // or a ResourceClaimTemplate, one claim per Pod
+	Claim           string   // or one ResourceClaim for all of them
+	Arguments       []string // of the image's program
+	Change          func(*batchv1.Job)
+}
+
+// Create makes the Job and waits until its Pods run.
+func (j Job) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
+	t.Helper()
+	pod := OneContainer(j.Resource, j.ClaimTemplate, j.Claim, j.Arguments...)
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: j.Name},
+		Spec: batchv1.JobSpec{Parallelism: &j.Parallelism, Completions: &j.Parallelism, BackoffLimit: &j.BackoffLimit,
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(j.Name)}, Spec: pod}},
+	}
+	if j.Change != nil {
+		j.Change(job)
+	}
+	_, err := cp.Client.BatchV1().Jobs(j.Namespace).Create(t.Context(), job, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return AwaitRunning(t, cp, j.Namespace, j.Name, int(j.Parallelism))
+}
+
+// OneContainer is a Pod's specification with one container, main, that holds one device: of a plugin's resource, of a claim from a
+// template, or of a claim that is there.
+func OneContainer(device, claimTemplate, claim string, arguments ...string) corev1.PodSpec {
+	seconds := int64(1)
+	container := corev1.Container{Name: "main", Image: "registry.test/pause:1", Args: arguments}
+	pod := corev1.PodSpec{TerminationGracePeriodSeconds: &seconds}
+	if device != "" {
+		container.Resources.Limits = corev1.ResourceList{corev1.ResourceName(device): resource.MustParse("1")}
+	}
+	if claimTemplate != "" || claim != "" {
+		container.Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+		source := corev1.PodResourceClaim{Name: "gpu"}
+		if claimTemplate != "" {
+			source.ResourceClaimTemplateName = &claimTemplate
+		} else {
+			source.ResourceClaimName = &claim
+		}
+		pod.ResourceClaims = []corev1.PodResourceClaim{source}
+	}
+	pod.Containers = []corev1.Container{container}
+	return pod
+}
+
+// StatefulSet makes one of a single Pod with one plugin device, and waits until it runs: its replacement has the same name.
+func StatefulSet(t *testing.T, cp *realcluster.ControlPlane, namespace, name, device string) corev1.Pod {
+	t.Helper()
+	return StatefulSetOf(t, cp, namespace, name, 1, OneContainer(device, "", ""))[0]
+}
+
+// StatefulSetOf makes one of Pods as specified, and waits until they run.
+func StatefulSetOf(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, replicas int32, pod corev1.PodSpec) []corev1.Pod {
+	t.Helper()
+	_, err := cp.Client.AppsV1().StatefulSets(namespace).Create(t.Context(), &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: Labels(name)}, PodManagementPolicy: appsv1.ParallelPodManagement,
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(name)}, Spec: pod},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return AwaitRunning(t, cp, namespace, name, int(replicas))
 }
 
 // Pods of a workload, without those that are ending or have ended.
@@ -99,6 +180,11 @@ func AwaitRunning(t *testing.T, cp *realcluster.ControlPlane, namespace, name st
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("%s is %s %v", pod.Name, pod.Status.Phase, pod.Status.Conditions)
+			}
+			for _, container := range pod.Status.ContainerStatuses { // phase Running says only that one has been started once
+				if container.State.Waiting != nil || container.State.Terminated != nil {
+					return fmt.Errorf("%s's container is %+v", pod.Name, container.State)
+				}
 			}
 		}
 		if len(pods) != count {
@@ -133,7 +219,13 @@ func Budget(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, 
 // template's name.
 func DeviceClass(t *testing.T, cp *realcluster.ControlPlane, namespace, driver string) (template string) {
 	t.Helper()
-	template = realcluster.Unique("one-device")
+	return DeviceClassOf(t, cp, namespace, driver, 1)
+}
+
+// DeviceClassOf does the same, and the template's claims get count devices.
+func DeviceClassOf(t *testing.T, cp *realcluster.ControlPlane, namespace, driver string, count int64) (template string) {
+	t.Helper()
+	template = realcluster.Unique("devices")
 	_, err := cp.Client.ResourceV1().DeviceClasses().Create(t.Context(), &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: template},
 		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{
@@ -144,13 +236,27 @@ func DeviceClass(t *testing.T, cp *realcluster.ControlPlane, namespace, driver s
 	}
 	_, err = cp.Client.ResourceV1().ResourceClaimTemplates(namespace).Create(t.Context(), &resourcev1.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: template},
-		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: template}}}}}},
+		Spec:       resourcev1.ResourceClaimTemplateSpec{Spec: claimOf(template, count)},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return template
+}
+
+// Claim makes a claim of its own, for one device of a class, that any Pod may name.
+func Claim(t *testing.T, cp *realcluster.ControlPlane, namespace, name, class string) {
+	t.Helper()
+	_, err := cp.Client.ResourceV1().ResourceClaims(namespace).Create(t.Context(), &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: claimOf(class, 1)}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func claimOf(class string, count int64) resourcev1.ResourceClaimSpec {
+	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
+		{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}}}}}
 }
 
 // Device is the plugin device, or the last part of the DRA device's ID, that a Pod's first container shows.

@@ -1,4 +1,5 @@
-// Command prepare builds the programs of the control plane into the cache, or with -sweep removes what killed runs left.
+// Command prepare builds the programs of the control plane into the cache, with -node those of a node too, or with -sweep removes
+// what killed runs left.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 )
 
 func main() {
+	node := flag.Bool("node", false, "also the programs of a node")
 	sweep := flag.Bool("sweep", false, "only remove what killed runs left")
 	flag.Parse()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }
@@ -18,7 +20,11 @@ func main() {
 		say("removed what a killed run left: %v", removed)
 	}
 	if err == nil && !*sweep {
-		_, err = realcluster.EnsureBinaries(say)
+		ensure := realcluster.EnsureBinaries
+		if *node {
+			ensure = realcluster.EnsureNodeBinaries
+		}
+		_, err = ensure(say)
 	}
 	if err != nil {
 		say("FAILED: %v", err)

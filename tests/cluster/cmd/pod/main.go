@@ -1,0 +1,39 @@
+// Command pod is the only program in the images of these tests: the sandbox's process, and every container's.
+//
+//	pod                  wait for SIGTERM, then exit 143, as a program would that does not know it (0 would complete a Job)
+//	pod ignore-term      never end by itself
+//	pod exit CODE        end at once
+package main
+
+import (
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+func main() {
+	wanted := "wait"
+	if len(os.Args) > 1 {
+		wanted = os.Args[1]
+	}
+	signals := make(chan os.Signal, 1)
+	switch wanted {
+	case "wait":
+		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	case "ignore-term":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+	case "exit":
+		code, err := strconv.Atoi(os.Args[2])
+		if err != nil {
+			code = 2
+		}
+		os.Exit(code)
+	default:
+		os.Exit(2)
+	}
+	// A goroutine that waits for a signal that nobody sends is no deadlock for the Go runtime.
+	signal.Notify(signals, syscall.SIGUSR1)
+	<-signals
+	os.Exit(128 + int(syscall.SIGTERM))
+}

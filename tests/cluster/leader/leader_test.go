@@ -1,0 +1,360 @@
+// Package leader runs two replicas of the controller and takes the leader away in every way that we know.
+package leader
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"device-health.io/controller/tests/cluster/dhc"
+	"device-health.io/controller/tests/cluster/fakenode"
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+const (
+	gpu   = "example.com/gpu"
+	lease = "device-health-controller"
+	// A holder's time, and what a loaded machine needs.
+	takeover = 18 * time.Second
+	patience = 30 * time.Second
+)
+
+var cluster *realcluster.ControlPlane
+var manifests dhc.Manifests
+
+func TestMain(m *testing.M) {
+	realcluster.Main(m, func(planes []*realcluster.ControlPlane) (err error) {
+		cluster = planes[0]
+		if _, err := dhc.Binary(); err != nil {
+			return err
+		}
+		if err := dhc.Install(cluster); err != nil {
+			return err
+		}
+		manifests, err = dhc.ReadManifests(cluster)
+		return err
+	}, realcluster.Options{Name: "leader"})
+}
+
+// replica is one process under an account of its own.
+type replica struct {
+	*dhc.Controller
+	account string
+}
+
+func start(t *testing.T, policy, server string) replica {
+	t.Helper()
+	account := manifests.AccountWithout(t, cluster)
+	return replica{dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, server), Policy: policy, InCluster: true, Elect: true}), account}
+}
+
+func (r replica) leads(t *testing.T) bool { return r.Metric(t, "dhc_leader") == 1 }
+
+func (r replica) awaitLeading(t *testing.T, within time.Duration) {
+	t.Helper()
+	realcluster.Eventually(t, within, "it leads", func() error {
+		if !r.leads(t) {
+			_, text := r.Readyz(t)
+			return fmt.Errorf("it does not: %s", text)
+		}
+		return nil
+	})
+}
+
+// writes of the replica since a time, but for the Lease and questions about rights.
+func (r replica) writes(t *testing.T, since time.Time) (sent []realcluster.AuditEvent) {
+	t.Helper()
+	sent, err := cluster.Audit(since, func(e realcluster.AuditEvent) bool {
+		return e.User.Username == dhc.User(r.account) && e.Writes() && e.ObjectRef.Resource != "leases" && e.ObjectRef.Resource != "selfsubjectaccessreviews"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
+
+func (r replica) expectNoWrites(t *testing.T, since time.Time) {
+	t.Helper()
+	for _, e := range r.writes(t, since) {
+		t.Errorf("%s wrote at %s: %s %s (%d)", r.account, e.Received, e.Verb, e.RequestURI, e.Response.Code)
+	}
+}
+
+// pair is a leader and a standby. A test that has ended leaves a Lease that was given back, or one that has to run out.
+func pair(t *testing.T, policy, server string) (leader, standby replica) {
+	t.Helper()
+	leader = start(t, policy, server)
+	leader.awaitLeading(t, patience)
+	standby = start(t, policy, "")
+	if standby.leads(t) || !leader.leads(t) {
+		t.Fatal("the second one leads")
+	}
+	return leader, standby
+}
+
+func held(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	found, err := cluster.Client.CoordinationV1().Leases(dhc.Namespace).Get(t.Context(), lease, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// quarrel is a node with four devices and two Pods, and a policy that acts at once.
+type quarrel struct {
+	node      *fakenode.Node
+	namespace string
+	policy    string
+}
+
+func newQuarrel(t *testing.T) quarrel {
+	t.Helper()
+	namespace := cluster.Namespace(t)
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}})
+	workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 2, Resource: gpu}.Create(t, cluster)
+	return quarrel{node, namespace, dhc.Policy{Namespace: namespace}.Text()}
+}
+
+// breakAndAwait breaks a held device and waits until somebody has evicted its holder.
+func (q quarrel) breakAndAwait(t *testing.T, device string) {
+	t.Helper()
+	sick := story.Holder(t, workload.Pods(t, cluster, q.namespace, "infer"), device)
+	q.node.Break(t, gpu, device)
+	story.AwaitReplacement(t, cluster, sick, 2)
+}
+
+func TestOnlyTheLeaderWritesAndAReleaseIsTakenWithinASecond(t *testing.T) {
+	q := newQuarrel(t)
+	leader, standby := pair(t, q.policy, "")
+	since := time.Now()
+	q.breakAndAwait(t, "gpu-0")
+	if len(leader.writes(t, since)) == 0 {
+		t.Error("the leader wrote nothing")
+	}
+	standby.expectNoWrites(t, since)
+	if code, text := standby.Readyz(t); code != http.StatusOK || !strings.Contains(text, "leads") {
+		t.Errorf("the standby is not ready: %d %s", code, text)
+	}
+	if verdicts := standby.Verdicts(t); len(verdicts) > 0 {
+		t.Errorf("the standby has verdicts: %v", verdicts)
+	}
+	before := held(t)
+	if *before.Spec.LeaseDurationSeconds != 15 || *before.Spec.HolderIdentity == "" || time.Since(before.Spec.RenewTime.Time) > 5*time.Second {
+		t.Errorf("the Lease is not as it should be: %+v", before.Spec)
+	}
+
+	began := time.Now()
+	if err := leader.End(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s to end", took)
+	}
+	if err := leader.Says("lease released"); err != nil {
+		t.Error(err)
+	}
+	standby.awaitLeading(t, patience)
+	// By the API server's clock: the first Lease write of the one after the last of the other.
+	last := leaseWrites(t, leader, began)
+	first := leaseWrites(t, standby, began)
+	if len(last) == 0 || len(first) == 0 {
+		t.Fatalf("no Lease writes: %d, %d", len(last), len(first))
+	}
+	if gap := first[0].Received.Sub(last[len(last)-1].Received); gap < 0 || gap > time.Second {
+		t.Errorf("the Lease was free for %s", gap)
+	}
+	if after := held(t); *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions+1 {
+		t.Errorf("transitions %d after %d", *after.Spec.LeaseTransitions, *before.Spec.LeaseTransitions)
+	}
+	q.breakAndAwait(t, "gpu-1")
+}
+
+func leaseWrites(t *testing.T, r replica, since time.Time) []realcluster.AuditEvent {
+	t.Helper()
+	sent, err := cluster.Audit(since, func(e realcluster.AuditEvent) bool {
+		return e.User.Username == dhc.User(r.account) && e.Verb == "patch" && e.ObjectRef.Resource == "leases" && e.Response.Code < 300
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
+
+func TestALeaderThatWasStoppedFor20sWritesNothingWhenItWakes(t *testing.T) {
+	q := newQuarrel(t)
+	leader, standby := pair(t, q.policy, "")
+	leader.Signal(t, syscall.SIGSTOP)
+	stopped := time.Now()
+	// It will find this in its socket when it wakes, as the first thing.
+	sick := story.Holder(t, workload.Pods(t, cluster, q.namespace, "infer"), "gpu-0")
+	q.node.Break(t, gpu, "gpu-0")
+	standby.awaitLeading(t, takeover-time.Since(stopped))
+	story.AwaitReplacement(t, cluster, sick, 2)
+	time.Sleep(time.Until(stopped.Add(20 * time.Second)))
+	q.node.Break(t, gpu, "gpu-1")
+	leader.Signal(t, syscall.SIGCONT)
+	woken := time.Now()
+	realcluster.Eventually(t, 10*time.Second, "it knows that it does not lead", func() error {
+		if leader.leads(t) {
+			return fmt.Errorf("it leads")
+		}
+		return leader.Says("no longer leading")
+	})
+	story.AwaitReplacement(t, cluster, sick, 2)
+	time.Sleep(time.Until(woken.Add(3 * time.Second))) // for a write that must not come there is nothing to wait for
+	leader.expectNoWrites(t, stopped)
+	if !standby.leads(t) {
+		t.Error("the other one no longer leads")
+	}
+}
+
+func TestALeaderThatIsKilledIsReplacedWithin18s(t *testing.T) {
+	q := newQuarrel(t)
+	leader, standby := pair(t, q.policy, "")
+	leader.Kill()
+	killed := time.Now()
+	standby.awaitLeading(t, takeover)
+	if took := time.Since(killed); took < 10*time.Second {
+		t.Errorf("it did not wait for the other one's time: %s", took)
+	}
+	q.breakAndAwait(t, "gpu-0")
+}
+
+func TestALeaderThatIsCutOffStopsAndStaysStoppedWhenItComesBack(t *testing.T) {
+	q := newQuarrel(t)
+	proxy, err := realcluster.NewProxy(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	leader, standby := pair(t, q.policy, proxy.Server)
+	proxy.Cut()
+	cut := time.Now()
+	realcluster.Eventually(t, 14*time.Second, "the leader gives up", func() error {
+		if leader.leads(t) {
+			return fmt.Errorf("it leads")
+		}
+		return nil
+	})
+	if standby.leads(t) {
+		t.Error("the standby leads already")
+	}
+	standby.awaitLeading(t, takeover-time.Since(cut))
+	q.breakAndAwait(t, "gpu-0")
+	proxy.Mend()
+	realcluster.Eventually(t, patience, "the old one stands by", func() error {
+		_, text := leader.Readyz(t)
+		if !strings.Contains(text, "leads") || strings.Contains(text, "cannot") {
+			return fmt.Errorf("%s", text)
+		}
+		return nil
+	})
+	leader.expectNoWrites(t, cut)
+	if leader.leads(t) || !standby.leads(t) {
+		t.Error("the old one leads again")
+	}
+}
+
+func TestALeaseThatIsDeletedStopsTheLeaderAndOneLeadsAgain(t *testing.T) {
+	q := newQuarrel(t)
+	leader, standby := pair(t, q.policy, "")
+	if err := cluster.Client.CoordinationV1().Leases(dhc.Namespace).Delete(t.Context(), lease, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deleted := time.Now()
+	realcluster.Eventually(t, 3*time.Second, "the leader stops", func() error {
+		if leader.leads(t) {
+			return fmt.Errorf("it leads")
+		}
+		return nil
+	})
+	leader.expectNoWrites(t, deleted)
+	realcluster.Eventually(t, patience, "one of them leads", func() error {
+		if leader.leads(t) == standby.leads(t) {
+			return fmt.Errorf("leading: %t, %t", leader.leads(t), standby.leads(t))
+		}
+		return nil
+	})
+	q.breakAndAwait(t, "gpu-0")
+}
+
+func TestALeaseThatIsStolenStopsTheLeaderAndIsTakenBackWhenTheThiefsTimeIsOver(t *testing.T) {
+	q := newQuarrel(t)
+	leader := start(t, q.policy, "")
+	leader.awaitLeading(t, patience)
+	// As kubectl does it, without a renewTime of its own.
+	patch := []byte(`{"spec":{"holderIdentity":"thief"}}`)
+	if _, err := cluster.Client.CoordinationV1().Leases(dhc.Namespace).Patch(t.Context(), lease, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-patch"}); err != nil {
+		t.Fatal(err)
+	}
+	stolen := time.Now()
+	realcluster.Eventually(t, 3*time.Second, "the leader stops", func() error {
+		if leader.leads(t) {
+			return fmt.Errorf("it leads")
+		}
+		return nil
+	})
+	time.Sleep(time.Until(stolen.Add(12 * time.Second))) // for what must not happen there is nothing to wait for
+	if leader.leads(t) {
+		t.Error("it leads in the thief's time")
+	}
+	leader.expectNoWrites(t, stolen)
+	leader.awaitLeading(t, takeover)
+	q.breakAndAwait(t, "gpu-0")
+}
+
+func TestWithoutOneVerbOnTheLeaseItIsNotReadyAndNamesTheVerb(t *testing.T) {
+	for _, verb := range []string{"get", "watch", "create", "patch"} {
+		t.Run(verb, func(t *testing.T) {
+			_ = cluster.Client.CoordinationV1().Leases(dhc.Namespace).Delete(t.Context(), lease, metav1.DeleteOptions{})
+			account := manifests.AccountWithout(t, cluster, dhc.Verb{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Name: lease})
+			controller := dhc.Start(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, ""), Policy: dhc.Policy{Namespace: "none"}.Text(), InCluster: true, Elect: true})
+			realcluster.Eventually(t, 15*time.Second, "/readyz names the verb", func() error {
+				code, text := controller.Readyz(t)
+				for _, line := range strings.Split(text, "\n") {
+					if code != http.StatusOK && strings.HasPrefix(line, "[-]") && strings.Contains(line, "cannot "+verb+" resource") {
+						return nil
+					}
+				}
+				return fmt.Errorf("%d %s", code, text)
+			})
+			controller.AwaitSays(t, "forbidden: leases.coordination.k8s.io "+verb)
+			r := replica{controller, account}
+			r.expectNoWrites(t, time.Now().Add(-time.Minute))
+		})
+	}
+}
+
+func TestTheFirstListIsSentWithin100msOfTheStart(t *testing.T) {
+	account := manifests.AccountWithout(t, cluster)
+	kubeconfig := dhc.Kubeconfig(t, cluster, account, "")
+	began := time.Now()
+	dhc.StartReady(t, dhc.Settings{Kubeconfig: kubeconfig, Policy: dhc.Policy{Namespace: "none"}.Text()})
+	sent, err := cluster.Audit(began, func(e realcluster.AuditEvent) bool {
+		return e.User.Username == dhc.User(account) && (e.Verb == "list" || e.Verb == "watch")
+	})
+	if err != nil || len(sent) == 0 {
+		t.Fatalf("no list or watch: %v", err)
+	}
+	first := sent[0].Received
+	for _, e := range sent {
+		if e.Received.Before(first) {
+			first = e.Received
+		}
+	}
+	t.Logf("the first one was received %s after the start of the process", first.Sub(began))
+	// 100 ms on a quiet machine; tests share theirs.
+	if took := first.Sub(began); took > time.Second {
+		t.Errorf("the first list came after %s", took)
+	}
+}

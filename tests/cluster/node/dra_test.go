@@ -1,0 +1,204 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/realnode"
+	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+func TestADriverKilledAndStartedAgainEvictsNobodyAndEndsNoIncident(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	driver := node.NewDriver(t, realnode.DriverOptions{Devices: 4})
+	class := workload.DeviceClass(t, cluster, namespace, driver.Name)
+	pods := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, ClaimTemplate: class}.Create(t, cluster)
+	sick, healthy := pods[0], pods[1]
+	// Whatever is not the known fault is evicted at once.
+	watchOver(t, namespace, policy{Match: `message: "known fault"`, Rest: "priority: 10\nafter: 0s"})
+	controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 0s, untainted: true}"})
+	seen := story.WatchPod(t, cluster, sick)
+	driver.Set(t, draDeviceOf(t, sick), realnode.DRADevice{Health: "Unhealthy", Message: "known fault"})
+	opened := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	driver.Kill(t)
+	awaitHealth(t, sick, "Unknown")
+	awaitHealth(t, healthy, "Unknown")
+	driver.AwaitSlices(t, 0)
+	driver.Start(t)
+	driver.AwaitSlices(t, 1)
+	awaitHealth(t, sick, "Unhealthy")
+	awaitHealth(t, healthy, "Healthy")
+	controller.Stays(t, healthy, 5*time.Second)
+	story.ExpectUntouched(t, controller, sick)
+	expectOneIncident(t, seen, opened)
+	story.ExpectEvents(t, cluster, namespace, "DeviceUnhealthy")
+}
+
+// expectOneIncident says that our condition has been the same since it was first written, in every version of the Pod.
+func expectOneIncident(t *testing.T, seen *story.Watched, opened *corev1.PodCondition) {
+	t.Helper()
+	began := false
+	for _, version := range seen.Versions() {
+		now := workload.Condition(version.Pod, story.Condition)
+		began = began || now != nil
+		if !began {
+			continue
+		}
+		if now == nil || now.Status != corev1.ConditionTrue || !now.LastTransitionTime.Equal(&opened.LastTransitionTime) {
+			t.Errorf("the incident did not stay one: at %s the condition was %+v", version.At.Format(time.StampMilli), now)
+			return
+		}
+	}
+}
+
+func TestAConditionThatTheDriverWritesIntoTheClaimIsEnough(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	driver := node.NewDriver(t, realnode.DriverOptions{Devices: 4})
+	class := workload.DeviceClass(t, cluster, namespace, driver.Name)
+	pods := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, ClaimTemplate: class}.Create(t, cluster)
+	sick, neighbour := pods[0], pods[1]
+	bad := draDeviceOf(t, sick)
+	controller := watchOver(t, namespace, policy{Match: "health: []\nclaimConditions: [{type: Ready, status: \"False\"}]",
+		Rest: "after: 0s\ntaint: {}\nevict: {after: 3s}"})
+	driver.Set(t, bad, realnode.DRADevice{Health: "Healthy", Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "LinkDown", Message: "no carrier"}}})
+	condition := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	if !strings.Contains(condition.Message, driver.Name+"/"+node.Name+"/"+bad) {
+		t.Errorf("the condition says %q", condition.Message)
+	}
+	for _, pod := range story.AwaitReplacement(t, cluster, sick, 2) {
+		if draDeviceOf(t, pod) == bad {
+			t.Errorf("%s is on %s again", pod.Name, bad)
+		}
+	}
+	expectTaintedBeforeEviction(t, controller, driver, bad, sick)
+	story.ExpectEvictedOnce(t, controller, sick)
+	story.ExpectUntouched(t, controller, neighbour)
+}
+
+func TestTheHoldersOfASharedClaimStayByDefault(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	driver, pods := sharedByAJob(t, namespace)
+	controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 0s, untainted: true}"})
+	bad, err := allocated(t, namespace, "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
+	for _, pod := range pods {
+		awaitVerdict(t, controller, 20*time.Second, pod.Name, "SharedClaim", bad)
+	}
+	for _, pod := range pods {
+		controller.Stays(t, pod, 5*time.Second)
+	}
+}
+
+func TestTheHoldersOfASharedClaimGoTogetherAndTheClaimIsAllocatedAnew(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	driver, pods := sharedByAJob(t, namespace)
+	controller := watchOver(t, namespace, together)
+	bad, err := allocated(t, namespace, "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
+	realcluster.Eventually(t, 60*time.Second, "both are evicted", func() error {
+		if granted := controller.EvictedIn(t, namespace); granted != 2 {
+			return fmt.Errorf("%d evictions", granted)
+		}
+		return nil
+	})
+	if apart := controller.EvictedAt(t, pods[0]).Sub(controller.EvictedAt(t, pods[1])).Abs(); apart > time.Second {
+		t.Errorf("they were evicted %s apart", apart)
+	}
+	// The Job waits some ten seconds before it makes new Pods, and nobody holds the claim then.
+	realcluster.Eventually(t, 30*time.Second, "the claim is free", func() error {
+		device, err := allocated(t, namespace, "shared")
+		if err == nil {
+			return fmt.Errorf("it is allocated to %s", device)
+		}
+		return nil
+	})
+	story.AwaitReplacement(t, cluster, pods[0], 2)
+	if device, err := allocated(t, namespace, "shared"); err != nil || device == bad {
+		t.Errorf("the claim is on %s (it was on %s), %v", device, bad, err)
+	}
+}
+
+func TestTheClaimOfADeploymentStaysPinnedAndItsPodsAreEvictedOnlyOnce(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	driver := node.NewDriver(t, realnode.DriverOptions{Devices: 2})
+	class := workload.DeviceClass(t, cluster, namespace, driver.Name)
+	workload.Claim(t, cluster, namespace, "shared", class)
+	pods := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, Claim: "shared"}.Create(t, cluster)
+	controller := watchOver(t, namespace, together)
+	bad, err := allocated(t, namespace, "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
+	after := story.AwaitReplacement(t, cluster, pods[0], 2)
+	for _, pod := range after {
+		awaitVerdict(t, controller, 30*time.Second, pod.Name, "ClaimStillPinned", bad)
+	}
+	realcluster.Never(t, 5*time.Minute, "there is no second round", func() error {
+		if granted := controller.EvictedIn(t, namespace); granted != 2 {
+			return fmt.Errorf("%d evictions were granted", granted)
+		}
+		time.Sleep(time.Second) // the audit log is long
+		return nil
+	})
+}
+
+var together = policy{Rest: "after: 0s\ntaint: {}\nevict: {after: 0s, sharedClaims: Together}"}
+
+// sharedByAJob is a Job whose two Pods name one claim.
+func sharedByAJob(t *testing.T, namespace string) (*realnode.Driver, []corev1.Pod) {
+	t.Helper()
+	driver := node.NewDriver(t, realnode.DriverOptions{Devices: 2})
+	class := workload.DeviceClass(t, cluster, namespace, driver.Name)
+	workload.Claim(t, cluster, namespace, "shared", class)
+	return driver, workload.Job{Namespace: namespace, Name: "work", Parallelism: 2, BackoffLimit: 6, Claim: "shared"}.Create(t, cluster)
+}
+
+func TestOfTwoDevicesOfOneRequestTheBadOneIsNamedIfItsNameSaysWhich(t *testing.T) {
+	t.Parallel()
+	for name, opaque := range map[string]bool{"named": false, "opaque": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := cluster.Namespace(t)
+			driver := node.NewDriver(t, realnode.DriverOptions{Devices: 4, OpaqueNames: opaque})
+			class := workload.DeviceClassOf(t, cluster, namespace, driver.Name, 2)
+			sick := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 1, ClaimTemplate: class}.Create(t, cluster)[0]
+			bad := draDeviceOf(t, sick)
+			controller := watchOver(t, namespace, policy{Rest: "after: 0s\ntaint: {}\nevict: {after: " + map[bool]string{true: "0s", false: "60s"}[opaque] + "}"})
+			driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
+			condition := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+			if named := strings.Contains(condition.Message, driver.Name+"/"+node.Name+"/"+bad); named == opaque {
+				t.Errorf("the condition says %q", condition.Message)
+			}
+			if opaque {
+				awaitVerdict(t, controller, 20*time.Second, sick.Name, "DeviceAmbiguous", "")
+			} else {
+				awaitTainted(t, driver, bad)
+			}
+			controller.Stays(t, sick, 3*time.Second)
+			wanted := map[bool][]string{true: nil, false: {bad}}[opaque]
+			if devices := tainted(t, driver); !slices.Equal(devices, wanted) {
+				t.Errorf("tainted are %v, not %v", devices, wanted)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+func TestADeadPluginIsCalledSilentWithin70SecondsAndNoMoreWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	plugin := node.NewPlugin(t, 2)
+	pods := two(t, namespace, plugin.Resource)
+	controller := watchOver(t, namespace, atOnce)
+	plugin.Kill(t)
+	plugin.AwaitCapacity(t, 2, 0)
+	awaitVerdict(t, controller, 70*time.Second, node.Name, "SilentPlugin", plugin.Resource)
+	plugin.Start(t)
+	plugin.AwaitCapacity(t, 2, 2)
+	awaitNoVerdict(t, controller, 10*time.Second, node.Name, "SilentPlugin", plugin.Resource)
+	for _, pod := range pods {
+		story.ExpectUntouched(t, controller, pod)
+	}
+}
+
+func TestADeviceThatVanishesFromThePluginsListIsNamedOnItsNode(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	plugin := node.NewPlugin(t, 4)
+	pods := two(t, namespace, plugin.Resource)
+	controller := watchOver(t, namespace, atOnce)
+	plugin.Remove(t, deviceOf(t, pods[0]))
+	plugin.AwaitCapacity(t, 3, 3)
+	awaitVerdict(t, controller, 70*time.Second, node.Name, "DeviceVanished", plugin.Resource)
+	for _, pod := range pods {
+		awaitHealth(t, pod, "Healthy") // which is why only the node's numbers tell
+		story.ExpectUntouched(t, controller, pod)
+	}
+}
+
+func TestAFullNodeWithOneDeviceProperlyUnhealthyHasNoSilentPlugin(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	plugin := node.NewPlugin(t, 2)
+	pods := two(t, namespace, plugin.Resource)
+	controller := watchOver(t, namespace, policy{Rest: "after: 0s"}) // and no eviction
+	plugin.Set(t, deviceOf(t, pods[0]), "Unhealthy")
+	plugin.AwaitCapacity(t, 2, 1)
+	story.AwaitCondition(t, cluster, pods[0], corev1.ConditionTrue)
+	realcluster.Never(t, 75*time.Second, "the plugin is not called silent", func() error {
+		if v := verdict(t, controller, node.Name, "SilentPlugin", plugin.Resource); v != nil {
+			t.Fatalf("%+v", v)
+		}
+		return nil
+	})
+}
+
+func TestADeviceThatFlapsIsNotActedOnBeforeItHasBeenUnhealthyForAfterWithoutABreak(t *testing.T) {
+	t.Parallel()
+	const after = 8 * time.Second
+	namespace := cluster.Namespace(t)
+	plugin := node.NewPlugin(t, 3)
+	pods := two(t, namespace, plugin.Resource)
+	controller := watchOver(t, namespace, policy{Rest: "after: 8s\nevict: {after: 0s}"})
+	sick := pods[0]
+	bad := deviceOf(t, sick)
+	seen := story.WatchPod(t, cluster, sick)
+	// The kubelet looks once a second, or less often when it is busy: a pace that divides one would show it one state for ever. This pace is
+	// the story, not a wait.
+	for began := time.Now(); changes(seen) < 6 && time.Since(began) < 40*time.Second; {
+		for _, health := range []string{"Unhealthy", "Healthy"} {
+			plugin.Set(t, bad, health)
+			time.Sleep(650 * time.Millisecond)
+		}
+	}
+	plugin.Set(t, bad, "Unhealthy")
+	story.AwaitReplacement(t, cluster, sick, 2)
+	evicted := controller.EvictedAt(t, sick)
+	if shown := changes(seen); shown < 6 {
+		t.Errorf("the API server showed only %d changes of health: that was no flapping", shown)
+	}
+	var healthy time.Time
+	for _, version := range seen.Versions() {
+		if _, health := workload.Device(*version.Pod); health == "Healthy" && version.At.Before(evicted) {
+			healthy = version.At
+		}
+	}
+	if evicted.Before(healthy.Add(after)) {
+		t.Errorf("evicted %s after the API server last showed it Healthy", evicted.Sub(healthy))
+	}
+	story.ExpectEvictedOnce(t, controller, sick)
+}
+
+// changes of the device's health that the API server has shown.
+func changes(seen *story.Watched) (count int) {
+	last := corev1.ResourceHealthStatus("")
+	for _, version := range seen.Versions() {
+		if _, health := workload.Device(*version.Pod); health != last && health != "" {
+			count, last = count+1, health
+		}
+	}
+	return count
+}
+
+func TestRecoveryBeforeAfterLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	plugin := node.NewPlugin(t, 3)
+	pods := two(t, namespace, plugin.Resource)
+	controller := watchOver(t, namespace, policy{Rest: "after: 15s\nevict: {after: 0s}"})
+	sick, bad := pods[0], deviceOf(t, pods[0])
+	plugin.Set(t, bad, "Unhealthy")
+	awaitVerdict(t, controller, 15*time.Second, sick.Name, "WaitingForWindow", bad)
+	plugin.Set(t, bad, "Healthy")
+	awaitHealth(t, sick, "Healthy")
+	controller.Stays(t, sick, 20*time.Second)
+	story.AwaitCondition(t, cluster, sick, "")
+}
+
+func TestRecoveryBeforeTheEvictionTurnsTheConditionFalse(t *testing.T) {
+	t.Parallel()
+	namespace := cluster.Namespace(t)
+	plugin := node.NewPlugin(t, 3)
+	pods := two(t, namespace, plugin.Resource)
+	controller := watchOver(t, namespace, policy{Rest: "after: 1s\nevict: {after: 15s}"})
+	sick, bad := pods[0], deviceOf(t, pods[0])
+	plugin.Set(t, bad, "Unhealthy")
+	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	plugin.Set(t, bad, "Healthy")
+	recovered := story.AwaitCondition(t, cluster, sick, corev1.ConditionFalse)
+	if recovered.Reason != "Recovered" {
+		t.Errorf("the condition's reason is %s", recovered.Reason)
+	}
+	controller.Stays(t, sick, 20*time.Second)
+}

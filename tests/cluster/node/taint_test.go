@@ -1,0 +1,112 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/realnode"
+	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+func TestThePodOfABrokenDRADeviceMovesToAnotherDeviceIfItsMessageMatches(t *testing.T) {
+	t.Parallel()
+	for kind, create := range map[string]func(*testing.T, string, string) []corev1.Pod{
+		"Deployment": func(t *testing.T, namespace, class string) []corev1.Pod {
+			return workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, ClaimTemplate: class}.Create(t, cluster)
+		},
+		"Job": func(t *testing.T, namespace, class string) []corev1.Pod {
+			return workload.Job{Namespace: namespace, Name: "work", Parallelism: 2, BackoffLimit: 3, ClaimTemplate: class}.Create(t, cluster)
+		},
+		"StatefulSet": func(t *testing.T, namespace, class string) []corev1.Pod {
+			return workload.StatefulSetOf(t, cluster, namespace, "work", 2, workload.OneContainer("", class, ""))
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			namespace := cluster.Namespace(t)
+			driver := node.NewDriver(t, realnode.DriverOptions{Devices: 4})
+			pods := create(t, namespace, workload.DeviceClass(t, cluster, namespace, driver.Name))
+			sick, neighbour := pods[0], pods[1]
+			bad, warm := draDeviceOf(t, sick), draDeviceOf(t, neighbour)
+			controller := watchOver(t, namespace, policy{Match: `message: "Xid (48|79|95)"`, Rest: "after: 0s\ntaint: {}\nevict: {after: 0s}"})
+			driver.Set(t, warm, realnode.DRADevice{Health: "Unhealthy", Message: "clocks throttled"})
+			awaitHealth(t, neighbour, "Unhealthy")
+			driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79: GPU has fallen off the bus"})
+			for _, pod := range story.AwaitReplacement(t, cluster, sick, 2) {
+				if device := draDeviceOf(t, pod); pod.UID != neighbour.UID && device == bad {
+					t.Errorf("the replacement %s is on %s again", pod.Name, bad)
+				}
+			}
+			expectTaintedBeforeEviction(t, controller, driver, bad, sick)
+			if devices := tainted(t, driver); !slices.Equal(devices, []string{bad}) {
+				t.Errorf("tainted are %v, not only %s", devices, bad)
+			}
+			story.ExpectEvictedOnce(t, controller, sick)
+			story.ExpectUntouched(t, controller, neighbour)
+		})
+	}
+}
+
+// rules in whatever version this release serves them; their fields are the same.
+func rules(t *testing.T) []resourcev1.DeviceTaintRule {
+	t.Helper()
+	text, err := cluster.Kubectl("", "get", "devicetaintrules", "--output=json")
+	var list resourcev1.DeviceTaintRuleList
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// tainted are the driver's devices that rules keep new Pods off, by name.
+func tainted(t *testing.T, driver *realnode.Driver) (devices []string) {
+	t.Helper()
+	for _, rule := range rules(t) {
+		selector := rule.Spec.DeviceSelector
+		if selector == nil || selector.Driver == nil || selector.Pool == nil || selector.Device == nil {
+			t.Errorf("rule %s selects more than one device: %+v", rule.Name, selector)
+		} else if *selector.Driver == driver.Name && rule.Spec.Taint.Effect == "NoSchedule" {
+			devices = append(devices, *selector.Device)
+		}
+	}
+	slices.Sort(devices)
+	return devices
+}
+
+func awaitTainted(t *testing.T, driver *realnode.Driver, device string) {
+	t.Helper()
+	realcluster.Eventually(t, 20*time.Second, device+" is tainted", func() error {
+		if devices := tainted(t, driver); !slices.Contains(devices, device) {
+			return fmt.Errorf("tainted are %v", devices)
+		}
+		return nil
+	})
+}
+
+// expectTaintedBeforeEviction asks the server's own record: the rule was there before the eviction was asked for.
+func expectTaintedBeforeEviction(t *testing.T, controller story.Run, driver *realnode.Driver, device string, sick corev1.Pod) {
+	t.Helper()
+	evicted := controller.EvictedAt(t, sick)
+	for _, rule := range rules(t) {
+		selector := rule.Spec.DeviceSelector
+		if selector == nil || selector.Driver == nil || *selector.Driver != driver.Name || selector.Device == nil || *selector.Device != device {
+			continue
+		}
+		if made := rule.CreationTimestamp.Time; made.After(evicted) { // in whole seconds, rounded down
+			t.Errorf("the rule was made at %s, the eviction asked for at %s", made, evicted)
+		}
+		return
+	}
+	t.Errorf("no rule for %s of %s", device, driver.Name)
+}

@@ -1,0 +1,59 @@
+package realcluster
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// KubernetesRelease is one that these tests can run on.
+type KubernetesRelease struct {
+	Minor   string // 1.37
+	Version string // what its folder's go.mod names; the binaries report it as their own
+
+	folder        string
+	gates         map[string]bool // of every component: what the release has, and is off in it
+	runtimeConfig string          // APIs that are off in it
+}
+
+// The newest is what CI runs. Of the others, all that our controller can use is turned on.
+var releases = []KubernetesRelease{
+	{Minor: "1.37", Version: "1.37.1", folder: "control-plane"},
+	{Minor: "1.36", Version: "1.36.3", folder: "control-plane-1.36", gates: map[string]bool{"DRADeviceTaintRules": true},
+		runtimeConfig: "resource.k8s.io/v1beta2=true"},
+}
+
+// Release is the one that $DHC_K8S names by its minor version, else the newest.
+func Release() KubernetesRelease {
+	wanted := os.Getenv("DHC_K8S")
+	var known []string
+	for _, release := range releases {
+		if wanted == "" || wanted == release.Minor {
+			return release
+		}
+		known = append(known, release.Minor)
+	}
+	panic(fmt.Sprintf("DHC_K8S=%s: there are only %s", wanted, strings.Join(known, ", ")))
+}
+
+func (r KubernetesRelease) ldflags() string {
+	major, minor, _ := strings.Cut(r.Minor, ".")
+	return "-s -w -X k8s.io/component-base/version.gitVersion=v" + r.Version +
+		" -X k8s.io/component-base/version.gitMajor=" + major + " -X k8s.io/component-base/version.gitMinor=" + minor
+}
+
+// Gates are the feature gates of its components, those given last.
+func (r KubernetesRelease) Gates(more map[string]bool) map[string]bool {
+	all := map[string]bool{}
+	for _, some := range []map[string]bool{r.gates, more} {
+		for gate, on := range some {
+			all[gate] = on
+		}
+	}
+	return all
+}
+
+// served is what the API server is told to serve, those said last.
+func (r KubernetesRelease) served(more string) string {
+	return strings.Trim(r.runtimeConfig+","+more, ",")
+}
