@@ -70,4 +70,11 @@ Result<Response> Client::stream(const Request& request, const BodySink& sink, st
   return judged(transport_->stream(*ready, sink, std::move(stop)));
 }
 
+Status send(const Result<Request>& request, const Client& client, std::stop_token stop) {
+  if (!request) return std::unexpected(request.error());
+  auto answer = client.call(*request, std::move(stop));
+  if (!answer) return std::unexpected(std::move(answer.error()));
+  return {};
+}
+
 }  // namespace dhc::k8s

@@ -62,4 +62,7 @@ class Client {
   Admission admission_;
 };
 
+/// One write whose answer's body nobody reads; a request that could not be built is its own error.
+[[nodiscard]] Status send(const Result<Request>& request, const Client& client, std::stop_token stop);
+
 }  // namespace dhc::k8s

@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "k8s-client/model/decoder.h"
 
 namespace dhc::k8s {
 
 namespace {
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kApplyType = "application/apply-patch+yaml";
 
 std::string path_of(const LeaseSubject& subject) {
   return fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", percent_encode(subject.ns),
@@ -30,21 +29,11 @@ Json skeleton(const LeaseSubject& subject) {
 }
 
 Request build_apply(const LeaseSubject& subject, const std::string& query, const Json& body) {
-  Request request;
-  request.method = Method::Patch;
-  request.target = path_of(subject) + query;
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", kApplyType}};
-  request.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return request;
+  return write_request(Method::Patch, path_of(subject) + query, kApplyPatch, json_text(body));
 }
 }  // namespace
 
-Request build_lease_get(const LeaseSubject& subject) {
-  Request request;
-  request.target = path_of(subject);
-  request.headers = {{"Accept", "application/json"}};
-  return request;
-}
+Request build_lease_get(const LeaseSubject& subject) { return read_request(path_of(subject)); }
 
 Request build_lease_create(const LeaseSubject& subject) {
   return build_apply(subject, fmt::format("?fieldManager={}-create", percent_encode(subject.manager)),

@@ -1,5 +1,7 @@
 #include "k8s-client/protocol/request.h"
 
+#include <utility>
+
 namespace dhc::k8s {
 namespace {
 
@@ -24,6 +26,22 @@ std::string_view to_string(Method method) {
       return "DELETE";
   }
   return "";
+}
+
+Request read_request(std::string target) {
+  Request request;
+  request.target = std::move(target);
+  request.headers = {{"Accept", std::string(kJson)}};
+  return request;
+}
+
+Request write_request(Method method, std::string target, std::string_view content_type, std::string body) {
+  Request request;
+  request.method = method;
+  request.target = std::move(target);
+  request.headers = {{"Accept", std::string(kJson)}, {"Content-Type", std::string(content_type)}};
+  request.body = std::move(body);
+  return request;
 }
 
 std::optional<std::string_view> header(const Response& response, std::string_view name) {

@@ -38,6 +38,19 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
+/// How the API server reads the body of a write. **Source:** Kubernetes' API concepts, "Patch".
+inline constexpr std::string_view kJson = "application/json";
+inline constexpr std::string_view kMergePatch = "application/merge-patch+json";
+inline constexpr std::string_view kJsonPatch = "application/json-patch+json";
+/// Server-side apply: JSON is YAML, and the server takes it under this name only.
+inline constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
+
+/// A GET that is answered in JSON.
+[[nodiscard]] Request read_request(std::string target);
+
+/// A request with a body of one of the types above, answered in JSON.
+[[nodiscard]] Request write_request(Method method, std::string target, std::string_view content_type, std::string body);
+
 /// One HTTP response, body included unless it was streamed.
 struct Response {
   unsigned status = 0;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::eviction {
@@ -16,7 +17,7 @@ std::string body_of(const EvictPod& action) {
                      {"kind", "Eviction"},
                      {"metadata", {{"name", action.name}, {"namespace", action.ns}}},
                      {"deleteOptions", std::move(options)}};
-  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(body);
 }
 }  // namespace
 
@@ -25,11 +26,7 @@ Result<k8s::Request> build_eviction(const EvictPod& action) {
   if (!path) return std::unexpected(std::move(path.error()));
   // An empty UID would be no precondition at all, and a pod that took the name since would be evicted.
   if (action.uid.empty()) return fail(ErrorKind::Invalid, "the pod to evict has no UID");
-  k8s::Request request;
-  request.method = k8s::Method::Post;
-  request.target = *path + "/eviction";
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
-  request.body = body_of(action);
+  auto request = k8s::write_request(k8s::Method::Post, *path + "/eviction", k8s::kJson, body_of(action));
   request.timeouts.idle = Seconds(35);
   request.timeouts.total = Seconds(35);
   return request;

@@ -7,11 +7,7 @@
 namespace dhc::eviction {
 
 Status execute(const EvictPod& action, const k8s::Client& client, std::stop_token stop) {
-  const auto request = build_eviction(action);
-  if (!request) return std::unexpected(request.error());
-  auto answer = client.call(*request, std::move(stop));
-  if (!answer) return std::unexpected(std::move(answer.error()));
-  return {};
+  return k8s::send(build_eviction(action), client, std::move(stop));
 }
 
 }  // namespace dhc::eviction

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "domain/names.h"
 #include "k8s-client/protocol/object_path.h"
 
@@ -18,15 +19,9 @@ using Json = nlohmann::ordered_json;
 // **Source:** Job names become label values of their pods: at most 63 bytes.
 constexpr std::size_t kLongestName = 63;
 
-std::string text_of(const Json& body) { return body.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-k8s::Request request_of(k8s::Method method, std::string target, const char* content_type, std::string body) {
-  k8s::Request request;
-  request.method = method;
-  request.target = std::move(target) + "?fieldManager=" + std::string(kManagedBy);
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", content_type}};
-  request.body = std::move(body);
-  return request;
+k8s::Request request_of(k8s::Method method, const std::string& path, std::string_view content_type, std::string body) {
+  return k8s::write_request(method, path + "?fieldManager=" + std::string(kFieldManager), content_type,
+                            std::move(body));
 }
 
 /// `/metadata/annotations/KEY` as a JSON pointer.
@@ -117,9 +112,9 @@ Result<k8s::Request> build_patch(const PatchJob& action) {
     return fail(ErrorKind::Invalid, "the Job to patch has no UID or no version");
   }
   if (action.by_test) {
-    return request_of(k8s::Method::Patch, *path, "application/json-patch+json", text_of(tested_patch(action)));
+    return request_of(k8s::Method::Patch, *path, k8s::kJsonPatch, json_text(tested_patch(action)));
   }
-  return request_of(k8s::Method::Patch, *path, "application/merge-patch+json", text_of(merge_patch(action)));
+  return request_of(k8s::Method::Patch, *path, k8s::kMergePatch, json_text(merge_patch(action)));
 }
 
 Status judged(const PatchJob& action, Status status) {
@@ -132,10 +127,7 @@ Status judged(const PatchJob& action, Status status) {
 Result<k8s::Request> build_read(const RecreateJob& action) {
   auto path = k8s::job_path(action.ns, action.name);
   if (!path) return std::unexpected(std::move(path.error()));
-  k8s::Request request;
-  request.target = *std::move(path);
-  request.headers = {{"Accept", "application/json"}};
-  return request;
+  return k8s::read_request(*std::move(path));
 }
 
 Result<k8s::Request> build_replacement(const RecreateJob& action, std::string_view body) {
@@ -176,7 +168,7 @@ Result<k8s::Request> build_replacement(const RecreateJob& action, std::string_vi
                      {"spec", std::move(spec)}};
   auto path = k8s::jobs_path(action.ns);
   if (!path) return std::unexpected(std::move(path.error()));
-  return request_of(k8s::Method::Post, *path, "application/json", text_of(made));
+  return request_of(k8s::Method::Post, *path, k8s::kJson, json_text(made));
 }
 
 }  // namespace dhc::job_retry

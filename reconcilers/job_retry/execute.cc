@@ -9,9 +9,7 @@ namespace dhc::job_retry {
 Status execute(const PatchJob& action, const k8s::Client& client, std::stop_token stop) {
   const auto request = build_patch(action);
   if (!request) return std::unexpected(request.error());
-  auto answer = client.call(*request, std::move(stop));
-  if (!answer) return judged(action, std::unexpected(std::move(answer.error())));
-  return {};
+  return judged(action, k8s::send(request, client, std::move(stop)));
 }
 
 Status execute(const RecreateJob& action, const k8s::Client& client, const std::stop_token& stop) {
@@ -21,10 +19,10 @@ Status execute(const RecreateJob& action, const k8s::Client& client, const std::
   if (!dead) return std::unexpected(dead.error());
   const auto request = build_replacement(action, dead->body);
   if (!request) return std::unexpected(request.error());
-  auto answer = client.call(*request, stop);
+  auto status = k8s::send(request, client, stop);
   // A create answers 409 for one reason only: the replacement exists, so an earlier attempt arrived.
-  if (!answer && answer.error().kind != ErrorKind::Conflict) return std::unexpected(std::move(answer.error()));
-  return {};
+  if (!status && status.error().kind == ErrorKind::Conflict) return {};
+  return status;
 }
 
 }  // namespace dhc::job_retry

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "domain/names.h"
 #include "k8s-client/protocol/object_path.h"
 
@@ -17,13 +18,11 @@ Result<k8s::Request> build_state(const WriteState& action) {
       {"kind", "ConfigMap"},
       {"metadata", {{"name", action.name}, {"namespace", action.ns}, {"labels", {{kManagedByLabel, kManagedBy}}}}},
       {"data", {{kStateEntry, action.text}}}};
-  k8s::Request request;
-  request.method = k8s::Method::Patch;
-  request.target = "/api/v1/namespaces/" + k8s::percent_encode(action.ns) + "/configmaps/" +
-                   k8s::percent_encode(action.name) + "?fieldManager=" + std::string(kFieldManager) + "&force=true";
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/apply-patch+yaml"}};
-  request.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return request;
+  return k8s::write_request(k8s::Method::Patch,
+                            "/api/v1/namespaces/" + k8s::percent_encode(action.ns) + "/configmaps/" +
+                                k8s::percent_encode(action.name) + "?fieldManager=" + std::string(kFieldManager) +
+                                "&force=true",
+                            k8s::kApplyPatch, json_text(body));
 }
 
 }  // namespace dhc::memory

@@ -7,11 +7,7 @@
 namespace dhc::memory {
 
 Status execute(const WriteState& action, const k8s::Client& client, std::stop_token stop) {
-  const auto request = build_state(action);
-  if (!request) return std::unexpected(request.error());
-  auto answer = client.call(*request, std::move(stop));
-  if (!answer) return std::unexpected(std::move(answer.error()));
-  return {};
+  return k8s::send(build_state(action), client, std::move(stop));
 }
 
 }  // namespace dhc::memory

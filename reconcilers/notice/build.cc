@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "k8s-client/protocol/object_path.h"
@@ -18,8 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLongestNote = 1024;
 constexpr std::size_t kLongestWord = 128;
 constexpr std::size_t kLongestMessage = 32UL * 1024;
-
-std::string text_of(const Json& body) { return body.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json json_of(const ApplyCondition::Wanted& wanted) {
   return {{"type", kConditionType},
@@ -72,13 +71,8 @@ Result<k8s::Request> build_condition(const ApplyCondition& action) {
                      {"kind", "Pod"},
                      {"metadata", {{"name", action.name}, {"namespace", action.ns}, {"uid", action.uid}}},
                      {"status", {{"conditions", std::move(conditions)}}}};
-  k8s::Request request;
-  request.method = k8s::Method::Patch;
-  request.target = *path + "/status?fieldManager=" + std::string(kFieldManager);
-  // JSON is YAML, and the server takes server-side apply under this name only.
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/apply-patch+yaml"}};
-  request.body = text_of(body);
-  return request;
+  return k8s::write_request(k8s::Method::Patch, *path + "/status?fieldManager=" + std::string(kFieldManager),
+                            k8s::kApplyPatch, json_text(body));
 }
 
 Result<k8s::Request> build_event(const EmitEvent& action, std::string_view reporting_instance) {
@@ -97,12 +91,7 @@ Result<k8s::Request> build_event(const EmitEvent& action, std::string_view repor
                      {"regarding", regarding_of(action.regarding)},
                      {"note", printable_cut(action.note, kLongestNote)},
                      {"type", action.warning ? "Warning" : "Normal"}};
-  k8s::Request request;
-  request.method = k8s::Method::Post;
-  request.target = *path;
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
-  request.body = text_of(body);
-  return request;
+  return k8s::write_request(k8s::Method::Post, *path, k8s::kJson, json_text(body));
 }
 
 }  // namespace dhc::notice

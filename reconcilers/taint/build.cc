@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/rfc3339.h"
 #include "domain/names.h"
 #include "domain/our_taint.h"
@@ -15,8 +16,6 @@ namespace dhc::taint {
 
 namespace {
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& body) { return body.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Result<std::string> rule_path(const std::string& api_version, const std::string& name) {
   if (!api_version.starts_with("resource.k8s.io/")) {
@@ -62,12 +61,8 @@ Result<k8s::Request> build_rule(const ApplyRule& action) {
       {"spec",
        {{"deviceSelector", {{"driver", action.driver}, {"pool", action.pool}, {"device", action.device_name}}},
         {"taint", {{"key", kTaintKey}, {"value", kRuleValue}, {"effect", action.effect}}}}}};
-  k8s::Request request;
-  request.method = k8s::Method::Patch;
-  request.target = *path + "?fieldManager=" + std::string(kFieldManager);
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/apply-patch+yaml"}};
-  request.body = text_of(body);
-  return request;
+  return k8s::write_request(k8s::Method::Patch, *path + "?fieldManager=" + std::string(kFieldManager), k8s::kApplyPatch,
+                            json_text(body));
 }
 
 Result<k8s::Request> build_delete(const DeleteRule& action) {
@@ -77,12 +72,7 @@ Result<k8s::Request> build_delete(const DeleteRule& action) {
   Json preconditions = {{"uid", action.uid}};
   if (!action.resource_version.empty()) preconditions["resourceVersion"] = action.resource_version;
   const Json body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", std::move(preconditions)}};
-  k8s::Request request;
-  request.method = k8s::Method::Delete;
-  request.target = *path;
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
-  request.body = text_of(body);
-  return request;
+  return k8s::write_request(k8s::Method::Delete, *path, k8s::kJson, json_text(body));
 }
 
 Result<k8s::Request> build_node_taint(const PatchNodeTaint& action) {
@@ -101,12 +91,10 @@ Result<k8s::Request> build_node_taint(const PatchNodeTaint& action) {
     patch.push_back({{"op", "test"}, {"path", at + "/key"}, {"value", taint.key}});
     patch.push_back({{"op", "remove"}, {"path", at}});
   }
-  k8s::Request request;
-  request.method = k8s::Method::Patch;
-  request.target = "/api/v1/nodes/" + k8s::percent_encode(action.node) + "?fieldManager=" + std::string(kFieldManager);
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json-patch+json"}};
-  request.body = text_of(patch);
-  return request;
+  return k8s::write_request(
+      k8s::Method::Patch,
+      "/api/v1/nodes/" + k8s::percent_encode(action.node) + "?fieldManager=" + std::string(kFieldManager),
+      k8s::kJsonPatch, json_text(patch));
 }
 
 }  // namespace dhc::taint

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "domain/names.h"
 #include "k8s-client/protocol/object_path.h"
 
@@ -13,8 +14,6 @@ namespace dhc::uninstall {
 
 namespace {
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& body) { return body.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// `ROOT/namespaces/NS/PLURAL/NAME`, without the namespace for cluster-scoped kinds.
 Result<std::string> path_of(std::string_view root, std::string_view ns, std::string_view plural,
@@ -44,21 +43,14 @@ Result<std::string> path_of(const Trace& trace) {
 }
 
 k8s::Request build_delete(std::string path, const Trace& trace) {
-  k8s::Request request;
-  request.method = k8s::Method::Delete;
-  request.target = std::move(path);
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
-  request.body = text_of({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", trace.uid}}}});
-  return request;
+  return k8s::write_request(
+      k8s::Method::Delete, std::move(path), k8s::kJson,
+      json_text({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", trace.uid}}}}));
 }
 
 k8s::Request build_patch(const std::string& path, std::string_view type, const Json& body) {
-  k8s::Request request;
-  request.method = k8s::Method::Patch;
-  request.target = fmt::format("{}?fieldManager={}", path, kFieldManager);
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", std::string(type)}};
-  request.body = text_of(body);
-  return request;
+  return k8s::write_request(k8s::Method::Patch, fmt::format("{}?fieldManager={}", path, kFieldManager), type,
+                            json_text(body));
 }
 
 Json without_taints(const Trace& trace) {
@@ -96,10 +88,7 @@ Result<k8s::Request> build_get(TraceKind kind, std::string_view ns) {
   trace.name = kind == TraceKind::Lease ? kLeaseName : kStateName;
   auto path = path_of(trace);
   if (!path) return std::unexpected(std::move(path.error()));
-  k8s::Request request;
-  request.target = *std::move(path);
-  request.headers = {{"Accept", "application/json"}};
-  return request;
+  return k8s::read_request(*std::move(path));
 }
 
 Result<k8s::Request> build_removal(const Trace& trace) {

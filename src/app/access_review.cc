@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "domain/names.h"
 
 namespace dhc {
@@ -85,12 +86,8 @@ k8s::Request build_access_review(const NeededVerb& needed) {
   const Json body = {{"apiVersion", "authorization.k8s.io/v1"},
                      {"kind", "SelfSubjectAccessReview"},
                      {"spec", {{"resourceAttributes", std::move(attributes)}}}};
-  k8s::Request request;
-  request.method = k8s::Method::Post;
-  request.target = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-  request.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
-  request.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return request;
+  return k8s::write_request(k8s::Method::Post, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", k8s::kJson,
+                            json_text(body));
 }
 
 Result<bool> parse_access_review(std::string_view body) {

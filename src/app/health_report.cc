@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/rfc3339.h"
 
 namespace dhc {
@@ -102,7 +103,7 @@ Report readyz(const Facts& facts) {
 std::string verdicts_json(std::span<const Verdict> verdicts) {
   Json array = Json::array();
   for (const auto& verdict : verdicts) array.push_back(json_of(verdict));
-  return array.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(array) + "\n";
 }
 
 }  // namespace dhc

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/rfc3339.h"
 
 namespace dhc {
@@ -74,8 +75,6 @@ Json parse(std::string_view text) {
   return text.size() > kLongest ? Json() : Json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 }  // namespace
 
 const RetryCredit* RetryCredits::find(std::string_view pod_uid) const {
@@ -98,7 +97,7 @@ std::string format_retry_credits(const RetryCredits& credits) {
                     {"limit", credit.limit},
                     {"state", word_of(credit.state)}});
   }
-  return text_of({{"limit", credits.limit}, {"credits", std::move(list)}});
+  return json_text({{"limit", credits.limit}, {"credits", std::move(list)}});
 }
 
 std::optional<RetryCredits> parse_retry_credits(std::string_view text) {
@@ -124,7 +123,7 @@ std::string format_losses(const std::vector<JobLoss>& losses) {
                     {"device", loss.device},
                     {"at", format_rfc3339(loss.at)}});
   }
-  return text_of(list);
+  return json_text(list);
 }
 
 std::optional<std::vector<JobLoss>> parse_losses(std::string_view text) {

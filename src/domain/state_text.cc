@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
 
@@ -83,8 +84,6 @@ Json json_of(const DeviceRecord& record, bool departed) {
   json["history"] = std::move(history);
   return json;
 }
-
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Reads members that may be absent; a wrong type makes the record bad.
 class Reader {
@@ -229,7 +228,7 @@ StateText state_text(const DeviceMemory& memory, std::size_t limit) {
     pieces.push_back({.open = record.open || record.node_tainted || !record.rule_uid.empty(),
                       .penalty = record.penalty,
                       .at = record.penalty_at,
-                      .text = text_of(json_of(record, departed))});
+                      .text = json_text(json_of(record, departed))});
   };
   for (const auto& [key, record] : memory.records()) add(record, false);
   for (const auto& [key, record] : memory.departed()) add(record, true);
