@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "domain/exclusions.h"
+#include "domain/rulings.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/shared_claims.h"
@@ -130,7 +131,7 @@ class Planner {
     if (!ruling && scene_.policy.limits.paused) {
       ruling = Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true", .until = {}};
     }
-    if (!ruling) ruling = braked(first);
+    if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {});
     if (!ruling) ruling = budget_.refuses(unit);
     if (ruling) {
       for (const auto* member : unit.exposures) say(*member, *ruling);
@@ -138,17 +139,6 @@ class Planner {
     }
     budget_.take(unit);
     for (const auto* member : unit.exposures) send(*member);
-  }
-
-  std::optional<Ruling> braked(const Exposure& exposure) const {
-    const auto* brake = scene_.brake.holding(exposure.key, exposure.pod().node_name);
-    if (brake == nullptr) return std::nullopt;
-    const auto& [scope, engaged] = *brake;
-    return Ruling{.reason = Reason::Braked,
-                  .message = fmt::format("{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer",
-                                         engaged.devices, engaged.known, scope.scope,
-                                         scope.node.empty() ? "in the cluster" : "on node " + scope.node),
-                  .until = engaged.last_onset.mono + scene_.policy.limits.brake_within};
   }
 
   static std::string would_because(const Exposure& exposure) {

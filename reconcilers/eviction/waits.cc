@@ -9,6 +9,8 @@
 #include "domain/exclusions.h"
 #include "domain/job_credit.h"
 #include "domain/our_taint.h"
+#include "domain/rulings.h"
+#include "domain/write_keys.h"
 
 namespace dhc::eviction {
 
@@ -58,8 +60,8 @@ std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) 
     if (scene.policy.limits.paused || scene.brake.holding(exposure.key, exposure.pod().node_name) != nullptr) {
       return std::nullopt;
     }
-    const auto* attempt =
-        scene.ledger.write(by_node ? "node/" + exposure.pod().node_name : "rule/" + rule_name(exposure.key));
+    const auto* attempt = scene.ledger.write(by_node ? node_write_key(exposure.pod().node_name)
+                                                     : rule_write_key(rule_name(exposure.key)));
     const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
     return Ruling{.reason = Reason::WaitingForTaint,
                   .message = fmt::format("policy {} taints {} first, and the taint is not seen yet{}",
@@ -230,13 +232,7 @@ std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& sce
   const bool moved_on = attempt->resource_version != pod.meta.resource_version;
   const bool world_decides = kind == ErrorKind::TimedOut || kind == ErrorKind::Conflict || kind == ErrorKind::NotFound;
   if (scene.now.mono >= attempt->not_before || (world_decides && moved_on)) return std::nullopt;
-  const auto reason = kind == ErrorKind::Blocked                                   ? Reason::BlockedByBudget
-                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
-                                                                                   : Reason::BackingOff;
-  return Ruling{
-      .reason = reason,
-      .message = fmt::format("{}: {}; attempt {}", to_string(kind), attempt->error.message, attempt->failures),
-      .until = attempt->not_before};
+  return held_by_failure(*attempt);
 }
 
 }  // namespace dhc::eviction

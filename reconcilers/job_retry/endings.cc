@@ -71,7 +71,7 @@ class Judge {
   bool covered(const DeviceKey& key) {
     found_.policy = policy_for(scene_.world, scene_.policy, pod_, key);
     if (found_.policy == nullptr || !found_.policy->job_retry || !found_.policy->job_retry->credit) return false;
-    found_.mode = std::min(found_.policy->mode, scene_.policy.mode_cap);
+    found_.mode = effective_mode(found_.policy, scene_.policy);
     return found_.mode != Mode::Off;
   }
 

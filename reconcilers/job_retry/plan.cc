@@ -13,6 +13,7 @@
 #include "domain/exclusions.h"
 #include "domain/job_credit.h"
 #include "domain/names.h"
+#include "domain/write_keys.h"
 #include "reconcilers/job_retry/draft.h"
 #include "reconcilers/job_retry/endings.h"
 
@@ -164,7 +165,7 @@ class Planner {
     if (k8s::is_ending(job) || job.meta.deletion || !record.credits_readable) return;
     if (job.backoff_limit < record.credits.limit) return say_reverted(record);
     const auto* policy = policy_of(job);
-    if (policy == nullptr || std::min(policy->mode, scene_.policy.mode_cap) != Mode::Enforce) return;
+    if (policy == nullptr || effective_mode(policy, scene_.policy) != Mode::Enforce) return;
     for (const auto& credit : record.credits.credits) {
       if (credit.state == RetryCredit::State::Given) settle(record, credit, *policy);
     }

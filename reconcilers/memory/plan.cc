@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "domain/names.h"
+#include "domain/rulings.h"
 #include "domain/state_text.h"
+#include "domain/write_keys.h"
 
 namespace dhc::memory {
 
 namespace {
-
-constexpr std::string_view kKey = "state";
 
 void say(Planned<WriteState>& planned, const Scene& scene, Reason reason, std::string message, WallTime since,
          std::optional<MonoTime> until = {}) {
@@ -61,12 +61,10 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
                     kStateLimit / 1024),
         file.since);
   }
-  const auto* attempt = scene.ledger.write(std::string(kKey));
+  const auto* attempt = scene.ledger.write(std::string(kStateKey));
   const auto at = next_write_at(attempt);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
-    say(planned, scene, Reason::StateNotSaved,
-        fmt::format("{}: {}; attempt {}", to_string(attempt->error.kind), attempt->error.message, attempt->failures),
-        wall_of(attempt->first_at, scene.now), at);
+    say(planned, scene, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, scene.now), at);
   }
   if (file.saved == scene.memory.revision() || !at) return planned;
   if (scene.now.mono < *at) {

@@ -10,6 +10,7 @@
 
 #include "domain/names.h"
 #include "domain/our_taint.h"
+#include "domain/write_keys.h"
 
 namespace dhc::taint {
 
@@ -87,7 +88,7 @@ class Planner {
       if (!first) first = std::move(ruling);
     }
     if (first) return first;
-    return speech_.held_back("node/" + node.meta.name, node.meta.resource_version);
+    return speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version);
   }
 
   /// The policy does not ask for the node, or not yet.
@@ -133,9 +134,7 @@ class Planner {
     for (const auto* record : about) {
       if (record->acknowledged != Acknowledged::No) why = "a person acknowledged it";
       if (!record->open && !record->closed_because.empty()) why = record->closed_because;
-      const auto* policy = policy_of(*record, scene_.policy);
-      const auto theirs = policy == nullptr ? scene_.policy.mode_cap : std::min(policy->mode, scene_.policy.mode_cap);
-      mode = std::max(mode, theirs);
+      mode = std::max(mode, effective_mode(policy_of(*record, scene_.policy), scene_.policy));
     }
     const auto say_all = [&](const Ruling& ruling) {
       for (const auto* record : about) speech_.say(*record, ruling);
@@ -144,7 +143,7 @@ class Planner {
     for (const auto* record : about) {
       if (auto ruling = speech_.unsaved(*record)) return say_all(*ruling);
     }
-    if (auto ruling = speech_.held_back("node/" + name, node.meta.resource_version)) {
+    if (auto ruling = speech_.held_back(node_write_key(name), node.meta.resource_version)) {
       if (ruling->reason == Reason::Tainting) ruling->reason = Reason::Untainting;
       return say_all(*ruling);
     }

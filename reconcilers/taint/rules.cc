@@ -1,7 +1,6 @@
 #include "reconcilers/taint/rules.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <utility>
 
@@ -9,12 +8,13 @@
 
 #include "domain/names.h"
 #include "domain/our_taint.h"
+#include "domain/write_keys.h"
 
 namespace dhc::taint {
 
 namespace {
 
-std::string key_of(const DeviceRecord& record) { return "rule/" + rule_name(record.key); }
+std::string key_of(const DeviceRecord& record) { return rule_write_key(rule_name(record.key)); }
 
 /// The number that stands before " pod" in the API server's sentence, for people to compare with ours: nothing is
 /// decided on it.
@@ -34,7 +34,7 @@ class Planner {
         speech_(speech),
         record_(record),
         policy_(policy_of(record, scene.policy)),
-        mode_(policy_ == nullptr ? scene.policy.mode_cap : std::min(policy_->mode, scene.policy.mode_cap)),
+        mode_(effective_mode(policy_, scene.policy)),
         rule_(scene.world.inventory().rule_named(rule_name(record.key))) {}
 
   void run() {
@@ -94,14 +94,15 @@ class Planner {
     if (auto ruling = speech_.not_now(record_)) return speech_.say(record_, std::move(*ruling));
     if (auto ruling = speech_.held_back(key_of(record_), {})) return speech_.say(record_, std::move(*ruling));
     if (auto ruling = just_made()) return speech_.say(record_, std::move(*ruling));
-    const bool staged = policy_->taint->device == TaintRules::Device::Staged && has_effect_none();
+    const bool staged = policy_->taint->device == TaintRules::Device::Staged && rule_has_status();
     apply(staged ? "None" : "NoSchedule");
     say(Reason::Tainting,
         staged ? "a DeviceTaintRule with effect None is being made" : "a DeviceTaintRule is being made");
   }
 
-  /// **Source:** resource.k8s.io/v1alpha3 has no effect None and no status; they came with v1beta2.
-  [[nodiscard]] bool has_effect_none() const {
+  /// Whether rules have the effect None and a status. **Source:** resource.k8s.io/v1alpha3 has neither; they came with
+  /// v1beta2.
+  [[nodiscard]] bool rule_has_status() const {
     return !scene_.world.inventory().rules_api_version().ends_with("v1alpha3");
   }
 
@@ -164,7 +165,7 @@ class Planner {
     speech_.say(record_, recovery_ruling(record_, scene_, Reason::Tainted,
                                          fmt::format("DeviceTaintRule {} keeps new pods off; {} hold it",
                                                      rule_->meta.name, pods(holders_of(scene_, record_.key))) +
-                                             what_it_says()));
+                                             what_it_says() + unheeded()));
   }
 
   [[nodiscard]] static std::string pods(std::size_t count) {
@@ -174,9 +175,12 @@ class Planner {
   /// **Source:** seen on 1.37.1: with the gate DRADeviceTaintRules off in scheduler and controller manager the kind is
   /// served, and nobody heeds it; elsewhere the rule's condition comes within a second.
   [[nodiscard]] std::string unheeded() const {
-    const bool has_status = has_effect_none();
-    const bool waited = scene_.now.mono - staged_at() >= kStagePatience;
-    if (!has_status || rule_->progress || !waited) return {};
+    if (!rule_has_status() || rule_->progress) return {};
+    const MonoTime until = staged_at() + kStagePatience;
+    if (scene_.now.mono < until) {
+      speech_.wake(until);
+      return {};
+    }
     return "; nobody has looked at the rule: is the feature gate DRADeviceTaintRules on in every component?";
   }
 

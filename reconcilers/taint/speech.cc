@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "domain/our_taint.h"
+#include "domain/rulings.h"
 
 namespace dhc::taint {
 
@@ -46,28 +47,15 @@ std::optional<Ruling> Speech::held_back(const std::string& key, const std::strin
                   .message = "the request is on its way, or its effect is not seen yet",
                   .until = scene_.ledger.may_write_at(key)};
   }
-  const auto kind = attempt->error.kind;
-  const auto reason = kind == ErrorKind::Contested                                 ? Reason::ChangedByOther
-                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
-                                                                                   : Reason::BackingOff;
-  return Ruling{
-      .reason = reason,
-      .message = fmt::format("{}: {}; attempt {}", to_string(kind), attempt->error.message, attempt->failures),
-      .until = attempt->not_before};
+  return held_by_failure(*attempt);
 }
 
 std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
   if (scene_.policy.limits.paused) {
     return Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true: no new taint", .until = {}};
   }
-  if (const auto* brake = scene_.brake.holding(record.key, node_of(scene_.world, record.key))) {
-    const auto& [scope, engaged] = *brake;
-    return Ruling{.reason = Reason::Braked,
-                  .message = fmt::format(
-                      "{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer, no new taint",
-                      engaged.devices, engaged.known, scope.scope,
-                      scope.node.empty() ? "in the cluster" : "on node " + scope.node),
-                  .until = engaged.last_onset.mono + scene_.policy.limits.brake_within};
+  if (auto ruling = held_by_brake(scene_, record.key, node_of(scene_.world, record.key), ", no new taint")) {
+    return ruling;
   }
   const auto* state = scene_.world.tracker().find(record.key);
   if (state != nullptr && !state->holders.empty() && state->has_source && state->health == k8s::Health::Unknown) {

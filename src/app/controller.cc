@@ -5,15 +5,15 @@
 #include <utility>
 #include <variant>
 
+#include "app/state_desk.h"
+#include "app/write_key.h"
 #include "domain/brake.h"
 #include "domain/device_memory.h"
 #include "domain/exposure.h"
 #include "domain/job_credit.h"
 #include "domain/ledger.h"
-#include "domain/names.h"
 #include "domain/node_case.h"
 #include "domain/scene.h"
-#include "domain/state_text.h"
 #include "domain/world.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/plan.h"
@@ -29,13 +29,8 @@ struct Controller::State {
   Ledger ledger;
   Brake brake;
   DeviceMemory memory;
-  memory::StateFile state_file;
-  bool state_listed = false;                 // whether the state ConfigMap exists is known
-  std::optional<k8s::ConfigMap> state_seen;  // as it was last seen
-  bool state_loaded = false;
-  std::optional<MonoTime> state_awaited_since;
-  bool has_written = false;  // in this term
-  bool leads = true;         // until an election says otherwise
+  StateDesk state;
+  bool leads = true;  // until an election says otherwise
   std::shared_ptr<const Policy> policy;
   std::optional<notice::RejectedConfig> rejected;
   std::vector<Verdict> verdicts;
@@ -43,12 +38,8 @@ struct Controller::State {
 
   void take(Message&& message, const Now& now);
   void take(Outcome&& outcome, const Now& now);
-  void take(const k8s::Delivery& delivery, const Now& now);
   void take(const Leading& message, const Now& now);
-  void see_state(std::optional<k8s::ConfigMap> map, const Now& now);
-  void load_state(const Now& now);
   [[nodiscard]] Turn stand_by(const Now& now);
-  [[nodiscard]] std::optional<MonoTime> waits_for_state(const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
   void note_write(const Action& action, const Now& now);
   void note_sent(const Action& action, const Now& now);
@@ -56,33 +47,6 @@ struct Controller::State {
 };
 
 namespace {
-
-/// The ledger's key of a write to one object, and the version that the World showed; none: not such a write.
-struct WriteKey {
-  std::string key;
-  std::string seen_version;
-};
-std::optional<WriteKey> write_key(const Action& action) {
-  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
-    return WriteKey{.key = "rule/" + apply->name, .seen_version = apply->resource_version};
-  }
-  if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
-    return WriteKey{.key = "rule/" + removal->name, .seen_version = removal->resource_version};
-  }
-  if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
-    return WriteKey{.key = "node/" + patch->node, .seen_version = patch->resource_version};
-  }
-  if (const auto* state = std::get_if<memory::WriteState>(&action)) {
-    return WriteKey{.key = "state", .seen_version = std::to_string(state->revision)};
-  }
-  if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
-    return WriteKey{.key = job_write_key(patch->uid), .seen_version = patch->resource_version};
-  }
-  if (const auto* made = std::get_if<job_retry::RecreateJob>(&action)) {
-    return WriteKey{.key = job_recreation_key(made->uid), .seen_version = {}};
-  }
-  return std::nullopt;
-}
 
 template <class A>
 Action as_action(A&& action) {
@@ -93,21 +57,13 @@ Action as_action(std::variant<A...>&& action) {
   return std::visit([](auto&& value) -> Action { return std::forward<decltype(value)>(value); }, std::move(action));
 }
 
-const k8s::ConfigMap* state_map(const k8s::Object& object) {
-  const auto* map = std::get_if<k8s::ConfigMap>(&object);
-  return map != nullptr && map->meta.name == kStateName ? map : nullptr;
-}
-
-// What worked without a memory goes on without one.
-constexpr Millis kStatePatience = Seconds(30);
-
 std::string event_key(const notice::EmitEvent& event) { return event.regarding.ns + "/" + event.name; }
 
 }  // namespace
 
 void Controller::State::take(Message&& message, const Now& now) {
   if (auto* delivery = std::get_if<k8s::Delivery>(&message)) {
-    take(*delivery, now);
+    if (state.take(*delivery, memory, now)) world.note_incidents(memory.open_incidents());
     world.apply(std::move(*delivery), now);
   } else if (auto* outcome = std::get_if<Outcome>(&message)) {
     take(std::move(*outcome), now);
@@ -132,62 +88,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   ledger = Ledger();
   if (policy) ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
   memory = DeviceMemory();
-  has_written = false;
-  state_awaited_since.reset();
-  if (state_listed) load_state(now);
-}
-
-void Controller::State::take(const k8s::Delivery& delivery, const Now& now) {
-  if (const auto* snapshot = std::get_if<k8s::Snapshot>(&delivery)) {
-    if (snapshot->kind != k8s::Kind::ConfigMap) return;
-    std::optional<k8s::ConfigMap> found;
-    for (const auto& object : snapshot->objects) {
-      if (const auto* map = state_map(object)) found = *map;
-    }
-    state_listed = true;
-    see_state(std::move(found), now);
-    if (!state_loaded) load_state(now);
-  } else if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
-    if (const auto* map = state_map(upsert->object)) see_state(*map, now);
-  } else if (const auto* remove = std::get_if<k8s::Remove>(&delivery)) {
-    if (remove->kind == k8s::Kind::ConfigMap && remove->name == kStateName) see_state(std::nullopt, now);
-  }
-}
-
-void Controller::State::see_state(std::optional<k8s::ConfigMap> map, const Now& now) {
-  // Whoever deletes it wants the past forgotten, also where only the next list shows it.
-  if (!map && state_seen && state_loaded) memory.forget_past();
-  const bool news = map && (!state_seen || map->data != state_seen->data);
-  state_seen = std::move(map);
-  // The last words of the leader before us may reach us after its release of the Lease: until we have written anything
-  // ourselves they count.
-  if (news && state_loaded && !has_written) load_state(now);
-}
-
-void Controller::State::load_state(const Now& now) {
-  state_loaded = true;
-  state_file = {.saved = memory.revision(), .unread = false, .left_out = 0, .since = now.wall, .damage = {}};
-  if (state_seen) {
-    const auto entry = state_seen->data.find(kStateEntry);
-    auto content = entry == state_seen->data.end()
-                       ? StateContent{.records = {}, .departed = {}, .damage = "it has no entry devices.json"}
-                       : parse_state(entry->second);
-    memory.load(std::move(content.records), std::move(content.departed));
-    state_file.damage = std::move(content.damage);
-    // What was damaged is written anew although nothing has changed since.
-    if (state_file.damage) state_file.saved.reset();
-  }
-  world.note_incidents(memory.open_incidents());
-}
-
-/// Until when the state is waited for; none: it is there, or no longer waited for.
-std::optional<MonoTime> Controller::State::waits_for_state(const Now& now) {
-  if (policy->own_namespace.empty() || state_loaded) return std::nullopt;
-  if (!state_awaited_since) state_awaited_since = now.mono;
-  const MonoTime until = *state_awaited_since + kStatePatience;
-  if (now.mono < until) return until;
-  if (!state_file.unread) state_file = {.saved = {}, .unread = true, .left_out = 0, .since = now.wall, .damage = {}};
-  return std::nullopt;
+  if (state.begin_term(memory, now)) world.note_incidents(memory.open_incidents());
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {
@@ -200,19 +101,15 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
     if (surely_not) memory.rule_removal_failed(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
     if (surely_not && !patch->add) memory.untaint_failed(patch->node);
-  } else if (const auto* state = std::get_if<memory::WriteState>(&outcome.action)) {
-    if (!outcome.status) return;
-    state_file.saved = state->revision;
-    state_file.left_out = state->left_out;
-    state_file.since = now.wall;
-    state_file.damage.reset();
+  } else if (const auto* written = std::get_if<memory::WriteState>(&outcome.action)) {
+    if (outcome.status) state.note_saved(*written, now);
   }
 }
 
 void Controller::State::note_write(const Action& action, const Now& now) {
   const auto key = write_key(action);
   if (!key) return;
-  has_written = true;
+  state.note_written();
   ledger.write_sent(key->key, key->seen_version, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     memory.rule_removal_sent(removal->key);
@@ -277,7 +174,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   // Without a policy there is nothing to decide, but a configuration that was rejected is still said.
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
-  if (const auto until = state.waits_for_state(now)) return {.actions = {}, .wake_at = until};
+  if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
   state.brake.observe(state.world, *state.policy, now);
   const auto exposures = find_exposures(state.world, *state.policy, now);
   state.memory.observe({.world = state.world,
@@ -296,13 +193,13 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                     .memory = state.memory,
                     .node_cases = node_cases,
                     .saved_revision = state.policy->own_namespace.empty() ? std::optional(state.memory.revision())
-                                                                          : state.state_file.saved,
+                                                                          : state.state.file().saved,
                     .now = now};
   state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
   auto evictions = eviction::plan(scene);
   auto taints = taint::plan(scene);
   auto jobs = job_retry::plan(scene);
-  auto saving = memory::plan(scene, state.state_file);
+  auto saving = memory::plan(scene, state.state.file());
   auto verdicts = std::move(evictions.verdicts);
   for (auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts}) {
     verdicts.insert(verdicts.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));

@@ -131,7 +131,7 @@ class Finder {
       }
       if (!signal) continue;
       add_network(*signal, *holding);
-      const Mode mode = std::min(policy.mode, policy_.mode_cap);
+      const Mode mode = effective_mode(&policy, policy_);
       if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
       const MonoTime opens_at = signal->since.mono + policy.after;
       found_.push_back({.key = key,

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "domain/names.h"
+#include "domain/write_keys.h"
 
 namespace dhc {
 
@@ -234,9 +235,5 @@ std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& sce
   }
   return std::nullopt;
 }
-
-std::string job_write_key(const std::string& job_uid) { return "job/" + job_uid; }
-
-std::string job_recreation_key(const std::string& job_uid) { return "recreation/" + job_uid; }
 
 }  // namespace dhc

@@ -44,8 +44,4 @@ struct CreditCase {
 /// through separate caches, and with an old limit it kills healthy pods of the Job (seen on 1.37.1).
 [[nodiscard]] std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene);
 
-/// The ledger's key of writes to one Job.
-[[nodiscard]] std::string job_write_key(const std::string& job_uid);
-[[nodiscard]] std::string job_recreation_key(const std::string& job_uid);
-
 }  // namespace dhc

@@ -4,36 +4,14 @@
 
 #include "domain/condition_text.h"
 #include "domain/names.h"
+#include "domain/write_keys.h"
 
 namespace dhc {
 
 namespace {
 
 constexpr Millis kHour = std::chrono::hours(1);
-constexpr Millis kUnseen = Seconds(30);  // how long we wait for the World to show what was done
 constexpr int kEventAttempts = 5;
-
-/// One failure more, and the wait that its error asks for.
-void back_off(Attempt& attempt, const Now& now) {
-  ++attempt.failures;
-  attempt.not_before = now.mono + eviction_backoff(attempt.error, attempt.failures);
-}
-
-// Two writers who each put their own word back would write without end: ours then waits for the next minute.
-constexpr int kWritesAMinute = 6;
-constexpr Millis kMinute = std::chrono::minutes(1);
-
-void count_sent(Attempt& attempt, const Now& now) {
-  if (attempt.in_minute == 0 || now.mono - attempt.minute >= kMinute) {
-    attempt.minute = now.mono;
-    attempt.in_minute = 0;
-  }
-  ++attempt.in_minute;
-}
-
-bool too_often(const Attempt& attempt, const Now& now) {
-  return attempt.in_minute >= kWritesAMinute && now.mono - attempt.minute < kMinute;
-}
 
 bool evicted_through_api(const k8s::Pod& pod) {
   return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
@@ -47,18 +25,10 @@ std::string_view our_condition_message(const k8s::Pod& pod) {
                                                              : std::string_view(condition->message);
 }
 
-/// `first` doubling with each failure, at most `most`.
-Millis doubling(Millis first, Millis most, int failures) {
-  Millis wait = first;
-  for (int i = 1; i < failures && wait < most; ++i) wait *= 2;
-  return std::min(wait, most);
-}
-
 /// Our rule stands in the World as another one than we wrote on: when it is absent again, that is news.
 bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
-  constexpr std::string_view kRule = "rule/";
-  if (attempt.state != Attempt::State::Accepted || !key.starts_with(kRule)) return false;
-  const auto* rule = world.inventory().rule_named(std::string(key.substr(kRule.size())));
+  if (attempt.state != Attempt::State::Accepted || !key.starts_with(kRuleKeyPrefix)) return false;
+  const auto* rule = world.inventory().rule_named(std::string(key.substr(kRuleKeyPrefix.size())));
   return rule != nullptr && rule->meta.resource_version != attempt.resource_version;
 }
 
@@ -68,38 +38,10 @@ bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
 
 }  // namespace
 
-Millis eviction_backoff(const Error& error, int failures) {
-  switch (error.kind) {
-    case ErrorKind::NotFound:
-    case ErrorKind::Conflict:
-    case ErrorKind::TimedOut:
-    case ErrorKind::Gone:
-      return kUnseen;  // or a newer version of the pod, whichever comes first
-    case ErrorKind::Blocked:
-      return doubling(Seconds(5), Seconds(60), failures);
-    case ErrorKind::TooManyRequests:
-      return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));
-    case ErrorKind::Unauthorized:
-      return doubling(Seconds(2), Seconds(60), failures);
-    case ErrorKind::Forbidden:
-    case ErrorKind::Invalid:
-    case ErrorKind::Contested:
-      return doubling(Seconds(60), std::chrono::minutes(10), failures);
-    case ErrorKind::Unavailable:
-    case ErrorKind::Malformed:
-      return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));
-    case ErrorKind::Cancelled:
-      return Seconds(1);
-  }
-  return Seconds(60);
-}
-
 void Ledger::eviction_sent(const k8s::Pod& pod, const std::string& device, std::vector<std::string> holders,
                            const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
-  attempt.state = Attempt::State::Sending;
-  attempt.at = now.mono;
-  attempt.resource_version = pod.meta.resource_version;
+  note_sent(attempt, pod.meta.resource_version, now);
   attempt.device = device;
   attempt.holders = std::move(holders);
   attempt.owner_uid = pod.meta.controller ? pod.meta.controller->uid : std::string();
@@ -111,26 +53,19 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   const auto found = evictions_.find(pod_uid);
   if (found == evictions_.end()) return;
   auto& attempt = found->second;
-  attempt.at = now.mono;
+  note_done(attempt, status, now);
   if (status) {
-    attempt.state = Attempt::State::Accepted;
-    attempt.failures = 0;
     if (!attempt.owner_uid.empty())
       losses_[{attempt.owner_uid, attempt.device}] = {.at = now.mono, .holders = attempt.holders};
     return;
   }
-  attempt.state = Attempt::State::Failed;
-  attempt.error = status.error();
   attempt.resource_version = seen_version;
-  if (attempt.error.kind == ErrorKind::Cancelled) {  // never sent: decided anew at once
-    attempt.not_before = now.mono;
-    return tokens_.give_back(1, now.mono);
-  }
-  back_off(attempt, now);
-  // A refusal used no eviction; a request that may have happened did.
+  // What was never sent or refused used no eviction; a request that may have happened did.
   const auto kind = attempt.error.kind;
-  if (kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests || kind == ErrorKind::Forbidden)
+  if (kind == ErrorKind::Cancelled || kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests ||
+      kind == ErrorKind::Forbidden) {
     tokens_.give_back(1, now.mono);
+  }
 }
 
 const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
@@ -149,25 +84,12 @@ void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
   auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
   auto& attempt = found->second;
   if (is_first) attempt.first_at = now.mono;
-  count_sent(attempt, now);
-  attempt.state = Attempt::State::Sending;
-  attempt.at = now.mono;
-  attempt.resource_version = pod.meta.resource_version;
+  note_sent(attempt, pod.meta.resource_version, now);
 }
 
 void Ledger::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
   const auto found = conditions_.find(pod_uid);
-  if (found == conditions_.end()) return;
-  auto& attempt = found->second;
-  attempt.at = now.mono;
-  if (status) {
-    attempt.state = Attempt::State::Accepted;
-    attempt.failures = 0;
-    return;
-  }
-  attempt.state = Attempt::State::Failed;
-  attempt.error = status.error();
-  back_off(attempt, now);
+  if (found != conditions_.end()) note_done(found->second, status, now);
 }
 
 const Attempt* Ledger::condition(const std::string& pod_uid) const {
@@ -205,7 +127,7 @@ void Ledger::event_done(const std::string& name, const Status& status, const Now
   const bool again = !status && ++attempt.failures < kEventAttempts && status.error().kind != ErrorKind::Invalid &&
                      status.error().kind != ErrorKind::NotFound;
   attempt.state = again ? Attempt::State::Failed : Attempt::State::Accepted;
-  if (again) attempt.not_before = now.mono + eviction_backoff(status.error(), attempt.failures);
+  if (again) attempt.not_before = now.mono + backoff_after(status.error(), attempt.failures);
 }
 
 bool Ledger::may_send_event(const std::string& name, const Now& now) const {
@@ -217,29 +139,12 @@ bool Ledger::may_send_event(const std::string& name, const Now& now) const {
 void Ledger::write_sent(const std::string& key, const std::string& seen_version, const Now& now) {
   auto& attempt = writes_[key];
   if (attempt.failures == 0) attempt.first_at = now.mono;
-  count_sent(attempt, now);
-  attempt.state = Attempt::State::Sending;
-  attempt.at = now.mono;
-  attempt.resource_version = seen_version;
+  note_sent(attempt, seen_version, now);
 }
 
 void Ledger::write_done(const std::string& key, const Status& status, const Now& now) {
   const auto found = writes_.find(key);
-  if (found == writes_.end()) return;
-  auto& attempt = found->second;
-  attempt.at = now.mono;
-  if (status) {
-    attempt.state = Attempt::State::Accepted;
-    attempt.failures = 0;
-    return;
-  }
-  attempt.state = Attempt::State::Failed;
-  attempt.error = status.error();
-  if (attempt.error.kind == ErrorKind::Cancelled) {  // never sent: decided anew at once
-    attempt.not_before = now.mono;
-    return;
-  }
-  back_off(attempt, now);
+  if (found != writes_.end()) note_done(found->second, status, now);
 }
 
 const Attempt* Ledger::write(const std::string& key) const {
@@ -301,10 +206,6 @@ void Ledger::learn(const World& world, const Now& now) {
     }
   }
   has_learned_ = true;
-}
-
-bool may_have_happened(const Error& error) {
-  return error.kind == ErrorKind::TimedOut || error.kind == ErrorKind::Unavailable;
 }
 
 void Ledger::forget(const World& world, const Now& now) {

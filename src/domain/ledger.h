@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,25 +9,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "domain/attempt.h"
 #include "domain/moment.h"
 #include "domain/token_bucket.h"
 #include "domain/world.h"
 
 namespace dhc {
-
-/// What has been tried for one subject.
-struct Attempt {
-  enum class State : std::uint8_t { Sending, Accepted, Failed };
-  State state = State::Sending;
-  MonoTime at;          ///< Sent, accepted or failed.
-  MonoTime first_at;    ///< Sent for the first time.
-  MonoTime not_before;  ///< When the next attempt may be made.
-  int failures = 0;
-  std::string resource_version;  ///< The object's when it was sent: a newer one shows that the World has moved on.
-  Error error;                   ///< Of the last failure.
-  MonoTime minute;               ///< When the present minute of writes began,
-  int in_minute = 0;             ///< and how many were sent in it.
-};
 
 /// One pod that we evict or have evicted.
 struct EvictionAttempt : Attempt {
@@ -70,7 +56,7 @@ class Ledger {
   void event_done(const std::string& name, const Status& status, const Now& now);
   [[nodiscard]] bool may_send_event(const std::string& name, const Now& now) const;
 
-  // Every other write, by a key such as `rule/NAME`, `node/NAME` or `state`. `seen_version` is the object's
+  // Every other write, by a key of write_keys.h. `seen_version` is the object's
   // resourceVersion as the World shows it; empty: it does not exist.
   void write_sent(const std::string& key, const std::string& seen_version, const Now& now);
   void write_done(const std::string& key, const Status& status, const Now& now);
@@ -103,11 +89,5 @@ class Ledger {
   std::set<std::string> emptied_claims_;
   TokenBucket tokens_;
 };
-
-/// Whether a call that ended so may have been carried out.
-[[nodiscard]] bool may_have_happened(const Error& error);
-
-/// How long a failed eviction waits, by its remedy and the number of failures in a row.
-[[nodiscard]] Millis eviction_backoff(const Error& error, int failures);
 
 }  // namespace dhc

@@ -34,7 +34,7 @@ void count_known(const World& world, NodeCases& cases) {
 
 NodeCases find_node_cases(const World& world, const Policy& policy, const DeviceMemory& memory) {
   NodeCases cases;
-  const auto mode_of = [&](const DevicePolicy& rules) { return std::min(rules.mode, policy.mode_cap); };
+  const auto mode_of = [&](const DevicePolicy& rules) { return effective_mode(&rules, policy); };
   const auto before = [&](const DevicePolicy& a, const DevicePolicy& b) {
     const auto rank = [&](const DevicePolicy& rules) { return mode_of(rules) == Mode::Enforce ? 0 : 1; };
     return rank(a) != rank(b) ? rank(a) < rank(b) : &a < &b;  // they are sorted by priority

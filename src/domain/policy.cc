@@ -78,6 +78,10 @@ bool glob_matches(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
+Mode effective_mode(const DevicePolicy* rules, const Policy& policy) {
+  return rules == nullptr ? policy.mode_cap : std::min(rules->mode, policy.mode_cap);
+}
+
 std::string_view to_string(Mode mode) {
   switch (mode) {
     case Mode::Off:

@@ -150,6 +150,10 @@ struct Policy {
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
+/// What a policy may do here: its own mode, at most the controller's. A policy that has gone (null) leaves the
+/// controller's.
+[[nodiscard]] Mode effective_mode(const DevicePolicy* rules, const Policy& policy);
+
 /// True if `text` fits the glob: `*` any run of characters, `?` one. Linear in practice, no recursion.
 [[nodiscard]] bool glob_matches(std::string_view glob, std::string_view text);
 

@@ -75,6 +75,26 @@ TEST_CASE("A staged rule becomes NoSchedule after 30 s without a word") {
   CHECK(deeds(stage) == "apply None gpu-0, apply NoSchedule gpu-0, evict train-1");
 }
 
+TEST_CASE("A rule that nobody has looked at for 30 s says so") {
+  auto stage = gpu_stage();
+  stage.run_for(Seconds(61));
+  const auto is_unheeded = [&] {
+    return stage.verdict("node-a", Reason::Tainted)->message.find("DRADeviceTaintRules on in every") !=
+           std::string::npos;
+  };
+  stage.advance(Seconds(28));
+  stage.settle();
+  CHECK(!is_unheeded());
+  stage.advance(Seconds(2));
+  stage.settle();
+  CHECK(is_unheeded());
+  auto rule = *stage.rule();
+  rule.progress = k8s::EvictionInProgress{rule.generation, "False", "OtherEffect", "the effect is NoSchedule"};
+  stage.put(rule);
+  stage.run_for(Seconds(1));
+  CHECK(!is_unheeded());
+}
+
 TEST_CASE("An ambiguous device is never tainted") {
   auto stage = gpu_stage();
   stage.claim("pair", {"gpu-0", "gpu-1"}, "train-1");

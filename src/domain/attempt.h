@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "base/now.h"
+
+namespace dhc {
+
+/// What has been tried for one subject.
+struct Attempt {
+  enum class State : std::uint8_t { Sending, Accepted, Failed };
+  State state = State::Sending;
+  MonoTime at;          ///< Sent, accepted or failed.
+  MonoTime first_at;    ///< Sent for the first time.
+  MonoTime not_before;  ///< When the next attempt may be made.
+  int failures = 0;
+  std::string resource_version;  ///< The object's when it was sent: a newer one shows that the World has moved on.
+  Error error;                   ///< Of the last failure.
+  MonoTime minute;               ///< When the present minute of writes began,
+  int in_minute = 0;             ///< and how many were sent in it.
+};
+
+// Two writers who each put their own word back would write without end: ours then waits for the next minute.
+inline constexpr int kWritesAMinute = 6;
+inline constexpr Millis kMinute = Seconds(60);
+
+/// How long we wait for the World to show what was done.
+inline constexpr Millis kUnseen = Seconds(30);
+
+/// It is on its way, at the object's version that the World shows.
+void note_sent(Attempt& attempt, std::string seen_version, const Now& now);
+
+/// Its answer came. A request that was never sent (Cancelled) is decided anew at once; other errors back off.
+void note_done(Attempt& attempt, const Status& status, const Now& now);
+
+/// True if this minute has had its writes.
+[[nodiscard]] bool too_often(const Attempt& attempt, const Now& now);
+
+/// Whether a call that ended so may have been carried out.
+[[nodiscard]] bool may_have_happened(const Error& error);
+
+/// How long a failed request waits, by its remedy and the number of failures in a row.
+[[nodiscard]] Millis backoff_after(const Error& error, int failures);
+
+}  // namespace dhc

@@ -1,0 +1,32 @@
+#include "domain/rulings.h"
+
+#include <fmt/format.h>
+
+namespace dhc {
+
+std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
+                                    std::string_view stopped) {
+  const auto* brake = scene.brake.holding(key, node);
+  if (brake == nullptr) return std::nullopt;
+  const auto& [scope, engaged] = *brake;
+  return Ruling{.reason = Reason::Braked,
+                .message = fmt::format("{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer{}",
+                                       engaged.devices, engaged.known, scope.scope,
+                                       scope.node.empty() ? "in the cluster" : "on node " + scope.node, stopped),
+                .until = engaged.last_onset.mono + scene.policy.limits.brake_within};
+}
+
+std::string words_of_failure(const Attempt& failed) {
+  return fmt::format("{}: {}; attempt {}", to_string(failed.error.kind), failed.error.message, failed.failures);
+}
+
+Ruling held_by_failure(const Attempt& failed) {
+  const auto kind = failed.error.kind;
+  const auto reason = kind == ErrorKind::Blocked                                   ? Reason::BlockedByBudget
+                      : kind == ErrorKind::Contested                               ? Reason::ChangedByOther
+                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
+                                                                                   : Reason::BackingOff;
+  return {.reason = reason, .message = words_of_failure(failed), .until = failed.not_before};
+}
+
+}  // namespace dhc

@@ -1,0 +1,20 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "domain/attempt.h"
+#include "domain/scene.h"
+
+namespace dhc {
+
+/// That the brake holds this device on this node, until when, and what it stops; none: it does not.
+[[nodiscard]] std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
+                                                  std::string_view stopped);
+
+/// The words about the last failure of a request: what the server said, and how often it has been tried.
+[[nodiscard]] std::string words_of_failure(const Attempt& failed);
+
+/// Why a request that failed is not sent again yet, by the remedy of its error.
+[[nodiscard]] Ruling held_by_failure(const Attempt& failed);
+
+}  // namespace dhc

@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace dhc {
+
+/// The ledger's keys of writes that are no eviction, condition or Event.
+inline constexpr std::string_view kRuleKeyPrefix = "rule/";
+inline constexpr std::string_view kStateKey = "state";
+
+/// Of writes to one DeviceTaintRule.
+[[nodiscard]] inline std::string rule_write_key(std::string_view rule) {
+  return std::string(kRuleKeyPrefix).append(rule);
+}
+
+/// Of writes to one node's taints.
+[[nodiscard]] inline std::string node_write_key(std::string_view node) { return std::string("node/").append(node); }
+
+/// Of writes to one Job.
+[[nodiscard]] inline std::string job_write_key(std::string_view job_uid) { return std::string("job/").append(job_uid); }
+
+/// Of the creation of the Job that replaces one.
+[[nodiscard]] inline std::string job_recreation_key(std::string_view job_uid) {
+  return std::string("recreation/").append(job_uid);
+}
+
+}  // namespace dhc
