@@ -18,8 +18,8 @@ void Cluster::set_device_health(const std::string& node, const std::string& devi
     auto* known = find_device(plugin->known, device);
     if (plugin->alive && plugin->registered && known != nullptr) {
       known->healthy = healthy;
-      refresh_holders(state_, on, device, state_.lags.pod_status);
-      on.status_due = now().mono + state_.lags.node_status;
+      refresh_holders(state_, on, device);
+      node_status_due(on, now().mono + state_.lags.node_status);
     }
   }
   for (auto& [name, driver] : on.drivers) {
@@ -27,7 +27,7 @@ void Cluster::set_device_health(const std::string& node, const std::string& devi
     if (found == nullptr) continue;
     found->health = health;
     found->message = message;
-    if (driver.alive) refresh_holders(state_, on, device, state_.lags.pod_status);
+    if (driver.alive) refresh_holders(state_, on, device);
   }
   changed();
 }
@@ -38,7 +38,7 @@ void Cluster::vanish_device(const std::string& node, const std::string& device) 
     std::erase_if(plugin->devices, [&](const PluginDevice& one) { return one.id == device; });
     // No pod is told: its field stays as it was. **Source:** seen on 1.37.1.
     if (plugin->alive && plugin->registered) plugin->known = plugin->devices;
-    on.status_due = now().mono + state_.lags.node_status;
+    node_status_due(on, now().mono + state_.lags.node_status);
   }
   if (auto* driver = on.driver_of(device); driver != nullptr) {
     std::erase_if(driver->devices, [&](const DraDevice& one) { return one.name == device; });
@@ -54,14 +54,14 @@ void Cluster::restore_device(const std::string& node, const std::string& resourc
     if (find_device(plugin.devices, device) == nullptr) plugin.devices.push_back({device, true});
     std::ranges::sort(plugin.devices, {}, &PluginDevice::id);
     if (plugin.alive && plugin.registered) plugin.known = plugin.devices;
-    refresh_holders(state_, on, device, state_.lags.pod_status);
-    on.status_due = now().mono + state_.lags.node_status;
+    refresh_holders(state_, on, device);
+    node_status_due(on, now().mono + state_.lags.node_status);
   }
   if (const auto it = on.drivers.find(resource_or_driver); it != on.drivers.end()) {
     if (on.dra_device(resource_or_driver, device) == nullptr)
       it->second.devices.push_back({device, "Healthy", "", {}, 1});
     std::ranges::sort(it->second.devices, {}, &DraDevice::name);
-    refresh_holders(state_, on, device, state_.lags.pod_status);
+    refresh_holders(state_, on, device);
   }
   changed();
 }
@@ -97,7 +97,7 @@ void Cluster::kill_plugin(const std::string& node, const std::string& resource) 
   auto& on = machine(node);
   on.plugins[resource].alive = false;
   // The pods' field stays as it was; only allocatable falls. **Source:** seen on 1.37.1.
-  on.status_due = now().mono + state_.lags.plugin_gone;
+  node_status_due(on, now().mono + state_.lags.plugin_gone);
   changed();
 }
 
@@ -120,14 +120,7 @@ void Cluster::start_driver(const std::string& node, const std::string& driver) {
 }
 
 void Cluster::restart_kubelet(const std::string& node, Millis plugins_register_after) {
-  auto& on = machine(node);
-  for (auto& [resource, plugin] : on.plugins) {
-    plugin.registered = false;
-    plugin.known.clear();
-    plugin.registers_at = now().mono + plugins_register_after;
-  }
-  refresh_all(state_, on, state_.lags.pod_status);
-  on.status_due = now().mono + state_.lags.pod_status;
+  sim::restart_kubelet(state_, machine(node), plugins_register_after);
   changed();
 }
 

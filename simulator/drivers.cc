@@ -52,7 +52,7 @@ void mourn(State& state, Machine& machine, Driver& driver) {
   const auto key = machine.name + "/" + driver.driver;
   if (!driver.unknown && state.timers.ready("driver-unknown/" + key, state.lags.driver_unknown)) {
     driver.unknown = true;
-    refresh_all(state, machine, Millis(0));
+    refresh_all(machine, state.mono());
   }
   if (!driver.slice.empty() && state.timers.ready("slices-deleted/" + key, state.lags.slices_deleted)) {
     state.store.request_delete(Res::Slices, {"", driver.slice});
@@ -71,7 +71,7 @@ void run_drivers(State& state) {
       }
       if (driver.unknown) {
         driver.unknown = false;
-        refresh_all(state, machine, state.lags.pod_status);
+        refresh_all(machine, next_pod_sync(state));
       }
       const bool fresh = driver.slice.empty();
       const auto key = "slices/" + machine.name + "/" + driver_name;

@@ -245,8 +245,8 @@ void register_plugins(State& state, Machine& machine) {
     if (!plugin.alive) continue;
     plugin.registered = true;
     plugin.known = plugin.devices;
-    refresh_all(state, machine, state.lags.pod_status);
-    machine.status_due = state.mono() + state.lags.node_status;
+    refresh_all(machine, state.mono());
+    node_status_due(machine, state.mono() + state.lags.registered_node);
   }
 }
 

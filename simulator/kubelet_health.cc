@@ -81,14 +81,32 @@ void write_health(State& state, Machine& machine, KubeletPod& known, const Json&
   }
 }
 
-void refresh_all(State& state, Machine& machine, Millis after) {
+MonoTime next_pod_sync(const State& state) {
+  return state.mono() + state.lags.pod_sync - state.mono().time_since_epoch() % state.lags.pod_sync;
+}
+
+void refresh_all(Machine& machine, MonoTime due) {
   for (auto& [uid, pod] : machine.pods) {
-    const auto due = state.mono() + after;
     if (!pod.refresh_at || due < *pod.refresh_at) pod.refresh_at = due;
   }
 }
 
-void refresh_holders(State& state, Machine& machine, const std::string& device, Millis after) {
+void node_status_due(Machine& machine, MonoTime due) {
+  if (!machine.status_due || due < *machine.status_due) machine.status_due = due;
+}
+
+void restart_kubelet(State& state, Machine& machine, Millis plugins_register_after) {
+  for (auto& [resource, plugin] : machine.plugins) {
+    plugin.registered = false;
+    plugin.known.clear();
+    plugin.registers_at = state.mono() + plugins_register_after;
+  }
+  const auto node_at = state.mono() + state.lags.restarted_node;
+  machine.status_due = node_at;
+  for (auto& [uid, pod] : machine.pods) pod.refresh_at = node_at + state.lags.restarted_pods;
+}
+
+void refresh_holders(State& state, Machine& machine, const std::string& device) {
   for (auto& [uid, known] : machine.pods) {
     bool holds = false;
     for (const auto& [container, resources] : known.devices) {
@@ -103,7 +121,7 @@ void refresh_holders(State& state, Machine& machine, const std::string& device, 
         holds = holds || (text(result, {"device"}) == device && text(result, {"pool"}) == machine.name);
       }
     }
-    const auto due = state.mono() + after;
+    const auto due = next_pod_sync(state);
     if (holds && (!known.refresh_at || due < *known.refresh_at)) known.refresh_at = due;
   }
 }

@@ -13,15 +13,18 @@ namespace dhc::sim {
 
 /// How long each part of the cluster takes; scripts may change them at any time.
 struct Lags {
-  Millis controller{50};          ///< Until a workload controller creates or deletes pods.
-  Millis schedule{100};           ///< Until the scheduler looks at a new pod.
-  Millis admit{200};              ///< Until a kubelet admits a pod bound to its node.
-  Millis start{300};              ///< From admission to Running.
-  Millis pod_status{1000};        ///< From a health report to the pod's status. **Source:** seen on 1.37.1.
-  Millis node_status{1000};       ///< From a health report to the node's allocatable: up to 10 s on a default kubelet.
-  Millis plugin_gone{5000};       ///< From a plugin's death to allocatable 0: within 10 s on 1.37.1.
-  Millis driver_unknown{3000};    ///< From a driver's death to Unknown: within 5 s on 1.37.1.
-  Millis slices_deleted{30000};   ///< From a driver's death to the end of its slices: about 30 s on 1.37.1.
+  Millis controller{50};         ///< Until a workload controller creates or deletes pods.
+  Millis schedule{100};          ///< Until the scheduler looks at a new pod.
+  Millis admit{200};             ///< Until a kubelet admits a pod bound to its node.
+  Millis start{300};             ///< From admission to Running.
+  Millis pod_sync{1000};         ///< A kubelet looks at its pods' devices once in this time. **Source:** PLEG's period.
+  Millis node_status{1000};      ///< From a health report to the node's allocatable: up to 10 s on a default kubelet.
+  Millis restarted_node{150};    ///< From a kubelet's restart to a node status without its plugins' devices.
+  Millis restarted_pods{850};    ///< From there to pods that say Healthy of all devices: seen on 1.37.1.
+  Millis registered_node{2000};  ///< From a plugin's registration to the node's status: seen on 1.37.1.
+  Millis plugin_gone{5000};      ///< From a plugin's death to allocatable 0: within 10 s on 1.37.1.
+  Millis driver_unknown{3000};   ///< From a driver's death to Unknown: within 5 s on 1.37.1.
+  Millis slices_deleted{30000};  ///< From a driver's death to the end of its slices: about 30 s on 1.37.1.
   Millis slices_published{1000};  ///< From a driver's start to its slices.
   Millis claim_release{500};      ///< From a pod's end to the end of its reservation: within 1 s on 1.37.1.
   Millis sigterm_exit{100};       ///< From SIGTERM to the exit of a container that heeds it.

@@ -60,10 +60,12 @@ void note(std::optional<MonoTime>& earliest, std::optional<MonoTime> when) {
 }  // namespace
 
 struct Scenario::Watch {
-  explicit Watch(k8s::WatchTarget target) : session(std::move(target)) {}
+  explicit Watch(k8s::WatchTarget target) : kind(target.kind), session(std::move(target)) {}
+  k8s::Kind kind;
   k8s::WatchSession session;
   std::optional<sim::WatchStream> open;
   std::optional<MonoTime> wait_until;
+  bool held = false;
 };
 
 Scenario::Scenario(std::uint64_t seed) : Lab(seed) {
@@ -112,7 +114,14 @@ bool Scenario::poll(Watch& watch) {
   return busy;
 }
 
+void Scenario::hold(k8s::Kind kind, bool held) {
+  for (auto& watch : watches_) {
+    if (watch->kind == kind) watch->held = held;
+  }
+}
+
 bool Scenario::pump(Watch& watch) {
+  if (watch.held) return false;
   if (watch.open) return poll(watch);
   if (watch.wait_until && *watch.wait_until > now.mono) return false;
   watch.wait_until.reset();
@@ -187,6 +196,7 @@ std::optional<MonoTime> Scenario::next_moment() const {
   note(next, wake_at_);
   for (const auto& reply : replies_) note(next, reply.at);
   for (const auto& watch : watches_) {
+    if (watch->held) continue;
     note(next, watch->wait_until);
     if (watch->open) note(next, watch->open->next_due());
   }

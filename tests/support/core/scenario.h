@@ -25,6 +25,9 @@ class Scenario : public Lab {
   /// Lets virtual time pass, stopping wherever cluster, watches or controller have something to do.
   void run_for(Millis span);
 
+  /// While held, nothing arrives by the watch of that kind; what has happened meanwhile comes when it is let go.
+  void hold(k8s::Kind kind, bool held);
+
   /// A new process: nothing remembered, every watch anew.
   void restart_controller();
 
