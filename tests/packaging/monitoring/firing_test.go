@@ -14,6 +14,7 @@ import (
 var fires = map[string]struct{ due, quiet string }{
 	"DeviceHealthControllerAbsent":       {``, `dhc_build_info{version="0.1.0"} 1x60`},
 	"DeviceHealthNotSynced":              {`dhc_synced{pod="a"} 0x60`, `dhc_synced{pod="a"} 0x5 1x55`},
+	"DeviceHealthNoLeader":               {`dhc_leader{pod="a",namespace="d"} 1x30 0x30` + "\n" + `dhc_leader{pod="b",namespace="d"} 0x60`, `dhc_leader{pod="a",namespace="d"} 1x30 0x30` + "\n" + `dhc_leader{pod="b",namespace="d"} 0x30 1x30`},
 	"DeviceHealthWatchFailing":           {`dhc_watch_state{pod="a",kind="Pod",state="BackingOff"} 1x60`, `dhc_watch_state{pod="a",kind="Pod",state="Watching"} 1x60` + "\n" + `dhc_watch_state{pod="a",kind="Pod",state="BackingOff"} 0x60`},
 	"DeviceHealthPolicyRejected":         {`dhc_policy_last_reload_success{pod="a"} 1x30 0x30`, `dhc_policy_last_reload_success{pod="a"} 1x60`},
 	"DeviceHealthBrakeEngaged":           {`dhc_brakes_engaged{pod="a"} 0x30 2x30`, `dhc_brakes_engaged{pod="a"} 0x60`},
