@@ -49,12 +49,13 @@ func TestMain(m *testing.M) {
 type replica struct {
 	*dhc.Controller
 	account string
+	started time.Time
 }
 
 func start(t *testing.T, policy, server string) replica {
 	t.Helper()
-	account := manifests.AccountWithout(t, cluster)
-	return replica{dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, server), Policy: policy, InCluster: true, Elect: true}), account}
+	account, started := manifests.AccountWithout(t, cluster), time.Now()
+	return replica{dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, server), Policy: policy, InCluster: true, Elect: true}), account, started}
 }
 
 func (r replica) leads(t *testing.T) bool { return r.Metric(t, "dhc_leader") == 1 }
@@ -329,7 +330,7 @@ func TestWithoutOneVerbOnTheLeaseItIsNotReadyAndNamesTheVerb(t *testing.T) {
 				return fmt.Errorf("%d %s", code, text)
 			})
 			controller.AwaitSays(t, "forbidden: leases.coordination.k8s.io "+verb)
-			r := replica{controller, account}
+			r := replica{Controller: controller, account: account}
 			r.expectNoWrites(t, time.Now().Add(-time.Minute))
 		})
 	}
