@@ -1,11 +1,11 @@
 #include "reconcilers/job_retry/endings.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "domain/black_hole.h"
 #include "domain/condition_text.h"
 #include "domain/job_credit.h"
 #include "domain/names.h"
@@ -22,8 +22,6 @@ bool was_disrupted(const k8s::Pod& pod) {
     return condition.type == kDisruptionTarget && condition.status == "True";
   });
 }
-
-bool was_rejected(const k8s::Pod& pod) { return pod.status_reason == kAdmissionError; }
 
 class Judge {
  public:
@@ -149,48 +147,27 @@ std::vector<Finding> find_endings(const Scene& scene) {
   return found;
 }
 
-Planned<Verdict> find_black_holes(const Scene& scene) {
-  struct Rejections {
-    std::int64_t count = 0;
-    MonoTime first;
-    WallTime since;
-    const DevicePolicy* policy = nullptr;
-  };
-  std::map<std::pair<std::string, std::string>, Rejections> by_node;
-  for (const auto& [uid, ending] : scene.world.endings()) {
-    if (!was_rejected(ending.pod) || ending.pod.phase != k8s::PodPhase::Failed) continue;
-    for (const auto& request : ending.pod.requests) {
-      const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
-      const auto* policy = policy_for(scene.world, scene.policy, ending.pod, key);
-      if (policy == nullptr || !policy->job_retry || policy->mode == Mode::Off) continue;
-      if (scene.now.mono - ending.at.mono >= policy->job_retry->black_hole_within) continue;
-      auto& entry = by_node[{ending.pod.node_name, request.resource}];
-      if (entry.count++ == 0 || ending.at.mono < entry.first) {
-        entry.first = ending.at.mono;
-        entry.since = ending.at.wall;
-      }
-      entry.policy = policy;
-    }
-  }
-  Planned<Verdict> found;
+Planned<Verdict> tell_black_holes(const Scene& scene) {
+  Planned<Verdict> told;
   Wake wake;
-  for (const auto& [where, entry] : by_node) {
-    const auto& rules = *entry.policy->job_retry;
-    wake.note(entry.first + rules.black_hole_within);
-    if (entry.count < rules.black_hole_rejections) continue;
-    const auto* node = scene.world.node(where.first);
-    found.verdicts.push_back(
-        {.subject = {.kind = "Node", .ns = {}, .name = where.first, .uid = node == nullptr ? "" : node->meta.uid},
-         .device = where.second,
-         .policy = entry.policy->name,
+  for (const auto& [place, hole] : find_black_holes(scene.world, scene.policy, scene.now)) {
+    const auto& [name, resource] = place;
+    wake.note(hole.changes_at());
+    if (!hole.since()) continue;
+    const auto within = std::chrono::ceil<Seconds>(hole.policy->job_retry->black_hole_within).count();
+    const auto* node = scene.world.node(name);
+    told.verdicts.push_back(
+        {.subject = {.kind = "Node", .ns = {}, .name = name, .uid = node == nullptr ? "" : node->meta.uid},
+         .device = resource,
+         .policy = hole.policy->name,
          .reason = Reason::BlackHoleNode,
          .message = fmt::format("its kubelet rejected {} pods that asked for {} within {} s: new pods go there to die",
-                                entry.count, where.second, std::chrono::ceil<Seconds>(rules.black_hole_within).count()),
-         .since = entry.since,
-         .next_at = wall_of(entry.first + rules.black_hole_within, scene.now)});
+                                hole.rejections.size(), resource, within),
+         .since = hole.rejections.front().wall,
+         .next_at = wall_of(hole.changes_at(), scene.now)});
   }
-  found.wake_at = wake.at();
-  return found;
+  told.wake_at = wake.at();
+  return told;
 }
 
 }  // namespace dhc::job_retry

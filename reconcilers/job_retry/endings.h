@@ -21,8 +21,8 @@ struct Finding {
 /// Every ending of a known Job's pod that hardware, or our eviction, has to do with; in the order of pod UIDs.
 [[nodiscard]] std::vector<Finding> find_endings(const Scene& scene);
 
-/// Nodes whose kubelets rejected so many pods within the policy's time that new pods only go there to die. Nobody acts
-/// on it but the verdict.
-[[nodiscard]] Planned<Verdict> find_black_holes(const Scene& scene);
+/// What is said of nodes whose kubelets rejected so many pods within the policy's time that new pods only go there to
+/// die.
+[[nodiscard]] Planned<Verdict> tell_black_holes(const Scene& scene);
 
 }  // namespace dhc::job_retry

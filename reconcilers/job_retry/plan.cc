@@ -41,7 +41,7 @@ class Planner {
     for (const auto& finding : find_endings(scene_)) consider(finding);
     for (const auto& uid : scene_.world.noted_jobs()) review(*scene_.world.job(uid));
     for (auto& [uid, draft] : drafts_) send(draft);
-    auto holes = find_black_holes(scene_);
+    auto holes = tell_black_holes(scene_);
     wake_.note(holes.wake_at);
     std::ranges::move(holes.verdicts, std::back_inserter(planned_.verdicts));
     planned_.wake_at = wake_.at();

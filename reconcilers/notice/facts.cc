@@ -53,9 +53,7 @@ void add_brakes(const Scene& scene, Planned<Verdict>& found) {
          .device = scope.scope,
          .policy = {},
          .reason = Reason::BrakeEngaged,
-         .message = fmt::format("{} of {} devices of {} {} became Unhealthy within {} s: new evictions there stop",
-                                brake.devices, brake.known, scope.scope,
-                                scope.node.empty() ? "in the cluster" : "on node " + scope.node,
+         .message = fmt::format("{} within {} s: new evictions there stop", to_string(scope, brake),
                                 std::chrono::ceil<Seconds>(scene.policy.limits.brake_within).count()),
          .since = brake.since.wall,
          .next_at = wall_of(until, scene.now)});

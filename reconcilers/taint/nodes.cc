@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/black_hole.h"
 #include "domain/names.h"
 #include "domain/our_taint.h"
 #include "domain/write_keys.h"
@@ -22,7 +23,10 @@ class Planner {
 
   void run() {
     for (const auto& [place, found] : scene_.node_cases) consider(place.first, place.second, found);
-    for (const auto& [key, record] : scene_.memory.records()) keep_without_policy(key, record);
+    for (const auto& [key, record] : scene_.memory.records()) {
+      if (is_black_hole(key)) consider_hole(record);
+      keep_without_policy(key, record);
+    }
     for (const auto& [name, node] : scene_.world.nodes()) {
       if (our_taint_on(node) && !wanted_.contains(name)) untaint(node);
     }
@@ -35,25 +39,49 @@ class Planner {
     if (node == nullptr) return;
     if (found.mode == Mode::Off) return;
     if (!found.enough) return below(scope, found);
-    wanted_.insert(name);
-    const auto cost =
+    keep_tainted(
+        *node, scope, found,
         fmt::format("{} of {} devices of {} on the node are bad; its taint takes {} healthy ones out of use",
-                    found.bad.size(), found.known, scope, found.known - static_cast<std::int64_t>(found.bad.size()));
-    if (our_taint_on(*node)) {
+                    found.bad.size(), found.known, scope, found.known - static_cast<std::int64_t>(found.bad.size())));
+  }
+
+  /// A node whose kubelet rejects one pod after the other.
+  void consider_hole(const DeviceRecord& record) {
+    const auto* policy = policy_of(record, scene_.policy);
+    const auto* node = scene_.world.node(record.key.place);
+    if (!record.open || record.acknowledged != Acknowledged::No || policy == nullptr || node == nullptr) return;
+    if (!policy->job_retry || !policy->job_retry->black_hole_taint) return;
+    const NodeCase found{.bad = {&record},
+                         .policy = policy,
+                         .mode = std::min(policy->mode, scene_.policy.mode_cap),
+                         .known = 0,
+                         .enough = true};
+    if (found.mode == Mode::Off) return;
+    keep_tainted(
+        *node, record.key.scope, found,
+        fmt::format("its kubelet rejects pods that ask for {}: new ones would go there to die; the taint keeps "
+                    "off every new pod",
+                    record.key.scope));
+  }
+
+  void keep_tainted(const k8s::Node& node, const std::string& scope, const NodeCase& found, const std::string& cost) {
+    const auto& name = node.meta.name;
+    wanted_.insert(name);
+    if (our_taint_on(node)) {
       for (const auto* record : found.bad) {
         speech_.say(*record, recovery_ruling(*record, scene_, Reason::Tainted, cost));
       }
       return;
     }
-    if (auto ruling = why_not(*node, found, cost)) {
+    if (auto ruling = why_not(node, found, cost)) {
       for (const auto* record : found.bad) speech_.say(*record, *ruling);
       return;
     }
     if (sent_.insert(name).second) {
       speech_.act(PatchNodeTaint{.node = name,
-                                 .resource_version = node->meta.resource_version,
+                                 .resource_version = node.meta.resource_version,
                                  .add = true,
-                                 .has_taints = !node->taints.empty(),
+                                 .has_taints = !node.taints.empty(),
                                  .index = 0,
                                  .device = scope,
                                  .policy = found.policy->name});
@@ -129,7 +157,8 @@ class Planner {
     const auto about = records_on(name);
     const bool is_ours = node.taints[at] == node_taint();
     if (!is_ours || about.empty()) return;  // a person's, or not seen as tainted yet
-    std::string why = "too few of its devices are bad";
+    const bool only_holes = std::ranges::all_of(about, [](const auto* record) { return is_black_hole(record->key); });
+    std::string why = only_holes ? "no policy asks for it any more" : "too few of its devices are bad";
     Mode mode = Mode::Off;
     for (const auto* record : about) {
       if (record->acknowledged != Acknowledged::No) why = "a person acknowledged it";

@@ -4,7 +4,10 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/rfc3339.h"
+#include "domain/black_hole.h"
 #include "domain/names.h"
 
 namespace dhc {
@@ -14,6 +17,7 @@ namespace {
 struct Tally {
   std::set<DeviceKey> devices;
   Moment last;
+  bool nodes = false;  // each of them stands for a node
 };
 
 /// Until when a person has released the scope's brake: incidents up to then do not count.
@@ -40,7 +44,40 @@ std::map<BrakeScope, Tally> tally(const World& world, const Policy& policy, cons
   return tallies;
 }
 
+/// Nodes that became black holes count in the cluster alone, against the nodes that have the resource.
+std::map<BrakeScope, Tally> tally_holes(const World& world, const Policy& policy, const Now& now) {
+  std::map<BrakeScope, Tally> tallies;
+  for (const auto& [place, hole] : find_black_holes(world, policy, now)) {
+    const auto since = hole.since();
+    if (!since || now.mono - since->mono >= policy.limits.brake_within) continue;
+    const BrakeScope scope{.scope = place.second, .node = {}};
+    const auto released = released_until(world, policy, scope);
+    if (released && since->wall <= *released) continue;
+    auto& entry = tallies[scope];
+    entry.devices.insert(black_hole_key(place.first, place.second));
+    entry.last = std::max(entry.last, *since);
+    entry.nodes = true;
+  }
+  return tallies;
+}
+
+std::int64_t known_nodes(const World& world, const std::string& resource) {
+  return std::ranges::count_if(world.books(), [&](const auto& entry) {
+    const auto found = entry.second.resources().find(resource);
+    return found != entry.second.resources().end() && found->second.largest_capacity > 0;
+  });
+}
+
 }  // namespace
+
+std::string to_string(const BrakeScope& scope, const EngagedBrake& brake) {
+  if (brake.nodes) {
+    return fmt::format("{} of {} nodes with {} reject the pods that they are given", brake.devices, brake.known,
+                       scope.scope);
+  }
+  return fmt::format("{} of {} devices of {} {} became Unhealthy", brake.devices, brake.known, scope.scope,
+                     scope.node.empty() ? "in the cluster" : "on node " + scope.node);
+}
 
 std::int64_t known_devices(const World& world, const BrakeScope& scope) {
   std::int64_t known = 0;
@@ -64,8 +101,10 @@ std::int64_t known_devices(const World& world, const BrakeScope& scope) {
 
 void Brake::observe(const World& world, const Policy& policy, const Now& now) {
   const auto& limits = policy.limits;
-  const auto tallies = tally(world, policy, now);
+  const auto of_devices = tally(world, policy, now);
+  const auto of_nodes = tally_holes(world, policy, now);
   for (auto& [scope, brake] : engaged_) {
+    const auto& tallies = brake.nodes ? of_nodes : of_devices;
     const auto seen = tallies.find(scope);
     if (seen == tallies.end()) continue;
     brake.last_onset = std::max(brake.last_onset, seen->second.last);
@@ -76,12 +115,15 @@ void Brake::observe(const World& world, const Policy& policy, const Now& now) {
     const auto released = released_until(world, policy, scope);
     return now.mono - brake.last_onset.mono >= limits.brake_within || (released && brake.last_onset.wall <= *released);
   });
-  for (const auto& [scope, seen] : tallies) {
-    const auto count = static_cast<std::int64_t>(seen.devices.size());
-    if (engaged_.contains(scope) || count < limits.brake_at_least) continue;
-    const auto known = std::max(known_devices(world, scope), count);
-    if (count * 100 <= limits.brake_percent * known) continue;
-    engaged_[scope] = {.since = moment_of(now), .last_onset = seen.last, .devices = count, .known = known};
+  for (const auto* tallies : {&of_devices, &of_nodes}) {
+    for (const auto& [scope, seen] : *tallies) {
+      const auto count = static_cast<std::int64_t>(seen.devices.size());
+      if (engaged_.contains(scope) || count < limits.brake_at_least) continue;
+      const auto known = std::max(seen.nodes ? known_nodes(world, scope.scope) : known_devices(world, scope), count);
+      if (count * 100 <= limits.brake_percent * known) continue;
+      engaged_[scope] = {
+          .since = moment_of(now), .last_onset = seen.last, .devices = count, .known = known, .nodes = seen.nodes};
+    }
   }
 }
 

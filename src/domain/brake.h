@@ -24,11 +24,16 @@ struct EngagedBrake {
   Moment last_onset;         ///< It closes `within` after this.
   std::int64_t devices = 0;  ///< That became Unhealthy within the window, when it engaged or later.
   std::int64_t known = 0;    ///< Devices of the scope.
+  bool nodes = false;        ///< Both count nodes of the scope, those that became black holes.
   friend bool operator==(const EngagedBrake&, const EngagedBrake&) = default;
 };
 
-/// Stops new evictions of a scope when too many of its devices became Unhealthy at once: then suspect the thermometer.
-/// Restarts release it only if the incidents are old by our own conditions.
+/// What has engaged it, as `3 of 8 devices of R on node N became Unhealthy`.
+[[nodiscard]] std::string to_string(const BrakeScope& scope, const EngagedBrake& brake);
+
+/// Stops new evictions of a scope when too many of its devices became Unhealthy at once, or too many nodes
+/// reject the pods that ask for them: then suspect the thermometer. Restarts release it only if the incidents are old
+/// by our own conditions.
 class Brake {
  public:
   /// Takes in the tracker's onsets. Safe to repeat.

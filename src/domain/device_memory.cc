@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/black_hole.h"
 #include "domain/memory_turn.h"
 
 namespace dhc {
@@ -70,6 +71,7 @@ void DeviceMemory::forget_past() {
 std::map<DeviceKey, WallTime> DeviceMemory::open_incidents() const {
   std::map<DeviceKey, WallTime> open;
   for (const auto& [key, record] : records_) {
+    if (is_black_hole(key)) continue;
     if (record.open && !record.healthy_between && !record.by_claim) open.emplace(key, record.since);
   }
   return open;

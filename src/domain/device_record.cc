@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "domain/black_hole.h"
 
 namespace dhc {
 
@@ -27,6 +29,23 @@ Recovery waits(std::string why, std::optional<WallTime> at = {}) {
 }
 
 Recovery ends(std::string why) { return {.over = true, .on_probation = false, .why = std::move(why)}; }
+
+/// What is waited for, in words: of a device, and of a node whose kubelet rejects pods.
+struct Words {
+  std::string_view still_bad;
+  std::string_view well;
+  std::string_view silence;
+};
+Words words_of(const DeviceRecord& record) {
+  if (is_black_hole(record.key)) {
+    return {.still_bad = "its kubelet still rejects pods",
+            .well = "a pod that came after the last rejection runs",
+            .silence = "no pod has come since"};
+  }
+  return {.still_bad = "it is still reported bad",
+          .well = "a pod that holds it reports Healthy",
+          .silence = "nobody reports on it"};
+}
 
 Recovery after_acknowledgement(const DeviceRecord& record, const RecoverRules& rules, const Now& now) {
   if (!record.quiet_since) return waits("a person has acknowledged it; it is still reported bad");
@@ -59,8 +78,9 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   const RecoverRules& rules = known == nullptr ? kDefaults : *known;
   if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
   if (known == nullptr) return waits("its policy is not known: a person's word ends it");
+  const auto words = words_of(record);
   if (record.quarantined) return waits("quarantined until a person acknowledges it");
-  if (!record.quiet_since && !record.healthy_since) return waits("it is still reported bad");
+  if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));
   const auto evidence = duration_words(rules.healthy_for);
   std::optional<WallTime> first;
   std::string waiting_for;
@@ -77,17 +97,18 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   }
   if (record.healthy_since) {
     if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
+      if (is_black_hole(record.key)) return ends("a pod that came after the last rejection has run for " + evidence);
       return ends("a pod that holds it has reported Healthy for " + evidence);
     }
     note(wall_of(record.healthy_since->mono + rules.healthy_for, now),
-         "a pod that holds it reports Healthy, and must for " + evidence);
+         std::string(words.well) + ", and must for " + evidence);
   }
   if (first) return waits(std::move(waiting_for), first);
   const auto hold = hold_of(record, rules);
   const WallTime at = *record.quiet_since + hold;
   const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.incidents);
-  if (!rules.probation) return waits("nobody reports on it; then: Keep waits for a person");
-  if (now.wall < at) return waits("nobody reports on it: " + held, at);
+  if (!rules.probation) return waits(std::string(words.silence) + "; then: Keep waits for a person");
+  if (now.wall < at) return waits(std::string(words.silence) + ": " + held, at);
   return {.over = true, .on_probation = true, .why = held + " without evidence: on probation for 24 h"};
 }
 

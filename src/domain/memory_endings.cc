@@ -30,6 +30,7 @@ void MemoryTurn::run() {
   collect_exposures();
   adopt_rules();
   for (const auto& [key, exposure] : speaking_) open_or_continue(key, *exposure);
+  for (const auto& [place, hole] : holes_) open_hole(black_hole_key(place.first, place.second), hole);
   adopt_nodes();
   for (auto& [key, record] : memory_.records_) look_at(record);
   settle_untainting();
@@ -77,7 +78,18 @@ void MemoryTurn::look_at_identity(DeviceRecord& record) {
   set(record.identity_attribute, identity->attribute);
 }
 
+/// The kubelet is well when a pod that came after its last rejection runs.
+void MemoryTurn::look_at_admission(DeviceRecord& record) {
+  const auto found = holes_.find({record.key.place, record.key.scope});
+  WallTime last = record.quiet_since.value_or(record.opened_at);
+  if (found != holes_.end()) last = std::max(last, found->second.rejections.back().wall);
+  set(record.quiet_since, std::optional(last));
+  if (!admitted_since(seen_.world, record.key, last)) return record.healthy_since.reset();
+  if (!record.healthy_since) record.healthy_since = moment_of(now_);
+}
+
 void MemoryTurn::look_at_evidence(DeviceRecord& record) {
+  if (is_black_hole(record.key)) return look_at_admission(record);
   const auto* state = seen_.world.tracker().find(record.key);
   const bool exposed = exposed_.contains(record.key);
   const bool held = state != nullptr && !state->holders.empty();

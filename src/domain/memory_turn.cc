@@ -138,7 +138,36 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
         seen_.world.inventory().identity_of(key, exposure.policy->recover.identity_attribute).value_or(no_identity());
     found = memory_.records_.emplace(key, take_history(key, identity)).first;
   }
-  begin(found->second, exposure);
+  begin(
+      found->second,
+      {.policy = *exposure.policy, .since = exposure.since.wall, .by_claim = exposure.by_claim, .said = exposure.said});
+}
+
+/// A node that only kills what it is given, where the policy has it tainted. Rejections of an incident that has ended
+/// open no other; on probation one new rejection is enough.
+void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
+  const auto& rules = *hole.policy->job_retry;
+  if (!rules.black_hole_taint) return;
+  auto found = memory_.records_.find(key);
+  if (found != memory_.records_.end() && found->second.open) return;
+  auto enough = rules.black_hole_rejections;
+  std::int64_t count = 0;
+  const bool is_known = found != memory_.records_.end();
+  if (is_known && found->second.probation_until && now_.wall < *found->second.probation_until) enough = 1;
+  for (const auto& rejection : hole.rejections) {
+    if (!is_known || !found->second.closed_at || rejection.wall > *found->second.closed_at) ++count;
+  }
+  // When many nodes reject at once it is not the nodes, also not after the brake has let go, unless one still does.
+  if (now_.mono - hole.rejections.back().mono >= seen_.policy.limits.brake_within) return;
+  if (count < enough || seen_.brake.holding(key, key.place) != nullptr) return;
+  if (!is_known) {
+    DeviceRecord record;
+    record.key = key;
+    found = memory_.records_.emplace(key, std::move(record)).first;
+  }
+  begin(found->second, {.policy = *hole.policy,
+                        .since = hole.rejections.front().wall,
+                        .said = "its kubelet rejected " + std::to_string(hole.rejections.size()) + " pods"});
 }
 
 /// The policy that opened an incident keeps it, unless it is gone or one that taints comes along.
@@ -169,17 +198,17 @@ DeviceRecord MemoryTurn::take_history(const DeviceKey& key, const DeviceIdentity
   return record;
 }
 
-void MemoryTurn::begin(DeviceRecord& record, const Exposure& exposure) {
-  const auto& rules = exposure.policy->recover;
-  record.policy = exposure.policy->name;
+void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
+  const auto& rules = onset.policy.recover;
+  record.policy = onset.policy.name;
   record.penalty = penalty_of(record, rules, now_.wall) + 1;
   record.penalty_at = now_.wall;
   ++record.incidents;
-  record.history.push_back({.at = now_.wall, .reason = printable_cut(exposure.said, kReasonLimit)});
+  record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
   if (record.history.size() > kHistory) record.history.pop_front();
   record.open = true;
-  record.by_claim = exposure.by_claim;
-  record.since = exposure.since.wall;
+  record.by_claim = onset.by_claim;
+  record.since = onset.since;
   record.opened_at = now_.wall;
   record.quarantined = record.quarantined || record.penalty > static_cast<double>(rules.quarantine_above);
   record.acknowledged = Acknowledged::No;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "domain/black_hole.h"
 #include "domain/device_memory.h"
 
 namespace dhc {
@@ -13,7 +14,8 @@ namespace dhc {
 /// One observation of the device memory: opens, continues and ends incidents.
 class MemoryTurn {
  public:
-  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen) : memory_(memory), seen_(seen), now_(seen.now) {}
+  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen)
+      : memory_(memory), seen_(seen), now_(seen.now), holes_(find_black_holes(seen.world, seen.policy, seen.now)) {}
 
   void run();
 
@@ -33,7 +35,15 @@ class MemoryTurn {
   void adopt_rules();
   void adopt_nodes();
   void open_or_continue(const DeviceKey& key, const Exposure& exposure);
-  void begin(DeviceRecord& record, const Exposure& exposure);
+  /// What begins an incident.
+  struct Onset {
+    const DevicePolicy& policy;
+    WallTime since;
+    bool by_claim = false;
+    std::string said;
+  };
+  void open_hole(const DeviceKey& key, const BlackHole& hole);
+  void begin(DeviceRecord& record, const Onset& onset);
   void choose_policy(DeviceRecord& record, const Exposure& exposure);
   [[nodiscard]] DeviceRecord take_history(const DeviceKey& key, const DeviceIdentity& identity);
 
@@ -41,6 +51,7 @@ class MemoryTurn {
   void look_at(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_evidence(DeviceRecord& record);
+  void look_at_admission(DeviceRecord& record);
   void look_at_presence(DeviceRecord& record);
   void repair_times(DeviceRecord& record);
   void close(DeviceRecord& record, const Recovery& recovery);
@@ -52,6 +63,7 @@ class MemoryTurn {
   DeviceMemory& memory_;
   const DeviceSighting& seen_;
   const Now& now_;
+  const BlackHoles holes_;
   std::set<DeviceKey> exposed_;  // in a state that some policy names, or Unknown in such an incident
   std::map<DeviceKey, const Exposure*> speaking_;
   std::vector<DeviceRecord> replaced_;

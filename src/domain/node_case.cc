@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "domain/black_hole.h"
+
 namespace dhc {
 
 bool needs_node_taint(const World& world, const DeviceKey& key) {
@@ -41,6 +43,7 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Device
   };
   for (const auto& [key, record] : memory.records()) {
     if (!record.open || record.acknowledged != Acknowledged::No || !needs_node_taint(world, key)) continue;
+    if (is_black_hole(key)) continue;
     const auto* rules = policy_of(record, policy);
     const auto node = node_of(world, key);
     if (rules == nullptr || !rules->taint || node.empty()) continue;

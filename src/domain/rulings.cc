@@ -10,9 +10,7 @@ std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, co
   if (brake == nullptr) return std::nullopt;
   const auto& [scope, engaged] = *brake;
   return Ruling{.reason = Reason::Braked,
-                .message = fmt::format("{} of {} devices of {} {} became Unhealthy at once: suspect the thermometer{}",
-                                       engaged.devices, engaged.known, scope.scope,
-                                       scope.node.empty() ? "in the cluster" : "on node " + scope.node, stopped),
+                .message = fmt::format("{} at once: suspect the thermometer{}", to_string(scope, engaged), stopped),
                 .until = engaged.last_onset.mono + scene.policy.limits.brake_within};
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/black_hole.h"
 #include "domain/names.h"
 #include "domain/world.h"
 
@@ -19,10 +20,6 @@ bool was_evicted(const k8s::Pod& pod) {
   return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
     return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
   });
-}
-
-bool was_rejected(const k8s::Pod& pod) {
-  return pod.phase == k8s::PodPhase::Failed && pod.status_reason == kAdmissionError;
 }
 
 }  // namespace

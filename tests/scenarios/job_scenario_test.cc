@@ -247,6 +247,37 @@ TEST_CASE("an evicted pod that exits 0 on SIGTERM is told on its Job") {
         std::string::npos);
 }
 
+TEST_CASE("a node that rejects one replacement after the other is tainted, and the next one runs elsewhere") {
+  for (const bool taint : {false, true}) {
+    CAPTURE(taint);
+    JobWorld world(job_shape(0));
+    world.rule().evict.reset();
+    world.rule().job_retry->max_per_job = 100;
+    world.rule().job_retry->black_hole_taint = taint;
+    world.send_policy();
+    const auto pod = world.live("train-").front();
+    const auto node = text(world.pod(pod), {"spec", "nodeName"});
+    // The other node is cordoned until the first rejections; nobody hears of the bad devices but who asks for one.
+    const std::string other = node == "node-a" ? "node-b" : "node-a";
+    world.cluster.lags().node_status = 10h;
+    for (int i = 0; i < 8; ++i) world.cluster.set_device_health(node, "GPU-" + std::to_string(i), "Unhealthy");
+    const auto cordon = [&](Json on) { world.merge("/api/v1/nodes/" + other, {{"spec", {{"unschedulable", on}}}}); };
+    cordon(true);
+    world.run_for(1s);
+    world.cluster.crash_pod("default", pod, 1);
+    world.run_for(10min);
+    cordon(nullptr);
+    world.run_for(10min);
+    const auto now = *world.cluster.store().all(Res::Nodes).at({{}, node});
+    CHECK(list(now, {"spec", "taints"}).empty() != taint);
+    if (taint) {
+      CHECK(!world.has_failed());
+      REQUIRE(world.live("train-").size() == 1);
+      CHECK(text(world.pod(world.live("train-").front()), {"spec", "nodeName"}) == other);
+    }
+  }
+}
+
 TEST_CASE("after quiet nothing more is written to a Job") {
   JobWorld world(job_shape(0));
   world.break_device();
