@@ -13,6 +13,7 @@
 #include "domain/exclusions.h"
 #include "domain/job_credit.h"
 #include "domain/names.h"
+#include "domain/rulings.h"
 #include "domain/write_keys.h"
 #include "reconcilers/job_retry/draft.h"
 #include "reconcilers/job_retry/endings.h"
@@ -150,9 +151,24 @@ class Planner {
     if (!rules.recreate_once || owned || !k8s::is_finished(job) || scene_.policy.limits.paused) return;
     if (scene_.world.is_recreated(job.meta.uid) || !recreated_.insert(job.meta.uid).second) return;
     const auto key = job_recreation_key(job.meta.uid);
-    if (!scene_.ledger.may_write(key, {}, scene_.now)) return wake_.note(scene_.ledger.may_write_at(key));
+    if (!scene_.ledger.may_write(key, {}, scene_.now)) {
+      say_not_recreated(finding, *scene_.ledger.write(key));
+      return wake_.note(scene_.ledger.may_write_at(key));
+    }
     planned_.actions.emplace_back(
         RecreateJob{.ns = job.meta.ns, .name = job.meta.name, .uid = job.meta.uid, .device = finding.device});
+  }
+
+  void say_not_recreated(const Finding& finding, const Attempt& attempt) {
+    if (attempt.state != Attempt::State::Failed) return;
+    auto ruling = held_by_failure(attempt);
+    say({.subject = subject_of_job(finding.record->job),
+         .device = finding.device,
+         .policy = finding.policy->name,
+         .reason = ruling.reason,
+         .message = "jobRetry.recreate could not make this Job again: " + ruling.message,
+         .since = finding.ending->at.wall,
+         .next_at = wall_of(attempt.not_before, scene_.now)});
   }
 
   /// A Job that carries our annotations: what has become of its credits.

@@ -184,6 +184,33 @@ TEST_CASE("A Job that had failed for good is told what it died of, and is recrea
   }
 }
 
+TEST_CASE("A Job that may not be made again is told so, in the server's words, and it is tried again later") {
+  JobStage stage;
+  stage.policy().job_retry->recreate_once = true;
+  stage.send_policy();
+  stage.add_pod(0);
+  stage.run_for(Seconds(20));
+  stage.job().conditions = {{.type = "Failed", .status = "True", .reason = "BackoffLimitExceeded"}};
+  stage.upsert_job("train");
+  stage.end_pod("train-0", PodPhase::Failed);
+  int sent = 0;
+  for (int second = 0; second < 600; second += 10) {
+    for (const auto& action : stage.turn()) {
+      const bool recreates = std::holds_alternative<job_retry::RecreateJob>(action);
+      sent += recreates ? 1 : 0;
+      stage.answer(action, recreates ? Status(fail(ErrorKind::Forbidden, "jobs.batch is forbidden")) : Status());
+    }
+    stage.turn();
+    REQUIRE(stage.verdict("train", Reason::Refused) != nullptr);
+    CHECK(stage.verdict("train", Reason::Refused)
+              ->message.starts_with(
+                  "jobRetry.recreate could not make this Job again: Forbidden: jobs.batch is forbidden"));
+    stage.advance(Seconds(10));
+  }
+  CHECK(sent >= 2);
+  CHECK(sent <= 10);
+}
+
 TEST_CASE("A Job whose evicted pod succeeded is told so loudly, for as long as the Job is there") {
   JobStage stage;
   stage.add_pod(0);
