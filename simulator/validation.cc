@@ -172,6 +172,31 @@ void default_rule(Store& store, Json& rule, const Json* before) {
   if (changed) rule["spec"]["taint"]["timeAdded"] = store.time_text();
 }
 
+// **Source:** coordination.k8s.io/v1 validation, seen on 1.37.1. Numbers that do not fit in 32 bits become the smallest
+// that does.
+Faults422 validate_lease(const Json& lease) {
+  Faults422 faults{Json::array(), ""};
+  for (const auto* name : {"renewTime", "acquireTime"}) {
+    const auto* time = field(lease, {"spec", name});
+    if (time == nullptr || time->is_null()) continue;
+    const auto said = text(lease, {"spec", name});
+    if (!is_micro_time(said)) return {Json::array(), bad_micro_time("Lease", said)};
+  }
+  constexpr std::int64_t kMost = 2147483647;
+  const auto check = [&](const char* name, std::int64_t least, std::string_view words) {
+    const auto* found = field(lease, {"spec", name});
+    if (found == nullptr || found->is_null()) return;
+    const auto said = number(lease, {"spec", name});
+    if (said >= least && said <= kMost) return;
+    const auto stored = said > kMost ? -kMost - 1 : said;
+    faults.causes.push_back(cause("FieldValueInvalid", fmt::format("Invalid value: {}: must be {}", stored, words),
+                                  fmt::format("spec.{}", name)));
+  };
+  check("leaseDurationSeconds", 1, "greater than 0");
+  check("leaseTransitions", 0, "greater than or equal to 0");
+  return faults;
+}
+
 Faults422 validate_kind(Res res, const Json& object, const Json* before) {
   switch (res) {
     case Res::Events:
@@ -185,11 +210,7 @@ Faults422 validate_kind(Res res, const Json& object, const Json* before) {
     case Res::Jobs:
       return validate_job(object, before);
     case Res::Leases:
-      for (const auto* name : {"renewTime", "acquireTime"}) {
-        const auto time = text(object, {"spec", name});
-        if (!time.empty() && !is_micro_time(time)) return {Json::array(), bad_micro_time("Lease", time)};
-      }
-      break;
+      return validate_lease(object);
     default:
       break;
   }

@@ -18,6 +18,10 @@ constexpr Millis kCallTotal = Seconds(4);
 constexpr Millis kSoon{250};
 /// Between two looks that nothing but hints of the watch ask for.
 constexpr Millis kLookInterval{500};
+/// A cluster without a leader for longer than this needs a person: four times what the death of one costs.
+constexpr Millis kLeaderless = Seconds(60);
+/// **Source:** LeaseSpec.leaseTransitions is an int32; seen on 1.37.1: one more is stored as -2147483648, and refused.
+constexpr std::int64_t kMostTransitions = 2147483647;
 
 Millis whole_seconds(std::int64_t seconds) {
   constexpr std::int64_t kLongest = 24 * 3600;  // of a number that makes no sense
@@ -25,11 +29,31 @@ Millis whole_seconds(std::int64_t seconds) {
 }
 
 /// A holder that gives up says so with an empty holder and a second's duration. **Source:** client-go's release.
-bool was_released(const Lease& lease) { return lease.holder.empty() && lease.duration_seconds <= 1; }
+bool was_released(const Lease& lease) {
+  return lease.holder.empty() && lease.duration_seconds == 1 && !lease.renew_time.empty();
+}
 
+/// Nobody holds it, and nothing says that anybody ever has.
+bool is_blank(const Lease& lease) { return lease.holder.empty() && lease.renew_time.empty(); }
+
+/// Another text than the last renewal's: who sees no change takes us for dead, and our wall clock may stand still.
+std::string renewal(const Lease& last, WallTime now) {
+  auto text = format_micro_time(now);
+  if (text == last.renew_time) text = format_micro_time(now + std::chrono::microseconds(1));
+  return text;
+}
+
+/// One more than there were; after the last that fits, from the beginning.
+std::int64_t next_transition(const Lease& lease) {
+  if (lease.renew_time.empty()) return 0;
+  return lease.transitions < kMostTransitions ? std::max<std::int64_t>(lease.transitions, 0) + 1 : 0;
+}
+
+/// Whether nobody has renewed it in between. Between two versions that nobody holds, somebody may have held it.
 bool same_record(const Lease& a, const Lease& b) {
+  const bool unheld_between = !a.holder.empty() || a.meta.resource_version == b.meta.resource_version;
   return a.meta.uid == b.meta.uid && a.holder == b.holder && a.renew_time == b.renew_time &&
-         a.transitions == b.transitions;
+         a.transitions == b.transitions && unheld_between;
 }
 
 /// Somebody else has changed, made or deleted it: look, then try again.
@@ -62,6 +86,8 @@ std::optional<LeaseTerm> LeaseMachine::term(MonoTime now) const {
   if (!term_ || now >= term_->begin_until || now < lead_not_before_) return std::nullopt;
   return term_;
 }
+
+bool LeaseMachine::is_leaderless(MonoTime now) const { return led_at_ && now - *led_at_ >= kLeaderless; }
 
 std::string LeaseMachine::holder() const { return known_ ? known_->holder : std::string(); }
 
@@ -105,16 +131,15 @@ LeaseStep LeaseMachine::call(Ask ask, const Now& now) {
 
 Request LeaseMachine::hold_request(const Now& now) const {
   Lease wanted = *known_;
-  wanted.renew_time = format_micro_time(now.wall);
+  wanted.renew_time = renewal(*known_, now.wall);
   if (asked_ == Ask::Release) {
     wanted.holder.clear();
     wanted.duration_seconds = 1;
     return build_lease_write(subject_, wanted);
   }
-  if (!is_ours()) {
-    wanted.acquire_time = wanted.renew_time;
-    wanted.transitions += known_->renew_time.empty() ? 0 : 1;
-  }
+  if (!is_ours()) wanted.transitions = next_transition(*known_);
+  // Somebody may have taken it away.
+  if (!is_ours() || wanted.acquire_time.empty()) wanted.acquire_time = wanted.renew_time;
   wanted.holder = identity_;
   wanted.duration_seconds = std::chrono::duration_cast<Seconds>(times_.duration).count();
   return build_lease_write(subject_, wanted);
@@ -129,6 +154,7 @@ LeaseStep LeaseMachine::release_step(const Now& now) {
 
 LeaseStep LeaseMachine::next(const Now& now) {
   if (term_ && now.mono >= term_->begin_until) lose();
+  if (!led_at_) led_at_ = now.mono;
   if (releasing_) return release_step(now);
   MonoTime at = not_before_;
   auto ask = Ask::Hold;
@@ -144,6 +170,8 @@ LeaseStep LeaseMachine::next(const Now& now) {
   if (now.mono >= at) return call(ask, now);
   if (term_) at = std::min(at, term_->begin_until);
   if (term_ && now.mono < lead_not_before_) at = std::min(at, lead_not_before_);
+  // Not to act, but to say so.
+  if (!is_leaderless(now.mono)) at = std::min(at, *led_at_ + kLeaderless);
   return LeaseWait{at};
 }
 
@@ -154,7 +182,9 @@ void LeaseMachine::answered(const Result<Response>& answer, const Now& now, doub
     read_not_before_ = now.mono + kLookInterval;
     if (lease || lease.error().kind == ErrorKind::NotFound) return answered_read(lease, now);
   } else if (ask != Ask::Nothing && (lease || was_faster(lease.error()))) {
-    return answered_write(ask, lease, now);
+    // What is not found when it is made is the namespace.
+    const bool made_nowhere = ask == Ask::Create && !lease && lease.error().kind == ErrorKind::NotFound;
+    if (!made_nowhere) return answered_write(ask, lease, now);
   }
   if (!lease) failed(ask, lease.error(), now, chance);
 }
@@ -184,6 +214,7 @@ void LeaseMachine::answered_write(Ask ask, const Result<Lease>& answer, const No
   hold_not_before_ = asked_at_ + times_.retry;
   if (!is_ours()) return lose();  // the server has stored something else than we sent
   // From when it was sent, not from when it was answered: others may have seen it since.
+  led_at_ = now.mono;
   term_ = LeaseTerm{.begin_until = asked_at_ + times_.renew_deadline,
                     .end_by = asked_at_ + times_.duration - times_.margin};
 }
@@ -199,22 +230,26 @@ void LeaseMachine::failed(Ask ask, const Error& error, const Now& now, double ch
     not_before_ = now.mono + kSoon;
     return;
   }
+  // A proxy's wish for minutes must not outlast a holder's time, ours or another's: who waits longer than others is not
+  // there when it is needed. One call in so long a time troubles nobody.
+  const Millis most = term_ ? times_.renew_deadline - 2 * times_.retry : times_.duration;
   const double spread = chance >= 0 && chance < 1 ? chance : 0.5;
   const auto jitter = Millis(static_cast<Millis::rep>(static_cast<double>(times_.retry.count()) * 0.2 * spread));
-  not_before_ = now.mono + std::max(times_.retry + jitter, error.retry_after.value_or(Millis::zero()));
+  not_before_ = now.mono + std::max(times_.retry + jitter, std::min(error.retry_after.value_or(Millis::zero()), most));
 }
 
 void LeaseMachine::learn(Lease lease, MonoTime now) {
   const bool same = known_ && same_record(*known_, lease);
-  was_deleted_ = was_deleted_ || (known_ && known_->meta.uid != lease.meta.uid);
+  had_other_ = had_other_ || (known_ && known_->meta.resource_version != lease.meta.resource_version);
   known_ = std::move(lease);
   if (same || is_ours()) return;
-  if (was_released(*known_) && !known_->renew_time.empty()) {
+  if (!known_->holder.empty()) led_at_ = now;
+  if (was_released(*known_)) {
     free_at_ = now;
-  } else if (known_->holder.empty() && known_->renew_time.empty()) {
-    // New. If we knew another before it, that was deleted, perhaps under a holder who cannot know yet. If not, we have
-    // just started: a holder who can speak to the server finds out with its next renewal.
-    free_at_ = now + (was_deleted_ ? times_.duration : times_.retry + times_.margin);
+  } else if (is_blank(*known_)) {
+    // New, or emptied. If we knew another record before it, that is gone, perhaps under a holder who cannot know yet.
+    // If not, we have just started: a holder who can speak to the server finds out with its next renewal.
+    free_at_ = now + (had_other_ ? times_.duration : times_.retry + times_.margin);
   } else {
     // Held; or emptied by somebody who is not its holder, and who has not told it.
     free_at_ = now + std::max(times_.duration, whole_seconds(known_->duration_seconds));
@@ -222,7 +257,7 @@ void LeaseMachine::learn(Lease lease, MonoTime now) {
 }
 
 void LeaseMachine::learn_absent() {
-  was_deleted_ = was_deleted_ || known_.has_value();
+  had_other_ = had_other_ || known_.has_value();
   known_.reset();
 }
 

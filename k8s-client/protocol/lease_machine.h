@@ -65,6 +65,10 @@ class LeaseMachine {
   /// Whether we lead at this time, and for how long.
   [[nodiscard]] std::optional<LeaseTerm> term(MonoTime now) const;
 
+  /// Whether for 60 s neither we have led nor has any holder's record been seen to change: nobody leads, and it will
+  /// not mend itself soon, or we cannot see it.
+  [[nodiscard]] bool is_leaderless(MonoTime now) const;
+
   /// Who holds the Lease as far as we know; empty: nobody.
   [[nodiscard]] std::string holder() const;
   [[nodiscard]] const std::string& identity() const { return identity_; }
@@ -91,12 +95,13 @@ class LeaseMachine {
   const LeaseTimes times_;
 
   std::optional<Lease> known_;  ///< As last answered or observed.
-  bool was_deleted_ = false;    ///< We have known another Lease of this name, which somebody may still believe in.
-  bool must_read_ = true;       ///< What is known may be wrong.
-  MonoTime free_at_{};          ///< When another's time is over.
-  MonoTime not_before_{};       ///< No call earlier.
-  MonoTime read_not_before_{};  ///< Hints are looked up at a bounded rate.
-  MonoTime hold_not_before_{};  ///< No write earlier.
+  bool had_other_ = false;  ///< We have known another version, or another Lease, in which somebody may still believe.
+  bool must_read_ = true;   ///< What is known may be wrong.
+  MonoTime free_at_{};      ///< When another's time is over.
+  MonoTime not_before_{};   ///< No call earlier.
+  MonoTime read_not_before_{};      ///< Hints are looked up at a bounded rate.
+  MonoTime hold_not_before_{};      ///< No write earlier.
+  std::optional<MonoTime> led_at_;  ///< When anybody was last seen to lead; at first, when we began to look.
 
   Ask asked_ = Ask::Nothing;
   MonoTime asked_at_{};

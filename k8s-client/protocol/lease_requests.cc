@@ -46,9 +46,10 @@ Request build_lease_write(const LeaseSubject& subject, const Lease& wanted) {
   body["metadata"]["resourceVersion"] = wanted.meta.resource_version;
   body["spec"] = {{"holderIdentity", wanted.holder},
                   {"leaseDurationSeconds", wanted.duration_seconds},
-                  {"acquireTime", wanted.acquire_time},
-                  {"renewTime", wanted.renew_time},
                   {"leaseTransitions", wanted.transitions}};
+  // An empty time is refused with 500. **Source:** seen on 1.37.1.
+  if (!wanted.acquire_time.empty()) body["spec"]["acquireTime"] = wanted.acquire_time;
+  if (!wanted.renew_time.empty()) body["spec"]["renewTime"] = wanted.renew_time;
   return build_apply(subject, fmt::format("?fieldManager={}&force=true", percent_encode(subject.manager)), body);
 }
 

@@ -244,7 +244,7 @@ class Election : public Lab {
         *candidates_[static_cast<std::size_t>(upto(Millis(static_cast<Millis::rep>(candidates_.size()) - 1)).count())];
     const auto who = c.machine.identity();
     const auto before = record();
-    switch (upto(Millis(8)).count()) {
+    switch (upto(Millis(9)).count()) {
       case 0:
         c.alive = false;
         note("kill " + who);
@@ -266,6 +266,13 @@ class Election : public Lab {
         cluster.kubectl_delete(sim::Res::Leases, "sys", "dhc");
         deleted_at_ = now.mono;
         note("delete");
+        break;
+      case 9:
+        if (!std::ranges::all_of(candidates_, [](const auto& other) { return other->informed; })) break;
+        // A bare manifest over it.
+        cluster.kubectl_patch(sim::Res::Leases, "sys", "dhc", {{"spec", nullptr}});
+        deleted_at_ = now.mono;
+        note("bare");
         break;
       case 5:
         cluster.kubectl_patch(sim::Res::Leases, "sys", "dhc", {{"spec", {{"holderIdentity", "thief"}}}});

@@ -247,6 +247,27 @@ TEST_CASE("an Event needs six digits (400), at most 1,024 characters (422) and a
   CHECK(core["items"][0]["involvedObject"]["name"] == "p");
 }
 
+TEST_CASE("a Lease's times have six digits or are absent (an apply is answered 500), its numbers fit (422)") {
+  Lab lab;
+  const auto apply = [&](const Json& spec) {
+    const Json lease = {
+        {"apiVersion", "coordination.k8s.io/v1"}, {"kind", "Lease"}, {"metadata", {{"name", "l"}}}, {"spec", spec}};
+    return lab.ask(Method::Patch, "/apis/coordination.k8s.io/v1/namespaces/default/leases/l?fieldManager=us&force=true",
+                   lease.dump(), "application/apply-patch+yaml");
+  };
+  CHECK(apply({{"holderIdentity", "x\n"}, {"leaseTransitions", 2147483647}}).status == 201);
+  for (const auto* name : {"acquireTime", "renewTime"}) {
+    CHECK(apply({{name, "2026-11-20T12:00:00.000000Z"}}).status == 200);
+    CHECK(apply({{name, ""}}).status == 500);
+    CHECK(apply({{name, "2026-11-20T12:00:00Z"}}).status == 500);
+  }
+  const auto refused = apply({{"leaseTransitions", 2147483648}});
+  CHECK(refused.status == 422);
+  CHECK(refused.body.find("Invalid value: -2147483648: must be greater than or equal to 0") != std::string::npos);
+  CHECK(apply({{"leaseTransitions", -1}}).status == 422);
+  CHECK(apply({{"leaseDurationSeconds", 0}}).status == 422);
+}
+
 TEST_CASE("a denied verb is 403 with the server's sentence, a wrong token 401, an unserved kind 404") {
   Lab lab;
   lab.cluster.settings().user = "system:anonymous";

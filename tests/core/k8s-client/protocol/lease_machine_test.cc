@@ -1,5 +1,6 @@
 #include "k8s-client/protocol/lease_machine.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,14 @@ struct Record {
   std::string version = "10";
   std::string uid = "u";
   std::int64_t transitions = 4;
+  std::string acquired = "2026-11-20T11:00:00.000000Z";
 };
 
 std::string text_of(const Record& record) {
   nlohmann::json spec = {{"leaseDurationSeconds", record.duration}, {"leaseTransitions", record.transitions}};
   if (!record.holder.empty()) spec["holderIdentity"] = record.holder;
   if (!record.renewed.empty()) spec["renewTime"] = record.renewed;
+  if (!record.acquired.empty()) spec["acquireTime"] = record.acquired;
   return nlohmann::json{
       {"kind", "Lease"},
       {"metadata", {{"namespace", "sys"}, {"name", "dhc"}, {"uid", record.uid}, {"resourceVersion", record.version}}},
@@ -44,6 +47,7 @@ Lease lease_of(const Record& record) {
   lease.meta.uid = record.uid;
   lease.meta.resource_version = record.version;
   lease.renew_time = record.renewed;
+  lease.acquire_time = record.acquired;
   lease.transitions = record.transitions;
   return lease;
 }
@@ -75,7 +79,9 @@ struct Candidate {
   void answer(const Record& record) {
     machine.answered(Response{.status = 200, .headers = {}, .body = text_of(record)}, now, 0.5);
   }
-  void refuse(ErrorKind kind) { machine.answered(fail(kind, "the server's words"), now, 0.0); }
+  void refuse(ErrorKind kind, std::optional<Millis> retry_after = {}) {
+    machine.answered(std::unexpected(Error{kind, "the server's words", retry_after}), now, 0.0);
+  }
 
   /// The write is accepted.
   void accept() {
@@ -86,7 +92,8 @@ struct Candidate {
             .renewed = spec["renewTime"],
             .version = fmt::format("{}", ++version),
             .uid = body["metadata"]["uid"],
-            .transitions = spec["leaseTransitions"]});
+            .transitions = spec["leaseTransitions"],
+            .acquired = spec["acquireTime"]});
   }
 
   /// From nothing to leading, on a Lease that was given up.
@@ -99,6 +106,8 @@ struct Candidate {
   }
 
   [[nodiscard]] bool leads() const { return machine.term(now.mono).has_value(); }
+  /// What the last write makes of the Lease.
+  [[nodiscard]] nlohmann::json spec() const { return nlohmann::json::parse(sent.body)["spec"]; }
   void see(const Record& record) { machine.observed(Upsert{Object(lease_of(record))}, now); }
 
   Request sent;
@@ -434,6 +443,184 @@ TEST_CASE("An answer that is no Lease is a failure, not a victory") {
   c.machine.answered(Response{.status = 200, .headers = {}, .body = "<html>"}, c.now, 0.5);
   CHECK_FALSE(c.leads());
   CHECK(c.machine.problem()->kind == ErrorKind::Malformed);
+}
+
+TEST_CASE("A record emptied under a holder that we knew leaves that holder its time, whatever is changed after that") {
+  Candidate c;
+  CHECK(c.step() == "get");
+  c.answer({});
+  c.pass(Seconds(1));
+  c.see({.holder = "", .duration = 0, .renewed = "", .version = "11", .transitions = 0, .acquired = ""});
+  CHECK(c.step() == "wait 15000");
+  c.pass(Seconds(1));
+  c.see({.holder = "", .duration = 0, .renewed = "", .version = "12", .transitions = 7, .acquired = ""});
+  CHECK(c.step() == "wait 15000");
+}
+
+TEST_CASE(
+    "A record that was blank, held and emptied while we did not look leaves the holder that we never saw its time") {
+  Candidate c;
+  CHECK(c.step() == "get");
+  const Record blank{.holder = "", .duration = 0, .renewed = "", .version = "1", .transitions = 0, .acquired = ""};
+  c.answer(blank);
+  c.pass(Seconds(3));
+  CHECK(c.step() == "hold");
+  c.refuse(ErrorKind::Conflict);
+  CHECK(c.step() == "get");
+  auto emptied = blank;
+  emptied.version = "3";
+  c.answer(emptied);
+  CHECK(c.step() == "wait 15000");
+}
+
+TEST_CASE("Only a duration of one second says that the holder itself has given up") {
+  Candidate c;
+  CHECK(c.step() == "get");
+  c.answer({});
+  c.see({.holder = "", .duration = 0, .version = "11"});
+  CHECK(c.step() == "wait 15000");
+}
+
+TEST_CASE("The number of transitions begins anew before it no longer fits, and is never sent outside its range") {
+  for (const auto& [said, sent] : {std::pair<std::int64_t, std::int64_t>{2147483646, 2147483647},
+                                   {2147483647, 0},
+                                   {9223372036854775807, 0},
+                                   {-5, 1}}) {
+    Candidate c;
+    CHECK(c.step() == "get");
+    c.answer({.holder = "", .duration = 1, .transitions = said});
+    CHECK(c.step() == "hold");
+    CHECK(c.spec()["leaseTransitions"] == sent);
+  }
+}
+
+TEST_CASE(
+    "An acquireTime that somebody took away is named anew, and without one the Lease is given back all the same") {
+  Candidate c;
+  c.win();
+  c.pass(Seconds(2));
+  CHECK(c.step() == "hold");
+  c.refuse(ErrorKind::Conflict);
+  CHECK(c.step() == "get");
+  const Record robbed{.holder = "me", .renewed = "2026-11-20T12:00:01.500000Z", .version = "150", .acquired = ""};
+  c.answer(robbed);
+  c.pass(Millis(250));
+  CHECK(c.step() == "hold");
+  CHECK(c.spec()["acquireTime"] == c.spec()["renewTime"]);
+  c.answer(robbed);
+  CHECK(c.leads());
+  c.machine.release();
+  CHECK(c.step() == "give");
+  CHECK_FALSE(c.spec().contains("acquireTime"));
+}
+
+TEST_CASE("A holder with a name that nobody should have is a holder like any other") {
+  for (const auto& name : {std::string("x\n"), std::string("\t"), std::string(3000, 'x')}) {
+    Candidate c;
+    CHECK(c.step() == "get");
+    c.answer({.holder = name});
+    CHECK_FALSE(c.machine.problem());
+    CHECK(c.machine.holder().find_first_of("\n\t") == std::string::npos);
+    CHECK(c.machine.holder().size() < 300);
+    CHECK_FALSE(c.machine.holder().empty());
+    CHECK(c.step() == "wait 15000");
+    c.pass(Seconds(15));
+    CHECK(c.step() == "hold");
+    c.accept();
+    CHECK(c.leads());
+  }
+}
+
+TEST_CASE("A Retry-After never keeps a candidate quiet beyond a holder's time, nor a holder beyond its own") {
+  Candidate standby;
+  CHECK(standby.step() == "get");
+  standby.refuse(ErrorKind::Unavailable, Seconds(300));
+  CHECK(standby.step() == "wait 15000");
+
+  Candidate holder;
+  holder.win();
+  holder.pass(Seconds(2));
+  CHECK(holder.step() == "hold");
+  holder.refuse(ErrorKind::TooManyRequests, Seconds(300));
+  CHECK(holder.step() == "wait 6000");
+  holder.pass(Seconds(6));
+  CHECK(holder.step() == "hold");
+  CHECK(holder.leads());
+  holder.refuse(ErrorKind::TooManyRequests, Seconds(3));
+  CHECK(holder.step() == "wait 2000");  // the end of the term, which is told
+}
+
+TEST_CASE("Two renewals at one wall time differ, or others would take a holder with a halted clock for dead") {
+  Candidate c;
+  c.win();
+  std::string last = c.spec()["renewTime"];
+  for (int i = 0; i < 3; ++i) {
+    c.now.mono += Seconds(2);
+    CHECK(c.step() == "hold");
+    CHECK(c.spec()["renewTime"] != last);
+    last = c.spec()["renewTime"];
+    c.accept();
+  }
+}
+
+TEST_CASE("A Lease that cannot be made for want of its namespace is a failure, asked for again in 2 s") {
+  Candidate c;
+  CHECK(c.step() == "get");
+  c.refuse(ErrorKind::NotFound);
+  CHECK(c.step() == "create");
+  c.refuse(ErrorKind::NotFound);
+  REQUIRE(c.machine.problem());
+  CHECK(c.machine.problem()->message == "cannot create or patch Lease sys/dhc: the server's words");
+  CHECK(c.step() == "wait 2000");
+  c.pass(Seconds(2));
+  CHECK(c.step() == "create");
+}
+
+TEST_CASE("When nobody has led for 60 s the candidates say so, to the millisecond, and until somebody does") {
+  Candidate c;
+  CHECK(c.step() == "get");
+  const auto start = c.now.mono;
+  while (c.now.mono < start + Seconds(60)) {
+    CHECK_FALSE(c.machine.is_leaderless(c.now.mono));
+    const auto step = c.step();
+    if (step.starts_with("wait")) {
+      c.pass(Millis(std::stoi(step.substr(5))));
+    } else {
+      c.refuse(ErrorKind::Invalid);
+    }
+  }
+  CHECK(c.now.mono == start + Seconds(60));
+  CHECK(c.machine.is_leaderless(c.now.mono));
+  c.see({});
+  CHECK_FALSE(c.machine.is_leaderless(c.now.mono));
+}
+
+TEST_CASE("A dead holder that asked for a day is told of after 60 s, a living one never") {
+  Candidate c;
+  CHECK(c.step() == "get");
+  c.answer({.duration = 86400});
+  CHECK(c.step() == "wait 60000");
+  c.pass(Seconds(60));
+  CHECK(c.machine.is_leaderless(c.now.mono));
+  CHECK(c.step() == fmt::format("wait {}000", 86400 - 60));
+
+  Candidate standby;
+  CHECK(standby.step() == "get");
+  standby.answer({});
+  for (int i = 0; i < 100; ++i) {
+    standby.pass(Seconds(2));
+    standby.see({.renewed = fmt::format("2026-11-20T12:0{}:{:02}.000000Z", i / 30, i % 30 * 2),
+                 .version = fmt::format("{}", 20 + i)});
+    CHECK_FALSE(standby.machine.is_leaderless(standby.now.mono));
+  }
+  Candidate leader;
+  leader.win();
+  for (int i = 0; i < 100; ++i) {
+    leader.pass(Seconds(2));
+    CHECK(leader.step() == "hold");
+    leader.accept();
+    CHECK_FALSE(leader.machine.is_leaderless(leader.now.mono));
+  }
 }
 
 }  // namespace dhc::k8s
