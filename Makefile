@@ -41,7 +41,7 @@ test-cluster: ## Only the tests against a real control plane
 	@scripts/test.py cluster
 
 .PHONY: test-k8s
-test-k8s: ## The same stories on an older Kubernetes: make test-k8s K8S=1.36
+test-k8s: ## The same stories on an older Kubernetes: make test-k8s K8S=1.36 (or 1.35)
 	$(install) cluster
 	@DHC_K8S=$(K8S) scripts/test.py node
 

@@ -40,7 +40,7 @@ func TestThePodOfABrokenPluginDeviceMovesToAnotherDeviceAndItsNeighbourStays(t *
 			story.ExpectEvictedOnce(t, controller, sick)
 			story.ExpectUntouched(t, controller, neighbour)
 			expectCondition(t, seen, bad)
-			expectEvictedAfterAllocatableFell(t, controller, plugin, sick)
+			expectEvictedAfterAllocatableFell(t, seen, plugin)
 			expectNoAdmissionError(t, namespace)
 		})
 	}

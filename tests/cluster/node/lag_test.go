@@ -25,7 +25,7 @@ func TestAKubeletRestartIsNoRecoveryAlsoWhenTheNodesArriveAfterThePods(t *testin
 	}
 	t.Cleanup(proxy.Close)
 	controller := story.Start(t, cluster, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, proxy.Server),
-		Policy: dhc.Policy{Namespace: namespace, EvictAfter: "12s"}.Text()})
+		Policy: dhc.Policy{Namespace: namespace, EvictAfter: "40s"}.Text()})
 	seen := story.WatchPod(t, cluster, sick)
 	plugin.Set(t, bad, "Unhealthy")
 	opened := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
@@ -40,10 +40,10 @@ func TestAKubeletRestartIsNoRecoveryAlsoWhenTheNodesArriveAfterThePods(t *testin
 		t.Fatal(err)
 	}
 	awaitHealth(t, sick, "Healthy")
+	awaitVerdict(t, controller, 20*time.Second, sick.Name, "WaitingWhileUnknown", bad) // it has heard the pod, and not the node
 	plugin.AwaitCapacity(t, 0, 0)
-	time.Sleep(2 * time.Second)
 	proxy.Hold(nil)
-	controller.Stays(t, sick, 15*time.Second)
+	controller.Stays(t, sick, 45*time.Second)
 	plugin.Kill(t)
 	plugin.Start(t)
 	story.AwaitReplacement(t, cluster, sick, 2)

@@ -96,6 +96,7 @@ func TestAPodThatAFinalizerHoldsGivesItsSlotBackAfterTwoMinutes(t *testing.T) {
 	if waited := controller.EvictedAt(t, other).Sub(controller.EvictedAt(t, first)); waited < 2*time.Minute {
 		t.Errorf("the second was evicted %s after the first", waited)
 	}
+	awaitVerdict(t, controller, 20*time.Second, first.Name, "StuckTerminating", "")
 	story.ExpectEvictedOnce(t, controller, first)
 	story.ExpectEvictedOnce(t, controller, other)
 }

@@ -19,28 +19,30 @@ import (
 // Not beside others: each has controllers of its own, one after the other.
 func TestAControllerKilledAtAnyStepAndStartedAgainComesToTheSameEnd(t *testing.T) {
 	alone(t)
-	settings := func(namespace string) dhc.Settings {
-		return dhc.Settings{Policy: dhc.Policy{Namespace: namespace, After: "2s", EvictAfter: "2s"}.Text()}
+	settings := func(namespace, after, evictAfter string) dhc.Settings {
+		return dhc.Settings{Policy: dhc.Policy{Namespace: namespace, After: after, EvictAfter: evictAfter}.Text()}
 	}
-	for step, reached := range map[string]func(*testing.T, story.Run, corev1.Pod){
-		"while the window runs": func(t *testing.T, r story.Run, sick corev1.Pod) {
+	for step, first := range map[string]struct {
+		after, evictAfter string // of the first controller: where it is to be killed while it waits, it waits for ever
+		reached           func(*testing.T, story.Run, corev1.Pod)
+	}{
+		"while the window runs": {"1h", "2s", func(t *testing.T, r story.Run, sick corev1.Pod) {
 			awaitVerdict(t, r, 15*time.Second, sick.Name, "WaitingForWindow", "")
-		},
-		"when the condition is written": func(t *testing.T, _ story.Run, sick corev1.Pod) {
+		}},
+		"when the condition is written": {"2s", "2s", func(t *testing.T, _ story.Run, sick corev1.Pod) {
 			story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
-		},
-		"while it waits for evict.after": func(t *testing.T, r story.Run, sick corev1.Pod) {
+		}},
+		"while it waits for evict.after": {"2s", "1h", func(t *testing.T, r story.Run, sick corev1.Pod) {
 			awaitVerdict(t, r, 15*time.Second, sick.Name, "WaitingForEvictAfter", "")
-		},
-		"when the eviction is granted": func(t *testing.T, r story.Run, sick corev1.Pod) {
+		}},
+		"when the eviction is granted": {"2s", "2s", func(t *testing.T, r story.Run, sick corev1.Pod) {
 			realcluster.Eventually(t, 20*time.Second, "the Pod is evicted", func() error {
-				now, err := cluster.Client.CoreV1().Pods(sick.Namespace).Get(t.Context(), sick.Name, metav1.GetOptions{})
-				if err == nil && now.DeletionTimestamp == nil {
-					err = fmt.Errorf("not yet")
+				if r.EvictedIn(t, sick.Namespace) == 0 {
+					return fmt.Errorf("not yet")
 				}
-				return err
+				return nil
 			})
-		},
+		}},
 	} {
 		t.Run(step, func(t *testing.T) {
 			namespace := cluster.Namespace(t)
@@ -49,11 +51,11 @@ func TestAControllerKilledAtAnyStepAndStartedAgainComesToTheSameEnd(t *testing.T
 				Arguments: []string{"ignore-term"}}.Create(t, cluster)
 			sick, neighbour := pods[0], pods[1]
 			began := time.Now()
-			first := story.Start(t, cluster, settings(namespace))
+			controller := story.Start(t, cluster, settings(namespace, first.after, first.evictAfter))
 			plugin.Set(t, deviceOf(t, sick), "Unhealthy")
-			reached(t, first, sick)
-			first.Kill()
-			second := story.Start(t, cluster, settings(namespace)).Since(began)
+			first.reached(t, controller, sick)
+			controller.Kill()
+			second := story.Start(t, cluster, settings(namespace, "2s", "2s")).Since(began)
 			story.AwaitReplacement(t, cluster, sick, 2)
 			// Time enough for the second to do it again.
 			realcluster.Eventually(t, 20*time.Second, "the evicted Pod's object is gone", func() error {
@@ -77,7 +79,7 @@ func TestAKubeletRestartIsNoRecoveryAndNothingIsEvictedWhileHealthIsUnknown(t *t
 	plugin := second.NewPlugin(t, 3)
 	pods := two(t, namespace, plugin.Resource)
 	sick, bad := pods[0], deviceOf(t, pods[0])
-	controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 12s}"})
+	controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 40s}"})
 	seen := story.WatchPod(t, cluster, sick)
 	plugin.Set(t, bad, "Unhealthy")
 	opened := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
@@ -89,7 +91,7 @@ func TestAKubeletRestartIsNoRecoveryAndNothingIsEvictedWhileHealthIsUnknown(t *t
 	}
 	awaitHealth(t, sick, "Healthy") // which is a lie: no plugin has said so
 	plugin.AwaitCapacity(t, 0, 0)
-	controller.Stays(t, sick, 30*time.Second)
+	controller.Stays(t, sick, 45*time.Second)
 	plugin.Kill(t) // it lived on, but nobody listened to it any more
 	back := time.Now()
 	plugin.Start(t)

@@ -16,43 +16,67 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
+// Job, StatefulSet and Deployment with a DRA device for each Pod.
+var draWorkloads = map[string]func(*testing.T, string, string) []corev1.Pod{
+	"Deployment": func(t *testing.T, namespace, class string) []corev1.Pod {
+		return workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, ClaimTemplate: class}.Create(t, cluster)
+	},
+	"Job": func(t *testing.T, namespace, class string) []corev1.Pod {
+		return workload.Job{Namespace: namespace, Name: "work", Parallelism: 2, BackoffLimit: 3, ClaimTemplate: class}.Create(t, cluster)
+	},
+	"StatefulSet": func(t *testing.T, namespace, class string) []corev1.Pod {
+		return workload.StatefulSetOf(t, cluster, namespace, "work", 2, workload.OneContainer("", class, ""))
+	},
+}
+
 func TestThePodOfABrokenDRADeviceMovesToAnotherDeviceIfItsMessageMatches(t *testing.T) {
 	t.Parallel()
-	for kind, create := range map[string]func(*testing.T, string, string) []corev1.Pod{
-		"Deployment": func(t *testing.T, namespace, class string) []corev1.Pod {
-			return workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, ClaimTemplate: class}.Create(t, cluster)
-		},
-		"Job": func(t *testing.T, namespace, class string) []corev1.Pod {
-			return workload.Job{Namespace: namespace, Name: "work", Parallelism: 2, BackoffLimit: 3, ClaimTemplate: class}.Create(t, cluster)
-		},
-		"StatefulSet": func(t *testing.T, namespace, class string) []corev1.Pod {
-			return workload.StatefulSetOf(t, cluster, namespace, "work", 2, workload.OneContainer("", class, ""))
-		},
-	} {
+	realcluster.Needs(t, realcluster.HealthMessages)
+	for kind, create := range draWorkloads {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			namespace := cluster.Namespace(t)
-			driver := node.NewDriver(t, realnode.DriverOptions{Devices: 4})
-			pods := create(t, namespace, workload.DeviceClass(t, cluster, namespace, driver.Name))
-			sick, neighbour := pods[0], pods[1]
-			bad, warm := draDeviceOf(t, sick), draDeviceOf(t, neighbour)
-			controller := watchOver(t, namespace, policy{Match: `message: "Xid (48|79|95)"`, Rest: "after: 0s\ntaint: {}\nevict: {after: 0s}"})
-			driver.Set(t, warm, realnode.DRADevice{Health: "Unhealthy", Message: "clocks throttled"})
-			awaitHealth(t, neighbour, "Unhealthy")
-			driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79: GPU has fallen off the bus"})
-			for _, pod := range story.AwaitReplacement(t, cluster, sick, 2) {
-				if device := draDeviceOf(t, pod); pod.UID != neighbour.UID && device == bad {
-					t.Errorf("the replacement %s is on %s again", pod.Name, bad)
-				}
-			}
-			expectTaintedBeforeEviction(t, controller, driver, bad, sick)
-			if devices := tainted(t, driver); !slices.Equal(devices, []string{bad}) {
-				t.Errorf("tainted are %v, not only %s", devices, bad)
-			}
-			story.ExpectEvictedOnce(t, controller, sick)
-			story.ExpectUntouched(t, controller, neighbour)
+			expectMovedToAnotherDRADevice(t, create, policy{Match: `message: "Xid (48|79|95)"`, Rest: taintAndEvict}, true)
 		})
 	}
+}
+
+func TestThePodOfABrokenDRADeviceMovesToAnotherDeviceWhateverItsMessage(t *testing.T) {
+	t.Parallel()
+	for kind, create := range draWorkloads {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			expectMovedToAnotherDRADevice(t, create, policy{Rest: taintAndEvict}, false)
+		})
+	}
+}
+
+const taintAndEvict = "after: 0s\ntaint: {}\nevict: {after: 0s}"
+
+// expectMovedToAnotherDRADevice breaks the device of one of two Pods; with warm, the other's is Unhealthy too, with other words.
+func expectMovedToAnotherDRADevice(t *testing.T, create func(*testing.T, string, string) []corev1.Pod, p policy, warm bool) {
+	t.Helper()
+	namespace := cluster.Namespace(t)
+	driver := node.NewDriver(t, realnode.DriverOptions{Devices: 4})
+	pods := create(t, namespace, workload.DeviceClass(t, cluster, namespace, driver.Name))
+	sick, neighbour := pods[0], pods[1]
+	bad := draDeviceOf(t, sick)
+	controller := watchOver(t, namespace, p)
+	if warm {
+		driver.Set(t, draDeviceOf(t, neighbour), realnode.DRADevice{Health: "Unhealthy", Message: "clocks throttled"})
+		awaitHealth(t, neighbour, "Unhealthy")
+	}
+	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79: GPU has fallen off the bus"})
+	for _, pod := range story.AwaitReplacement(t, cluster, sick, 2) {
+		if device := draDeviceOf(t, pod); pod.UID != neighbour.UID && device == bad {
+			t.Errorf("the replacement %s is on %s again", pod.Name, bad)
+		}
+	}
+	expectTaintedBeforeEviction(t, controller, driver, bad, sick)
+	if devices := tainted(t, driver); !slices.Equal(devices, []string{bad}) {
+		t.Errorf("tainted are %v, not only %s", devices, bad)
+	}
+	story.ExpectEvictedOnce(t, controller, sick)
+	story.ExpectUntouched(t, controller, neighbour)
 }
 
 // rules in whatever version this release serves them; their fields are the same.

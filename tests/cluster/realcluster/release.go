@@ -3,7 +3,9 @@ package realcluster
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"testing"
 )
 
 // KubernetesRelease is one that these tests can run on.
@@ -14,13 +16,28 @@ type KubernetesRelease struct {
 	folder        string
 	gates         map[string]bool // of every component: what the release has, and is off in it
 	runtimeConfig string          // APIs that are off in it
+	lacks         []Feature
 }
+
+// Feature is something that stories need and that not every release can do, whatever is turned on.
+type Feature string
+
+const (
+	HealthMessages        Feature = "the driver's words about a device in the pod's status (ResourceHealth.message)"
+	StandaloneClaimHealth Feature = "the health of a claim's devices if pods name the claim itself, without a template"
+)
+
+// Features are all of them: for each there is a story that it is there, or is not.
+var Features = []Feature{HealthMessages, StandaloneClaimHealth}
 
 // The newest is what CI runs. Of the others, all that our controller can use is turned on.
 var releases = []KubernetesRelease{
 	{Minor: "1.37", Version: "1.37.1", folder: "control-plane"},
 	{Minor: "1.36", Version: "1.36.3", folder: "control-plane-1.36", gates: map[string]bool{"DRADeviceTaintRules": true},
 		runtimeConfig: "resource.k8s.io/v1beta2=true"},
+	{Minor: "1.35", Version: "1.35.4", folder: "control-plane-1.35",
+		gates:         map[string]bool{"ResourceHealthStatus": true, "DRADeviceTaints": true, "DRADeviceTaintRules": true},
+		runtimeConfig: "resource.k8s.io/v1alpha3=true", lacks: []Feature{HealthMessages, StandaloneClaimHealth}},
 }
 
 // Release is the one that $DHC_K8S names by its minor version, else the newest.
@@ -34,6 +51,17 @@ func Release() KubernetesRelease {
 		known = append(known, release.Minor)
 	}
 	panic(fmt.Sprintf("DHC_K8S=%s: there are only %s", wanted, strings.Join(known, ", ")))
+}
+
+// Has says whether the release can do it.
+func (r KubernetesRelease) Has(feature Feature) bool { return !slices.Contains(r.lacks, feature) }
+
+// Needs ends the test of a story that cannot happen in this release: as skipped, not as passed, with the reason.
+func Needs(t *testing.T, feature Feature) {
+	t.Helper()
+	if release := Release(); !release.Has(feature) {
+		t.Skipf("this story does not exist in Kubernetes %s, which lacks %s", release.Version, feature)
+	}
 }
 
 func (r KubernetesRelease) ldflags() string {

@@ -31,6 +31,7 @@ type Plugin struct {
 
 type capacity struct {
 	at          time.Time
+	version     string // of the Node
 	all, usable int
 }
 
@@ -64,7 +65,7 @@ func (p *Plugin) follow(t *testing.T) {
 				all, usable := p.of(now)
 				p.mutex.Lock()
 				if last := len(p.history) - 1; last < 0 || p.history[last].all != all || p.history[last].usable != usable {
-					p.history = append(p.history, capacity{time.Now(), all, usable})
+					p.history = append(p.history, capacity{time.Now(), now.ResourceVersion, all, usable})
 				}
 				p.mutex.Unlock()
 			}
@@ -87,16 +88,16 @@ func (p *Plugin) History() (lines []string) {
 	return lines
 }
 
-// AllocatableReached is when the node's status was last seen to begin showing this number.
-func (p *Plugin) AllocatableReached(number int) (at time.Time, ok bool) {
+// AllocatableReached is the Node's version in which its status last began to show this number, "" if it has not been seen to.
+func (p *Plugin) AllocatableReached(number int) (version string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for _, seen := range p.history {
 		if seen.usable == number {
-			at, ok = seen.at, true
+			version = seen.version
 		}
 	}
-	return at, ok
+	return version
 }
 
 // Start starts the plugin, the first time or again, with the devices it has now.
