@@ -26,7 +26,7 @@ func TestADriverKilledAndStartedAgainEvictsNobodyAndEndsNoIncident(t *testing.T)
 	pods := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, ClaimTemplate: class}.Create(t, cluster)
 	sick, healthy := pods[0], pods[1]
 	var controller story.Run
-	if opens := "priority: 10\nafter: 0s"; realcluster.Release().Has(realcluster.HealthMessages) {
+	if opens := "priority: 10\nafter: 0s\ntaint: {}"; realcluster.Release().Has(realcluster.HealthMessages) {
 		// Whatever is not the known fault is evicted at once.
 		watchOver(t, namespace, policy{Match: `message: "known fault"`, Rest: opens})
 		controller = watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 0s, untainted: true}"})
@@ -34,8 +34,11 @@ func TestADriverKilledAndStartedAgainEvictsNobodyAndEndsNoIncident(t *testing.T)
 		controller = watchOver(t, namespace, policy{Rest: opens})
 	}
 	seen, other := story.WatchPod(t, cluster, sick), story.WatchPod(t, cluster, healthy)
-	driver.Set(t, draDeviceOf(t, sick), realnode.DRADevice{Health: "Unhealthy", Message: "known fault"})
+	bad := draDeviceOf(t, sick)
+	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "known fault"})
 	opened := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	awaitTainted(t, driver, bad)
+	before := ruleOf(t, driver, bad)
 	driver.Kill(t)
 	awaitHealth(t, sick, "Unknown")
 	awaitHealth(t, healthy, "Unknown")
@@ -47,6 +50,9 @@ func TestADriverKilledAndStartedAgainEvictsNobodyAndEndsNoIncident(t *testing.T)
 	controller.Stays(t, healthy, 5*time.Second)
 	story.ExpectUntouched(t, controller, sick)
 	expectOneIncident(t, seen, opened)
+	if after := ruleOf(t, driver, bad); after == nil || after.UID != before.UID || after.Generation != before.Generation || after.Annotations["device-health.io/incidents"] != "1" {
+		t.Errorf("the rule was %+v and is %+v", before, after)
+	}
 	for _, version := range other.Versions() {
 		if condition := workload.Condition(version.Pod, story.Condition); condition != nil {
 			t.Errorf("the pod whose device was only Unknown got %+v", condition)
@@ -117,7 +123,7 @@ func TestTheHoldersOfASharedClaimStayByDefault(t *testing.T) {
 	}
 	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
 	for _, pod := range pods {
-		awaitVerdict(t, controller, 20*time.Second, pod.Name, "SharedClaim", bad)
+		awaitVerdict(t, controller, time.Minute, pod.Name, "SharedClaim", bad)
 	}
 	for _, pod := range pods {
 		controller.Stays(t, pod, 5*time.Second)
@@ -152,7 +158,7 @@ func TestTheHoldersOfASharedClaimGoTogetherAndTheClaimIsAllocatedAnew(t *testing
 		}
 		story.ExpectEvictedOnce(t, controller, old)
 	}
-	realcluster.Eventually(t, 20*time.Second, "the claim was free in between", func() error {
+	realcluster.Eventually(t, time.Minute, "the claim was free in between", func() error {
 		if devices := freed(); !slices.Contains(devices, "") {
 			return fmt.Errorf("it was allocated to %q", devices)
 		}
@@ -211,7 +217,7 @@ func TestTheClaimOfADeploymentStaysPinnedAndItsPodsAreEvictedOnlyOnce(t *testing
 	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
 	after := story.AwaitReplacement(t, cluster, pods[0], 2)
 	for _, pod := range after {
-		awaitVerdict(t, controller, 30*time.Second, pod.Name, "ClaimStillPinned", bad)
+		awaitVerdict(t, controller, time.Minute, pod.Name, "ClaimStillPinned", bad)
 	}
 	realcluster.Never(t, 5*time.Minute, "there is no second round", func() error {
 		if granted := controller.EvictedIn(t, namespace); granted != 2 {
@@ -250,7 +256,7 @@ func TestOfTwoDevicesOfOneRequestTheBadOneIsNamedIfItsNameSaysWhich(t *testing.T
 				t.Errorf("the condition says %q", condition.Message)
 			}
 			if opaque {
-				awaitVerdict(t, controller, 20*time.Second, sick.Name, "DeviceAmbiguous", "")
+				awaitVerdict(t, controller, time.Minute, sick.Name, "DeviceAmbiguous", "")
 			} else {
 				awaitTainted(t, driver, bad)
 			}

@@ -40,7 +40,7 @@ func TestAKubeletRestartIsNoRecoveryAlsoWhenTheNodesArriveAfterThePods(t *testin
 		t.Fatal(err)
 	}
 	awaitHealth(t, sick, "Healthy")
-	awaitVerdict(t, controller, 20*time.Second, sick.Name, "WaitingWhileUnknown", bad) // it has heard the pod, and not the node
+	awaitVerdict(t, controller, time.Minute, sick.Name, "WaitingWhileUnknown", bad) // it has heard the pod, and not the node
 	plugin.AwaitCapacity(t, 0, 0)
 	proxy.Hold(nil)
 	controller.Stays(t, sick, 45*time.Second)

@@ -25,7 +25,7 @@ func TestABudgetHoldsTheEvictionUntilItIsLifted(t *testing.T) {
 	controller := watchOver(t, namespace, atOnce)
 	sick, bad := pods[0], deviceOf(t, pods[0])
 	plugin.Set(t, bad, "Unhealthy")
-	blocked := awaitVerdict(t, controller, 20*time.Second, sick.Name, "BlockedByBudget", bad)
+	blocked := awaitVerdict(t, controller, time.Minute, sick.Name, "BlockedByBudget", bad)
 	if !strings.Contains(blocked.Message, "work needs 2 healthy pods") {
 		t.Errorf("the verdict says %q", blocked.Message)
 	}
@@ -76,7 +76,7 @@ func TestAPodThatAFinalizerHoldsGivesItsSlotBackAfterTwoMinutes(t *testing.T) {
 	}
 	// One incident of an owner at a time: the second waits for the first.
 	var first, other corev1.Pod
-	realcluster.Eventually(t, 30*time.Second, "one of the two is evicted", func() error {
+	realcluster.Eventually(t, time.Minute, "one of the two is evicted", func() error {
 		for i, pod := range pods {
 			if len(controller.Evictions(t, pod)) > 0 {
 				first, other = pod, pods[1-i]
@@ -85,7 +85,7 @@ func TestAPodThatAFinalizerHoldsGivesItsSlotBackAfterTwoMinutes(t *testing.T) {
 		}
 		return fmt.Errorf("neither is")
 	})
-	awaitVerdict(t, controller, 20*time.Second, other.Name, "OwnerLimit", "")
+	awaitVerdict(t, controller, time.Minute, other.Name, "OwnerLimit", "")
 	realcluster.Eventually(t, 150*time.Second, "the second is evicted although the first is still there", func() error {
 		if len(controller.Evictions(t, other)) == 0 {
 			return fmt.Errorf("not yet")
@@ -96,7 +96,7 @@ func TestAPodThatAFinalizerHoldsGivesItsSlotBackAfterTwoMinutes(t *testing.T) {
 	if waited := controller.EvictedAt(t, other).Sub(controller.EvictedAt(t, first)); waited < 2*time.Minute {
 		t.Errorf("the second was evicted %s after the first", waited)
 	}
-	awaitVerdict(t, controller, 20*time.Second, first.Name, "StuckTerminating", "")
+	awaitVerdict(t, controller, time.Minute, first.Name, "StuckTerminating", "")
 	story.ExpectEvictedOnce(t, controller, first)
 	story.ExpectEvictedOnce(t, controller, other)
 }
@@ -141,7 +141,7 @@ func TestAPodThatCrashesOnItsBrokenDeviceAgainAndAgainIsMoved(t *testing.T) {
 	plugin := node.NewPlugin(t, 3)
 	workload.Deployment{Namespace: namespace, Name: "work", Replicas: 1, Resource: plugin.Resource, Arguments: []string{"exit", "1"}}.CreateOnly(t, cluster)
 	var sick corev1.Pod
-	realcluster.Eventually(t, 40*time.Second, "CrashLoopBackOff", func() error {
+	realcluster.Eventually(t, time.Minute, "CrashLoopBackOff", func() error {
 		for _, pod := range workload.Pods(t, cluster, namespace, "work") {
 			for _, status := range pod.Status.ContainerStatuses {
 				if status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff" {
@@ -155,7 +155,7 @@ func TestAPodThatCrashesOnItsBrokenDeviceAgainAndAgainIsMoved(t *testing.T) {
 	controller := watchOver(t, namespace, atOnce)
 	bad := deviceOf(t, sick)
 	plugin.Set(t, bad, "Unhealthy")
-	realcluster.Eventually(t, 40*time.Second, "another Pod has another device", func() error {
+	realcluster.Eventually(t, time.Minute, "another Pod has another device", func() error {
 		for _, pod := range workload.Pods(t, cluster, namespace, "work") {
 			if device, _ := workload.Device(pod); pod.UID != sick.UID && device != "" && device != bad {
 				return nil
@@ -174,7 +174,7 @@ func TestADaemonSetsPodIsLeftWhereItIs(t *testing.T) {
 	controller := watchOver(t, namespace, atOnce)
 	bad := deviceOf(t, sick)
 	plugin.Set(t, bad, "Unhealthy")
-	awaitVerdict(t, controller, 20*time.Second, sick.Name, "DaemonSetPod", bad)
+	awaitVerdict(t, controller, time.Minute, sick.Name, "DaemonSetPod", bad)
 	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
 	controller.Stays(t, sick, 8*time.Second)
 }
@@ -195,6 +195,6 @@ spec:
 	controller := watchOver(t, namespace, atOnce)
 	bad := deviceOf(t, sick)
 	plugin.Set(t, bad, "Unhealthy")
-	awaitVerdict(t, controller, 20*time.Second, sick.Name, "MirrorPod", bad)
+	awaitVerdict(t, controller, time.Minute, sick.Name, "MirrorPod", bad)
 	controller.Stays(t, sick, 8*time.Second)
 }

@@ -22,7 +22,7 @@ func TestADeadPluginIsCalledSilentWithin70SecondsAndNoMoreWhenItIsBack(t *testin
 	awaitVerdict(t, controller, 70*time.Second, node.Name, "SilentPlugin", plugin.Resource)
 	plugin.Start(t)
 	plugin.AwaitCapacity(t, 2, 2)
-	awaitNoVerdict(t, controller, 10*time.Second, node.Name, "SilentPlugin", plugin.Resource)
+	awaitNoVerdict(t, controller, time.Minute, node.Name, "SilentPlugin", plugin.Resource)
 	for _, pod := range pods {
 		story.ExpectUntouched(t, controller, pod)
 	}

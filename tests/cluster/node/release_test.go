@@ -75,7 +75,7 @@ func unhealthyByBothKindsOfClaim(t *testing.T) (standalone bool, message string)
 		}
 		return health, message
 	}
-	for deadline := time.Now().Add(15 * time.Second); !standalone && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(45 * time.Second); !standalone && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		health, _ := of(named)
 		standalone = health == "Unhealthy"
 	}

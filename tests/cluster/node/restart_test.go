@@ -27,16 +27,16 @@ func TestAControllerKilledAtAnyStepAndStartedAgainComesToTheSameEnd(t *testing.T
 		reached           func(*testing.T, story.Run, corev1.Pod)
 	}{
 		"while the window runs": {"1h", "2s", func(t *testing.T, r story.Run, sick corev1.Pod) {
-			awaitVerdict(t, r, 15*time.Second, sick.Name, "WaitingForWindow", "")
+			awaitVerdict(t, r, time.Minute, sick.Name, "WaitingForWindow", "")
 		}},
 		"when the condition is written": {"2s", "2s", func(t *testing.T, _ story.Run, sick corev1.Pod) {
 			story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
 		}},
 		"while it waits for evict.after": {"2s", "1h", func(t *testing.T, r story.Run, sick corev1.Pod) {
-			awaitVerdict(t, r, 15*time.Second, sick.Name, "WaitingForEvictAfter", "")
+			awaitVerdict(t, r, time.Minute, sick.Name, "WaitingForEvictAfter", "")
 		}},
 		"when the eviction is granted": {"2s", "2s", func(t *testing.T, r story.Run, sick corev1.Pod) {
-			realcluster.Eventually(t, 20*time.Second, "the Pod is evicted", func() error {
+			realcluster.Eventually(t, time.Minute, "the Pod is evicted", func() error {
 				if r.EvictedIn(t, sick.Namespace) == 0 {
 					return fmt.Errorf("not yet")
 				}
@@ -58,7 +58,7 @@ func TestAControllerKilledAtAnyStepAndStartedAgainComesToTheSameEnd(t *testing.T
 			second := story.Start(t, cluster, settings(namespace, "2s", "2s")).Since(began)
 			story.AwaitReplacement(t, cluster, sick, 2)
 			// Time enough for the second to do it again.
-			realcluster.Eventually(t, 20*time.Second, "the evicted Pod's object is gone", func() error {
+			realcluster.Eventually(t, time.Minute, "the evicted Pod's object is gone", func() error {
 				if _, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), sick.Name, metav1.GetOptions{}); err == nil {
 					return fmt.Errorf("it is still there")
 				}

@@ -60,7 +60,7 @@ func watchOver(t *testing.T, namespace string, p policy) story.Run {
 	if shared.controller == nil {
 		t.Fatal("the controller that this story shares did not start")
 	}
-	realcluster.Eventually(t, 20*time.Second, "the policy is in force", func() error {
+	realcluster.Eventually(t, time.Minute, "the policy is in force", func() error {
 		return shared.controller.Says(`"configuration accepted"`, fmt.Sprintf(`"policies":%d,`, len(shared.policies)))
 	})
 	return story.Join(t, cluster, shared.controller, namespace)

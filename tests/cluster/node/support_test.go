@@ -77,7 +77,7 @@ func two(t *testing.T, namespace, resource string) []corev1.Pod {
 func deviceOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
 	var id string
-	realcluster.Eventually(t, 20*time.Second, pod.Name+" shows its device", func() error {
+	realcluster.Eventually(t, time.Minute, pod.Name+" shows its device", func() error {
 		now, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func deviceOf(t *testing.T, pod corev1.Pod) string {
 func draDeviceOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
 	var device string
-	realcluster.Eventually(t, 20*time.Second, pod.Name+"'s claim is allocated", func() error {
+	realcluster.Eventually(t, time.Minute, pod.Name+"'s claim is allocated", func() error {
 		now, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -108,9 +108,21 @@ func tainted(t *testing.T, driver *realnode.Driver) (devices []string) {
 	return devices
 }
 
+// ruleOf is the rule for one device, or nil.
+func ruleOf(t *testing.T, driver *realnode.Driver, device string) *resourcev1.DeviceTaintRule {
+	t.Helper()
+	for _, rule := range rules(t) {
+		selector := rule.Spec.DeviceSelector
+		if selector != nil && selector.Driver != nil && *selector.Driver == driver.Name && selector.Device != nil && *selector.Device == device {
+			return &rule
+		}
+	}
+	return nil
+}
+
 func awaitTainted(t *testing.T, driver *realnode.Driver, device string) {
 	t.Helper()
-	realcluster.Eventually(t, 20*time.Second, device+" is tainted", func() error {
+	realcluster.Eventually(t, time.Minute, device+" is tainted", func() error {
 		if devices := tainted(t, driver); !slices.Contains(devices, device) {
 			return fmt.Errorf("tainted are %v", devices)
 		}
@@ -122,15 +134,9 @@ func awaitTainted(t *testing.T, driver *realnode.Driver, device string) {
 func expectTaintedBeforeEviction(t *testing.T, controller story.Run, driver *realnode.Driver, device string, sick corev1.Pod) {
 	t.Helper()
 	evicted := controller.EvictedAt(t, sick)
-	for _, rule := range rules(t) {
-		selector := rule.Spec.DeviceSelector
-		if selector == nil || selector.Driver == nil || *selector.Driver != driver.Name || selector.Device == nil || *selector.Device != device {
-			continue
-		}
-		if made := rule.CreationTimestamp.Time; made.After(evicted) { // in whole seconds, rounded down
-			t.Errorf("the rule was made at %s, the eviction asked for at %s", made, evicted)
-		}
-		return
+	if rule := ruleOf(t, driver, device); rule == nil {
+		t.Errorf("no rule for %s of %s", device, driver.Name)
+	} else if made := rule.CreationTimestamp.Time; made.After(evicted) { // in whole seconds, rounded down
+		t.Errorf("the rule was made at %s, the eviction asked for at %s", made, evicted)
 	}
-	t.Errorf("no rule for %s of %s", device, driver.Name)
 }

@@ -87,7 +87,7 @@ func (n *Node) enter() error {
 		return err
 	}
 	n.cp.Add(n.init)
-	return n.await(n.init, 10*time.Second, "its namespaces", func() error {
+	return n.await(n.init, time.Minute, "its namespaces", func() error {
 		_, err := os.Stat(ready)
 		return err
 	})
@@ -105,7 +105,7 @@ func (n *Node) startContainerd() (err error) {
 		return err
 	}
 	n.cp.Add(n.containerd)
-	if err := n.await(n.containerd, 30*time.Second, "containerd", func() error { return n.ctr("version") }); err != nil {
+	if err := n.await(n.containerd, 2*time.Minute, "containerd", func() error { return n.ctr("version") }); err != nil {
 		return err
 	}
 	return n.ctr("--namespace", "k8s.io", "images", "import", "--snapshotter", "native", "--local", n.file("image.tar"))
@@ -133,7 +133,7 @@ func (n *Node) StartKubelet() (err error) {
 func (n *Node) StopKubelet() error { return n.kubelet.Stop(10 * time.Second) }
 
 func (n *Node) awaitReady() error {
-	return n.await(n.kubelet, 60*time.Second, "Ready", func() error {
+	return n.await(n.kubelet, 3*time.Minute, "Ready", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		node, err := n.cp.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})

@@ -142,7 +142,7 @@ func (p *Plugin) Remove(t *testing.T, device string) {
 // AwaitCapacity waits until the node's status shows these numbers for the resource.
 func (p *Plugin) AwaitCapacity(t *testing.T, capacity, allocatable int) {
 	t.Helper()
-	realcluster.Eventually(t, 30*time.Second, fmt.Sprintf("capacity %d and allocatable %d of %s", capacity, allocatable, p.Resource), func() error {
+	realcluster.Eventually(t, time.Minute, fmt.Sprintf("capacity %d and allocatable %d of %s", capacity, allocatable, p.Resource), func() error {
 		has, can, err := p.Capacity(t)
 		if err == nil && (has != capacity || can != allocatable) {
 			err = fmt.Errorf("they are %d and %d", has, can)

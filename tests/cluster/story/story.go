@@ -156,7 +156,7 @@ func (r Run) Stays(t *testing.T, pod corev1.Pod, during time.Duration) {
 // AwaitEvent waits for an Event of ours about an object, with this reason.
 func AwaitEvent(t *testing.T, cp *realcluster.ControlPlane, namespace, name, reason string) (found eventsv1.Event) {
 	t.Helper()
-	realcluster.Eventually(t, 15*time.Second, fmt.Sprintf("Event %s on %s", reason, name), func() error {
+	realcluster.Eventually(t, time.Minute, fmt.Sprintf("Event %s on %s", reason, name), func() error {
 		list, err := cp.Client.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func ExpectEvents(t *testing.T, cp *realcluster.ControlPlane, namespace string, 
 // AwaitCondition waits until our condition on the Pod has this status, "" meaning that it is absent.
 func AwaitCondition(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod, status corev1.ConditionStatus) (found *corev1.PodCondition) {
 	t.Helper()
-	realcluster.Eventually(t, 15*time.Second, fmt.Sprintf("our condition on %s is %q", pod.Name, status), func() error {
+	realcluster.Eventually(t, time.Minute, fmt.Sprintf("our condition on %s is %q", pod.Name, status), func() error {
 		now, err := cp.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

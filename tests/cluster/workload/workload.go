@@ -175,7 +175,7 @@ func Pods(t *testing.T, cp *realcluster.ControlPlane, namespace, name string) (a
 // AwaitRunning waits until exactly count Pods of a workload are Running.
 func AwaitRunning(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, count int) (pods []corev1.Pod) {
 	t.Helper()
-	realcluster.Eventually(t, 30*time.Second, fmt.Sprintf("%d Pods of %s Running", count, name), func() error {
+	realcluster.Eventually(t, time.Minute, fmt.Sprintf("%d Pods of %s Running", count, name), func() error {
 		pods = Pods(t, cp, namespace, name)
 		for _, pod := range pods {
 			if pod.Status.Phase != corev1.PodRunning {
@@ -206,7 +206,7 @@ func Budget(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	realcluster.Eventually(t, 20*time.Second, "the budget is observed", func() error {
+	realcluster.Eventually(t, time.Minute, "the budget is observed", func() error {
 		budget, err := cp.Client.PolicyV1().PodDisruptionBudgets(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err == nil && (budget.Status.ObservedGeneration == 0 || budget.Status.CurrentHealthy < int32(available)) {
 			err = fmt.Errorf("%+v", budget.Status)
