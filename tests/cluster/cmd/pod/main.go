@@ -3,6 +3,8 @@
 //	pod                  wait for SIGTERM, then exit 143, as a program would that does not know it (0 would complete a Job)
 //	pod ignore-term      never end by itself
 //	pod exit CODE        end at once
+//
+// SIGUSR2 ends what waits with 0: its work is done.
 package main
 
 import (
@@ -33,7 +35,9 @@ func main() {
 		os.Exit(2)
 	}
 	// A goroutine that waits for a signal that nobody sends is no deadlock for the Go runtime.
-	signal.Notify(signals, syscall.SIGUSR1)
-	<-signals
+	signal.Notify(signals, syscall.SIGUSR2)
+	if <-signals == syscall.SIGUSR2 {
+		os.Exit(0)
+	}
 	os.Exit(128 + int(syscall.SIGTERM))
 }
