@@ -54,7 +54,7 @@ func TestWhereOnlyABetaVersionIsServedTheRuleIsMadeInIt(t *testing.T) {
 	story.ExpectEvictedOnce(t, controller, sick)
 	r.heals(device)
 	realcluster.Eventually(t, 20*time.Second, "the rule was made and removed", func() error {
-		if got := ruleWrites(t, controller); fmt.Sprint(got) != "[patch 201 NoSchedule delete 200]" {
+		if got := landedRuleWrites(t, controller); fmt.Sprint(got) != "[patch 201 NoSchedule delete 200]" {
 			return fmt.Errorf("writes of rules: %q", got)
 		}
 		return nil
