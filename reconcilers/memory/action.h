@@ -5,14 +5,18 @@
 
 namespace dhc::memory {
 
-/// Server-side apply of the state ConfigMap: creates it where it is missing. **Source:** seen on 1.37.1: `create` and
-/// `patch` of an apply can both be bound to the name.
+/// Server-side apply of the state ConfigMap at the version that was seen: what another leader has written since is
+/// never overwritten unread (409). Creates it where none was seen. **Source:** seen on 1.37.1: `create` and `patch` of
+/// an apply can both be bound to the name.
 struct WriteState {
   std::string ns;
   std::string name;
+  std::string uid = {};               ///< Of the ConfigMap that was seen; empty: none.
+  std::string resource_version = {};  ///< Its version.
   std::string text;
   std::uint64_t revision = 0;  ///< Of the memory: what is saved when this is accepted.
   std::size_t left_out = 0;    ///< Records that did not fit.
+  std::uint64_t term = 0;      ///< In which it was sent: its answer says nothing in a later one.
   friend bool operator==(const WriteState&, const WriteState&) = default;
 };
 

@@ -25,16 +25,19 @@ void say(Planned<WriteState>& planned, const Scene& scene, Reason reason, std::s
   planned.verdicts.push_back(std::move(verdict));
 }
 
-/// When the next write may be sent; none: one is on its way.
-std::optional<MonoTime> next_write_at(const Attempt* attempt) {
+/// When the next write may be sent; none: one is on its way. After an answer the World must have shown another version,
+/// or have been waited for.
+std::optional<MonoTime> next_write_at(const Attempt* attempt, const StateFile& file) {
   if (attempt == nullptr) return MonoTime::min();
+  const bool moved_on = attempt->resource_version != file.version;
   switch (attempt->state) {
     case Attempt::State::Sending:
       return std::nullopt;
     case Attempt::State::Accepted:
-      return attempt->at + kWriteInterval;
+      return attempt->at + (moved_on ? kWriteInterval : kUnseen);
     case Attempt::State::Failed:
-      return attempt->not_before;
+      return attempt->error.kind == ErrorKind::Conflict && moved_on ? attempt->at + kWriteInterval
+                                                                    : attempt->not_before;
   }
   return std::nullopt;
 }
@@ -62,7 +65,7 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
         file.since);
   }
   const auto* attempt = scene.ledger.write(std::string(kStateKey));
-  const auto at = next_write_at(attempt);
+  const auto at = next_write_at(attempt, file);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     say(planned, scene, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, scene.now), at);
   }
@@ -74,9 +77,12 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
   auto content = state_text(scene.memory);
   planned.actions.push_back({.ns = scene.policy.own_namespace,
                              .name = std::string(kStateName),
+                             .uid = file.uid,
+                             .resource_version = file.version,
                              .text = std::move(content.text),
                              .revision = scene.memory.revision(),
-                             .left_out = content.left_out});
+                             .left_out = content.left_out,
+                             .term = file.term});
   return planned;
 }
 

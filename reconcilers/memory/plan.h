@@ -18,6 +18,9 @@ struct StateFile {
   std::size_t left_out = 0;                ///< Records that did not fit when it was last written.
   WallTime since;                          ///< When it was last loaded or written.
   std::optional<std::string> damage;       ///< What could not be read when it was loaded, until it is written anew.
+  std::string uid;                         ///< Of the ConfigMap as it was last seen; empty: there is none.
+  std::string version;                     ///< Its resourceVersion.
+  std::uint64_t term = 0;                  ///< Counts the times that we began to lead.
 };
 
 /// Writes the memory down when it has changed, in every mode (invariant I7), if we know our own namespace.

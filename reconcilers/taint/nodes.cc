@@ -116,7 +116,9 @@ class Planner {
       if (!first) first = std::move(ruling);
     }
     if (first) return first;
-    return speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version);
+    if (auto ruling = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version)) return ruling;
+    if (sent_.contains(node.meta.name)) return std::nullopt;
+    return speech_.takes_taint();
   }
 
   /// The policy does not ask for the node, or not yet.

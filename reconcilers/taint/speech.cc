@@ -66,6 +66,17 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
   return std::nullopt;
 }
 
+std::optional<Ruling> Speech::takes_taint() {
+  if (taints_left_ > 0) {
+    --taints_left_;
+    return std::nullopt;
+  }
+  return Ruling{
+      .reason = Reason::RateLimited,
+      .message = fmt::format("taints.perMinute is {}, and they are used up", scene_.policy.limits.taints_per_minute),
+      .until = scene_.ledger.taint_tokens().ready_at(1, scene_.now.mono)};
+}
+
 std::optional<Ruling> Speech::unsaved(const DeviceRecord& record) const {
   if (scene_.saved_revision && *scene_.saved_revision >= record.closed_revision) return std::nullopt;
   return Ruling{.reason = Reason::Untainting,

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,7 +15,8 @@ using TaintAction = std::variant<ApplyRule, DeleteRule, PatchNodeTaint>;
 /// Collects what is wanted and said about devices in one turn.
 class Speech {
  public:
-  explicit Speech(const Scene& scene) : scene_(scene) {}
+  explicit Speech(const Scene& scene)
+      : scene_(scene), taints_left_(scene.ledger.taint_tokens().available(scene.now.mono)) {}
 
   /// About one device; the subject is its node, or its rule where the node is not known.
   void say(const DeviceRecord& record, Ruling ruling);
@@ -32,12 +34,16 @@ class Speech {
   /// That the taint of an ended incident is gone, and that the device is on probation.
   void say_ended(const DeviceRecord& record);
 
+  /// Takes one of the new taints that are allowed now; when the next one is, if there is none left.
+  [[nodiscard]] std::optional<Ruling> takes_taint();
+
   void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
   void wake(std::optional<MonoTime> at) { wake_.note(at); }
   [[nodiscard]] Planned<TaintAction> done();
 
  private:
   const Scene& scene_;
+  std::int64_t taints_left_;
   Wake wake_;
   Planned<TaintAction> planned_;
 };

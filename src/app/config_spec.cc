@@ -106,8 +106,9 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
 }
 
 Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"paused", "evictions", "brake"};
+  static constexpr std::array<std::string_view, 4> kKeys = {"paused", "evictions", "taints", "brake"};
   static constexpr std::array<std::string_view, 4> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner"};
+  static constexpr std::array<std::string_view, 1> kTaints = {"perMinute"};
   static constexpr std::array<std::string_view, 3> kBrake = {"percent", "atLeast", "within"};
   constexpr std::int64_t kMost = 10'000;
   Limits limits;
@@ -121,6 +122,12 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
       const YamlNode* given = evictions->find(kEvictions.at(i));
       if (given == nullptr) continue;
       set(*fields.at(i), read_number(*given, fmt::format("spec.evictions.{}", kEvictions.at(i)), 1, kMost, mistakes));
+    }
+  }
+  const YamlNode* taints = spec.find("taints");
+  if (taints != nullptr && check_map(*taints, "spec.taints", kTaints, mistakes)) {
+    if (const YamlNode* given = taints->find("perMinute")) {
+      set(limits.taints_per_minute, read_number(*given, "spec.taints.perMinute", 1, kMost, mistakes));
     }
   }
   const YamlNode* brake = spec.find("brake");

@@ -1,6 +1,7 @@
 #include "app/controller.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -30,7 +31,8 @@ struct Controller::State {
   Brake brake;
   DeviceMemory memory;
   StateDesk state;
-  bool leads = true;  // until an election says otherwise
+  std::map<std::string, WallTime> removed_rules;  // not yet told to the memory, and when they went away
+  bool leads = true;                              // until an election says otherwise
   std::shared_ptr<const Policy> policy;
   std::optional<notice::RejectedConfig> rejected;
   std::vector<Verdict> verdicts;
@@ -39,6 +41,8 @@ struct Controller::State {
   void take(Message&& message, const Now& now);
   void take(Outcome&& outcome, const Now& now);
   void take(const Leading& message, const Now& now);
+  void set_rates(const Now& now);
+  void note_removed_rules(const Now& now);
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
   void note_write(const Action& action, const Now& now);
@@ -70,13 +74,18 @@ void Controller::State::take(Message&& message, const Now& now) {
   } else if (auto* changed = std::get_if<PolicyChanged>(&message)) {
     policy = std::move(changed->policy);
     rejected.reset();
-    ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
+    set_rates(now);
   } else if (auto* refused = std::get_if<PolicyRejected>(&message)) {
     rejected = notice::RejectedConfig{
         .why = std::move(refused->why), .source = std::move(refused->source), .since = moment_of(now)};
   } else if (const auto* leading = std::get_if<Leading>(&message)) {
     take(*leading, now);
   }
+}
+
+void Controller::State::set_rates(const Now& now) {
+  ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
+  ledger.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
 }
 
 void Controller::State::take(const Leading& message, const Now& now) {
@@ -86,7 +95,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
   // than what another leader may have done and written since.
   ledger = Ledger();
-  if (policy) ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
+  if (policy) set_rates(now);
   memory = DeviceMemory();
   if (state.begin_term(memory, now)) world.note_incidents(memory.open_incidents());
 }
@@ -95,26 +104,32 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   const auto key = write_key(outcome.action);
   // Of an earlier term: it says nothing about what is remembered now.
   if (!key || ledger.write(key->key) == nullptr) return;
+  const auto* written = std::get_if<memory::WriteState>(&outcome.action);
+  if (written != nullptr && !state.is_current(*written)) return;
   ledger.write_done(key->key, outcome.status, now);
+  const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
+  if (never_sent && makes_taint(outcome.action)) ledger.taint_tokens().give_back(1, now.mono);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
     if (surely_not) memory.rule_removal_failed(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
     if (surely_not && !patch->add) memory.untaint_failed(patch->node);
-  } else if (const auto* written = std::get_if<memory::WriteState>(&outcome.action)) {
-    if (outcome.status) state.note_saved(*written, now);
+  } else if (written != nullptr && outcome.status) {
+    state.note_saved(*written, now);
   }
 }
 
 void Controller::State::note_write(const Action& action, const Now& now) {
   const auto key = write_key(action);
   if (!key) return;
-  state.note_written();
   ledger.write_sent(key->key, key->seen_version, now);
+  if (makes_taint(action)) ledger.taint_tokens().take(1, now.mono);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     memory.rule_removal_sent(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
     if (!patch->add) memory.untaint_sent(patch->node);
+  } else if (const auto* written = std::get_if<memory::WriteState>(&action)) {
+    state.note_sent(*written);
   }
 }
 
@@ -149,9 +164,15 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
   }
 }
 
+void Controller::State::note_removed_rules(const Now& now) {
+  // The leader sees it too, and writes down what follows; but it may end before that.
+  constexpr Millis kRemembered = std::chrono::minutes(10);
+  for (const auto& name : world.take_removed_rules()) removed_rules.insert_or_assign(name, now.wall);
+  std::erase_if(removed_rules, [&](const auto& entry) { return now.wall - entry.second > kRemembered; });
+}
+
 Turn Controller::State::stand_by(const Now& now) {
-  // What went away is nobody's act that we would have to heed: the leader sees it too, and writes down what follows.
-  (void)world.take_removed_rules();
+  note_removed_rules(now);
   in_flight = 0;
   if (policy) brake.observe(world, *policy, now);
   return {.actions = {}, .wake_at = world.next_change_at(now)};
@@ -177,12 +198,14 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
   state.brake.observe(state.world, *state.policy, now);
   const auto exposures = find_exposures(state.world, *state.policy, now);
+  state.note_removed_rules(now);
   state.memory.observe({.world = state.world,
                         .policy = *state.policy,
                         .brake = state.brake,
                         .exposures = exposures,
-                        .removed_rules = state.world.take_removed_rules(),
+                        .removed_rules = state.removed_rules,
                         .now = now});
+  state.removed_rules.clear();
   state.world.note_incidents(state.memory.open_incidents());
   const auto node_cases = find_node_cases(state.world, *state.policy, state.memory);
   const Scene scene{.world = state.world,

@@ -47,15 +47,28 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, con
   if (!map && seen_ && is_loaded_) memory.forget_past();
   const bool news = map && (!seen_ || map->data != seen_->data);
   seen_ = std::move(map);
-  // The last words of the leader before us may reach us after its release of the Lease: until we have written anything
-  // ourselves they count.
-  if (!news || !is_loaded_ || has_written_) return false;
+  file_.uid = seen_ ? seen_->meta.uid : std::string();
+  file_.version = seen_ ? seen_->meta.resource_version : std::string();
+  if (!news || !is_loaded_) return false;
+  const auto entry = seen_->data.find(kStateEntry);
+  if (entry != seen_->data.end() && entry->second == sent_text_) return false;
+  if (has_saved_) {
+    // Another hand, or a write that an API server had kept for long: ours is written again.
+    file_.saved.reset();
+    is_overwritten_ = true;
+    return false;
+  }
+  // The last words of the leader before us may reach us after its release of the Lease. Until a write of ours was
+  // accepted, which happens only at the version that we have read, they count.
   load(memory, now);
   return true;
 }
 
 bool StateDesk::begin_term(DeviceMemory& memory, const Now& now) {
-  has_written_ = false;
+  ++file_.term;
+  has_saved_ = false;
+  is_overwritten_ = false;
+  sent_text_.clear();
   awaited_since_.reset();
   if (!is_listed_) return false;
   load(memory, now);
@@ -64,7 +77,11 @@ bool StateDesk::begin_term(DeviceMemory& memory, const Now& now) {
 
 void StateDesk::load(DeviceMemory& memory, const Now& now) {
   is_loaded_ = true;
-  file_ = {.saved = memory.revision(), .unread = false, .left_out = 0, .since = now.wall, .damage = {}};
+  file_.saved = memory.revision();
+  file_.unread = false;
+  file_.left_out = 0;
+  file_.since = now.wall;
+  file_.damage.reset();
   if (!seen_) return;
   const auto entry = seen_->data.find(kStateEntry);
   auto content = entry == seen_->data.end()
@@ -81,12 +98,23 @@ std::optional<MonoTime> StateDesk::waits(const std::string& own_namespace, const
   if (!awaited_since_) awaited_since_ = now.mono;
   const MonoTime until = *awaited_since_ + kStatePatience;
   if (now.mono < until) return until;
-  if (!file_.unread) file_ = {.saved = {}, .unread = true, .left_out = 0, .since = now.wall, .damage = {}};
+  if (!file_.unread) {
+    file_.unread = true;
+    file_.saved.reset();
+    file_.since = now.wall;
+  }
   return std::nullopt;
 }
 
+void StateDesk::note_sent(const memory::WriteState& written) {
+  sent_text_ = written.text;
+  is_overwritten_ = false;
+}
+
 void StateDesk::note_saved(const memory::WriteState& written, const Now& now) {
-  file_.saved = written.revision;
+  if (!is_current(written)) return;
+  has_saved_ = true;
+  if (!is_overwritten_) file_.saved = written.revision;
   file_.left_out = written.left_out;
   file_.since = now.wall;
   file_.damage.reset();

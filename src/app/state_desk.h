@@ -24,10 +24,14 @@ class StateDesk {
   /// is empty).
   [[nodiscard]] std::optional<MonoTime> waits(const std::string& own_namespace, const Now& now);
 
-  /// We have written something: the words of the leader before us no longer count.
-  void note_written() { has_written_ = true; }
+  /// What is on its way: the watch will show it.
+  void note_sent(const memory::WriteState& written);
 
+  /// It was accepted. What an earlier term has sent says nothing in this one.
   void note_saved(const memory::WriteState& written, const Now& now);
+
+  /// Whether the write belongs to this term.
+  [[nodiscard]] bool is_current(const memory::WriteState& written) const { return written.term == file_.term; }
 
   [[nodiscard]] const memory::StateFile& file() const { return file_; }
 
@@ -40,7 +44,9 @@ class StateDesk {
   std::optional<k8s::ConfigMap> seen_;  // as it was last seen
   bool is_loaded_ = false;
   std::optional<MonoTime> awaited_since_;
-  bool has_written_ = false;  // in this term
+  std::string sent_text_;        // what we have written last, or tried to
+  bool has_saved_ = false;       // in this term
+  bool is_overwritten_ = false;  // by somebody else, since we have written last
 };
 
 }  // namespace dhc

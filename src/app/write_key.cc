@@ -17,7 +17,7 @@ std::optional<WriteKey> write_key(const Action& action) {
     return WriteKey{.key = node_write_key(patch->node), .seen_version = patch->resource_version};
   }
   if (const auto* state = std::get_if<memory::WriteState>(&action)) {
-    return WriteKey{.key = std::string(kStateKey), .seen_version = std::to_string(state->revision)};
+    return WriteKey{.key = std::string(kStateKey), .seen_version = state->resource_version};
   }
   if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
     return WriteKey{.key = job_write_key(patch->uid), .seen_version = patch->resource_version};
@@ -26,6 +26,12 @@ std::optional<WriteKey> write_key(const Action& action) {
     return WriteKey{.key = job_recreation_key(made->uid), .seen_version = {}};
   }
   return std::nullopt;
+}
+
+bool makes_taint(const Action& action) {
+  const auto* apply = std::get_if<taint::ApplyRule>(&action);
+  const auto* patch = std::get_if<taint::PatchNodeTaint>(&action);
+  return (apply != nullptr && apply->uid.empty()) || (patch != nullptr && patch->add);
 }
 
 }  // namespace dhc

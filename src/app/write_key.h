@@ -15,4 +15,7 @@ struct WriteKey {
 /// The key of an action; none: an eviction, a condition or an Event, which have keys of their own.
 [[nodiscard]] std::optional<WriteKey> write_key(const Action& action);
 
+/// Whether it makes a taint that was not there, of which `taints.perMinute` are allowed.
+[[nodiscard]] bool makes_taint(const Action& action);
+
 }  // namespace dhc

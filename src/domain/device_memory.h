@@ -21,7 +21,7 @@ struct DeviceSighting {
   const Policy& policy;
   const Brake& brake;
   const std::vector<Exposure>& exposures;
-  const std::set<std::string>& removed_rules;  ///< Names of DeviceTaintRules that went away since the last turn.
+  const std::map<std::string, WallTime>& removed_rules;  ///< DeviceTaintRules that went away since the last turn, when.
   Now now;
 };
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr Millis kHour = std::chrono::hours(1);
 constexpr int kEventAttempts = 5;
+// The API server's clock against ours, and the second that its times are cut to.
+constexpr Millis kLateNews = Seconds(5);
 
 bool evicted_through_api(const k8s::Pod& pod) {
   return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
@@ -180,6 +182,7 @@ std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
 }
 
 void Ledger::learn(const World& world, const Now& now) {
+  if (!began_at_) began_at_ = now.wall;
   for (const auto& uid : world.terminating()) {
     const auto& record = *world.pod(uid);
     if (!evicted_through_api(record.pod)) continue;
@@ -190,8 +193,10 @@ void Ledger::learn(const World& world, const Now& now) {
         eviction_done(uid, {}, record.pod.meta.resource_version, now);
       continue;
     }
-    if (has_learned_) continue;  // later ones are somebody else's, a drain's say
-    // After a restart: our condition names the device, so this eviction was ours and holds a slot.
+    const auto grace = Seconds(record.pod.meta.deletion_grace_seconds.value_or(0));
+    const auto begun = *record.pod.meta.deletion - grace;
+    if (begun > *began_at_ + kLateNews) continue;  // somebody else's, a drain's say
+    // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
       const auto device = to_string(holding.key);
       if (!condition_names(our_condition_message(record.pod), device)) continue;
@@ -199,13 +204,11 @@ void Ledger::learn(const World& world, const Now& now) {
       attempt.device = device;
       attempt.owner_uid = record.pod.meta.controller ? record.pod.meta.controller->uid : std::string();
       attempt.state = Attempt::State::Accepted;
-      const auto grace = Seconds(record.pod.meta.deletion_grace_seconds.value_or(0));
-      attempt.at = mono_of(*record.pod.meta.deletion - grace, now);
+      attempt.at = mono_of(begun, now);
       if (!attempt.owner_uid.empty())
         losses_.try_emplace({attempt.owner_uid, device}, Loss{.at = attempt.at, .holders = {uid}});
     }
   }
-  has_learned_ = true;
 }
 
 void Ledger::forget(const World& world, const Now& now) {

@@ -66,8 +66,13 @@ class Ledger {
   /// When time alone would allow it again; none: it may be done now, or time does not help.
   [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key) const;
 
+  /// Of evictions.
   [[nodiscard]] TokenBucket& tokens() { return tokens_; }
   [[nodiscard]] const TokenBucket& tokens() const { return tokens_; }
+
+  /// Of new taints.
+  [[nodiscard]] TokenBucket& taint_tokens() { return taint_tokens_; }
+  [[nodiscard]] const TokenBucket& taint_tokens() const { return taint_tokens_; }
 
   /// Reads in the World what became of evictions whose answer we never had, also those of the process before us.
   void learn(const World& world, const Now& now);
@@ -85,9 +90,10 @@ class Ledger {
     std::vector<std::string> holders;
   };
   std::map<std::pair<std::string, std::string>, Loss> losses_;  // by (owner UID, device)
-  bool has_learned_ = false;
+  std::optional<WallTime> began_at_;                            // when these attempts began
   std::set<std::string> emptied_claims_;
   TokenBucket tokens_;
+  TokenBucket taint_tokens_{TokenBucket::Start::Full};
 };
 
 }  // namespace dhc

@@ -130,6 +130,7 @@ struct Limits {
   std::int64_t max_in_flight = 5;
   std::int64_t per_node = 2;
   std::int64_t per_owner = 1;
+  std::int64_t taints_per_minute = 60;
   std::int64_t brake_percent = 30;
   std::int64_t brake_at_least = 3;
   Millis brake_within = std::chrono::minutes(5);

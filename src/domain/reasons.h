@@ -35,7 +35,7 @@ enum class Reason : std::uint8_t {
   DeviceStillSchedulable,  ///< No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could hand it
                            ///< straight back.
   WaitingForTaint,         ///< The policy taints, and the taint is not seen yet.
-  RateLimited,             ///< The token bucket of `evictions.perMinute` is empty.
+  RateLimited,             ///< The token bucket of `evictions.perMinute` or `taints.perMinute` is empty.
   TooManyInFlight,         ///< `evictions.maxInFlight` pods evicted by us still exist.
   NodeLimit,               ///< `evictions.perNode` is reached on the pod's node.
   OwnerLimit,              ///< `evictions.perOwner` incidents of the pod's controller are being handled.

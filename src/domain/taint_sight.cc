@@ -38,7 +38,7 @@ class Looker {
     const auto* rule = inventory.rule_named(name);
     if (rule != nullptr && !is_our_rule(*rule)) return;
     if (rule == nullptr || rule->meta.deletion) {
-      const bool was_seen = !record_.rule_uid.empty() || sight_.removed_rules.contains(name);
+      const bool was_seen = !record_.rule_uid.empty() || went_away(name);
       if (was_seen && !record_.removing && record_.open) acknowledge(Acknowledged::Removed);
       set(record_.rule_uid, std::string());
       set(record_.removing, false);
@@ -51,6 +51,12 @@ class Looker {
     set(record_.was_tainted, true);
     if (changed_by_other(*rule)) return acknowledge(Acknowledged::Changed);
     if (is_acknowledged(*rule)) acknowledge(Acknowledged::Annotated);
+  }
+
+  /// Seen to go in this incident, by us or while another led; that of an incident before says nothing.
+  [[nodiscard]] bool went_away(const std::string& name) const {
+    const auto found = sight_.removed_rules.find(name);
+    return found != sight_.removed_rules.end() && found->second >= record_.opened_at;
   }
 
   /// The rule was written by a process that could not write the state any more: it knows of a newer incident.

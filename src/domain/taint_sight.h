@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -11,8 +12,8 @@ namespace dhc {
 /// What one turn shows of our rules and node taints.
 struct TaintSight {
   const World& world;
-  const std::set<std::string>& removed_rules;  ///< Names of rules that went away since the last turn.
-  const std::set<std::string>& untainting;     ///< Nodes whose taint we have asked to remove.
+  const std::map<std::string, WallTime>& removed_rules;  ///< Rules that went away since the last turn, and when.
+  const std::set<std::string>& untainting;               ///< Nodes whose taint we have asked to remove.
   WallTime now;
 };
 

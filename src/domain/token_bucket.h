@@ -1,14 +1,19 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/now.h"
 
 namespace dhc {
 
-/// A token bucket that starts empty: a restart or a change of leader gives nobody a fresh budget (invariant I3).
+/// A token bucket. One that starts empty gives nobody a fresh budget by a restart or a change of leader (invariant I3).
 class TokenBucket {
  public:
+  enum class Start : std::uint8_t { Empty, Full };
+  TokenBucket() = default;
+  explicit TokenBucket(Start start) : level_(start == Start::Full ? std::numeric_limits<std::int64_t>::max() : 0) {}
+
   /// Sets the rate, which is also the bucket's size; the first call starts the clock.
   void set_rate(std::int64_t per_minute, MonoTime now);
 

@@ -160,6 +160,17 @@ func (r rack) awaitRule(t *testing.T, device string, effect resourcev1.DeviceTai
 	return rule
 }
 
+// awaitHeeded waits until kube-controller-manager has written the rule's status: what is written after that meets no write of its.
+func (r rack) awaitHeeded(t *testing.T) {
+	t.Helper()
+	realcluster.Eventually(t, 20*time.Second, "the rule has a status", func() error {
+		if rules := r.rules(t.Context(), t); len(rules) != 1 || len(rules[0].Status.Conditions) == 0 {
+			return fmt.Errorf("there are %+v", rules)
+		}
+		return nil
+	})
+}
+
 // awaitNoRule waits until the driver's devices have no rule any more.
 func (r rack) awaitNoRule(t *testing.T, within time.Duration) {
 	t.Helper()

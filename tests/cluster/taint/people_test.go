@@ -52,6 +52,7 @@ func TestAFieldThatAPersonTookFromUsIsNotForcedBack(t *testing.T) {
 	controller := r.start(t, dhc.Policy{NoEvict: true, Recover: "{healthyFor: 1h, hold: 24h}"})
 	r.breaks(device)
 	rule := r.awaitRule(t, device, "NoSchedule")
+	r.awaitHeeded(t)
 	patchRule(t, cluster, rule.Name, `{"metadata":{"annotations":{"`+incidents+`":"77"}}}`)
 	r.awaitSaid(t, controller, "ChangedByOther", "conflict")
 	writes := ruleWrites(t, controller)

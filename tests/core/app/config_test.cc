@@ -64,7 +64,7 @@ TEST_CASE("every key is read") {
             "untainted: true, whenBlocked: Wait}\n---\n" +
             kLimits +
             "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4}\n"
-            "  brake: {percent: 5, atLeast: 6, within: 7m}\n");
+            "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m}\n");
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);
@@ -82,7 +82,7 @@ TEST_CASE("every key is read") {
   CHECK(policy.after == std::chrono::minutes(90));
   CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true});
   CHECK(config->limits_given);
-  CHECK(config->limits == Limits{true, 1, 2, 3, 4, 5, 6, std::chrono::minutes(7)});
+  CHECK(config->limits == Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7)});
 }
 
 TEST_CASE("off is a word, with or without quotes") {
@@ -236,6 +236,7 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "\n"
         "limits\n"
         "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner\n"
+        "  taints: 60 a minute\n"
         "  brake: more than 30% and at least 3 devices of one kind within 5m\n");
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "domain/names.h"
@@ -284,7 +286,10 @@ TEST_CASE("A server that loses the kind has not lost the rules") {
   CHECK(deeds(stage) == "apply NoSchedule gpu-0");
 }
 
-TEST_CASE("The brake holds before a single taint") {
+namespace {
+
+/// A node with 100 devices, of which 40 are held and Unhealthy.
+Stage many_bad() {
   Stage stage;
   stage.policy().taint = TaintRules{};
   stage.send_policy();
@@ -297,6 +302,29 @@ TEST_CASE("The brake holds before a single taint") {
     stage.claim("c-" + n, {"gpu-" + n}, "p-" + n);
     stage.pod({.name = "p-" + n, .owner = "Job/j" + n, .health = Health::Unhealthy, .claim = "c-" + n});
   }
+  return stage;
+}
+
+}  // namespace
+
+TEST_CASE("taints.perMinute bounds new taints, from a bucket that is full at the start") {
+  auto stage = many_bad();
+  stage.policy().evict.reset();
+  stage.limits() = {.taints_per_minute = 10, .brake_percent = 100};
+  stage.send_policy();
+  const auto rules = [&] { return std::ranges::count(deeds(stage), ',') + 1; };
+  stage.run_for(Seconds(61));
+  CHECK(rules() == 10);
+  CHECK(stage.verdict("node-a", Reason::RateLimited)->message == "taints.perMinute is 10, and they are used up");
+  stage.run_for(Seconds(6));
+  CHECK(rules() == 11);
+  stage.run_for(minutes(10));
+  CHECK(rules() == 40);
+  CHECK(stage.verdict("node-a", Reason::RateLimited) == nullptr);
+}
+
+TEST_CASE("The brake holds before a single taint") {
+  auto stage = many_bad();
   stage.run_for(minutes(4), Seconds(10));
   CHECK(deeds(stage).empty());
   CHECK(stage.controller().stats().brakes_engaged == 2);
