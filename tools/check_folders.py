@@ -10,7 +10,7 @@ from lists import FOLDERS, files_on_disk
 from report import report
 
 LINES = 40
-OTHERS = ("bench", "cmake", "docs", "docs/decisions", "docs/runbooks", "image", "manifests", "manifests/chart", "manifests/components", "manifests/presets", "scripts", "tests", "tools")
+OTHERS = ("bench", "cmake", "docs", "docs/decisions", "docs/runbooks", "image", "manifests", "manifests/components", "manifests/presets", "scripts", "tests", "tools")
 
 
 def check(root: pathlib.Path) -> list[str]:

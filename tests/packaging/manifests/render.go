@@ -103,7 +103,7 @@ func Kustomize(t *testing.T, base string, components ...string) Objects {
 // Chart as it is in the repository.
 func Chart(t *testing.T) *chart.Chart {
 	t.Helper()
-	loaded, err := loader.LoadDir(filepath.Join(Root(t), "manifests/chart"))
+	loaded, err := loader.LoadDir(filepath.Join(Root(t), "manifests"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 func TestHelmLintFindsNothing(t *testing.T) {
 	linter := action.NewLint()
 	linter.Strict, linter.Namespace = true, Namespace
-	result := linter.Run([]string{filepath.Join(Root(t), "manifests/chart")}, map[string]any{})
+	result := linter.Run([]string{filepath.Join(Root(t), "manifests")}, map[string]any{})
 	for _, message := range result.Messages {
 		if message.Severity > support.InfoSev {
 			t.Error(message)
