@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -94,10 +93,10 @@ func TestTheAdmissionPolicyHoldsOurAccountToWhatIsItsOwn(t *testing.T) {
 	ctx := t.Context()
 	admin := cluster.Client
 
-	node, err := admin.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: realcluster.Unique("node")},
-		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "theirs", Effect: "NoSchedule"}}}}, metav1.CreateOptions{})
+	// One that lives: the node lifecycle controller puts taints of its own on others.
+	node := fakenode.Start(t, cluster, fakenode.Spec{})
+	_, err := admin.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(`{"spec":{"taints":[{"key":"theirs","effect":"NoSchedule"}]}}`), metav1.PatchOptions{})
 	fatal(t, err)
-	t.Cleanup(func() { _, _ = cluster.Kubectl("", "delete", "node", node.Name) })
 	inForce(t, us, namespace, node.Name)
 
 	t.Run("nodes", func(t *testing.T) {
@@ -223,7 +222,7 @@ func inForce(t *testing.T, us kubernetes.Interface, namespace, node string) {
 	t.Helper()
 	ctx, dry := t.Context(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "registry.test/pause:1"}}}
-	realcluster.Eventually(t, 30*time.Second, "the policies are in force", func() error {
+	realcluster.Eventually(t, patience, "the policies are in force", func() error {
 		_, cordon := us.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), options(""))
 		_, create := us.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: pod}, dry)
 		_, job := us.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}, dry)
@@ -246,7 +245,7 @@ func TestUnderTheAdmissionPolicyTheControllerDoesAllItsWork(t *testing.T) {
 	sick := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: "example.com/gpu"}.Create(t, cluster)[0]
 	controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, ""), Policy: dhc.Policy{Namespace: namespace}.Text()})
 	node.Break(t, "example.com/gpu", "gpu-0")
-	realcluster.Eventually(t, 30*time.Second, "the Pod is replaced", func() error {
+	realcluster.Eventually(t, patience, "the Pod is replaced", func() error {
 		for _, pod := range workload.Pods(t, cluster, namespace, "infer") {
 			if pod.UID != sick.UID && pod.Status.Phase == corev1.PodRunning {
 				return nil
@@ -255,9 +254,12 @@ func TestUnderTheAdmissionPolicyTheControllerDoesAllItsWork(t *testing.T) {
 		return errors.New("not yet")
 	})
 	for _, sample := range []string{`dhc_actions_total{action="EvictPod",outcome="ok"}`, `dhc_actions_total{action="ApplyCondition",outcome="ok"}`} {
-		if controller.Metric(t, sample) < 1 {
-			t.Errorf("%s is not counted", sample)
-		}
+		realcluster.Eventually(t, patience, sample+" is counted", func() error {
+			if count := controller.Metric(t, sample); count < 1 {
+				return fmt.Errorf("it is %v", count)
+			}
+			return nil
+		})
 	}
 	if err := controller.Says("denied request"); err == nil {
 		t.Error("the policy refused something:\n" + controller.LogText(t))
@@ -281,7 +283,7 @@ func TestUnderTheAdmissionPolicyTheControllerTaintsAndUntaints(t *testing.T) {
 	controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, ""), Policy: policy, InCluster: true})
 	await := func(action string, count float64) {
 		t.Helper()
-		realcluster.Eventually(t, 30*time.Second, fmt.Sprint(action, " is done ", count, " times"), func() error {
+		realcluster.Eventually(t, patience, fmt.Sprint(action, " is done ", count, " times"), func() error {
 			if done := controller.Metric(t, fmt.Sprintf(`dhc_actions_total{action=%q,outcome="ok"}`, action)); done < count {
 				return fmt.Errorf("%v times", done)
 			}

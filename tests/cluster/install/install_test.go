@@ -21,6 +21,9 @@ import (
 
 var cluster *realcluster.ControlPlane
 
+// patience is what a loaded machine may need.
+const patience = time.Minute
+
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster = planes[0]
@@ -59,11 +62,36 @@ func apply(t *testing.T, overlay string, components ...string) {
 	}
 }
 
-func allowed(t *testing.T, verb, group, resource, subresource string) bool {
+// right is one that our account may have.
+type right struct{ verb, group, resource, subresource string }
+
+func (r right) String() string {
+	return strings.TrimSuffix(r.verb+" "+r.resource+"/"+r.subresource, "/")
+}
+
+// awaitRights waits until our account has all of some rights and none of others: the API server reads roles from a cache.
+func awaitRights(t *testing.T, why string, has, lacks []right) {
+	t.Helper()
+	realcluster.Eventually(t, patience, why, func() error {
+		for _, r := range has {
+			if !allowed(t, r) {
+				return fmt.Errorf("it may not %s", r)
+			}
+		}
+		for _, r := range lacks {
+			if allowed(t, r) {
+				return fmt.Errorf("it may %s", r)
+			}
+		}
+		return nil
+	})
+}
+
+func allowed(t *testing.T, r right) bool {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: dhc.User(dhc.Account),
 		Groups:             []string{"system:serviceaccounts", "system:authenticated"},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Namespace: "default"}}}
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource, Subresource: r.subresource, Namespace: "default"}}}
 	answer, err := cluster.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,15 +111,15 @@ func withdraw(t *testing.T) {
 
 // Pod Security admits the Pods, the scheduler puts them on different nodes, and the budget lets one go at a time.
 func TestTheObserveOverlayRunsTwoReplicasOnDifferentNodesUnderPodSecurityRestricted(t *testing.T) {
-	fakenode.Start(t, cluster, fakenode.Spec{})
-	fakenode.Start(t, cluster, fakenode.Spec{})
+	known(t, fakenode.Start(t, cluster, fakenode.Spec{}))
+	known(t, fakenode.Start(t, cluster, fakenode.Spec{}))
 	withdraw(t) // what another test has left
 	apply(t, "overlays/observe")
 	namespace, err := cluster.Client.CoreV1().Namespaces().Get(t.Context(), dhc.Namespace, metav1.GetOptions{})
 	if err != nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
 		t.Fatalf("%v %v", namespace.Labels, err)
 	}
-	realcluster.Eventually(t, 40*time.Second, "two replicas run on two nodes", func() error {
+	realcluster.Eventually(t, patience, "two replicas run on two nodes", func() error {
 		pods, err := cluster.Client.CoreV1().Pods(dhc.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=device-health-controller"})
 		if err != nil {
 			return err
@@ -110,31 +138,40 @@ func TestTheObserveOverlayRunsTwoReplicasOnDifferentNodesUnderPodSecurityRestric
 		}
 		return nil
 	})
-	realcluster.Eventually(t, 20*time.Second, "the budget lets one go", func() error {
+	realcluster.Eventually(t, patience, "the budget lets one go", func() error {
 		budget, err := cluster.Client.PolicyV1().PodDisruptionBudgets(dhc.Namespace).Get(t.Context(), dhc.Account, metav1.GetOptions{})
 		if err == nil && budget.Status.DisruptionsAllowed != 1 {
 			err = fmt.Errorf("%+v", budget.Status)
 		}
 		return err
 	})
-	if allowed(t, "create", "", "pods", "eviction") || allowed(t, "patch", "", "pods", "status") {
-		t.Error("in observe mode it may write on Pods")
-	}
-	if allowed(t, "patch", "", "nodes", "") || allowed(t, "create", "resource.k8s.io", "devicetaintrules", "") {
-		t.Error("in observe mode it may taint")
-	}
-	if !allowed(t, "watch", "", "pods", "") || !allowed(t, "create", "events.k8s.io", "events", "") {
-		t.Error("in observe mode it may not look, or not say what it sees")
-	}
+	look := []right{{"watch", "", "pods", ""}, {"create", "events.k8s.io", "events", ""}}
+	act := []right{{"create", "", "pods", "eviction"}, {"patch", "", "pods", "status"}, {"patch", "", "nodes", ""}, {"create", "resource.k8s.io", "devicetaintrules", ""}}
+	awaitRights(t, "in observe mode it may look and say what it sees, and write on nothing", look, act)
 	apply(t, "overlays/enforce")
-	if !allowed(t, "create", "", "pods", "eviction") || !allowed(t, "patch", "", "pods", "status") {
-		t.Error("the overlay enforce over observe does not let it act")
-	}
+	awaitRights(t, "the overlay enforce over observe lets it act", append(act, look...), nil)
 	apply(t, "overlays/observe")
 	withdraw(t)
-	if allowed(t, "create", "", "pods", "eviction") || allowed(t, "patch", "", "pods", "status") {
-		t.Error("back in observe mode it may still write on Pods")
+	awaitRights(t, "back in observe mode it may write on nothing", look, act)
+}
+
+// known waits until the scheduler knows a node, by a Pod that fits nowhere else: replicas keep apart only on nodes that it knows.
+func known(t *testing.T, node *fakenode.Node) {
+	t.Helper()
+	namespace := cluster.Namespace(t)
+	_, err := cluster.Client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "scout"},
+		Spec: corev1.PodSpec{NodeSelector: map[string]string{"kubernetes.io/hostname": node.Name},
+			Containers: []corev1.Container{{Name: "main", Image: "registry.test/pause:1"}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	realcluster.Eventually(t, patience, "a Pod is scheduled onto "+node.Name, func() error {
+		pod, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), "scout", metav1.GetOptions{})
+		if err == nil && pod.Spec.NodeName == "" {
+			err = fmt.Errorf("not yet")
+		}
+		return err
+	})
 }
 
 func events(t *testing.T) (text string) {

