@@ -42,7 +42,7 @@ test-cluster: ## Only the tests against a real control plane
 
 .PHONY: test-k8s
 test-k8s: ## The same stories on an older Kubernetes: make test-k8s K8S=1.36 (or 1.35)
-	$(install) cluster
+	$(install) cluster engine
 	@DHC_K8S=$(K8S) scripts/test.py node
 
 .PHONY: test-packaging
@@ -52,7 +52,7 @@ test-packaging: ## Only manifests, chart, alerts and dashboard
 
 .PHONY: test-node
 test-node: ## Only the stories on a real node: kubelet, containerd, device plugin, DRA driver (root)
-	$(install) cluster
+	$(install) cluster engine
 	@scripts/test.py node
 
 .PHONY: image
@@ -90,7 +90,8 @@ format: ## Rewrite the C++ files in the project's format
 
 .PHONY: bench
 bench: ## Measure, and print one table
-	$(install) build
+	$(install) test
 	cmake --preset release --log-level=WARNING
-	cmake --build --preset release --target bench
+	cmake --build --preset release --target bench device-health-controller
 	build/release/bench
+	bench/first_request.py build/release/device-health-controller

@@ -13,8 +13,8 @@ test=(doctest-dev librapidcheck-dev libcpprest-dev mold openssl binutils clang-1
   python3 python3-jsonschema python3-yaml)
 lint=(clang-19 clang-tidy-19 clang-format-19 python3)
 # The real control plane is built from Go modules; Go itself is looked at below.
-# runc, for the real node, is the one program of it that needs a C compiler; nsenter and mount start it.
-cluster=(gcc libc6-dev libseccomp-dev pkg-config mount util-linux git ca-certificates openssl python3)
+# runc, for the real node, is the one program of it that needs a C compiler; nsenter and mount start it, ip makes its network.
+cluster=(gcc libc6-dev libseccomp-dev pkg-config mount util-linux iproute2 git ca-certificates openssl python3)
 # The image's build stage needs Python; its test a builder and engine without a daemon, and a Debian to build in.
 image=(python3 binutils)
 engine=(podman runc mmdebstrap binutils python3)

@@ -191,7 +191,7 @@ def suite_cluster():
 
 def suite_node():
     build("dev", "device-health-controller")
-    say("node: build kubelet, containerd and runc, and run the stories on a real node")
+    say("node: build kubelet, containerd and runc (and the image, if no other suite has), and run the stories on a real node")
     return script("tests/cluster/run", "node", env={"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")})
 
 

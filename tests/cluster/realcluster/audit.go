@@ -30,11 +30,14 @@ type AuditEvent struct {
 	Verb       string
 	RequestURI string
 	UserAgent  string
-	User       struct{ Username string }
-	ObjectRef  struct{ Resource, Subresource, Namespace, Name, APIGroup string }
-	Response   struct{ Code int } `json:"responseStatus"`
-	Request    json.RawMessage    `json:"requestObject"`
-	Received   time.Time          `json:"requestReceivedTimestamp"`
+	User       struct {
+		Username string
+		Extra    map[string][]string
+	}
+	ObjectRef struct{ Resource, Subresource, Namespace, Name, APIGroup string }
+	Response  struct{ Code int } `json:"responseStatus"`
+	Request   json.RawMessage    `json:"requestObject"`
+	Received  time.Time          `json:"requestReceivedTimestamp"`
 }
 
 // Writes says whether the request could change something.
@@ -44,6 +47,14 @@ func (e AuditEvent) Writes() bool {
 		return false
 	}
 	return true
+}
+
+// Pod that sent the request, as its token says it; empty if it was no Pod.
+func (e AuditEvent) Pod() string {
+	if names := e.User.Extra["authentication.kubernetes.io/pod-name"]; len(names) == 1 {
+		return names[0]
+	}
+	return ""
 }
 
 // Audit returns the records since a time that satisfy keep. The API server writes a record before it answers.

@@ -48,11 +48,11 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{PEM: encode("CERTIFICATE", der), certificate: certificate, key: key}, nil
 }
 
-// Server issues a certificate for a server at 127.0.0.1 and the names by which pods know the API server.
+// Server issues a certificate for a server at 127.0.0.1 and the names and the address by which pods know the API server.
 func (a *Authority) Server() (Pair, error) {
 	t := template("kube-apiserver", nil)
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(serviceAddress)}
 	t.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
 	return a.issue(t)
 }

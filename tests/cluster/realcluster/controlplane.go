@@ -32,6 +32,7 @@ type Options struct {
 	WithoutControllers bool            // etcd and API server only: no Pods get scheduled, no ReplicaSet makes any
 	ControllerProxy    bool            // the controller manager speaks through ControlPlane.ControllerProxy
 	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
+	Network            bool            // Pods reach the API server where a Pod expects it, and it reaches kubelets; see network.go
 }
 
 // ControlPlane is a running cluster without nodes.
@@ -93,6 +94,12 @@ func startOnce(binaries Binaries, options Options) (*ControlPlane, error) {
 		return nil, err
 	}
 	cp.etcdURL, cp.etcdPeer, cp.apiPort = local("http", ports[0]), local("http", ports[1]), ports[2]
+	if options.Network {
+		cp.apiPort = 443 // the network is ours alone
+		if err := makeNetwork(); err != nil {
+			return nil, err
+		}
+	}
 	cp.Server = local("https", cp.apiPort)
 	if err := cp.prepareIdentities(); err != nil {
 		return nil, fmt.Errorf("certificates of the control plane: %w", err)
@@ -135,6 +142,13 @@ func (cp *ControlPlane) prepareIdentities() error {
 		return err
 	}
 	if err := server.write(cp.Folder, "apiserver"); err != nil {
+		return err
+	}
+	kubelet, err := cp.CA.Client("kube-apiserver-kubelet-client", "system:masters")
+	if err != nil {
+		return err
+	}
+	if err := kubelet.write(cp.Folder, "kubelet-client"); err != nil {
 		return err
 	}
 	if cp.signingKey, err = writeServiceAccountKey(cp.Folder); err != nil {
@@ -199,16 +213,22 @@ func (cp *ControlPlane) startEtcd() error {
 }
 
 func (cp *ControlPlane) startAPIServer() error {
-	err := cp.start("kube-apiserver",
-		"--etcd-servers="+cp.etcdURL, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(cp.apiPort),
-		"--tls-cert-file="+cp.file("apiserver.crt"), "--tls-private-key-file="+cp.file("apiserver.key"), "--client-ca-file="+cp.file("ca.crt"),
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+cp.file("service-account.pub"),
-		"--service-account-signing-key-file="+cp.file("service-account.key"), "--service-cluster-ip-range=10.96.0.0/16",
-		"--authorization-mode=RBAC,Node", "--cert-dir="+cp.Folder, "--endpoint-reconciler-type=none",
-		"--enable-admission-plugins="+cp.admission(),
-		"--audit-policy-file="+cp.file("audit-policy.yaml"), "--audit-log-path="+filepath.Join(cp.Logs, "audit.log"),
-		"--feature-gates="+gates(Release().Gates(cp.Options.FeatureGates)), "--runtime-config="+Release().served(cp.Options.RuntimeConfig))
-	if err != nil {
+	arguments := []string{
+		"--etcd-servers=" + cp.etcdURL, "--secure-port=" + strconv.Itoa(cp.apiPort),
+		"--tls-cert-file=" + cp.file("apiserver.crt"), "--tls-private-key-file=" + cp.file("apiserver.key"), "--client-ca-file=" + cp.file("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + cp.file("service-account.pub"),
+		"--service-account-signing-key-file=" + cp.file("service-account.key"), "--service-cluster-ip-range=10.96.0.0/16",
+		"--authorization-mode=RBAC,Node", "--cert-dir=" + cp.Folder, "--endpoint-reconciler-type=none",
+		"--enable-admission-plugins=" + cp.admission(),
+		"--audit-policy-file=" + cp.file("audit-policy.yaml"), "--audit-log-path=" + filepath.Join(cp.Logs, "audit.log"),
+		"--feature-gates=" + gates(Release().Gates(cp.Options.FeatureGates)), "--runtime-config=" + Release().served(cp.Options.RuntimeConfig)}
+	if cp.Options.Network {
+		arguments = append(arguments, "--bind-address=0.0.0.0", "--advertise-address="+serverAddress, "--kubelet-preferred-address-types=InternalIP",
+			"--kubelet-client-certificate="+cp.file("kubelet-client.crt"), "--kubelet-client-key="+cp.file("kubelet-client.key"))
+	} else {
+		arguments = append(arguments, "--bind-address=127.0.0.1")
+	}
+	if err := cp.start("kube-apiserver", arguments...); err != nil {
 		return err
 	}
 	return cp.waitReady(60 * time.Second)

@@ -17,6 +17,9 @@ import (
 // Main is the TestMain of a package that tests against one or more control planes: it builds what is missing, starts them,
 // hands them over, runs the tests and leaves nothing behind, on success, on failure and on Ctrl-C.
 func Main(m *testing.M, ready func([]*ControlPlane) error, options ...Options) {
+	if slices.ContainsFunc(options, func(o Options) bool { return o.Network }) && !inOwnNetwork() {
+		os.Exit(againInOwnNetwork())
+	}
 	os.Exit(run(m, ready, options))
 }
 

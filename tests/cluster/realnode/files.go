@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"device-health.io/controller/tests/cluster/realcluster"
@@ -44,9 +45,13 @@ state = "{folder}/containerd/state"
 const cniConfig = `{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "node-cni"}]}
 `
 
+// With a network, which cmd/node-cni makes.
+const cniConfigWithGateway = `{"cniVersion": "1.0.0", "name": "routed", "plugins": [{"type": "node-cni", "gateway": "{gateway}"}]}
+`
+
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-address: 127.0.0.1
+address: {address}
 port: {port}
 readOnlyPort: 0
 healthzPort: 0
@@ -76,6 +81,15 @@ serializeImagePulls: false
 `
 
 func (n *Node) writeFiles() error {
+	cni := cniConfig
+	n.address = "127.0.0.1"
+	if n.cp.Options.Network {
+		cni = cniConfigWithGateway
+		n.address = fmt.Sprint("192.0.2.", 9+addresses.Add(1))
+		if err := realcluster.AddAddress(n.address); err != nil {
+			return err
+		}
+	}
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -85,8 +99,8 @@ func (n *Node) writeFiles() error {
 		return err
 	}
 	fill := strings.NewReplacer("{folder}", n.folder, "{programs}", n.programs, "{image}", Image, "{runc}", n.cp.Binaries["runc"],
-		"{port}", fmt.Sprint(port), "{ca}", filepath.Join(n.cp.Folder, "ca.crt"), "{every}", StatusEvery.String(), "{gates}", string(gates))
-	for name, text := range map[string]string{"containerd.toml": containerdConfig, "cni/10-none.conflist": cniConfig, "kubelet.yaml": kubeletConfig} {
+		"{address}", n.address, "{gateway}", realcluster.Gateway, "{port}", fmt.Sprint(port), "{ca}", filepath.Join(n.cp.Folder, "ca.crt"), "{every}", StatusEvery.String(), "{gates}", string(gates))
+	for name, text := range map[string]string{"containerd.toml": containerdConfig, "cni/10-network.conflist": cni, "kubelet.yaml": kubeletConfig} {
 		if err := os.WriteFile(n.file(name), []byte(fill.Replace(text)), 0o644); err != nil {
 			return err
 		}
@@ -97,6 +111,8 @@ func (n *Node) writeFiles() error {
 	}
 	return n.cp.WriteKubeconfig(n.file("kubelet.kubeconfig"), realcluster.Credentials{Client: identity})
 }
+
+var addresses atomic.Int64 // of nodes, given so far
 
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

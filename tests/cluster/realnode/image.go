@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// Image is in the node's store: the only one there is, and the sandbox's too. Its program is cmd/pod.
+// Image is in every node's store, and the sandbox's too. Its program is cmd/pod.
 const Image = "registry.test/pause:1"
 
 // writeImage writes an archive with one image of one layer with one program.

@@ -26,6 +26,7 @@ type Node struct {
 
 	cp         *realcluster.ControlPlane
 	folder     string
+	address    string // where its kubelet listens
 	programs   string // our own: cmd/pod and so on
 	init       *realcluster.Process
 	containerd *realcluster.Process
@@ -108,7 +109,12 @@ func (n *Node) startContainerd() (err error) {
 	if err := n.await(n.containerd, 2*time.Minute, "containerd", func() error { return n.ctr("version") }); err != nil {
 		return err
 	}
-	return n.ctr("--namespace", "k8s.io", "images", "import", "--snapshotter", "native", "--local", n.file("image.tar"))
+	return n.ImportImage(n.file("image.tar"))
+}
+
+// ImportImage puts an image into the node's store, from an archive as `docker save` writes it.
+func (n *Node) ImportImage(archive string) error {
+	return n.ctr("--namespace", "k8s.io", "images", "import", "--snapshotter", "native", "--local", archive)
 }
 
 func (n *Node) ctr(arguments ...string) error {
@@ -121,8 +127,11 @@ func (n *Node) ctr(arguments ...string) error {
 
 // StartKubelet starts it, the first time or again; pods and their containers live on without it.
 func (n *Node) StartKubelet() (err error) {
-	n.kubelet, err = n.Run(n.Name+"-kubelet", n.cp.Binaries["kubelet"], "--kubeconfig="+n.file("kubelet.kubeconfig"), "--config="+n.file("kubelet.yaml"),
-		"--root-dir=/var/lib/kubelet", "--hostname-override="+n.Name)
+	arguments := []string{"--kubeconfig=" + n.file("kubelet.kubeconfig"), "--config=" + n.file("kubelet.yaml"), "--root-dir=/var/lib/kubelet", "--hostname-override=" + n.Name}
+	if n.cp.Options.Network {
+		arguments = append(arguments, "--node-ip="+n.address) // where the API server finds it
+	}
+	n.kubelet, err = n.Run(n.Name+"-kubelet", n.cp.Binaries["kubelet"], arguments...)
 	if err == nil {
 		n.cp.Add(n.kubelet)
 	}

@@ -48,6 +48,9 @@ func Start(t *testing.T, cp *realcluster.ControlPlane, settings dhc.Settings) Ru
 // Since is the same controller, asked about all that happened since a time: also what those before it did.
 func (r Run) Since(since time.Time) Run { return Run{r.Controller, r.cp, since} }
 
+// Audited is what our service account does from now on, whichever processes or Pods speak for it: no controller of the test's own.
+func Audited(cp *realcluster.ControlPlane) Run { return Run{cp: cp, since: time.Now()} }
+
 // Join makes the story of one namespace out of a controller that several tests share.
 func Join(t *testing.T, cp *realcluster.ControlPlane, controller *dhc.Controller, namespace string) Run {
 	t.Helper()
@@ -81,6 +84,9 @@ func (r Run) explain(t *testing.T, namespace string) {
 	}
 	t.Logf("---- /verdicts\n%s", &verdicts)
 }
+
+// Began is since when the audit log is asked.
+func (r Run) Began() time.Time { return r.since }
 
 // Requests of the controller since it started.
 func (r Run) Requests(t *testing.T, keep func(realcluster.AuditEvent) bool) []realcluster.AuditEvent {
