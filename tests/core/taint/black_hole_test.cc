@@ -119,6 +119,17 @@ TEST_CASE("A black hole's taint goes after the hold, and one rejection on probat
   CHECK(deeds(stage) == "taint node-a, untaint node-a, taint node-a, untaint node-a");
 }
 
+TEST_CASE("Rejections of an incident that has ended open no other, however short the hold") {
+  HoleStage stage;
+  stage.policy().recover.hold = minutes(1);
+  stage.send_policy();
+  stage.reject();
+  stage.run_for(minutes(8), Seconds(5));
+  CHECK(deeds(stage) == "taint node-a, untaint node-a");
+  stage.reject(1);
+  CHECK(deeds(stage) == "taint node-a, untaint node-a, taint node-a");
+}
+
 TEST_CASE("A pod that came after the last rejection and runs for healthyFor is evidence") {
   HoleStage stage;
   stage.reject();
