@@ -242,8 +242,8 @@ func TestALeaderThatWasStoppedFor20sWritesNothingWhenItWakes(t *testing.T) {
 	story.AwaitReplacement(t, cluster, sick, 2)
 	time.Sleep(time.Until(stopped.Add(20 * time.Second))) // the story itself
 	q.node.Break(t, gpu, "gpu-1")
-	leader.Signal(t, syscall.SIGCONT)
 	woken := time.Now()
+	leader.Signal(t, syscall.SIGCONT)
 	leader.awaitGivenUp(t, woken)
 	story.AwaitReplacement(t, cluster, sick, 2)
 	time.Sleep(time.Until(woken.Add(3 * time.Second))) // for a write that must not come there is nothing to wait for
