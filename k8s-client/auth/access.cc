@@ -87,7 +87,7 @@ Result<KubeAccess> make_kube_access(const ChosenContext& context, const AccessSu
   if (!endpoint) return std::unexpected(endpoint.error());
   if (auto direct = refuse_proxy(*endpoint, around); !direct) return std::unexpected(direct.error());
   return KubeAccess{*std::move(endpoint), std::make_shared<AccessCredentials>(sources_of(context, around.exec)),
-                    context.ns, fmt::format("context '{}'", context.name)};
+                    context.ns, fmt::format("context '{}'", context.name), false};
 }
 
 Result<KubeAccess> in_cluster_access(const AccessSurroundings& around) {
@@ -110,7 +110,7 @@ Result<KubeAccess> in_cluster_access(const AccessSurroundings& around) {
   if (ns.empty()) ns = read_file(folder + "/namespace").value_or("default");
   while (ns.ends_with('\n') || ns.ends_with(' ')) ns.pop_back();
   return KubeAccess{*std::move(endpoint), std::make_shared<AccessCredentials>(std::move(sources)), std::move(ns),
-                    "service account of this pod"};
+                    "service account of this pod", true};
 }
 
 Result<KubeAccess> default_access(const AccessFlags& flags, const AccessSurroundings& around) {

@@ -16,8 +16,9 @@ namespace dhc::k8s {
 struct KubeAccess {
   Endpoint endpoint;
   std::shared_ptr<Credentials> credentials;
-  std::string ns;      ///< Where we live: the context's namespace, or that of our service account.
-  std::string origin;  ///< `context 'NAME'` or `service account of this pod`, for the log.
+  std::string ns;           ///< Where we live: the context's namespace, or that of our service account.
+  std::string origin;       ///< `context 'NAME'` or `service account of this pod`, for the log.
+  bool in_cluster = false;  ///< By a pod's service account: `ns` is that of our pod.
 };
 
 /// What the command line says about it; empty: not given.

@@ -39,7 +39,11 @@ Result<ExecCredential> ExecPlugin::run(std::stop_token stop) const {
 }
 
 Result<ExecCredential> ExecPlugin::credential(std::stop_token stop) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  // Another's run may take a minute: who is told to stop meanwhile leaves.
+  if (!done_.wait(lock, stop, [this] { return !runs_; })) {
+    return fail(ErrorKind::Cancelled, "stopped while the exec plugin ran for another call");
+  }
   const auto now = std::chrono::steady_clock::now();
   const WallTime wall = wall_now();
   const bool due = !current_ || refused_ || (renew_at_ && wall >= *renew_at_);
@@ -50,7 +54,12 @@ Result<ExecCredential> ExecPlugin::credential(std::stop_token stop) {
     if (current_ && !expired) return *current_;
     if (last_failure_) return std::unexpected(*last_failure_);
   }
+  runs_ = true;
+  lock.unlock();
   auto fresh = run(std::move(stop));
+  lock.lock();
+  runs_ = false;
+  done_.notify_all();
   if (!fresh && fresh.error().kind == ErrorKind::Cancelled) return fresh;
   ran_at_ = std::chrono::steady_clock::now();
   if (!fresh) {

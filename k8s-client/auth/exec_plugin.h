@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -22,8 +23,8 @@ class ExecPlugin {
  public:
   ExecPlugin(KubeExec exec, KubeCluster cluster, ExecLimits limits);
 
-  /// The present credential, or a new one. Blocks while the plugin runs. If a renewal fails, the old credential serves
-  /// until it has expired.
+  /// The present credential, or a new one. Blocks while the plugin runs, for whomever; Cancelled as soon as `stop`
+  /// asks. If a renewal fails, the old credential serves until it has expired.
   [[nodiscard]] Result<ExecCredential> credential(std::stop_token stop);
 
   /// The server refused the present credential.
@@ -36,6 +37,8 @@ class ExecPlugin {
   const KubeCluster cluster_;
   const ExecLimits limits_;
   std::mutex mutex_;
+  std::condition_variable_any done_;
+  bool runs_ = false;
   std::optional<ExecCredential> current_;
   std::optional<WallTime> renew_at_;
   std::optional<Error> last_failure_;

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
-#include "base/rfc3339.h"
 #include "domain/names.h"
+#include "domain/our_taint.h"
 
 namespace dhc::uninstall {
 
@@ -21,6 +21,15 @@ constexpr std::string_view kDomain = "device-health.io/";
 /// What people write on a Job; the rest of our domain is ours.
 constexpr std::array<std::string_view, 3> kOfPeople = {kOptOutAnnotation, kAcknowledgeAnnotation,
                                                        kBrakeReleaseAnnotation};
+
+/// Of what is left; some of it is others' text.
+constexpr std::size_t kLongestSentence = 1000;
+
+/// How long a holder may be silent; one that asked for longer is given it, up to a day.
+constexpr Millis kTerm = Seconds(15);
+constexpr std::int64_t kLongestTerm = 24 * 3600;
+/// A standby makes, or takes, a Lease that nobody holds within this time.
+constexpr Millis kTakeover = Seconds(5);
 
 /// What stands at the end of the path, or null.
 const Json* at(const Json& from, std::initializer_list<std::string_view> path) {
@@ -80,7 +89,17 @@ void look_at_node(const Json& node, Found& found) {
   Trace trace = trace_on(node, TraceKind::NodeTaint);
   const Json& taints = list_at(node, {"spec", "taints"});
   for (std::size_t place = 0; place < taints.size(); ++place) {
-    if (text_at(taints[place], {"key"}) == kTaintKey) trace.places.push_back(place);
+    const k8s::Taint taint{.key = text_at(taints[place], {"key"}),
+                           .value = text_at(taints[place], {"value"}),
+                           .effect = text_at(taints[place], {"effect"})};
+    if (taint == node_taint()) {
+      trace.places.push_back(place);
+    } else if (taint.key == kTaintKey) {
+      found.left.push_back(
+          printable_cut(fmt::format("{}={}:{} of Node {}: we taint with value {} and effect {} only", taint.key,
+                                    taint.value, taint.effect, trace.name, node_taint().value, node_taint().effect),
+                        kLongestSentence));
+    }
   }
   if (trace.places.empty()) return;
   trace.resource_version = text_at(node, {"metadata", "resourceVersion"});
@@ -112,7 +131,7 @@ void look_at_job(const Json& job, Found& found) {
     } else {
       found.left.push_back(printable_cut(
           fmt::format("annotation {} of Job {}/{}: {} did not write it", key, trace.ns, trace.name, kFieldManager),
-          1000));
+          kLongestSentence));
     }
   }
   if (!trace.annotations.empty()) found.traces.push_back(std::move(trace));
@@ -159,26 +178,35 @@ Result<Found> find_named(TraceKind kind, std::string_view body) {
   Found found;
   Trace trace = trace_on(*object, kind);
   const std::string manager = text_at(*object, {"metadata", "labels", kManagedByLabel});
-  if (manager.empty() || manager == kManagedBy) {
+  if (manager == kManagedBy) {
     found.traces.push_back(std::move(trace));
+  } else if (manager.empty()) {
+    found.left.push_back(fmt::format("{}: it has not our label", to_string(trace)));
   } else {
     found.left.push_back(fmt::format("{}: it is managed by {}", to_string(trace), printable_cut(manager, 63)));
   }
   return found;
 }
 
-std::optional<std::string> running_controller(std::string_view lease, WallTime now) {
-  const auto object = read(lease, "Lease");
-  if (!object) return std::nullopt;
-  const std::string holder = text_at(*object, {"spec", "holderIdentity"});
-  const auto renewed = parse_rfc3339(text_at(*object, {"spec", "renewTime"}));
-  const Json* duration = at(*object, {"spec", "leaseDurationSeconds"});
-  if (holder.empty() || !renewed || duration == nullptr || !duration->is_number_integer()) return std::nullopt;
-  constexpr std::int64_t kLongest = 24 * 3600;
-  const Seconds held_for(std::clamp<std::int64_t>(duration->get<std::int64_t>(), 0, kLongest));
-  if (now >= *renewed + held_for) return std::nullopt;
-  const auto ago = std::chrono::duration_cast<Seconds>(now - *renewed).count();
-  return fmt::format("{} renewed the Lease {} s ago", printable_cut(holder, 128), std::max<std::int64_t>(ago, 0));
+void LeaseLooks::add(std::optional<k8s::Lease> lease, MonoTime now) {
+  const auto same = [](const k8s::Lease& a, const k8s::Lease& b) {
+    return a.meta.uid == b.meta.uid && a.holder == b.holder && a.renew_time == b.renew_time;
+  };
+  const bool unchanged = has_looked_ && last_.has_value() == lease.has_value() && (!lease || same(*last_, *lease));
+  if (unchanged) return;
+  const bool held = lease && !lease->holder.empty();
+  if (has_looked_ && held)
+    running_ = fmt::format("{} renewed the Lease while we looked", printable_cut(lease->holder, 128));
+  if (held) {
+    const Seconds asked(std::clamp<std::int64_t>(lease->duration_seconds, 0, kLongestTerm));
+    certain_at_ = now + std::max(kTerm, Millis(asked));
+  } else {
+    certain_at_ = now + kTakeover;
+  }
+  has_looked_ = true;
+  last_ = std::move(lease);
 }
+
+std::string LeaseLooks::holder() const { return last_ ? last_->holder : std::string(); }
 
 }  // namespace dhc::uninstall

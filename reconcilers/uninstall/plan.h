@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/now.h"
+#include "k8s-client/model/lease.h"
 #include "k8s-client/model/object.h"
 #include "reconcilers/uninstall/trace.h"
 
@@ -29,15 +30,37 @@ inline constexpr std::array<Place, 4> kPlaces = {{{k8s::Kind::Pod, "Pods"},
                                                   {k8s::Kind::DeviceTaintRule, "DeviceTaintRules"},
                                                   {k8s::Kind::Node, "Nodes"}}};
 
-/// The traces in one page of a list. Ours is: a DeviceTaintRule with our label and our prefix; a node's taint with our
-/// key; a pod's condition of our type that our field manager owns; a Job's annotation of our domain that our field
-/// manager wrote and that is not one of those that people write. Malformed if the body is no list.
+/// The traces in one page of a list. Ours is: a DeviceTaintRule with our label and our prefix; a node's taint
+/// exactly as we make it; a pod's condition of our type that our field manager owns; a Job's annotation of our domain
+/// that our field manager wrote and that is not one of those that people write. Malformed if the body is no list.
 [[nodiscard]] Result<Found> find_traces(k8s::Kind kind, std::string_view api_version, std::string_view body);
 
-/// The ConfigMap or Lease of ours, as read by `build_get`; it is left if its label says that somebody else manages it.
+/// The ConfigMap or Lease of ours, as read by `build_get`; it is left unless our label is on it, which each of our
+/// writes sets.
 [[nodiscard]] Result<Found> find_named(TraceKind kind, std::string_view body);
 
-/// Who holds the Lease and how long ago that was renewed, in words; nothing if it is free or has run out.
-[[nodiscard]] std::optional<std::string> running_controller(std::string_view lease, WallTime now);
+/// Whether a controller runs, told by looks at its Lease over time. No other clock is trusted: whoever holds it is seen
+/// to renew it, and a standby is seen to take it.
+class LeaseLooks {
+ public:
+  /// What a look showed; none: there is no Lease.
+  void add(std::optional<k8s::Lease> lease, MonoTime now);
+
+  /// Who took or renewed the Lease between two looks, in words; for good.
+  [[nodiscard]] const std::optional<std::string>& running() const { return running_; }
+
+  /// From then on it is certain that no controller with an election runs, if no look until then shows a change. Not
+  /// before the first look.
+  [[nodiscard]] MonoTime certain_at() const { return certain_at_; }
+
+  /// Who holds the Lease by the last look; empty: nobody.
+  [[nodiscard]] std::string holder() const;
+
+ private:
+  bool has_looked_ = false;
+  std::optional<k8s::Lease> last_;
+  std::optional<std::string> running_;
+  MonoTime certain_at_{};
+};
 
 }  // namespace dhc::uninstall

@@ -66,6 +66,7 @@ struct Application::Parts {
   void start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver);
   void start_election();
   void start_configuration(std::optional<PolicyFile>& file);
+  void request_stop();
   void stop();
   void read_config_map(const k8s::Delivery& delivery);
   void refresh();
@@ -162,7 +163,10 @@ void Application::Parts::start_watches() {
 }
 
 void Application::Parts::start_election() {
-  if (!settings.election) return metrics.leading(true);
+  if (!settings.election) {
+    log.info("no election: leads alone");
+    return metrics.leading(true);
+  }
   send(Leading{.leads = false});
   const auto show = [this, leads = false](const ElectionFact& fact) mutable {
     board.election(fact);
@@ -185,10 +189,15 @@ void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
   desk.take({.policy = settings.policy.value_or(built_in_policy()), .brake_release = {}, .source = {}});
 }
 
-void Application::Parts::stop() {
+void Application::Parts::request_stop() {
   const std::lock_guard lock(watchers_mutex);
-  // All first, then join: they stop side by side.
   for (const auto& watcher : watchers) watcher->request_stop();
+}
+
+void Application::Parts::stop() {
+  // All first, then join: they stop side by side.
+  request_stop();
+  const std::lock_guard lock(watchers_mutex);
   watchers.clear();
 }
 
@@ -229,9 +238,15 @@ void Application::run(const std::stop_token& stop) {
       {.board = parts.board, .metrics = parts.metrics, .log = parts.log, .refresh = [&parts] { parts.refresh(); }},
       parts.listener);
   loop.run(token);
-  executor.drain(kDrainPatience);
+  const bool idle = executor.drain(kDrainPatience);
   executor.request_stop();  // before the watchers are joined: both may wait for the same credentials
-  if (parts.elector) parts.elector->release(kReleasePatience);
+  parts.request_stop();     // and before the release, which may, too
+  if (parts.elector && idle) {
+    parts.elector->release(kReleasePatience);
+  } else if (parts.elector) {
+    // The server may still be at work on a request of ours: as after a kill, others wait for our time to be over.
+    parts.log.warn("lease not released: a request is still under way");
+  }
   loop.finish();
   parts.stop();
   parts.elector.reset();

@@ -37,18 +37,18 @@ void Elector::take_hints() {
     const std::lock_guard lock(mutex_);
     hints.swap(hints_);
   }
-  for (const auto& hint : hints) machine_.observed(hint, read_now());
+  for (const auto& hint : hints) machine_.observed(hint, lease_now());
 }
 
 void Elector::run(const std::stop_token& stop) {
   std::uniform_real_distribution<double> chance(0.0, 1.0);
   while (!stop.stop_requested()) {
     take_hints();
-    const auto step = machine_.next(read_now());
+    const auto step = machine_.next(lease_now());
     publish();
     if (const auto* call = std::get_if<k8s::LeaseCall>(&step)) {
       const auto answer = client_.call(call->request, stop);
-      machine_.answered(answer, read_now(), chance(random_));
+      machine_.answered(answer, lease_now(), chance(random_));
       publish();
     } else if (const auto* wait = std::get_if<k8s::LeaseWait>(&step)) {
       pause(wait->until, stop);
@@ -58,15 +58,16 @@ void Elector::run(const std::stop_token& stop) {
 
 void Elector::pause(MonoTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  (void)bell_.wait_until(lock, stop, steady_at(until), [this] { return !hints_.empty(); });
+  (void)bell_.wait_for(lock, stop, until - k8s::boot_now(), [this] { return !hints_.empty(); });
 }
 
 void Elector::publish() {
-  const auto term = machine_.term(mono_now());
+  const auto term = machine_.term(k8s::boot_now());
   gate_.set(term);
   const auto& problem = machine_.problem();
   ElectionFact fact{.leads = term.has_value(),
                     .holder = machine_.holder(),
+                    .leaderless = machine_.is_leaderless(k8s::boot_now()),
                     .forbidden = problem && problem->kind == ErrorKind::Forbidden,
                     .problem = problem ? problem->message : std::string()};
   if (has_shown_ && fact == shown_) return;
@@ -83,6 +84,7 @@ void Elector::tell(const ElectionFact& fact) {
   } else if (!fact.leads && (fact.holder != shown_.holder || !has_shown_)) {
     log_.info("standing by", {{"identity", machine_.identity()}, {"holder", fact.holder}});
   }
+  if (fact.leaderless && !shown_.leaderless) log_.warn("nobody has led for a minute", {{"holder", fact.holder}});
   if (fact.problem != shown_.problem && !fact.problem.empty()) {
     log_.warn("leader election", {{"error", fact.problem}});
   }
@@ -94,16 +96,16 @@ void Elector::release(Millis patience) {
   gate_.set(std::nullopt);
   const bool was_ours = machine_.holder() == machine_.identity();
   machine_.release();
-  const auto deadline = mono_now() + patience;
-  while (mono_now() < deadline) {
-    const auto step = machine_.next(read_now());
+  const auto deadline = k8s::boot_now() + patience;
+  while (k8s::boot_now() < deadline) {
+    const auto step = machine_.next(lease_now());
     if (const auto* call = std::get_if<k8s::LeaseCall>(&step)) {
       auto request = call->request;
-      const Millis left = std::max(deadline - mono_now(), Millis(1));
+      const Millis left = std::max(deadline - k8s::boot_now(), Millis(1));
       request.timeouts = {.connect = left, .idle = left, .total = left};
-      machine_.answered(client_.call(request, {}), read_now(), 0.5);
+      machine_.answered(client_.call(request, {}), lease_now(), 0.5);
     } else if (const auto* wait = std::get_if<k8s::LeaseWait>(&step)) {
-      std::this_thread::sleep_until(steady_at(std::min(wait->until, deadline)));
+      std::this_thread::sleep_for(std::min(wait->until, deadline) - k8s::boot_now());
     } else {
       if (was_ours) log_.info("lease released", {{"identity", machine_.identity()}});
       return;

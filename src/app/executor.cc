@@ -19,6 +19,7 @@ struct Overloaded : Cases... {
 // An eviction may take 35 s (the server retries for 10), and five may be in flight by default.
 constexpr int kEvictionThreads = 4;
 constexpr int kTaintThreads = 2;
+constexpr int kJobThreads = 2;
 constexpr int kConditionThreads = 2;
 // One at a time: an older state must not arrive after a newer one.
 constexpr int kStateThreads = 1;
@@ -33,6 +34,7 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
       report_(std::move(report)),
       evictions_(kLaneCapacity),
       taints_(kLaneCapacity),
+      jobs_(kLaneCapacity),
       conditions_(kLaneCapacity),
       state_(kLaneCapacity),
       events_(kLaneCapacity) {
@@ -43,6 +45,7 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
   };
   start(evictions_, kEvictionThreads);
   start(taints_, kTaintThreads);
+  start(jobs_, kJobThreads);
   start(conditions_, kConditionThreads);
   start(state_, kStateThreads);
   start(events_, kEventThreads);
@@ -55,19 +58,25 @@ void Executor::request_stop() {
   for (auto& thread : threads_) thread.request_stop();
 }
 
-void Executor::drain(Millis patience) {
+bool Executor::drain(Millis patience) {
   std::unique_lock lock(mutex_);
   draining_ = true;
-  for (auto* lane : {&evictions_, &taints_, &conditions_, &state_, &events_}) (void)lane->take_all();
-  (void)idle_.wait_for(lock, patience, [this] { return busy_ == 0; });
+  (void)withdraw_all();
+  return idle_.wait_for(lock, patience, [this] { return busy_ == 0; });
 }
 
-std::vector<Action> Executor::withdraw_orders() {
+std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes) {
   std::vector<Action> actions;
-  for (auto* lane : {&evictions_, &taints_}) {
+  for (auto* lane : lanes) {
     for (auto& order : lane->take_all()) actions.push_back(std::move(order.action));
   }
   return actions;
+}
+
+std::vector<Action> Executor::withdraw_orders() { return withdraw({&evictions_, &taints_, &jobs_}); }
+
+std::vector<Action> Executor::withdraw_all() {
+  return withdraw({&evictions_, &taints_, &jobs_, &conditions_, &state_, &events_});
 }
 
 bool Executor::submit(const Action& action, Moment since) {
@@ -82,8 +91,8 @@ Executor::Lane& Executor::lane_of(const Action& action) {
                                [this](const taint::PatchNodeTaint&) -> Lane& { return taints_; },
                                [this](const memory::WriteState&) -> Lane& { return state_; },
                                [this](const notice::ApplyCondition&) -> Lane& { return conditions_; },
-                               [this](const job_retry::PatchJob&) -> Lane& { return conditions_; },
-                               [this](const job_retry::RecreateJob&) -> Lane& { return conditions_; },
+                               [this](const job_retry::PatchJob&) -> Lane& { return jobs_; },
+                               [this](const job_retry::RecreateJob&) -> Lane& { return jobs_; },
                                [this](const notice::EmitEvent&) -> Lane& { return events_; }},
                     action);
 }

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -41,14 +42,17 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, Moment since);
 
-  /// Takes back the evictions and taints that no thread has begun, so that each turn decides anew on what it knows by
-  /// then: a pause, a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes
-  /// one.
+  /// Takes back the evictions, taints and Jobs' retries that no thread has begun, so that each turn decides anew on
+  /// what it knows by then: a pause, a recovery or a newer pod must not find old orders waiting. They have no outcome;
+  /// the caller makes one.
   [[nodiscard]] std::vector<Action> withdraw_orders();
 
+  /// Takes back everything that no thread has begun: of a term that has ended nothing may be sent in the next one.
+  [[nodiscard]] std::vector<Action> withdraw_all();
+
   /// Takes back everything that no thread has begun and begins nothing more; waits so long for the calls under way.
-  /// Their outcomes have been reported if all are over by then.
-  void drain(Millis patience);
+  /// True if all are over and their outcomes have been reported; else the server may still be at work on one.
+  [[nodiscard]] bool drain(Millis patience);
 
   /// Asks all threads to stop, and does not wait.
   void request_stop();
@@ -59,6 +63,7 @@ class Executor {
     Moment since;
   };
   using Lane = Mailbox<Order>;
+  [[nodiscard]] static std::vector<Action> withdraw(std::initializer_list<Lane*> lanes);
   [[nodiscard]] Lane& lane_of(const Action& action);
   [[nodiscard]] Status carry_out(const Action& action, const std::stop_token& stop) const;
   void work(Lane& lane, const std::stop_token& stop);
@@ -69,6 +74,7 @@ class Executor {
   const Report report_;
   Lane evictions_;
   Lane taints_;
+  Lane jobs_;
   Lane conditions_;
   Lane state_;
   Lane events_;

@@ -34,6 +34,18 @@ Json json_of(const Verdict& verdict) {
   return json;
 }
 
+std::string standing(const ElectionFact& election) {
+  if (election.leads) return "leader election: leading";
+  const auto& holder = election.holder;
+  if (election.leaderless) {
+    return holder.empty()
+               ? "leader election: nobody has led for a minute"
+               : fmt::format("leader election: nobody has led for a minute; {} holds the Lease and does not renew it",
+                             holder);
+  }
+  return holder.empty() ? "leader election: standing by" : fmt::format("leader election: {} leads", holder);
+}
+
 bool is_running(k8s::WatchState state) {
   switch (state) {
     case k8s::WatchState::Watching:
@@ -92,10 +104,7 @@ Report readyz(const Facts& facts) {
     add_line(report, false, fmt::format("policy: not loaded{}", because(facts.policy_problem)));
   }
   if (const auto& election = facts.election) {
-    const auto standing_by = election->holder.empty() ? std::string("leader election: standing by")
-                                                      : fmt::format("leader election: {} leads", election->holder);
-    add_line(report, !election->forbidden,
-             (election->leads ? std::string("leader election: leading") : standing_by) + because(election->problem));
+    add_line(report, !election->forbidden && !election->leaderless, standing(*election) + because(election->problem));
   }
   return report;
 }

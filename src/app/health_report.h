@@ -25,9 +25,10 @@ struct WatchFact {
 /// Where we stand in the election.
 struct ElectionFact {
   bool leads = false;
-  std::string holder;      ///< Of the Lease, as far as we know; empty: nobody.
-  bool forbidden = false;  ///< The last answer was 403.
-  std::string problem;     ///< Why the last call failed, naming its verb; empty while all is well.
+  std::string holder = {};   ///< Of the Lease, as far as we know; empty: nobody.
+  bool leaderless = false;   ///< Nobody has been seen to lead for a minute.
+  bool forbidden = false;    ///< The last answer was 403.
+  std::string problem = {};  ///< Why the last call failed, naming its verb; empty while all is well.
   friend bool operator==(const ElectionFact&, const ElectionFact&) = default;
 };
 
@@ -49,8 +50,8 @@ struct Report {
 /// Alive: the run loop has finished a turn within the last 30 s.
 [[nodiscard]] Report healthz(const Facts& facts, MonoTime now);
 
-/// Ready: every watched kind is listed, none is forbidden, a policy is loaded, the election is not forbidden. Who
-/// stands by is as ready as who leads. Says what is missing line by line.
+/// Ready: every watched kind is listed, none is forbidden, a policy is loaded, the election is not forbidden and
+/// somebody leads. Who stands by is as ready as who leads. Says what is missing line by line.
 [[nodiscard]] Report readyz(const Facts& facts);
 
 /// Every verdict as a JSON array: subject, device, policy, reason, message, since, nextStepAt (null if time alone

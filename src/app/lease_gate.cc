@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "app/clock.h"
-
 namespace dhc {
 
 void LeaseGate::set(std::optional<k8s::LeaseTerm> term) {
@@ -14,7 +12,7 @@ void LeaseGate::set(std::optional<k8s::LeaseTerm> term) {
 Status LeaseGate::admit(k8s::Request& request) const {
   const std::lock_guard lock(mutex_);
   // Read under the lock: a process that was stopped here for longer than its term must see the time after it.
-  const auto now = mono_now();
+  const auto now = clock_();
   if (!term_ || now >= term_->begin_until) return fail(ErrorKind::Cancelled, "not sent: we do not lead");
   const Millis left = term_->end_by - now;
   request.timeouts.total = request.timeouts.total ? std::min(*request.timeouts.total, left) : left;

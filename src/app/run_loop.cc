@@ -55,6 +55,10 @@ std::vector<Message> RunLoop::take(std::vector<Received> batch) {
   messages.reserve(batch.size() + dropped_.size() + 1);
   for (auto& outcome : std::exchange(dropped_, {})) messages.emplace_back(std::move(outcome));
   for (auto& received : batch) messages.push_back(std::move(received.message));
+  const bool lost = std::ranges::any_of(messages, [](const Message& message) {
+    const auto* leading = std::get_if<Leading>(&message);
+    return leading != nullptr && !leading->leads;
+  });
   if (messages.empty()) messages.emplace_back(Tick{});
   for (const auto& message : messages) {
     if (const auto* outcome = std::get_if<Outcome>(&message)) show(*outcome);
@@ -63,7 +67,7 @@ std::vector<Message> RunLoop::take(std::vector<Received> batch) {
     if (bad != nullptr) log_unreadable(shown_.log, *bad);
   }
   // Not shown: nothing was tried.
-  for (auto& action : executor_.withdraw_orders()) {
+  for (auto& action : lost ? executor_.withdraw_all() : executor_.withdraw_orders()) {
     messages.emplace_back(Outcome{.action = std::move(action), .status = fail(ErrorKind::Cancelled, "not sent")});
   }
   return messages;

@@ -40,7 +40,8 @@ std::optional<ElectionSettings> election_of(const RunOptions& options, const std
 }
 
 std::string own_namespace(const Connection& connection) {
-  const bool in_pod = !variable("POD_UID").empty();
+  // A Deployment written by hand may pass nothing of the downward API on.
+  const bool in_pod = connection.access.in_cluster || !variable("POD_UID").empty();
   return in_pod ? connection.access.ns : variable("POD_NAMESPACE");
 }
 

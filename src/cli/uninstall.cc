@@ -1,9 +1,11 @@
 #include "cli/uninstall.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +17,7 @@
 #include "app/clock.h"
 #include "app/signals.h"
 #include "cli/connection.h"
+#include "k8s-client/protocol/lease_requests.h"
 #include "k8s-client/protocol/watch_requests.h"
 #include "reconcilers/uninstall/build.h"
 #include "reconcilers/uninstall/plan.h"
@@ -28,6 +31,8 @@ using uninstall::TraceKind;
 
 /// Looks, removes, and looks again: what was changed meanwhile is planned again, and what comes back is noticed.
 constexpr int kMostRounds = 5;
+/// Often enough to see a Lease that is made and taken.
+constexpr Millis kBetweenLooks = Seconds(1);
 
 /// All that one look through the cluster found.
 struct Survey {
@@ -41,14 +46,18 @@ class Sweep {
   Sweep(const k8s::Client& client, std::string ns, std::stop_token stop)
       : client_(client), ns_(std::move(ns)), stop_(std::move(stop)) {}
 
-  /// Who holds the Lease; nothing if nobody does or it cannot be read.
-  [[nodiscard]] std::optional<std::string> running() const;
+  /// Looks until it is certain that no controller runs; why it is not. Cancelled: we were stopped.
+  [[nodiscard]] Status await_silence();
+  /// One look at the Lease. Conflict: a controller runs.
+  [[nodiscard]] Status look_at_lease();
+  [[nodiscard]] std::string holder() const { return looks_.holder(); }
   [[nodiscard]] Survey look() const;
   /// Removes what it can; false if another round would not get further.
   bool remove(const std::vector<Trace>& traces);
   /// Why a trace that was found could not be removed.
   [[nodiscard]] std::string why(const Trace& trace) const;
   [[nodiscard]] const std::map<std::string, TraceKind>& removed() const { return removed_; }
+  [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
 
  private:
   [[nodiscard]] Result<Found> pages(k8s::Kind kind, std::size_t version) const;
@@ -58,6 +67,7 @@ class Sweep {
   const k8s::Client& client_;
   std::string ns_;
   std::stop_token stop_;
+  uninstall::LeaseLooks looks_;
   std::map<std::string, TraceKind> removed_;
   std::map<std::string, std::string> errors_;
 };
@@ -104,12 +114,40 @@ Result<Found> Sweep::named(TraceKind kind) const {
   return std::unexpected(answer.error());
 }
 
-std::optional<std::string> Sweep::running() const {
+Status Sweep::look_at_lease() {
   const auto request = uninstall::build_get(TraceKind::Lease, ns_);
-  if (!request) return std::nullopt;
+  if (!request) return std::unexpected(request.error());
   const auto answer = client_.call(*request, stop_);
-  if (!answer) return std::nullopt;
-  return uninstall::running_controller(answer->body, wall_now());
+  if (answer) {
+    auto lease = k8s::parse_lease(*answer);
+    if (!lease) return std::unexpected(std::move(lease.error()));
+    looks_.add(*std::move(lease), mono_now());
+  } else if (answer.error().kind == ErrorKind::NotFound) {
+    looks_.add(std::nullopt, mono_now());
+  } else {
+    return std::unexpected(answer.error());
+  }
+  if (looks_.running()) return fail(ErrorKind::Conflict, *looks_.running());
+  return {};
+}
+
+Status Sweep::await_silence() {
+  bool said = false;
+  std::mutex mutex;
+  std::condition_variable_any never;
+  while (true) {
+    if (auto looked = look_at_lease(); !looked) return looked;
+    const Millis left = looks_.certain_at() - mono_now();
+    if (left <= Millis::zero()) return {};
+    if (!std::exchange(said, true)) {
+      fmt::print("looking for {} s whether a controller {} the Lease\n", (left.count() + 999) / 1000,
+                 looks_.holder().empty() ? "takes" : "renews");
+      (void)std::fflush(stdout);
+    }
+    std::unique_lock lock(mutex);
+    (void)never.wait_for(lock, stop_, std::min(left, kBetweenLooks), [] { return false; });
+    if (stop_.stop_requested()) return fail(ErrorKind::Cancelled, "stopped");
+  }
 }
 
 Survey Sweep::look() const {
@@ -142,8 +180,11 @@ bool Sweep::remove(const std::vector<Trace>& traces) {
       further = true;
       continue;
     }
+    if (answer.error().kind == ErrorKind::Cancelled) {
+      errors_[name] = "stopped while it was asked for";
+      return false;
+    }
     errors_[name] = answer.error().message;
-    if (answer.error().kind == ErrorKind::Cancelled) return false;
     further = further || answer.error().kind == ErrorKind::Conflict;
   }
   return further;
@@ -182,11 +223,44 @@ int list(const Sweep& sweep) {
   return survey.problems.empty() ? 0 : 1;
 }
 
-int clean(Sweep& sweep) {
-  auto survey = sweep.look();
-  for (int round = 0; round < kMostRounds && !survey.traces.empty() && sweep.remove(survey.traces); ++round) {
+void refuse(const Error& error) {
+  if (error.kind == ErrorKind::Cancelled) {
+    fmt::print(stderr, "error: stopped\n");
+  } else if (error.kind == ErrorKind::Conflict) {
+    fmt::print(stderr, "error: a controller is running: {}; scale its Deployment to 0, or it writes everything again\n",
+               error.message);
+  } else {
+    fmt::print(stderr, "error: cannot tell whether a controller is running: {}\n", error.message);
+  }
+}
+
+/// Removes, looks again and so on. False: that ended early, and why has been said.
+bool sweep_up(Sweep& sweep, Survey& survey) {
+  for (int round = 0; round < kMostRounds && !survey.traces.empty(); ++round) {
+    if (auto looked = sweep.look_at_lease(); !looked) {
+      refuse(looked.error());
+      return false;
+    }
+    const bool further = sweep.remove(survey.traces);
+    if (sweep.is_stopped()) {
+      // There was no other look, so what has gone is known from the answers alone.
+      std::erase_if(survey.traces, [&](const Trace& trace) { return sweep.removed().contains(to_string(trace)); });
+      fmt::print(stderr, "error: stopped\n");
+      return false;
+    }
+    if (!further) return true;
     survey = sweep.look();
   }
+  return true;
+}
+
+int clean(Sweep& sweep) {
+  if (auto silent = sweep.await_silence(); !silent) {
+    refuse(silent.error());
+    return 1;
+  }
+  auto survey = sweep.look();
+  const bool swept = sweep_up(sweep, survey);
   tell(survey);
   std::set<std::string> remaining;
   for (const Trace& trace : survey.traces) {
@@ -198,7 +272,7 @@ int clean(Sweep& sweep) {
     if (!remaining.contains(name)) ++kinds[kind];
   }
   fmt::print("removed {}; not removed {}\n", counts_of(kinds), survey.traces.size());
-  return survey.traces.empty() && survey.problems.empty() ? 0 : 1;
+  return swept && survey.traces.empty() && survey.problems.empty() ? 0 : 1;
 }
 }  // namespace
 
@@ -211,11 +285,13 @@ int uninstall(const UninstallOptions& options) {
   }
   fmt::print("cluster: {}; namespace of the controller: {}\n", connection->cluster, options.ns);
   Sweep sweep(*connection->client, options.ns, signals.token());
-  const auto running = sweep.running();
-  if (running) {
-    fmt::print(stderr, "{}: a controller is running: {}; scale its Deployment to 0, or it writes everything again\n",
-               options.dry_run ? "note" : "error", *running);
-    if (!options.dry_run) return 1;
+  if (options.dry_run) {
+    if (const auto looked = sweep.look_at_lease(); !looked) {
+      fmt::print(stderr, "note: cannot tell whether a controller is running: {}\n", looked.error().message);
+    } else if (!sweep.holder().empty()) {
+      fmt::print(stderr, "note: {} holds the Lease; scale its Deployment to 0, or it writes everything again\n",
+                 sweep.holder());
+    }
   }
   const int code = options.dry_run ? list(sweep) : clean(sweep);
   // A full disk or a closed pipe must not look like success.

@@ -18,6 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 constexpr std::size_t kLongestText = 300;
+/// As long as the API's names are let in.
+constexpr std::size_t kLongestName = 1024;
 
 void put(Json& json, const char* key, const std::string& value) {
   if (!value.empty()) json[key] = value;
@@ -100,7 +102,7 @@ class Reader {
     const auto* value = find(key, Json::value_t::string);
     if (value == nullptr) return;
     out = value->get<std::string>();
-    good_ = good_ && out.size() <= kLongestText;
+    good_ = good_ && out.size() <= kLongestName;
   }
   void flag(const char* key, bool& out) {
     if (const auto* value = find(key, Json::value_t::boolean)) out = value->get<bool>();

@@ -82,3 +82,21 @@ TEST_CASE("an error counts until the watch runs again, and a compacted version n
   status.state = dhc::k8s::WatchState::Forbidden;
   CHECK(dhc::watch_fact(status).forbidden);
 }
+
+TEST_CASE("who leads and who stands by are ready, and nobody is when nobody leads") {
+  Facts facts;
+  facts.policy_loaded = true;
+  const auto said = [&](const dhc::ElectionFact& election, bool ok) {
+    facts.election = election;
+    const auto report = dhc::readyz(facts);
+    CHECK(report.ok == ok);
+    return report.text.substr(report.text.find("leader election"));
+  };
+  CHECK(said({.leads = true, .holder = "me"}, true) == "leader election: leading\n");
+  CHECK(said({.holder = "other"}, true) == "leader election: other leads\n");
+  CHECK(said({}, true) == "leader election: standing by\n");
+  CHECK(said({.leaderless = true, .problem = "cannot patch Lease a/b: refused"}, false) ==
+        "leader election: nobody has led for a minute: cannot patch Lease a/b: refused\n");
+  CHECK(said({.holder = "other", .leaderless = true}, false) ==
+        "leader election: nobody has led for a minute; other holds the Lease and does not renew it\n");
+}

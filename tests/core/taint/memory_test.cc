@@ -241,6 +241,19 @@ TEST_CASE("Writing and reading the state changes nothing") {
   CHECK(again.find(record.key)->quiet_since == record.quiet_since);
 }
 
+TEST_CASE("Names as long as the API lets them in are read back as they were written") {
+  for (const std::size_t length : {std::size_t{317}, std::size_t{1024}}) {
+    DeviceRecord record;
+    record.key = DeviceKey::plugin("node-a", "example.com/" + std::string(length - 12, 'x'), std::string(length, 'i'));
+    DeviceMemory memory;
+    memory.load({record}, {});
+    const auto content = parse_state(state_text(memory).text);
+    CHECK_FALSE(content.damage);
+    REQUIRE(content.records.size() == 1);
+    CHECK(content.records[0].key == record.key);
+  }
+}
+
 TEST_CASE("The state never exceeds its limit: the lightest and oldest closed incidents go first") {
   std::vector<DeviceRecord> records;
   for (int i = 0; i < 5000; ++i) {

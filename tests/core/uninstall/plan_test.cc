@@ -47,8 +47,8 @@ Json rule(const std::string& name, const std::string& manager, const std::string
   return json;
 }
 
-Json taint(const std::string& key, const std::string& effect = "NoSchedule") {
-  return {{"key", key}, {"effect", effect}};
+Json taint(const std::string& key, const std::string& effect = "NoSchedule", const std::string& value = "Unhealthy") {
+  return {{"key", key}, {"value", value}, {"effect", effect}};
 }
 
 Json node(const std::string& name, const std::vector<Json>& taints) {
@@ -100,14 +100,19 @@ TEST_CASE("a rule is ours by label and prefix together") {
   CHECK(Json::parse(request->body)["preconditions"] == Json{{"uid", "uid-dhc-1"}});
 }
 
-TEST_CASE("of a node's taints only those with our key go, the last one first") {
+TEST_CASE(
+    "of a node's taints only those go that are as we make them, the last one first, and a person's with our key is "
+    "named") {
   const auto found = find(
       k8s::Kind::Node,
       {node("a", {taint("device-health.io/unhealthy"), taint("node.kubernetes.io/unschedulable"),
-                  taint("device-health.io/unhealthy", "PreferNoSchedule")}),
+                  taint("device-health.io/unhealthy"), taint("device-health.io/unhealthy", "NoExecute"),
+                  taint("device-health.io/unhealthy", "NoSchedule", "mine")}),
        node("b", {taint("example.com/device-health.io"), taint("device-health.io/unhealthy-too")}), node("c", {})});
   REQUIRE(names(found.traces) == Names{"taint device-health.io/unhealthy of Node a"});
-  CHECK(found.left.empty());
+  const std::string why = " of Node a: we taint with value Unhealthy and effect NoSchedule only";
+  CHECK(found.left == Names{"device-health.io/unhealthy=Unhealthy:NoExecute" + why,
+                            "device-health.io/unhealthy=mine:NoSchedule" + why});
   const auto request = build_removal(found.traces[0]);
   REQUIRE(request);
   CHECK(request->target == "/api/v1/nodes/a?fieldManager=device-health-controller");
@@ -150,19 +155,23 @@ TEST_CASE("a Job loses the annotations that we wrote and keeps those of people")
   CHECK(Json::parse(request->body) == Json{{"metadata", {{"uid", "uid-a"}, {"annotations", {{credits, nullptr}}}}}});
 }
 
-TEST_CASE("the ConfigMap and the Lease go unless somebody else manages them") {
+TEST_CASE("the ConfigMap and the Lease go if our label is on them") {
   Json map = object("device-health-state", "sys");
   const auto plain = find_named(TraceKind::StateMap, map.dump());
   REQUIRE(plain);
-  REQUIRE(names(plain->traces) == Names{"ConfigMap sys/device-health-state"});
-  CHECK(build_removal(plain->traces[0])->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
+  CHECK(plain->traces.empty());
+  CHECK(plain->left == Names{"ConfigMap sys/device-health-state: it has not our label"});
   map["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "device-health-controller"}};
-  CHECK(find_named(TraceKind::StateMap, map.dump())->traces.size() == 1);
+  const auto ours = find_named(TraceKind::StateMap, map.dump());
+  REQUIRE(names(ours->traces) == Names{"ConfigMap sys/device-health-state"});
+  CHECK(build_removal(ours->traces[0])->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
   map["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "Helm"}};
   const auto theirs = find_named(TraceKind::StateMap, map.dump());
   CHECK(theirs->traces.empty());
   CHECK(theirs->left == Names{"ConfigMap sys/device-health-state: it is managed by Helm"});
-  const auto lease = find_named(TraceKind::Lease, object("device-health-controller", "sys").dump());
+  Json labelled = object("device-health-controller", "sys");
+  labelled["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "device-health-controller"}};
+  const auto lease = find_named(TraceKind::Lease, labelled.dump());
   CHECK(build_removal(lease->traces.at(0))->target ==
         "/apis/coordination.k8s.io/v1/namespaces/sys/leases/device-health-controller");
 }
@@ -193,19 +202,55 @@ TEST_CASE("nothing is removed without a UID, a version of the node or a usable n
   }
 }
 
-TEST_CASE("a controller runs until its Lease has run out, to the millisecond") {
-  const auto renewed = *parse_rfc3339("2026-11-20T12:00:00.000000Z");
-  const Json lease = {
-      {"spec",
-       {{"holderIdentity", "pod-1"}, {"leaseDurationSeconds", 15}, {"renewTime", "2026-11-20T12:00:00.000000Z"}}}};
-  CHECK(running_controller(lease.dump(), renewed + Millis(14'999)) == "pod-1 renewed the Lease 14 s ago");
-  CHECK_FALSE(running_controller(lease.dump(), renewed + Seconds(15)));
-  CHECK(running_controller(lease.dump(), renewed - Seconds(5)) == "pod-1 renewed the Lease 0 s ago");
-  Json free = lease;
-  free["spec"]["holderIdentity"] = "";
-  CHECK_FALSE(running_controller(free.dump(), renewed));
-  CHECK_FALSE(running_controller("{}", renewed));
-  CHECK_FALSE(running_controller("[]", renewed));
+namespace {
+k8s::Lease lease_of(const std::string& holder, const std::string& renewed, std::int64_t duration = 15) {
+  k8s::Lease lease{.meta = {}, .holder = holder, .duration_seconds = duration};
+  lease.meta.uid = "u";
+  lease.renew_time = renewed;
+  return lease;
+}
+}  // namespace
+
+TEST_CASE("a holder is waited for until its time is over by our clock, however old or new its own time looks") {
+  const MonoTime start{Seconds(100)};
+  for (const auto& [asked, given] : {std::pair{15, 15}, std::pair{1, 15}, std::pair{40, 40}}) {
+    LeaseLooks looks;
+    looks.add(lease_of("pod-1", "1999-01-01T00:00:00.000000Z", asked), start);
+    CHECK(looks.certain_at() == start + Seconds(given));
+    looks.add(lease_of("pod-1", "1999-01-01T00:00:00.000000Z", asked), start + Seconds(9));
+    CHECK(looks.certain_at() == start + Seconds(given));
+    CHECK_FALSE(looks.running());
+    CHECK(looks.holder() == "pod-1");
+  }
+}
+
+TEST_CASE("a Lease that is renewed, taken or made and taken between two looks has a controller behind it") {
+  const MonoTime start{Seconds(100)};
+  const auto held = lease_of("pod-1", "2026-11-20T12:00:00.000000Z");
+  const auto free = lease_of("", "2026-11-20T12:00:00.000000Z", 1);
+  for (const std::optional<k8s::Lease>& first :
+       {std::optional(held), std::optional(free), std::optional<k8s::Lease>()}) {
+    LeaseLooks looks;
+    looks.add(first, start);
+    looks.add(lease_of("pod-2", "2026-11-20T12:00:02.000000Z"), start + Seconds(2));
+    CHECK(looks.running() == "pod-2 renewed the Lease while we looked");
+  }
+}
+
+TEST_CASE("a Lease that is given up while we look, or was free, or is none leaves a standby the time to take it") {
+  const MonoTime start{Seconds(100)};
+  const auto free = lease_of("", "2026-11-20T12:00:00.000000Z", 1);
+  LeaseLooks looks;
+  looks.add(lease_of("pod-1", "2026-11-20T11:59:59.000000Z"), start);
+  looks.add(free, start + Seconds(1));
+  CHECK_FALSE(looks.running());
+  CHECK(looks.certain_at() == start + Seconds(6));
+  LeaseLooks none;
+  none.add(std::nullopt, start);
+  CHECK(none.certain_at() == start + Seconds(5));
+  none.add(lease_of("", "", 0), start + Seconds(2));
+  CHECK(none.certain_at() == start + Seconds(7));
+  CHECK_FALSE(none.running());
 }
 
 TEST_CASE("pages go on by their token, and an answer that is no list is not an empty cluster") {

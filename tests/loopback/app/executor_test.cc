@@ -179,13 +179,51 @@ TEST_CASE("a drain waits for the call under way and begins none of those that we
   Executor executor(client, "dhc-0", reports.taker());
   for (const char* name : {"e1", "e2", "e3"}) CHECK(executor.submit(event_of(name), {}));
   REQUIRE(dhc::test::eventually([&] { return requests == 1; }));
-  executor.drain(dhc::Millis(1));
+  CHECK_FALSE(executor.drain(dhc::Millis(1)));
   CHECK(reports.count() == 0);
   answer = true;
-  executor.drain(dhc::Seconds(10));
+  CHECK(executor.drain(dhc::Seconds(60)));
   CHECK(reports.count() == 1);
   CHECK(requests == 1);
   CHECK(executor.submit(event_of("e4"), {}));
-  executor.drain(dhc::Seconds(10));
+  CHECK(executor.drain(dhc::Seconds(60)));
   CHECK(requests == 1);
+}
+
+TEST_CASE("a credit that no thread has begun is taken back with the evictions, a condition only with the term") {
+  std::atomic<int> requests = 0;
+  Loopback loopback([&](dhc::test::ServerConnection& connection) {
+    if (!connection.read_request().empty()) ++requests;
+    connection.wait_for_client_to_leave();
+  });
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  const auto credit_of = [](const std::string& name) {
+    dhc::job_retry::PatchJob action;
+    action.ns = "a";
+    action.name = name;
+    action.uid = "u-" + name;
+    action.resource_version = "1";
+    return action;
+  };
+  const auto condition_of = [](const std::string& name) {
+    dhc::notice::ApplyCondition action;
+    action.ns = "a";
+    action.name = name;
+    action.uid = "u-" + name;
+    return action;
+  };
+  // As many as there are threads for, so that the next ones wait.
+  for (const char* name : {"j1", "j2"}) CHECK(executor.submit(credit_of(name), {}));
+  for (const char* name : {"c1", "c2"}) CHECK(executor.submit(condition_of(name), {}));
+  REQUIRE(dhc::test::eventually([&] { return requests == 4; }));
+  CHECK(executor.submit(credit_of("j3"), {}));
+  CHECK(executor.submit(condition_of("c3"), {}));
+  const auto orders = executor.withdraw_orders();
+  REQUIRE(orders.size() == 1);
+  CHECK(std::get<dhc::job_retry::PatchJob>(orders[0]).name == "j3");
+  const auto rest = executor.withdraw_all();
+  REQUIRE(rest.size() == 1);
+  CHECK(std::get<dhc::notice::ApplyCondition>(rest[0]).name == "c3");
 }

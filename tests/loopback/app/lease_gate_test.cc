@@ -2,15 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "app/clock.h"
-
 namespace {
 using dhc::LeaseGate;
 using dhc::Millis;
 using dhc::Seconds;
 
 dhc::k8s::LeaseTerm term_of(Millis begin, Millis end) {
-  return {.begin_until = dhc::mono_now() + begin, .end_by = dhc::mono_now() + end};
+  return {.begin_until = dhc::k8s::boot_now() + begin, .end_by = dhc::k8s::boot_now() + end};
 }
 }  // namespace
 
@@ -41,4 +39,16 @@ TEST_CASE("a request gets no more time than the term leaves, and never more than
     CHECK(*request.timeouts.total <= std::min(asked.value_or(Seconds(14)), Millis(Seconds(14))));
     CHECK(*request.timeouts.total > Seconds(2));
   }
+}
+
+TEST_CASE("a machine that slept finds the gate closed: the clock is one that goes on") {
+  dhc::MonoTime now{Seconds(1000)};
+  LeaseGate gate([&] { return now; });
+  gate.set(dhc::k8s::LeaseTerm{.begin_until = now + Seconds(10), .end_by = now + Seconds(14)});
+  dhc::k8s::Request request;
+  CHECK(gate.admit(request));
+  now += Seconds(10);
+  const auto refusal = gate.admit(request);
+  REQUIRE_FALSE(refusal);
+  CHECK(refusal.error().kind == dhc::ErrorKind::Cancelled);
 }

@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "k8s-client/auth/file.h"
+#include "tests/support/shell/loopback.h"
 
 using namespace dhc;
 using namespace dhc::k8s;
@@ -172,6 +173,21 @@ TEST_CASE("an exec plugin runs once, and again after a 401") {
   CHECK(authorization(*access->credentials) == "Bearer tok2");
 }
 
+TEST_CASE("who waits for another's run of the plugin leaves when told to stop") {
+  const Folder folder;
+  folder.write_program("plugin", "echo x >> " + folder.path("runs") + "\nexec sleep 600\n");
+  const auto access = access_of(folder, exec_user());
+  REQUIRE(access);
+  std::jthread first([&](const std::stop_token& stop) { (void)access->credentials->headers(stop); });
+  REQUIRE(dhc::test::eventually([&] { return read_file(folder.path("runs")).value_or("") == "x\n"; }));
+  std::stop_source stop;
+  std::jthread soon([&] { stop.request_stop(); });
+  const auto headers = access->credentials->headers(stop.get_token());
+  REQUIRE_FALSE(headers);
+  CHECK(headers.error().kind == dhc::ErrorKind::Cancelled);
+  CHECK(read_file(folder.path("runs")) == "x\n");
+}
+
 TEST_CASE("a plugin's expired credential is renewed, and may be a client certificate") {
   const Folder folder;
   folder.write_program("plugin",
@@ -269,6 +285,7 @@ TEST_CASE("the service account of a pod gives server, token, CA and namespace, a
   REQUIRE(access);
   CHECK(access->endpoint == Endpoint{true, "fd00::1", 443, ""});
   CHECK(access->ns == "system");
+  CHECK(access->in_cluster);
   CHECK(authorization(*access->credentials) == "Bearer one");
   CHECK(access->credentials->tls({})->ca_pem == kCertificate);
   folder.write("sa/token", "two");

@@ -1,6 +1,7 @@
 #include <csignal>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -28,11 +29,13 @@ struct World {
     server.with_cluster([](Cluster& cluster, const dhc::Now&) { cluster.add_namespace("dhc"); });
   }
 
-  std::unique_ptr<Program> start() {
-    return std::make_unique<Program>(
-        std::vector<std::string>{"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "127.0.0.1:0",
-                                 "--health-probe-bind-address", "127.0.0.1:0"},
-        "", Program::Environment{{"POD_NAMESPACE", "dhc"}});
+  std::unique_ptr<Program> start(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"run",         "--kubeconfig",
+                                          kubeconfig,    "--metrics-bind-address",
+                                          "127.0.0.1:0", "--health-probe-bind-address",
+                                          "127.0.0.1:0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return std::make_unique<Program>(arguments, "", Program::Environment{{"POD_NAMESPACE", "dhc"}});
   }
 
   std::string holder() {
@@ -82,5 +85,69 @@ TEST_CASE("on a laptop there is no election and no Lease") {
   program.signal(SIGTERM);
   CHECK(program.ended(Seconds(10)) == 0);
   CHECK(world.holder().empty());
-  CHECK(program.err().find("leading") == std::string::npos);
+  CHECK(program.err().find("msg=leading") == std::string::npos);
+  CHECK(program.err().find("no election: leads alone") != std::string::npos);
+}
+
+TEST_CASE("while the server is still at work on an eviction of ours the Lease is not given back") {
+  World world;
+  constexpr const char* kResource = "example.com/gpu";
+  world.server.with_cluster([&](Cluster& cluster, const dhc::Now&) {
+    cluster.add_node({"node-a", {{kResource, 4}}, {}, {}});
+    dhc::sim::PodShape shape;
+    shape.resource = kResource;
+    cluster.create_deployment("default", "infer", 1, shape);
+    // Longer than the drain waits, however slow this machine is.
+    cluster.faults().add({.path_contains = "/eviction", .delay = Seconds(60)});
+  });
+  const auto policy = world.folder.write("policy.yaml", R"(apiVersion: device-health.io/v1alpha1
+kind: DeviceHealthPolicy
+metadata: {name: all}
+spec:
+  mode: enforce
+  match: {}
+  after: 0s
+  evict: {after: 0s}
+---
+apiVersion: device-health.io/v1alpha1
+kind: ControllerLimits
+metadata: {name: default}
+spec:
+  evictions: {perMinute: 600}
+)");
+  const auto leader = world.start({"--mode", "enforce", "--config", policy});
+  REQUIRE(leader->says("msg=leading", Seconds(60)));
+  const auto is_held = [&](const char* device) {
+    bool held = false;
+    world.server.with_cluster(
+        [&](Cluster& cluster, const dhc::Now&) { held = !cluster.holders("node-a", device).empty(); });
+    return held;
+  };
+  std::string device;
+  REQUIRE(leader->await(
+      [&] {
+        for (const char* each : {"GPU-0", "GPU-1", "GPU-2", "GPU-3"}) {
+          if (is_held(each)) device = each;
+        }
+        return !device.empty();
+      },
+      Seconds(60)));
+  world.server.with_cluster(
+      [&](Cluster& cluster, const dhc::Now&) { cluster.set_device_health("node-a", device, "Unhealthy"); });
+  REQUIRE(leader->await(
+      [&] {
+        bool asked = false;
+        world.server.with_cluster([&](Cluster& cluster, const dhc::Now&) {
+          for (const auto& request : cluster.requests())
+            asked = asked || request.target.find("/eviction") != std::string::npos;
+        });
+        return asked;
+      },
+      Seconds(120)));
+  const auto holder = world.holder();
+  CHECK_FALSE(holder.empty());
+  leader->signal(SIGTERM);
+  CHECK(leader->ended(Seconds(60)) == 0);
+  CHECK(world.holder() == holder);
+  CHECK(leader->says("lease not released: a request is still under way", Seconds(0)));
 }
