@@ -101,8 +101,8 @@ class Planner {
         staged ? "a DeviceTaintRule with effect None is being made" : "a DeviceTaintRule is being made");
   }
 
-  /// Whether rules have the effect None and a status. **Source:** resource.k8s.io/v1alpha3 has neither; they came with
-  /// v1beta2.
+  /// Whether rules surely have the effect None and a status. **Source:** resource.k8s.io/v1alpha3 of 1.33 and 1.34 has
+  /// neither, that of 1.35 both; the version's name does not tell them apart.
   [[nodiscard]] bool rule_has_status() const {
     return !scene_.world.inventory().rules_api_version().ends_with("v1alpha3");
   }
