@@ -187,6 +187,7 @@ void keep_what_matters(Job& job) {
   small.meta = std::move(job.meta);
   small.conditions = std::move(job.conditions);
   for (auto& condition : small.conditions) condition.message = {};
+  small.managed_by = std::move(job.managed_by);
   job = std::move(small);
 }
 

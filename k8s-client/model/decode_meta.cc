@@ -55,7 +55,7 @@ bool read_map(JsonValue value, Fault& fault, StringMap& map, bool& any, Keep kee
   return true;
 }
 
-bool read_owner(JsonValue value, Fault& fault, std::optional<OwnerRef>& controller) {
+bool read_owner(JsonValue value, Fault& fault, Meta& meta) {
   OwnerRef owner;
   bool is_controller = false;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
@@ -66,13 +66,19 @@ bool read_owner(JsonValue value, Fault& fault, std::optional<OwnerRef>& controll
     if (key == "controller") return read_bool(field, fault, is_controller) || fault.in(key);
     return true;
   });
-  if (read && is_controller) controller = std::move(owner);
-  return read;
+  if (!read) return false;
+  if (is_controller) {
+    meta.controller = std::move(owner);
+  } else {
+    meta.has_other_owner = true;
+  }
+  return true;
 }
 
-bool read_owners(JsonValue value, Fault& fault, std::optional<OwnerRef>& controller) {
-  controller.reset();
-  return each_item(value, fault, [&](JsonValue item) { return read_owner(item, fault, controller); });
+bool read_owners(JsonValue value, Fault& fault, Meta& meta) {
+  meta.controller.reset();
+  meta.has_other_owner = false;
+  return each_item(value, fault, [&](JsonValue item) { return read_owner(item, fault, meta); });
 }
 
 bool is_namespaced(Kind kind) {
@@ -138,7 +144,7 @@ bool read_meta(JsonValue value, Fault& fault, Meta& meta, std::int64_t* generati
       if (key == "labels") return read_map(field, fault, meta.labels, has_labels, is_any_key);
       if (key == "annotations")
         return read_map(field, fault, meta.annotations, meta.has_annotations, is_kept_annotation);
-      if (key == "ownerReferences") return read_owners(field, fault, meta.controller);
+      if (key == "ownerReferences") return read_owners(field, fault, meta);
       return true;
     };
     return read() || fault.in(key);

@@ -106,16 +106,38 @@ bool read_conditions(JsonValue value, Fault& fault, std::vector<Condition>& cond
   return each_item(value, fault, [&](JsonValue item) {
     Condition condition;
     if (!read_condition(item, fault, condition)) return false;
-    if (condition.type == kDeviceUnhealthyCondition || condition.type == kDisruptionTargetCondition) {
-      conditions.push_back(std::move(condition));
-    }
+    conditions.push_back(std::move(condition));
     return true;
   });
+}
+
+bool is_of_job(const Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
+
+// A podFailurePolicy may name any condition; of all other pods only two say something to us.
+void keep_conditions_that_matter(Pod& pod) {
+  const auto is_known = [](const Condition& condition) {
+    return condition.type == kDeviceUnhealthyCondition || condition.type == kDisruptionTargetCondition;
+  };
+  if (!is_of_job(pod)) std::erase_if(pod.conditions, [&](const Condition& condition) { return !is_known(condition); });
+  for (auto& condition : pod.conditions) {
+    if (!is_known(condition)) condition = {.type = std::move(condition.type), .status = std::move(condition.status)};
+  }
+  pod.conditions.shrink_to_fit();
+}
+
+// The words of a kubelet that rejects a pod name the resource that it lacked; of other pods they say nothing to us.
+void keep_rejection(Pod& pod) {
+  constexpr std::string_view kRejected = "UnexpectedAdmissionError";
+  constexpr std::size_t kLongest = 1024;
+  if (pod.status_reason != kRejected || !is_of_job(pod)) pod.status_message.clear();
+  if (pod.status_message.size() > kLongest) pod.status_message.resize(kLongest);
+  pod.status_message.shrink_to_fit();
 }
 
 bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.phase = PodPhase::Unknown;
   pod.status_reason.clear();
+  pod.status_message.clear();
   pod.conditions.clear();
   parts.status_claims.clear();
   parts.extended_claim.clear();
@@ -125,6 +147,7 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
     const auto read = [&] {
       if (key == "phase") return read_phase(field, fault, pod.phase);
       if (key == "reason") return read_name(field, fault, pod.status_reason);
+      if (key == "message") return read_text(field, fault, pod.status_message);
       if (key == "conditions") return read_conditions(field, fault, pod.conditions);
       if (key == "containerStatuses") return read_container_reports(field, fault, parts.reports[0]);
       if (key == "initContainerStatuses") return read_container_reports(field, fault, parts.reports[1]);
@@ -186,6 +209,8 @@ bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
   pod.exits = std::move(parts.reports[0].exits);
   pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());
   pod.exits.shrink_to_fit();
+  keep_conditions_that_matter(pod);
+  keep_rejection(pod);
   if (!can_hold_devices(pod)) keep_identity_only(pod);
   return true;
 }

@@ -30,8 +30,8 @@ struct JobFailureRule {
   friend bool operator==(const JobFailureRule&, const JobFailureRule&) = default;
 };
 
-/// The part of Job that we read. Of a finished Job only `meta` and `conditions` are kept: a cluster has thousands of
-/// them.
+/// The part of Job that we read. Of a finished Job only `meta`, `conditions` and `managed_by` are kept: a cluster has
+/// thousands of them.
 struct Job {
   Meta meta;  ///< Of the labels only Kueue's and our own.
   // spec

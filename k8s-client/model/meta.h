@@ -40,6 +40,7 @@ struct Meta {
   StringMap annotations;
   bool has_annotations = false;  ///< Any at all: a JSON patch cannot add an entry to a map that is not there.
   std::optional<OwnerRef> controller;
+  bool has_other_owner = false;  ///< An owner reference that is not the controller's.
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 

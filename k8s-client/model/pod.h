@@ -56,6 +56,7 @@ struct Pod {
   std::string node_name;
   PodPhase phase = PodPhase::Unknown;
   std::string status_reason;                         ///< `status.reason`, such as UnexpectedAdmissionError.
+  std::string status_message;                        ///< `status.message` of a rejected pod, at most 1 KiB.
   std::optional<std::int64_t> grace_period_seconds;  ///< `spec.terminationGracePeriodSeconds`.
   std::vector<PodClaim> claims;
   std::vector<ResourceAmount>
@@ -63,8 +64,10 @@ struct Pod {
   std::vector<AllocatedResource> allocated;  ///< Containers, init containers and pod level merged, sorted by name.
   bool kubelet_plugin =
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
-  std::vector<ContainerExit> exits;   ///< Of containers and init containers, as they stand now.
-  std::vector<Condition> conditions;  ///< Only `device-health.io/DeviceUnhealthy` and `DisruptionTarget`.
+  std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
+  /// `device-health.io/DeviceUnhealthy` and `DisruptionTarget`; of a Job's pod the type and status of all others too,
+  /// because a podFailurePolicy may name any.
+  std::vector<Condition> conditions;
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 

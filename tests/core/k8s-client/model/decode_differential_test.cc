@@ -54,6 +54,8 @@ Meta dom_meta(const json& object) {
     if (owner.value("controller", false)) {
       meta.controller =
           OwnerRef{text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name"), text(owner, "uid")};
+    } else {
+      meta.has_other_owner = true;
     }
   }
   return meta;
@@ -123,9 +125,13 @@ Pod dom_pod(const json& object) {
   }
   for (const auto& condition : part(status, "conditions")) {
     const auto type = text(condition, "type");
-    if (type == "DisruptionTarget" || type.starts_with("device-health.io/"))
+    if (type == "DisruptionTarget" || type.starts_with("device-health.io/")) {
       pod.conditions.push_back(dom_condition(condition));
+    } else if (pod.meta.controller && pod.meta.controller->kind == "Job") {
+      pod.conditions.push_back({.type = type, .status = text(condition, "status")});
+    }
   }
+  if (pod.status_reason == "UnexpectedAdmissionError") pod.status_message = text(status, "message");
   return pod;
 }
 
@@ -189,6 +195,7 @@ Job dom_job(const json& object) {
   for (const auto& condition : part(status, "conditions")) job.conditions.push_back(dom_condition(condition));
   if (is_finished(job)) {
     for (auto& condition : job.conditions) condition.message.clear();
+    job.managed_by = text(spec, "managedBy");
     return job;
   }
   job.backoff_limit = spec.at("backoffLimit");

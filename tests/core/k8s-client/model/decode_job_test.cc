@@ -64,10 +64,26 @@ TEST_CASE("Of a finished Job only identity, owner, our annotations and how it en
     Job small;
     small.meta = job.meta;
     small.conditions = job.conditions;
+    small.managed_by = "example.com/controller";
     CHECK(job == small);
     CHECK(job.meta.labels.empty());
     CHECK(job.conditions[0].message.empty());
   }
+}
+
+TEST_CASE("An owner that is not the controller is seen beside one that is") {
+  auto object = sample();
+  const auto owner = [](const char* kind, bool controller) {
+    return json({{"apiVersion", "x/v1"}, {"kind", kind}, {"name", "n"}, {"uid", "u"}, {"controller", controller}});
+  };
+  object["metadata"]["ownerReferences"] = json::array({owner("Workflow", false)});
+  CHECK(read(object).meta.has_other_owner);
+  CHECK(!read(object).meta.controller.has_value());
+  object["metadata"]["ownerReferences"] = json::array({owner("Workflow", false), owner("CronJob", true)});
+  CHECK(read(object).meta.has_other_owner);
+  CHECK(read(object).meta.controller->kind == "CronJob");
+  object["metadata"]["ownerReferences"] = json::array({owner("CronJob", true)});
+  CHECK(!read(object).meta.has_other_owner);
 }
 
 TEST_CASE("A Job whose end is decided is ending before it has finished") {

@@ -57,6 +57,28 @@ TEST_CASE("The same pod is read in full once its status or our condition says mo
   CHECK(noticed.conditions.size() == 1);
 }
 
+TEST_CASE(
+    "Of a Job's pod every condition is kept, and the words of a kubelet that rejected it, and of others only ours") {
+  constexpr std::string_view kText = R"({{"metadata":{{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
+    "ownerReferences":[{{"apiVersion":"batch/v1","kind":"{}","name":"o","uid":"x","controller":true}}]}},
+    "spec":{{"containers":[{}]}},"status":{{"phase":"Failed","reason":"{}","message":"no example.com/gpu",
+    "conditions":[{{"type":"example.com/XidSeen","status":"True","reason":"r","message":"long words"}},
+                  {{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI"}}]}}}})";
+  const auto read = [&](std::string_view kind, std::string_view reason) {
+    return std::get<Pod>(
+        Decoder(Kind::Pod).decode_object(fmt::format(kText, kind, container(gpus(1)), reason)).value());
+  };
+  const auto of_job = read("Job", "UnexpectedAdmissionError");
+  REQUIRE(of_job.conditions.size() == 2);
+  CHECK(of_job.conditions[0] == Condition{.type = "example.com/XidSeen", .status = "True"});
+  CHECK(of_job.conditions[1].reason == "EvictionByEvictionAPI");
+  CHECK(of_job.status_message == "no example.com/gpu");
+  CHECK(read("Job", "Evicted").status_message.empty());
+  const auto of_set = read("ReplicaSet", "UnexpectedAdmissionError");
+  CHECK(of_set.conditions.size() == 1);
+  CHECK(of_set.status_message.empty());
+}
+
 TEST_CASE("Requests are the limits of all containers together") {
   const auto spec =
       fmt::format(R"({{"containers":[{},{},{}]}})", container(gpus(1)), container(gpus(2)), container("null"));
