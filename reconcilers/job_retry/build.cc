@@ -1,6 +1,8 @@
 #include "reconcilers/job_retry/build.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,7 +10,9 @@
 
 #include "base/hash.h"
 #include "base/json_text.h"
+#include "domain/job_record.h"
 #include "domain/names.h"
+#include "k8s-client/model/job.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::job_retry {
@@ -44,7 +48,8 @@ Json tested_patch(const PatchJob& action) {
     body.push_back({{"op", op}, {"path", path}, {"value", std::move(value)}});
   };
   add("test", "/metadata/uid", action.uid);
-  add("test", "/spec/backoffLimit", action.limit_before);
+  // The limit of a finished Job is not known, and no note is about it.
+  if (action.limit != action.limit_before) add("test", "/spec/backoffLimit", action.limit_before);
   // An entry of a map that is not there can neither be tested nor added.
   if (!action.has_annotations) {
     add("test", "/metadata/annotations", nullptr);
@@ -93,9 +98,25 @@ bool is_true(const Json& object, const char* key) {
   return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
-bool has_controller(const Json& metadata) {
+bool has_owner(const Json& metadata) {
   const auto owners = metadata.find("ownerReferences");
   return owners != metadata.end() && owners->is_array() && !owners->empty();
+}
+
+bool is_managed_by_other(const Json& spec) {
+  const auto manager = text(spec, "managedBy");
+  return !manager.empty() && manager != k8s::kJobController;
+}
+
+/// Gives the limit that its owner wrote: without the retries that we added to it. One that was lowered since has been
+/// put back already.
+void take_our_retries_out(Json& spec, const Json& annotations) {
+  const auto credits = parse_retry_credits(text(annotations, std::string(kRetryCreditsAnnotation).c_str()));
+  const auto limit = spec.find("backoffLimit");
+  if (!credits || limit == spec.end() || !limit->is_number_integer()) return;
+  const auto now = limit->get<std::int64_t>();
+  if (now < credits->limit) return;
+  *limit = std::max<std::int64_t>(0, now - static_cast<std::int64_t>(credits->credits.size()));
 }
 
 std::string replacement_name(const RecreateJob& action) {
@@ -137,9 +158,10 @@ Result<k8s::Request> build_replacement(const RecreateJob& action, std::string_vi
   if (text(metadata, "uid") != action.uid) return fail(ErrorKind::Conflict, "another Job has its name now");
   auto spec = part(dead, "spec");
   const auto labels = part(metadata, "labels");
-  if (has_controller(metadata) || is_true(spec, "manualSelector") || labels.contains(kRecreatedFromLabel)) {
+  if (has_owner(metadata) || is_managed_by_other(spec) || is_true(spec, "manualSelector") ||
+      labels.contains(kRecreatedFromLabel)) {
     return fail(ErrorKind::Invalid,
-                "a Job with an owner or a manual selector, or itself a replacement, is not recreated");
+                "a Job with an owner, another manager or a manual selector, or itself a replacement, is not recreated");
   }
   spec.erase("selector");
   spec.erase("manualSelector");
@@ -154,6 +176,7 @@ Result<k8s::Request> build_replacement(const RecreateJob& action, std::string_vi
   kept[std::string(kRecreatedFromLabel)] = action.uid;
   Json annotations = Json::object();
   const auto before = part(metadata, "annotations");
+  take_our_retries_out(spec, before);
   for (const auto& [key, value] : before.items()) {
     const bool ours = key == kRetryCreditsAnnotation || key == kLossesAnnotation;
     if (!ours && key != "kubectl.kubernetes.io/last-applied-configuration") annotations[key] = value;

@@ -72,6 +72,13 @@ TEST_CASE("Where the Job has no annotation at all a tested patch makes the map f
   CHECK(body[3] == json({{"op", "add"}, {"path", "/metadata/annotations"}, {"value", json::object()}}));
 }
 
+TEST_CASE("A tested patch that changes no limit does not test it: a finished Job's is not known") {
+  auto action = kCredit;
+  action.by_test = true;
+  action.limit = action.limit_before = 6;
+  for (const auto& step : body_of(action)) CHECK(step["path"] != "/spec/backoffLimit");
+}
+
 TEST_CASE("A failed test is a conflict, another refusal is not") {
   auto action = kCredit;
   const Status refused = fail(ErrorKind::Invalid, "the server rejected our request");
@@ -103,6 +110,40 @@ TEST_CASE(
   CHECK(!made["spec"].contains("selector"));
   CHECK(made["spec"]["template"]["metadata"]["labels"] == json({{"app", "x"}}));
   CHECK(build_replacement(kRecreate, dead_job().dump())->body == request->body);
+}
+
+TEST_CASE("A replacement begins with the limit that its owner gave, not with the retries that we added") {
+  const auto credits = [](int entries, int limit) {
+    json list = json::array();
+    for (int i = 0; i < entries; ++i) {
+      list.push_back({{"podUID", "p" + std::to_string(i)},
+                      {"pod", "p"},
+                      {"device", "d"},
+                      {"at", "2026-11-20T12:00:00Z"},
+                      {"limit", limit},
+                      {"state", "spent"}});
+    }
+    return json({{"limit", limit}, {"credits", list}}).dump();
+  };
+  const auto made_from = [&](int limit, const std::string& annotation) {
+    auto dead = dead_job();
+    dead["spec"]["backoffLimit"] = limit;
+    dead["metadata"]["annotations"]["device-health.io/retry-credits"] = annotation;
+    return json::parse(build_replacement(kRecreate, dead.dump())->body)["spec"]["backoffLimit"].get<int>();
+  };
+  CHECK(made_from(3, credits(3, 3)) == 0);
+  CHECK(made_from(5, credits(3, 5)) == 2);
+  CHECK(made_from(2, credits(3, 2)) == 0);
+  CHECK(made_from(2, credits(3, 5)) == 2);  // somebody has put it back already
+  CHECK(made_from(5, "three") == 5);
+}
+
+TEST_CASE("A Job that another controller manages is not recreated") {
+  auto managed = dead_job();
+  managed["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue";
+  CHECK(build_replacement(kRecreate, managed.dump()).error().kind == ErrorKind::Invalid);
+  managed["spec"]["managedBy"] = "kubernetes.io/job-controller";
+  CHECK(build_replacement(kRecreate, managed.dump()).has_value());
 }
 
 TEST_CASE("A Job with an owner or a manual selector, a replacement and another Job are not recreated") {
