@@ -12,6 +12,8 @@ namespace dhc {
 namespace {
 
 constexpr std::int64_t kMostCount = 1000;
+/// So many entries fit in the annotation that records them.
+constexpr std::int64_t kMostCredits = 100;
 
 void read_black_hole(const YamlNode& node, JobRetryRules& rules, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 3> kKeys = {"rejections", "within", "node"};
@@ -57,7 +59,7 @@ JobRetryRules read_job_retry(const YamlNode& node, MistakeList& mistakes) {
     set(rules.credit, read_flag(*given, "spec.jobRetry.credit", mistakes));
   }
   if (const YamlNode* given = node.find("maxPerJob")) {
-    set(rules.max_per_job, read_number(*given, "spec.jobRetry.maxPerJob", 1, kMostCount, mistakes));
+    set(rules.max_per_job, read_number(*given, "spec.jobRetry.maxPerJob", 1, kMostCredits, mistakes));
   }
   if (const YamlNode* given = node.find("settle")) {
     set(rules.settle, read_duration(*given, "spec.jobRetry.settle", Seconds(1), mistakes));

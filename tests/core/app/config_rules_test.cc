@@ -77,7 +77,7 @@ const std::map<std::string, std::string> kBad = {
     {"job-retry-credit-off",
      "6:22: spec.jobRetry.credit is false, so maxPerJob, recreate would have no effect; write credit: true, or remove "
      "those keys"},
-    {"job-retry-none", "6:25: spec.jobRetry.maxPerJob is '0': out of range; write a whole number from 1 to 1000"},
+    {"job-retry-none", "6:25: spec.jobRetry.maxPerJob is '0': out of range; write a whole number from 1 to 100"},
     {"job-retry-settle-zero", "7:22: spec.jobRetry.settle is '0s': shorter than 1s" + kDuration},
     {"job-retry-when-not",
      "6:33: spec.jobRetry.whenNotCreditable is 'Wait', but should be one of Hold, Evict; write one of these words"},
