@@ -13,29 +13,11 @@ bool says_opt_out(const k8s::Meta* meta) {
   return meta != nullptr && k8s::find(meta->annotations, kOptOutAnnotation) == std::string_view("true");
 }
 
-bool is_watched_owner(std::string_view kind) { return kind == "Job" || kind == "ReplicaSet" || kind == "StatefulSet"; }
-
-std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
-  const auto ruling = [](std::string where) {
-    return Ruling{
-        .reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
-  };
-  if (says_opt_out(&pod.meta)) return ruling("the pod");
-  if (pod.meta.controller && says_opt_out(world.owner(pod.meta.controller->uid))) {
-    return ruling("its " + pod.meta.controller->kind + " " + pod.meta.controller->name);
-  }
-  if (says_opt_out(world.namespace_of(pod.meta.ns))) return ruling("Namespace " + pod.meta.ns);
-  const auto unknown = [](const std::string& what) {
-    return Ruling{.reason = Reason::OptOutUnknown,
-                  .message = what + " is not known just now, it may have opted out",
-                  .until = {}};
-  };
-  if (world.namespace_of(pod.meta.ns) == nullptr) return unknown("Namespace " + pod.meta.ns);
-  if (pod.meta.controller && is_watched_owner(pod.meta.controller->kind) &&
-      world.owner(pod.meta.controller->uid) == nullptr) {
-    return unknown(pod.meta.controller->kind + " " + pod.meta.controller->name);
-  }
-  return std::nullopt;
+/// Other API groups have kinds of the same names (Volcano's Job, OpenKruise's StatefulSet): those are not watched.
+bool is_watched(const k8s::OwnerRef& owner) {
+  const bool is_set = owner.kind == "ReplicaSet" || owner.kind == "StatefulSet";
+  return (owner.kind == "Job" && owner.api_version.starts_with("batch/")) ||
+         (is_set && owner.api_version.starts_with("apps/"));
 }
 
 bool is_ours(const k8s::Pod& pod, const Scene& scene) {
@@ -68,6 +50,28 @@ std::optional<Ruling> by_kind(const k8s::Pod& pod, const Scene& scene) {
 }
 
 }  // namespace
+
+std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
+  const auto ruling = [](std::string where) {
+    return Ruling{
+        .reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
+  };
+  if (says_opt_out(&pod.meta)) return ruling("the pod");
+  if (pod.meta.controller && says_opt_out(world.owner(pod.meta.controller->uid))) {
+    return ruling("its " + pod.meta.controller->kind + " " + pod.meta.controller->name);
+  }
+  if (says_opt_out(world.namespace_of(pod.meta.ns))) return ruling("Namespace " + pod.meta.ns);
+  const auto unknown = [](const std::string& what) {
+    return Ruling{.reason = Reason::OptOutUnknown,
+                  .message = what + " is not known just now, it may have opted out",
+                  .until = {}};
+  };
+  if (world.namespace_of(pod.meta.ns) == nullptr) return unknown("Namespace " + pod.meta.ns);
+  if (pod.meta.controller && is_watched(*pod.meta.controller) && world.owner(pod.meta.controller->uid) == nullptr) {
+    return unknown(pod.meta.controller->kind + " " + pod.meta.controller->name);
+  }
+  return std::nullopt;
+}
 
 std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& scene) {
   const auto& pod = exposure.pod();

@@ -10,4 +10,7 @@ namespace dhc {
 /// back at all.
 [[nodiscard]] std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& scene);
 
+/// That the pod, its owner or its Namespace has opted out, or that one of them is not known just now.
+[[nodiscard]] std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world);
+
 }  // namespace dhc

@@ -53,6 +53,15 @@ TEST_CASE("Pods that come back to the same node, and our own, are never evicted"
                                  "web-1") == "OwnPod");
 }
 
+TEST_CASE("An owner that only shares its kind's name with one that we watch is not waited for") {
+  for (const auto& [kind, api] :
+       {std::pair("Job", "batch.volcano.sh/v1alpha1"), std::pair("StatefulSet", "apps.kruise.io/v1beta1")}) {
+    auto stage = one_pod(
+        kBad, [&](Stage&, k8s::Pod& pod) { pod.meta.controller = k8s::OwnerRef{api, kind, "other", "uid-other"}; });
+    CHECK(stage.run_for(minutes(10), Seconds(10)) == Names{"web-1"});
+  }
+}
+
 TEST_CASE("Siblings of our own pod are our own") {
   Stage stage;
   stage.node("node-a", 4, 3);

@@ -110,7 +110,7 @@ k8s::Pod& Stage::pod(const PodSpec& spec) {
   pod.grace_period_seconds = 30;
   if (const auto slash = spec.owner.find('/'); slash != std::string::npos) {
     const auto name = spec.owner.substr(slash + 1);
-    pod.meta.controller = k8s::OwnerRef{.api_version = spec.owner.starts_with("Job/") ? "batch/v1" : "v1",
+    pod.meta.controller = k8s::OwnerRef{.api_version = spec.owner.starts_with("Job/") ? "batch/v1" : "apps/v1",
                                         .kind = spec.owner.substr(0, slash),
                                         .name = name,
                                         .uid = "uid-" + name};
