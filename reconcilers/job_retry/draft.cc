@@ -1,6 +1,7 @@
 #include "reconcilers/job_retry/draft.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "domain/job_credit.h"
@@ -16,6 +17,9 @@ std::optional<std::string> annotation(const k8s::Meta& meta, std::string_view ke
   const auto found = k8s::find(meta.annotations, key);
   return found ? std::optional<std::string>(*found) : std::nullopt;
 }
+
+/// The annotations' times are whole seconds: what differs in less is the same.
+WallTime whole_seconds(WallTime at) { return std::chrono::floor<Seconds>(at); }
 
 }  // namespace
 
@@ -39,7 +43,7 @@ void Draft::credit(const k8s::Pod& pod, const std::string& device, RetryCredit::
   credit->pod_uid = pod.meta.uid;
   credit->pod = pod.meta.name;
   credit->device = device;
-  credit->at = at;
+  credit->at = whole_seconds(at);
   credit->state = state;
 }
 
@@ -51,13 +55,30 @@ void Draft::take_back() {
 }
 
 void Draft::lose(std::string_view what, const k8s::Pod& pod, const std::string& device, WallTime at) {
-  const bool known = std::ranges::any_of(
-      losses_, [&](const JobLoss& loss) { return loss.pod_uid == pod.meta.uid && loss.what == what; });
-  if (known) return;
+  const auto known = std::ranges::find(losses_, pod.meta.uid, &JobLoss::pod_uid);
+  if (known != losses_.end()) {
+    if (what == to_string(Reason::JobDiedOfDevice)) known->what = what;
+    return;
+  }
+  at = whole_seconds(at);
+  if (losses_.size() >= kMostLosses) {
+    const auto oldest = std::ranges::min_element(losses_, {}, &JobLoss::at);
+    if (at <= oldest->at) return;
+    losses_.erase(oldest);
+  }
   device_ = device;
-  if (losses_.size() >= kMostLosses) losses_.erase(losses_.begin());
   losses_.push_back(
       {.what = std::string(what), .pod_uid = pod.meta.uid, .pod = pod.meta.name, .device = device, .at = at});
+}
+
+bool Draft::rests_on_version() const {
+  return limit_ < record_.job.backoff_limit ||
+         std::ranges::any_of(
+             credits_.credits,
+             [&](const RetryCredit& credit) {
+               const auto* before = record_.credits.find(credit.pod_uid);
+               return is_unspent(credit) && (before == nullptr || !is_unspent(*before));
+             });
 }
 
 std::optional<PatchJob> Draft::patch(bool by_test) const {
@@ -70,7 +91,7 @@ std::optional<PatchJob> Draft::patch(bool by_test) const {
                  .limit = limit_,
                  .notes = {},
                  .has_annotations = job.meta.has_annotations,
-                 .by_test = by_test,
+                 .by_test = by_test && !rests_on_version(),
                  .device = device_};
   const auto note = [&](std::string_view key, std::string text) {
     patch.notes.push_back(

@@ -27,13 +27,17 @@ class Draft {
   /// Lowers the limit by the unspent credits.
   void take_back();
 
-  /// Notes what happened to a pod, once.
+  /// Notes what happened to a pod, once; that the Job died of it, in the place of that the pod did. Of too many losses
+  /// the newest are kept.
   void lose(std::string_view what, const k8s::Pod& pod, const std::string& device, WallTime at);
 
-  /// The patch that makes the Job say all this; none if it does already.
+  /// The patch that makes the Job say all this; none if it does already. `by_test` is not heeded where only the version
+  /// shows that the Job has counted no failure since: where the limit falls, or a credit becomes unspent.
   [[nodiscard]] std::optional<PatchJob> patch(bool by_test) const;
 
  private:
+  [[nodiscard]] bool rests_on_version() const;
+
   const JobRecord& record_;
   RetryCredits credits_;
   std::vector<JobLoss> losses_;

@@ -1,6 +1,7 @@
 #include "reconcilers/job_retry/endings.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,8 +40,9 @@ class Judge {
   }
 
  private:
-  std::optional<Finding> done(Reason what, std::string device, std::string why) {
+  std::optional<Finding> done(Reason what, const DeviceKey& key, std::string device, std::string why) {
     found_.what = what;
+    found_.key = key;
     found_.device = std::move(device);
     found_.why = std::move(why);
     return std::move(found_);
@@ -51,23 +53,35 @@ class Judge {
   std::optional<Finding> succeeded() {
     const auto* attempt = scene_.ledger.eviction(pod_.meta.uid);
     const auto* condition = our_condition(pod_);
-    std::string device;
-    for (const auto& held : ending_.devices) {
-      if (condition != nullptr && condition_names(condition->message, to_string(held.key)))
-        device = to_string(held.key);
-    }
-    if (attempt != nullptr) device = attempt->device;
     const bool ours = attempt != nullptr || (condition != nullptr && condition->status == "True");
     if (!ours) return std::nullopt;
-    found_.mode = scene_.policy.mode_cap;
-    return done(Reason::EvictedPodSucceeded, std::move(device),
-                fmt::format("pod {} was evicted and its containers exited 0: the Job counts its work as done, which it "
-                            "may not be; exit non-zero on SIGTERM",
+    std::string device = attempt == nullptr ? std::string() : attempt->device;
+    DeviceKey key;
+    for (const auto& held : ending_.devices) {
+      const auto name = to_string(held.key);
+      const bool named = condition != nullptr && condition_names(condition->message, name);
+      if (attempt == nullptr ? !named : name != device) continue;
+      device = name;
+      key = held.key;
+      // Said in any case, written on the Job where a policy covers it.
+      if (!covered_by(held.was_unhealthy ? policy_for_unhealthy(scene_.world, scene_.policy, pod_, key, held.message)
+                                         : policy_for(scene_.world, scene_.policy, pod_, key))) {
+        found_.mode = Mode::Observe;
+      }
+    }
+    return done(Reason::EvictedPodSucceeded, key, std::move(device),
+                fmt::format("pod {} was evicted and its containers exited 0: the Job may count its work as done, which "
+                            "it may not be; exit non-zero on SIGTERM",
                             pod_.meta.name));
   }
 
-  bool covered(const DeviceKey& key) {
-    found_.policy = policy_for(scene_.world, scene_.policy, pod_, key);
+  /// Whether retries are given back for a device whose driver said this.
+  bool covered(const DeviceKey& key, std::string_view said) {
+    return covered_by(policy_for_unhealthy(scene_.world, scene_.policy, pod_, key, said));
+  }
+
+  bool covered_by(const DevicePolicy* policy) {
+    found_.policy = policy;
     if (found_.policy == nullptr || !found_.policy->job_retry || !found_.policy->job_retry->credit) return false;
     found_.mode = effective_mode(found_.policy, scene_.policy);
     return found_.mode != Mode::Off;
@@ -84,46 +98,62 @@ class Judge {
   /// **Source:** seen on 1.37.1.
   std::optional<Finding> rejected() {
     for (const auto& request : pod_.requests) {
-      if (!covered(DeviceKey::plugin(pod_.node_name, request.resource, {}))) continue;
+      // The same word stands for processors and memory that could not be had: the kubelet's sentence names what it was.
+      if (pod_.status_message.find(request.resource) == std::string::npos) continue;
+      const auto key = DeviceKey::plugin(pod_.node_name, request.resource, {});
+      if (!covered(key, {})) continue;
       const auto* book = book_of(request.resource);
       const bool loss = book != nullptr && (book->allocatable < book->capacity || book->held.unhealthy > 0 ||
                                             book->capacity < book->largest_capacity);
-      if (!loss && found_.record->credits.credits.empty()) continue;
-      return done(Reason::RejectedByKubelet, fmt::format("{}/{}", pod_.node_name, request.resource),
+      const auto place = fmt::format("{}/{}", pod_.node_name, request.resource);
+      // A node that says nothing of its loss has lost one all the same if a pod of this Job died of it there.
+      const bool known = std::ranges::any_of(found_.record->credits.credits, [&](const RetryCredit& credit) {
+        return credit.device.starts_with(place + "/") || credit.device == place;
+      });
+      if (!loss && !known) continue;
+      return done(Reason::RejectedByKubelet, key, place,
                   fmt::format("node {} rejected pod {}: it had no {} to give", pod_.node_name, pod_.meta.name,
                               request.resource));
     }
     return std::nullopt;
   }
 
-  std::optional<std::string> evidence(const PodEnding::Device& device) const {
+  struct Clue {
+    std::string why;
+    std::string said;  ///< The driver's words about it.
+  };
+
+  std::optional<Clue> evidence(const PodEnding::Device& device) const {
     const auto name = to_string(device.key);
-    if (device.was_unhealthy) return fmt::format("{} was last seen Unhealthy while the pod ran", name);
+    if (device.was_unhealthy) {
+      return Clue{.why = fmt::format("{} was last seen Unhealthy while the pod ran", name), .said = device.message};
+    }
     if (scene_.now.mono - ending_.at.mono >= kLateEvidence) return std::nullopt;
     const auto* state = scene_.world.tracker().find(device.key);
-    if (state != nullptr && state->unhealthy_since) return fmt::format("{} was reported Unhealthy afterwards", name);
+    if (state != nullptr && state->unhealthy_since) {
+      return Clue{.why = fmt::format("{} was reported Unhealthy afterwards", name), .said = state->message};
+    }
     if (scene_.world.inventory().tainted_by_driver(device.key).value_or(false)) {
-      return fmt::format("the driver of {} has tainted it", name);
+      return Clue{.why = fmt::format("the driver of {} has tainted it", name), .said = {}};
     }
     return std::nullopt;
   }
 
   std::optional<Finding> died() {
     for (const auto& device : ending_.devices) {
-      if (!covered(device.key)) continue;
-      if (auto why = evidence(device)) {
-        return done(Reason::DiedOfDevice, to_string(device.key),
-                    fmt::format("pod {} failed and {}", pod_.meta.name, *why));
-      }
+      const auto clue = evidence(device);
+      if (!clue || !covered(device.key, clue->said)) continue;
+      return done(Reason::DiedOfDevice, device.key, to_string(device.key),
+                  fmt::format("pod {} failed and {}", pod_.meta.name, clue->why));
     }
     for (const auto& device : ending_.devices) {
-      if (device.key.source != DeviceKey::Source::Plugin || !covered(device.key)) continue;
+      if (device.key.source != DeviceKey::Source::Plugin || !covered(device.key, {})) continue;
       const auto* book = book_of(device.key.scope);
       const bool lost = book != nullptr && book->held.unhealthy == 0 &&
                         (book->allocatable < book->capacity || book->capacity < book->largest_capacity);
       if (!lost || scene_.now.mono - ending_.at.mono >= kLateEvidence) continue;
       return done(
-          Reason::ProbablyDiedOfDevice, to_string(device.key),
+          Reason::ProbablyDiedOfDevice, device.key, to_string(device.key),
           fmt::format("pod {} failed and node {} has fewer {} allocatable: probably of its device, which nobody "
                       "has reported; not credited",
                       pod_.meta.name, pod_.node_name, device.key.scope));

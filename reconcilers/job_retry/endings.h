@@ -13,7 +13,9 @@ struct Finding {
   const JobRecord* record = nullptr;
   Reason what = Reason::DiedOfDevice;  ///< DiedOfDevice, ProbablyDiedOfDevice, RejectedByKubelet, EvictedPodSucceeded.
   std::string device;
-  const DevicePolicy* policy = nullptr;  ///< Null for EvictedPodSucceeded.
+  DeviceKey key;                         ///< Of the device; without a device's name for RejectedByKubelet.
+  const DevicePolicy* policy = nullptr;  ///< The one that covered the device as it was; null only for
+                                         ///< EvictedPodSucceeded.
   Mode mode = Mode::Observe;
   std::string why;  ///< The evidence, for people.
 };

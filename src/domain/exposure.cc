@@ -165,6 +165,25 @@ const DevicePolicy* policy_for(const World& world, const Policy& policy, const k
   return found == policy.policies.end() ? nullptr : &*found;
 }
 
+const DevicePolicy* policy_for_unhealthy(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                         const DeviceKey& key, std::string_view said) {
+  const auto found = std::ranges::find_if(policy.policies, [&](const DevicePolicy& candidate) {
+    const auto& match = candidate.match;
+    return names_device(match, key) && selects(match, world, pod) && wants(match, k8s::Health::Unhealthy) &&
+           message_fits(match, said);
+  });
+  return found == policy.policies.end() ? nullptr : &*found;
+}
+
+std::vector<const DevicePolicy*> policies_for(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                              const DeviceKey& key) {
+  std::vector<const DevicePolicy*> found;
+  for (const auto& candidate : policy.policies) {
+    if (names_device(candidate.match, key) && selects(candidate.match, world, pod)) found.push_back(&candidate);
+  }
+  return found;
+}
+
 bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
   return std::ranges::any_of(policy.policies, [&](const DevicePolicy& candidate) {
     return candidate.mode == Mode::Enforce && names_device(candidate.match, key) &&

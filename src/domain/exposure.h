@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "domain/moment.h"
@@ -28,6 +29,14 @@ struct Exposure {
 /// The first policy whose selectors fit this device and pod, whatever the device's state; null if none does.
 [[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod,
                                              const DeviceKey& key);
+
+/// The first policy whose selectors fit and that means a device which is Unhealthy with these words of its driver.
+[[nodiscard]] const DevicePolicy* policy_for_unhealthy(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                                       const DeviceKey& key, std::string_view said);
+
+/// Every policy whose selectors fit this device and pod, in their order.
+[[nodiscard]] std::vector<const DevicePolicy*> policies_for(const World& world, const Policy& policy,
+                                                            const k8s::Pod& pod, const DeviceKey& key);
 
 /// Whether any policy whose selectors fit enforces.
 [[nodiscard]] bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);

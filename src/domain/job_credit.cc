@@ -1,12 +1,13 @@
 #include "domain/job_credit.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "domain/failure_outlook.h"
 #include "domain/names.h"
 #include "domain/write_keys.h"
 
@@ -15,10 +16,6 @@ namespace dhc {
 namespace {
 
 using Kind = CreditCase::Kind;
-using Action = k8s::JobFailureRule::Action;
-
-// What SIGTERM and SIGKILL make of a container that does not handle them: its exit code is not known before.
-constexpr std::array<std::int64_t, 2> kKilledCodes = {143, 137};
 
 CreditCase not_creditable(Reason reason, std::string message) {
   return {.kind = Kind::NotCreditable, .reason = reason, .message = std::move(message), .seen_at = {}};
@@ -30,60 +27,23 @@ CreditCase not_needed(std::string message) {
 
 std::string name_of(const k8s::Job& job) { return "Job " + job.meta.name; }
 
-std::optional<CreditCase> somebody_elses(const k8s::Job& job) {
-  if (!job.managed_by.empty() && job.managed_by != k8s::kJobController) {
-    return not_creditable(Reason::JobManagedByOther,
-                          fmt::format("{} is managed by {}: its retries are not ours", name_of(job), job.managed_by));
-  }
-  const auto& owner = job.meta.controller;
-  if (owner && owner->kind != "CronJob") {
-    return not_creditable(Reason::JobOwnedByOther, fmt::format("{} belongs to {} {}, which decides about its retries",
-                                                               name_of(job), owner->kind, owner->name));
-  }
-  if (std::ranges::any_of(job.meta.labels, [](const auto& l) { return l.first == "kueue.x-k8s.io/queue-name"; })) {
-    return not_creditable(Reason::JobOwnedByOther, fmt::format("{} is queued by Kueue", name_of(job)));
-  }
-  if (job.suspended) return not_creditable(Reason::JobSuspended, fmt::format("{} is suspended", name_of(job)));
-  return std::nullopt;
-}
-
-enum class Counts : std::uint8_t { Never, Maybe, EndsTheJob };
-
-Counts counts(const k8s::Job& job, const std::vector<k8s::PodEnd>& ends) {
-  bool never = true;
-  for (const auto& end : ends) {
-    const auto action = k8s::action_for(job, end);
-    if (action == Action::FailJob || action == Action::FailIndex) return Counts::EndsTheJob;
-    never = never && action == Action::Ignore;
-  }
-  return never ? Counts::Never : Counts::Maybe;
-}
-
-void set_true(std::vector<k8s::Condition>& conditions, std::string_view type) {
-  std::erase_if(conditions, [&](const k8s::Condition& condition) { return condition.type == type; });
-  conditions.push_back({.type = std::string(type), .status = "True"});
-}
-
-/// Every way in which the pod may end when it is evicted.
-std::vector<k8s::PodEnd> ends_by_eviction(const k8s::Pod& pod, bool with_our_condition) {
-  k8s::PodEnd end{.conditions = pod.conditions, .exits = {}};
-  set_true(end.conditions, kDisruptionTarget);
-  if (with_our_condition) set_true(end.conditions, kConditionType);
-  std::vector<k8s::PodEnd> ends = {end};
-  for (const auto code : kKilledCodes) {
-    end.exits = {{.container = {}, .code = code}};
-    ends.push_back(end);
-  }
-  return ends;
+std::string words_of(const Outlook& outlook, const k8s::Job& job) {
+  auto words = fmt::format("the podFailurePolicy of {} ignores this loss", name_of(job));
+  if (outlook.ending_codes.empty()) return words;
+  return words + fmt::format(", but not if the program ends with exit code {}", fmt::join(outlook.ending_codes, ", "));
 }
 
 /// A Job that looks for our condition: it is worth waiting for it, unless it cannot be written.
 bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene) {
   const auto* ours = our_condition(pod);
   if (ours != nullptr && ours->status == "True") return false;
-  if (counts(job, ends_by_eviction(pod, true)) != Counts::Never) return false;
+  if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
   const auto* attempt = scene.ledger.condition(pod.meta.uid);
   return attempt == nullptr || attempt->state != Attempt::State::Failed;
+}
+
+std::string index_of(const k8s::Pod& pod) {
+  return std::string(k8s::find(pod.meta.annotations, kCompletionIndexAnnotation).value_or("?"));
 }
 
 std::int64_t index_failures(const k8s::Pod& pod) {
@@ -96,13 +56,31 @@ std::int64_t index_failures(const k8s::Pod& pod) {
 /// **Source:** seen on 1.37.1: the per-index limit is immutable, so there is no credit for an index.
 std::optional<CreditCase> index_is_lost(const k8s::Pod& pod, const k8s::Job& job) {
   if (!job.backoff_limit_per_index || index_failures(pod) < *job.backoff_limit_per_index) return std::nullopt;
-  const auto index = k8s::find(pod.meta.annotations, kCompletionIndexAnnotation).value_or("?");
   auto message = fmt::format("index {} of {} has no retry left (backoffLimitPerIndex {}, which cannot be changed)",
-                             index, name_of(job), *job.backoff_limit_per_index);
+                             index_of(pod), name_of(job), *job.backoff_limit_per_index);
   if (job.max_failed_indexes) {
     message += fmt::format("; with maxFailedIndexes {} the loss may end the whole Job", *job.max_failed_indexes);
   }
   return not_creditable(Reason::IndexOutOfRetries, std::move(message));
+}
+
+/// A person who takes our record of a credit away has acknowledged it: it is not given again, and the limit that it
+/// made, if it still stands, pays for the loss.
+std::optional<CreditCase> was_removed(const k8s::Pod& pod, const JobRecord& record) {
+  const auto found = record.removed.find(pod.meta.uid);
+  if (found == record.removed.end()) return std::nullopt;
+  const auto& [limit, seen_at] = found->second;
+  const auto name = name_of(record.job);
+  if (record.job.backoff_limit < limit) {
+    return not_creditable(
+        Reason::CreditReverted,
+        fmt::format("somebody removed this pod's credit from {} and took back its limit {}", name, limit));
+  }
+  return CreditCase{.kind = Kind::Given,
+                    .reason = Reason::Credited,
+                    .message = fmt::format("somebody removed this pod's credit from {}, but backoffLimit is still {}",
+                                           name, record.job.backoff_limit),
+                    .seen_at = seen_at};
 }
 
 /// What holds for a pod that runs and for one that has failed.
@@ -124,10 +102,18 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
     const auto seen = record.credit_seen.find(pod.meta.uid);
     return {.kind = Kind::Given,
             .reason = Reason::Credited,
-            .message = fmt::format("backoffLimit of {} was raised to {} for this pod", name_of(job), given->limit),
-            .seen_at = seen == record.credit_seen.end() ? MonoTime::max() : seen->second};
+            .message = fmt::format("{} has a retry more for this pod: its credit made backoffLimit {}", name_of(job),
+                                   given->limit),
+            .seen_at = seen == record.credit_seen.end() ? MonoTime::max() : seen->second.at};
   }
+  if (auto removed = was_removed(pod, record)) return *std::move(removed);
   if (auto lost = index_is_lost(pod, job)) return *std::move(lost);
+  if (job.backoff_limit_per_index) {
+    return not_needed(
+        fmt::format("the loss costs index {} of {} one of its {} retries (backoffLimitPerIndex), which "
+                    "cannot be given back; {} are used",
+                    index_of(pod), name_of(job), *job.backoff_limit_per_index, index_failures(pod)));
+  }
   if (job.backoff_limit >= kLimitless) {
     return not_needed(fmt::format("backoffLimit of {} has no end", name_of(job)));
   }
@@ -153,6 +139,28 @@ std::optional<Ruling> wait_for_credit(const JobRecord& record, const Scene& scen
 
 }  // namespace
 
+std::optional<CreditCase> somebody_elses(const k8s::Job& job) {
+  if (!job.managed_by.empty() && job.managed_by != k8s::kJobController) {
+    return not_creditable(Reason::JobManagedByOther,
+                          fmt::format("{} is managed by {}: its retries are not ours", name_of(job), job.managed_by));
+  }
+  const auto& owner = job.meta.controller;
+  if (owner && owner->kind != "CronJob") {
+    return not_creditable(Reason::JobOwnedByOther, fmt::format("{} belongs to {} {}, which decides about its retries",
+                                                               name_of(job), owner->kind, owner->name));
+  }
+  if (!owner && job.meta.has_other_owner) {
+    return not_creditable(
+        Reason::JobOwnedByOther,
+        fmt::format("{} has an owner that is not its controller, and may decide about its retries", name_of(job)));
+  }
+  if (std::ranges::any_of(job.meta.labels, [](const auto& l) { return l.first == "kueue.x-k8s.io/queue-name"; })) {
+    return not_creditable(Reason::JobOwnedByOther, fmt::format("{} is queued by Kueue", name_of(job)));
+  }
+  if (job.suspended) return not_creditable(Reason::JobSuspended, fmt::format("{} is suspended", name_of(job)));
+  return std::nullopt;
+}
+
 const JobRecord* job_of(const k8s::Pod& pod, const World& world) {
   const auto& owner = pod.meta.controller;
   if (!owner || owner->kind != "Job" || !owner->api_version.starts_with("batch/")) return nullptr;
@@ -163,9 +171,10 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
   if (auto other = somebody_elses(job)) return *std::move(other);
-  switch (counts(job, ends_by_eviction(pod, false))) {
+  const auto outlook = outlook_of_eviction(job, pod, false);
+  switch (outlook.counts) {
     case Counts::Never:
-      return not_needed(fmt::format("the podFailurePolicy of {} ignores this loss", name_of(job)));
+      return not_needed(words_of(outlook, job));
     case Counts::EndsTheJob:
       return not_creditable(
           Reason::FailureRuleMatches,
@@ -195,13 +204,14 @@ CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, con
   return by_limit(pod, record, rules);
 }
 
-std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene) {
+namespace {
+
+/// What this exposure's own policy says of the pod's credit.
+std::optional<Ruling> held_by_own_policy(const Exposure& exposure, const JobRecord& record, const Scene& scene) {
   const auto& rules = exposure.policy->job_retry;
   const auto& pod = exposure.pod();
-  if (!rules || !rules->credit || !pod.meta.controller || pod.meta.controller->kind != "Job") return std::nullopt;
-  const auto* record = job_of(pod, scene.world);
-  if (record == nullptr) return std::nullopt;  // not batch/v1's Job, or gone with its pods to follow
-  const auto found = credit_case(pod, *record, *rules, scene);
+  if (!rules || !rules->credit) return std::nullopt;
+  const auto found = credit_case(pod, record, *rules, scene);
   const bool enforcing = exposure.mode == Mode::Enforce;
   switch (found.kind) {
     case Kind::None:
@@ -222,16 +232,36 @@ std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& sce
       if (!enforcing || scene.policy.limits.paused || scene.brake.holding(exposure.key, pod.node_name) != nullptr) {
         return std::nullopt;
       }
-      return wait_for_credit(*record, scene);
+      return wait_for_credit(record, scene);
     case Kind::Given: {
       const MonoTime until = found.seen_at == MonoTime::max() ? found.seen_at : found.seen_at + rules->settle;
       if (scene.now.mono >= until) return std::nullopt;
       return Ruling{.reason = Reason::WaitingForCredit,
                     .message = fmt::format("{} shows this pod's retry; the Job controller gets jobRetry.settle ({} s) "
                                            "to read it",
-                                           name_of(record->job), std::chrono::ceil<Seconds>(rules->settle).count()),
+                                           name_of(record.job), std::chrono::ceil<Seconds>(rules->settle).count()),
                     .until = until};
     }
+  }
+  return std::nullopt;
+}
+
+bool is_credited_by_policy(const Exposure& exposure) {
+  return exposure.open && !exposure.unknown_now && exposure.mode == Mode::Enforce && exposure.policy->evict;
+}
+
+}  // namespace
+
+std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene) {
+  const auto* record = job_of(exposure.pod(), scene.world);
+  if (record == nullptr) return std::nullopt;  // no Job, not batch/v1's, or gone with its pods to follow
+  auto held = held_by_own_policy(exposure, *record, scene);
+  // The pod leaves all its devices at once: what another policy gives for another of them must have settled too.
+  if (held || exposure.record->holdings.size() < 2) return held;
+  for (const auto& other : scene.exposures) {
+    if (other.record != exposure.record || &other == &exposure || !is_credited_by_policy(other)) continue;
+    held = held_by_own_policy(other, *record, scene);
+    if (held && held->reason == Reason::WaitingForCredit) return held;
   }
   return std::nullopt;
 }

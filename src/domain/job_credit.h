@@ -30,6 +30,9 @@ struct CreditCase {
 /// The Job of a pod; null if it has none, or it is not known.
 [[nodiscard]] const JobRecord* job_of(const k8s::Pod& pod, const World& world);
 
+/// Why this Job's retries are not ours to touch: another controller or owner, Kueue, suspended; none: they are.
+[[nodiscard]] std::optional<CreditCase> somebody_elses(const k8s::Job& job);
+
 /// The case of a pod that runs and may be evicted or die. Looks at the Job's policy, owner, limits and earlier credits.
 /// **Source:** the rules of kubernetes-tried on 1.37.1: what a Job counts, what can be raised, what ends the whole Job.
 [[nodiscard]] CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules,

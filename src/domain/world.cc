@@ -230,6 +230,7 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   const auto record = std::move(found->second);
   pods_.erase(found);
   index_job_pod(record.pod, false);
+  note_departure(record.pod);
   for (const auto& holding : record.holdings) {
     tracker_.remove_holder(holding.key, uid, now);
     dirty_devices_.insert(holding.key);

@@ -27,26 +27,42 @@ struct PodRecord {
   bool readable = true;           ///< False: its last version could not be read, nothing may be decided on it.
 };
 
+/// What this process has seen of one credit.
+struct CreditSeen {
+  MonoTime at;               ///< Since when it has been on the Job, with its limit.
+  std::int64_t counted = 0;  ///< Failures that the Job had counted then.
+  bool suspended = false;    ///< The Job has been suspended since.
+  bool pod_went = false;     ///< The pod was there, and has gone since.
+};
+
+/// A credit that somebody else took out of the Job's annotation: an acknowledgement, not to be made again.
+struct RemovedCredit {
+  std::int64_t limit = 0;  ///< That it had produced.
+  MonoTime seen_at;        ///< Since when it had been seen.
+};
+
 /// One Job, and what has been seen of it.
 struct JobRecord {
   k8s::Job job;
-  RetryCredits credits;          ///< As the Job's annotation says; empty if there is none.
-  std::vector<JobLoss> losses;   ///< As the Job's annotation says.
-  bool credits_readable = true;  ///< False: the annotation is not what we wrote.
-  std::map<std::string, MonoTime>
-      credit_seen;  ///< Pod UID -> since when this process has seen the credit with its limit.
+  RetryCredits credits;                           ///< As the Job's annotation says; empty if there is none.
+  std::vector<JobLoss> losses;                    ///< As the Job's annotation says.
+  bool credits_readable = true;                   ///< False: the annotation is not what we wrote.
+  std::map<std::string, CreditSeen> credit_seen;  ///< By pod UID.
+  std::map<std::string, RemovedCredit> removed;   ///< By pod UID, of pods that are still remembered.
 };
 
-/// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, in no other place: the
-/// dead pod itself will never say what its device was like (seen on 1.37.1).
+/// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand,
+/// and in no other place: the dead pod itself will never say what its device was like (seen on 1.37.1).
 struct PodEnding {
   struct Device {
     DeviceKey key;
     bool was_unhealthy = false;  ///< When the pod ended.
+    std::string message;         ///< The driver's words then.
   };
   k8s::Pod pod;  ///< As it ended.
   std::vector<Device> devices;
   Moment at;
+  std::string told;  ///< What the Job's annotation was last seen to say of it; empty: nothing.
 };
 
 /// The last known state of the cluster, changed only by deliveries; `refresh` draws the conclusions. Copies nothing
@@ -126,12 +142,18 @@ class World {
   void index_job_pod(const k8s::Pod& pod, bool add);
   void note_ending(const PodRecord& record, const Now& now);
   void forget_endings(const Now& now);
+  void keep_ending(PodEnding ending);
+  void note_departure(const k8s::Pod& pod);
+  void note_removed(JobRecord& record, const RetryCredits& before) const;
   void put(k8s::Node&& node);
   void drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
   void drop_node(const std::string& name);
   void index_claim(const k8s::ResourceClaim& claim, bool add);
   void refresh_pod(const std::string& uid, const Now& now);
+  /// A claim is deallocated once its pod has ended, and a watch of its own may say so before the pod's: until that says
+  /// it too, the pod holds what it held.
+  void keep_deallocated(const PodRecord& record, std::vector<Holding>& holdings) const;
   void refresh_node(const std::string& name, const Now& now);
   void refresh_device(const DeviceKey& key, const Now& now);
   void release_claim_if_unused(const std::string& key);
@@ -154,6 +176,8 @@ class World {
   std::set<std::string> recreations_;                      // UIDs of dead Jobs
   std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's UID
   std::map<std::string, PodEnding> endings_;               // by pod UID
+  // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
+  std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
   Inventory inventory_;
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;

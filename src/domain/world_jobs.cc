@@ -13,6 +13,9 @@ namespace {
 constexpr Millis kEndingMemory = std::chrono::hours(1);
 /// A rejected pod that was made longer ago than this is no news to a process that has just begun.
 constexpr Millis kRecent = std::chrono::minutes(10);
+/// The newest of each are remembered: a kubelet that rejects everything makes thousands of dead pods in minutes.
+constexpr std::size_t kMostEndings = 5000;
+constexpr std::size_t kMostRejectedOnNode = 1000;
 
 bool is_job_pod(const k8s::Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
 
@@ -20,6 +23,23 @@ bool was_evicted(const k8s::Pod& pod) {
   return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
     return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
   });
+}
+
+std::int64_t failures_of(const k8s::Job& job) { return job.failed + job.uncounted; }
+
+/// Of a rejected pod of another owner than a Job only what is asked about its node.
+k8s::Pod only_rejection(const k8s::Pod& pod) {
+  k8s::Pod kept;
+  kept.meta.ns = pod.meta.ns;
+  kept.meta.name = pod.meta.name;
+  kept.meta.uid = pod.meta.uid;
+  kept.meta.creation = pod.meta.creation;
+  kept.meta.labels = pod.meta.labels;
+  kept.node_name = pod.node_name;
+  kept.phase = pod.phase;
+  kept.status_reason = pod.status_reason;
+  kept.requests = pod.requests;
+  return kept;
 }
 
 }  // namespace
@@ -37,14 +57,53 @@ void World::put(k8s::Job&& job, const Now& now) {
   if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel)) recreations_.emplace(*dead);
   auto parsed = credits ? parse_retry_credits(*credits) : RetryCredits{};
   record.credits_readable = parsed.has_value();
-  record.credits = std::move(parsed).value_or(RetryCredits{});
+  const auto before = std::exchange(record.credits, std::move(parsed).value_or(RetryCredits{}));
   record.losses = (losses ? parse_losses(*losses) : std::nullopt).value_or(std::vector<JobLoss>{});
   record.job = std::move(job);
+  note_removed(record, before);
+  for (auto& [pod, removed] : record.removed) {
+    if (record.job.backoff_limit < removed.limit) {
+      removed.seen_at = MonoTime::max();
+    } else if (removed.seen_at == MonoTime::max()) {
+      removed.seen_at = now.mono;
+    }
+  }
+  for (const auto& loss : record.losses) {
+    if (const auto ending = endings_.find(loss.pod_uid); ending != endings_.end()) ending->second.told = loss.what;
+  }
   // A limit that was lowered again begins anew: the Job controller may still see the lower one after it is raised.
   if (record.job.backoff_limit < record.credits.limit) record.credit_seen.clear();
   std::erase_if(record.credit_seen, [&](const auto& seen) { return record.credits.find(seen.first) == nullptr; });
   if (record.job.backoff_limit < record.credits.limit) return;
-  for (const auto& credit : record.credits.credits) record.credit_seen.try_emplace(credit.pod_uid, now.mono);
+  for (const auto& credit : record.credits.credits) {
+    auto& seen =
+        record.credit_seen.try_emplace(credit.pod_uid, CreditSeen{.at = now.mono, .counted = failures_of(record.job)})
+            .first->second;
+    seen.suspended = seen.suspended || record.job.suspended;
+  }
+}
+
+void World::note_removed(JobRecord& record, const RetryCredits& before) const {
+  const auto is_remembered = [&](const std::string& uid) { return pods_.contains(uid) || endings_.contains(uid); };
+  std::erase_if(record.removed, [&](const auto& entry) {
+    return record.credits.find(entry.first) != nullptr || !is_remembered(entry.first);
+  });
+  for (const auto& credit : before.credits) {
+    // An unspent one moves to another pod, or is taken back, by ourselves.
+    if (credit.state == RetryCredit::State::Unspent || record.credits.find(credit.pod_uid) != nullptr) continue;
+    if (!is_remembered(credit.pod_uid)) continue;
+    const auto seen = record.credit_seen.find(credit.pod_uid);
+    const auto at = seen == record.credit_seen.end() ? MonoTime::max() : seen->second.at;
+    record.removed.try_emplace(credit.pod_uid, RemovedCredit{.limit = credit.limit, .seen_at = at});
+  }
+}
+
+void World::note_departure(const k8s::Pod& pod) {
+  if (!is_job_pod(pod) || !is_live(pod) || was_evicted(pod)) return;
+  const auto job = jobs_.find(pod.meta.controller->uid);
+  if (job == jobs_.end()) return;
+  const auto seen = job->second.credit_seen.find(pod.meta.uid);
+  if (seen != job->second.credit_seen.end()) seen->second.pod_went = true;
 }
 
 void World::drop_job(const std::string& uid) {
@@ -71,16 +130,40 @@ void World::note_ending(const PodRecord& record, const Now& now) {
   const bool evicted_well = pod.phase == k8s::PodPhase::Succeeded && was_evicted(pod);
   const bool died = pod.phase == k8s::PodPhase::Failed && record.was_live && !record.holdings.empty();
   if (!rejected && !(is_job_pod(pod) && (evicted_well || died))) return;
-  PodEnding ending{.pod = pod, .devices = {}, .at = moment_of(now)};
+  const bool of_job = is_job_pod(pod);
+  PodEnding ending{.pod = of_job ? pod : only_rejection(pod), .devices = {}, .at = moment_of(now), .told = {}};
   for (const auto& holding : record.holdings) {
     const auto* state = tracker_.find(holding.key);
-    ending.devices.push_back({.key = holding.key, .was_unhealthy = state != nullptr && state->unhealthy_since});
+    ending.devices.push_back({.key = holding.key,
+                              .was_unhealthy = state != nullptr && state->unhealthy_since,
+                              .message = state == nullptr ? std::string() : state->message});
   }
-  endings_.emplace(pod.meta.uid, std::move(ending));
+  if (const auto* record_of_job = of_job ? job(pod.meta.controller->uid) : nullptr) {
+    const auto loss = std::ranges::find(record_of_job->losses, pod.meta.uid, &JobLoss::pod_uid);
+    if (loss != record_of_job->losses.end()) ending.told = loss->what;
+  }
+  keep_ending(std::move(ending));
+}
+
+void World::keep_ending(PodEnding ending) {
+  const bool of_job = is_job_pod(ending.pod);
+  auto& order = ending_order_[of_job ? std::string() : ending.pod.node_name];
+  const std::string uid = ending.pod.meta.uid;
+  order.emplace(ending.at.mono, uid);
+  endings_.emplace(uid, std::move(ending));
+  if (order.size() <= (of_job ? kMostEndings : kMostRejectedOnNode)) return;
+  endings_.erase(order.begin()->second);
+  order.erase(order.begin());
 }
 
 void World::forget_endings(const Now& now) {
-  std::erase_if(endings_, [&](const auto& entry) { return now.mono - entry.second.at.mono >= kEndingMemory; });
+  for (auto& [group, order] : ending_order_) {
+    while (!order.empty() && now.mono - order.begin()->first >= kEndingMemory) {
+      endings_.erase(order.begin()->second);
+      order.erase(order.begin());
+    }
+  }
+  std::erase_if(ending_order_, [](const auto& entry) { return entry.second.empty(); });
 }
 
 const JobRecord* World::job(const std::string& uid) const {

@@ -45,6 +45,16 @@ void World::refresh(const Now& now) {
   forget_endings(now);
 }
 
+void World::keep_deallocated(const PodRecord& record, std::vector<Holding>& holdings) const {
+  if (record.pod.node_name.empty()) return;
+  for (const auto& old : record.holdings) {
+    const auto* named = old.claim.empty() ? nullptr : claim(old.claim);
+    if (named == nullptr || named->meta.uid != old.claim_uid || named->allocated) continue;
+    if (std::ranges::find(holdings, old.key, &Holding::key) == holdings.end()) holdings.push_back(old);
+  }
+  std::ranges::sort(holdings, {}, &Holding::key);
+}
+
 void World::refresh_pod(const std::string& uid, const Now& now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
@@ -53,6 +63,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   record.was_live = is_live(record.pod);
   auto holdings = resolve_holdings(
       record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
+  if (is_live(record.pod)) keep_deallocated(record, holdings);
   if (!is_live(record.pod)) {
     // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen
     // on 1.37.1).

@@ -153,7 +153,11 @@ TEST_CASE("A Job that had failed for good is told what it died of, and is recrea
     stage.send_policy();
     stage.add_pod(0);
     stage.run_for(Seconds(20));
-    stage.job().conditions = {{.type = "Failed", .status = "True", .reason = "BackoffLimitExceeded"}};
+    stage.job().conditions = {{.type = "Failed",
+                               .status = "True",
+                               .reason = "BackoffLimitExceeded",
+                               .message = {},
+                               .last_transition = stage.now().wall}};
     stage.upsert_job("train");
     stage.end_pod("train-0", PodPhase::Failed);
     std::vector<Action> actions = stage.turn();
@@ -190,7 +194,11 @@ TEST_CASE("A Job that may not be made again is told so, in the server's words, a
   stage.send_policy();
   stage.add_pod(0);
   stage.run_for(Seconds(20));
-  stage.job().conditions = {{.type = "Failed", .status = "True", .reason = "BackoffLimitExceeded"}};
+  stage.job().conditions = {{.type = "Failed",
+                             .status = "True",
+                             .reason = "BackoffLimitExceeded",
+                             .message = {},
+                             .last_transition = stage.now().wall}};
   stage.upsert_job("train");
   stage.end_pod("train-0", PodPhase::Failed);
   int sent = 0;
@@ -249,6 +257,7 @@ TEST_CASE("A replacement that the kubelet rejects is credited once, and three ma
     auto& rejected = stage.pod_named(name);
     rejected.allocated.clear();
     rejected.status_reason = "UnexpectedAdmissionError";
+    rejected.status_message = "Allocate failed due to requested number of devices unavailable for example.com/gpu";
     rejected.meta.creation = stage.now().wall;
     stage.upsert_pod(name);
     stage.run_for(Seconds(10));

@@ -28,8 +28,10 @@ struct Case {
   std::function<void(k8s::Job&, k8s::Pod&)> change;
 };
 
-JobStage stage_for(const Case& what) {
+JobStage stage_for(const Case& what, Millis evict_after = {}) {
   JobStage stage;
+  stage.policy().evict->after = evict_after;
+  stage.send_policy();
   stage.add_pod(0);
   what.change(stage.job(), stage.pod_named("train-0"));
   stage.upsert_job("train");
@@ -44,11 +46,18 @@ TEST_CASE("What cannot be credited is held by default, evicted by policy, and ne
       {Reason::JobManagedByOther, [](auto& job, auto&) { job.managed_by = "example.com/queue"; }},
       {Reason::JobOwnedByOther,
        [](auto& job, auto&) { job.meta.controller = k8s::OwnerRef{"jobset.x-k8s.io/v1alpha2", "JobSet", "set", "u"}; }},
+      {Reason::JobOwnedByOther, [](auto& job, auto&) { job.meta.has_other_owner = true; }},
       {Reason::JobOwnedByOther, [](auto& job, auto&) { job.meta.labels = {{"kueue.x-k8s.io/queue-name", "q"}}; }},
       {Reason::JobSuspended, [](auto& job, auto&) { job.suspended = true; }},
       {Reason::FailureRuleMatches,
        [](auto& job, auto&) { job.failure_rules = {on_condition(Action::FailJob, "DisruptionTarget")}; }},
       {Reason::FailureRuleMatches, [](auto& job, auto&) { job.failure_rules = {on_code(Action::FailIndex, 143)}; }},
+      {Reason::FailureRuleMatches,
+       [](auto& job, auto& pod) {
+         job.failure_rules = {on_condition(Action::FailJob, "example.com/XidSeen"),
+                              on_condition(Action::Ignore, "DisruptionTarget")};
+         pod.conditions = {{.type = "example.com/XidSeen", .status = "True"}};
+       }},
       {Reason::IndexOutOfRetries,
        [](auto& job, auto& pod) {
          job.backoff_limit = 2147483647;
@@ -126,6 +135,81 @@ TEST_CASE("Where an exit code may count and another may not, the retry is given 
                  }});
   CHECK(stage.run_for(minutes(2)) == Names{"train-0"});
   CHECK(stage.job().backoff_limit == 1);
+}
+
+TEST_CASE("Where the exit code of a program that ends itself may count, the retry is given back") {
+  const k8s::JobFailureRule not_in{
+      .action = Action::Count,
+      .on_pod_conditions = {},
+      .on_exit_codes = k8s::JobFailureRule::ExitCodes{.container = {}, .in = false, .values = {137, 143}}};
+  for (const auto& first : {on_code(Action::Count, 1), not_in}) {
+    auto stage = stage_for({Reason::Credited, [&](auto& job, auto&) {
+                              job.failure_rules = {first, on_condition(Action::Ignore, "DisruptionTarget")};
+                            }});
+    stage.run_for(Seconds(62));
+    CHECK(stage.job().backoff_limit == 1);
+  }
+}
+
+TEST_CASE("A loss that is ignored unless the program exits with a code that ends the Job is said so") {
+  auto stage =
+      stage_for({Reason::CreditNotNeeded,
+                 [](auto& job, auto&) {
+                   job.failure_rules = {on_code(Action::FailJob, 42), on_condition(Action::Ignore, "DisruptionTarget")};
+                 }},
+                minutes(5));
+  stage.run_for(Seconds(61));
+  CHECK(stage.patches().empty());
+  REQUIRE(stage.verdict("train-0", Reason::CreditNotNeeded) != nullptr);
+  CHECK(stage.verdict("train-0", Reason::CreditNotNeeded)->message.find("exit code 42") != std::string::npos);
+}
+
+TEST_CASE("A condition that every ended pod has is known before the end") {
+  auto stage = stage_for({Reason::CreditNotNeeded,
+                          [](auto& job, auto& pod) {
+                            job.failure_rules = {{.action = Action::Ignore,
+                                                  .on_pod_conditions = {{.type = "Ready", .status = "False"}},
+                                                  .on_exit_codes = {}}};
+                            pod.conditions = {{.type = "Ready", .status = "True"}};
+                          }},
+                         minutes(5));
+  stage.run_for(Seconds(61));
+  CHECK(stage.verdict("train-0", Reason::CreditNotNeeded) != nullptr);
+  CHECK(stage.patches().empty());
+}
+
+TEST_CASE("The loss of an index that has retries left costs it one, and is said so") {
+  auto stage = stage_for({Reason::CreditNotNeeded,
+                          [](auto& job, auto& pod) {
+                            job.backoff_limit = 2147483647;
+                            job.backoff_limit_per_index = 1;
+                            pod.meta.annotations = {{"batch.kubernetes.io/job-completion-index", "3"},
+                                                    {"batch.kubernetes.io/job-index-failure-count", "0"}};
+                          }},
+                         minutes(5));
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.verdict("train-0", Reason::CreditNotNeeded) != nullptr);
+  const auto& message = stage.verdict("train-0", Reason::CreditNotNeeded)->message;
+  CHECK(message.find("index 3") != std::string::npos);
+  CHECK(message.find("backoffLimitPerIndex") != std::string::npos);
+  CHECK(message.find("no end") == std::string::npos);
+}
+
+TEST_CASE("A reverted limit says what the policy does with the pods") {
+  for (const bool evict : {false, true}) {
+    JobStage stage;
+    stage.policy().job_retry->evict_when_not_creditable = evict;
+    stage.send_policy();
+    stage.add_pod(0);
+    stage.run_for(Seconds(62));
+    stage.job().backoff_limit = 0;
+    stage.upsert_job("train");
+    CHECK(stage.run_for(minutes(1)).empty() != evict);
+    const auto* said = stage.verdict("train", Reason::CreditReverted);
+    REQUIRE(said != nullptr);
+    CHECK((said->message.find("evicted all the same") != std::string::npos) == evict);
+    CHECK((said->message.find("nothing of this Job is credited or evicted") != std::string::npos) != evict);
+  }
 }
 
 TEST_CASE("The loss of an index without a retry names maxFailedIndexes if it may end the whole Job") {

@@ -1,0 +1,147 @@
+#include "reconcilers/job_retry/losses.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/exclusions.h"
+#include "domain/job_credit.h"
+#include "domain/names.h"
+#include "domain/rulings.h"
+#include "domain/write_keys.h"
+#include "reconcilers/job_retry/endings.h"
+
+namespace dhc::job_retry {
+
+namespace {
+
+/// The Job controller decides within seconds of a pod's end whether the Job has failed by it.
+constexpr Millis kAtOnce = Seconds(60);
+
+/// Whether a Job fails for this reason because a pod of it failed. **Source:** batch/v1 JobReason constants; a deadline
+/// or a success policy has nothing to do with any one pod.
+bool is_of_pods(std::string_view reason) {
+  constexpr std::array<std::string_view, 4> kOfPods = {"BackoffLimitExceeded", "PodFailurePolicy", "FailedIndexes",
+                                                       "MaxFailedIndexesExceeded"};
+  return std::ranges::find(kOfPods, reason) != kOfPods.end();
+}
+
+/// When the Job controller decided that the Job fails, because of its pods; none: it did not, or of something else.
+std::optional<WallTime> failed_by_pods_at(const k8s::Job& job) {
+  std::optional<WallTime> earliest;
+  for (const auto& condition : job.conditions) {
+    if (condition.status != "True" || (condition.type != "Failed" && condition.type != "FailureTarget")) continue;
+    if (!is_of_pods(condition.reason) || !condition.last_transition) return std::nullopt;
+    if (!earliest || *condition.last_transition < *earliest) earliest = condition.last_transition;
+  }
+  return earliest;
+}
+
+class Losses {
+ public:
+  explicit Losses(Turn& turn) : turn_(turn), scene_(turn.scene) {}
+
+  void consider(const Finding& finding) {
+    const bool blames = finding.what == Reason::DiedOfDevice || finding.what == Reason::RejectedByKubelet;
+    const auto what = blames && ended_the_job(finding) ? Reason::JobDiedOfDevice : finding.what;
+    say(finding, what);
+    if (finding.what == Reason::ProbablyDiedOfDevice || !may_write(finding)) return;
+    const auto& ending = *finding.ending;
+    // What the Job has said once and says no more was taken away by a person, or by newer losses.
+    if (ending.told != to_string(what)) {
+      turn_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
+    }
+    if (!blames || scene_.policy.limits.paused) return;
+    if (what == Reason::JobDiedOfDevice) return recreate(finding);
+    credit(finding);
+  }
+
+ private:
+  /// Whether the Job failed by this very loss: one that nothing has paid for, and at once.
+  static bool ended_the_job(const Finding& finding) {
+    const auto& record = *finding.record;
+    const auto& uid = finding.ending->pod.meta.uid;
+    const auto failed_at = failed_by_pods_at(record.job);
+    if (!failed_at || record.credits.find(uid) != nullptr || record.removed.contains(uid)) return false;
+    const auto apart = *failed_at - finding.ending->at.wall;
+    return apart < kAtOnce && apart > -kAtOnce;
+  }
+
+  void say(const Finding& finding, Reason what) {
+    turn_.say({.subject = subject_of_job(finding.record->job),
+               .device = finding.device,
+               .policy = finding.policy == nullptr ? std::string() : finding.policy->name,
+               .reason = what,
+               .message = what == Reason::JobDiedOfDevice
+                              ? fmt::format("this Job died of {}: {}", finding.device, finding.why)
+                              : finding.why,
+               .since = finding.ending->at.wall,
+               .next_at = std::nullopt});
+  }
+
+  /// In enforce mode, on a Job whose retries are ours, and not while the thermometer is suspected.
+  bool may_write(const Finding& finding) const {
+    const auto& pod = finding.ending->pod;
+    return finding.mode == Mode::Enforce && !opted_out(pod, scene_.world) && !somebody_elses(finding.record->job) &&
+           scene_.brake.holding(finding.key, pod.node_name) == nullptr;
+  }
+
+  void credit(const Finding& finding) {
+    const auto& pod = finding.ending->pod;
+    const auto& record = *finding.record;
+    const auto* given = record.credits.find(pod.meta.uid);
+    // An unspent one was not meant for this loss, and pays for it all the same.
+    if (given != nullptr && given->state != RetryCredit::State::Unspent) return;
+    const auto& rules = *finding.policy->job_retry;
+    auto& draft = turn_.draft_of(record);
+    const auto found = credit_case_of_dead(pod, record, rules, scene_);
+    if (found.kind != CreditCase::Kind::Needed || !draft.has_room(rules.max_per_job)) return;
+    draft.credit(pod, finding.device, RetryCredit::State::Spent, scene_.now.wall);
+  }
+
+  void recreate(const Finding& finding) {
+    const auto& job = finding.record->job;
+    const bool owned =
+        job.meta.controller || job.meta.has_other_owner || !job.managed_by.empty() || !job.meta.labels.empty();
+    if (!finding.policy->job_retry->recreate_once || owned || !k8s::is_finished(job)) return;
+    if (scene_.world.is_recreated(job.meta.uid) || !recreated_.insert(job.meta.uid).second) return;
+    const auto key = job_recreation_key(job.meta.uid);
+    if (!scene_.ledger.may_write(key, {}, scene_.now)) {
+      say_not_recreated(finding, *scene_.ledger.write(key));
+      return turn_.wake.note(scene_.ledger.may_write_at(key));
+    }
+    turn_.planned.actions.emplace_back(
+        RecreateJob{.ns = job.meta.ns, .name = job.meta.name, .uid = job.meta.uid, .device = finding.device});
+  }
+
+  void say_not_recreated(const Finding& finding, const Attempt& attempt) {
+    if (attempt.state != Attempt::State::Failed) return;
+    auto ruling = held_by_failure(attempt);
+    turn_.say({.subject = subject_of_job(finding.record->job),
+               .device = finding.device,
+               .policy = finding.policy->name,
+               .reason = ruling.reason,
+               .message = "jobRetry.recreate could not make this Job again: " + ruling.message,
+               .since = finding.ending->at.wall,
+               .next_at = wall_of(attempt.not_before, scene_.now)});
+  }
+
+  Turn& turn_;
+  const Scene& scene_;
+  std::set<std::string> recreated_;  // Jobs of this turn
+};
+
+}  // namespace
+
+void settle_losses(Turn& turn) {
+  Losses losses(turn);
+  for (const auto& finding : find_endings(turn.scene)) losses.consider(finding);
+}
+
+}  // namespace dhc::job_retry

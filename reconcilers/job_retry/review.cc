@@ -1,0 +1,216 @@
+#include "reconcilers/job_retry/review.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/names.h"
+
+namespace dhc::job_retry {
+
+namespace {
+
+using State = RetryCredit::State;
+
+/// Until then a failed pod may not be counted yet: a write of ours would cost the Job controller a conflict.
+constexpr Millis kCounted = Seconds(60);
+
+/// Since when this device has been healthy without interruption, as far as this process has seen; none if it is not.
+std::optional<MonoTime> healthy_since(const DeviceKey& key, MonoTime seen_at, const World& world) {
+  const auto* state = world.tracker().find(key);
+  if (state == nullptr || !state->has_source || state->health != k8s::Health::Healthy) return std::nullopt;
+  return state->recovered_at ? state->recovered_at->mono : seen_at;
+}
+
+bool is_quiet(const k8s::Job& job) { return job.terminating == 0 && job.uncounted == 0; }
+
+/// Whether the Job may have counted this pod as failed before it succeeded. **Source:** seen on 1.37.1: a pod that is
+/// being deleted counts at once, unless the Job replaces pods when they have failed; a podFailurePolicy implies that.
+bool may_be_counted(const k8s::Pod& pod, const k8s::Job& job) {
+  if (job.replaces_when_failed || !job.failure_rules.empty()) return false;
+  return pod.meta.deletion || std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
+           return condition.type == kDisruptionTarget && condition.status == "True";
+         });
+}
+
+/// What all enforcing policies that may have given the Job's credits agree on: nobody has written down which one did.
+struct Agreed {
+  Millis healthy_for{0};
+  bool take_back = true;
+  bool evict_when_not_creditable = true;
+};
+
+class Review {
+ public:
+  explicit Review(Turn& turn) : turn_(turn), scene_(turn.scene) {}
+
+  void look_at(const JobRecord& record) {
+    const auto& job = record.job;
+    for (const auto& loss : record.losses) {
+      if (loss.what == to_string(Reason::EvictedPodSucceeded)) say_loss(job, loss, Reason::EvictedPodSucceeded);
+      if (loss.what == to_string(Reason::JobDiedOfDevice)) say_loss(job, loss, Reason::JobDiedOfDevice);
+    }
+    if (k8s::is_ending(job) || job.meta.deletion || !record.credits_readable) return;
+    const auto agreed = agreed_for(job);
+    if (job.backoff_limit < record.credits.limit) return say_reverted(record, agreed);
+    if (!agreed) return;
+    for (const auto& credit : record.credits.credits) {
+      if (credit.state != State::Spent) settle(record, credit, *agreed);
+    }
+    if (agreed->take_back && !scene_.policy.limits.paused) take_back(record);
+  }
+
+ private:
+  void say_loss(const k8s::Job& job, const JobLoss& loss, Reason reason) {
+    turn_.say({.subject = subject_of_job(job),
+               .device = loss.device,
+               .policy = {},
+               .reason = reason,
+               .message = reason == Reason::JobDiedOfDevice
+                              ? fmt::format("this Job died of {} (pod {})", loss.device, loss.pod)
+                              : fmt::format("pod {} was evicted and its containers exited 0: its work may not be done",
+                                            loss.pod),
+               .since = loss.at,
+               .next_at = std::nullopt});
+  }
+
+  void say_reverted(const JobRecord& record, const std::optional<Agreed>& agreed) {
+    const auto& job = record.job;
+    const bool evicts = agreed && agreed->evict_when_not_creditable;
+    turn_.say(
+        {.subject = subject_of_job(job),
+         .device = {},
+         .policy = {},
+         .reason = Reason::CreditReverted,
+         .message = fmt::format(
+             "backoffLimit is {}, and {} was our last credit's: somebody, such as a GitOps tool, took it back; {}",
+             job.backoff_limit, record.credits.limit,
+             evicts ? fmt::format("nothing of this Job is credited until it is {} again, and its pods are "
+                                  "evicted all the same (jobRetry.whenNotCreditable: Evict)",
+                                  record.credits.limit)
+                    : fmt::format("nothing of this Job is credited or evicted until it is {} again",
+                                  record.credits.limit)),
+         .since = record.credits.credits.empty() ? scene_.now.wall : record.credits.credits.back().at,
+         .next_at = std::nullopt});
+  }
+
+  std::optional<Agreed> agreed_for(const k8s::Job& job) const {
+    std::optional<Agreed> agreed;
+    for (const auto& uid : scene_.world.pods_of_job(job.meta.uid)) {
+      const auto& record = *scene_.world.pod(uid);
+      for (const auto& holding : record.holdings) {
+        for (const auto* policy : policies_for(scene_.world, scene_.policy, record.pod, holding.key)) {
+          if (!policy->job_retry || !policy->job_retry->credit) continue;
+          if (effective_mode(policy, scene_.policy) != Mode::Enforce) continue;
+          if (!agreed) agreed.emplace();
+          agreed->healthy_for = std::max(agreed->healthy_for, policy->recover.healthy_for);
+          agreed->take_back = agreed->take_back && policy->job_retry->take_back;
+          agreed->evict_when_not_creditable =
+              agreed->evict_when_not_creditable && policy->job_retry->evict_when_not_creditable;
+        }
+      }
+    }
+    return agreed;
+  }
+
+  /// A credit that is given, or unspent: what its pod has come to.
+  void settle(const JobRecord& record, const RetryCredit& credit, const Agreed& agreed) {
+    const auto* known = scene_.world.pod(credit.pod_uid);
+    if (known == nullptr) return settle_gone(record, credit);
+    const auto& pod = known->pod;
+    if (pod.phase == k8s::PodPhase::Succeeded) {
+      if (credit.state == State::Given) {
+        mark(record, credit, may_be_counted(pod, record.job) ? State::Spent : State::Unspent);
+      }
+    } else if (!is_live(pod)) {
+      if (is_counted(credit.pod_uid) && is_quiet(record.job)) mark(record, credit, State::Spent);
+    } else if (pod.meta.deletion) {
+      // Its loss is on its way, whatever had been hoped.
+      if (credit.state == State::Unspent) mark(record, credit, State::Given);
+    } else if (credit.state == State::Given && !is_at_risk(credit.pod_uid)) {
+      settle_running(record, credit, *known, agreed);
+    }
+  }
+
+  void settle_gone(const JobRecord& record, const RetryCredit& credit) {
+    if (credit.state != State::Given || !is_quiet(record.job)) return;
+    // **Source:** seen on 1.37.1: pods that a suspension removes are not counted.
+    const auto found = record.credit_seen.find(credit.pod_uid);
+    const bool uncounted = found != record.credit_seen.end() && found->second.suspended && found->second.pod_went &&
+                           record.job.failed == found->second.counted;
+    mark(record, credit, uncounted ? State::Unspent : State::Spent);
+  }
+
+  void settle_running(const JobRecord& record, const RetryCredit& credit, const PodRecord& pod, const Agreed& agreed) {
+    for (const auto& holding : pod.holdings) {
+      if (to_string(holding.key) != credit.device) continue;
+      const auto seen = record.credit_seen.find(credit.pod_uid);
+      if (seen == record.credit_seen.end()) return;
+      const auto since = healthy_since(holding.key, seen->second.at, scene_.world);
+      if (!since) return;
+      const MonoTime at = *since + agreed.healthy_for;
+      if (scene_.now.mono < at) return turn_.wake.note(at);
+      return mark(record, credit, State::Unspent);
+    }
+  }
+
+  /// Whether a pod that has failed has been counted by now.
+  bool is_counted(const std::string& uid) {
+    const auto ending = scene_.world.endings().find(uid);
+    if (ending == scene_.world.endings().end()) return false;
+    const MonoTime at = ending->second.at.mono + kCounted;
+    if (scene_.now.mono < at) turn_.wake.note(at);
+    return scene_.now.mono >= at;
+  }
+
+  /// Whether the pod is on another bad device, or its eviction is on its way.
+  bool is_at_risk(const std::string& uid) const {
+    const auto* eviction = scene_.ledger.eviction(uid);
+    if (eviction != nullptr && (eviction->state != Attempt::State::Failed || may_have_happened(eviction->error))) {
+      return true;
+    }
+    return std::ranges::any_of(scene_.exposures,
+                               [&](const Exposure& exposure) { return exposure.pod().meta.uid == uid; });
+  }
+
+  void mark(const JobRecord& record, const RetryCredit& credit, State state) {
+    auto* entry = turn_.draft_of(record).credits().find(credit.pod_uid);
+    if (entry != nullptr && entry->state == credit.state) entry->state = state;
+  }
+
+  /// **Source:** seen on 1.37.1: lowering the limit after a failure was counted ends the Job and kills its pods.
+  void take_back(const JobRecord& record) {
+    const auto& job = record.job;
+    if (!is_quiet(job) || job.failed != 0 || !is_unharmed(job)) return;
+    auto& draft = turn_.draft_of(record);
+    const bool unspent = std::ranges::any_of(record.credits.credits,
+                                             [](const RetryCredit& credit) { return credit.state == State::Unspent; });
+    if (unspent && draft.credits() == record.credits) draft.take_back();
+  }
+
+  /// Whether no pod of the Job has failed, is going, or is on a bad device.
+  bool is_unharmed(const k8s::Job& job) const {
+    for (const auto& uid : scene_.world.pods_of_job(job.meta.uid)) {
+      const auto& pod = scene_.world.pod(uid)->pod;
+      if (pod.phase == k8s::PodPhase::Failed || pod.meta.deletion) return false;
+    }
+    return std::ranges::none_of(scene_.exposures, [&](const Exposure& exposure) {
+      return exposure.pod().meta.controller && exposure.pod().meta.controller->uid == job.meta.uid;
+    });
+  }
+
+  Turn& turn_;
+  const Scene& scene_;
+};
+
+}  // namespace
+
+void review_jobs(Turn& turn) {
+  Review review(turn);
+  for (const auto& uid : turn.scene.world.noted_jobs()) review.look_at(*turn.scene.world.job(uid));
+}
+
+}  // namespace dhc::job_retry
