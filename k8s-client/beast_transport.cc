@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "k8s-client/boot_clock.h"
 #include "k8s-client/connection_pool.h"
 #include "k8s-client/protocol/http_reader.h"
 #include "k8s-client/protocol/http_request_text.h"
@@ -27,13 +28,15 @@ class Clockwork {
   explicit Clockwork(const Timeouts& timeouts)
       : timeouts_(timeouts), end_(timeouts.total ? Clock::now() + *timeouts.total : Deadline::max()) {}
 
-  Deadline connect() const { return std::min(Clock::now() + timeouts_.connect, end_); }
-  Deadline idle() const { return std::min(Clock::now() + timeouts_.idle, end_); }
+  Deadline connect() const { return std::min(Clock::now() + timeouts_.connect, end()); }
+  Deadline idle() const { return std::min(Clock::now() + timeouts_.idle, end()); }
 
   /// Says which limit it was.
   Error named(Error error, std::string_view part, Millis limit) const {
     if (error.kind != ErrorKind::TimedOut) return error;
-    if (Clock::now() >= end_) {
+    if (timeouts_.end_by && boot_now() >= *timeouts_.end_by) {
+      error.message += " (the moment has passed until which it might be sent)";
+    } else if (Clock::now() >= end_) {
       error.message += fmt::format(" (the whole call may take {} ms)", timeouts_.total->count());
     } else {
       error.message += fmt::format(" ({} may take {} ms)", part, limit.count());
@@ -44,6 +47,13 @@ class Clockwork {
   Error waiting(Error error) const { return named(std::move(error), "silence", timeouts_.idle); }
 
  private:
+  /// Looked up anew each time: a process that was frozen, or a machine that slept, must find its time gone.
+  Deadline end() const {
+    if (!timeouts_.end_by) return end_;
+    const auto now = Clock::now();  // before the other clock: a freeze in between makes the rest shorter
+    return std::min(end_, now + (*timeouts_.end_by - boot_now()));
+  }
+
   Timeouts timeouts_;
   Deadline end_;
 };

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "k8s-client/boot_clock.h"
 #include "k8s-client/cpprest_call.h"
 #include "k8s-client/protocol/ascii.h"
 #include "k8s-client/protocol/http_request_text.h"
@@ -112,7 +113,12 @@ class CpprestTransport final : public Transport {
   Result<Response> call(const Request& request, const std::stop_token& stop, const OnPiece& on_piece) {
     if (auto sendable = check_sendable(request); !sendable) return std::unexpected(sendable.error());
     if (stop.stop_requested()) return fail(ErrorKind::Cancelled, "stopped before the call");
-    const auto total = request.timeouts.total ? Clock::now() + *request.timeouts.total : Deadline::max();
+    auto total = request.timeouts.total ? Clock::now() + *request.timeouts.total : Deadline::max();
+    if (const auto& end_by = request.timeouts.end_by) {
+      const auto now = Clock::now();
+      total = std::min(total, Deadline(now + (*end_by - boot_now())));
+      if (now >= total) return fail(ErrorKind::TimedOut, "no time left to send");
+    }
     const auto material = endpoint_.tls ? tls_(stop) : TlsMaterial{};
     if (!material) return std::unexpected(material.error());
     if (endpoint_.tls) {

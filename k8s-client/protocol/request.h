@@ -25,6 +25,8 @@ struct Timeouts {
   Millis connect = Seconds(5);                ///< TCP and TLS together.
   Millis idle = Seconds(30);                  ///< Without a byte from the server.
   std::optional<Millis> total = Seconds(30);  ///< The whole call; none for watches.
+  std::optional<MonoTime> end_by =
+      {};  ///< A moment of `boot_now` after which nothing more is sent; none: `total` says all.
   friend bool operator==(const Timeouts&, const Timeouts&) = default;
 };
 

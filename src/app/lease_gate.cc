@@ -16,6 +16,8 @@ Status LeaseGate::admit(k8s::Request& request) const {
   if (!term_ || now >= term_->begin_until) return fail(ErrorKind::Cancelled, "not sent: we do not lead");
   const Millis left = term_->end_by - now;
   request.timeouts.total = request.timeouts.total ? std::min(*request.timeouts.total, left) : left;
+  // A moment, not a duration: this process may be frozen before it is sent.
+  request.timeouts.end_by = term_->end_by;
   return {};
 }
 

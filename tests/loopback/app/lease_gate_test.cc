@@ -36,6 +36,7 @@ TEST_CASE("a request gets no more time than the term leaves, and never more than
     request.timeouts.total = asked;
     REQUIRE(gate.admit(request));
     REQUIRE(request.timeouts.total);
+    CHECK(request.timeouts.end_by);
     CHECK(*request.timeouts.total <= std::min(asked.value_or(Seconds(14)), Millis(Seconds(14))));
     CHECK(*request.timeouts.total > Seconds(2));
   }

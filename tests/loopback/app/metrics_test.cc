@@ -12,7 +12,9 @@ namespace {
 /// A registry in which every metric has been touched.
 std::string everything() {
   dhc::Metrics metrics;
-  metrics.show({}, {});
+  dhc::ControllerStats stats;
+  stats.synced = true;
+  metrics.show(stats, {});
   metrics.count({.action = dhc::eviction::EvictPod{}, .status = {}});
   metrics.reaction(std::chrono::milliseconds(3));
   dhc::k8s::WatchStatus status;

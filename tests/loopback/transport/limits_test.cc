@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "k8s-client/boot_clock.h"
 #include "tests/support/shell/loopback.h"
 
 using namespace dhc;
@@ -131,6 +132,26 @@ TEST_CASE("a server that reads nothing is left at the idle limit while we send")
   const auto took = time_of([&] { answer = loopback.transport->send(request, {}); });
   CHECK(error_of(answer) == ErrorKind::TimedOut);
   CHECK(took < 10s);
+}
+
+TEST_CASE("a request whose moment has passed is not sent, however much time its limits leave") {
+  std::atomic<int> requests = 0;
+  Loopback loopback([&](ServerConnection& c) {
+    while (!c.read_request().empty()) {
+      ++requests;
+      if (!c.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) return;
+    }
+  });
+  auto request = with(60s, 60s, 60s);
+  request.timeouts.end_by = k8s::boot_now() + Seconds(60);
+  CHECK(loopback.transport->send(request, {}));
+  CHECK(requests == 1);
+  // As one that was frozen after it had been let through finds it; by now there is a connection.
+  request.timeouts.end_by = k8s::boot_now();
+  const auto late = loopback.transport->send(request, {});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::TimedOut);
+  CHECK(requests == 1);
 }
 
 TEST_CASE("a refused connection is Unavailable at once") {
