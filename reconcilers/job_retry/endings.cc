@@ -63,12 +63,14 @@ class Judge {
       if (attempt == nullptr ? !named : name != device) continue;
       device = name;
       key = held.key;
-      // Said in any case, written on the Job where a policy covers it.
+      // Said where a policy selects it, written on the Job where that gives retries back.
       if (!covered_by(held.was_unhealthy ? policy_for_unhealthy(scene_.world, scene_.policy, pod_, key, held.message)
                                          : policy_for(scene_.world, scene_.policy, pod_, key))) {
         found_.mode = Mode::Observe;
       }
     }
+    // What no policy selects is not ours to speak of: it may have been another controller's, with another configuration.
+    if (found_.policy == nullptr) return std::nullopt;
     return done(Reason::EvictedPodSucceeded, key, std::move(device),
                 fmt::format("pod {} was evicted and its containers exited 0: the Job may count its work as done, which "
                             "it may not be; exit non-zero on SIGTERM",

@@ -67,6 +67,12 @@ bool is_about_taint(const Verdict& verdict) {
   return (verdict.subject.kind == "Node" || verdict.subject.kind == "DeviceTaintRule") && !verdict.policy.empty();
 }
 
+/// Read from the Job's own annotation: its Event was made when that was written, perhaps a month ago.
+bool is_retold(const Verdict& verdict) {
+  const bool is_loss = verdict.reason == Reason::EvictedPodSucceeded || verdict.reason == Reason::JobDiedOfDevice;
+  return is_loss && verdict.policy.empty();
+}
+
 bool is_good_news(Reason reason) {
   return reason == Reason::Untainted || reason == Reason::Acknowledged || reason == Reason::Credited;
 }
@@ -118,7 +124,7 @@ class Planner {
 
   void add_verdicts(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
-      if (!is_news(verdict.reason) || verdict.subject.kind == "Brake") continue;
+      if (!is_news(verdict.reason) || verdict.subject.kind == "Brake" || is_retold(verdict)) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
       if (about_pod && !open_.contains({verdict.subject.uid, verdict.device}))
         continue;  // not before the incident is open

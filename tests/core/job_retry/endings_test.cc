@@ -229,9 +229,29 @@ TEST_CASE("A Job whose evicted pod succeeded is told so loudly, for as long as t
   stage.run_for(minutes(90), minutes(1));
   CHECK(stage.verdict("train", Reason::EvictedPodSucceeded) != nullptr);
   CHECK(stage.has_event("train", "EvictedPodSucceeded"));
+  const auto events = stage.events().size();
   stage.restart();
   stage.run_for(Seconds(1));
   CHECK(stage.verdict("train", Reason::EvictedPodSucceeded) != nullptr);
+  CHECK(stage.events().size() == events);
+}
+
+TEST_CASE("An evicted pod that no policy selects is not spoken of") {
+  for (const bool selected : {true, false}) {
+    JobStage stage;
+    stage.add_pod(0);
+    CHECK(stage.run_for(Seconds(71)) == Names{"train-0"});
+    stage.policy().match.resources = {selected ? "example.com/*" : "other.com/*"};
+    stage.send_policy();
+    stage.restart();
+    stage.settle();
+    const auto events = stage.events().size();
+    stage.end_pod("train-0", PodPhase::Succeeded);
+    stage.run_for(Seconds(30));
+    CAPTURE(selected);
+    CHECK((stage.verdict("train", Reason::EvictedPodSucceeded) != nullptr) == selected);
+    CHECK((stage.events().size() > events) == selected);
+  }
 }
 
 TEST_CASE("A pod that somebody else evicted and that succeeded is not ours to speak of") {
