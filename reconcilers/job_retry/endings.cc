@@ -69,7 +69,8 @@ class Judge {
         found_.mode = Mode::Observe;
       }
     }
-    // What no policy selects is not ours to speak of: it may have been another controller's, with another configuration.
+    // What no policy selects is not ours to speak of: it may have been another controller's, with another
+    // configuration.
     if (found_.policy == nullptr) return std::nullopt;
     return done(Reason::EvictedPodSucceeded, key, std::move(device),
                 fmt::format("pod {} was evicted and its containers exited 0: the Job may count its work as done, which "
