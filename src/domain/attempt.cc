@@ -37,7 +37,11 @@ void note_done(Attempt& attempt, const Status& status, const Now& now) {
   attempt.state = Attempt::State::Failed;
   attempt.error = status.error();
   attempt.not_before = now.mono;
-  if (attempt.error.kind == ErrorKind::Cancelled) return;
+  if (attempt.error.kind == ErrorKind::Cancelled) {
+    // Nothing was written: an order that is taken back turn after turn must not use up its minute.
+    attempt.in_minute = std::max(0, attempt.in_minute - 1);
+    return;
+  }
   ++attempt.failures;
   attempt.not_before += backoff_after(attempt.error, attempt.failures);
 }
