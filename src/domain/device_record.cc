@@ -74,8 +74,8 @@ bool is_long_absent(const DeviceRecord& record, WallTime now) {
 }
 
 Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, const Now& now) {
-  static constexpr RecoverRules kDefaults{};
-  const RecoverRules& rules = known == nullptr ? kDefaults : *known;
+  const RecoverRules defaults;
+  const RecoverRules& rules = known == nullptr ? defaults : *known;
   if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
   if (known == nullptr) return waits("its policy is not known: a person's word ends it");
   const auto words = words_of(record);

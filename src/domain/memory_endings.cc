@@ -136,10 +136,14 @@ void MemoryTurn::look_at_presence(DeviceRecord& record) {
 }
 
 void MemoryTurn::repair_times(DeviceRecord& record) {
-  const bool repaired = pull_back(record.quiet_since, now_.wall) | pull_back(record.driver_untainted_at, now_.wall) |
-                        pull_back(record.absent_since, now_.wall) | pull_back(record.penalty_at, now_.wall) |
-                        pull_back(record.closed_at, now_.wall) |
-                        pull_back(record.probation_until, now_.wall + kProbation);
+  bool repaired = false;
+  const auto repair = [&](auto& time, WallTime latest) { repaired = pull_back(time, latest) || repaired; };
+  repair(record.quiet_since, now_.wall);
+  repair(record.driver_untainted_at, now_.wall);
+  repair(record.absent_since, now_.wall);
+  repair(record.penalty_at, now_.wall);
+  repair(record.closed_at, now_.wall);
+  repair(record.probation_until, now_.wall + kProbation);
   if (repaired) changed();
 }
 
@@ -194,7 +198,7 @@ void MemoryTurn::settle_untainting() {
 }
 
 void MemoryTurn::forget() {
-  static constexpr RecoverRules kDefaults{};
+  const RecoverRules defaults;
   const auto forgettable = [&](const DeviceRecord& record) {
     if (record.open && record.absent_since && now_.wall - *record.absent_since >= kForgetAbsent) return true;
     const bool shown = record.closed_at && now_.wall - *record.closed_at < kShown;
@@ -202,7 +206,7 @@ void MemoryTurn::forget() {
     const bool stands = record.open || record.node_tainted || !record.rule_uid.empty() || record.removing;
     if (stands || record.probation_until || record.quarantined || shown) return false;
     const auto* rules = rules_of(record, seen_.policy);
-    return penalty_of(record, rules == nullptr ? kDefaults : *rules, now_.wall) < kNegligiblePenalty;
+    return penalty_of(record, rules == nullptr ? defaults : *rules, now_.wall) < kNegligiblePenalty;
   };
   const auto count = std::erase_if(memory_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
                      std::erase_if(memory_.departed_, [&](const auto& entry) { return forgettable(entry.second); });

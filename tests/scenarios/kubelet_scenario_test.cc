@@ -57,8 +57,12 @@ struct World : Scenario {
       if (change.at >= since && now_shown != last_pod) all.push_back({change.at - since, now_shown});
       last_pod = now_shown;
     }
-    std::ranges::stable_sort(all, {}, &Shown::after);
-    return all;
+    // Not stable_sort: libstdc++ 12's is deprecated to clang.
+    std::vector<Shown> sorted;
+    for (const auto& each : all) {
+      sorted.insert(std::ranges::upper_bound(sorted, each.after, {}, &Shown::after), each);
+    }
+    return sorted;
   }
 
   /// Every value that our condition on the sick pod has had: status and since when.
