@@ -160,6 +160,18 @@ func (r rack) awaitRule(t *testing.T, device string, effect resourcev1.DeviceTai
 	return rule
 }
 
+// awaitNextRule waits until the rule of the device is another than the one before it.
+func (r rack) awaitNextRule(t *testing.T, device string, before resourcev1.DeviceTaintRule) resourcev1.DeviceTaintRule {
+	t.Helper()
+	realcluster.Eventually(t, 20*time.Second, "another rule", func() error {
+		if rules := r.rules(t.Context(), t); len(rules) != 1 || rules[0].UID == before.UID {
+			return fmt.Errorf("there are %+v", rules)
+		}
+		return nil
+	})
+	return r.awaitRule(t, device, before.Spec.Taint.Effect)
+}
+
 // awaitHeeded waits until kube-controller-manager has written the rule's status: what is written after that meets no write of its.
 func (r rack) awaitHeeded(t *testing.T) {
 	t.Helper()
