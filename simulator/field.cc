@@ -4,23 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
+
 namespace dhc::sim {
 
-const Json* field(const Json& object, Path path) {
-  const Json* at = &object;
-  for (const auto step : path) {
-    if (!at->is_object()) return nullptr;
-    const auto it = at->find(std::string(step));
-    if (it == at->end()) return nullptr;
-    at = &*it;
-  }
-  return at;
-}
+const Json* field(const Json& object, Path path) { return json_field(object, path); }
 
-std::string text(const Json& object, Path path) {
-  const Json* found = field(object, path);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
-}
+std::string text(const Json& object, Path path) { return json_string(object, path); }
 
 std::int64_t number(const Json& object, Path path, std::int64_t otherwise) {
   const Json* found = field(object, path);
@@ -33,11 +23,7 @@ std::int64_t number(const Json& object, Path path, std::int64_t otherwise) {
   return value;
 }
 
-std::span<const Json> list(const Json& object, Path path) {
-  const Json* found = field(object, path);
-  if (found == nullptr || !found->is_array()) return {};
-  return found->get_ref<const Json::array_t&>();
-}
+std::span<const Json> list(const Json& object, Path path) { return json_list(object, path); }
 
 std::string ns_of(const Json& object) { return text(object, {"metadata", "namespace"}); }
 std::string name_of(const Json& object) { return text(object, {"metadata", "name"}); }
@@ -85,8 +71,7 @@ bool is_terminal(const Json& pod) {
 
 const Json* controller_of(const Json& object) {
   for (const auto& owner : list(object, {"metadata", "ownerReferences"})) {
-    const Json* controller = field(owner, {"controller"});
-    if (controller != nullptr && controller->is_boolean() && controller->get<bool>()) return &owner;
+    if (json_true(owner, {"controller"})) return &owner;
   }
   return nullptr;
 }

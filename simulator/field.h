@@ -1,16 +1,17 @@
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/json_field.h"
+
 namespace dhc::sim {
 
 using Json = nlohmann::json;
-using Path = std::initializer_list<std::string_view>;
+using Path = JsonPath;
 
 /// The value at `path`, or nullptr if any step is absent or not an object.
 [[nodiscard]] const Json* field(const Json& object, Path path);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
 #include "base/rfc3339.h"
 #include "k8s-client/auth/base64.h"
 #include "k8s-client/auth/token.h"
@@ -33,21 +34,18 @@ Result<ExecCredential> parse_exec_credential(const KubeExec& exec, std::string_v
   };
   const nlohmann::json document = nlohmann::json::parse(output, nullptr, false);
   if (!document.is_object()) return refused("printed something that is not a JSON object");
-  const auto text = [](const nlohmann::json& object, const char* key) -> std::string {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  if (text(document, "kind") != "ExecCredential") return refused("printed something that is no ExecCredential");
-  if (text(document, "apiVersion") != exec.api_version) {
+  if (json_string(document, {"kind"}) != "ExecCredential")
+    return refused("printed something that is no ExecCredential");
+  if (json_string(document, {"apiVersion"}) != exec.api_version) {
     return refused(fmt::format("printed another apiVersion than {}", exec.api_version));
   }
   const auto status = document.find("status");
   if (status == document.end() || !status->is_object()) return refused("printed no status");
 
   ExecCredential credential;
-  credential.client_certificate_pem = text(*status, "clientCertificateData");
-  credential.client_key_pem = text(*status, "clientKeyData");
-  const std::string token = text(*status, "token");
+  credential.client_certificate_pem = json_string(*status, {"clientCertificateData"});
+  credential.client_key_pem = json_string(*status, {"clientKeyData"});
+  const std::string token = json_string(*status, {"token"});
   if (credential.client_certificate_pem.empty() != credential.client_key_pem.empty()) {
     return refused("printed a client certificate without its key, or the other way round");
   }
@@ -57,7 +55,7 @@ Result<ExecCredential> parse_exec_credential(const KubeExec& exec, std::string_v
     if (!clean) return std::unexpected(clean.error());
     credential.token = *std::move(clean);
   }
-  if (const std::string expiry = text(*status, "expirationTimestamp"); !expiry.empty()) {
+  if (const std::string expiry = json_string(*status, {"expirationTimestamp"}); !expiry.empty()) {
     credential.expires_at = parse_rfc3339(expiry);
     if (!credential.expires_at) return refused("printed an expirationTimestamp that is no RFC 3339 time");
   }

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
 #include "k8s-client/protocol/retry_after.h"
 
 namespace dhc::k8s {
@@ -35,11 +36,6 @@ struct StatusBody {
   std::optional<Millis> retry_after;
 };
 
-std::string text_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::optional<Millis> seconds_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
@@ -50,21 +46,20 @@ std::optional<Millis> seconds_at(const Json& object, const char* key) {
 
 void read_details(const Json& details, StatusBody& out) {
   out.retry_after = seconds_at(details, "retryAfterSeconds");
-  const auto causes = details.find("causes");
-  if (causes == details.end() || !causes->is_array()) return;
-  for (const auto& cause : *causes) {
+  for (const auto& cause : json_list(details, {"causes"})) {
     if (!cause.is_object()) continue;
-    out.causes.push_back({text_at(cause, "reason"), text_at(cause, "message"), text_at(cause, "field")});
+    out.causes.push_back(
+        {json_string(cause, {"reason"}), json_string(cause, {"message"}), json_string(cause, {"field"})});
   }
 }
 
 std::optional<StatusBody> parse_status(std::string_view body) {
   if (body.size() > kMaxStatusBytes) return std::nullopt;
   const auto json = Json::parse(body, nullptr, false);
-  if (!json.is_object() || text_at(json, "kind") != "Status") return std::nullopt;
+  if (!json.is_object() || json_string(json, {"kind"}) != "Status") return std::nullopt;
   StatusBody status{.code = 0,
-                    .reason = text_at(json, "reason"),
-                    .message = text_at(json, "message"),
+                    .reason = json_string(json, {"reason"}),
+                    .message = json_string(json, {"message"}),
                     .causes = {},
                     .retry_after = std::nullopt};
   if (const auto code = json.find("code"); code != json.end() && code->is_number_integer()) {

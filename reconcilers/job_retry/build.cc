@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/json_field.h"
 #include "base/json_text.h"
 #include "domain/job_record.h"
 #include "domain/names.h"
@@ -84,34 +85,21 @@ Json without_generated(const Json& labels) {
 }
 
 Json part(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_object() ? *found : Json::object();
+  const auto* found = json_field(object, {key});
+  return found != nullptr && found->is_object() ? *found : Json::object();
 }
 
-std::string text(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-bool is_true(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && found->get<bool>();
-}
-
-bool has_owner(const Json& metadata) {
-  const auto owners = metadata.find("ownerReferences");
-  return owners != metadata.end() && owners->is_array() && !owners->empty();
-}
+bool has_owner(const Json& metadata) { return !json_list(metadata, {"ownerReferences"}).empty(); }
 
 bool is_managed_by_other(const Json& spec) {
-  const auto manager = text(spec, "managedBy");
+  const auto manager = json_string(spec, {"managedBy"});
   return !manager.empty() && manager != k8s::kJobController;
 }
 
 /// Gives the limit that its owner wrote: without the retries that we added to it. One that was lowered since has been
 /// put back already.
 void take_our_retries_out(Json& spec, const Json& annotations) {
-  const auto credits = parse_retry_credits(text(annotations, std::string(kRetryCreditsAnnotation).c_str()));
+  const auto credits = parse_retry_credits(json_string(annotations, {kRetryCreditsAnnotation}));
   const auto limit = spec.find("backoffLimit");
   if (!credits || limit == spec.end() || !limit->is_number_integer()) return;
   const auto now = limit->get<std::int64_t>();
@@ -155,10 +143,10 @@ Result<k8s::Request> build_replacement(const RecreateJob& action, std::string_vi
   const Json dead = Json::parse(body.begin(), body.end(), nullptr, false);
   if (!dead.is_object()) return fail(ErrorKind::Malformed, "the Job that died could not be read");
   const auto metadata = part(dead, "metadata");
-  if (text(metadata, "uid") != action.uid) return fail(ErrorKind::Conflict, "another Job has its name now");
+  if (json_string(metadata, {"uid"}) != action.uid) return fail(ErrorKind::Conflict, "another Job has its name now");
   auto spec = part(dead, "spec");
   const auto labels = part(metadata, "labels");
-  if (has_owner(metadata) || is_managed_by_other(spec) || is_true(spec, "manualSelector") ||
+  if (has_owner(metadata) || is_managed_by_other(spec) || json_true(spec, {"manualSelector"}) ||
       labels.contains(kRecreatedFromLabel)) {
     return fail(ErrorKind::Invalid,
                 "a Job with an owner, another manager or a manual selector, or itself a replacement, is not recreated");

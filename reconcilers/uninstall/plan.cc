@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
 #include "base/printable.h"
 #include "domain/names.h"
 #include "domain/our_taint.h"
@@ -31,55 +31,32 @@ constexpr std::int64_t kLongestTerm = 24 * 3600;
 /// A standby makes, or takes, a Lease that nobody holds within this time.
 constexpr Millis kTakeover = Seconds(5);
 
-/// What stands at the end of the path, or null.
-const Json* at(const Json& from, std::initializer_list<std::string_view> path) {
-  const Json* here = &from;
-  for (const std::string_view key : path) {
-    if (!here->is_object()) return nullptr;
-    const auto found = here->find(key);
-    if (found == here->end()) return nullptr;
-    here = &*found;
-  }
-  return here;
-}
-
-std::string text_at(const Json& from, std::initializer_list<std::string_view> path) {
-  const Json* found = at(from, path);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-/// A copy of the array at the end of the path; an empty one if there is none.
-Json list_at(const Json& from, std::initializer_list<std::string_view> path) {
-  const Json* found = at(from, path);
-  return found != nullptr && found->is_array() ? *found : Json::array();
-}
-
 Trace trace_on(const Json& object, TraceKind kind) {
   Trace trace;
   trace.kind = kind;
-  trace.ns = text_at(object, {"metadata", "namespace"});
-  trace.name = text_at(object, {"metadata", "name"});
-  trace.uid = text_at(object, {"metadata", "uid"});
+  trace.ns = json_string(object, {"metadata", "namespace"});
+  trace.name = json_string(object, {"metadata", "name"});
+  trace.uid = json_string(object, {"metadata", "uid"});
   return trace;
 }
 
 /// Whether our field manager owns the field at that path, in the form of `fieldsV1`, by such an operation.
-bool we_own(const Json& object, std::initializer_list<std::string_view> path, std::string_view operation = {}) {
-  return std::ranges::any_of(list_at(object, {"metadata", "managedFields"}), [&](const Json& entry) {
-    if (text_at(entry, {"manager"}) != kFieldManager) return false;
-    if (!operation.empty() && text_at(entry, {"operation"}) != operation) return false;
-    const Json* fields = at(entry, {"fieldsV1"});
-    return fields != nullptr && at(*fields, path) != nullptr;
+bool we_own(const Json& object, JsonPath path, std::string_view operation = {}) {
+  return std::ranges::any_of(json_list(object, {"metadata", "managedFields"}), [&](const Json& entry) {
+    if (json_string(entry, {"manager"}) != kFieldManager) return false;
+    if (!operation.empty() && json_string(entry, {"operation"}) != operation) return false;
+    const Json* fields = json_field(entry, {"fieldsV1"});
+    return fields != nullptr && json_field(*fields, path) != nullptr;
   });
 }
 
 void look_at_rule(const Json& rule, std::string_view api_version, Found& found) {
   Trace trace = trace_on(rule, TraceKind::Rule);
-  const bool labelled = text_at(rule, {"metadata", "labels", kManagedByLabel}) == kManagedBy;
+  const bool labelled = json_string(rule, {"metadata", "labels", kManagedByLabel}) == kManagedBy;
   if (labelled && trace.name.starts_with(kRulePrefix)) {
     trace.api_version = api_version;
     found.traces.push_back(std::move(trace));
-  } else if (text_at(rule, {"spec", "taint", "key"}) == kTaintKey) {
+  } else if (json_string(rule, {"spec", "taint", "key"}) == kTaintKey) {
     found.left.push_back(
         fmt::format("{} taints with {}, but has not both our label and our prefix", to_string(trace), kTaintKey));
   }
@@ -87,11 +64,11 @@ void look_at_rule(const Json& rule, std::string_view api_version, Found& found) 
 
 void look_at_node(const Json& node, Found& found) {
   Trace trace = trace_on(node, TraceKind::NodeTaint);
-  const Json& taints = list_at(node, {"spec", "taints"});
+  const auto taints = json_list(node, {"spec", "taints"});
   for (std::size_t place = 0; place < taints.size(); ++place) {
-    const k8s::Taint taint{.key = text_at(taints[place], {"key"}),
-                           .value = text_at(taints[place], {"value"}),
-                           .effect = text_at(taints[place], {"effect"})};
+    const k8s::Taint taint{.key = json_string(taints[place], {"key"}),
+                           .value = json_string(taints[place], {"value"}),
+                           .effect = json_string(taints[place], {"effect"})};
     if (taint == node_taint()) {
       trace.places.push_back(place);
     } else if (taint.key == kTaintKey) {
@@ -102,13 +79,13 @@ void look_at_node(const Json& node, Found& found) {
     }
   }
   if (trace.places.empty()) return;
-  trace.resource_version = text_at(node, {"metadata", "resourceVersion"});
+  trace.resource_version = json_string(node, {"metadata", "resourceVersion"});
   found.traces.push_back(std::move(trace));
 }
 
 void look_at_pod(const Json& pod, Found& found) {
-  const bool has = std::ranges::any_of(list_at(pod, {"status", "conditions"}), [](const Json& condition) {
-    return text_at(condition, {"type"}) == kConditionType;
+  const bool has = std::ranges::any_of(json_list(pod, {"status", "conditions"}), [](const Json& condition) {
+    return json_string(condition, {"type"}) == kConditionType;
   });
   if (!has) return;
   Trace trace = trace_on(pod, TraceKind::Condition);
@@ -122,7 +99,7 @@ void look_at_pod(const Json& pod, Found& found) {
 
 void look_at_job(const Json& job, Found& found) {
   Trace trace = trace_on(job, TraceKind::Annotation);
-  const Json* annotations = at(job, {"metadata", "annotations"});
+  const Json* annotations = json_field(job, {"metadata", "annotations"});
   if (annotations == nullptr || !annotations->is_object()) return;
   for (const auto& [key, value] : annotations->items()) {
     if (!key.starts_with(kDomain) || std::ranges::find(kOfPeople, key) != kOfPeople.end()) continue;
@@ -148,10 +125,10 @@ Result<Found> find_traces(k8s::Kind kind, std::string_view api_version, std::str
   const auto list = read(body, "list");
   if (!list) return std::unexpected(list.error());
   // A list that is not there would look like a cluster without traces.
-  if (at(*list, {"items"}) == nullptr) return fail(ErrorKind::Malformed, "the answer has no items");
+  if (json_field(*list, {"items"}) == nullptr) return fail(ErrorKind::Malformed, "the answer has no items");
   Found found;
-  found.continue_token = text_at(*list, {"metadata", "continue"});
-  for (const Json& item : list_at(*list, {"items"})) {
+  found.continue_token = json_string(*list, {"metadata", "continue"});
+  for (const Json& item : json_list(*list, {"items"})) {
     switch (kind) {
       case k8s::Kind::DeviceTaintRule:
         look_at_rule(item, api_version, found);
@@ -177,7 +154,7 @@ Result<Found> find_named(TraceKind kind, std::string_view body) {
   if (!object) return std::unexpected(object.error());
   Found found;
   Trace trace = trace_on(*object, kind);
-  const std::string manager = text_at(*object, {"metadata", "labels", kManagedByLabel});
+  const std::string manager = json_string(*object, {"metadata", "labels", kManagedByLabel});
   if (manager == kManagedBy) {
     found.traces.push_back(std::move(trace));
   } else if (manager.empty()) {

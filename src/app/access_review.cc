@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
 #include "base/json_text.h"
 #include "domain/names.h"
 
@@ -92,14 +93,10 @@ k8s::Request build_access_review(const NeededVerb& needed) {
 
 Result<bool> parse_access_review(std::string_view body) {
   const Json answer = Json::parse(body, nullptr, false);
-  const auto bad = [] {
+  const Json* allowed = json_field(answer, {"status", "allowed"});
+  if (allowed == nullptr || !allowed->is_boolean()) {
     return fail(ErrorKind::Malformed, "the server's SelfSubjectAccessReview has no status.allowed");
-  };
-  if (!answer.is_object()) return bad();
-  const auto status = answer.find("status");
-  if (status == answer.end() || !status->is_object()) return bad();
-  const auto allowed = status->find("allowed");
-  if (allowed == status->end() || !allowed->is_boolean()) return bad();
+  }
   return allowed->get<bool>();
 }
 
