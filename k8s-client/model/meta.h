@@ -41,6 +41,9 @@ struct Meta {
   bool has_annotations = false;  ///< Any at all: a JSON patch cannot add an entry to a map that is not there.
   std::optional<OwnerRef> controller;
   bool has_other_owner = false;  ///< An owner reference that is not the controller's.
+
+  /// Of the owner that manages the object; empty if there is none.
+  [[nodiscard]] std::string controller_uid() const { return controller ? controller->uid : std::string(); }
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 

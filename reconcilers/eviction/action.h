@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "base/now.h"
+#include "domain/device_key.h"
 
 namespace dhc::eviction {
 
@@ -14,7 +14,8 @@ struct EvictPod {
   std::string uid;
   std::optional<std::int64_t> grace_period_seconds;
   std::string shared_claim_uid = {};  ///< Set when all holders of a shared claim are evicted together.
-  // what led here, for logs and metrics
+  DeviceKey key;                      ///< The bad device.
+  // for logs and metrics
   std::string device;
   std::string policy;
   friend bool operator==(const EvictPod&, const EvictPod&) = default;

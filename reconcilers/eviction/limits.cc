@@ -6,12 +6,6 @@
 
 namespace dhc::eviction {
 
-namespace {
-
-std::string owner_of(const k8s::Pod& pod) { return pod.meta.controller ? pod.meta.controller->uid : std::string(); }
-
-}  // namespace
-
 MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
   const auto grace = pod.meta.deletion_grace_seconds.value_or(pod.grace_period_seconds.value_or(30));
   return attempt.at + Seconds(std::max<std::int64_t>(grace, 0)) + kSlotPatience;
@@ -46,7 +40,7 @@ void Budget::count(const k8s::Pod& pod, const std::string& owner_uid, const std:
 /// the same Job that was bad already when the first was evicted. The Job controller's back-off doubles with every step:
 /// pacing a Job's pods one by one would cost hours (seen on 1.37.1).
 bool Budget::is_counted(const Exposure& exposure) const {
-  const auto found = incidents_of_.find(owner_of(exposure.pod()));
+  const auto found = incidents_of_.find(exposure.pod().meta.controller_uid());
   if (found == incidents_of_.end()) return false;
   if (found->second.contains(to_string(exposure.key))) return true;
   return exposure.pod().meta.controller->kind == "Job" &&
@@ -79,8 +73,8 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
     }
   }
   for (const auto* exposure : unit.exposures) {
-    const auto found = incidents_of_.find(owner_of(exposure->pod()));
-    if (owner_of(exposure->pod()).empty()) continue;
+    const auto found = incidents_of_.find(exposure->pod().meta.controller_uid());
+    if (exposure->pod().meta.controller_uid().empty()) continue;
     const auto handled = found == incidents_of_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
     if (!is_counted(*exposure) && handled >= limits.per_owner) {
       return Ruling{.reason = Reason::OwnerLimit,
@@ -101,7 +95,7 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
 void Budget::take(const Unit& unit) {
   tokens_ -= static_cast<std::int64_t>(unit.exposures.size());
   for (const auto* exposure : unit.exposures)
-    count(exposure->pod(), owner_of(exposure->pod()), to_string(exposure->key), scene_.now.mono);
+    count(exposure->pod(), exposure->pod().meta.controller_uid(), to_string(exposure->key), scene_.now.mono);
 }
 
 }  // namespace dhc::eviction

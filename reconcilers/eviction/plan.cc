@@ -51,7 +51,7 @@ class Planner {
     if (exposure.holding->shared) unit = unit_of_claim(exposure, scene_);
     if (!unit) return say(exposure, unit.error());
     if (auto ruling = waiting_for(exposure, scene_)) return say(exposure, *ruling);
-    if (const auto siblings = siblings_.find(owner_uid(pod)); siblings != siblings_.end()) {
+    if (const auto siblings = siblings_.find(pod.meta.controller_uid()); siblings != siblings_.end()) {
       if (auto ruling = waiting_for_siblings(exposure, siblings->second, scene_)) return say(exposure, *ruling);
     }
     note_replacements(exposure);
@@ -61,27 +61,17 @@ class Planner {
     decide(*unit);
   }
 
-  static std::string owner_uid(const k8s::Pod& pod) {
-    return pod.meta.controller ? pod.meta.controller->uid : std::string();
-  }
-
   /// An evicted pod whose containers have ended, but which is still there, by a finalizer say: it holds its slot, and
   /// no exposure speaks of it any more.
   void say_ended(const std::string& uid, const EvictionAttempt& attempt) {
     const auto* record = scene_.world.pod(uid);
     if (record == nullptr || !record->pod.meta.deletion || is_live(record->pod)) return;
     if (attempt.state != Attempt::State::Accepted) return;
-    const auto ruling = departing(record->pod);
-    wake_.note(ruling.until);
-    Verdict verdict{.subject = subject_of(record->pod),
-                    .device = attempt.device,
-                    .policy = {},
-                    .reason = ruling.reason,
-                    .message = ruling.message,
-                    .since = *record->pod.meta.deletion,
-                    .next_at = std::nullopt};
-    if (ruling.until) verdict.next_at = wall_of(*ruling.until, scene_.now);
-    planned_.verdicts.push_back(std::move(verdict));
+    tell({.subject = subject_of(record->pod),
+          .device = attempt.device,
+          .policy = {},
+          .since = *record->pod.meta.deletion},
+         departing(record->pod));
   }
 
   bool under_way(const k8s::Pod& pod) const {
@@ -155,6 +145,7 @@ class Planner {
          .uid = pod.meta.uid,
          .grace_period_seconds = exposure.policy->evict->grace_period_seconds,
          .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
+         .key = exposure.key,
          .device = to_string(exposure.key),
          .policy = exposure.policy->name});
     auto message = patience_ended(exposure, scene_);
@@ -175,16 +166,12 @@ class Planner {
     const auto subject = subject_of(exposure.pod());
     const auto device = to_string(exposure.key);
     if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(ruling.reason))).second) return;
+    tell({.subject = subject, .device = device, .policy = exposure.policy->name, .since = exposure.since.wall}, ruling);
+  }
+
+  void tell(About about, Ruling ruling) {
     wake_.note(ruling.until);
-    Verdict verdict{.subject = subject,
-                    .device = device,
-                    .policy = exposure.policy->name,
-                    .reason = ruling.reason,
-                    .message = ruling.message,
-                    .since = exposure.since.wall,
-                    .next_at = std::nullopt};
-    if (ruling.until) verdict.next_at = wall_of(*ruling.until, scene_.now);
-    planned_.verdicts.push_back(std::move(verdict));
+    planned_.verdicts.push_back(verdict_of(std::move(about), std::move(ruling), scene_.now));
   }
 
   const Scene& scene_;

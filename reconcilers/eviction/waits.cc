@@ -137,8 +137,7 @@ std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& sc
 
 std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene) {
   const auto& controller = exposure.pod().meta.controller;
-  if (!controller ||
-      !scene.ledger.lost_recently(controller->uid, to_string(exposure.key), exposure.pod().meta.uid, scene.now))
+  if (!controller || !scene.ledger.lost_recently(controller->uid, exposure.key, exposure.pod().meta.uid, scene.now))
     return std::nullopt;
   return Ruling{
       .reason = Reason::ReplacementOnSameDevice,

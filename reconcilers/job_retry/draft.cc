@@ -24,8 +24,7 @@ WallTime whole_seconds(WallTime at) { return std::chrono::floor<Seconds>(at); }
 }  // namespace
 
 bool Draft::has_room(std::int64_t most) const {
-  return std::ranges::any_of(credits_.credits, is_unspent) ||
-         (static_cast<std::int64_t>(credits_.credits.size()) < most && limit_ < kLimitless);
+  return credits_.has_unspent() || (static_cast<std::int64_t>(credits_.credits.size()) < most && limit_ < kLimitless);
 }
 
 void Draft::credit(const k8s::Pod& pod, const std::string& device, RetryCredit::State state, WallTime at) {

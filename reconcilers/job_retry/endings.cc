@@ -8,6 +8,7 @@
 
 #include "domain/black_hole.h"
 #include "domain/condition_text.h"
+#include "domain/disruption.h"
 #include "domain/job_credit.h"
 #include "domain/names.h"
 
@@ -17,12 +18,6 @@ namespace {
 
 /// How long after a pod's end its device may still betray itself.
 constexpr Millis kLateEvidence = std::chrono::minutes(10);
-
-bool was_disrupted(const k8s::Pod& pod) {
-  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
-    return condition.type == kDisruptionTarget && condition.status == "True";
-  });
-}
 
 class Judge {
  public:
@@ -183,14 +178,13 @@ std::vector<Finding> find_endings(const Scene& scene) {
 Planned<Verdict> tell_black_holes(const Scene& scene) {
   Planned<Verdict> told;
   Wake wake;
-  for (const auto& [place, hole] : find_black_holes(scene.world, scene.policy, scene.now)) {
+  for (const auto& [place, hole] : scene.black_holes) {
     const auto& [name, resource] = place;
     wake.note(hole.changes_at());
     if (!hole.since()) continue;
     const auto within = std::chrono::ceil<Seconds>(hole.policy->job_retry->black_hole_within).count();
-    const auto* node = scene.world.node(name);
     told.verdicts.push_back(
-        {.subject = {.kind = "Node", .ns = {}, .name = name, .uid = node == nullptr ? "" : node->meta.uid},
+        {.subject = subject_of_node(scene.world, name),
          .device = resource,
          .policy = hole.policy->name,
          .reason = Reason::BlackHoleNode,

@@ -74,7 +74,7 @@ class Losses {
   }
 
   void say(const Finding& finding, Reason what) {
-    turn_.say({.subject = subject_of_job(finding.record->job),
+    turn_.say({.subject = subject_of(finding.record->job),
                .device = finding.device,
                .policy = finding.policy == nullptr ? std::string() : finding.policy->name,
                .reason = what,
@@ -100,7 +100,7 @@ class Losses {
     if (given != nullptr && given->state != RetryCredit::State::Unspent) return;
     const auto& rules = *finding.policy->job_retry;
     auto& draft = turn_.draft_of(record);
-    const auto found = credit_case_of_dead(pod, record, rules, scene_);
+    const auto found = credit_case_of_dead(pod, record, rules);
     if (found.kind != CreditCase::Kind::Needed || !draft.has_room(rules.max_per_job)) return;
     draft.credit(pod, finding.device, RetryCredit::State::Spent, scene_.now.wall);
   }
@@ -123,13 +123,12 @@ class Losses {
   void say_not_recreated(const Finding& finding, const Attempt& attempt) {
     if (attempt.state != Attempt::State::Failed) return;
     auto ruling = held_by_failure(attempt);
-    turn_.say({.subject = subject_of_job(finding.record->job),
-               .device = finding.device,
-               .policy = finding.policy->name,
-               .reason = ruling.reason,
-               .message = "jobRetry.recreate could not make this Job again: " + ruling.message,
-               .since = finding.ending->at.wall,
-               .next_at = wall_of(attempt.not_before, scene_.now)});
+    ruling.message = "jobRetry.recreate could not make this Job again: " + ruling.message;
+    turn_.say(verdict_of({.subject = subject_of(finding.record->job),
+                          .device = finding.device,
+                          .policy = finding.policy->name,
+                          .since = finding.ending->at.wall},
+                         std::move(ruling), scene_.now));
   }
 
   Turn& turn_;

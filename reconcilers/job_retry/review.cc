@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/disruption.h"
 #include "domain/names.h"
 
 namespace dhc::job_retry {
@@ -31,9 +32,7 @@ bool is_quiet(const k8s::Job& job) { return job.terminating == 0 && job.uncounte
 /// being deleted counts at once, unless the Job replaces pods when they have failed; a podFailurePolicy implies that.
 bool may_be_counted(const k8s::Pod& pod, const k8s::Job& job) {
   if (job.replaces_when_failed || !job.failure_rules.empty()) return false;
-  return pod.meta.deletion || std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
-           return condition.type == kDisruptionTarget && condition.status == "True";
-         });
+  return pod.meta.deletion || was_disrupted(pod);
 }
 
 /// What all enforcing policies that may have given the Job's credits agree on: nobody has written down which one did.
@@ -65,7 +64,7 @@ class Review {
 
  private:
   void say_loss(const k8s::Job& job, const JobLoss& loss, Reason reason) {
-    turn_.say({.subject = subject_of_job(job),
+    turn_.say({.subject = subject_of(job),
                .device = loss.device,
                .policy = {},
                .reason = reason,
@@ -81,7 +80,7 @@ class Review {
     const auto& job = record.job;
     const bool evicts = agreed && agreed->evict_when_not_creditable;
     turn_.say(
-        {.subject = subject_of_job(job),
+        {.subject = subject_of(job),
          .device = {},
          .policy = {},
          .reason = Reason::CreditReverted,
@@ -186,9 +185,7 @@ class Review {
     const auto& job = record.job;
     if (!is_quiet(job) || job.failed != 0 || !is_unharmed(job)) return;
     auto& draft = turn_.draft_of(record);
-    const bool unspent = std::ranges::any_of(record.credits.credits,
-                                             [](const RetryCredit& credit) { return credit.state == State::Unspent; });
-    if (unspent && draft.credits() == record.credits) draft.take_back();
+    if (record.credits.has_unspent() && draft.credits() == record.credits) draft.take_back();
   }
 
   /// Whether no pod of the Job has failed, is going, or is on a bad device.
@@ -198,7 +195,7 @@ class Review {
       if (pod.phase == k8s::PodPhase::Failed || pod.meta.deletion) return false;
     }
     return std::ranges::none_of(scene_.exposures, [&](const Exposure& exposure) {
-      return exposure.pod().meta.controller && exposure.pod().meta.controller->uid == job.meta.uid;
+      return exposure.pod().meta.controller_uid() == job.meta.uid;
     });
   }
 

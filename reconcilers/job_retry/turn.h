@@ -31,9 +31,4 @@ struct Turn {
   Planned<JobAction> planned;
 };
 
-/// The subject of verdicts about a Job.
-[[nodiscard]] inline Subject subject_of_job(const k8s::Job& job) {
-  return {.kind = "Job", .ns = job.meta.ns, .name = job.meta.name, .uid = job.meta.uid};
-}
-
 }  // namespace dhc::job_retry

@@ -13,16 +13,12 @@ namespace {
 
 void say(Planned<WriteState>& planned, const Scene& scene, Reason reason, std::string message, WallTime since,
          std::optional<MonoTime> until = {}) {
-  Verdict verdict{
-      .subject = {.kind = "ConfigMap", .ns = scene.policy.own_namespace, .name = std::string(kStateName), .uid = {}},
-      .device = {},
-      .policy = {},
-      .reason = reason,
-      .message = std::move(message),
-      .since = since,
-      .next_at = std::nullopt};
-  if (until) verdict.next_at = wall_of(*until, scene.now);
-  planned.verdicts.push_back(std::move(verdict));
+  planned.verdicts.push_back(verdict_of(
+      {.subject = {.kind = "ConfigMap", .ns = scene.policy.own_namespace, .name = std::string(kStateName), .uid = {}},
+       .device = {},
+       .policy = {},
+       .since = since},
+      {.reason = reason, .message = std::move(message), .until = until}, scene.now));
 }
 
 /// When the next write may be sent; none: one is on its way. After an answer the World must have shown another version,

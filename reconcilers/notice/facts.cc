@@ -8,11 +8,6 @@ namespace dhc::notice {
 
 namespace {
 
-Subject node_subject(const World& world, const std::string& name) {
-  const auto* node = world.node(name);
-  return {.kind = "Node", .ns = {}, .name = name, .uid = node == nullptr ? std::string() : node->meta.uid};
-}
-
 /// **Source:** seen on 1.37.1: a dead plugin or a vanished device leaves the pod's field at Healthy, only the node's
 /// numbers change.
 void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
@@ -22,7 +17,7 @@ void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
         if (!since) return;
         const MonoTime at = since->mono + kSilence;
         if (scene.now.mono < at) return wake.note(at);
-        found.verdicts.push_back({.subject = node_subject(scene.world, name),
+        found.verdicts.push_back({.subject = subject_of_node(scene.world, name),
                                   .device = resource,
                                   .policy = {},
                                   .reason = reason,
@@ -32,8 +27,7 @@ void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
       };
       add(entry.silent_since, Reason::SilentPlugin,
           fmt::format("running pods hold {} {} of which {} are reported Unhealthy, and only {} are allocatable: the "
-                      "plugin is silent, its Healthy "
-                      "means nothing",
+                      "plugin is silent, its Healthy means nothing",
                       entry.held.total, resource, entry.held.unhealthy, entry.allocatable));
       add(entry.vanished_since, Reason::DeviceVanished,
           fmt::format("capacity of {} is {}, it was {} since the node's last boot: a device has vanished from the "
@@ -47,7 +41,7 @@ void add_brakes(const Scene& scene, Planned<Verdict>& found) {
   for (const auto& [scope, brake] : scene.brake.engaged()) {
     const MonoTime until = brake.last_onset.mono + scene.policy.limits.brake_within;
     Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
-                                         : node_subject(scene.world, scope.node);
+                                         : subject_of_node(scene.world, scope.node);
     found.verdicts.push_back(
         {.subject = std::move(subject),
          .device = scope.scope,

@@ -51,11 +51,8 @@ class Planner {
     const auto* node = scene_.world.node(record.key.place);
     if (!record.open || record.acknowledged != Acknowledged::No || policy == nullptr || node == nullptr) return;
     if (!policy->job_retry || !policy->job_retry->black_hole_taint) return;
-    const NodeCase found{.bad = {&record},
-                         .policy = policy,
-                         .mode = std::min(policy->mode, scene_.policy.mode_cap),
-                         .known = 0,
-                         .enough = true};
+    const NodeCase found{
+        .bad = {&record}, .policy = policy, .mode = effective_mode(policy, scene_.policy), .known = 0, .enough = true};
     if (found.mode == Mode::Off) return;
     keep_tainted(
         *node, record.key.scope, found,

@@ -16,8 +16,7 @@ Subject subject_of(const DeviceRecord& record, const Scene& scene) {
   if (node.empty()) {
     return {.kind = "DeviceTaintRule", .ns = {}, .name = rule_name(record.key), .uid = record.rule_uid};
   }
-  const auto* known = scene.world.node(node);
-  return {.kind = "Node", .ns = {}, .name = node, .uid = known == nullptr ? std::string() : known->meta.uid};
+  return subject_of_node(scene.world, node);
 }
 
 }  // namespace
@@ -28,15 +27,12 @@ MonoTime mono_at(WallTime when, const Now& now) {
 
 void Speech::say(const DeviceRecord& record, Ruling ruling) {
   wake_.note(ruling.until);
-  Verdict verdict{.subject = subject_of(record, scene_),
+  planned_.verdicts.push_back(
+      verdict_of({.subject = subject_of(record, scene_),
                   .device = to_string(record.key),
                   .policy = record.policy,
-                  .reason = ruling.reason,
-                  .message = std::move(ruling.message),
-                  .since = record.open ? record.since : record.closed_at.value_or(record.since),
-                  .next_at = std::nullopt};
-  if (ruling.until) verdict.next_at = wall_of(*ruling.until, scene_.now);
-  planned_.verdicts.push_back(std::move(verdict));
+                  .since = record.open ? record.since : record.closed_at.value_or(record.since)},
+                 std::move(ruling), scene_.now));
 }
 
 std::optional<Ruling> Speech::held_back(const std::string& key, const std::string& seen_version) const {

@@ -8,6 +8,7 @@
 
 #include "app/state_desk.h"
 #include "app/write_key.h"
+#include "domain/black_hole.h"
 #include "domain/brake.h"
 #include "domain/device_memory.h"
 #include "domain/exposure.h"
@@ -47,7 +48,8 @@ struct Controller::State {
   void take_write(const Outcome& outcome, const Now& now);
   void note_write(const Action& action, const Now& now);
   void note_sent(const Action& action, const Now& now);
-  [[nodiscard]] std::vector<std::string> holders_of(const eviction::EvictPod& evict) const;
+  void note_eviction(const eviction::EvictPod& evict, const Now& now);
+  void note_loaded(const Now& now);
 };
 
 namespace {
@@ -67,7 +69,7 @@ std::string event_key(const notice::EmitEvent& event) { return event.regarding.n
 
 void Controller::State::take(Message&& message, const Now& now) {
   if (auto* delivery = std::get_if<k8s::Delivery>(&message)) {
-    if (state.take(*delivery, memory, now)) world.note_incidents(memory.open_incidents());
+    if (state.take(*delivery, memory, now)) note_loaded(now);
     world.apply(std::move(*delivery), now);
   } else if (auto* outcome = std::get_if<Outcome>(&message)) {
     take(std::move(*outcome), now);
@@ -97,7 +99,12 @@ void Controller::State::take(const Leading& message, const Now& now) {
   ledger = Ledger();
   if (policy) set_rates(now);
   memory = DeviceMemory();
-  if (state.begin_term(memory, now)) world.note_incidents(memory.open_incidents());
+  if (state.begin_term(memory, now)) note_loaded(now);
+}
+
+void Controller::State::note_loaded(const Now& now) {
+  world.note_incidents(memory.open_incidents());
+  ledger.recall_losses(memory.records(), now);
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {
@@ -145,18 +152,15 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
   }
 }
 
-std::vector<std::string> Controller::State::holders_of(const eviction::EvictPod& evict) const {
-  for (const auto& holding : world.pod(evict.uid)->holdings) {
-    if (to_string(holding.key) == evict.device) return world.tracker().find(holding.key)->holders;
-  }
-  return {evict.uid};
+void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now& now) {
+  ledger.eviction_sent(world.pod(evict.uid)->pod, evict.key, world.tracker().find(evict.key)->holders, now);
+  if (!evict.shared_claim_uid.empty()) ledger.claim_emptied(evict.shared_claim_uid);
 }
 
 void Controller::State::note_sent(const Action& action, const Now& now) {
   note_write(action, now);
   if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
-    ledger.eviction_sent(world.pod(evict->uid)->pod, evict->device, holders_of(*evict), now);
-    if (!evict->shared_claim_uid.empty()) ledger.claim_emptied(evict->shared_claim_uid);
+    note_eviction(*evict, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     ledger.condition_sent(world.pod(condition->uid)->pod, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {
@@ -174,7 +178,7 @@ void Controller::State::note_removed_rules(const Now& now) {
 Turn Controller::State::stand_by(const Now& now) {
   note_removed_rules(now);
   in_flight = 0;
-  if (policy) brake.observe(world, *policy, now);
+  if (policy) brake.observe(world, *policy, find_black_holes(world, *policy, now), now);
   return {.actions = {}, .wake_at = world.next_change_at(now)};
 }
 
@@ -196,13 +200,16 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
   if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
-  state.brake.observe(state.world, *state.policy, now);
+  const auto black_holes = find_black_holes(state.world, *state.policy, now);
+  state.brake.observe(state.world, *state.policy, black_holes, now);
   const auto exposures = find_exposures(state.world, *state.policy, now);
   state.note_removed_rules(now);
   state.memory.observe({.world = state.world,
                         .policy = *state.policy,
                         .brake = state.brake,
+                        .black_holes = black_holes,
                         .exposures = exposures,
+                        .losses = state.ledger.losses(),
                         .removed_rules = state.removed_rules,
                         .now = now});
   state.removed_rules.clear();
@@ -212,6 +219,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                     .policy = *state.policy,
                     .ledger = state.ledger,
                     .brake = state.brake,
+                    .black_holes = black_holes,
                     .exposures = exposures,
                     .memory = state.memory,
                     .node_cases = node_cases,

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "domain/black_hole.h"
 #include "domain/names.h"
 
 namespace dhc {
@@ -45,9 +44,10 @@ std::map<BrakeScope, Tally> tally(const World& world, const Policy& policy, cons
 }
 
 /// Nodes that became black holes count in the cluster alone, against the nodes that have the resource.
-std::map<BrakeScope, Tally> tally_holes(const World& world, const Policy& policy, const Now& now) {
+std::map<BrakeScope, Tally> tally_holes(const World& world, const Policy& policy, const BlackHoles& holes,
+                                        const Now& now) {
   std::map<BrakeScope, Tally> tallies;
-  for (const auto& [place, hole] : find_black_holes(world, policy, now)) {
+  for (const auto& [place, hole] : holes) {
     const auto since = hole.since();
     if (!since || now.mono - since->mono >= policy.limits.brake_within) continue;
     const BrakeScope scope{.scope = place.second, .node = {}};
@@ -99,10 +99,10 @@ std::int64_t known_devices(const World& world, const BrakeScope& scope) {
   return known + static_cast<std::int64_t>(named.size());
 }
 
-void Brake::observe(const World& world, const Policy& policy, const Now& now) {
+void Brake::observe(const World& world, const Policy& policy, const BlackHoles& holes, const Now& now) {
   const auto& limits = policy.limits;
   const auto of_devices = tally(world, policy, now);
-  const auto of_nodes = tally_holes(world, policy, now);
+  const auto of_nodes = tally_holes(world, policy, holes, now);
   for (auto& [scope, brake] : engaged_) {
     const auto& tallies = brake.nodes ? of_nodes : of_devices;
     const auto seen = tallies.find(scope);

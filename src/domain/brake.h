@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "domain/black_hole.h"
 #include "domain/moment.h"
 #include "domain/policy.h"
 #include "domain/world.h"
@@ -36,8 +37,8 @@ struct EngagedBrake {
 /// by our own conditions.
 class Brake {
  public:
-  /// Takes in the tracker's onsets. Safe to repeat.
-  void observe(const World& world, const Policy& policy, const Now& now);
+  /// Takes in the tracker's onsets, and the nodes that became black holes. Safe to repeat.
+  void observe(const World& world, const Policy& policy, const BlackHoles& holes, const Now& now);
 
   /// The brake that holds this device on this node, if any.
   [[nodiscard]] const std::pair<const BrakeScope, EngagedBrake>* holding(const DeviceKey& key,

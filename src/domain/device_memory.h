@@ -20,7 +20,9 @@ struct DeviceSighting {
   const World& world;
   const Policy& policy;
   const Brake& brake;
+  const BlackHoles& black_holes;
   const std::vector<Exposure>& exposures;
+  const OwnerLosses& losses;
   const std::map<std::string, WallTime>& removed_rules;  ///< DeviceTaintRules that went away since the last turn, when.
   Now now;
 };

@@ -3,9 +3,11 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "domain/device_key.h"
 #include "domain/moment.h"
+#include "domain/owner_loss.h"
 #include "domain/policy.h"
 
 namespace dhc {
@@ -51,6 +53,8 @@ struct DeviceRecord {
   std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
   std::optional<WallTime> quiet_since;   ///< Since when nobody reports the device bad; the hold counts from here.
   std::optional<WallTime> absent_since;  ///< Since when neither a slice nor a node knows it.
+
+  std::vector<OwnerLoss> losses;  ///< Oldest first, one an owner.
 
   std::optional<WallTime> closed_at;
   std::string closed_because;

@@ -35,6 +35,11 @@ bool selects(const Match& match, const World& world, const k8s::Pod& pod) {
          match.nodes.matches(node == nullptr ? kNone : node->meta.labels);
 }
 
+/// Whether the policy speaks of this device on this pod, whatever the device's state.
+bool covers(const DevicePolicy& policy, const World& world, const k8s::Pod& pod, const DeviceKey& key) {
+  return names_device(policy.match, key) && selects(policy.match, world, pod);
+}
+
 bool wants(const Match& match, k8s::Health health) {
   return std::ranges::find(match.health, health) != match.health.end();
 }
@@ -123,7 +128,7 @@ class Finder {
     const auto holding = std::ranges::find(record->holdings, key, &Holding::key);
     if (holding == record->holdings.end() || !seen_.insert({key, uid}).second) return;
     for (const auto& policy : policy_.policies) {
-      if (!names_device(policy.match, key) || !selects(policy.match, world_, record->pod)) continue;
+      if (!covers(policy, world_, record->pod, key)) continue;
       auto signal = health_signal(policy.match, state);
       // The driver's own words are news also where the kubelet knows nothing just now.
       if (!signal || signal->unknown_now) {
@@ -159,18 +164,16 @@ class Finder {
 }  // namespace
 
 const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
-  const auto found = std::ranges::find_if(policy.policies, [&](const DevicePolicy& candidate) {
-    return names_device(candidate.match, key) && selects(candidate.match, world, pod);
-  });
+  const auto found = std::ranges::find_if(
+      policy.policies, [&](const DevicePolicy& candidate) { return covers(candidate, world, pod, key); });
   return found == policy.policies.end() ? nullptr : &*found;
 }
 
 const DevicePolicy* policy_for_unhealthy(const World& world, const Policy& policy, const k8s::Pod& pod,
                                          const DeviceKey& key, std::string_view said) {
   const auto found = std::ranges::find_if(policy.policies, [&](const DevicePolicy& candidate) {
-    const auto& match = candidate.match;
-    return names_device(match, key) && selects(match, world, pod) && wants(match, k8s::Health::Unhealthy) &&
-           message_fits(match, said);
+    return covers(candidate, world, pod, key) && wants(candidate.match, k8s::Health::Unhealthy) &&
+           message_fits(candidate.match, said);
   });
   return found == policy.policies.end() ? nullptr : &*found;
 }
@@ -179,15 +182,14 @@ std::vector<const DevicePolicy*> policies_for(const World& world, const Policy& 
                                               const DeviceKey& key) {
   std::vector<const DevicePolicy*> found;
   for (const auto& candidate : policy.policies) {
-    if (names_device(candidate.match, key) && selects(candidate.match, world, pod)) found.push_back(&candidate);
+    if (covers(candidate, world, pod, key)) found.push_back(&candidate);
   }
   return found;
 }
 
 bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
   return std::ranges::any_of(policy.policies, [&](const DevicePolicy& candidate) {
-    return candidate.mode == Mode::Enforce && names_device(candidate.match, key) &&
-           selects(candidate.match, world, pod);
+    return candidate.mode == Mode::Enforce && covers(candidate, world, pod, key);
   });
 }
 

@@ -117,9 +117,7 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
   if (job.backoff_limit >= kLimitless) {
     return not_needed(fmt::format("backoffLimit of {} has no end", name_of(job)));
   }
-  const bool unspent = std::ranges::any_of(
-      credits.credits, [](const RetryCredit& credit) { return credit.state == RetryCredit::State::Unspent; });
-  if (!unspent && static_cast<std::int64_t>(credits.credits.size()) >= rules.max_per_job) {
+  if (!credits.has_unspent() && static_cast<std::int64_t>(credits.credits.size()) >= rules.max_per_job) {
     return not_creditable(Reason::CreditLimitReached,
                           fmt::format("{} has got {} retries back, jobRetry.maxPerJob is {}", name_of(job),
                                       credits.credits.size(), rules.max_per_job));
@@ -127,14 +125,14 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
   return {.kind = Kind::Needed, .reason = Reason::Crediting, .message = {}, .seen_at = {}};
 }
 
-std::optional<Ruling> wait_for_credit(const JobRecord& record, const Scene& scene) {
+Ruling wait_for_credit(const JobRecord& record, const Scene& scene) {
   const auto key = job_write_key(record.job.meta.uid);
   const auto* attempt = scene.ledger.write(key);
   auto message = fmt::format("{} gets this pod's retry back first", name_of(record.job));
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     message += fmt::format("; the last attempt failed: {}: {}", to_string(attempt->error.kind), attempt->error.message);
   }
-  return Ruling{.reason = Reason::WaitingForCredit, .message = std::move(message), .until = {}};
+  return {.reason = Reason::WaitingForCredit, .message = std::move(message), .until = {}};
 }
 
 }  // namespace
@@ -188,7 +186,7 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
   return by_limit(pod, record, rules);
 }
 
-CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules, const Scene&) {
+CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules) {
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
   if (auto other = somebody_elses(job)) return *std::move(other);

@@ -39,8 +39,7 @@ struct CreditCase {
                                      const Scene& scene);
 
 /// The case of a pod that has failed.
-[[nodiscard]] CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules,
-                                             const Scene& scene);
+[[nodiscard]] CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules);
 
 /// Why this pod may not be evicted yet, or at all, as far as its Job's retry goes; none if nothing of the kind stands
 /// in the way. The credit must have been seen on the Job for `jobRetry.settle`: the Job controller reads Jobs and pods

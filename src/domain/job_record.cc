@@ -87,6 +87,10 @@ RetryCredit* RetryCredits::find(std::string_view pod_uid) {
   return found == credits.end() ? nullptr : &*found;
 }
 
+bool RetryCredits::has_unspent() const {
+  return std::ranges::find(credits, RetryCredit::State::Unspent, &RetryCredit::state) != credits.end();
+}
+
 std::string format_retry_credits(const RetryCredits& credits) {
   Json list = Json::array();
   for (const auto& credit : credits.credits) {

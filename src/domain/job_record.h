@@ -31,6 +31,7 @@ struct RetryCredits {
   std::vector<RetryCredit> credits;
   [[nodiscard]] const RetryCredit* find(std::string_view pod_uid) const;
   [[nodiscard]] RetryCredit* find(std::string_view pod_uid);
+  [[nodiscard]] bool has_unspent() const;
   friend bool operator==(const RetryCredits&, const RetryCredits&) = default;
 };
 

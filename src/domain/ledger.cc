@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "domain/condition_text.h"
+#include "domain/disruption.h"
 #include "domain/names.h"
 #include "domain/write_keys.h"
 
@@ -14,12 +15,6 @@ constexpr Millis kHour = std::chrono::hours(1);
 constexpr int kEventAttempts = 5;
 // The API server's clock against ours, and the second that its times are cut to.
 constexpr Millis kLateNews = Seconds(5);
-
-bool evicted_through_api(const k8s::Pod& pod) {
-  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
-    return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
-  });
-}
 
 std::string_view our_condition_message(const k8s::Pod& pod) {
   const auto* condition = our_condition(pod);
@@ -40,13 +35,14 @@ bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
 
 }  // namespace
 
-void Ledger::eviction_sent(const k8s::Pod& pod, const std::string& device, std::vector<std::string> holders,
+void Ledger::eviction_sent(const k8s::Pod& pod, const DeviceKey& key, std::vector<std::string> holders,
                            const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
   note_sent(attempt, pod.meta.resource_version, now);
-  attempt.device = device;
+  attempt.key = key;
+  attempt.device = to_string(key);
   attempt.holders = std::move(holders);
-  attempt.owner_uid = pod.meta.controller ? pod.meta.controller->uid : std::string();
+  attempt.owner_uid = pod.meta.controller_uid();
   tokens_.take(1, now.mono);
 }
 
@@ -57,8 +53,7 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   auto& attempt = found->second;
   note_done(attempt, status, now);
   if (status) {
-    if (!attempt.owner_uid.empty())
-      losses_[{attempt.owner_uid, attempt.device}] = {.at = now.mono, .holders = attempt.holders};
+    note_loss(attempt, now);
     return;
   }
   attempt.resource_version = seen_version;
@@ -70,16 +65,36 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   }
 }
 
+void Ledger::note_loss(const EvictionAttempt& attempt, const Now& now) {
+  if (attempt.owner_uid.empty()) return;
+  auto [place, is_first] = losses_.try_emplace({attempt.owner_uid, attempt.key});
+  auto& [at, loss] = place->second;
+  // A pod that came to the device after an earlier loss is a replacement, although it holds the device now.
+  if (is_first || now.mono - at >= kLossMemory) loss.holders = attempt.holders;
+  loss.owner_uid = attempt.owner_uid;
+  loss.at = now.wall;
+  at = now.mono;
+}
+
 const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
   const auto found = evictions_.find(pod_uid);
   return found == evictions_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::lost_recently(const std::string& owner_uid, const std::string& device, const std::string& pod_uid,
+bool Ledger::lost_recently(const std::string& owner_uid, const DeviceKey& key, const std::string& pod_uid,
                            const Now& now) const {
-  const auto found = losses_.find({owner_uid, device});
-  if (found == losses_.end() || now.mono - found->second.at >= kHour) return false;
-  return std::ranges::find(found->second.holders, pod_uid) == found->second.holders.end();
+  const auto found = losses_.find({owner_uid, key});
+  if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
+  const auto& holders = found->second.loss.holders;
+  return std::ranges::find(holders, pod_uid) == holders.end();
+}
+
+void Ledger::recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now) {
+  for (const auto& [key, record] : records) {
+    for (const auto& loss : record.losses) {
+      losses_.try_emplace({loss.owner_uid, key}, TimedLoss{.at = mono_of(loss.at, now), .loss = loss});
+    }
+  }
 }
 
 void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
@@ -185,7 +200,7 @@ void Ledger::learn(const World& world, const Now& now) {
   if (!began_at_) began_at_ = now.wall;
   for (const auto& uid : world.terminating()) {
     const auto& record = *world.pod(uid);
-    if (!evicted_through_api(record.pod)) continue;
+    if (!was_evicted(record.pod)) continue;
     const auto known = evictions_.find(uid);
     if (known != evictions_.end()) {
       // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
@@ -201,12 +216,16 @@ void Ledger::learn(const World& world, const Now& now) {
       const auto device = to_string(holding.key);
       if (!condition_names(our_condition_message(record.pod), device)) continue;
       auto& attempt = evictions_[uid];
+      attempt.key = holding.key;
       attempt.device = device;
-      attempt.owner_uid = record.pod.meta.controller ? record.pod.meta.controller->uid : std::string();
+      attempt.owner_uid = record.pod.meta.controller_uid();
       attempt.state = Attempt::State::Accepted;
       attempt.at = mono_of(begun, now);
-      if (!attempt.owner_uid.empty())
-        losses_.try_emplace({attempt.owner_uid, device}, Loss{.at = attempt.at, .holders = {uid}});
+      if (!attempt.owner_uid.empty()) {
+        losses_.try_emplace(
+            {attempt.owner_uid, holding.key},
+            TimedLoss{.at = attempt.at, .loss = {.owner_uid = attempt.owner_uid, .at = begun, .holders = {uid}}});
+      }
     }
   }
 }
@@ -217,7 +236,7 @@ void Ledger::forget(const World& world, const Now& now) {
   };
   std::erase_if(evictions_, gone);
   std::erase_if(conditions_, gone);
-  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kHour; });
+  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kLossMemory; });
   std::erase_if(events_, [&](const auto& entry) {
     return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;
   });

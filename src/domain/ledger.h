@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "domain/attempt.h"
+#include "domain/device_record.h"
 #include "domain/moment.h"
+#include "domain/owner_loss.h"
 #include "domain/token_bucket.h"
 #include "domain/world.h"
 
@@ -18,17 +20,18 @@ namespace dhc {
 
 /// One pod that we evict or have evicted.
 struct EvictionAttempt : Attempt {
-  std::string device;
+  DeviceKey key;
+  std::string device;  ///< Its text.
   std::string owner_uid;
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
 };
 
-/// The memory of attempts: in flight, failures, not before. All that must outlive a restart is written in the cluster,
-/// not here.
+/// The memory of attempts: in flight, failures, not before. What must outlive a restart is written in the cluster, and
+/// learned from it.
 class Ledger {
  public:
   // Evictions, by pod UID.
-  void eviction_sent(const k8s::Pod& pod, const std::string& device, std::vector<std::string> holders, const Now& now);
+  void eviction_sent(const k8s::Pod& pod, const DeviceKey& key, std::vector<std::string> holders, const Now& now);
   /// `seen_version` is the pod's as the World shows it now: only a newer one is news about a call whose answer never
   /// came.
   void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);
@@ -36,8 +39,11 @@ class Ledger {
   [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
 
   /// True if this owner lost a pod to this device to us within the hour, and `pod_uid` came after it (invariant I15).
-  [[nodiscard]] bool lost_recently(const std::string& owner_uid, const std::string& device, const std::string& pod_uid,
+  [[nodiscard]] bool lost_recently(const std::string& owner_uid, const DeviceKey& key, const std::string& pod_uid,
                                    const Now& now) const;
+  [[nodiscard]] const OwnerLosses& losses() const { return losses_; }
+  /// Takes in what a process before us has written down.
+  void recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now);
 
   /// All holders of this claim were evicted together, and it has not been deallocated since.
   void claim_emptied(const std::string& claim_uid) { emptied_claims_.insert(claim_uid); }
@@ -81,16 +87,14 @@ class Ledger {
   void forget(const World& world, const Now& now);
 
  private:
+  void note_loss(const EvictionAttempt& attempt, const Now& now);
+
   std::unordered_map<std::string, EvictionAttempt> evictions_;
   std::unordered_map<std::string, Attempt> conditions_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
-  struct Loss {
-    MonoTime at;
-    std::vector<std::string> holders;
-  };
-  std::map<std::pair<std::string, std::string>, Loss> losses_;  // by (owner UID, device)
-  std::optional<WallTime> began_at_;                            // when these attempts began
+  OwnerLosses losses_;
+  std::optional<WallTime> began_at_;  // when these attempts began
   std::set<std::string> emptied_claims_;
   TokenBucket tokens_;
   TokenBucket taint_tokens_{TokenBucket::Start::Full};

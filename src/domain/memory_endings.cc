@@ -30,8 +30,9 @@ void MemoryTurn::run() {
   collect_exposures();
   adopt_rules();
   for (const auto& [key, exposure] : speaking_) open_or_continue(key, *exposure);
-  for (const auto& [place, hole] : holes_) open_hole(black_hole_key(place.first, place.second), hole);
+  for (const auto& [place, hole] : seen_.black_holes) open_hole(black_hole_key(place.first, place.second), hole);
   adopt_nodes();
+  note_losses();
   for (auto& [key, record] : memory_.records_) look_at(record);
   settle_untainting();
   for (auto& record : replaced_) retire(record);
@@ -80,9 +81,9 @@ void MemoryTurn::look_at_identity(DeviceRecord& record) {
 
 /// The kubelet is well when a pod that came after its last rejection runs.
 void MemoryTurn::look_at_admission(DeviceRecord& record) {
-  const auto found = holes_.find({record.key.place, record.key.scope});
+  const auto found = seen_.black_holes.find({record.key.place, record.key.scope});
   WallTime last = record.quiet_since.value_or(record.opened_at);
-  if (found != holes_.end()) last = std::max(last, found->second.rejections.back().wall);
+  if (found != seen_.black_holes.end()) last = std::max(last, found->second.rejections.back().wall);
   set(record.quiet_since, std::optional(last));
   if (!admitted_since(seen_.world, record.key, last)) return record.healthy_since.reset();
   if (!record.healthy_since) record.healthy_since = moment_of(now_);
@@ -185,6 +186,7 @@ void MemoryTurn::retire(DeviceRecord& record) {
   old.node_uid.clear();
   old.removing = false;
   old.rule_uid.clear();
+  old.losses.clear();
   old.probation_until.reset();
   memory_.departed_.insert_or_assign(identity_key(old.key, old.identity), std::move(old));
   changed();
@@ -211,6 +213,9 @@ void MemoryTurn::forget() {
   const auto count = std::erase_if(memory_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
                      std::erase_if(memory_.departed_, [&](const auto& entry) { return forgettable(entry.second); });
   if (count > 0) changed();
+  for (auto& [key, record] : memory_.records_) {
+    std::erase_if(record.losses, [&](const OwnerLoss& loss) { return now_.wall - loss.at >= kLossMemory; });
+  }
 }
 
 }  // namespace dhc

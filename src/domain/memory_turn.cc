@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kHistory = 10;
 constexpr std::size_t kReasonLimit = 120;
+constexpr std::size_t kLosses = 10;
+constexpr std::size_t kHoldersOfLoss = 20;
 
 /// Whether a policy has this kind of device tainted at all.
 bool taints(const DevicePolicy& policy, const DeviceKey& key) {
@@ -52,6 +54,23 @@ void MemoryTurn::collect_exposures() {
     if (!exposure.open && !relapse) continue;
     auto& speaker = speaking_[exposure.key];
     if (speaker == nullptr || speaks_before(*exposure.policy, *speaker->policy, exposure.key)) speaker = &exposure;
+  }
+}
+
+/// Nobody is evicted twice for the same device in an hour, also by a process after this one.
+void MemoryTurn::note_losses() {
+  for (const auto& [who, timed] : seen_.losses) {
+    const auto record = memory_.records_.find(who.second);
+    if (record == memory_.records_.end()) continue;
+    auto& losses = record->second.losses;
+    const auto known = std::ranges::find(losses, timed.loss.owner_uid, &OwnerLoss::owner_uid);
+    if (known != losses.end() && known->at >= timed.loss.at) continue;
+    if (known != losses.end()) losses.erase(known);
+    auto& noted = losses.emplace_back(timed.loss);
+    // A holder that is left out counts as the replacement: it is not evicted, which is the safe side.
+    if (noted.holders.size() > kHoldersOfLoss) noted.holders.resize(kHoldersOfLoss);
+    if (losses.size() > kLosses) losses.erase(losses.begin());
+    changed();
   }
 }
 

@@ -14,8 +14,7 @@ namespace dhc {
 /// One observation of the device memory: opens, continues and ends incidents.
 class MemoryTurn {
  public:
-  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen)
-      : memory_(memory), seen_(seen), now_(seen.now), holes_(find_black_holes(seen.world, seen.policy, seen.now)) {}
+  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen) : memory_(memory), seen_(seen), now_(seen.now) {}
 
   void run();
 
@@ -32,6 +31,7 @@ class MemoryTurn {
 
   // what is new
   void collect_exposures();
+  void note_losses();
   void adopt_rules();
   void adopt_nodes();
   void open_or_continue(const DeviceKey& key, const Exposure& exposure);
@@ -63,7 +63,6 @@ class MemoryTurn {
   DeviceMemory& memory_;
   const DeviceSighting& seen_;
   const Now& now_;
-  const BlackHoles holes_;
   std::set<DeviceKey> exposed_;  // in a state that some policy names, or Unknown in such an incident
   std::map<DeviceKey, const Exposure*> speaking_;
   std::vector<DeviceRecord> replaced_;

@@ -1,5 +1,7 @@
 #include "domain/rulings.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace dhc {
@@ -25,6 +27,16 @@ Ruling held_by_failure(const Attempt& failed) {
                       : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
                                                                                    : Reason::BackingOff;
   return {.reason = reason, .message = words_of_failure(failed), .until = failed.not_before};
+}
+
+Verdict verdict_of(About about, Ruling ruling, const Now& now) {
+  return {.subject = std::move(about.subject),
+          .device = std::move(about.device),
+          .policy = std::move(about.policy),
+          .reason = ruling.reason,
+          .message = std::move(ruling.message),
+          .since = about.since,
+          .next_at = ruling.until ? std::optional(wall_of(*ruling.until, now)) : std::nullopt};
 }
 
 }  // namespace dhc

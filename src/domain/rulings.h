@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "domain/attempt.h"
 #include "domain/scene.h"
@@ -16,5 +17,16 @@ namespace dhc {
 
 /// Why a request that failed is not sent again yet, by the remedy of its error.
 [[nodiscard]] Ruling held_by_failure(const Attempt& failed);
+
+/// Whom a ruling is about.
+struct About {
+  Subject subject;
+  std::string device;  ///< As in Verdict.
+  std::string policy;  ///< As in Verdict.
+  WallTime since;      ///< As in Verdict.
+};
+
+/// The ruling as people read it.
+[[nodiscard]] Verdict verdict_of(About about, Ruling ruling, const Now& now);
 
 }  // namespace dhc

@@ -21,6 +21,7 @@ struct Scene {
   const Policy& policy;
   const Ledger& ledger;
   const Brake& brake;
+  const BlackHoles& black_holes;
   const std::vector<Exposure>& exposures;
   const DeviceMemory& memory;
   const NodeCases& node_cases;
@@ -55,10 +56,5 @@ struct Ruling {
   std::string message;
   std::optional<MonoTime> until;
 };
-
-/// The subject of verdicts about a pod.
-[[nodiscard]] inline Subject subject_of(const k8s::Pod& pod) {
-  return {.kind = "Pod", .ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid};
-}
 
 }  // namespace dhc

@@ -5,17 +5,9 @@
 
 #include "base/now.h"
 #include "domain/reasons.h"
+#include "domain/subject.h"
 
 namespace dhc {
-
-/// What a verdict is about.
-struct Subject {
-  std::string kind;  ///< `Pod`, `Node`, `ResourceClaim`, `Device` or `Brake`.
-  std::string ns;
-  std::string name;
-  std::string uid;
-  friend auto operator<=>(const Subject&, const Subject&) = default;
-};
 
 /// What we would do, do, or do not do about one subject, and why. At most one for each (subject, device, reason).
 struct Verdict {

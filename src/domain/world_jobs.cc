@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "domain/black_hole.h"
+#include "domain/disruption.h"
 #include "domain/names.h"
 #include "domain/world.h"
 
@@ -18,12 +19,6 @@ constexpr std::size_t kMostEndings = 5000;
 constexpr std::size_t kMostRejectedOnNode = 1000;
 
 bool is_job_pod(const k8s::Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
-
-bool was_evicted(const k8s::Pod& pod) {
-  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
-    return condition.type == kDisruptionTarget && condition.status == "True" && condition.reason == kEvictedByApi;
-  });
-}
 
 std::int64_t failures_of(const k8s::Job& job) { return job.failed + job.uncounted; }
 

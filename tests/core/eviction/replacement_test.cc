@@ -50,6 +50,48 @@ TEST_CASE("A controller that lost a pod to a device within the hour is not robbe
   CHECK(stage.run_for(minutes(20), Seconds(10)) == Names{"web-2"});
 }
 
+TEST_CASE(
+    "A second eviction from the same device does not make the first one's replacement a pod that was there before") {
+  Stage stage;
+  stage.policy().evict->after = Seconds(0);
+  stage.limits().max_in_flight = 1;
+  stage.send_policy();
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.pod({.name = "web-2", .device = "gpu-0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(2)) == Names{"web-1"});
+  stage.remove_pod("web-1");
+  stage.pod({.name = "web-3", .device = "gpu-0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(2)) == Names{"web-2"});
+  stage.remove_pod("web-2");
+  CHECK(stage.run_for(minutes(30), Seconds(10)).empty());
+  CHECK(stage.reasons("web-3") == "ReplacementOnSameDevice");
+}
+
+TEST_CASE("The next process knows it too, by the state, and who held the device besides") {
+  Stage stage;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict->after = Seconds(0);
+  stage.limits().max_in_flight = 1;
+  stage.send_policy();
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.pod({.name = "web-2", .device = "gpu-0", .health = Health::Unhealthy});  // such as a time-sliced device
+  CHECK(stage.run_for(minutes(2)) == Names{"web-1"});
+  stage.run_for(Seconds(10));
+  stage.remove_pod("web-1");
+  stage.pod({.name = "web-3", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.restart();
+  CHECK(stage.run_for(minutes(5)) == Names{"web-2"});
+  stage.remove_pod("web-2");
+  for (int i = 0; i < 4; ++i) {
+    stage.restart();
+    CHECK(stage.run_for(minutes(12), Seconds(10)).empty());
+    CHECK(stage.reasons("web-3") == "ReplacementOnSameDevice");
+  }
+  CHECK(stage.run_for(minutes(20), Seconds(10)) == Names{"web-3"});
+}
+
 TEST_CASE("When no free device is known the verdict says so and the eviction goes on") {
   Stage stage;
   stage.node("node-a", 2, 1);

@@ -9,6 +9,7 @@ dhc::eviction::EvictPod pod() {
           .uid = "7780c5da-2fdc-45c0-8a31-0e5badca20c6",
           .grace_period_seconds = std::nullopt,
           .shared_claim_uid = {},
+          .key = {},
           .device = "gpu.example.com/node-a/gpu-0",
           .policy = "gpus"};
 }

@@ -223,6 +223,7 @@ TEST_CASE("Writing and reading the state changes nothing") {
   record.driver_untainted_at = at;
   record.quiet_since = at;
   record.absent_since = at;
+  record.losses = {{.owner_uid = "o", .at = at, .holders = {"pod-1", "pod-2"}}};
   DeviceRecord departed;
   departed.key = DeviceKey::dra("d", "p", "y");
   departed.identity = "GPU-2";
@@ -239,6 +240,33 @@ TEST_CASE("Writing and reading the state changes nothing") {
   CHECK(again.find(record.key)->identity == record.identity);
   CHECK(again.find(record.key)->acknowledged == Acknowledged::Changed);
   CHECK(again.find(record.key)->quiet_since == record.quiet_since);
+  REQUIRE(again.find(record.key)->losses.size() == 1);
+  CHECK(again.find(record.key)->losses.front().at == at);
+  CHECK(again.find(record.key)->losses.front().holders == std::vector<std::string>{"pod-1", "pod-2"});
+}
+
+TEST_CASE("A record with losses that are none is damaged, and the others stand") {
+  DeviceRecord record;
+  record.key = DeviceKey::dra("d", "p", "x");
+  record.losses = {{.owner_uid = "o", .at = {}, .holders = {"pod-1"}}};
+  DeviceRecord other;
+  other.key = DeviceKey::dra("d", "p", "y");
+  DeviceMemory memory;
+  memory.load({record, other}, {});
+  const auto text = state_text(memory).text;
+  REQUIRE_FALSE(parse_state(text).damage);
+  for (const auto& [good, bad] : std::vector<std::pair<std::string, std::string>>{
+           {R"("holders":["pod-1"])", R"("holders":"pod-1")"},
+           {R"("holders":["pod-1"])", R"("holders":[1])"},
+           {R"("at":"1970-01-01T00:00:00Z","holders")", R"("at":"yesterday","holders")"},
+           {R"("lostBy":[{)", R"("lostBy":[1,{)"}}) {
+    CAPTURE(bad);
+    auto damaged = text;
+    REQUIRE(damaged.find(good) != std::string::npos);
+    const auto content = parse_state(damaged.replace(damaged.find(good), good.size(), bad));
+    CHECK(content.damage == "1 of 2 devices could not be read");
+    CHECK(content.records.size() == 1);
+  }
 }
 
 TEST_CASE("Names as long as the API lets them in are read back as they were written") {

@@ -1,0 +1,13 @@
+#pragma once
+#include "k8s-client/model/pod.h"
+
+namespace dhc {
+
+/// True if the control plane ended this pod, or is about to: by eviction, drain, preemption or a node that is gone.
+/// **Source:** Kubernetes, pod disruption conditions: `DisruptionTarget`.
+[[nodiscard]] bool was_disrupted(const k8s::Pod& pod);
+
+/// True if it was, or is, evicted through the Eviction API, by whomever.
+[[nodiscard]] bool was_evicted(const k8s::Pod& pod);
+
+}  // namespace dhc

@@ -1,0 +1,27 @@
+#pragma once
+#include <compare>
+#include <string>
+
+#include "k8s-client/model/job.h"
+#include "k8s-client/model/pod.h"
+
+namespace dhc {
+
+class World;
+
+/// What a verdict is about.
+struct Subject {
+  std::string kind;  ///< A kind of Kubernetes, `Brake` or `Configuration`.
+  std::string ns;
+  std::string name;
+  std::string uid;  ///< Empty if it has none, or it is not known.
+  friend auto operator<=>(const Subject&, const Subject&) = default;
+};
+
+[[nodiscard]] Subject subject_of(const k8s::Pod& pod);
+[[nodiscard]] Subject subject_of(const k8s::Job& job);
+
+/// The node of that name, also if the World does not know it.
+[[nodiscard]] Subject subject_of_node(const World& world, const std::string& name);
+
+}  // namespace dhc
