@@ -85,11 +85,7 @@ TEST_CASE("What another leader has written last is taken, also when it comes aft
   first.run_for(Seconds(61));
   drop_pod(first, "train-1", "train-gpu");
   first.run_for(Seconds(10));
-  k8s::ConfigMap map;
-  map.meta.ns = "dhc";
-  map.meta.name = kStateName;
-  map.meta.uid = "uid-state";
-  map.data = {{std::string(kStateEntry), first.state_text()}};
+  const auto map = state_map(first.state_text());
   REQUIRE(map.data.begin()->second.find("gpu-0") != std::string::npos);
 
   for (const bool late : {false, true}) {

@@ -23,15 +23,6 @@ Stage remembering() {
   return stage;
 }
 
-k8s::ConfigMap state_of(std::string text) {
-  k8s::ConfigMap map;
-  map.meta.ns = "dhc";
-  map.meta.name = kStateName;
-  map.meta.uid = "uid-state";
-  map.data = {{std::string(kStateEntry), std::move(text)}};
-  return map;
-}
-
 /// What a leader writes down: while its rule stands, and after the hold is over and the rule is gone.
 struct Written {
   std::string tainted;
@@ -69,7 +60,7 @@ std::vector<memory::WriteState> states_in(const std::vector<Action>& actions) {
 TEST_CASE("A state that the watch shows late is not overwritten, and its rule's end is nobody's word") {
   const auto written = written_by_a_leader();
   auto stage = standby();
-  stage.put(state_of(written.tainted));
+  stage.put(state_map(written.tainted));
   stage.turn();
   stage.deliver(Leading{.leads = true});
   const auto actions = stage.turn();
@@ -82,7 +73,7 @@ TEST_CASE("A state that the watch shows late is not overwritten, and its rule's 
     stage.answer(action, is_state ? Status(fail(ErrorKind::Conflict, "the object has been modified")) : Status());
   }
   stage.turn();
-  stage.put(state_of(written.on_probation));
+  stage.put(state_map(written.on_probation));
   stage.run_for(Seconds(30));
   const auto* seen = stage.verdict("node-a", Reason::OnProbation);
   REQUIRE(seen != nullptr);
@@ -98,7 +89,7 @@ TEST_CASE("Whoever writes the state over ours has it written again, once") {
   stage.run_for(Seconds(70));
   const auto ours = stage.state_text();
   const auto count = std::ranges::count(stage.writes(), "state");
-  stage.put(state_of(R"({"version":1,"devices":[]})"));
+  stage.put(state_map(R"({"version":1,"devices":[]})"));
   stage.run_for(minutes(1));
   CHECK(stage.state_text() == ours);
   CHECK(std::ranges::count(stage.writes(), "state") == count + 1);
@@ -111,8 +102,8 @@ TEST_CASE("Another hand is seen also while our write is on its way") {
   const auto actions = stage.turn();
   REQUIRE(states_in(actions).size() == 1);
   // The API server took ours, then theirs, and its answer to us comes last.
-  stage.put(state_of(states_in(actions)[0].text));
-  stage.put(state_of(R"({"version":1,"devices":[]})"));
+  stage.put(state_map(states_in(actions)[0].text));
+  stage.put(state_map(R"({"version":1,"devices":[]})"));
   stage.turn();
   for (const auto& action : actions) stage.answer(action);
   stage.run_for(Seconds(30));
@@ -165,7 +156,7 @@ TEST_CASE("A rule that a person removed just before the leader ended is not made
     stage.deliver(Leading{.leads = false});
     stage.advance(Seconds(61));
     stage.turn();
-    stage.put(state_of(before));
+    stage.put(state_map(before));
     auto tainted = remembering();
     tainted.run_for(Seconds(62));
     const auto rule = *tainted.rule();

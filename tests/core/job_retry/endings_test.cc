@@ -153,12 +153,7 @@ TEST_CASE("A Job that had failed for good is told what it died of, and is recrea
     stage.send_policy();
     stage.add_pod(0);
     stage.run_for(Seconds(20));
-    stage.job().conditions = {{.type = "Failed",
-                               .status = "True",
-                               .reason = "BackoffLimitExceeded",
-                               .message = {},
-                               .last_transition = stage.now().wall}};
-    stage.upsert_job("train");
+    stage.fail_job();
     stage.end_pod("train-0", PodPhase::Failed);
     std::vector<Action> actions = stage.turn();
     std::size_t made = 0;
@@ -194,12 +189,7 @@ TEST_CASE("A Job that may not be made again is told so, in the server's words, a
   stage.send_policy();
   stage.add_pod(0);
   stage.run_for(Seconds(20));
-  stage.job().conditions = {{.type = "Failed",
-                             .status = "True",
-                             .reason = "BackoffLimitExceeded",
-                             .message = {},
-                             .last_transition = stage.now().wall}};
-  stage.upsert_job("train");
+  stage.fail_job();
   stage.end_pod("train-0", PodPhase::Failed);
   int sent = 0;
   for (int second = 0; second < 600; second += 10) {

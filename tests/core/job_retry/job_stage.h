@@ -49,6 +49,16 @@ struct JobStage : Stage {
     return joined;
   }
 
+  /// The Job controller has given it up, in this second.
+  void fail_job() {
+    job().conditions = {{.type = "Failed",
+                         .status = "True",
+                         .reason = "BackoffLimitExceeded",
+                         .message = {},
+                         .last_transition = now().wall}};
+    upsert_job("train");
+  }
+
   /// The pod ends; `reason` is its status.reason.
   void end_pod(const std::string& name, k8s::PodPhase phase, const std::string& reason = {}) {
     auto& pod = pod_named(name);

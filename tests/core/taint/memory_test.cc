@@ -93,12 +93,7 @@ TEST_CASE("A damaged state is reported, rebuilt from what stands in the cluster,
   stage.run_for(Seconds(61));
   drop_pod(stage, "train-1", "train-gpu");
   stage.run_for(Seconds(10));
-  k8s::ConfigMap map;
-  map.meta.ns = "dhc";
-  map.meta.name = kStateName;
-  map.meta.uid = "uid-state";
-  map.data = {{std::string(kStateEntry), R"({"version":1,"devices":[{"source":)"}};
-  stage.put(map);
+  stage.put(state_map(R"({"version":1,"devices":[{"source":)"));
   stage.restart();
   const auto actions = stage.turn();
   CHECK(stage.verdict("device-health-state", Reason::StateDamaged)->message.starts_with("it is not a JSON object"));

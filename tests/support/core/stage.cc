@@ -22,6 +22,15 @@ T* find_object(std::vector<k8s::Object>& objects, const std::string& name) {
 
 }  // namespace
 
+k8s::ConfigMap state_map(std::string text, const std::string& ns) {
+  k8s::ConfigMap map;
+  map.meta.ns = ns;
+  map.meta.name = kStateName;
+  map.meta.uid = "uid-state";
+  map.data = {{std::string(kStateEntry), std::move(text)}};
+  return map;
+}
+
 Stage::Stage() {
   policy_.mode_cap = Mode::Enforce;
   policy_.policies.push_back(
@@ -295,12 +304,7 @@ void Stage::show(const Action& action) {
     return remove(k8s::Kind::DeviceTaintRule, removal->name);
   }
   if (const auto* state = std::get_if<memory::WriteState>(&action)) {
-    k8s::ConfigMap map;
-    map.meta.ns = state->ns;
-    map.meta.name = state->name;
-    map.meta.uid = "uid-state";
-    map.data = {{std::string(kStateEntry), state->text}};
-    return put(map);
+    return put(state_map(state->text, state->ns));
   }
   if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     auto& pod = pod_named(condition->name);

@@ -23,6 +23,9 @@ struct PodSpec {
   k8s::PodPhase phase = k8s::PodPhase::Running;
 };
 
+/// The state ConfigMap with this text.
+[[nodiscard]] k8s::ConfigMap state_map(std::string text, const std::string& ns = "dhc");
+
 /// A controller with a hand-made cluster around it, in virtual time: objects in, actions and verdicts out.
 /// Names are UIDs too (`uid-<name>`), so that tests read well.
 class Stage {
