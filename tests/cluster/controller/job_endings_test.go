@@ -156,6 +156,12 @@ func TestAJobThatDiedOfItsDeviceIsMadeAgainOnceAndNeverTwice(t *testing.T) {
 	if device, health := workload.Device(running); device == "gpu-0" || health != "Healthy" {
 		t.Errorf("its Pod holds %s, which is %s", device, health)
 	}
+	realcluster.Eventually(t, 0, "the dead Job says of what it died", func() error {
+		if said := jobNow(t, namespace).Annotations["device-health.io/losses"]; !strings.Contains(said, "JobDiedOfDevice") {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	})
 	controller.Kill()
 	second := story.Start(t, cluster, dhc.Settings{Policy: policy}).Since(since)
 	second.AwaitVerdict(t, "train", "JobDiedOfDevice") // from the Job's own annotation

@@ -25,7 +25,7 @@ const credits = "device-health.io/retry-credits"
 
 // retries is the policy of these stories: as short a settle time as the Job controller's own batches allow.
 func retries(namespace, rules string) string {
-	text := dhc.Policy{Namespace: namespace, JobRetry: "{settle: 3s" + rules + "}"}.Text()
+	text := dhc.Policy{Namespace: namespace, JobRetry: "{settle: 6s" + rules + "}"}.Text()
 	// Three of four devices at once are what these stories are about.
 	return strings.Replace(text, "perOwner: 10}", "perOwner: 10}\n  brake: {percent: 100, atLeast: 100}", 1)
 }
@@ -100,7 +100,7 @@ func TestAJobWithoutARetryLeftSurvivesTheLossOfADeviceAndItsNeighbourIsUntouched
 	controller := story.Start(t, cluster, dhc.Settings{Policy: retries(namespace, "")})
 	node.Break(t, gpu, "gpu-0")
 	awaitLimit(t, namespace, 1)
-	controller.AwaitVerdict(t, sick.Name, "Credited")
+	controller.AwaitSaidOf(t, sick.Name, "Credited")
 	story.AwaitReplacement(t, cluster, sick, 2)
 	expectAlive(t, namespace, 1)
 	story.ExpectEvictedOnce(t, controller, sick)
@@ -181,7 +181,7 @@ func TestAnotherWriterOnTheJobAtEveryStepDelaysTheCreditAndNeverDoublesIt(t *tes
 
 func TestTheOldManifestAppliedBetweenCreditAndEvictionHoldsThePod(t *testing.T) {
 	node, namespace, pods := training(t, 1)
-	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, JobRetry: "{settle: 5s}"}.Text()})
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, JobRetry: "{settle: 20s}"}.Text()})
 	node.Break(t, gpu, "gpu-0")
 	awaitLimit(t, namespace, 1)
 	_, err := cluster.Client.BatchV1().Jobs(namespace).Patch(t.Context(), "train", types.MergePatchType, []byte(`{"spec":{"backoffLimit":0}}`), metav1.PatchOptions{})
@@ -189,7 +189,7 @@ func TestTheOldManifestAppliedBetweenCreditAndEvictionHoldsThePod(t *testing.T) 
 		t.Fatal(err)
 	}
 	controller.AwaitVerdict(t, "train", "CreditReverted")
-	controller.Stays(t, pods[0], 8*time.Second)
+	controller.Stays(t, pods[0], 23*time.Second)
 	story.AwaitEvent(t, cluster, namespace, "train", "CreditReverted")
 	if job := jobNow(t, namespace); *job.Spec.BackoffLimit != 0 || len(job.Status.Conditions) > 0 {
 		t.Errorf("the Job was written again, or ended: %d, %v", *job.Spec.BackoffLimit, job.Status.Conditions)
@@ -228,7 +228,7 @@ func TestAJobThatIgnoresDisruptionsGetsNoCreditAndAnOwnedOneIsNotTouched(t *test
 				Change: func(job *batchv1.Job) { test.change(t, namespace, job) }}.Create(t, cluster)
 			controller := story.Start(t, cluster, dhc.Settings{Policy: retries(namespace, "")})
 			node.Break(t, gpu, "gpu-0")
-			controller.AwaitVerdict(t, pods[0].Name, test.reason)
+			controller.AwaitSaidOf(t, pods[0].Name, test.reason)
 			if test.evicted {
 				story.AwaitReplacement(t, cluster, pods[0], 1)
 				if job := jobNow(t, namespace); job.Status.Failed != 0 || len(job.Status.Conditions) > 0 {

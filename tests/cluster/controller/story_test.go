@@ -25,9 +25,10 @@ func TestThePodOfAnUnhealthyDeviceIsNoticedEvictedOnceAndReplaced(t *testing.T) 
 			node, namespace, pods := fleet(t, cp, fakenode.Spec{Termination: 2 * time.Second})
 			sick, neighbour := story.Holder(t, pods, "gpu-0"), story.Holder(t, pods, "gpu-1")
 			controller := story.Start(t, cp, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+			seen := story.WatchPod(t, cp, sick)
 			node.Break(t, gpu, "gpu-0")
-			story.AwaitCondition(t, cp, sick, corev1.ConditionTrue)
 			after := story.AwaitReplacement(t, cp, sick, 2)
+			seen.AwaitCondition(t, story.Condition, corev1.ConditionTrue)
 			if left := story.Holder(t, after, "gpu-1"); left.UID != neighbour.UID {
 				t.Errorf("the neighbour %s was replaced by %s", neighbour.Name, left.Name)
 			}
@@ -216,7 +217,7 @@ func TestANewPodOfTheSameNameIsProtectedByTheUIDEvenWhenWeLiveInThePast(t *testi
 	}
 	t.Cleanup(proxy.Close)
 	controller := story.Start(t, cluster, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, proxy.Server),
-		Policy: dhc.Policy{Namespace: namespace, EvictAfter: "5s"}.Text()})
+		Policy: dhc.Policy{Namespace: namespace, EvictAfter: "20s"}.Text()})
 	node.Break(t, gpu, "gpu-0")
 	awaitNode(t, node, 3)
 	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)

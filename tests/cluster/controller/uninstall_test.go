@@ -163,6 +163,20 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 	ours := []string{"DeviceTaintRule dhc-ours\n", "taint " + taintKey + " of Node " + node.Name + "\n",
 		"condition " + story.Condition + " of Pod " + namespace + "/" + sick.Name + "\n", "annotation device-health.io/retry-credits of Job " + namespace + "/train\n",
 		"ConfigMap " + dhc.Namespace + "/" + state + "\n", "Lease " + dhc.Namespace + "/" + manager + "\n"}
+	// kube-controller-manager has written what it has to say: nothing else changes them from here on.
+	realcluster.Eventually(t, 0, "the rules and the Job have a status", func() error {
+		for _, rule := range rules {
+			now, err := cluster.Client.ResourceV1().DeviceTaintRules().Get(t.Context(), rule, metav1.GetOptions{})
+			if err != nil || len(now.Status.Conditions) == 0 {
+				return fmt.Errorf("rule %s: %v", rule, err)
+			}
+		}
+		now, err := jobs.Get(t.Context(), "train", metav1.GetOptions{})
+		if err != nil || len(now.Status.Conditions) == 0 {
+			return fmt.Errorf("the Job: %v", err)
+		}
+		return nil
+	})
 	before := versions(t, namespace, node.Name, rules)
 	since := time.Now()
 	code, out, problems := dhc.Command(t, append(arguments, "--dry-run")...)

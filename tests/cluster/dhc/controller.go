@@ -284,7 +284,7 @@ func (c *Controller) AwaitSays(t *testing.T, texts ...string) {
 }
 
 func get(url string) (code int, body string, err error) {
-	client := http.Client{Timeout: 5 * time.Second}
+	client := http.Client{Timeout: time.Minute}
 	response, err := client.Get(url)
 	if err != nil {
 		return 0, "", err
@@ -339,6 +339,12 @@ func (c *Controller) Verdicts(t *testing.T) (verdicts []Verdict) {
 		t.Fatalf("/verdicts: %v: %s", err, text)
 	}
 	return verdicts
+}
+
+// AwaitSaidOf waits until a subject has had a verdict with this reason, be it gone again: its log has every one that begins.
+func (c *Controller) AwaitSaidOf(t *testing.T, name, reason string) {
+	t.Helper()
+	c.AwaitSays(t, `"msg":"verdict"`, `"reason":"`+reason+`"`, `"name":"`+name+`"`)
 }
 
 // AwaitVerdict waits until a subject has a verdict with this reason.

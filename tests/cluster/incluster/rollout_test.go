@@ -24,7 +24,7 @@ func TestAnUpdateInTheMiddleOfAnIncidentGivesOneEviction(t *testing.T) {
 	workload.Budget(t, cluster, namespace, "work", 2)
 	controller := underPolicy(t, dhc.Policy{Namespace: namespace})
 	sick := pods[0]
-	bad, _ := workload.Device(sick)
+	bad := deviceOf(t, sick)
 	before := replicas(t)
 	plugin.Set(t, bad, "Unhealthy")
 	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
@@ -41,6 +41,7 @@ func TestAnUpdateInTheMiddleOfAnIncidentGivesOneEviction(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectOneEviction(t, controller, sick, pods[1])
+	story.AwaitEvent(t, cluster, sick.Namespace, sick.Name, "Evicted")
 	for _, e := range granted(t, controller, sick) {
 		if e.Pod() != who {
 			t.Errorf("%q evicted it, and %s leads", e.Pod(), who)
@@ -54,7 +55,7 @@ func TestAnUpdateAtTheMomentOfAFailureGivesOneEviction(t *testing.T) {
 	plugin := node.NewPlugin(t, 3)
 	pods := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 2, Resource: plugin.Resource}.Create(t, cluster)
 	controller := underPolicy(t, dhc.Policy{Namespace: namespace, EvictAfter: "3s"})
-	bad, _ := workload.Device(pods[0])
+	bad := deviceOf(t, pods[0])
 	plugin.Set(t, bad, "Unhealthy")
 	restart(t)
 	expectOneEviction(t, controller, pods[0], pods[1])
@@ -75,7 +76,6 @@ func restart(t *testing.T) {
 func expectOneEviction(t *testing.T, controller story.Run, sick, neighbour corev1.Pod) {
 	t.Helper()
 	story.AwaitReplacement(t, cluster, sick, 2)
-	story.AwaitEvent(t, cluster, sick.Namespace, sick.Name, "Evicted")
 	if sent := granted(t, controller, sick); len(sent) != 1 {
 		t.Errorf("%d evictions of %s were granted", len(sent), sick.Name)
 	}

@@ -50,7 +50,7 @@ func TestThePodOfABrokenDeviceMovesToAnotherDeviceAndItsNeighbourStays(t *testin
 			plugin := node.NewPlugin(t, 3)
 			pods := create(t, namespace, plugin.Resource)
 			sick, neighbour := pods[0], pods[1]
-			bad, _ := workload.Device(sick)
+			bad := deviceOf(t, sick)
 			controller := underPolicy(t, dhc.Policy{Namespace: namespace})
 			seen := story.WatchPod(t, cluster, sick)
 			plugin.Set(t, bad, "Unhealthy")

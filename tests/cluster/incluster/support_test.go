@@ -134,13 +134,20 @@ func expectLine(t *testing.T, pod string, wanted map[string]string) {
 	})
 }
 
+func deviceOf(t *testing.T, pod corev1.Pod) string {
+	t.Helper()
+	return story.DeviceOf(t, cluster, pod)
+}
+
 // expectEvictedAfterAllocatableFell compares the versions that the eviction and the kubelet's write made: etcd counts all objects together.
 func expectEvictedAfterAllocatableFell(t *testing.T, seen *story.Watched, plugin *realnode.Plugin) {
 	t.Helper()
-	fell, err := strconv.ParseUint(plugin.AllocatableReached(2), 10, 64)
-	if err != nil {
-		t.Errorf("allocatable was not seen to fall: %v", err)
-	}
+	seen.AwaitDeletion(t)
+	var fell uint64
+	realcluster.Eventually(t, 0, "allocatable is seen to have fallen", func() (err error) {
+		fell, err = strconv.ParseUint(plugin.AllocatableReached(2), 10, 64)
+		return err
+	})
 	for _, version := range seen.Versions() {
 		if version.Pod.DeletionTimestamp == nil {
 			continue

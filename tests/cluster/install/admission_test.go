@@ -104,7 +104,7 @@ func TestTheAdmissionPolicyHoldsOurAccountToWhatIsItsOwn(t *testing.T) {
 		for _, c := range []patch{
 			{"our taint", "", `{"spec":{"taints":[` + theirs + `,{"key":"` + taintKey + `","effect":"NoSchedule"}]}}`, ""},
 			{"our taint, preferred", "", `{"spec":{"taints":[` + theirs + `,{"key":"` + taintKey + `","effect":"PreferNoSchedule"}]}}`, ""},
-			{"our taint by JSON patch", "json", `[{"op":"replace","path":"/metadata/resourceVersion","value":"` + fresh(t, node.Name) + `"},{"op":"add","path":"/spec/taints/-","value":{"key":"` + taintKey + `","effect":"NoSchedule"}}]`, ""},
+			{"our taint by JSON patch", "json", `[{"op":"replace","path":"/metadata/resourceVersion","value":"FRESH"},{"op":"add","path":"/spec/taints/-","value":{"key":"` + taintKey + `","effect":"NoSchedule"}}]`, ""},
 			{"our taint as NoExecute", "", `{"spec":{"taints":[` + theirs + `,{"key":"` + taintKey + `","effect":"NoExecute"}]}}`, "never NoExecute"},
 			{"another's taint taken away", "", `{"spec":{"taints":[]}}`, "only taints with the key"},
 			{"another's taint changed", "", `{"spec":{"taints":[{"key":"theirs","effect":"NoExecute"}]}}`, "only taints with the key"},
@@ -113,7 +113,8 @@ func TestTheAdmissionPolicyHoldsOurAccountToWhatIsItsOwn(t *testing.T) {
 			{"a label", "", `{"metadata":{"labels":{"a":"b"}}}`, "metadata of Nodes"},
 			{"an annotation", "", `{"metadata":{"annotations":{"a":"b"}}}`, "metadata of Nodes"},
 		} {
-			_, err := us.CoreV1().Nodes().Patch(ctx, node.Name, kind(c.kind), []byte(c.body), options(c.kind))
+			body := strings.ReplaceAll(c.body, "FRESH", fresh(t, node.Name))
+			_, err := us.CoreV1().Nodes().Patch(ctx, node.Name, kind(c.kind), []byte(body), options(c.kind))
 			check(t, c.name, err, c.refused)
 		}
 		_, err := us.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(`{"status":{"allocatable":{"cpu":"0"}}}`), options(""), "status")

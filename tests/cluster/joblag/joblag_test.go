@@ -74,7 +74,7 @@ func loseAPod(t *testing.T, settle string, until func(t *testing.T, r story.Run,
 }
 
 func TestAControllerManagerBehindByLessThanTheSettleTimeCostsTheJobNothing(t *testing.T) {
-	failed, controller, neighbour := loseAPod(t, "8s", func(t *testing.T, r story.Run, sick, _ corev1.Pod) {
+	failed, controller, neighbour := loseAPod(t, "20s", func(t *testing.T, r story.Run, sick, _ corev1.Pod) {
 		r.Stays(t, sick, 5*time.Second) // so long the controller manager has not read the credit
 	})
 	if failed {

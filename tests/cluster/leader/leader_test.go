@@ -96,10 +96,11 @@ func (r replica) said(t *testing.T, message string, since time.Time) (time.Time,
 // saysLeading is when it began to lead, since a time.
 func (r replica) saysLeading(t *testing.T, since time.Time) time.Time {
 	t.Helper()
-	at, err := r.said(t, "leading", since)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var at time.Time
+	realcluster.Eventually(t, patience, "it says that it leads", func() (err error) {
+		at, err = r.said(t, "leading", since)
+		return err
+	})
 	return at
 }
 

@@ -249,7 +249,7 @@ func TestOfTwoDevicesOfOneRequestTheBadOneIsNamedIfItsNameSaysWhich(t *testing.T
 			class := workload.DeviceClassOf(t, cluster, namespace, driver.Name, 2)
 			sick := workload.Deployment{Namespace: namespace, Name: "work", Replicas: 1, ClaimTemplate: class}.Create(t, cluster)[0]
 			bad := draDeviceOf(t, sick)
-			controller := watchOver(t, namespace, policy{Rest: "after: 0s\ntaint: {}\nevict: {after: " + map[bool]string{true: "0s", false: "60s"}[opaque] + "}"})
+			controller := watchOver(t, namespace, policy{Rest: "after: 0s\ntaint: {}\nevict: {after: " + map[bool]string{true: "0s", false: "10m"}[opaque] + "}"})
 			driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79"})
 			condition := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
 			if named := strings.Contains(condition.Message, driver.Name+"/"+node.Name+"/"+bad); named == opaque {

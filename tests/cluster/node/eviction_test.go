@@ -25,7 +25,7 @@ func TestThePodOfABrokenPluginDeviceMovesToAnotherDeviceAndItsNeighbourStays(t *
 			plugin := node.NewPlugin(t, 3)
 			pods := create(t, namespace, plugin.Resource)
 			sick, neighbour := pods[0], pods[1]
-			bad, _ := workload.Device(sick)
+			bad := deviceOf(t, sick)
 			controller := watchOver(t, namespace, atOnce)
 			seen := story.WatchPod(t, cluster, sick)
 			plugin.Set(t, bad, "Unhealthy")

@@ -79,7 +79,7 @@ func TestAKubeletRestartIsNoRecoveryAndNothingIsEvictedWhileHealthIsUnknown(t *t
 	plugin := second.NewPlugin(t, 3)
 	pods := two(t, namespace, plugin.Resource)
 	sick, bad := pods[0], deviceOf(t, pods[0])
-	controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 40s}"})
+	controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: {after: 150s}"})
 	seen := story.WatchPod(t, cluster, sick)
 	plugin.Set(t, bad, "Unhealthy")
 	opened := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
@@ -91,7 +91,7 @@ func TestAKubeletRestartIsNoRecoveryAndNothingIsEvictedWhileHealthIsUnknown(t *t
 	}
 	awaitHealth(t, sick, "Healthy") // which is a lie: no plugin has said so
 	plugin.AwaitCapacity(t, 0, 0)
-	controller.Stays(t, sick, 45*time.Second)
+	controller.Stays(t, sick, 155*time.Second)
 	plugin.Kill(t) // it lived on, but nobody listened to it any more
 	back := time.Now()
 	plugin.Start(t)

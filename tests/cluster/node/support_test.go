@@ -41,6 +41,13 @@ func expectEvictedAfterAllocatableFell(t *testing.T, seen *story.Watched, plugin
 		}
 		return n
 	}
+	seen.AwaitDeletion(t)
+	realcluster.Eventually(t, 0, "allocatable is seen to have fallen", func() error {
+		if plugin.AllocatableReached(2) == "" {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
 	for _, version := range seen.Versions() {
 		if version.Pod.DeletionTimestamp == nil {
 			continue
@@ -76,18 +83,7 @@ func two(t *testing.T, namespace, resource string) []corev1.Pod {
 // deviceOf is the plugin device that a Pod holds.
 func deviceOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
-	var id string
-	realcluster.Eventually(t, time.Minute, pod.Name+" shows its device", func() error {
-		now, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if id, _ = workload.Device(*now); id == "" {
-			return fmt.Errorf("status %+v", now.Status.ContainerStatuses)
-		}
-		return nil
-	})
-	return id
+	return story.DeviceOf(t, cluster, pod)
 }
 
 // draDeviceOf is the device of a Pod's only claim, as the claim itself says it.

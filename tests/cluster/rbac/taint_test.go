@@ -43,6 +43,17 @@ func awaitAnswer(t *testing.T, account string, since time.Time, what string, cod
 	})
 }
 
+// awaitCounted waits until the metrics have the sample: an answer is counted a moment after the server has written it down.
+func awaitCounted(t *testing.T, controller *dhc.Controller, sample string) {
+	t.Helper()
+	realcluster.Eventually(t, 0, sample+" is counted", func() error {
+		if controller.Metric(t, sample) < 1 {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+}
+
 // withoutState removes the state ConfigMap: only then is `create` needed.
 func withoutState(t *testing.T) {
 	t.Helper()
@@ -91,10 +102,7 @@ func TestWithoutOneVerbOfTaintsOrStateItsFeatureStopsAndTheOthersGoOn(t *testing
 				subject = node.Name
 			}
 			controller.AwaitVerdict(t, subject, test.reason)
-			sample := fmt.Sprintf(`dhc_actions_total{action=%q,outcome="Forbidden"}`, test.action)
-			if controller.Metric(t, sample) < 1 {
-				t.Errorf("%s is not counted", sample)
-			}
+			awaitCounted(t, controller, fmt.Sprintf(`dhc_actions_total{action=%q,outcome="Forbidden"}`, test.action))
 			awaitAnswer(t, account, since, "patch pods/status", http.StatusOK)
 			awaitAnswer(t, account, since, "create events", http.StatusCreated)
 			if test.evicted {
@@ -127,9 +135,7 @@ func TestWithoutPatchOfNodesNoNodeIsTaintedAndTheVerdictSaysSo(t *testing.T) {
 	node.Break(t, gpu, "gpu-0")
 	awaitAnswer(t, account, since, "patch nodes", http.StatusForbidden)
 	controller.AwaitVerdict(t, node.Name, "Refused")
-	if sample := `dhc_actions_total{action="PatchNodeTaint",outcome="Forbidden"}`; controller.Metric(t, sample) < 1 {
-		t.Errorf("%s is not counted", sample)
-	}
+	awaitCounted(t, controller, `dhc_actions_total{action="PatchNodeTaint",outcome="Forbidden"}`)
 	controller.AwaitVerdict(t, sick.Name, "WaitingForTaint")
 	awaitAnswer(t, account, since, "patch pods/status", http.StatusOK)
 	awaitAnswer(t, account, since, "patch configmaps", http.StatusCreated)

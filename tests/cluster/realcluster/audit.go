@@ -3,8 +3,11 @@ package realcluster
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -57,24 +60,51 @@ func (e AuditEvent) Pod() string {
 	return ""
 }
 
-// Audit returns the records since a time that satisfy keep. The API server writes a record before it answers.
-func (cp *ControlPlane) Audit(since time.Time, keep func(AuditEvent) bool) ([]AuditEvent, error) {
-	file, err := os.Open(filepath.Join(cp.Logs, "audit.log"))
+// auditLog is what has been read of a control plane's log, so that a test that asks again and again reads no line twice.
+type auditLog struct {
+	mutex  sync.Mutex
+	offset int64
+	events []AuditEvent
+}
+
+// readOn takes in the lines that have come since.
+func (l *auditLog) readOn(path string) error {
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer file.Close()
-	var kept []AuditEvent
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var event AuditEvent
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			continue // the last line may still be on its way
+	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
+		return err
+	}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // the last line may still be on its way
 		}
+		if err != nil {
+			return err
+		}
+		l.offset += int64(len(line))
+		var event AuditEvent
+		if json.Unmarshal(line, &event) == nil { // else it was cut off when the API server was killed
+			l.events = append(l.events, event)
+		}
+	}
+}
+
+// Audit returns the records since a time that satisfy keep.
+func (cp *ControlPlane) Audit(since time.Time, keep func(AuditEvent) bool) ([]AuditEvent, error) {
+	cp.audit.mutex.Lock()
+	defer cp.audit.mutex.Unlock()
+	if err := cp.audit.readOn(filepath.Join(cp.Logs, "audit.log")); err != nil {
+		return nil, err
+	}
+	var kept []AuditEvent
+	for _, event := range cp.audit.events {
 		if !event.Received.Before(since) && keep(event) {
 			kept = append(kept, event)
 		}
 	}
-	return kept, lines.Err()
+	return kept, nil
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -119,15 +120,27 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
+// given are the ports that this process has been given: another control plane that starts beside us may not have bound its own yet.
+var given = struct {
+	mutex sync.Mutex
+	ports map[int]bool
+}{ports: map[int]bool{}}
+
 func freePorts(count int) ([]int, error) {
+	given.mutex.Lock()
+	defer given.mutex.Unlock()
 	var ports []int
-	for range count {
+	for len(ports) < count {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("no free port on 127.0.0.1: %w", err)
 		}
 		defer listener.Close() // all at the end, so that no port is given twice
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		port := listener.Addr().(*net.TCPAddr).Port
+		if !given.ports[port] {
+			given.ports[port] = true
+			ports = append(ports, port)
+		}
 	}
 	return ports, nil
 }

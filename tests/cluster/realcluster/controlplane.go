@@ -54,6 +54,7 @@ type ControlPlane struct {
 	signingKey *rsa.PrivateKey
 	owner      func()
 
+	audit     auditLog
 	mutex     sync.Mutex // tests run side by side
 	processes map[string]*Process
 	atStop    []func() (survivors []string)

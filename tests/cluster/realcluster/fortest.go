@@ -54,9 +54,14 @@ func (cp *ControlPlane) ExplainFailure(t *testing.T) {
 	})
 }
 
-// Eventually waits until check returns nil, and fails the test with its last error otherwise.
+// patience is how long a test waits at least: on a slow machine everything takes longer, and what is waited for is no claim about time.
+const patience = 2 * time.Minute
+
+// Eventually waits until check returns nil, and fails the test with its last error otherwise: after the limit, or after two minutes if that
+// is more. A claim about time needs a time that was measured.
 func Eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
+	limit = max(limit, patience)
 	deadline := time.Now().Add(limit)
 	for {
 		err := check()

@@ -214,6 +214,23 @@ func AwaitCondition(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod, 
 	return found
 }
 
+// DeviceOf is the device that a Pod holds, once the kubelet shows it.
+func DeviceOf(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod) string {
+	t.Helper()
+	var id string
+	realcluster.Eventually(t, 0, pod.Name+" shows its device", func() error {
+		now, err := cp.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if id, _ = workload.Device(*now); id == "" {
+			return fmt.Errorf("status %+v", now.Status.ContainerStatuses)
+		}
+		return nil
+	})
+	return id
+}
+
 // Holder is the Pod that holds a device.
 func Holder(t *testing.T, pods []corev1.Pod, device string) corev1.Pod {
 	t.Helper()
@@ -226,11 +243,16 @@ func Holder(t *testing.T, pods []corev1.Pod, device string) corev1.Pod {
 	return corev1.Pod{}
 }
 
+// ExpectEvictedOnce says that one eviction of the Pod was granted. The record of a request may come a moment after its effect; a second one
+// does not go away by waiting.
 func ExpectEvictedOnce(t *testing.T, r Run, pod corev1.Pod) {
 	t.Helper()
-	if sent := r.Evictions(t, pod); sent[http.StatusCreated] != 1 {
-		t.Errorf("evictions of %s by answer: %v, not one 201", pod.Name, sent)
-	}
+	realcluster.Eventually(t, 0, pod.Name+" was evicted once", func() error {
+		if sent := r.Evictions(t, pod); sent[http.StatusCreated] != 1 {
+			return fmt.Errorf("evictions by answer: %v, not one 201", sent)
+		}
+		return nil
+	})
 }
 
 // ExpectUntouched says that the Pod is what it was and that no eviction of it was asked for.

@@ -52,6 +52,32 @@ func WatchPod(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod) *Watch
 	return w
 }
 
+// AwaitDeletion waits until the end of the Pod has been seen to begin: the watch may be a moment behind.
+func (w *Watched) AwaitDeletion(t *testing.T) {
+	t.Helper()
+	realcluster.Eventually(t, 0, w.began.Name+" is seen to end", func() error {
+		for _, version := range w.Versions() {
+			if version.Pod.DeletionTimestamp != nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("in none of its versions")
+	})
+}
+
+// AwaitCondition waits until the Pod has been seen with this condition, be it gone again.
+func (w *Watched) AwaitCondition(t *testing.T, kind string, status corev1.ConditionStatus) {
+	t.Helper()
+	realcluster.Eventually(t, 0, fmt.Sprintf("%s is seen with %s %s", w.began.Name, kind, status), func() error {
+		for _, version := range w.Versions() {
+			if found := workload.Condition(version.Pod, kind); found != nil && found.Status == status {
+				return nil
+			}
+		}
+		return fmt.Errorf("in none of its versions")
+	})
+}
+
 // Versions seen so far.
 func (w *Watched) Versions() []Version {
 	w.mutex.Lock()

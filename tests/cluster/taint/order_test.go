@@ -8,6 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/realcluster"
@@ -42,8 +46,12 @@ func TestTheTaintStandsBeforeTheEvictionAndTheReplacementGetsAnotherDevice(t *te
 			device := deviceOf(sick)
 			watched := story.WatchPod(t, cluster, sick)
 			controller := r.start(t, dhc.Policy{})
+			stream, err := cluster.Client.ResourceV1().DeviceTaintRules().Watch(t.Context(), metav1.ListOptions{})
+			must(t, err)
+			t.Cleanup(stream.Stop)
 			r.breaks(device)
 			rule := r.awaitRule(t, device, "NoSchedule")
+			made := version(t, added(t, stream, rule.UID).ResourceVersion)
 			replacement := story.AwaitReplacement(t, cluster, sick, 1)[0]
 			if got := deviceOf(replacement); got == device || got == "" {
 				t.Errorf("the replacement is on %q, the bad one is %s", got, device)
@@ -55,11 +63,12 @@ func TestTheTaintStandsBeforeTheEvictionAndTheReplacementGetsAnotherDevice(t *te
 					t.Errorf("the rule was sent at %s, the eviction at %s", e.Received, controller.EvictedAt(t, sick))
 				}
 			}
+			watched.AwaitDeletion(t)
 			began := false
 			for _, seen := range watched.Versions() { // etcd's own order
 				if seen.Pod.DeletionTimestamp != nil && !began {
 					began = true
-					if made, ended := version(t, rule.ResourceVersion), version(t, seen.Pod.ResourceVersion); ended <= made {
+					if ended := version(t, seen.Pod.ResourceVersion); ended <= made {
 						t.Errorf("the rule is of version %d, the Pod began to end at %d", made, ended)
 					}
 				}
@@ -69,6 +78,21 @@ func TestTheTaintStandsBeforeTheEvictionAndTheReplacementGetsAnotherDevice(t *te
 			}
 			r.awaitSaid(t, controller, "Tainted", "DeviceTaintRule "+rule.Name)
 		})
+	}
+}
+
+// added is the rule as it was made, before kube-controller-manager wrote its status.
+func added(t *testing.T, stream watch.Interface, uid types.UID) *resourcev1.DeviceTaintRule {
+	t.Helper()
+	for deadline := time.After(time.Minute); ; {
+		select {
+		case event := <-stream.ResultChan():
+			if rule, ok := event.Object.(*resourcev1.DeviceTaintRule); ok && event.Type == watch.Added && rule.UID == uid {
+				return rule
+			}
+		case <-deadline:
+			t.Fatal("nobody saw the rule being made")
+		}
 	}
 }
 

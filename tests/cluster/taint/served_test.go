@@ -40,7 +40,7 @@ func TestWithoutDeviceTaintRulesTheNodeIsTaintedIfThePolicySaysSo(t *testing.T) 
 		t.Errorf("the replacement runs on %s", replacement.Spec.NodeName)
 	}
 	story.ExpectEvictedOnce(t, controller, sick)
-	controller.AwaitVerdict(t, r.node.Name, "Tainted")
+	controller.AwaitSaidOf(t, r.node.Name, "Tainted")
 	awaitShape(t, withoutRules, r.node.Name, " unschedulable=false")
 	expectRuleWrites(t, controller)
 }
@@ -48,7 +48,7 @@ func TestWithoutDeviceTaintRulesTheNodeIsTaintedIfThePolicySaysSo(t *testing.T) 
 func TestWhereOnlyABetaVersionIsServedTheRuleIsMadeInIt(t *testing.T) {
 	r := newRack(t, betaOnly, 2)
 	sick, device := r.holder(t)
-	controller := r.start(t, dhc.Policy{Recover: "{healthyFor: 1s, hold: 2s}"})
+	controller := r.start(t, dhc.Policy{Recover: "{healthyFor: 1s, hold: 15s}"})
 	r.breaks(device)
 	story.AwaitReplacement(t, betaOnly, sick, 1) // perhaps on the same device: this scheduler sees no rules
 	story.ExpectEvictedOnce(t, controller, sick)
