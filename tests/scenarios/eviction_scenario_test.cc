@@ -29,8 +29,8 @@ PodShape dra_pod() {
 }
 
 /// Two nodes of four plugin devices and four DRA devices, a Deployment on either kind.
-struct World : Scenario {
-  explicit World(std::uint64_t seed = 1) : Scenario(seed) {
+struct Gpus : Scenario {
+  explicit Gpus(std::uint64_t seed = 1) : Scenario(seed) {
     cluster.add_node({"node-a", {{kResource, 4}}, {{kDra, 4}}, {}});
     cluster.add_node({"node-b", {{kResource, 4}}, {{kDra, 4}}, {}});
     cluster.create_deployment("default", "infer", 2, plugin_pod());
@@ -59,7 +59,7 @@ struct World : Scenario {
 }  // namespace
 
 TEST_CASE("the pod on an unhealthy plugin device is evicted once, after the window, and replaced on a healthy device") {
-  World world;
+  Gpus world;
   REQUIRE(world.controller().synced());
   const auto pod = world.break_plugin_device();
   world.run_for(60s);
@@ -74,7 +74,7 @@ TEST_CASE("the pod on an unhealthy plugin device is evicted once, after the wind
 }
 
 TEST_CASE("the evicted pod carries our condition before it goes") {
-  World world;
+  Gpus world;
   world.cluster.lags().sigterm_exit = 30s;
   const auto pod = world.break_plugin_device();
   world.run_for(70s);
@@ -84,7 +84,7 @@ TEST_CASE("the evicted pod carries our condition before it goes") {
 }
 
 TEST_CASE("a pod on a DRA device is evicted when the driver has tainted the device, and its replacement avoids it") {
-  World world;
+  Gpus world;
   const auto pod = world.break_dra_device(true);
   world.run_for(90s);
   CHECK(world.evictions() == std::vector<std::string>{"default/" + pod});
@@ -92,7 +92,7 @@ TEST_CASE("a pod on a DRA device is evicted when the driver has tainted the devi
 }
 
 TEST_CASE("a pod on a DRA device without a taint stays and says so") {
-  World world;
+  Gpus world;
   const auto pod = world.break_dra_device(false);
   world.run_for(5min);
   CHECK(world.evictions().empty());
@@ -100,7 +100,7 @@ TEST_CASE("a pod on a DRA device without a taint stays and says so") {
 }
 
 TEST_CASE("a disruption budget without room is respected until it has room") {
-  World world;
+  Gpus world;
   world.cluster.add_budget({"default", "infer", {{"app", "infer"}}, 2, std::nullopt});
   const auto pod = world.break_plugin_device();
   world.run_for(5min);
@@ -113,7 +113,7 @@ TEST_CASE("a disruption budget without room is respected until it has room") {
 }
 
 TEST_CASE("in observe mode nothing is written but Events") {
-  World world;
+  Gpus world;
   world.rule().mode = Mode::Observe;
   world.send_policy();
   world.break_plugin_device();
@@ -126,7 +126,7 @@ TEST_CASE("in observe mode nothing is written but Events") {
 TEST_CASE("cuts, doubled and reordered events, compaction and refusals on the way change nothing in the end") {
   for (int fault = 0; fault < 6; ++fault) {
     CAPTURE(fault);
-    World world;
+    Gpus world;
     auto& faults = world.cluster.faults();
     if (fault == 0) faults.add({.path_contains = "watch=", .count = 20, .cut_after = 700});
     if (fault == 1) faults.add({.path_contains = "/pods?", .count = -1, .duplicate = true});
@@ -146,7 +146,7 @@ TEST_CASE("cuts, doubled and reordered events, compaction and refusals on the wa
 TEST_CASE("a restart of the controller at any moment never evicts a pod twice") {
   for (int after = 0; after < 100; after += 7) {
     CAPTURE(after);
-    World world;
+    Gpus world;
     const auto pod = world.break_plugin_device();
     world.run_for(std::chrono::seconds(after));
     world.restart_controller();
@@ -156,7 +156,7 @@ TEST_CASE("a restart of the controller at any moment never evicts a pod twice") 
 }
 
 TEST_CASE("a kubelet restart does not look like a recovery") {
-  World world;
+  Gpus world;
   const auto pod = world.break_plugin_device();
   world.run_for(30s);
   world.cluster.restart_kubelet(text(world.pod(pod), {"spec", "nodeName"}), 20s);

@@ -27,8 +27,8 @@ struct Shown {
 };
 
 /// One node of four devices, two pods of a Deployment on it.
-struct World : Scenario {
-  World() {
+struct Plugins : Scenario {
+  Plugins() {
     cluster.add_node({"node-a", {{kResource, 4}}, {}, {}});
     PodShape shape;
     shape.resource = kResource;
@@ -97,7 +97,7 @@ struct World : Scenario {
 }  // namespace
 
 TEST_CASE("a kubelet restart shows a node without devices, then a false Healthy, then the truth, the numbers last") {
-  World world;
+  Plugins world;
   world.set("Unhealthy");
   world.run_for(5s);
   const auto restarted = world.now.mono;
@@ -110,7 +110,7 @@ TEST_CASE("a kubelet restart shows a node without devices, then a false Healthy,
 TEST_CASE("the incident stays one through a kubelet restart, and nobody is evicted before the plugin has spoken") {
   for (const auto silent : {3s, 30s, 200s}) {
     CAPTURE(silent.count());
-    World world;
+    Plugins world;
     world.rule().after = 0s;
     world.rule().evict->after = 15s;
     world.send_policy();
@@ -129,7 +129,7 @@ TEST_CASE("the incident stays one through a kubelet restart, and nobody is evict
 }
 
 TEST_CASE("the same when the watch of nodes is behind: the false Healthy comes before the capacity of 0") {
-  World world;
+  Plugins world;
   world.rule().after = 0s;
   world.rule().evict->after = 15s;
   world.send_policy();
@@ -149,7 +149,7 @@ TEST_CASE("the same when the watch of nodes is behind: the false Healthy comes b
 }
 
 TEST_CASE("a flap between two looks of the kubelet is seen by nobody") {
-  World world;
+  Plugins world;
   world.rule().after = 0s;
   world.rule().evict->after = 0s;
   world.send_policy();
@@ -167,7 +167,7 @@ TEST_CASE("a flap between two looks of the kubelet is seen by nobody") {
 }
 
 TEST_CASE("a flap in step with the kubelet's looks is a steady Unhealthy for all who read the API") {
-  World world;
+  Plugins world;
   world.cluster.lags().node_status = 1050ms;  // so that the node's numbers too are of moments when the device is bad
   world.run_for(900ms);
   const auto began = world.now.mono;
@@ -184,7 +184,7 @@ TEST_CASE("a flap in step with the kubelet's looks is a steady Unhealthy for all
 }
 
 TEST_CASE("a device that flaps out of step is evicted only after the API has shown it Unhealthy for the whole window") {
-  World world;
+  Plugins world;
   world.rule().after = 8s;
   world.rule().evict->after = 0s;
   world.send_policy();
