@@ -5,17 +5,24 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include <doctest/doctest.h>
 
 namespace {
-/// A registry in which every metric has been touched.
+template <std::size_t... I>
+void count_all(dhc::Metrics& metrics, std::index_sequence<I...>) {
+  (metrics.count({.action = dhc::Action(std::in_place_index<I>), .status = {}}), ...);
+}
+
+/// A registry in which every metric has been touched, with every action.
 std::string everything() {
   dhc::Metrics metrics;
   dhc::ControllerStats stats;
   stats.synced = true;
   metrics.show(stats, {});
-  metrics.count({.action = dhc::eviction::EvictPod{}, .status = {}});
+  count_all(metrics, std::make_index_sequence<std::variant_size_v<dhc::Action>>());
   metrics.reaction(std::chrono::milliseconds(3));
   dhc::k8s::WatchStatus status;
   status.endings.fill(1);
@@ -39,6 +46,35 @@ TEST_CASE("the page about metrics names every metric that is served, and no othe
   const auto served = found(everything(), std::regex("# TYPE (dhc_[a-z_]+) "));
   CHECK_FALSE(served.empty());
   CHECK(documented == served);
+}
+
+TEST_CASE("the page says of every metric its type, its labels, its unit, and the words of its actions") {
+  std::ifstream file("docs/metrics.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  const auto documented = page.str();
+  const auto served = everything();
+  const std::regex type("# TYPE (dhc_[a-z_]+) ([a-z]+)");
+  for (std::sregex_iterator at(served.begin(), served.end(), type), end; at != end; ++at) {
+    const std::string name = (*at)[1];
+    std::set<std::string> labels;
+    const std::regex sample("(^|\n)" + name + "\\{([^}]*)\\}");
+    for (std::sregex_iterator one(served.begin(), served.end(), sample), none; one != none; ++one) {
+      labels.merge(found((*one)[2], std::regex("([a-z_]+)=\"")));
+    }
+    std::smatch row;
+    const bool has_row = std::regex_search(
+        documented, row, std::regex("\\| `" + name + "(?:\\{([a-z_,]+)\\})?` \\| ([a-z]+) \\| ([^|]+) \\| "));
+    CHECK_MESSAGE(has_row, name);
+    CHECK_MESSAGE(found(row[1], std::regex("([a-z_]+)")) == labels, name);
+    CHECK_MESSAGE(row[2] == (*at)[2], name);
+    for (const std::string unit : {"seconds", "bytes"}) {
+      CHECK_MESSAGE((name.find("_" + unit) != std::string::npos) == (row[3] == unit), name);
+    }
+  }
+  for (const auto& action : found(served, std::regex("action=\"([A-Za-z]+)\""))) {
+    CHECK_MESSAGE(documented.find("`" + action + "`") != std::string::npos, action);
+  }
 }
 
 TEST_CASE("actions are counted by action and by what became of them") {
