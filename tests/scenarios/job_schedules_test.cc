@@ -67,7 +67,9 @@ class Schedule {
     CHECK(world_.is_complete());
     CHECK(!world_.has_failed());
     CHECK(number(world_.job(), {"status", "succeeded"}) == world_.pods_wanted);
-    CHECK(world_.failed() == static_cast<std::int64_t>(evicted().size()));
+    const auto lost = evicted();
+    CHECK(world_.failed() == static_cast<std::int64_t>(lost.size()));
+    for (const auto& name : lost) CHECK_MESSAGE(broken_.contains(name), name);
   }
 
  private:
@@ -85,7 +87,7 @@ class Schedule {
     switch (below(9)) {
       case 0:
       case 1:
-        world_.break_device();
+        if (auto pod = world_.break_device(); !pod.empty()) broken_.insert(std::move(pod));
         break;
       case 2:
         world_.restart_controller();
@@ -153,9 +155,11 @@ class Schedule {
     for (const auto& name : lost) {
       const auto has = std::ranges::find(credits.credits, name, &RetryCredit::pod) != credits.credits.end();
       CHECK_MESSAGE(has, name);
+      CHECK_MESSAGE(broken_.contains(name), name);
     }
     for (const auto& credit : credits.credits) {
       CHECK((lost.contains(credit.pod) || !world_.pod(credit.pod).is_null()));
+      CHECK_MESSAGE(broken_.contains(credit.pod), credit.pod);
     }
     CHECK(world_.live("train-").size() == static_cast<std::size_t>(world_.pods_wanted));
   }
@@ -164,6 +168,7 @@ class Schedule {
   JobWorld world_;
   std::int64_t most_;
   std::int64_t limit_ = 0;
+  std::set<std::string> broken_;  // the pods whose devices we have broken: no other may be credited or lost
 };
 
 }  // namespace

@@ -93,6 +93,35 @@ TEST_CASE(
   CHECK(evicted(stage.turn()) == Names{"train-0", "train-1", "train-2"});
 }
 
+TEST_CASE("The limits hold for the pods of one Job too: what does not fit into a turn follows as slots come free") {
+  JobStage stage;
+  stage.policy().job_retry->max_per_job = 8;
+  stage.limits().max_in_flight = 5;
+  stage.limits().evictions_per_minute = 1000;
+  stage.send_policy();
+  stage.node("node-a", 8, 0);
+  for (int pod = 0; pod < 8; ++pod) stage.add_pod(pod);
+  const auto gone = stage.run_for(Seconds(75));
+  CHECK(gone.size() == 5);
+  CHECK(stage.patches().size() == 1);
+  CHECK(stage.job().backoff_limit == 8);
+  for (const auto& name : gone) stage.remove_pod(name);
+  CHECK(stage.run_for(Seconds(2)).size() == 3);
+}
+
+TEST_CASE("Of one Job's pods no more are evicted at once than perMinute has left") {
+  JobStage stage;
+  stage.policy().job_retry->max_per_job = 8;
+  stage.limits().evictions_per_minute = 3;
+  stage.send_policy();
+  stage.node("node-a", 8, 0);
+  for (int pod = 0; pod < 8; ++pod) stage.add_pod(pod);
+  CHECK(stage.run_for(Seconds(75)).size() == 3);
+  CHECK(stage.run_for(Seconds(60)).size() == 3);
+  CHECK(stage.run_for(Seconds(60)).size() == 2);
+  CHECK(stage.job().backoff_limit == 8);
+}
+
 TEST_CASE("Pods of one Job whose incidents open seconds apart wait for each other") {
   JobStage stage;
   stage.add_pod(0);

@@ -49,20 +49,26 @@ TEST_CASE("The credit of a device that stays healthy for the policy's time pays 
 }
 
 TEST_CASE("takeBack lowers the limit by unspent credits, and only if the Job has lost no pod") {
-  for (const bool has_failed : {false, true}) {
+  const auto nothing = static_cast<std::int64_t k8s::Job::*>(nullptr);
+  for (const auto lost : {nothing, &k8s::Job::failed, &k8s::Job::terminating, &k8s::Job::uncounted}) {
     JobStage stage;
     stage.policy().job_retry->take_back = true;
     stage.send_policy();
     stage.add_pod(0);
     stage.add_pod(1, Health::Healthy);
     stage.run_for(Seconds(61));
-    stage.job().failed = has_failed ? 1 : 0;
+    if (lost != nothing) stage.job().*lost = 1;
     stage.end_pod("train-0", PodPhase::Succeeded);
     stage.upsert_job("train");
     stage.run_for(Seconds(5));
-    CHECK(stage.job().backoff_limit == (has_failed ? 1 : 0));
-    CHECK(stage.states() == (has_failed ? "unspent" : ""));
+    CHECK(stage.job().backoff_limit == (lost == nothing ? 0 : 1));
+    CHECK(stage.states() == (lost == nothing ? "" : "unspent"));
     CHECK(stage.verdict("train", Reason::CreditReverted) == nullptr);
+    if (lost == nothing || lost == &k8s::Job::failed) continue;
+    stage.job().*lost = 0;
+    stage.upsert_job("train");
+    stage.run_for(Seconds(5));
+    CHECK(stage.job().backoff_limit == 0);
   }
 }
 
@@ -94,6 +100,27 @@ TEST_CASE("A report and the pod's end in one turn are enough") {
   stage.end_pod("train-0", PodPhase::Failed);
   stage.run_for(Seconds(2));
   CHECK(stage.job().backoff_limit == 4);
+}
+
+TEST_CASE("The driver's taint of the device within ten minutes is evidence, later it is not") {
+  for (const int wait : {9, 11}) {
+    JobStage stage;
+    const std::vector<std::string> devices = {"gpu-0", "gpu-1"};
+    stage.slice("node-a", devices);
+    stage.claim("train-gpu", {"gpu-0"}, "train-0");
+    stage.pod({.name = "train-0", .owner = "Job/train", .claim = "train-gpu"});
+    stage.job().backoff_limit = 3;
+    stage.upsert_job("train");
+    stage.run_for(Seconds(20));
+    stage.end_pod("train-0", PodPhase::Failed);
+    stage.remove(k8s::Kind::ResourceClaim, "train-gpu");  // a template's claim is gone a second later
+    stage.run_for(minutes(wait), Seconds(10));
+    CHECK(stage.job().backoff_limit == 3);
+    stage.slice("node-a", devices, {"gpu-0"});
+    stage.run_for(Seconds(5));
+    CAPTURE(wait);
+    CHECK(stage.job().backoff_limit == (wait < 10 ? 4 : 3));
+  }
 }
 
 TEST_CASE("The next holder of the device within ten minutes is evidence, later it is not") {
