@@ -62,7 +62,7 @@ class Planner {
   /// A policy that has gone does not take the taint along; one that stays and no longer asks for it does.
   [[nodiscard]] bool wanted() const {
     if (!record_.open || record_.acknowledged != Acknowledged::No) return false;
-    if (is_long_absent(record_, scene_.now.wall)) return false;
+    if (is_long_absent(record_, scene_.world, scene_.now.wall)) return false;
     if (policy_ == nullptr) return rule_ != nullptr;
     return policy_->taint && policy_->taint->device != TaintRules::Device::Never;
   }
@@ -197,8 +197,8 @@ class Planner {
 
   void remove() {
     const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "a person acknowledged it"
-                                                : is_long_absent(record_, scene_.now.wall)
-                                                    ? "neither its driver nor its node has been seen for a day"
+                                                : is_long_absent(record_, scene_.world, scene_.now.wall)
+                                                    ? "nobody publishes or holds the device any more"
                                                 : record_.removing ? "the rule of the incident before"
                                                                    : "the policy no longer taints")
                                   : record_.closed_because;

@@ -22,6 +22,16 @@ const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy) {
 
 std::string node_of(const World& world, const DeviceKey& key) { return world.inventory().node_of(key); }
 
+Millis absence_of(const World& world, const DeviceKey& key) {
+  // A process that began when the slices had gone already knows no node of the pool, which often has its name.
+  const bool stands = world.node(node_of(world, key)) != nullptr || world.node(key.place) != nullptr;
+  return std::chrono::hours(stands ? 24 * 7 : 24);
+}
+
+bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now) {
+  return record.absent_since && now - *record.absent_since >= absence_of(world, record.key);
+}
+
 void DeviceMemory::observe(const DeviceSighting& sighting) { MemoryTurn(*this, sighting).run(); }
 
 const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const {

@@ -83,4 +83,9 @@ class DeviceMemory {
 /// The node of a device; empty: unknown, or network-attached.
 [[nodiscard]] std::string node_of(const World& world, const DeviceKey& key);
 
+/// After how long that nobody publishes or holds a device its rule is collected: a day; a week if its node stands,
+/// whose driver may be away for a repair. The incident goes on if it turns up again.
+[[nodiscard]] Millis absence_of(const World& world, const DeviceKey& key);
+[[nodiscard]] bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now);
+
 }  // namespace dhc

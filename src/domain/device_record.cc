@@ -14,8 +14,6 @@ namespace dhc {
 namespace {
 
 constexpr Millis kLongestHold = std::chrono::hours(7 * 24);
-// A device whose slices, driver and node are gone for a day is not coming back by itself.
-constexpr Millis kAbsence = std::chrono::hours(24);
 
 std::string duration_words(Millis time) {
   const auto seconds = std::chrono::ceil<Seconds>(time).count();
@@ -67,10 +65,6 @@ Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
   for (std::int64_t i = 1; i < record.incidents && hold < kLongestHold; ++i) hold *= 2;
   // A policy may ask for more than the bound from the start.
   return std::min(hold, std::max(kLongestHold, rules.hold));
-}
-
-bool is_long_absent(const DeviceRecord& record, WallTime now) {
-  return record.absent_since && now - *record.absent_since >= kAbsence;
 }
 
 Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, const Now& now) {

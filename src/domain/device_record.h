@@ -52,7 +52,7 @@ struct DeviceRecord {
   bool driver_tainted = false;  ///< The driver's own taint has been seen in this incident.
   std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
   std::optional<WallTime> quiet_since;   ///< Since when nobody reports the device bad; the hold counts from here.
-  std::optional<WallTime> absent_since;  ///< Since when neither a slice nor a node knows it.
+  std::optional<WallTime> absent_since;  ///< Since when nobody publishes or holds it.
 
   std::vector<OwnerLoss> losses;  ///< Oldest first, one an owner.
 
@@ -73,10 +73,6 @@ struct DeviceRecord {
 
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);
-
-/// True if neither a slice nor a node has known the device for a day: nobody can get it, and its rule is collected. The
-/// incident goes on if it turns up again.
-[[nodiscard]] bool is_long_absent(const DeviceRecord& record, WallTime now);
 
 /// Whether and when an open incident ends.
 struct Recovery {

@@ -122,12 +122,13 @@ void MemoryTurn::look_at_presence(DeviceRecord& record) {
   const auto& world = seen_.world;
   const auto* state = world.tracker().find(record.key);
   const bool held = state != nullptr && !state->holders.empty();
-  const auto node = node_of(world, record.key);
-  // A driver that is away from a node that stands comes back.
-  const bool known = world.inventory().published(record.key) != nullptr || world.node(node) != nullptr;
+  // A plugin's devices have no names while nobody holds them: their node stands for them.
+  const bool known = record.key.source == DeviceKey::Source::Plugin
+                         ? world.node(record.key.place) != nullptr
+                         : world.inventory().published(record.key) != nullptr;
   if (held || known) return set(record.absent_since, std::optional<WallTime>());
   if (!record.absent_since) set(record.absent_since, std::optional(now_.wall));
-  if (!is_long_absent(record, now_.wall)) return wake(*record.absent_since + std::chrono::hours(24));
+  if (!is_long_absent(record, world, now_.wall)) return wake(*record.absent_since + absence_of(world, record.key));
   // The rule goes, the incident stays: what is removed is written down first.
   if (!record.rule_uid.empty() && !record.removing) {
     record.removing = true;

@@ -282,13 +282,48 @@ TEST_CASE("Another card in the place starts clean") {
   CHECK(k8s::find(stage.rule()->meta.annotations, kIncidentsAnnotation) == std::string_view("2"));
 }
 
-TEST_CASE("The rule of a device whose driver and node are gone is collected after a day, not before") {
+TEST_CASE("Incidents close to each other make a lemon, the same number far apart does not") {
+  for (const bool close : {true, false}) {
+    auto stage = emptied({.hold = minutes(1), .half_life = hours(1), .quarantine_above = 2});
+    for (const std::string pod : {"train-2", "train-3"}) {
+      stage.run_for(close ? minutes(10) : hours(5), minutes(1));
+      CHECK(stage.verdict("node-a", Reason::Quarantined) == nullptr);
+      break_again(stage, pod);
+      stage.run_for(Seconds(61));
+      CHECK(stage.rule() != nullptr);
+      drop_pod(stage, pod, pod + "-gpu");
+      stage.run_for(Seconds(5));
+    }
+    CAPTURE(close);
+    CHECK((stage.verdict("node-a", Reason::Quarantined) != nullptr) == close);
+  }
+}
+
+TEST_CASE("The penalty halves with every halfLife") {
+  DeviceRecord record;
+  record.penalty = 4;
+  record.penalty_at = WallTime(hours(1000));
+  const RecoverRules rules{.half_life = hours(10)};
+  CHECK(penalty_of(record, rules, record.penalty_at) == doctest::Approx(4));
+  CHECK(penalty_of(record, rules, record.penalty_at + hours(10)) == doctest::Approx(2));
+  CHECK(penalty_of(record, rules, record.penalty_at + hours(30)) == doctest::Approx(0.5));
+}
+
+TEST_CASE("The rule of a device that nobody publishes is collected after a day, or a week if its node stands") {
   auto stage = emptied({.probation = false});
-  stage.remove(k8s::Kind::ResourceSlice, "slice-node-a");
-  stage.run_for(hours(48), minutes(10));
-  CHECK(stage.rule() != nullptr);  // the node stands: its driver comes back
-  stage.remove(k8s::Kind::Node, "node-a");
-  stage.run_for(hours(24) - minutes(1), minutes(10));
+  Millis grace = hours(24 * 7);
+  SUBCASE("its driver is gone") { stage.remove(k8s::Kind::ResourceSlice, "slice-node-a"); }
+  SUBCASE("its driver is gone, and we begin anew") {
+    stage.remove(k8s::Kind::ResourceSlice, "slice-node-a");
+    stage.restart();
+  }
+  SUBCASE("its driver publishes it no more") { stage.slice("node-a", {"gpu-1", "gpu-2", "gpu-3"}); }
+  SUBCASE("its node is gone too") {
+    stage.remove(k8s::Kind::ResourceSlice, "slice-node-a");
+    stage.remove(k8s::Kind::Node, "node-a");
+    grace = hours(24);
+  }
+  stage.run_for(grace - minutes(1), minutes(10));
   CHECK(stage.rule() != nullptr);
   stage.run_for(minutes(2));
   CHECK(stage.rule() == nullptr);
