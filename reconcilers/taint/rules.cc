@@ -54,7 +54,7 @@ class Planner {
       return say(Reason::ChangedByOther,
                  fmt::format("DeviceTaintRule {}: {}; it is left as it is", rule_->meta.name, *changed));
     }
-    if (!wanted() || record_.removing) return remove();
+    if (!wanted() || record_.is_removing()) return remove();
     rule_->taint.effect == "None" ? advance() : keep();
   }
 
@@ -64,7 +64,7 @@ class Planner {
     if (!record_.open || record_.acknowledged != Acknowledged::No) return false;
     if (is_long_absent(record_, scene_.world, scene_.now.wall)) return false;
     if (policy_ == nullptr) return rule_ != nullptr;
-    return policy_->taint && policy_->taint->device != TaintRules::Device::Never;
+    return makes_rules(*policy_);
   }
 
   void say_standing() {
@@ -199,8 +199,8 @@ class Planner {
     const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "a person acknowledged it"
                                                 : is_long_absent(record_, scene_.world, scene_.now.wall)
                                                     ? "nobody publishes or holds the device any more"
-                                                : record_.removing ? "the rule of the incident before"
-                                                                   : "the policy no longer taints")
+                                                : record_.is_removing() ? "the rule of the incident before"
+                                                                        : "the policy no longer taints")
                                   : record_.closed_because;
     if (mode_ != Mode::Enforce) return say(Reason::WouldUntaint, why);
     if (auto ruling = speech_.unsaved(record_)) return speech_.say(record_, std::move(*ruling));

@@ -1,5 +1,6 @@
 #include "reconcilers/taint/speech.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,7 +55,12 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
     return ruling;
   }
   const auto* state = scene_.world.tracker().find(record.key);
-  if (state != nullptr && !state->holders.empty() && state->has_source && state->health == k8s::Health::Unknown) {
+  // Unless Unknown is what a policy asks for.
+  const bool speaks = std::ranges::any_of(scene_.exposures, [&](const Exposure& exposure) {
+    return exposure.key == record.key && exposure.open && !exposure.unknown_now;
+  });
+  if (state != nullptr && !speaks && !state->holders.empty() && state->has_source &&
+      state->health == k8s::Health::Unknown) {
     return Ruling{.reason = Reason::WaitingWhileUnknown,
                   .message = "the device is Unknown just now; no new taint until it is Unhealthy again",
                   .until = {}};

@@ -82,7 +82,11 @@ void StateDesk::load(DeviceMemory& memory, const Now& now) {
   file_.left_out = 0;
   file_.since = now.wall;
   file_.damage.reset();
-  if (!seen_) return;
+  if (!seen_) {
+    // What was learned while it could not be read has never been written.
+    if (memory.revision() != 0) file_.saved.reset();
+    return;
+  }
   const auto entry = seen_->data.find(kStateEntry);
   auto content = entry == seen_->data.end()
                      ? StateContent{.records = {}, .departed = {}, .damage = "it has no entry devices.json"}

@@ -41,12 +41,12 @@ const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const {
 
 void DeviceMemory::rule_removal_sent(const DeviceKey& key) {
   const auto found = records_.find(key);
-  if (found != records_.end()) found->second.removing = true;
+  if (found != records_.end()) found->second.removal_sent = true;
 }
 
 void DeviceMemory::rule_removal_failed(const DeviceKey& key) {
   const auto found = records_.find(key);
-  if (found != records_.end()) found->second.removing = false;
+  if (found != records_.end()) found->second.removal_sent = false;
 }
 
 void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed) {

@@ -71,7 +71,8 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   const RecoverRules defaults;
   const RecoverRules& rules = known == nullptr ? defaults : *known;
   if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
-  if (known == nullptr) return waits("its policy is not known: a person's word ends it");
+  // What was adopted without a policy is held as long as a device without evidence.
+  if (known == nullptr && !record.policy.empty()) return waits("its policy is not known: a person's word ends it");
   const auto words = words_of(record);
   if (record.quarantined) return waits("quarantined until a person acknowledges it");
   if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));

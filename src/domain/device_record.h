@@ -48,7 +48,7 @@ struct DeviceRecord {
   bool node_tainted = false;    ///< Our taint has been seen on its node in this incident.
   std::string node_uid;         ///< Of that node: another one under its name is nobody's word.
   bool was_tainted = false;     ///< Either has been seen since the incident opened.
-  bool removing = false;        ///< We have asked for the removal of our rule: its absence is no word of a person.
+  bool removing = false;        ///< Our rule is to be removed by us: its absence is no word of a person.
   bool driver_tainted = false;  ///< The driver's own taint has been seen in this incident.
   std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
   std::optional<WallTime> quiet_since;   ///< Since when nobody reports the device bad; the hold counts from here.
@@ -64,8 +64,11 @@ struct DeviceRecord {
   std::optional<Moment> healthy_since;  ///< Since when a living source has called it Healthy without interruption.
   std::uint64_t closed_revision =
       0;                         ///< Of the memory, when the incident ended: written down before anything is undone.
+  bool removal_sent = false;     ///< A request to remove our rule may be under way.
   bool knows_rule = false;       ///< What our rule remembers has been compared.
   bool healthy_between = false;  ///< It was Healthy since the incident opened: the next opening is another one.
+
+  [[nodiscard]] bool is_removing() const { return removing || removal_sent; }
 };
 
 /// The penalty as of `now`. **Source:** exponential decay, as route flap damping (RFC 2439) uses it.

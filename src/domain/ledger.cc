@@ -52,10 +52,9 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   if (found == evictions_.end()) return;
   auto& attempt = found->second;
   note_done(attempt, status, now);
-  if (status) {
-    note_loss(attempt, now);
-    return;
-  }
+  // One whose answer never came may have happened: it counts, and the pod itself is no replacement.
+  if (status || may_have_happened(attempt.error)) note_loss(attempt, now);
+  if (status) return;
   attempt.resource_version = seen_version;
   // What was never sent or refused used no eviction; a request that may have happened did.
   const auto kind = attempt.error.kind;
@@ -91,8 +90,14 @@ bool Ledger::lost_recently(const std::string& owner_uid, const DeviceKey& key, c
 
 void Ledger::recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now) {
   for (const auto& [key, record] : records) {
-    for (const auto& loss : record.losses) {
-      losses_.try_emplace({loss.owner_uid, key}, TimedLoss{.at = mono_of(loss.at, now), .loss = loss});
+    for (auto loss : record.losses) {
+      loss.at = std::min(loss.at, now.wall);  // by a wall clock that was once ahead
+      const TimedLoss recalled{.at = mono_of(loss.at, now), .loss = loss};
+      const auto [known, is_new] = losses_.try_emplace({loss.owner_uid, key}, recalled);
+      if (is_new) continue;
+      // What was written down knows who held the device; which was the later one, either may know.
+      known->second.loss.holders = loss.holders;
+      if (known->second.loss.at < loss.at) known->second = recalled;
     }
   }
 }

@@ -60,6 +60,7 @@ void MemoryTurn::look_at(DeviceRecord& record) {
   }
   if (record.probation_until) wake(*record.probation_until);
   if (!record.open) return;
+  look_at_policy(record);
   look_at_evidence(record);
   look_at_presence(record);
   const auto recovery = recovery_of(record, rules_of(record, seen_.policy), now_);
@@ -129,17 +130,30 @@ void MemoryTurn::look_at_presence(DeviceRecord& record) {
   if (held || known) return set(record.absent_since, std::optional<WallTime>());
   if (!record.absent_since) set(record.absent_since, std::optional(now_.wall));
   if (!is_long_absent(record, world, now_.wall)) return wake(*record.absent_since + absence_of(world, record.key));
-  // The rule goes, the incident stays: what is removed is written down first.
-  if (!record.rule_uid.empty() && !record.removing) {
-    record.removing = true;
-    changed();
-    record.closed_revision = memory_.revision_;
-  }
+  remove_rule(record);
+}
+
+/// A policy that enforces and no longer asks for rules takes its rule back.
+void MemoryTurn::look_at_policy(DeviceRecord& record) {
+  const auto* policy = policy_of(record, seen_.policy);
+  if (policy == nullptr || makes_rules(*policy) || effective_mode(policy, seen_.policy) != Mode::Enforce) return;
+  if (record.acknowledged == Acknowledged::No) remove_rule(record);
+}
+
+/// The rule goes, the incident stays: that we remove it is written down first, or the process after us would take its
+/// absence for a person's word.
+void MemoryTurn::remove_rule(DeviceRecord& record) {
+  if (record.rule_uid.empty() || record.is_removing()) return;
+  record.removing = true;
+  changed();
+  record.closed_revision = memory_.revision_;
 }
 
 void MemoryTurn::repair_times(DeviceRecord& record) {
   bool repaired = false;
   const auto repair = [&](auto& time, WallTime latest) { repaired = pull_back(time, latest) || repaired; };
+  repair(record.since, now_.wall);
+  repair(record.opened_at, now_.wall);
   repair(record.quiet_since, now_.wall);
   repair(record.driver_untainted_at, now_.wall);
   repair(record.absent_since, now_.wall);
@@ -154,7 +168,7 @@ void MemoryTurn::close(DeviceRecord& record, const Recovery& recovery) {
   record.closed_at = now_.wall;
   record.closed_because = recovery.why;
   // From here on the absence of our rule is our own doing, also for the process after us.
-  if (!record.rule_uid.empty()) record.removing = true;
+  if (!record.rule_uid.empty() && record.acknowledged != Acknowledged::Changed) record.removing = true;
   if (recovery.on_probation) {
     record.probation_until = now_.wall + kProbation;
     wake(*record.probation_until);
@@ -207,16 +221,15 @@ void MemoryTurn::forget() {
     const bool shown = record.closed_at && now_.wall - *record.closed_at < kShown;
     if (shown) wake(*record.closed_at + kShown);
     const bool stands = record.open || record.node_tainted || !record.rule_uid.empty() || record.removing;
-    if (stands || record.probation_until || record.quarantined || shown) return false;
+    // The newest is the first.
+    if (!record.losses.empty()) wake(record.losses.front().at + kLossMemory);
+    if (stands || !record.losses.empty() || record.probation_until || record.quarantined || shown) return false;
     const auto* rules = rules_of(record, seen_.policy);
     return penalty_of(record, rules == nullptr ? defaults : *rules, now_.wall) < kNegligiblePenalty;
   };
   const auto count = std::erase_if(memory_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
                      std::erase_if(memory_.departed_, [&](const auto& entry) { return forgettable(entry.second); });
   if (count > 0) changed();
-  for (auto& [key, record] : memory_.records_) {
-    std::erase_if(record.losses, [&](const OwnerLoss& loss) { return now_.wall - loss.at >= kLossMemory; });
-  }
 }
 
 }  // namespace dhc

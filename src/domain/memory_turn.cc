@@ -1,6 +1,11 @@
 #include "domain/memory_turn.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <ranges>
+#include <tuple>
+#include <vector>
 
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -18,17 +23,15 @@ constexpr std::size_t kLosses = 10;
 constexpr std::size_t kHoldersOfLoss = 20;
 
 /// Whether a policy has this kind of device tainted at all.
-bool taints(const DevicePolicy& policy, const DeviceKey& key) {
-  if (!policy.taint) return false;
-  return policy.taint->node ||
-         (key.source == DeviceKey::Source::Dra && policy.taint->device != TaintRules::Device::Never);
+bool taints(const DevicePolicy& policy, const DeviceKey& key, const World& world) {
+  return needs_node_taint(world, key) ? policy.taint && policy.taint->node : makes_rules(policy);
 }
 
 /// Which of two policies speaks for a device that several pods hold: one that taints before one that does not, one that
 /// enforces before one that observes, then the one that comes first.
-bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey& key) {
+bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey& key, const World& world) {
   const auto rank = [&](const DevicePolicy& policy) {
-    return (taints(policy, key) ? 0 : 2) + (policy.mode == Mode::Enforce ? 0 : 1);
+    return (taints(policy, key, world) ? 0 : 2) + (policy.mode == Mode::Enforce ? 0 : 1);
   };
   if (rank(a) != rank(b)) return rank(a) < rank(b);
   if (a.priority != b.priority) return a.priority > b.priority;
@@ -53,24 +56,33 @@ void MemoryTurn::collect_exposures() {
                          now_.wall < *record->probation_until;
     if (!exposure.open && !relapse) continue;
     auto& speaker = speaking_[exposure.key];
-    if (speaker == nullptr || speaks_before(*exposure.policy, *speaker->policy, exposure.key)) speaker = &exposure;
+    if (speaker == nullptr || speaks_before(*exposure.policy, *speaker->policy, exposure.key, seen_.world))
+      speaker = &exposure;
   }
 }
 
-/// Nobody is evicted twice for the same device in an hour, also by a process after this one.
+/// Nobody is evicted twice for the same device in an hour, also by a process after this one: the newest are written
+/// down.
 void MemoryTurn::note_losses() {
+  std::map<DeviceKey, std::vector<OwnerLoss>> by_device;
   for (const auto& [who, timed] : seen_.losses) {
-    const auto record = memory_.records_.find(who.second);
-    if (record == memory_.records_.end()) continue;
-    auto& losses = record->second.losses;
-    const auto known = std::ranges::find(losses, timed.loss.owner_uid, &OwnerLoss::owner_uid);
-    if (known != losses.end() && known->at >= timed.loss.at) continue;
-    if (known != losses.end()) losses.erase(known);
-    auto& noted = losses.emplace_back(timed.loss);
-    // A holder that is left out counts as the replacement: it is not evicted, which is the safe side.
-    if (noted.holders.size() > kHoldersOfLoss) noted.holders.resize(kHoldersOfLoss);
-    if (losses.size() > kLosses) losses.erase(losses.begin());
-    changed();
+    if (now_.wall - timed.loss.at < kLossMemory) by_device[who.second].push_back(timed.loss);
+  }
+  for (auto& [key, record] : memory_.records_) {
+    auto& losses = by_device[key];
+    std::ranges::sort(losses, std::greater(), [](const OwnerLoss& loss) { return std::tie(loss.at, loss.owner_uid); });
+    if (losses.size() > kLosses) losses.resize(kLosses);
+    for (auto& loss : losses) {
+      // A holder that is left out counts as the replacement: it is not evicted, which is the safe side.
+      if (loss.holders.size() > kHoldersOfLoss) loss.holders.resize(kHoldersOfLoss);
+    }
+    // That one is too old by now need not be written.
+    if (losses.size() < record.losses.size() &&
+        std::ranges::equal(losses, record.losses | std::views::take(losses.size()))) {
+      record.losses = std::move(losses);
+    } else {
+      set(record.losses, std::move(losses));
+    }
   }
 }
 
@@ -193,7 +205,7 @@ void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
 void MemoryTurn::choose_policy(DeviceRecord& record, const Exposure& exposure) {
   const auto* present = policy_of(record, seen_.policy);
   if (present == exposure.policy) return;
-  if (present != nullptr && !speaks_before(*exposure.policy, *present, record.key)) return;
+  if (present != nullptr && !speaks_before(*exposure.policy, *present, record.key, seen_.world)) return;
   set(record.policy, exposure.policy->name);
 }
 
@@ -242,11 +254,11 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.healthy_between = false;
   record.knows_rule = true;
   record.was_tainted = false;
-  // The rule of the incident before may still be there, or be on its way out.
-  if (seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr) {
-    record.rule_uid.clear();
-    record.removing = false;
-  }
+  // The rule of the incident before may still be there, which serves this one, or be on its way out.
+  const bool is_gone = seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr;
+  if (is_gone) record.rule_uid.clear();
+  if (is_gone) record.removal_sent = false;
+  if (!record.removal_sent) record.removing = false;
   changed();
 }
 

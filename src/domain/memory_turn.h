@@ -49,6 +49,8 @@ class MemoryTurn {
 
   // what goes on and ends
   void look_at(DeviceRecord& record);
+  void look_at_policy(DeviceRecord& record);
+  void remove_rule(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_evidence(DeviceRecord& record);
   void look_at_admission(DeviceRecord& record);

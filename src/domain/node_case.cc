@@ -38,7 +38,9 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Device
   NodeCases cases;
   const auto mode_of = [&](const DevicePolicy& rules) { return effective_mode(&rules, policy); };
   const auto before = [&](const DevicePolicy& a, const DevicePolicy& b) {
-    const auto rank = [&](const DevicePolicy& rules) { return mode_of(rules) == Mode::Enforce ? 0 : 1; };
+    const auto rank = [&](const DevicePolicy& rules) {
+      return (rules.taint->node ? 0 : 2) + (mode_of(rules) == Mode::Enforce ? 0 : 1);
+    };
     return rank(a) != rank(b) ? rank(a) < rank(b) : &a < &b;  // they are sorted by priority
   };
   for (const auto& [key, record] : memory.records()) {

@@ -14,6 +14,7 @@ struct OwnerLoss {
   std::string owner_uid;
   WallTime at;
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
+  friend bool operator==(const OwnerLoss&, const OwnerLoss&) = default;
 };
 
 /// How long it counts (invariant I15).

@@ -78,6 +78,10 @@ bool glob_matches(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
+bool makes_rules(const DevicePolicy& policy) {
+  return policy.taint && policy.taint->device != TaintRules::Device::Never;
+}
+
 Mode effective_mode(const DevicePolicy* rules, const Policy& policy) {
   return rules == nullptr ? policy.mode_cap : std::min(rules->mode, policy.mode_cap);
 }

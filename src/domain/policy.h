@@ -151,6 +151,9 @@ struct Policy {
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
+/// Whether the policy asks for DeviceTaintRules.
+[[nodiscard]] bool makes_rules(const DevicePolicy& policy);
+
 /// What a policy may do here: its own mode, at most the controller's. A policy that has gone (null) leaves the
 /// controller's.
 [[nodiscard]] Mode effective_mode(const DevicePolicy* rules, const Policy& policy);

@@ -188,7 +188,7 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
   put(json, "nodeUID", record.node_uid);
   put(json, "wasTainted", record.was_tainted);
   put(json, "rule", record.rule_uid);
-  put(json, "removing", record.removing);
+  put(json, "removing", record.is_removing());
   put(json, "closedAt", record.closed_at);
   put(json, "closedBecause", record.closed_because);
   put(json, "probationUntil", record.probation_until);

@@ -39,15 +39,16 @@ class Looker {
     if (rule != nullptr && !is_our_rule(*rule)) return;
     if (rule == nullptr || rule->meta.deletion) {
       const bool was_seen = !record_.rule_uid.empty() || went_away(name);
-      if (was_seen && !record_.removing && record_.open) acknowledge(Acknowledged::Removed);
+      if (was_seen && !record_.is_removing() && record_.open) acknowledge(Acknowledged::Removed);
       set(record_.rule_uid, std::string());
       set(record_.removing, false);
+      record_.removal_sent = false;
       return;
     }
     set(record_.rule_uid, rule->meta.uid);
     if (!std::exchange(record_.knows_rule, true)) learn_from(*rule);
     // A rule on its way out says nothing about the incident that began since.
-    if (!record_.open || record_.removing) return;
+    if (!record_.open || record_.is_removing()) return;
     set(record_.was_tainted, true);
     if (changed_by_other(*rule)) return acknowledge(Acknowledged::Changed);
     if (is_acknowledged(*rule)) acknowledge(Acknowledged::Annotated);
@@ -63,6 +64,9 @@ class Looker {
   void learn_from(const k8s::DeviceTaintRule& rule) {
     const auto known = incidents_on(rule);
     if (known <= record_.incidents || changed_by_other(rule)) return;
+    // It speaks of the card that was here before.
+    const auto identity = k8s::find(rule.meta.annotations, kIdentityAnnotation).value_or(std::string_view());
+    if (!identity.empty() && !record_.identity.empty() && identity != record_.identity) return;
     record_.incidents = known;
     changed_ = true;
     if (record_.open) return;

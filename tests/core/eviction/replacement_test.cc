@@ -1,3 +1,6 @@
+#include <optional>
+#include <variant>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/core/stage.h"
@@ -90,6 +93,39 @@ TEST_CASE("The next process knows it too, by the state, and who held the device 
     CHECK(stage.reasons("web-3") == "ReplacementOnSameDevice");
   }
   CHECK(stage.run_for(minutes(20), Seconds(10)) == Names{"web-3"});
+}
+
+TEST_CASE("An eviction whose answer is lost counts, also when its pod is gone before the time is over") {
+  Stage stage;
+  stage.policy().evict->after = Seconds(0);
+  stage.send_policy();
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  std::optional<Action> lost;
+  for (int i = 0; i < 120 && !lost; ++i) {
+    for (const auto& action : stage.turn()) {
+      if (std::holds_alternative<eviction::EvictPod>(action)) {
+        lost = action;
+      } else {
+        stage.answer(action);
+      }
+    }
+    stage.advance(Seconds(1));
+  }
+  REQUIRE(lost);
+  auto& pod = stage.pod_named("web-1");
+  pod.meta.deletion = stage.now().wall + Seconds(30);
+  pod.meta.deletion_grace_seconds = 30;
+  pod.conditions.push_back({.type = "DisruptionTarget", .status = "True", .reason = "EvictionByEvictionAPI"});
+  stage.upsert_pod("web-1");
+  stage.turn();
+  stage.advance(Seconds(30));
+  stage.remove_pod("web-1");
+  stage.turn();
+  stage.answer(*lost, fail(ErrorKind::TimedOut, "no answer within 35 s"));
+  stage.pod({.name = "web-2", .device = "gpu-0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(50), Seconds(10)).empty());
+  CHECK(stage.reasons("web-2") == "ReplacementOnSameDevice");
 }
 
 TEST_CASE("When no free device is known the verdict says so and the eviction goes on") {

@@ -276,6 +276,7 @@ void Stage::show(const taint::ApplyRule& apply) {
                            {std::string(kPolicyAnnotation), apply.policy},
                            {std::string(kSinceAnnotation), format_rfc3339(apply.since)}};
   if (!apply.identity.empty()) made.meta.annotations.emplace_back(kIdentityAnnotation, apply.identity);
+  std::ranges::sort(made.meta.annotations);  // as the decoders keep them
   made.has_selector = true;
   made.driver = apply.driver;
   made.pool = apply.pool;
