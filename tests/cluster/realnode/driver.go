@@ -17,9 +17,12 @@ import (
 	"device-health.io/controller/tests/cluster/realcluster"
 )
 
-// DRADevice is what a driver says of one device. The conditions and network data are KEP-4817's, written into the claims.
+// DRADevice is what a driver says of one device. Taints and attributes are published in its slice; the conditions and network data are
+// KEP-4817's, written into the claims.
 type DRADevice struct {
 	Health, Message string
+	Taints          []resourcev1.DeviceTaint      `json:",omitempty"`
+	Attributes      map[string]string             `json:",omitempty"`
 	Conditions      []metav1.Condition            `json:",omitempty"`
 	Network         *resourcev1.NetworkDeviceData `json:",omitempty"`
 }
@@ -137,6 +140,40 @@ func (d *Driver) AwaitSlices(t *testing.T, count int) {
 		}
 		return err
 	})
+}
+
+// AwaitPublished waits until the driver's slice has the taints and attributes of a device that were set last.
+func (d *Driver) AwaitPublished(t *testing.T, device string) {
+	t.Helper()
+	d.mutex.Lock()
+	wanted := d.state.Devices[device]
+	d.mutex.Unlock()
+	realcluster.Eventually(t, 60*time.Second, fmt.Sprintf("%s of %s is published as %+v", device, d.Name, wanted), func() error {
+		list, err := d.node.cp.Client.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{FieldSelector: "spec.driver=" + d.Name})
+		if err != nil {
+			return err
+		}
+		for _, slice := range list.Items {
+			for _, now := range slice.Spec.Devices {
+				if now.Name == device && wanted.isPublishedAs(now) {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("there are %+v", list.Items)
+	})
+}
+
+func (d DRADevice) isPublishedAs(now resourcev1.Device) bool {
+	same := len(d.Taints) == len(now.Taints) && len(d.Attributes) == len(now.Attributes)
+	for i := range min(len(d.Taints), len(now.Taints)) {
+		same = same && d.Taints[i].Key == now.Taints[i].Key && d.Taints[i].Effect == now.Taints[i].Effect
+	}
+	for name, value := range d.Attributes {
+		said := now.Attributes[resourcev1.QualifiedName(name)].StringValue
+		same = same && said != nil && *said == value
+	}
+	return same
 }
 
 func (d *Driver) file() string       { return d.node.file("state/" + d.Name + ".json") }

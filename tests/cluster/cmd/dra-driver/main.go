@@ -1,5 +1,5 @@
-// Command dra-driver is a DRA driver whose devices a test scripts: a file holds the devices with their health, message, conditions
-// and network data, and each new content is published, reported and written into the claims at once.
+// Command dra-driver is a DRA driver whose devices a test scripts: a file holds the devices with their health, message, taints,
+// attributes, conditions and network data, and each new content is published, reported and written into the claims at once.
 package main
 
 import (
@@ -42,6 +42,8 @@ type State struct {
 // Device of the state.
 type Device struct {
 	Health, Message string
+	Taints          []resourcev1.DeviceTaint      `json:",omitempty"` // in the slice, as are the attributes
+	Attributes      map[string]string             `json:",omitempty"`
 	Conditions      []metav1.Condition            `json:",omitempty"` // KEP-4817
 	Network         *resourcev1.NetworkDeviceData `json:",omitempty"`
 }
@@ -217,8 +219,16 @@ func (d *driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletpl
 
 func (d *driver) resources() resourceslice.DriverResources {
 	var devices []resourcev1.Device
-	for _, name := range slices.Sorted(maps.Keys(d.now().Devices)) {
-		devices = append(devices, resourcev1.Device{Name: name})
+	state := d.now()
+	for _, name := range slices.Sorted(maps.Keys(state.Devices)) {
+		device := resourcev1.Device{Name: name, Taints: slices.Clone(state.Devices[name].Taints)}
+		for attribute, value := range state.Devices[name].Attributes {
+			if device.Attributes == nil {
+				device.Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{}
+			}
+			device.Attributes[resourcev1.QualifiedName(attribute)] = resourcev1.DeviceAttribute{StringValue: &value}
+		}
+		devices = append(devices, device)
 	}
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.node: {Slices: []resourceslice.Slice{{Devices: devices}}}}}
 }
@@ -250,19 +260,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	published := d.resources()
 	if err := helper.PublishResources(ctx, d.resources()); err != nil {
 		log.Fatal(err)
 	}
 	log.Print("running")
 	for range time.Tick(look) {
-		before := len(d.now().Devices)
 		if !d.read() {
 			continue
 		}
 		log.Printf("state is now %+v", d.now())
-		if len(d.now().Devices) != before {
-			if err := helper.PublishResources(ctx, d.resources()); err != nil {
+		if wanted := d.resources(); !reflect.DeepEqual(wanted, published) {
+			if err := helper.PublishResources(ctx, d.resources()); err != nil { // which keeps and changes what it is given
 				log.Printf("slices: %v", err)
+			} else {
+				published = wanted
 			}
 		}
 		d.writeAllStatus(ctx)
