@@ -17,13 +17,14 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
+// jobNow is the only Job of a namespace.
 func jobNow(t *testing.T, namespace string) *batchv1.Job {
 	t.Helper()
-	job, err := cluster.Client.BatchV1().Jobs(namespace).Get(t.Context(), "work", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	list, err := cluster.Client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d Jobs, %v", len(list.Items), err)
 	}
-	return job
+	return &list.Items[0]
 }
 
 // expectCredited says that the Job's limit is what it was and one more, for this Pod alone, and that the Job itself says so.
@@ -53,6 +54,12 @@ func expectCredited(t *testing.T, namespace string, limit int32, pod corev1.Pod,
 func finishes(t *testing.T, namespace string, pod corev1.Pod) {
 	t.Helper()
 	node.Signal(t, pod, syscall.SIGUSR2)
+	expectComplete(t, namespace, 1, 1)
+}
+
+// expectComplete waits until the Job is Complete, and says how many of its Pods have failed and succeeded.
+func expectComplete(t *testing.T, namespace string, failed, succeeded int32) {
+	t.Helper()
 	realcluster.Eventually(t, time.Minute, "the Job is Complete", func() error {
 		job := jobNow(t, namespace)
 		for _, condition := range job.Status.Conditions {
@@ -62,7 +69,7 @@ func finishes(t *testing.T, namespace string, pod corev1.Pod) {
 		}
 		return fmt.Errorf("it is %+v", job.Status)
 	})
-	if status := jobNow(t, namespace).Status; status.Failed != 1 || status.Succeeded != 1 {
+	if status := jobNow(t, namespace).Status; status.Failed != failed || status.Succeeded != succeeded {
 		t.Errorf("%d Pods failed and %d succeeded", status.Failed, status.Succeeded)
 	}
 }

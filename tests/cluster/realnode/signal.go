@@ -2,6 +2,7 @@ package realnode
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,11 +15,12 @@ import (
 // Signal sends one to the process of the Pod's container, as the machine's own kernel would: SIGKILL is a crash, SIGUSR2 the end of its work.
 func (n *Node) Signal(t *testing.T, pod corev1.Pod, signal syscall.Signal) {
 	t.Helper()
+	hostname := cmp.Or(pod.Spec.Hostname, pod.Name) // an Indexed Job's Pods have one of their own
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	sent := 0
 	for _, file := range files {
 		environment, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(append([]byte{0}, environment...), []byte("\x00HOSTNAME="+pod.Name+"\x00")) {
+		if err != nil || !bytes.Contains(append([]byte{0}, environment...), []byte("\x00HOSTNAME="+hostname+"\x00")) {
 			continue
 		}
 		process, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))

@@ -1,6 +1,7 @@
 // Command pod is the only program in the images of these tests: the sandbox's process, and every container's.
 //
 //	pod                  wait for SIGTERM, then exit 143, as a program would that does not know it (0 would complete a Job)
+//	pod obey-term        wait for SIGTERM, then exit 0, as a program would that has saved its work
 //	pod ignore-term      never end by itself
 //	pod exit CODE        end at once
 //
@@ -21,7 +22,7 @@ func main() {
 	}
 	signals := make(chan os.Signal, 1)
 	switch wanted {
-	case "wait":
+	case "wait", "obey-term":
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
@@ -36,7 +37,7 @@ func main() {
 	}
 	// A goroutine that waits for a signal that nobody sends is no deadlock for the Go runtime.
 	signal.Notify(signals, syscall.SIGUSR2)
-	if <-signals == syscall.SIGUSR2 {
+	if <-signals == syscall.SIGUSR2 || wanted == "obey-term" {
 		os.Exit(0)
 	}
 	os.Exit(128 + int(syscall.SIGTERM))
