@@ -168,7 +168,10 @@ class Planner {
       for (const auto* record : about) speech_.say(*record, ruling);
     };
     if (mode != Mode::Enforce) return say_all({.reason = Reason::WouldUntaint, .message = why, .until = {}});
+    speech_.untaint(name);
     for (const auto* record : about) {
+      const bool noted = !record->open || record->acknowledged != Acknowledged::No || record->untainting;
+      if (!noted) return say_all({.reason = Reason::Untainting, .message = "first it is written down", .until = {}});
       if (auto ruling = speech_.unsaved(*record)) return say_all(*ruling);
     }
     if (auto ruling = speech_.held_back(node_write_key(name), node.meta.resource_version)) {

@@ -5,7 +5,7 @@
 
 namespace dhc::taint {
 
-Planned<TaintAction> plan(const Scene& scene) {
+TaintPlan plan(const Scene& scene) {
   Speech speech(scene);
   plan_rules(scene, speech);
   plan_nodes(scene, speech);

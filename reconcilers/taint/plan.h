@@ -4,6 +4,6 @@
 namespace dhc::taint {
 
 /// Compares what the device memory says with the rules and taints that stand in the cluster. Same scene, same plan.
-[[nodiscard]] Planned<TaintAction> plan(const Scene& scene);
+[[nodiscard]] TaintPlan plan(const Scene& scene);
 
 }  // namespace dhc::taint

@@ -100,7 +100,7 @@ void Speech::say_ended(const DeviceRecord& record) {
   }
 }
 
-Planned<TaintAction> Speech::done() {
+TaintPlan Speech::done() {
   planned_.wake_at = wake_.at();
   return std::move(planned_);
 }

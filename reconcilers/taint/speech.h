@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,11 @@
 namespace dhc::taint {
 
 using TaintAction = std::variant<ApplyRule, DeleteRule, PatchNodeTaint>;
+
+/// What the reconciler wants, and the nodes whose taint of ours it wants removed, also where that must wait.
+struct TaintPlan : Planned<TaintAction> {
+  std::set<std::string> untainting;
+};
 
 /// Collects what is wanted and said about devices in one turn.
 class Speech {
@@ -39,13 +45,14 @@ class Speech {
 
   void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
   void wake(std::optional<MonoTime> at) { wake_.note(at); }
-  [[nodiscard]] Planned<TaintAction> done();
+  void untaint(const std::string& node) { planned_.untainting.insert(node); }
+  [[nodiscard]] TaintPlan done();
 
  private:
   const Scene& scene_;
   std::int64_t taints_left_;
   Wake wake_;
-  Planned<TaintAction> planned_;
+  TaintPlan planned_;
 };
 
 /// The moment on the clock that windows use.

@@ -229,6 +229,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
   auto evictions = eviction::plan(scene);
   auto taints = taint::plan(scene);
+  const bool intends = state.memory.intend_untaint(state.world, taints.untainting);
   auto jobs = job_retry::plan(scene);
   auto saving = memory::plan(scene, state.state.file());
   auto verdicts = std::move(evictions.verdicts);
@@ -244,6 +245,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
         state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits)}) {
     if (at && *at > now.mono) wake.note(at);
   }
+  if (intends) wake.note(now.mono + Millis(1));  // what was intended may be done once it is written
   turn.wake_at = wake.at();
   const auto add = [&](auto& actions) {
     for (auto& action : actions) turn.actions.push_back(as_action(std::move(action)));

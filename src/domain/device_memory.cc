@@ -39,6 +39,18 @@ const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const {
   return found == records_.end() ? nullptr : &found->second;
 }
 
+bool DeviceMemory::intend_untaint(const World& world, const std::set<std::string>& nodes) {
+  const auto before = revision_;
+  for (auto& [key, record] : records_) {
+    if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) continue;
+    if (record.untainting == nodes.contains(node_of(world, key))) continue;
+    record.untainting = !record.untainting;
+    ++revision_;
+    record.closed_revision = revision_;
+  }
+  return revision_ != before;
+}
+
 void DeviceMemory::rule_removal_sent(const DeviceKey& key) {
   const auto found = records_.find(key);
   if (found != records_.end()) found->second.removal_sent = true;

@@ -41,8 +41,12 @@ class DeviceMemory {
   /// Physical devices that have left their place, by driver and identity.
   [[nodiscard]] const std::map<std::string, DeviceRecord>& departed() const { return departed_; }
 
-  /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing. That much is
-  /// known to the state already: it is written before anything is removed.
+  /// The nodes from which our taint is to be removed; those that are none of them keep it. Incidents that go on
+  /// remember it, and that is written down before anything is sent: the process after us must not take our own doing
+  /// for a person's word. True if there is something to be written.
+  bool intend_untaint(const World& world, const std::set<std::string>& nodes);
+
+  /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
   void rule_removal_sent(const DeviceKey& key);
   void untaint_sent(const std::string& node) { untainting_.insert(node); }
   /// It was refused for sure, or never sent.

@@ -45,6 +45,7 @@ struct DeviceRecord {
   bool quarantined = false;
   Acknowledged acknowledged = Acknowledged::No;
   std::string rule_uid;         ///< Of our rule, once seen; empty: there is none.
+  bool untainting = false;      ///< Our taint on its node is to be removed by us while the incident goes on.
   bool node_tainted = false;    ///< Our taint has been seen on its node in this incident.
   std::string node_uid;         ///< Of that node: another one under its name is nobody's word.
   bool was_tainted = false;     ///< Either has been seen since the incident opened.

@@ -254,6 +254,7 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.healthy_between = false;
   record.knows_rule = true;
   record.was_tainted = false;
+  record.untainting = false;
   // The rule of the incident before may still be there, which serves this one, or be on its way out.
   const bool is_gone = seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr;
   if (is_gone) record.rule_uid.clear();

@@ -185,6 +185,7 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
     put(json, "driverUntaintedAt", record.driver_untainted_at);
   }
   put(json, "nodeTainted", record.node_tainted);
+  put(json, "untainting", record.untainting);
   put(json, "nodeUID", record.node_uid);
   put(json, "wasTainted", record.was_tainted);
   put(json, "rule", record.rule_uid);
@@ -231,6 +232,7 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.flag("driverTainted", record.driver_tainted);
   reader.time("driverUntaintedAt", record.driver_untainted_at);
   reader.flag("nodeTainted", record.node_tainted);
+  reader.flag("untainting", record.untainting);
   reader.name("nodeUID", record.node_uid);
   reader.flag("wasTainted", record.was_tainted);
   reader.name("rule", record.rule_uid);

@@ -91,8 +91,9 @@ class Looker {
     }
     const auto at = our_taint_on(*node);
     if (!at) {
-      const bool by_person = record_.node_tainted && record_.open && !sight_.untainting.contains(name);
-      if (by_person) acknowledge(Acknowledged::Removed);
+      const bool by_us = record_.untainting || sight_.untainting.contains(name);
+      if (record_.node_tainted && record_.open && !by_us) acknowledge(Acknowledged::Removed);
+      set(record_.untainting, false);
       set(record_.node_uid, std::string());
       return set(record_.node_tainted, false);
     }

@@ -58,6 +58,10 @@ void uuid_slice(Stage& stage, const std::string& uuid) {
 TEST_CASE("That a policy takes its rule back is no person's word, also for the process after us") {
   auto stage = remembering();
   stage.run_for(Seconds(70));
+  // The state has just been written, and is not again for five seconds.
+  stage.report("train-1", Health::Healthy);
+  stage.settle();
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
   const auto kept = stage.policy();
   stage.policy().taint.reset();
   stage.send_policy();
@@ -70,6 +74,49 @@ TEST_CASE("That a policy takes its rule back is no person's word, also for the p
   stage.send_policy();
   stage.run_for(minutes(1));
   CHECK(stage.rule() != nullptr);
+}
+
+TEST_CASE("That too few of a node's devices are bad now is no person's word, also for the process after us") {
+  auto stage = plugin_node();
+  stage.policy().taint->node_at_least_devices = 2;
+  stage.send_policy();
+  stage.run_for(Seconds(70));
+  REQUIRE(deeds(stage) == "taint node-a");
+  stage.report("p-0", Health::Healthy);
+  for (int i = 0; i < 1200 && our_taint_on(stage.node_named("node-a")); ++i) stage.run_for(Seconds(1));
+  REQUIRE(deeds(stage) == "taint node-a, untaint node-a");
+  stage.restart();
+  stage.run_for(minutes(1));
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  stage.report("p-0", Health::Unhealthy);
+  stage.run_for(minutes(2));
+  CHECK(deeds(stage) == "taint node-a, untaint node-a, taint node-a");
+}
+
+TEST_CASE("A node that is wanted tainted again forgets that it was to be untainted") {
+  auto stage = plugin_node();
+  stage.run_for(Seconds(70));
+  stage.report("p-0", Health::Healthy);
+  for (int i = 0; i < 1200 && stage.state_text().find("untainting") == std::string::npos; ++i) {
+    for (const auto& action : stage.turn()) {
+      if (std::holds_alternative<taint::PatchNodeTaint>(action)) {
+        stage.answer(action, fail(ErrorKind::Unavailable, "no"));
+      } else {
+        stage.answer(action);
+        if (const auto* state = std::get_if<memory::WriteState>(&action)) stage.put(state_map(state->text, state->ns));
+      }
+    }
+    stage.advance(Seconds(1));
+  }
+  REQUIRE(stage.state_text().find("untainting") != std::string::npos);
+  stage.report("p-0", Health::Unhealthy);
+  stage.run_for(minutes(2));
+  REQUIRE(our_taint_on(stage.node_named("node-a")));
+  CHECK(stage.state_text().find("untainting") == std::string::npos);
+  stage.node_named("node-a").taints.clear();
+  stage.put(stage.node_named("node-a"));
+  stage.run_for(minutes(5));
+  CHECK_FALSE(our_taint_on(stage.node_named("node-a")));
 }
 
 TEST_CASE("Where a policy asks for Unknown, an Unknown device is tainted, and its pod evicted") {
