@@ -35,6 +35,11 @@ test-dev: ## Core, scenario and loopback tests, checks and schema
 	$(install) test
 	@scripts/test.py dev
 
+.PHONY: schedules
+schedules: ## 10,000 random schedules of Jobs on failing hardware (make test runs 60; about a quarter of an hour on 2 cores)
+	$(install) test
+	@scripts/test.py schedules
+
 .PHONY: test-cluster
 test-cluster: ## Only the tests against a real control plane
 	$(install) cluster

@@ -131,6 +131,28 @@ def suite_core():
     return each("dev", "core", "scenarios")
 
 
+def suite_schedules():
+    """Random schedules of Jobs on failing hardware, by the thousand, split over the cores."""
+    build("dev", "scenario_tests")
+    count, parts = int(os.environ.get("DHC_SCHEDULES", "10000")), os.cpu_count()
+    say(f"schedules: run {count} in {parts} parts")
+    running = []
+    for part in range(parts):
+        bounds = {"DHC_FIRST_SCHEDULE": str(count * part // parts), "DHC_SCHEDULES": str(count * (part + 1) // parts)}
+        running.append(subprocess.Popen(["build/dev/scenario_tests", "--test-case=in any schedule*", "--no-version"], cwd=ROOT,
+                                        env={**os.environ, **bounds}, stdout=subprocess.PIPE, text=True))
+    passed = failed = 0
+    for process in running:
+        output, _ = process.communicate()
+        verdict = re.search(r"test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed", output)
+        if process.returncode != 0 or not verdict or int(verdict[1]) == 0:
+            print(output[-4000:], flush=True)
+            failed += 1
+        else:
+            passed += int(verdict[2])
+    return passed, failed
+
+
 def suite_release():
     build("release")
     counts = ctest("release", "checks", "core asks for nothing")
@@ -213,8 +235,8 @@ SUITES = {
     "sanitize": suite_sanitize,
     "fuzz": suite_fuzz,
 }
-# Run only by name: a part of another suite, and the quarter of an hour that clang-tidy takes (make lint).
-PARTS = {"core": suite_core, "tidy": suite_tidy}
+# Run only by name: a part of another suite, what is better run by the thousand, and the quarter of an hour of clang-tidy (make lint).
+PARTS = {"core": suite_core, "schedules": suite_schedules, "tidy": suite_tidy}
 
 
 def main() -> int:
