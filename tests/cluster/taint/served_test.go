@@ -14,6 +14,20 @@ import (
 
 const notServed = `dhc_watch_state{kind="DeviceTaintRule",state="NotServed"}`
 
+// expectServed says in which version the controller has found the kind: in its log and in a metric.
+func expectServed(t *testing.T, controller story.Run, version string) {
+	t.Helper()
+	controller.AwaitSays(t, `"msg":"capability"`, `"kind":"DeviceTaintRule"`, `"apiVersion":"`+version+`"`)
+	realcluster.Eventually(t, 0, "the metric says "+version, func() error {
+		for _, one := range []string{"resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1alpha3", "none"} {
+			if served := controller.Metric(t, `dhc_taint_rules_api{api_version="`+one+`"}`); (served == 1) != (one == version) {
+				return fmt.Errorf("%s has %v", one, served)
+			}
+		}
+		return nil
+	})
+}
+
 // Servers without DeviceTaintRules: nothing is written that they do not know, and what cannot be done is said.
 func TestWithoutDeviceTaintRulesTheVerdictSaysSoAndThePodStays(t *testing.T) {
 	r := newRack(t, withoutRules, 2)
@@ -22,6 +36,7 @@ func TestWithoutDeviceTaintRulesTheVerdictSaysSoAndThePodStays(t *testing.T) {
 	if controller.Metric(t, notServed) != 1 {
 		t.Error("the metric does not say that the kind is not served")
 	}
+	expectServed(t, controller, "none")
 	r.breaks(device)
 	r.awaitSaid(t, controller, "TaintUnsupported", "the server has no DeviceTaintRules")
 	controller.Stays(t, sick, 2*time.Second)
@@ -49,6 +64,7 @@ func TestWhereOnlyABetaVersionIsServedTheRuleIsMadeInIt(t *testing.T) {
 	r := newRack(t, betaOnly, 2)
 	sick, device := r.holder(t)
 	controller := r.start(t, dhc.Policy{Recover: "{healthyFor: 1s, hold: 15s}"})
+	expectServed(t, controller, "resource.k8s.io/v1beta2")
 	r.breaks(device)
 	story.AwaitReplacement(t, betaOnly, sick, 1) // perhaps on the same device: this scheduler sees no rules
 	story.ExpectEvictedOnce(t, controller, sick)
@@ -87,13 +103,12 @@ func TestAKindThatIsNoLongerServedIsNoticedAndItsRulesAreNotTakenForRemoved(t *t
 	r.awaitSaid(t, first, "Tainted", rule.Name)
 	serve(absent)
 	r.awaitSaid(t, first, "TaintUnsupported", "the server has no DeviceTaintRules")
-	if first.Metric(t, notServed) != 1 {
-		t.Error("the metric does not say that the kind is not served")
-	}
+	expectServed(t, first, "none")
 	first.Kill()
 	serve("")
 	second := story.Start(t, withoutRules, settings).Since(began)
 	r.awaitSaid(t, second, "Tainted", rule.Name)
+	expectServed(t, second, "resource.k8s.io/v1")
 	r.staysAs(t, rule)
 	expectRuleWrites(t, second, "patch 201 NoSchedule")
 }
