@@ -90,6 +90,7 @@ func TestASuspendedJobIsNotWrittenAndItsPodIsNotEvictedAndResumedItFinishesElsew
 	plugin := node.NewPlugin(t, 2)
 	sick := workload.Job{Namespace: namespace, Name: name, Parallelism: 1, Resource: plugin.Resource, Arguments: []string{"ignore-term"},
 		Change: func(job *batchv1.Job) { job.Spec.Template.Spec.TerminationGracePeriodSeconds = &grace }}.Create(t, cluster)[0]
+	node.AwaitListening(t, sick)
 	bad := deviceOf(t, sick)
 	controller := watchOver(t, namespace, retries("settle: 3s"))
 	suspend := func(on bool) {

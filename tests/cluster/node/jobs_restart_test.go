@@ -56,6 +56,7 @@ func TestAControllerKilledAroundAnEvictionGivesExactlyOneCredit(t *testing.T) {
 					job.Spec.PodReplacementPolicy = &failed
 					job.Spec.Template.Spec.TerminationGracePeriodSeconds = &grace
 				}}.Create(t, cluster)[0]
+			node.AwaitListening(t, sick)
 			bad, began := deviceOf(t, sick), time.Now()
 			first := story.Start(t, cluster, settings(namespace, step.settle))
 			plugin.Set(t, bad, "Unhealthy")

@@ -155,6 +155,7 @@ func TestAnEvictedPodThatEndsWithZeroCompletesItsJobWhichIsToldSo(t *testing.T) 
 	job := workload.Job{Namespace: namespace, Name: jobName(), Parallelism: 1, Resource: plugin.Resource, Arguments: []string{"obey-term"},
 		Change: func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = &failed }}
 	sick := job.Create(t, cluster)[0]
+	node.AwaitListening(t, sick)
 	controller := watchOver(t, namespace, retries("settle: 3s"))
 	seen := story.WatchPod(t, cluster, sick)
 	plugin.Set(t, deviceOf(t, sick), "Unhealthy")
