@@ -288,4 +288,16 @@ func TestTheExampleMutatingAdmissionPolicyGivesNewJobsAPodFailurePolicy(t *testi
 		}
 		return nil
 	})
+	// Such a Job needs nothing from us, and survives with no retry at all.
+	node, held, pods := training(t, 1)
+	controller := story.Start(t, cluster, dhc.Settings{Policy: retries(held, "")})
+	node.Break(t, gpu, "gpu-0")
+	controller.AwaitSaidOf(t, pods[0].Name, "CreditNotNeeded")
+	story.AwaitReplacement(t, cluster, pods[0], 1)
+	if job := jobNow(t, held); *job.Spec.BackoffLimit != 0 || job.Status.Failed != 0 || len(job.Status.Conditions) > 0 {
+		t.Errorf("its limit is %d, and it is %+v", *job.Spec.BackoffLimit, job.Status)
+	}
+	if writes := jobWrites(t, controller, held); writes > 0 {
+		t.Errorf("the Job was written %d times", writes)
+	}
 }

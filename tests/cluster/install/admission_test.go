@@ -267,6 +267,36 @@ func TestUnderTheAdmissionPolicyTheControllerDoesAllItsWork(t *testing.T) {
 	}
 }
 
+// The same for a Job that gets its retry back, and is told so.
+func TestUnderTheAdmissionPolicyTheControllerGivesAJobItsRetryBack(t *testing.T) {
+	apply(t, "overlays/enforce", "components/admission-policy")
+	namespace, resource := cluster.Namespace(t), "example.com/"+realcluster.Unique("gpu")
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{resource: {"gpu-0", "gpu-1"}}})
+	inForce(t, everyRight(t), namespace, node.Name)
+	sick := workload.Job{Namespace: namespace, Name: "train", Parallelism: 1, Resource: resource}.Create(t, cluster)[0]
+	policy := dhc.Policy{Namespace: namespace, JobRetry: "{settle: 3s}"}.Text()
+	controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, ""), Policy: policy, InCluster: true})
+	node.Break(t, resource, "gpu-0")
+	realcluster.Eventually(t, patience, "the Pod is replaced and its credit spent", func() error {
+		job, err := cluster.Client.BatchV1().Jobs(namespace).Get(t.Context(), "train", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if text := job.Annotations["device-health.io/retry-credits"]; *job.Spec.BackoffLimit != 1 || !strings.Contains(text, string(sick.UID)) || !strings.Contains(text, `"spent"`) {
+			return fmt.Errorf("its limit is %d, its record %s", *job.Spec.BackoffLimit, text)
+		}
+		for _, pod := range workload.Pods(t, cluster, namespace, "train") {
+			if pod.UID != sick.UID && pod.Status.Phase == corev1.PodRunning {
+				return nil
+			}
+		}
+		return errors.New("no replacement runs yet")
+	})
+	if err := controller.Says("denied request"); err == nil {
+		t.Error("the policy refused something:\n" + controller.LogText(t))
+	}
+}
+
 // The same for taints: a rule made, raised and removed, a node's taint put on and taken off, the state written.
 func TestUnderTheAdmissionPolicyTheControllerTaintsAndUntaints(t *testing.T) {
 	apply(t, "overlays/enforce", "components/admission-policy")
