@@ -177,6 +177,7 @@ func TestALeaderThatIsAskedToEndWaitsForTheAnswerToItsEvictionThenGivesTheLeaseB
 	if code, ended := leader.Ended(100 * time.Millisecond); ended { // for what must not happen there is nothing to wait for
 		t.Errorf("it did not wait for the answer, and ended with code %d", code)
 	}
+	answered := time.Now()
 	proxy.Hold(nil)
 	// Of the promised 5 s: what is not over then is ended with another code.
 	if code, ended := leader.Ended(patience); !ended || code != 0 {
@@ -187,8 +188,8 @@ func TestALeaderThatIsAskedToEndWaitsForTheAnswerToItsEvictionThenGivesTheLeaseB
 			t.Error(err)
 		}
 	}
-	if log := leader.LogText(t); strings.Index(log, `"lease released"`) < strings.LastIndex(log, `"EvictPod"`) {
-		t.Error("the Lease was given back while an eviction was under way")
+	if at, err := leader.said(t, "lease released", leader.started); err != nil || at.Before(answered) {
+		t.Errorf("the Lease was given back at %s, and the eviction answered from %s on (%v)", at, answered, err)
 	}
 	expectTakenOverAndEvictedOnce(t, leader, standby, sick)
 }
