@@ -21,7 +21,7 @@ build: ## Build the program: build/release/device-health-controller
 	cmake --build --preset release --target device-health-controller
 
 .PHONY: test
-test: ## Everything: all suites, form, sanitizers, fuzzing, a real control plane and node (about an hour on 2 cores)
+test: ## Everything: all suites, form, sanitizers, fuzzing, a real control plane and node (an hour and a quarter on 2 cores when nothing is cached)
 	$(install) all
 	@scripts/test.py
 
