@@ -24,7 +24,7 @@ Budget::Budget(const Scene& scene) : scene_(scene), tokens_(scene.ledger.tokens(
       if (scene.now.mono >= until) continue;
       if (!next_free_ || until < *next_free_) next_free_ = until;
     }
-    count(record->pod, attempt.owner_uid, attempt.device, attempt.at);
+    count(record->pod, attempt.owner_uid, to_string(attempt.key), attempt.at);
   }
 }
 
@@ -73,8 +73,9 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
     }
   }
   for (const auto* exposure : unit.exposures) {
-    const auto found = incidents_of_.find(exposure->pod().meta.controller_uid());
-    if (exposure->pod().meta.controller_uid().empty()) continue;
+    const auto owner = exposure->pod().meta.controller_uid();
+    if (owner.empty()) continue;
+    const auto found = incidents_of_.find(owner);
     const auto handled = found == incidents_of_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
     if (!is_counted(*exposure) && handled >= limits.per_owner) {
       return Ruling{.reason = Reason::OwnerLimit,

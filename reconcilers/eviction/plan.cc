@@ -68,7 +68,7 @@ class Planner {
     if (record == nullptr || !record->pod.meta.deletion || is_live(record->pod)) return;
     if (attempt.state != Attempt::State::Accepted) return;
     tell({.subject = subject_of(record->pod),
-          .device = attempt.device,
+          .device = to_string(attempt.key),
           .policy = {},
           .since = *record->pod.meta.deletion},
          departing(record->pod));

@@ -50,7 +50,7 @@ class Judge {
     const auto* condition = our_condition(pod_);
     const bool ours = attempt != nullptr || (condition != nullptr && condition->status == "True");
     if (!ours) return std::nullopt;
-    std::string device = attempt == nullptr ? std::string() : attempt->device;
+    std::string device = attempt == nullptr ? std::string() : to_string(attempt->key);
     DeviceKey key;
     for (const auto& held : ending_.devices) {
       const auto name = to_string(held.key);

@@ -55,17 +55,16 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
     return ruling;
   }
   const auto* state = scene_.world.tracker().find(record.key);
-  // Unless Unknown is what a policy asks for.
-  const bool speaks = std::ranges::any_of(scene_.exposures, [&](const Exposure& exposure) {
+  const bool unknown =
+      state != nullptr && !state->holders.empty() && state->has_source && state->health == k8s::Health::Unknown;
+  // Unknown may be what a policy asks for.
+  const auto speaks = [&](const Exposure& exposure) {
     return exposure.key == record.key && exposure.open && !exposure.unknown_now;
-  });
-  if (state != nullptr && !speaks && !state->holders.empty() && state->has_source &&
-      state->health == k8s::Health::Unknown) {
-    return Ruling{.reason = Reason::WaitingWhileUnknown,
-                  .message = "the device is Unknown just now; no new taint until it is Unhealthy again",
-                  .until = {}};
-  }
-  return std::nullopt;
+  };
+  if (!unknown || std::ranges::any_of(scene_.exposures, speaks)) return std::nullopt;
+  return Ruling{.reason = Reason::WaitingWhileUnknown,
+                .message = "the device is Unknown just now; no new taint until it is Unhealthy again",
+                .until = {}};
 }
 
 std::optional<Ruling> Speech::takes_taint() {

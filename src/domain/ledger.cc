@@ -40,7 +40,6 @@ void Ledger::eviction_sent(const k8s::Pod& pod, const DeviceKey& key, std::vecto
   auto& attempt = evictions_[pod.meta.uid];
   note_sent(attempt, pod.meta.resource_version, now);
   attempt.key = key;
-  attempt.device = to_string(key);
   attempt.holders = std::move(holders);
   attempt.owner_uid = pod.meta.controller_uid();
   tokens_.take(1, now.mono);
@@ -218,11 +217,9 @@ void Ledger::learn(const World& world, const Now& now) {
     if (begun > *began_at_ + kLateNews) continue;  // somebody else's, a drain's say
     // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
-      const auto device = to_string(holding.key);
-      if (!condition_names(our_condition_message(record.pod), device)) continue;
+      if (!condition_names(our_condition_message(record.pod), to_string(holding.key))) continue;
       auto& attempt = evictions_[uid];
       attempt.key = holding.key;
-      attempt.device = device;
       attempt.owner_uid = record.pod.meta.controller_uid();
       attempt.state = Attempt::State::Accepted;
       attempt.at = mono_of(begun, now);

@@ -21,7 +21,6 @@ namespace dhc {
 /// One pod that we evict or have evicted.
 struct EvictionAttempt : Attempt {
   DeviceKey key;
-  std::string device;  ///< Its text.
   std::string owner_uid;
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
 };

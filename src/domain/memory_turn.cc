@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <ranges>
 #include <tuple>
 #include <vector>
 
@@ -69,16 +68,19 @@ void MemoryTurn::note_losses() {
     if (now_.wall - timed.loss.at < kLossMemory) by_device[who.second].push_back(timed.loss);
   }
   for (auto& [key, record] : memory_.records_) {
-    auto& losses = by_device[key];
+    const auto found = by_device.find(key);
+    if (found == by_device.end()) {
+      record.losses.clear();  // that they are too old by now need not be written
+      continue;
+    }
+    auto& losses = found->second;
     std::ranges::sort(losses, std::greater(), [](const OwnerLoss& loss) { return std::tie(loss.at, loss.owner_uid); });
     if (losses.size() > kLosses) losses.resize(kLosses);
     for (auto& loss : losses) {
       // A holder that is left out counts as the replacement: it is not evicted, which is the safe side.
       if (loss.holders.size() > kHoldersOfLoss) loss.holders.resize(kHoldersOfLoss);
     }
-    // That one is too old by now need not be written.
-    if (losses.size() < record.losses.size() &&
-        std::ranges::equal(losses, record.losses | std::views::take(losses.size()))) {
+    if (std::ranges::mismatch(losses, record.losses).in1 == losses.end()) {
       record.losses = std::move(losses);
     } else {
       set(record.losses, std::move(losses));
@@ -257,8 +259,10 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.untainting = false;
   // The rule of the incident before may still be there, which serves this one, or be on its way out.
   const bool is_gone = seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr;
-  if (is_gone) record.rule_uid.clear();
-  if (is_gone) record.removal_sent = false;
+  if (is_gone) {
+    record.rule_uid.clear();
+    record.removal_sent = false;
+  }
   if (!record.removal_sent) record.removing = false;
   changed();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -115,35 +116,34 @@ class Reader {
   bool good_ = true;
 };
 
-void read_history(const Json& json, DeviceRecord& record, Reader& reader) {
-  const auto list = json.find("history");
+/// Reads a list of objects that may be absent; `read` makes one entry of each.
+template <class T, class Read>
+void read_entries(const Json& json, const char* key, Reader& reader, T& out, Read read) {
+  const auto list = json.find(key);
   if (list == json.end()) return;
   if (!list->is_array() || list->size() > 100) return reader.bad();
   for (const auto& item : *list) {
     if (!item.is_object()) return reader.bad();
-    Incident incident;
     Reader part(item);
-    part.time("at", incident.at);
-    part.text("reason", incident.reason);
+    auto entry = read(part);
     if (!part.good()) return reader.bad();
-    record.history.push_back(std::move(incident));
+    out.push_back(std::move(entry));
   }
 }
 
-void read_losses(const Json& json, DeviceRecord& record, Reader& reader) {
-  const auto list = json.find("lostBy");
-  if (list == json.end()) return;
-  if (!list->is_array() || list->size() > 100) return reader.bad();
-  for (const auto& item : *list) {
-    if (!item.is_object()) return reader.bad();
-    OwnerLoss loss;
-    Reader part(item);
-    part.name("owner", loss.owner_uid);
-    part.time("at", loss.at);
-    part.names("holders", loss.holders);
-    if (!part.good()) return reader.bad();
-    record.losses.push_back(std::move(loss));
-  }
+Incident read_incident(Reader& part) {
+  Incident incident;
+  part.time("at", incident.at);
+  part.text("reason", incident.reason);
+  return incident;
+}
+
+OwnerLoss read_loss(Reader& part) {
+  OwnerLoss loss;
+  part.name("owner", loss.owner_uid);
+  part.time("at", loss.at);
+  part.names("holders", loss.holders);
+  return loss;
 }
 
 void read_acknowledged(DeviceRecord& record, Reader& reader) {
@@ -240,8 +240,8 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.time("closedAt", record.closed_at);
   reader.text("closedBecause", record.closed_because);
   reader.time("probationUntil", record.probation_until);
-  read_history(json, record, reader);
-  read_losses(json, record, reader);
+  read_entries(json, "history", reader, record.history, read_incident);
+  read_entries(json, "lostBy", reader, record.losses, read_loss);
   const bool named = (source == "dra" || source == "plugin") && !record.key.scope.empty() &&
                      !record.key.place.empty() && !record.key.device.empty() && (!departed || !record.identity.empty());
   const bool timed = !record.open || (json.contains("since") && json.contains("openedAt"));
