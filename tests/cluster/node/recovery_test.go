@@ -118,18 +118,6 @@ func (b bench) awaitUntainted(t *testing.T, since time.Time, words string) (afte
 	return after
 }
 
-// awaitGone waits until the Pod's object is gone.
-func awaitGone(t *testing.T, pod corev1.Pod) {
-	t.Helper()
-	realcluster.Eventually(t, time.Minute, pod.Name+" is gone", func() error {
-		list, err := cluster.Client.CoreV1().Pods(pod.Namespace).List(t.Context(), metav1.ListOptions{})
-		if err == nil && slices.ContainsFunc(list.Items, func(now corev1.Pod) bool { return now.UID == pod.UID }) {
-			err = fmt.Errorf("it is still there")
-		}
-		return err
-	})
-}
-
 // ruleWrites are the controller's writes of one rule that changed something; those that crossed another's are answered 409 and sent again.
 func ruleWrites(t *testing.T, controller story.Run, rule string) (lines []string) {
 	t.Helper()
@@ -209,7 +197,7 @@ func TestARealHoldEndsInProbationAndARelapseIsHeldTwiceAsLong(t *testing.T) {
 	b := newBench(t, 1, "").watched(t, "evict: {after: 0s}\nrecover: {healthyFor: 1h, hold: 15s}")
 	b.breaks(t)
 	first := b.awaitRule(t, nil)
-	awaitGone(t, b.sick)
+	story.AwaitGone(t, cluster, b.sick)
 	gone := b.controller.EvictedAt(t, b.sick)
 	b.heals(t) // so that the Pod that waits for it does not relapse yet
 	if held := b.awaitUntainted(t, gone, "held for 15 s (incident 1) without evidence"); held < 15*time.Second {

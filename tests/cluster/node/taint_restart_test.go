@@ -1,15 +1,10 @@
 package node
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"device-health.io/controller/tests/cluster/dhc"
-	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
 	"device-health.io/controller/tests/cluster/workload"
 )
@@ -30,11 +25,11 @@ func TestAControllerKilledAfterTheRuleInTheHoldAndOnProbationComesToTheSameEnd(t
 	story.ExpectUntouched(t, b.controller, b.sick)
 
 	b.controller = story.Start(t, cluster, settings("0s")).Since(began)
-	awaitGone(t, b.sick)
+	story.AwaitGone(t, cluster, b.sick)
 	story.ExpectEvictedOnce(t, b.controller, b.sick)
 	gone := b.controller.EvictedAt(t, b.sick)
 	b.heals(t) // so that the Pod that waits for it does not relapse
-	awaitState(t, `"quietSince"`)
+	story.AwaitState(t, cluster, `"quietSince"`)
 	b.controller.Kill()
 	if now := ruleOf(t, b.driver, b.device); now == nil || now.UID != rule.UID {
 		t.Fatalf("in the hold the rule was %+v and is %+v", rule, now)
@@ -45,7 +40,7 @@ func TestAControllerKilledAfterTheRuleInTheHoldAndOnProbationComesToTheSameEnd(t
 		t.Errorf("with two restarts it was held for %s, not 60 s", held)
 	}
 	expectRuleWrites(t, b.controller, rule.Name, "patch 201", "delete 200")
-	awaitState(t, `"probationUntil"`)
+	story.AwaitState(t, cluster, `"probationUntil"`)
 	b.controller.Kill()
 
 	again := workload.AwaitRunning(t, cluster, b.namespace, "work", 1)[0]
@@ -59,16 +54,4 @@ func TestAControllerKilledAfterTheRuleInTheHoldAndOnProbationComesToTheSameEnd(t
 	expectRuleWrites(t, b.controller, rule.Name, "patch 201", "delete 200", "patch 201")
 	story.ExpectEvictedOnce(t, b.controller, b.sick)
 	story.ExpectUntouched(t, b.controller, again) // nobody is evicted twice for the same device
-}
-
-// awaitState waits until the state ConfigMap contains some words.
-func awaitState(t *testing.T, words string) {
-	t.Helper()
-	realcluster.Eventually(t, time.Minute, fmt.Sprintf("the state says %q", words), func() error {
-		state, err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), dhc.State, metav1.GetOptions{})
-		if err == nil && !strings.Contains(state.Data["devices.json"], words) {
-			err = fmt.Errorf("it says %s", state.Data["devices.json"])
-		}
-		return err
-	})
 }

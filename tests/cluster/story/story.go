@@ -141,6 +141,30 @@ func AwaitReplacement(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod
 	return pods
 }
 
+// AwaitGone waits until the Pod's object is gone.
+func AwaitGone(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod) {
+	t.Helper()
+	realcluster.Eventually(t, time.Minute, pod.Name+" is gone", func() error {
+		list, err := cp.Client.CoreV1().Pods(pod.Namespace).List(t.Context(), metav1.ListOptions{})
+		if err == nil && slices.ContainsFunc(list.Items, func(now corev1.Pod) bool { return now.UID == pod.UID }) {
+			err = fmt.Errorf("it is still there")
+		}
+		return err
+	})
+}
+
+// AwaitState waits until the state ConfigMap contains some words.
+func AwaitState(t *testing.T, cp *realcluster.ControlPlane, words string) {
+	t.Helper()
+	realcluster.Eventually(t, time.Minute, fmt.Sprintf("the state says %q", words), func() error {
+		state, err := cp.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), dhc.State, metav1.GetOptions{})
+		if err == nil && !strings.Contains(state.Data["devices.json"], words) {
+			err = fmt.Errorf("it says %s", state.Data["devices.json"])
+		}
+		return err
+	})
+}
+
 // Stays watches for a while that the Pod is neither evicted nor replaced.
 func (r Run) Stays(t *testing.T, pod corev1.Pod, during time.Duration) {
 	t.Helper()

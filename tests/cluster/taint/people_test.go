@@ -77,7 +77,7 @@ func TestARuleThatAPersonDeletesWhileNoControllerRunsIsNotMadeAgain(t *testing.T
 	first := story.Start(t, cluster, settings)
 	r.breaks(device)
 	rule := r.awaitRule(t, device, "NoSchedule")
-	awaitState(t, string(rule.UID))
+	story.AwaitState(t, cluster, string(rule.UID))
 	first.Kill()
 	must(t, cluster.Client.ResourceV1().DeviceTaintRules().Delete(t.Context(), rule.Name, metav1.DeleteOptions{}))
 	second := story.Start(t, cluster, settings)

@@ -145,14 +145,7 @@ func TestAfterTheHoldTheDeviceIsOnProbationAndARelapseIsHeldTwiceAsLong(t *testi
 	r.breaks(device)
 	first := r.awaitRule(t, device, "NoSchedule")
 	// Nobody who holds it may call it well, or that would be evidence.
-	realcluster.Eventually(t, 0, "the evicted Pod is gone", func() error {
-		for _, pod := range workload.Pods(t, cluster, r.namespace, "train") {
-			if pod.UID == sick.UID {
-				return fmt.Errorf("it is still there")
-			}
-		}
-		return nil
-	})
+	story.AwaitGone(t, cluster, sick)
 	r.heals(device)
 	if event := story.AwaitEvent(t, cluster, "default", r.node.Name, "Untainted"); !strings.Contains(event.Note, "held for 4 s (incident 1)") {
 		t.Errorf("the Event says %q", event.Note)

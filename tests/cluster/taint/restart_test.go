@@ -17,18 +17,6 @@ import (
 
 const entry = "devices.json"
 
-// awaitState waits until the state ConfigMap contains some words.
-func awaitState(t *testing.T, words string) {
-	t.Helper()
-	realcluster.Eventually(t, 15*time.Second, fmt.Sprintf("the state says %q", words), func() error {
-		state, err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), dhc.State, metav1.GetOptions{})
-		if err == nil && !strings.Contains(state.Data[entry], words) {
-			err = fmt.Errorf("it says %s", state.Data[entry])
-		}
-		return err
-	})
-}
-
 // again starts the next controller, asked about all that its predecessors did, too.
 func again(t *testing.T, settings dhc.Settings, since time.Time) story.Run {
 	t.Helper()
@@ -46,21 +34,14 @@ func TestKilledAtEachStepItGoesOnWhereItWas(t *testing.T) {
 	controller.Kill()
 
 	controller = again(t, settings, began)
-	realcluster.Eventually(t, 20*time.Second, "the Pod is gone", func() error {
-		for _, pod := range workload.Pods(t, cluster, r.namespace, "train") {
-			if pod.UID == sick.UID {
-				return fmt.Errorf("it is still there")
-			}
-		}
-		return nil
-	})
+	story.AwaitGone(t, cluster, sick)
 	story.ExpectEvictedOnce(t, controller, sick)
 	gone := controller.EvictedAt(t, sick)
 	controller.Kill()
 
 	controller = again(t, settings, began)
 	r.awaitSaid(t, controller, "Tainted", "held for 30 s (incident 1)")
-	awaitState(t, `"quietSince"`)
+	story.AwaitState(t, cluster, `"quietSince"`)
 	controller.Kill()
 
 	controller = again(t, settings, began)
@@ -70,7 +51,7 @@ func TestKilledAtEachStepItGoesOnWhereItWas(t *testing.T) {
 	if held := time.Since(gone); held < 29*time.Second { // the state keeps whole seconds
 		t.Errorf("with three restarts it was held for %s, not 30 s", held)
 	}
-	awaitState(t, "probation")
+	story.AwaitState(t, cluster, "probation")
 	story.ExpectEvictedOnce(t, controller, sick)
 	expectRuleWrites(t, controller, "patch 201 NoSchedule", "delete 200")
 	controller.Kill()
@@ -96,7 +77,7 @@ func TestADamagedStateIsSaidAndRebuiltFromTheRules(t *testing.T) {
 			r.breaks(device)
 			rule := r.awaitRule(t, device, "NoSchedule")
 			story.AwaitReplacement(t, cluster, sick, 1)
-			awaitState(t, string(rule.UID))
+			story.AwaitState(t, cluster, string(rule.UID))
 			first.Kill()
 			body := fmt.Sprintf(`{"data":{%q:%q}}`, entry, text)
 			_, err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Patch(t.Context(), dhc.State, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "kubectl-edit"})
@@ -104,7 +85,7 @@ func TestADamagedStateIsSaidAndRebuiltFromTheRules(t *testing.T) {
 			second := again(t, settings, began)
 			second.AwaitSays(t, "StateDamaged")
 			r.awaitSaid(t, second, "Tainted", "(incident 1)")
-			awaitState(t, string(rule.UID))
+			story.AwaitState(t, cluster, string(rule.UID))
 			// The API server shows our write a moment before its answer reaches us.
 			realcluster.Eventually(t, 5*time.Second, "the damage is mended", func() error {
 				for _, verdict := range second.Verdicts(t) {
@@ -136,7 +117,7 @@ func TestObserveModeWritesNothingButEventsAndItsMemory(t *testing.T) {
 	first := story.Start(t, cluster, settings)
 	r.breaks(device)
 	first.AwaitVerdict(t, r.node.Name, "WouldTaint")
-	awaitState(t, device)
+	story.AwaitState(t, cluster, device)
 	first.Kill()
 	second := again(t, settings, began)
 	second.AwaitVerdict(t, r.node.Name, "WouldTaint")
@@ -162,7 +143,7 @@ func TestWhileNothingChangesNothingIsWritten(t *testing.T) {
 	r.breaks(device)
 	rule := r.awaitRule(t, device, "NoSchedule")
 	story.AwaitReplacement(t, cluster, sick, 1)
-	awaitState(t, string(rule.UID))
+	story.AwaitState(t, cluster, string(rule.UID))
 	realcluster.Eventually(t, 10*time.Second, "the Pod's object is gone", func() error {
 		_, err := cluster.Client.CoreV1().Pods(sick.Namespace).Get(t.Context(), sick.Name, metav1.GetOptions{})
 		if err == nil {
