@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "domain/exclusions.h"
+#include "domain/job_end.h"
 #include "domain/rulings.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
@@ -111,8 +112,8 @@ class Planner {
 
   void decide(const Unit& unit) {
     const auto& first = *unit.exposures.front();
-    std::optional<Ruling> ruling;
-    if (first.mode == Mode::Observe) {
+    auto ruling = ends_a_job(unit);
+    if (!ruling && first.mode == Mode::Observe) {
       ruling = Ruling{.reason = Reason::WouldEvict, .message = would_because(first), .until = {}};
     }
     for (const auto* member : unit.exposures) {
@@ -129,6 +130,16 @@ class Planner {
     }
     budget_.take(unit);
     for (const auto* member : unit.exposures) send(*member);
+  }
+
+  /// A Job that the loss of the unit's pods would end, counted with those that go in this turn already.
+  std::optional<Ruling> ends_a_job(const Unit& unit) const {
+    auto going = chosen_;
+    for (const auto* member : unit.exposures) {
+      if (auto ruling = held_for_job_end(*member, scene_, going)) return ruling;
+      going.insert(member->pod().meta.uid);
+    }
+    return std::nullopt;
   }
 
   static std::string would_because(const Exposure& exposure) {

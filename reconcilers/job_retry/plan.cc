@@ -10,6 +10,7 @@
 
 #include "domain/exclusions.h"
 #include "domain/job_credit.h"
+#include "domain/retry_rules.h"
 #include "domain/write_keys.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/job_retry/losses.h"
@@ -52,10 +53,11 @@ class Planner {
   /// A pod that runs on a bad device: its Job gets the retry back before the pod is lost.
   void consider(const Exposure& exposure) {
     const auto& pod = exposure.pod();
-    const auto& rules = exposure.policy->job_retry;
-    if (!exposure.open || !exposure.policy->evict || !rules || !rules->credit || pod.meta.deletion) return;
+    if (!exposure.open || !exposure.policy->evict || pod.meta.deletion) return;
     const auto* record = job_of(pod, scene_.world);
-    if (record == nullptr || excluded_because(exposure, scene_)) return;
+    if (record == nullptr) return;
+    const auto rules = retry_rules(exposure, scene_).crediting;
+    if (!rules || excluded_because(exposure, scene_)) return;
     auto found = credit_case(pod, *record, *rules, scene_);
     switch (found.kind) {
       case CreditCase::Kind::None:

@@ -49,6 +49,7 @@ bool is_news(Reason reason) {
     case Reason::StateFull:
     case Reason::Credited:
     case Reason::NotCreditable:
+    case Reason::WouldEndJob:
     case Reason::CreditReverted:
     case Reason::DiedOfDevice:
     case Reason::ProbablyDiedOfDevice:

@@ -34,7 +34,7 @@ void read_black_hole(const YamlNode& node, JobRetryRules& rules, MistakeList& mi
 void check_credit(const YamlNode& node, const JobRetryRules& rules, MistakeList& mistakes) {
   if (rules.credit) return;
   std::vector<std::string_view> idle;
-  for (const std::string_view key : {"maxPerJob", "settle", "whenNotCreditable"}) {
+  for (const std::string_view key : {"maxPerJob", "settle"}) {
     if (node.find(key) != nullptr) idle.push_back(key);
   }
   if (rules.take_back) idle.emplace_back("takeBack");

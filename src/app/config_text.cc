@@ -79,6 +79,11 @@ std::string recover_text(const RecoverRules& recover) {
   return text + "\n";
 }
 
+std::string no_retries_text(bool evict_all_the_same) {
+  return fmt::format("no retries back; a pod whose loss would end its Job: {}",
+                     evict_all_the_same ? "evicted all the same" : "held");
+}
+
 std::string job_retry_text(const JobRetryRules& retry) {
   std::string text = "  Jobs: ";
   if (retry.credit) {
@@ -88,7 +93,7 @@ std::string job_retry_text(const JobRetryRules& retry) {
                     retry.evict_when_not_creditable ? "evicted all the same" : "held");
     if (retry.recreate_once) text += "; a Job that died of hardware is made once more";
   } else {
-    text += "no retries back";
+    text += no_retries_text(retry.evict_when_not_creditable);
   }
   return text + fmt::format("; {} rejected pods on a node within {} make it a black hole{}\n",
                             retry.black_hole_rejections, format_duration(retry.black_hole_within),
@@ -117,7 +122,11 @@ std::string policy_text(const DevicePolicy& policy) {
   text += fmt::format("  when: {} for {}\n", signal_text(policy.match), format_duration(policy.after));
   text += policy.taint ? taint_text(*policy.taint) : "  taint: never\n";
   if (policy.taint || (policy.job_retry && policy.job_retry->black_hole_taint)) text += recover_text(policy.recover);
-  text += policy.job_retry ? job_retry_text(*policy.job_retry) : "  Jobs: no retries back\n";
+  if (policy.job_retry) {
+    text += job_retry_text(*policy.job_retry);
+  } else {
+    text += policy.evict ? fmt::format("  Jobs: {}\n", no_retries_text(false)) : "  Jobs: no retries back\n";
+  }
   return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
 }
 

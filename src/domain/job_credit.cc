@@ -9,6 +9,7 @@
 
 #include "domain/failure_outlook.h"
 #include "domain/names.h"
+#include "domain/retry_rules.h"
 #include "domain/write_keys.h"
 
 namespace dhc {
@@ -33,15 +34,6 @@ std::string words_of(const Outlook& outlook, const k8s::Job& job) {
   return words + fmt::format(", but not if the program ends with exit code {}", fmt::join(outlook.ending_codes, ", "));
 }
 
-/// A Job that looks for our condition: it is worth waiting for it, unless it cannot be written.
-bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene) {
-  const auto* ours = our_condition(pod);
-  if (ours != nullptr && ours->status == "True") return false;
-  if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
-  const auto* attempt = scene.ledger.condition(pod.meta.uid);
-  return attempt == nullptr || attempt->state != Attempt::State::Failed;
-}
-
 std::string index_of(const k8s::Pod& pod) {
   return std::string(k8s::find(pod.meta.annotations, kCompletionIndexAnnotation).value_or("?"));
 }
@@ -51,17 +43,6 @@ std::int64_t index_failures(const k8s::Pod& pod) {
   std::int64_t failures = 0;
   std::from_chars(text.data(), text.data() + text.size(), failures);
   return failures;
-}
-
-/// **Source:** seen on 1.37.1: the per-index limit is immutable, so there is no credit for an index.
-std::optional<CreditCase> index_is_lost(const k8s::Pod& pod, const k8s::Job& job) {
-  if (!job.backoff_limit_per_index || index_failures(pod) < *job.backoff_limit_per_index) return std::nullopt;
-  auto message = fmt::format("index {} of {} has no retry left (backoffLimitPerIndex {}, which cannot be changed)",
-                             index_of(pod), name_of(job), *job.backoff_limit_per_index);
-  if (job.max_failed_indexes) {
-    message += fmt::format("; with maxFailedIndexes {} the loss may end the whole Job", *job.max_failed_indexes);
-  }
-  return not_creditable(Reason::IndexOutOfRetries, std::move(message));
 }
 
 /// A person who takes our record of a credit away has acknowledged it: it is not given again, and the limit that it
@@ -107,7 +88,8 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
             .seen_at = seen == record.credit_seen.end() ? MonoTime::max() : seen->second.at};
   }
   if (auto removed = was_removed(pod, record)) return *std::move(removed);
-  if (auto lost = index_is_lost(pod, job)) return *std::move(lost);
+  // There is no credit for an index.
+  if (auto lost = lost_index(pod, job)) return not_creditable(Reason::IndexOutOfRetries, *std::move(lost));
   if (job.backoff_limit_per_index) {
     return not_needed(
         fmt::format("the loss costs index {} of {} one of its {} retries (backoffLimitPerIndex), which "
@@ -136,6 +118,24 @@ Ruling wait_for_credit(const JobRecord& record, const Scene& scene) {
 }
 
 }  // namespace
+
+bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene) {
+  const auto* ours = our_condition(pod);
+  if (ours != nullptr && ours->status == "True") return false;
+  if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
+  const auto* attempt = scene.ledger.condition(pod.meta.uid);
+  return attempt == nullptr || attempt->state != Attempt::State::Failed;
+}
+
+std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job) {
+  if (!job.backoff_limit_per_index || index_failures(pod) < *job.backoff_limit_per_index) return std::nullopt;
+  auto message = fmt::format("index {} of {} has no retry left (backoffLimitPerIndex {}, which cannot be changed)",
+                             index_of(pod), name_of(job), *job.backoff_limit_per_index);
+  if (job.max_failed_indexes) {
+    message += fmt::format("; with maxFailedIndexes {} the loss may end the whole Job", *job.max_failed_indexes);
+  }
+  return message;
+}
 
 std::optional<CreditCase> somebody_elses(const k8s::Job& job) {
   if (!job.managed_by.empty() && job.managed_by != k8s::kJobController) {
@@ -204,12 +204,11 @@ CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, con
 
 namespace {
 
-/// What this exposure's own policy says of the pod's credit.
-std::optional<Ruling> held_by_own_policy(const Exposure& exposure, const JobRecord& record, const Scene& scene) {
-  const auto& rules = exposure.policy->job_retry;
+/// What the rules of all policies that give this pod's retry back say together.
+std::optional<Ruling> held_by(const JobRetryRules& rules, const Exposure& exposure, const JobRecord& record,
+                              const Scene& scene) {
   const auto& pod = exposure.pod();
-  if (!rules || !rules->credit) return std::nullopt;
-  const auto found = credit_case(pod, record, *rules, scene);
+  const auto found = credit_case(pod, record, rules, scene);
   const bool enforcing = exposure.mode == Mode::Enforce;
   switch (found.kind) {
     case Kind::None:
@@ -221,7 +220,7 @@ std::optional<Ruling> held_by_own_policy(const Exposure& exposure, const JobReco
                     .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
                     .until = {}};
     case Kind::NotCreditable:
-      if (rules->evict_when_not_creditable) return std::nullopt;
+      if (rules.evict_when_not_creditable) return std::nullopt;
       return Ruling{.reason = Reason::NotCreditable,
                     .message = found.message + "; jobRetry.whenNotCreditable: Evict evicts all the same",
                     .until = {}};
@@ -232,20 +231,16 @@ std::optional<Ruling> held_by_own_policy(const Exposure& exposure, const JobReco
       }
       return wait_for_credit(record, scene);
     case Kind::Given: {
-      const MonoTime until = found.seen_at == MonoTime::max() ? found.seen_at : found.seen_at + rules->settle;
+      const MonoTime until = found.seen_at == MonoTime::max() ? found.seen_at : found.seen_at + rules.settle;
       if (scene.now.mono >= until) return std::nullopt;
       return Ruling{.reason = Reason::WaitingForCredit,
                     .message = fmt::format("{} shows this pod's retry; the Job controller gets jobRetry.settle ({} s) "
                                            "to read it",
-                                           name_of(record.job), std::chrono::ceil<Seconds>(rules->settle).count()),
+                                           name_of(record.job), std::chrono::ceil<Seconds>(rules.settle).count()),
                     .until = until};
     }
   }
   return std::nullopt;
-}
-
-bool is_credited_by_policy(const Exposure& exposure) {
-  return exposure.open && !exposure.unknown_now && exposure.mode == Mode::Enforce && exposure.policy->evict;
 }
 
 }  // namespace
@@ -253,15 +248,8 @@ bool is_credited_by_policy(const Exposure& exposure) {
 std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene) {
   const auto* record = job_of(exposure.pod(), scene.world);
   if (record == nullptr) return std::nullopt;  // no Job, not batch/v1's, or gone with its pods to follow
-  auto held = held_by_own_policy(exposure, *record, scene);
-  // The pod leaves all its devices at once: what another policy gives for another of them must have settled too.
-  if (held || exposure.record->holdings.size() < 2) return held;
-  for (const auto& other : scene.exposures) {
-    if (other.record != exposure.record || &other == &exposure || !is_credited_by_policy(other)) continue;
-    held = held_by_own_policy(other, *record, scene);
-    if (held && held->reason == Reason::WaitingForCredit) return held;
-  }
-  return std::nullopt;
+  const auto rules = retry_rules(exposure, scene);
+  return rules.crediting ? held_by(*rules.crediting, exposure, *record, scene) : std::nullopt;
 }
 
 }  // namespace dhc

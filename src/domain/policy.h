@@ -100,7 +100,7 @@ struct JobRetryRules {
   bool credit = true;
   std::int64_t max_per_job = 3;
   Millis settle = Seconds(10);  ///< How long a credit must have been seen on the Job before its pod is evicted.
-  bool evict_when_not_creditable = false;  ///< `whenNotCreditable: Evict`; the default holds the pod.
+  bool evict_when_not_creditable = false;  ///< `whenNotCreditable: Evict`, also without credits; the default holds.
   bool take_back = false;
   bool recreate_once = false;
   std::int64_t black_hole_rejections = 3;               ///< Rejected replacements that make a node a black hole,
@@ -117,7 +117,7 @@ struct DevicePolicy {
   Match match = {};
   Millis after = Seconds(60);                   ///< Continuously in the matched state before the incident opens.
   std::optional<TaintRules> taint = {};         ///< Absent: nothing is tainted.
-  std::optional<JobRetryRules> job_retry = {};  ///< Absent: no Job gets a retry back.
+  std::optional<JobRetryRules> job_retry = {};  ///< Absent: no Job gets a retry back, nor is one ended.
   std::optional<EvictRules> evict = {};         ///< Absent: nothing is evicted.
   RecoverRules recover = {};
   friend bool operator==(const DevicePolicy&, const DevicePolicy&) = default;

@@ -86,6 +86,8 @@ std::string_view to_string(Reason reason) {
       return "WaitingForSiblings";
     case Reason::NotCreditable:
       return "NotCreditable";
+    case Reason::WouldEndJob:
+      return "WouldEndJob";
     case Reason::CreditLimitReached:
       return "CreditLimitReached";
     case Reason::IndexOutOfRetries:

@@ -68,6 +68,7 @@ enum class Reason : std::uint8_t {
   DeviceAmbiguous,          ///< The claim has several devices and the report does not say which one is meant.
   UnreadablePod,            ///< The pod's last version could not be read.
   NotCreditable,            ///< The Job cannot get the retry back; `jobRetry.whenNotCreditable: Evict` overrides.
+  WouldEndJob,              ///< No policy gives the retry back, and the loss would end the Job; the same overrides.
   // never tainted, or not untainted
   TaintedByOther,      ///< The driver's own taint or somebody else's rule keeps new pods off already.
   TaintNotNeeded,      ///< The kubelet no longer hands the device out: allocatable shows the loss.
@@ -178,6 +179,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::WaitingForCredit,
                                            Reason::WaitingForSiblings,
                                            Reason::NotCreditable,
+                                           Reason::WouldEndJob,
                                            Reason::CreditLimitReached,
                                            Reason::IndexOutOfRetries,
                                            Reason::FailureRuleMatches,

@@ -108,6 +108,24 @@ func TestAJobWithoutARetryLeftSurvivesTheLossOfADeviceAndItsNeighbourIsUntouched
 	story.AwaitEvent(t, cluster, namespace, sick.Name, "Credited")
 }
 
+func TestWithoutJobRetryAJobWithoutARetryLeftKeepsItsPodUntilThePolicySaysOtherwise(t *testing.T) {
+	node, namespace, pods := training(t, 1)
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
+	since := time.Now()
+	node.Break(t, gpu, "gpu-0")
+	held := controller.AwaitVerdict(t, pods[0].Name, "WouldEndJob")
+	if !strings.Contains(held.Message, "backoffLimit is 0") {
+		t.Errorf("it says %s", held.Message)
+	}
+	story.AwaitEvent(t, cluster, namespace, pods[0].Name, "WouldEndJob")
+	controller.Stays(t, pods[0], 5*time.Second)
+	controller.Kill()
+	second := story.Start(t, cluster, dhc.Settings{Policy: retries(namespace, "")}).Since(since)
+	story.AwaitReplacement(t, cluster, pods[0], 1)
+	expectAlive(t, namespace, 1)
+	story.ExpectEvictedOnce(t, second, pods[0])
+}
+
 func TestThreeLossesWithMaxPerJobTwoGiveTwoCreditsAndThenTheVerdict(t *testing.T) {
 	node, namespace, pods := training(t, 3)
 	controller := story.Start(t, cluster, dhc.Settings{Policy: retries(namespace, ", maxPerJob: 2")})

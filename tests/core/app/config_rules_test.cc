@@ -204,5 +204,8 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction, taken back if unspent; not "
                       "creditable: evicted all the same; a Job that died of hardware is made once more; 3 rejected "
                       "pods on a node within 10m make it a black hole, which is tainted\n"));
-  CHECK(told("  jobRetry: {credit: false}\n").contains("  Jobs: no retries back; 3 rejected pods"));
+  CHECK(told("  jobRetry: {credit: false}\n")
+            .contains("  Jobs: no retries back; a pod whose loss would end its Job: held; 3 rejected pods"));
+  CHECK(told("  jobRetry: {credit: false, whenNotCreditable: Evict}\n")
+            .contains("a pod whose loss would end its Job: evicted all the same; 3 rejected pods"));
 }

@@ -224,7 +224,7 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  pods: x=z\n"
         "  when: Unhealthy with a message like /Xid/ for 1m\n"
         "  taint: never\n"
-        "  Jobs: no retries back\n"
+        "  Jobs: no retries back; a pod whose loss would end its Job: held\n"
         "  evict: 30s later, the pod's own grace period; pods without a controller: no; shared claims: never\n"
         "\n"
         "rest (priority 0, observe)\n"

@@ -225,13 +225,4 @@ TEST_CASE("A credit whose answer never came is seen on the Job and not given aga
   CHECK(stage.patches().size() == 1);
 }
 
-TEST_CASE("A policy without jobRetry evicts a Job's pod and credits nothing") {
-  JobStage stage;
-  stage.policy().job_retry.reset();
-  stage.send_policy();
-  stage.add_pod(0);
-  CHECK(stage.run_for(minutes(2)) == Names{"train-0"});
-  CHECK(stage.patches().empty());
-}
-
 }  // namespace dhc::test
