@@ -56,7 +56,7 @@ def seconds_of_one_start(program: str, folder: pathlib.Path) -> float:
         (folder / "kubeconfig").write_text(KUBECONFIG.format(port=listener.getsockname()[1], authority=authority))
         threading.Thread(target=accept, args=(listener,), daemon=True).start()
         began = time.monotonic()
-        process = subprocess.Popen((program, "run", "--kubeconfig", folder / "kubeconfig", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"),
+        process = subprocess.Popen((program, "run", "--kubeconfig", folder / "kubeconfig", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0", "--detail-bind-address", "0"),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         there = arrived.wait(30)
         process.kill()

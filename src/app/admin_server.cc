@@ -31,8 +31,8 @@ constexpr std::uint32_t kHeaderBytes = 8 * 1024;
 /// One connection, from the request to the end of its answer. Lives as long as an operation of its own is under way.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, const PageMaker& pages, std::function<void()> done)
-      : stream_(std::move(socket)), pages_(pages), done_(std::move(done)) {}
+  Session(tcp::socket socket, const PageMaker& pages, Audience audience, std::function<void()> done)
+      : stream_(std::move(socket)), pages_(pages), audience_(audience), done_(std::move(done)) {}
   ~Session() { done_(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -59,9 +59,17 @@ class Session : public std::enable_shared_from_this<Session> {
     if (method != http::verb::get && method != http::verb::head) {
       return answer({.status = 405, .body = "only GET and HEAD\n"});
     }
+    if (audience_ == Audience::Loopback && !names_loopback()) {
+      return answer({.status = 421, .body = "served to 127.0.0.1, [::1] and localhost only\n"});
+    }
     const auto target = parser_.get().target();
     const std::string_view path(target.data(), target.size());
     answer(pages_(path.substr(0, path.find('?'))));
+  }
+
+  bool names_loopback() const {
+    const auto host = parser_.get()[http::field::host];
+    return is_loopback_host({host.data(), host.size()});
   }
 
   void answer(Page page) {
@@ -83,6 +91,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   const PageMaker& pages_;
+  const Audience audience_;
   std::function<void()> done_;
   beast::flat_buffer buffer_{2UL * kHeaderBytes};
   http::request_parser<http::empty_body> parser_;
@@ -93,6 +102,7 @@ class Session : public std::enable_shared_from_this<Session> {
 struct AdminServer::Impl {
   // Before `io`: what is still pending when `io` goes down is destroyed by it, and sessions leave the list then.
   PageMaker pages;
+  Audience audience = Audience::Everybody;
   std::string address;
   std::list<std::weak_ptr<Session>> sessions;  // oldest first
   asio::io_context io{1};
@@ -152,16 +162,18 @@ void AdminServer::Impl::add(tcp::socket socket) {
     sessions.pop_front();
   }
   const auto forget = [this] { sessions.remove_if([](const auto& session) { return session.expired(); }); };
-  const auto session = std::make_shared<Session>(std::move(socket), pages, forget);
+  const auto session = std::make_shared<Session>(std::move(socket), pages, audience, forget);
   sessions.push_back(session);
   session->start();
 }
 
 AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<AdminServer>> AdminServer::start(const BindAddress& address, PageMaker pages) {
+Result<std::unique_ptr<AdminServer>> AdminServer::start(const BindAddress& address, PageMaker pages,
+                                                        Audience audience) {
   auto impl = std::make_unique<Impl>();
   impl->pages = std::move(pages);
+  impl->audience = audience;
   if (const auto ec = impl->listen(address)) {
     return fail(ErrorKind::Unavailable,
                 fmt::format("cannot listen on {}:{}: {}", address.host, address.port, ec.message()));

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,13 +20,19 @@ struct Page {
 /// Makes the page of a path (without the query). Called on the server's own thread: it must not wait.
 using PageMaker = std::function<Page(std::string_view path)>;
 
-/// A plain HTTP server for probes and metrics: GET and HEAD, one request a connection. A client gets 5 s to ask and 5 s
+/// Who may ask. Loopback: only with a Host header that names the loopback, so that no page of another name in a browser
+/// on this machine can read the answers.
+enum class Audience : std::uint8_t { Everybody, Loopback };
+
+/// A plain HTTP server for probes, metrics and detail, each on a listener and a thread of its own: a flood of one keeps
+/// nobody from the others. GET and HEAD, one request a connection. A client gets 5 s to ask and 5 s
 /// to take its answer, 8 KiB of headers, and at most 64 may be connected (the one that waits longest makes room), so
 /// that slow or hostile clients block nobody.
 class AdminServer {
  public:
   /// Listens and serves on a thread of its own. Unavailable, naming the address, if it cannot listen there.
-  [[nodiscard]] static Result<std::unique_ptr<AdminServer>> start(const BindAddress& address, PageMaker pages);
+  [[nodiscard]] static Result<std::unique_ptr<AdminServer>> start(const BindAddress& address, PageMaker pages,
+                                                                  Audience audience = Audience::Everybody);
 
   /// Stops at once, whatever clients do.
   ~AdminServer();

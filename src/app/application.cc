@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "app/access_check.h"
 #include "app/admin_server.h"
 #include "app/board.h"
@@ -59,7 +61,7 @@ struct Application::Parts {
 
   Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen);
   Status serve();
-  Status serve(std::string_view what, const std::string& address, PageMaker pages);
+  Status serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience);
   void send(Message message);
   void reported(Executor::Done done);
   void start_watches();
@@ -91,11 +93,17 @@ void Application::Parts::reported(Executor::Done done) {
   send(std::move(done.outcome));
 }
 
-Status Application::Parts::serve(std::string_view what, const std::string& text, PageMaker pages) {
+Status Application::Parts::serve(std::string_view what, const std::string& text, PageMaker pages, Audience audience) {
   if (text == "0") return {};
   const auto address = parse_bind_address(text);
   if (!address) return std::unexpected(address.error());
-  auto server = AdminServer::start(*address, std::move(pages));
+  if (audience == Audience::Loopback && !is_loopback(*address)) {
+    return fail(ErrorKind::Invalid,
+                fmt::format("--detail-bind-address {}: detail names pods of every namespace and is served on the "
+                            "loopback only: write 127.0.0.1:PORT, and reach it by kubectl port-forward",
+                            text));
+  }
+  auto server = AdminServer::start(*address, std::move(pages), audience);
   if (!server) return std::unexpected(std::move(server.error()));
   log.info("serving", {{"what", what}, {"address", (*server)->address()}});
   servers.push_back(std::move(*server));
@@ -103,18 +111,33 @@ Status Application::Parts::serve(std::string_view what, const std::string& text,
 }
 
 Status Application::Parts::serve() {
-  if (auto health = serve("health", settings.health_address,
-                          [this](std::string_view path) {
-                            refresh();
-                            return health_page(board, path);
-                          });
+  if (auto health = serve(
+          "health", settings.health_address,
+          [this](std::string_view path) {
+            refresh();
+            return health_page(board, path);
+          },
+          Audience::Everybody);
       !health) {
     return health;
   }
-  return serve("metrics", settings.metrics_address, [this](std::string_view path) {
-    refresh();
-    return metrics_page(metrics, path);
-  });
+  if (auto detail = serve(
+          "detail", settings.detail_address,
+          [this](std::string_view path) {
+            refresh();
+            return detail_page(board, path);
+          },
+          Audience::Loopback);
+      !detail) {
+    return detail;
+  }
+  return serve(
+      "metrics", settings.metrics_address,
+      [this](std::string_view path) {
+        refresh();
+        return metrics_page(metrics, path);
+      },
+      Audience::Everybody);
 }
 
 void Application::Parts::refresh() {

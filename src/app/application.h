@@ -23,6 +23,7 @@ struct AppSettings {
   std::string reporting_instance;            ///< Our pod's name or the host's.
   std::string metrics_address;               ///< `0`: not served.
   std::string health_address;                ///< `0`: not served.
+  std::string detail_address;                ///< Of this machine's loopback; `0`: not served.
   std::optional<ElectionSettings> election;  ///< None: it leads from the start.
   std::string cluster;                       ///< Whom we speak to and as whom, for the log; no secrets.
 };
@@ -30,7 +31,8 @@ struct AppSettings {
 /// The whole controller with its threads: watches, executor, configuration, pages, and the loop on the caller's thread.
 class Application {
  public:
-  /// Listens on the addresses; what cannot be listened on is an error that names it. `log` outlives this.
+  /// Listens on the addresses; what cannot be listened on, and detail for others than the loopback (Invalid), is an
+  /// error that names it. `log` outlives this.
   [[nodiscard]] static Result<std::unique_ptr<Application>> make(AppSettings settings,
                                                                  std::shared_ptr<const k8s::Client> client, Log& log,
                                                                  Listener listener);

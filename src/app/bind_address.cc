@@ -27,4 +27,18 @@ Result<BindAddress> parse_bind_address(std::string_view text) {
   return address;
 }
 
+bool is_loopback(const BindAddress& address) {
+  // That the rest is an address is found out when it is listened on: a name is not looked up.
+  return address.host == "::1" || address.host.starts_with("127.");
+}
+
+bool is_loopback_host(std::string_view host) {
+  if (const auto colon = host.rfind(':'); colon != std::string_view::npos && !host.ends_with(']')) {
+    host = host.substr(0, colon);
+  }
+  if (host == "localhost" || host == "[::1]") return true;
+  // A name may begin with 127. too.
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 }  // namespace dhc

@@ -5,8 +5,11 @@
 
 namespace dhc {
 
-/// The pages for probes and people: /healthz, /readyz, /verdicts. Any thread.
+/// The pages for probes: /healthz, /readyz. They name no pod. Any thread.
 [[nodiscard]] Page health_page(const Board& board, std::string_view path);
+
+/// The pages for operators: /verdicts, which names every pod concerned, and the probes' own. Any thread.
+[[nodiscard]] Page detail_page(const Board& board, std::string_view path);
 
 /// The page for Prometheus: /metrics. Any thread.
 [[nodiscard]] Page metrics_page(const Metrics& metrics, std::string_view path);

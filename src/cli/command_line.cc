@@ -97,7 +97,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                   "Where /metrics is served: IP:PORT or :PORT, port 0 for any, 0 for not at all (default :8080)")
       ->type_name("ADDRESS");
   run->add_option("--health-probe-bind-address", options.health_address,
-                  "Where /healthz, /readyz and /verdicts are served (default :8081)")
+                  "Where /healthz and /readyz are served (default :8081)")
+      ->type_name("ADDRESS");
+  run->add_option("--detail-bind-address", options.detail_address,
+                  "Where /verdicts is served: an address of the loopback (default 127.0.0.1:8082), 0 for not at all; "
+                  "reach a pod's by kubectl port-forward")
       ->type_name("ADDRESS");
   return run;
 }

@@ -24,8 +24,9 @@ struct RunOptions {
   std::optional<bool> leader_elect;  ///< None: if we know our own namespace.
   LogFormat log_format = LogFormat::Text;
   LogLevel log_level = LogLevel::Info;
-  std::string metrics_address = ":8080";  ///< `0`: not served.
-  std::string health_address = ":8081";   ///< `0`: not served.
+  std::string metrics_address = ":8080";          ///< `0`: not served.
+  std::string health_address = ":8081";           ///< `0`: not served.
+  std::string detail_address = "127.0.0.1:8082";  ///< `0`: not served.
 };
 
 /// `demo`: the controller against a simulated cluster in this process.

@@ -142,6 +142,7 @@ int Stage::play() {
   settings.reporting_instance = "demo";
   settings.metrics_address = "0";
   settings.health_address = "0";
+  settings.detail_address = "0";
   settings.cluster = "the demo's cluster";
   auto application = Application::make(std::move(settings), *client, log,
                                        {.verdict_begun = [this](const Verdict& verdict) { account_.decided(verdict); },

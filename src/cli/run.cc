@@ -56,6 +56,7 @@ AppSettings settings_of(const RunOptions& options, const Connection& connection)
           .reporting_instance = reporting_instance(),
           .metrics_address = options.metrics_address,
           .health_address = options.health_address,
+          .detail_address = options.detail_address,
           .election = election_of(options, own_namespace(connection)),
           .cluster = connection.cluster};
 }

@@ -83,7 +83,8 @@ func launch(folder string, settings Settings) (*Controller, error) {
 		mode = "enforce"
 	}
 	arguments := []string{"run", "--kubeconfig", settings.Kubeconfig, "--mode", mode, "--events=" + strconv.FormatBool(!settings.NoEvents),
-		"--log-format", "json", "--log-level", "debug", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"}
+		"--log-format", "json", "--log-level", "debug", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0",
+		"--detail-bind-address", "127.0.0.1:0"}
 	if settings.Policy == "" {
 		arguments = append(arguments, "--config-map", Namespace+"/"+ConfigMap)
 	} else {
@@ -123,18 +124,20 @@ func (c *Controller) AwaitServing(t *testing.T) {
 				switch line["what"] {
 				case "health":
 					c.health = address
+				case "detail":
+					c.detail = address
 				case "metrics":
 					c.metrics = address
 				}
 			}
 		}
-		if c.health == "" || c.metrics == "" {
+		if c.health == "" || c.detail == "" || c.metrics == "" {
 			select {
 			case <-c.process.Done():
 				t.Fatalf("the controller ended with code %d", c.process.ExitCode())
 			default:
 			}
-			return fmt.Errorf("no line says serving what=health and what=metrics")
+			return fmt.Errorf("no line says serving what=health, what=detail and what=metrics")
 		}
 		return nil
 	})
@@ -330,7 +333,7 @@ type Verdict struct {
 // Verdicts now held.
 func (c *Controller) Verdicts(t *testing.T) (verdicts []Verdict) {
 	t.Helper()
-	code, text, err := get(c.health + "/verdicts")
+	code, text, err := get(c.detail + "/verdicts")
 	fatal(t, err)
 	if code != http.StatusOK {
 		t.Fatalf("/verdicts: %d %s", code, text)

@@ -137,3 +137,29 @@ TEST_CASE("without a host the server listens on every address of the machine") {
   REQUIRE(server);
   CHECK(ask(**server, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
+
+TEST_CASE("what is for the loopback is not told to a page that came by another name") {
+  const auto server = AdminServer::start(
+      {.host = "127.0.0.1", .port = 0}, [](std::string_view) { return Page{.body = "x"}; }, dhc::Audience::Loopback);
+  REQUIRE(server);
+  for (const char* host : {"localhost:8082", "127.0.0.1", "[::1]:8082"}) {
+    CAPTURE(host);
+    CHECK(ask(**server, std::string("GET / HTTP/1.1\r\nHost: ") + host + "\r\n\r\n").starts_with("HTTP/1.1 200 "));
+  }
+  CHECK(ask(**server, "GET / HTTP/1.1\r\nHost: rebound.example.com:8082\r\n\r\n").starts_with("HTTP/1.1 421 "));
+  CHECK(ask(**server, "GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 421 "));
+}
+
+TEST_CASE("a flood of one listener keeps nobody from another's pages") {
+  const auto probes = serve_path();
+  const auto detail = serve_path();
+  std::vector<std::unique_ptr<Caller>> flood;
+  for (int i = 0; i < 300; ++i) {
+    flood.push_back(std::make_unique<Caller>(*detail));
+    if (i % 2 == 0) flood.back()->say("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    if (i % 50 != 0) continue;
+    const auto before = dhc::mono_now();
+    CHECK(ask(*probes, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 200 "));
+    CHECK(dhc::mono_now() - before < dhc::Seconds(2));
+  }
+}

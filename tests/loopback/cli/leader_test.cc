@@ -30,10 +30,15 @@ struct World {
   }
 
   std::unique_ptr<Program> start(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"run",         "--kubeconfig",
-                                          kubeconfig,    "--metrics-bind-address",
-                                          "127.0.0.1:0", "--health-probe-bind-address",
-                                          "127.0.0.1:0"};
+    std::vector<std::string> arguments = {"run",
+                                          "--kubeconfig",
+                                          kubeconfig,
+                                          "--metrics-bind-address",
+                                          "127.0.0.1:0",
+                                          "--health-probe-bind-address",
+                                          "127.0.0.1:0",
+                                          "--detail-bind-address",
+                                          "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return std::make_unique<Program>(arguments, "", Program::Environment{{"POD_NAMESPACE", "dhc"}});
   }
@@ -80,7 +85,7 @@ TEST_CASE("an election without a namespace of its own is refused with one line t
 TEST_CASE("on a laptop there is no election and no Lease") {
   World world;
   Program program({"run", "--kubeconfig", world.kubeconfig, "--metrics-bind-address", "0",
-                   "--health-probe-bind-address", "127.0.0.1:0"});
+                   "--health-probe-bind-address", "127.0.0.1:0", "--detail-bind-address", "0"});
   REQUIRE(program.says("configuration accepted", Seconds(30)));
   program.signal(SIGTERM);
   CHECK(program.ended(Seconds(10)) == 0);

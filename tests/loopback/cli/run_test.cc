@@ -84,6 +84,7 @@ struct World {
     std::vector<std::string> all = {"run",         "--kubeconfig",
                                     kubeconfig,    "--metrics-bind-address",
                                     "127.0.0.1:0", "--health-probe-bind-address",
+                                    "127.0.0.1:0", "--detail-bind-address",
                                     "127.0.0.1:0"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -165,10 +166,26 @@ TEST_CASE("a SIGTERM while a server swallows every packet ends the program in ti
   const Folder folder;
   const dhc::test::SilentPort silent;
   const auto kubeconfig = folder.write("kubeconfig", kubeconfig_for(silent.port()));
-  Program program(
-      {"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "127.0.0.1:0"});
+  Program program({"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address",
+                   "127.0.0.1:0", "--detail-bind-address", "0"});
   REQUIRE(program.says("what=health", Seconds(10)));
   stops_in_time(program);
+}
+
+TEST_CASE("detail is served on the loopback, and an address that others can reach is refused with the way to it") {
+  const Folder folder;
+  const auto kubeconfig = folder.write("kubeconfig", kubeconfig_for(1));
+  Program served({"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+                  "--detail-bind-address", "localhost:0"});
+  CHECK(served.says("what=detail address=127.0.0.1:", Seconds(10)));
+  stops_in_time(served);
+  for (const char* address : {":0", "0.0.0.0:0", "[::]:0"}) {
+    CAPTURE(address);
+    Program refused({"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address",
+                     "0", "--detail-bind-address", address});
+    CHECK(refused.ended(Seconds(10)) == 2);
+    CHECK(refused.err().find("kubectl port-forward") != std::string::npos);
+  }
 }
 
 TEST_CASE("a kubeconfig that is not there ends the program with one line that names it") {
@@ -190,8 +207,8 @@ TEST_CASE("a kubeconfig that cannot be read ends the program with its name and l
 TEST_CASE("an unreachable server is one line that names it, and the program keeps trying") {
   const Folder folder;
   const auto kubeconfig = folder.write("kubeconfig", kubeconfig_for(1));
-  Program program(
-      {"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "127.0.0.1:0"});
+  Program program({"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address",
+                   "127.0.0.1:0", "--detail-bind-address", "0"});
   REQUIRE(program.says("127.0.0.1:1", Seconds(10)));
   CHECK(program.ended(Seconds(1)) == -1);
   const auto err = program.err();
@@ -204,8 +221,8 @@ TEST_CASE("an unreachable server is one line that names it, and the program keep
 TEST_CASE("a server of another authority is refused with one line that names kubeconfig and certificate") {
   World world;
   const auto kubeconfig = world.folder.write("other", kubeconfig_for(world.server.port()));
-  Program program(
-      {"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", "127.0.0.1:0"});
+  Program program({"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address",
+                   "127.0.0.1:0", "--detail-bind-address", "0"});
   REQUIRE(program.says("certificate", Seconds(10)));
   CHECK(program.says(kubeconfig, Seconds(1)));
   CHECK(program.err().find("secret-token") == std::string::npos);

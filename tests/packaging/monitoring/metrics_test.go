@@ -38,7 +38,7 @@ contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
-	program := exec.CommandContext(ctx, binary, "run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "0", "--log-format", "json")
+	program := exec.CommandContext(ctx, binary, "run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "0", "--detail-bind-address", "0", "--log-format", "json")
 	output, err := program.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
