@@ -7,23 +7,33 @@ install = @scripts/install-debian.sh
 help: ## Say what there is to make
 	@awk -F ': .*## ' '/^[a-z0-9-]+: .*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Only while there is something to build does one line say for how long.
+define build_program
+	$(install) build
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target device-health-controller -- -n | grep -q 'no work to do' || \
+	  echo "Building the program: about five minutes on 2 cores the first time, seconds afterwards."
+	cmake --build --preset release --target device-health-controller
+endef
+
 .PHONY: demo
 demo: ## Build the program and watch it handle failing devices in a simulated cluster
-	$(install) build
-	cmake --preset release --log-level=WARNING
-	cmake --build --preset release --target device-health-controller
+	$(build_program)
 	build/release/device-health-controller demo $(DEMO_FLAGS)
 
 .PHONY: build
-build: ## Build the program: build/release/device-health-controller
-	$(install) build
-	cmake --preset release --log-level=WARNING
-	cmake --build --preset release --target device-health-controller
+build: ## Build the program: build/release/device-health-controller (five minutes on 2 cores the first time)
+	$(build_program)
 
 .PHONY: test
-test: ## Everything: all suites, form, sanitizers, fuzzing, a real control plane and node (an hour and a quarter on 2 cores when nothing is cached)
+test: ## What to run before a push: all suites and the main stories on a real API server (a quarter of an hour on 2 cores the first time)
+	$(install) test lint cluster
+	@scripts/test.py test
+
+.PHONY: verify
+verify: ## Everything: also a real node, image, sanitizers, fuzzing, clang-tidy (root; an hour on 2 cores the first time)
 	$(install) all
-	@scripts/test.py
+	@scripts/test.py $(if $(AFTER_TEST),--after-test) verify
 
 .PHONY: test-core
 test-core: ## Only the core and scenario tests: no thread, no socket (a minute or two)
@@ -84,9 +94,9 @@ fuzz: ## Each fuzz target for a minute (FUZZ_SECONDS=60)
 	@scripts/test.py fuzz
 
 .PHONY: lint
-lint: ## clang-format and clang-tidy (a quarter of an hour)
-	$(install) lint
-	@scripts/test.py format tidy
+lint: ## clang-format, clang-tidy and go vet over every file (half an hour on 2 cores)
+	$(install) lint cluster
+	@scripts/test.py lint
 
 .PHONY: format
 format: ## Rewrite the C++ files in the project's format

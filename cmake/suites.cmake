@@ -89,7 +89,7 @@ if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
   dhc_check(checks "no test passes without testing" ${DHC_PYTHON} tools/check_tests.py)
   dhc_check(checks "every invariant names its tests" ${DHC_PYTHON} tools/check_invariants.py)
   dhc_check(checks "every folder says what lives there" ${DHC_PYTHON} tools/check_folders.py)
-  dhc_check(checks "every header compiles alone"
+  dhc_check(headers "every header compiles alone"
     ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target all_verify_interface_header_sets)
   file(GLOB check_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/checks/*_test.py")
   foreach(check_test IN LISTS check_tests)

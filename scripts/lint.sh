@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Form and clang-tidy over every C++ file of ours.
+# Form and clang-tidy over the C++ files of ours.
 #
-# usage: lint.sh [format|tidy|fix]   (default: format, then tidy; fix rewrites files in the project's format)
+# usage: lint.sh [format|tidy|changed|fix]   (default: format, then tidy)
+#   tidy     clang-tidy over every file
+#   changed  clang-tidy over what is not as it was at the last tag, committed or not; without a tag nothing has been released, and that is every file
+#   fix      rewrites files in the project's format
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,18 +14,61 @@ mapfile -t files < <(git ls-files --cached --others --exclude-standard -- "${fol
 
 format() { printf '%s\0' "${files[@]}" | xargs -0 clang-format-19 "$@"; }
 
+# run-clang-tidy over the sources that are named, or over all of them.
 tidy() {
   cmake --preset tidy >/dev/null
+  local sources=("$PWD/(k8s-client|src|reconcilers|simulator|tests|bench)/.*\.cc$") file
+  if [[ $# -gt 0 ]]; then
+    sources=()
+    for file in "$@"; do sources+=("$PWD/${file//./\\.}$"); done
+  fi
   # cpprestsdk's headers do not compile as C++23 with clang; the preset has no such target.
-  run-clang-tidy-19 -quiet -j "$(nproc)" -p build/tidy \
-    "$PWD/(k8s-client|src|reconcilers|simulator|tests|bench)/.*\.cc$" >build/tidy/tidy.log 2>&1 ||
+  run-clang-tidy-19 -quiet -j "$(nproc)" -p build/tidy "${sources[@]}" >build/tidy/tidy.log 2>&1 ||
     { grep -E '(warning|error|note):|^ +[0-9]+ \||^ +\|' build/tidy/tidy.log | head -n 200; return 1; }
+}
+
+# The sources in which clang-tidy sees all that changed since a commit. What was only renamed is as it was. A header is seen through its own source, else
+# through the first that includes it; the checks themselves, when they change, through everything.
+changed_since() {
+  local status path header
+  if ! git diff --quiet "$1" -- .clang-tidy; then
+    printf '%s\n' "${files[@]}" | grep '\.cc$'
+    return
+  fi
+  {
+    git diff --name-status --find-renames=100% --diff-filter=d "$1" -- "${folders[@]}" &&
+      git ls-files --others --exclude-standard -- "${folders[@]}" | sed 's/^/A\t/'
+  } | while IFS=$'\t' read -r status path _; do
+    [[ $status != R100 ]] || continue
+    case $path in
+      *.cc) echo "$path" ;;
+      *.h)
+        header=${path%.h}.cc
+        [[ -f $header ]] || header=$(grep -rlF --include='*.cc' "/${path##*/}\"" "${folders[@]}" | sort | head -n 1) || true
+        [[ -n $header ]] && echo "$header" || echo "lint: no source includes $path" >&2
+        ;;
+    esac
+  done | sort -u
+}
+
+changed() {
+  local tag list sources
+  if ! tag=$(git describe --tags --abbrev=0 2>/dev/null); then
+    echo "tidy: no tag to compare with: all ${#files[@]} files"
+    tidy
+    return
+  fi
+  list=$(changed_since "$tag")
+  mapfile -t sources < <(printf '%s' "${list:+$list$'\n'}")
+  echo "tidy: ${#sources[@]} sources to look at since $tag"
+  [[ ${#sources[@]} -eq 0 ]] || tidy "${sources[@]}"
 }
 
 case ${1:-both} in
   format) format --dry-run --Werror ;;
   tidy) tidy ;;
+  changed) changed ;;
   fix) format -i ;;
   both) format --dry-run --Werror && tidy ;;
-  *) echo "usage: lint.sh [format|tidy|fix]" >&2; exit 2 ;;
+  *) echo "usage: lint.sh [format|tidy|changed|fix]" >&2; exit 2 ;;
 esac

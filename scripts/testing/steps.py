@@ -1,0 +1,196 @@
+"""Every step there is, and which of them a suite asks for."""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+
+from . import counts
+from .counts import Counts
+from .job import Failed, Job
+from .schedule import CORES, Step
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEV_PROGRAM = {"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")}
+
+# Stories on a real API server that `make test` tells: what is seen, noticed, tainted, evicted once and replaced; all others belong to `make verify`.
+STORIES_OF_TEST = ("controller", "taint")
+STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd of their own, as root
+
+
+def format_(job: Job) -> Counts:
+    job.run("scripts/lint.sh", "format")
+    unformatted = job.run("gofmt", "-l", "tests/cluster", "tests/packaging").split()
+    if unformatted:
+        raise Failed(f"gofmt would change {', '.join(unformatted)}")
+    return Counts(1, 0)
+
+
+def only(*command: str):
+    """A command that counts nothing."""
+    def work(job: Job) -> None:
+        job.run(*command)
+
+    return work
+
+
+def configure(preset: str) -> Step:
+    return Step(f"{preset} configure", only("cmake", "--preset", preset), alone=f"build/{preset}")
+
+
+def build(preset: str, target: str, name: str = "") -> Step:
+    """A part of a build folder: parts follow each other, so that the first is tested while the next is compiled."""
+    work = only("cmake", "--build", "--preset", preset, f"--target={target}", "--parallel", str(CORES))
+    return Step(f"{preset} {name or target}", work, after=(f"{preset} configure",), cores=2, alone=f"build/{preset}")
+
+
+def ctest(preset: str, label: str, pattern: str = "."):
+    return lambda job: job.ctest(preset, label, pattern, CORES)
+
+
+def stories(package: str, place: str = "control-plane"):
+    return lambda job: job.counted("tests/cluster/run", place, f"./{package}", **DEV_PROGRAM)
+
+
+def story_packages() -> list[str]:
+    """The packages of tests/cluster that have tests."""
+    return sorted({file.parent.relative_to(ROOT / "tests/cluster").as_posix() for file in (ROOT / "tests/cluster").rglob("*_test.go")})
+
+
+def vet(job: Job) -> Counts:
+    """go vet, which the runs of the Go tests leave out."""
+    for module in ("tests/cluster", "tests/packaging"):
+        job.run(f"{module}/run", "vet")
+    return Counts(1, 0)
+
+
+def schedules(job: Job) -> Counts:
+    """Random schedules of Jobs on failing hardware, by the thousand, split over the cores."""
+    count = int(os.environ.get("DHC_SCHEDULES", "10000"))
+    bounds = [(count * part // CORES, count * (part + 1) // CORES) for part in range(CORES)]
+    command = ("build/dev/scenario_tests", "--test-case=in any schedule*", "--no-version")
+    ended = job.beside([(command, {"DHC_FIRST_SCHEDULE": str(first), "DHC_SCHEDULES": str(last)}) for first, last in bounds])
+    total = Counts()
+    for code, output in ended:
+        found = counts.doctest(output)
+        total = total.plus(found if code == 0 and found.passed else Counts(found.passed, max(found.failed, 1)))
+    return total
+
+
+def program_says_its_version(preset: str):
+    def work(job: Job) -> Counts:
+        job.run(f"build/{preset}/device-health-controller", "version")
+        return Counts(1, 0)
+
+    return work
+
+
+def second_transport(job: Job) -> Counts:
+    if "libcpprest" not in job.run("ldd", "build/cpprest/device-health-controller"):
+        raise Failed("the program of the preset cpprest does not use cpprestsdk")
+    job.run("build/cpprest/device-health-controller", "version")
+    return Counts(1, 0)
+
+
+def tidy(scope: str):
+    def work(job: Job) -> Counts:
+        output = job.run("scripts/lint.sh", scope)
+        print("".join(f"  {line}\n" for line in re.findall(r"^tidy: .*", output, re.M)), end="", flush=True)
+        return Counts(1, 0)
+
+    return work
+
+
+def image(*arguments: str):
+    return lambda job: job.counted("tests/image/run", *arguments)
+
+
+def every_step() -> list[Step]:
+    """In the order in which they should start: what others wait for first."""
+    program = "dev device-health-controller"
+    others = sorted(set(story_packages()) - {*STORIES_OF_TEST, *STORIES_OF_NODES})
+    return [
+        Step("format", format_),
+        Step("control plane", only("tests/cluster/run", "prepare"), cores=2),
+        Step("node programs", only("tests/cluster/run", "prepare", "node"), after=("control plane",), cores=2),
+        configure("dev"),
+        build("dev", "device-health-controller"),
+        build("dev", "core_tests"),
+        build("dev", "scenario_tests"),
+        build("dev", "loopback_tests"),
+        Step("core", ctest("dev", "core"), after=("dev core_tests",), cores=CORES),
+        Step("scenarios", ctest("dev", "scenarios"), after=("dev scenario_tests",), cores=CORES),
+        Step("loopback", ctest("dev", "loopback"), after=("dev loopback_tests",)),
+        Step("schema", ctest("dev", "schema"), after=(program,)),
+        Step("packaging", lambda job: job.counted("tests/packaging/run", **DEV_PROGRAM), after=(program,), cores=2),
+        Step("checks", ctest("dev", "checks"), after=(program,)),
+        *(Step(f"stories {package}", stories(package), after=("control plane", program), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
+        configure("release"),
+        build("release", "all", "build"),
+        Step("image build", only("tests/image/run", "--only-build"), alone="image"),
+        *(Step(f"stories {package}", stories(package, "node"), cores=0.5, alone="node",
+               after=("node programs", program, *(("image build",) if package == "incluster" else ()))) for package in STORIES_OF_NODES),
+        configure("asan-ubsan"),
+        build("asan-ubsan", "core_tests"),
+        build("asan-ubsan", "scenario_tests"),
+        build("asan-ubsan", "loopback_tests"),
+        *(Step(f"asan {label}", ctest("asan-ubsan", label), after=(f"asan-ubsan {target}",), cores=CORES)
+          for label, target in (("core", "core_tests"), ("scenarios", "scenario_tests"), ("loopback", "loopback_tests"))),
+        configure("tsan"),
+        build("tsan", "loopback_tests"),
+        Step("tsan loopback", ctest("tsan", "loopback"), after=("tsan loopback_tests",), cores=CORES),
+        Step("tidy changed", tidy("changed"), cores=CORES),
+        configure("cpprest"),
+        build("cpprest", "device-health-controller", "build"),
+        Step("second transport", second_transport, after=("cpprest build",)),
+        build("dev", "cpprest_tests"),
+        Step("cpprest", ctest("dev", "cpprest"), after=("dev cpprest_tests",)),
+        build("dev", "all_verify_interface_header_sets", "headers"),
+        Step("headers", ctest("dev", "headers"), after=("dev headers",), alone="build/dev"),
+        Step("release", ctest("release", "checks", "core asks for nothing"), after=("release build",)),
+        Step("release program", program_says_its_version("release"), after=("release build",)),
+        Step("image", image("build/release/device-health-controller"), after=("release build", "image build"), alone="image"),
+        Step("fuzz", lambda job: job.counted("scripts/fuzz.sh", os.environ.get("FUZZ_SECONDS", "20")), cores=CORES),
+        Step("go vet", vet),
+        Step("tidy", tidy("tidy"), cores=CORES),
+        Step("schedules", schedules, after=("dev scenario_tests",), cores=CORES),
+    ]
+
+
+TEST = ("format", "core", "scenarios", "loopback", "checks", "schema", "packaging", *(f"stories {package}" for package in STORIES_OF_TEST))
+
+
+def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
+    """The steps that each suite asks for; what they need comes with them."""
+    every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
+    of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
+    sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "image", *sanitize, "fuzz", "go vet", "tidy changed")
+    return {
+        "test": TEST,
+        "verify": tuple(dict.fromkeys(verify)),
+        "core": ("core", "scenarios"),
+        "dev": ("core", "scenarios", "loopback", "checks", "headers", "schema"),
+        "cluster": tuple(name for name in every_story if name not in of_nodes),
+        # What the Deployment needs of a node is the same in every release.
+        "node": of_nodes if not os.environ.get("DHC_K8S") else of_nodes[:2],
+        "packaging": ("packaging",),
+        "image": ("image",),
+        "sanitize": sanitize,
+        "fuzz": ("fuzz",),
+        "lint": ("format", "tidy", "go vet"),
+        "schedules": ("schedules",),
+    }
+
+
+def wanted(steps: list[Step], names: set[str]) -> list[Step]:
+    """Those steps and what they need, in the order of the whole."""
+    needs = {step.name: step.after for step in steps}
+    found: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += needs[name]
+    return [step for step in steps if step.name in found]
