@@ -31,6 +31,7 @@ type Settings struct {
 type Controller struct {
 	process *realcluster.Process
 	health  string
+	detail  string
 	metrics string
 }
 
