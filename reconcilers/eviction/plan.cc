@@ -122,7 +122,7 @@ class Planner {
     if (!ruling && scene_.policy.limits.paused) {
       ruling = Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true", .until = {}};
     }
-    if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {});
+    if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
     if (!ruling) ruling = budget_.refuses(unit);
     if (ruling) {
       for (const auto* member : unit.exposures) say(*member, *ruling);

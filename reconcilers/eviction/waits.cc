@@ -57,7 +57,8 @@ std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) 
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (exposure.mode != Mode::Enforce) return std::nullopt;
     // What stops the taint stops the eviction, and says so itself.
-    if (scene.policy.limits.paused || scene.brake.holding(exposure.key, exposure.pod().node_name) != nullptr) {
+    if (scene.policy.limits.paused ||
+        scene.brake.holding(exposure.key, exposure.pod().node_name, exposure.pod().meta.uid) != nullptr) {
       return std::nullopt;
     }
     const auto* attempt = scene.ledger.write(by_node ? node_write_key(exposure.pod().node_name)

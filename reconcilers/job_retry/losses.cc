@@ -85,11 +85,11 @@ class Losses {
                .next_at = std::nullopt});
   }
 
-  /// In enforce mode, on a Job whose retries are ours, and not while the thermometer is suspected.
+  /// In enforce mode, on a Job whose retries are ours, and not while a reporting fault is suspected.
   bool may_write(const Finding& finding) const {
     const auto& pod = finding.ending->pod;
     return finding.mode == Mode::Enforce && !opted_out(pod, scene_.world) && !somebody_elses(finding.record->job) &&
-           scene_.brake.holding(finding.key, pod.node_name) == nullptr;
+           scene_.brake.holding(finding.key, pod.node_name, pod.meta.uid) == nullptr;
   }
 
   void credit(const Finding& finding) {

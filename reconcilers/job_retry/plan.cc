@@ -81,9 +81,9 @@ class Planner {
       return say(exposure, Reason::WouldCredit,
                  fmt::format("backoffLimit of Job {} would be raised by one", record.job.meta.name));
     }
-    // Suspect the thermometer, and obey the pause: eviction says so.
+    // Suspect a reporting fault, and obey the pause: eviction says so.
     if (exposure.unknown_now || scene_.policy.limits.paused ||
-        scene_.brake.holding(exposure.key, pod.node_name) != nullptr) {
+        scene_.brake.holding(exposure.key, pod.node_name, pod.meta.uid) != nullptr) {
       return;
     }
     auto& draft = turn_.draft_of(record);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/brake_state.h"
 #include "domain/names.h"
 #include "domain/rulings.h"
 #include "domain/state_text.h"
@@ -70,7 +71,9 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
     planned.wake_at = at;
     return planned;
   }
-  auto content = state_text(scene.memory);
+  auto sections = file.unknown;
+  sections.push_back({.name = std::string(kBrakeSection), .text = brake_state_text(scene.brake)});
+  auto content = state_text(scene.memory, sections);
   planned.actions.push_back({.ns = scene.policy.own_namespace,
                              .name = std::string(kStateName),
                              .uid = file.uid,

@@ -2,8 +2,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "domain/scene.h"
+#include "domain/state_text.h"
 #include "reconcilers/memory/action.h"
 
 namespace dhc::memory {
@@ -20,6 +22,7 @@ struct StateFile {
   std::optional<std::string> damage;       ///< What could not be read when it was loaded, until it is written anew.
   std::string uid;                         ///< Of the ConfigMap as it was last seen; empty: there is none.
   std::string version;                     ///< Its resourceVersion.
+  std::vector<StateSection> unknown;       ///< Sections of a newer version, written again as they were.
   std::uint64_t term = 0;                  ///< Counts the times that we began to lead.
 };
 

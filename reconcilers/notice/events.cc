@@ -34,6 +34,8 @@ bool is_news(Reason reason) {
     case Reason::DeviceVanished:
     case Reason::NoReplacementDevice:
     case Reason::BrakeEngaged:
+    case Reason::BrakeTrial:
+    case Reason::AnnotationRefused:
     case Reason::ConditionContested:
     case Reason::Tainted:
     case Reason::WouldTaint:
@@ -64,6 +66,9 @@ bool is_news(Reason reason) {
 }
 
 /// Said of a node or rule, and about one device.
+/// A brake of the whole cluster, or a configuration from a file, cannot carry an Event.
+bool is_object(const Subject& subject) { return subject.kind != "Brake" && subject.kind != "Configuration"; }
+
 bool is_about_taint(const Verdict& verdict) {
   return (verdict.subject.kind == "Node" || verdict.subject.kind == "DeviceTaintRule") && !verdict.policy.empty();
 }
@@ -125,7 +130,7 @@ class Planner {
 
   void add_verdicts(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
-      if (!is_news(verdict.reason) || verdict.subject.kind == "Brake" || is_retold(verdict)) continue;
+      if (!is_news(verdict.reason) || !is_object(verdict.subject) || is_retold(verdict)) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
       if (about_pod && !open_.contains({verdict.subject.uid, verdict.device}))
         continue;  // not before the incident is open

@@ -1,8 +1,13 @@
 #include "reconcilers/notice/facts.h"
 
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "base/rfc3339.h"
+#include "domain/names.h"
+#include "domain/operator_time.h"
 
 namespace dhc::notice {
 
@@ -37,9 +42,22 @@ void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
   }
 }
 
+void add_trial(const Scene& scene, const BrakeTrial& trial, Planned<Verdict>& found) {
+  const auto* record = scene.world.pod(trial.pod_uid);
+  if (record == nullptr) return;
+  found.verdicts.push_back({.subject = subject_of(record->pod),
+                            .device = to_string(trial.key),
+                            .policy = {},
+                            .reason = Reason::BrakeTrial,
+                            .message = "the half-open brake lets this pod go, to learn whether another device serves "
+                                       "its owner better",
+                            .since = trial.chosen.wall,
+                            .next_at = std::nullopt});
+}
+
 void add_brakes(const Scene& scene, Planned<Verdict>& found) {
+  std::set<std::string> tried;  // by the brakes of node and cluster together
   for (const auto& [scope, brake] : scene.brake.engaged()) {
-    const MonoTime until = brake.last_onset.mono + scene.policy.limits.brake_within;
     Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
                                          : subject_of_node(scene.world, scope.node);
     found.verdicts.push_back(
@@ -47,10 +65,41 @@ void add_brakes(const Scene& scene, Planned<Verdict>& found) {
          .device = scope.scope,
          .policy = {},
          .reason = Reason::BrakeEngaged,
-         .message = fmt::format("{} within {} s: new evictions there stop", to_string(scope, brake),
-                                std::chrono::ceil<Seconds>(scene.policy.limits.brake_within).count()),
+         .message = fmt::format("{}: evictions, credits and new taints there stop; {}", to_string(scope, brake),
+                                waits_for(brake, scene.policy.limits, scene.now)),
          .since = brake.since.wall,
-         .next_at = wall_of(until, scene.now)});
+         .next_at = std::nullopt});
+    if (brake.trial && tried.insert(brake.trial->pod_uid).second) add_trial(scene, *brake.trial, found);
+  }
+}
+
+/// A time ahead of the clock would switch the brake, or every acknowledgement, off for good.
+void add_refused_annotations(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
+  const auto look = [&](const Subject& subject, std::string_view annotation, std::string_view said) {
+    const auto until = operator_time(said, scene.now.wall);
+    if (until) return;
+    if (const auto at = parse_rfc3339(said)) {
+      constexpr Millis kFar = std::chrono::hours(1);
+      const auto ahead = *at - scene.now.wall;
+      if (ahead < kFar) wake.note(scene.now.mono + std::chrono::ceil<Millis>(ahead));
+    }
+    found.verdicts.push_back({.subject = subject,
+                              .device = std::string(annotation),
+                              .policy = {},
+                              .reason = Reason::AnnotationRefused,
+                              .message = fmt::format("annotation {} has no effect: {}", annotation, until.error()),
+                              .since = scene.now.wall,
+                              .next_at = std::nullopt});
+  };
+  for (const auto& name : scene.world.annotated_nodes()) {
+    for (const auto annotation : {kBrakeReleaseAnnotation, kAcknowledgeAnnotation}) {
+      const auto said = k8s::find(scene.world.node(name)->meta.annotations, annotation);
+      if (said) look(subject_of_node(scene.world, name), annotation, *said);
+    }
+  }
+  if (!scene.policy.brake_release.empty()) {
+    look({.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}}, kBrakeReleaseAnnotation,
+         scene.policy.brake_release);
   }
 }
 
@@ -76,6 +125,7 @@ Planned<Verdict> find_facts(const Scene& scene) {
   Wake wake;
   add_silences(scene, found, wake);
   add_brakes(scene, found);
+  add_refused_annotations(scene, found, wake);
   add_contested(scene, found);
   found.wake_at = wake.at();
   return found;

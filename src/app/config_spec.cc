@@ -109,7 +109,7 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 4> kKeys = {"paused", "evictions", "taints", "brake"};
   static constexpr std::array<std::string_view, 4> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner"};
   static constexpr std::array<std::string_view, 1> kTaints = {"perMinute"};
-  static constexpr std::array<std::string_view, 3> kBrake = {"percent", "atLeast", "within"};
+  static constexpr std::array<std::string_view, 5> kBrake = {"percent", "atLeast", "within", "trialAfter", "trialRuns"};
   constexpr std::int64_t kMost = 10'000;
   Limits limits;
   if (!check_map(spec, "spec", kKeys, mistakes)) return limits;
@@ -140,6 +140,12 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
     }
     if (const YamlNode* given = brake->find("within")) {
       set(limits.brake_within, read_duration(*given, "spec.brake.within", Seconds(1), mistakes));
+    }
+    if (const YamlNode* given = brake->find("trialAfter")) {
+      set(limits.brake_trial_after, read_duration(*given, "spec.brake.trialAfter", Seconds(1), mistakes));
+    }
+    if (const YamlNode* given = brake->find("trialRuns")) {
+      set(limits.brake_trial_runs, read_duration(*given, "spec.brake.trialRuns", Seconds(1), mistakes));
     }
   }
   return limits;

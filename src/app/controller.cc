@@ -19,6 +19,7 @@
 #include "domain/world.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/plan.h"
+#include "reconcilers/eviction/trial.h"
 #include "reconcilers/job_retry/plan.h"
 #include "reconcilers/memory/plan.h"
 #include "reconcilers/notice/plan.h"
@@ -38,12 +39,17 @@ struct Controller::State {
   std::optional<notice::RejectedConfig> rejected;
   std::vector<Verdict> verdicts;
   std::size_t in_flight = 0;
+  std::size_t brakes_half_open = 0;
+  std::uint64_t brake_revision = 0;  // that the memory knows of
 
   void take(Message&& message, const Now& now);
   void take(Outcome&& outcome, const Now& now);
   void take(const Leading& message, const Now& now);
   void set_rates(const Now& now);
   void note_removed_rules(const Now& now);
+  void note_brake();
+  void begin_trial(BrakeTrial trial, const std::string& node);
+  [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
   void note_write(const Action& action, const Now& now);
@@ -93,6 +99,8 @@ void Controller::State::set_rates(const Now& now) {
 void Controller::State::take(const Leading& message, const Now& now) {
   if (message.leads == leads) return;
   leads = message.leads;
+  brake = Brake();
+  brake_revision = 0;
   if (!leads) return;
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
   // than what another leader may have done and written since.
@@ -105,6 +113,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
 void Controller::State::note_loaded(const Now& now) {
   world.note_incidents(memory.open_incidents());
   ledger.recall_losses(memory.records(), now);
+  if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {
@@ -175,10 +184,27 @@ void Controller::State::note_removed_rules(const Now& now) {
   std::erase_if(removed_rules, [&](const auto& entry) { return now.wall - entry.second > kRemembered; });
 }
 
+/// The brake is written with the memory.
+void Controller::State::note_brake() {
+  if (std::exchange(brake_revision, brake.revision()) != brake.revision()) memory.note_change();
+}
+
+void Controller::State::begin_trial(BrakeTrial trial, const std::string& node) {
+  memory.note_change();
+  trial.revision = memory.revision();
+  brake.begin_trial(trial, node);
+  brake_revision = brake.revision();
+}
+
+/// Without a namespace of our own nothing is written, and nothing waits for it.
+std::optional<std::uint64_t> Controller::State::saved_revision() const {
+  return policy->own_namespace.empty() ? std::optional(memory.revision()) : state.file().saved;
+}
+
 Turn Controller::State::stand_by(const Now& now) {
   note_removed_rules(now);
   in_flight = 0;
-  if (policy) brake.observe(world, *policy, find_black_holes(world, *policy, now), now);
+  brakes_half_open = 0;
   return {.actions = {}, .wake_at = world.next_change_at(now)};
 }
 
@@ -201,8 +227,16 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (!state.policy) state.policy = std::make_shared<const Policy>();
   if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
   const auto black_holes = find_black_holes(state.world, *state.policy, now);
-  state.brake.observe(state.world, *state.policy, black_holes, now);
   const auto exposures = find_exposures(state.world, *state.policy, now);
+  state.brake.observe({.world = state.world,
+                       .policy = *state.policy,
+                       .exposures = exposures,
+                       .memory = state.memory,
+                       .losses = state.ledger.losses(),
+                       .black_holes = black_holes,
+                       .saved_revision = state.saved_revision(),
+                       .now = now});
+  state.note_brake();
   state.note_removed_rules(now);
   state.memory.observe({.world = state.world,
                         .policy = *state.policy,
@@ -223,9 +257,10 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                     .exposures = exposures,
                     .memory = state.memory,
                     .node_cases = node_cases,
-                    .saved_revision = state.policy->own_namespace.empty() ? std::optional(state.memory.revision())
-                                                                          : state.state.file().saved,
+                    .saved_revision = state.saved_revision(),
                     .now = now};
+  state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
+  if (auto choice = eviction::choose_trial(scene)) state.begin_trial(std::move(choice->trial), choice->node);
   state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
   auto evictions = eviction::plan(scene);
   auto taints = taint::plan(scene);
@@ -277,6 +312,7 @@ ControllerStats Controller::stats() const {
   stats.devices_healthy = world.tracker().devices().size() - world.tracker().not_healthy().size();
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
+  stats.brakes_half_open = state_->brakes_half_open;
   stats.synced = synced();
   stats.rules_api_version = world.inventory().rules_api_version();
   return stats;

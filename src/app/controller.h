@@ -20,8 +20,9 @@ struct ControllerStats {
   std::size_t devices_unknown = 0;
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
-  std::string rules_api_version;  ///< Of DeviceTaintRules; empty: the server has none.
-  bool synced = false;            ///< Every required kind has had its first complete list.
+  std::size_t brakes_half_open = 0;  ///< Whose next trial is due or under way.
+  std::string rules_api_version;     ///< Of DeviceTaintRules; empty: the server has none.
+  bool synced = false;               ///< Every required kind has had its first complete list.
 };
 
 /// What one turn decided.

@@ -54,6 +54,8 @@ struct Metrics::Families {
   Family<Gauge>& verdicts = gauge(registry, "dhc_verdicts", "Verdicts held now, by reason.");
   Family<Gauge>& objects = gauge(registry, "dhc_objects", "Objects held in memory, by kind.");
   Gauge& brakes = gauge(registry, "dhc_brakes_engaged", "Brakes that stop evictions now.").Add({});
+  Gauge& half_open =
+      gauge(registry, "dhc_brakes_half_open", "Engaged brakes whose next trial is due or under way.").Add({});
   Gauge& in_flight =
       gauge(registry, "dhc_evictions_in_flight", "Pods evicted by us that still exist and count as in flight.").Add({});
   Family<Gauge>& rules_api = gauge(registry, "dhc_taint_rules_api",
@@ -103,6 +105,7 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   set(families_->objects, "kind", "Pod", stats.pods);
   set(families_->objects, "kind", "ResourceClaim", stats.claims);
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
+  families_->half_open.Set(static_cast<double>(stats.brakes_half_open));
   families_->in_flight.Set(static_cast<double>(stats.in_flight));
   families_->synced.Set(stats.synced ? 1 : 0);
   if (stats.synced) {

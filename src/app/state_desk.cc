@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "domain/brake_state.h"
 #include "domain/names.h"
 #include "domain/state_text.h"
 
@@ -88,13 +89,28 @@ void StateDesk::load(DeviceMemory& memory, const Now& now) {
     return;
   }
   const auto entry = seen_->data.find(kStateEntry);
-  auto content = entry == seen_->data.end()
-                     ? StateContent{.records = {}, .departed = {}, .damage = "it has no entry devices.json"}
-                     : parse_state(entry->second);
+  auto content =
+      entry == seen_->data.end()
+          ? StateContent{.records = {}, .departed = {}, .sections = {}, .damage = "it has no entry devices.json"}
+          : parse_state(entry->second);
   memory.load(std::move(content.records), std::move(content.departed));
+  take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
   // What was damaged is written anew although nothing has changed since.
   if (file_.damage) file_.saved.reset();
+}
+
+void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now) {
+  file_.unknown.clear();
+  std::size_t size = 0;
+  for (auto& section : sections) {
+    if (section.name == kBrakeSection) {
+      brakes_ = parse_brake_state(section.text, now);
+    } else if (size + section.text.size() <= kUnknownLimit) {
+      size += section.text.size();
+      file_.unknown.push_back(std::move(section));
+    }
+  }
 }
 
 std::optional<MonoTime> StateDesk::waits(const std::string& own_namespace, const Now& now) {

@@ -1,7 +1,10 @@
 #pragma once
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/now.h"
+#include "domain/brake_state.h"
 #include "domain/device_memory.h"
 #include "domain/world.h"
 #include "k8s-client/protocol/delivery.h"
@@ -33,13 +36,18 @@ class StateDesk {
   /// Whether the write belongs to this term.
   [[nodiscard]] bool is_current(const memory::WriteState& written) const { return written.term == file_.term; }
 
+  /// The brakes that were loaded with the memory last, once.
+  [[nodiscard]] std::optional<BrakeState> take_brakes() { return std::exchange(brakes_, std::nullopt); }
+
   [[nodiscard]] const memory::StateFile& file() const { return file_; }
 
  private:
   [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, const Now& now);
   void load(DeviceMemory& memory, const Now& now);
+  void take_sections(std::vector<StateSection> sections, const Now& now);
 
   memory::StateFile file_;
+  std::optional<BrakeState> brakes_;
   bool is_listed_ = false;              // whether it exists is known
   std::optional<k8s::ConfigMap> seen_;  // as it was last seen
   bool is_loaded_ = false;

@@ -1,64 +1,83 @@
 #include "domain/brake.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/rfc3339.h"
+#include "domain/device_memory.h"
 #include "domain/names.h"
+#include "domain/operator_time.h"
+#include "domain/our_taint.h"
 
 namespace dhc {
 
 namespace {
 
-struct Tally {
-  std::set<DeviceKey> devices;
-  Moment last;
-  bool nodes = false;  // each of them stands for a node
-};
+/// What nobody holds and nobody speaks of is forgotten, as by the tracker.
+constexpr Millis kUnheldMemory = std::chrono::hours(1);
 
-/// Until when a person has released the scope's brake: incidents up to then do not count.
-std::optional<WallTime> released_until(const World& world, const Policy& policy, const BrakeScope& scope) {
-  if (scope.node.empty()) return parse_rfc3339(policy.brake_release);
-  const auto* node = world.node(scope.node);
-  const auto value = node == nullptr ? std::nullopt : k8s::find(node->meta.annotations, kBrakeReleaseAnnotation);
-  return value ? parse_rfc3339(*value) : std::nullopt;
+/// Up to when an operator has looked at the scope: what began until then does not count.
+std::optional<WallTime> released_until(const BrakeScope& scope, const BrakeSighting& seen) {
+  std::string_view said = seen.policy.brake_release;
+  if (!scope.node.empty()) {
+    const auto* node = seen.world.node(scope.node);
+    said = node == nullptr ? std::string_view()
+                           : k8s::find(node->meta.annotations, kBrakeReleaseAnnotation).value_or(std::string_view());
+  }
+  if (said.empty()) return std::nullopt;
+  const auto until = operator_time(said, seen.now.wall);
+  return until ? std::optional(*until) : std::nullopt;
 }
 
-std::map<BrakeScope, Tally> tally(const World& world, const Policy& policy, const Now& now) {
-  std::map<BrakeScope, Tally> tallies;
-  for (const auto& onset : world.tracker().onsets()) {
-    if (now.mono - onset.at.mono >= policy.limits.brake_within) continue;
-    for (const auto& node : {onset.node, std::string()}) {
-      const BrakeScope scope{.scope = onset.key.scope, .node = node};
-      const auto released = released_until(world, policy, scope);
-      if (released && onset.at.wall <= *released) continue;
-      auto& entry = tallies[scope];
-      entry.devices.insert(onset.key);
-      entry.last = std::max(entry.last, onset.at);
-    }
+bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
+  const auto* record = seen.memory.find(key);
+  if (record != nullptr && record->open && !record->healthy_between) {
+    return record->acknowledged != Acknowledged::No;
   }
-  return tallies;
+  // While the brake is engaged no incident opens that could be acknowledged.
+  if (!seen.world.annotated_nodes().contains(bad.node)) return false;
+  const auto& annotations = seen.world.node(bad.node)->meta.annotations;
+  const auto said = k8s::find(annotations, kAcknowledgeAnnotation);
+  const auto until = said ? operator_time(*said, seen.now.wall) : std::unexpected(std::string());
+  return until && bad.began <= *until;
 }
 
-/// Nodes that became black holes count in the cluster alone, against the nodes that have the resource.
-std::map<BrakeScope, Tally> tally_holes(const World& world, const Policy& policy, const BlackHoles& holes,
-                                        const Now& now) {
-  std::map<BrakeScope, Tally> tallies;
-  for (const auto& [place, hole] : holes) {
-    const auto since = hole.since();
-    if (!since || now.mono - since->mono >= policy.limits.brake_within) continue;
-    const BrakeScope scope{.scope = place.second, .node = {}};
-    const auto released = released_until(world, policy, scope);
-    if (released && since->wall <= *released) continue;
-    auto& entry = tallies[scope];
-    entry.devices.insert(black_hole_key(place.first, place.second));
-    entry.last = std::max(entry.last, *since);
-    entry.nodes = true;
-  }
-  return tallies;
+/// Tainted by us, or we evicted the pod that held it.
+bool is_our_account(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
+  const auto* rule = seen.world.inventory().rule_named(rule_name(key));
+  if (rule != nullptr && is_our_rule(*rule) && rule->taint.effect == "NoSchedule") return true;
+  const auto* node = seen.world.node(bad.node);
+  if (node != nullptr && our_taint_on(*node)) return true;
+  return std::ranges::any_of(seen.losses, [&](const auto& entry) { return entry.first.second == key; });
+}
+
+bool is_held(const DeviceKey& key, const World& world) {
+  const auto* state = world.tracker().find(key);
+  return state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+           const auto* record = world.pod(uid);
+           return record != nullptr && is_live(record->pod);
+         });
+}
+
+/// A plugin's devices have no names while nobody holds them: when all are allocatable none of them is bad.
+bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& now) {
+  if (key.source != DeviceKey::Source::Plugin) return false;
+  const auto book = world.books().find(key.place);
+  if (book == world.books().end()) return false;
+  const auto entry = book->second.resources().find(key.scope);
+  return entry != book->second.resources().end() && entry->second.capacity > 0 &&
+         entry->second.allocatable >= entry->second.capacity && book->second.healthy_is_believable(key.scope, now);
+}
+
+/// When a policy first meant the device: now, unless its incident is remembered from before.
+Moment onset_of(const Exposure& exposure, const BrakeSighting& seen) {
+  const auto* record = seen.memory.find(exposure.key);
+  const bool is_known = record != nullptr && record->open && !record->healthy_between;
+  return is_known ? moment_of(record->opened_at, seen.now) : moment_of(seen.now);
 }
 
 std::int64_t known_nodes(const World& world, const std::string& resource) {
@@ -68,78 +87,212 @@ std::int64_t known_nodes(const World& world, const std::string& resource) {
   });
 }
 
+std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
+  std::set<DeviceKey> held;
+  for (const auto& uid : world.pods_on(scope.node)) {
+    for (const auto& holding : world.pod(uid)->holdings) {
+      if (holding.key.source == DeviceKey::Source::Dra && holding.key.scope == scope.scope) held.insert(holding.key);
+    }
+  }
+  return static_cast<std::int64_t>(held.size());
+}
+
+std::int64_t plugin_cards_on(const World& world, const BrakeScope& scope) {
+  const auto book = world.books().find(scope.node);
+  if (book == world.books().end()) return 0;
+  const auto entry = book->second.resources().find(scope.scope);
+  return entry == book->second.resources().end() ? 0 : entry->second.known_cards();
+}
+
 }  // namespace
 
+/// What counts in one scope.
+struct Brake::Tally {
+  std::int64_t standing = 0;  // bad now
+  std::int64_t recent = 0;    // of them, those that went bad within the window
+  std::optional<WallTime> released;
+};
+
 std::string to_string(const BrakeScope& scope, const EngagedBrake& brake) {
-  if (brake.nodes) {
+  if (scope.nodes) {
     return fmt::format("{} of {} nodes with {} reject the pods that they are given", brake.devices, brake.known,
                        scope.scope);
   }
-  return fmt::format("{} of {} devices of {} {} became Unhealthy", brake.devices, brake.known, scope.scope,
+  return fmt::format("{} of {} devices of {} {} are bad", brake.devices, brake.known, scope.scope,
                      scope.node.empty() ? "in the cluster" : "on node " + scope.node);
 }
 
-std::int64_t known_devices(const World& world, const BrakeScope& scope) {
-  std::int64_t known = 0;
-  std::set<DeviceKey> named;
-  for (const auto& [node, book] : world.books()) {
-    if (!scope.node.empty() && node != scope.node) continue;
-    const auto entry = book.resources().find(scope.scope);
-    if (entry != book.resources().end()) known += std::max(entry->second.largest_capacity, entry->second.held.total);
-  }
-  for (const auto& [key, pool] : world.inventory().pools()) {
-    if (key.first != scope.scope || (!scope.node.empty() && pool.node != scope.node)) continue;
-    for (const auto& [device, published] : pool.devices) named.insert(DeviceKey::dra(key.first, key.second, device));
-  }
-  for (const auto& [key, state] : world.tracker().devices()) {
-    if (key.source != DeviceKey::Source::Dra || key.scope != scope.scope) continue;
-    const auto* holder = state.holders.empty() ? nullptr : world.pod(state.holders.front());
-    if (scope.node.empty() || (holder != nullptr && holder->pod.node_name == scope.node)) named.insert(key);
-  }
-  return known + static_cast<std::int64_t>(named.size());
+std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& node) {
+  return {BrakeScope{.scope = key.scope, .node = node}, BrakeScope{.scope = key.scope, .node = {}},
+          BrakeScope{.scope = key.scope, .node = {}, .nodes = true}};
 }
 
-void Brake::observe(const World& world, const Policy& policy, const BlackHoles& holes, const Now& now) {
-  const auto& limits = policy.limits;
-  const auto of_devices = tally(world, policy, now);
-  const auto of_nodes = tally_holes(world, policy, holes, now);
-  for (auto& [scope, brake] : engaged_) {
-    const auto& tallies = brake.nodes ? of_nodes : of_devices;
-    const auto seen = tallies.find(scope);
-    if (seen == tallies.end()) continue;
-    brake.last_onset = std::max(brake.last_onset, seen->second.last);
-    brake.devices = std::max(brake.devices, static_cast<std::int64_t>(seen->second.devices.size()));
+std::int64_t known_cards(const World& world, const BrakeScope& scope) {
+  if (scope.nodes) return known_nodes(world, scope.scope);
+  const auto published = world.inventory().known_cards(scope.scope, scope.node);
+  if (scope.node.empty()) {
+    return world.known_cards(scope.scope) + std::max(published, world.tracker().count_of(scope.scope));
   }
-  std::erase_if(engaged_, [&](const auto& entry) {
-    const auto& [scope, brake] = entry;
-    const auto released = released_until(world, policy, scope);
-    return now.mono - brake.last_onset.mono >= limits.brake_within || (released && brake.last_onset.wall <= *released);
-  });
-  for (const auto* tallies : {&of_devices, &of_nodes}) {
-    for (const auto& [scope, seen] : *tallies) {
-      const auto count = static_cast<std::int64_t>(seen.devices.size());
-      if (engaged_.contains(scope) || count < limits.brake_at_least) continue;
-      const auto known = std::max(seen.nodes ? known_nodes(world, scope.scope) : known_devices(world, scope), count);
-      if (count * 100 <= limits.brake_percent * known) continue;
-      engaged_[scope] = {
-          .since = moment_of(now), .last_onset = seen.last, .devices = count, .known = known, .nodes = seen.nodes};
+  return plugin_cards_on(world, scope) + std::max(published, held_by_pods_on(world, scope));
+}
+
+void Brake::observe(const BrakeSighting& seen) {
+  note_signals(seen);
+  look_at_silent(seen);
+  weigh_devices(seen);
+  weigh_nodes(seen);
+  follow_trials(seen);
+}
+
+void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey, BadDevice> unheld) {
+  engaged_ = std::move(engaged);
+  for (auto& [key, bad] : unheld) bad_.try_emplace(key, std::move(bad));
+}
+
+void Brake::note_signals(const BrakeSighting& seen) {
+  for (auto& [key, bad] : bad_) bad.speaks = false;
+  for (const auto& exposure : seen.exposures) {
+    const auto& key = exposure.key;
+    const auto [found, is_new] = bad_.try_emplace(key);
+    auto& bad = found->second;
+    if (is_new) {
+      bad.onset = onset_of(exposure, seen);
+      bad.card = key.source == DeviceKey::Source::Plugin ? std::string(card_of_plugin_id(key.device).id)
+                                                         : seen.world.inventory().card_of(key);
     }
+    if (!bad.speaks || exposure.since.wall < bad.began) bad.began = exposure.since.wall;
+    bad.speaks = true;
+    bad.node = exposure.pod().node_name;
+    bad.out = false;
+    bad.unheld_since.reset();
+  }
+  for (auto& [key, bad] : bad_) bad.acknowledged = is_vouched_for(key, bad, seen);
+}
+
+/// Devices that no report calls bad any more: well again, or without anybody who could say so.
+void Brake::look_at_silent(const BrakeSighting& seen) {
+  for (auto at = bad_.begin(); at != bad_.end();) {
+    at = !at->second.speaks && is_over(at->first, at->second, seen) ? bad_.erase(at) : std::next(at);
   }
 }
 
-const std::pair<const BrakeScope, EngagedBrake>* Brake::holding(const DeviceKey& key, const std::string& node) const {
-  for (const auto& place : {node, std::string()}) {
-    const auto found = engaged_.find({.scope = key.scope, .node = place});
-    if (found != engaged_.end()) return &*found;
+/// Whether a device that nobody reports now counts no longer, and never will without a new report.
+bool Brake::is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen) {
+  const auto& now = seen.now;
+  if (is_held(key, seen.world) || is_allocatable_again(key, seen.world, now)) return true;
+  if (!bad.node.empty() && seen.world.node(bad.node) == nullptr) return true;
+  if (!bad.unheld_since) {
+    bad.unheld_since = now.mono;
+    if (!engaged_.empty()) ++revision_;
+  }
+  bad.out = bad.out || is_our_account(key, bad, seen);
+  if (bad.out) return now.mono - bad.onset.mono >= seen.policy.limits.brake_within;
+  return now.mono - *bad.unheld_since >= kUnheldMemory;
+}
+
+void Brake::weigh_devices(const BrakeSighting& seen) {
+  // By driver or resource, and by node or (empty) in the cluster; into bad_, which stays as it is meanwhile.
+  using Entry = std::map<DeviceKey, BadDevice>::value_type;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<const Entry*>> groups;
+  for (const auto& entry : bad_) {
+    const auto& [key, bad] = entry;
+    if (bad.acknowledged) continue;
+    groups[{key.scope, {}}].push_back(&entry);
+    if (!bad.node.empty()) groups[{key.scope, bad.node}].push_back(&entry);
+  }
+  for (const auto& [scope, brake] : engaged_) {
+    if (!scope.nodes) groups.try_emplace({scope.scope, scope.node});
+  }
+  for (const auto& [place, entries] : groups) {
+    const BrakeScope scope{.scope = std::string(place.first), .node = std::string(place.second)};
+    const auto enough = static_cast<std::size_t>(seen.policy.limits.brake_at_least);
+    if (entries.size() < enough && !engaged_.contains(scope)) continue;
+    Tally tally;
+    tally.released = released_until(scope, seen);
+    std::set<std::pair<std::string_view, std::string_view>> standing;
+    std::set<std::pair<std::string_view, std::string_view>> recent;
+    for (const auto* entry : entries) {
+      const auto& [key, bad] = *entry;
+      if (tally.released && bad.began <= *tally.released) continue;
+      standing.emplace(key.place, bad.card);
+      if (seen.now.mono - bad.onset.mono < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
+    }
+    tally.standing = static_cast<std::int64_t>(standing.size());
+    tally.recent = static_cast<std::int64_t>(recent.size());
+    judge(scope, tally, seen);
+  }
+}
+
+/// Nodes that became black holes count in the cluster alone, against the nodes that have the resource.
+void Brake::weigh_nodes(const BrakeSighting& seen) {
+  std::map<BrakeScope, Tally> tallies;
+  for (const auto& [scope, brake] : engaged_) {
+    if (scope.nodes) tallies[scope].released = released_until(scope, seen);
+  }
+  for (const auto& [place, hole] : seen.black_holes) {
+    const auto since = hole.since();
+    if (!since) continue;
+    auto& tally = tallies[{.scope = place.second, .node = {}, .nodes = true}];
+    tally.released = released_until({.scope = place.second, .node = {}, .nodes = true}, seen);
+    if (tally.released && since->wall <= *tally.released) continue;
+    ++tally.standing;
+    if (seen.now.mono - since->mono < seen.policy.limits.brake_within) ++tally.recent;
+  }
+  for (const auto& [scope, tally] : tallies) judge(scope, tally, seen);
+}
+
+void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen) {
+  const auto& limits = seen.policy.limits;
+  auto found = engaged_.find(scope);
+  if (found == engaged_.end() && tally.recent < limits.brake_at_least) return;
+  const auto known = std::max(known_cards(seen.world, scope), tally.standing);
+  const auto most = std::max(limits.brake_at_least - 1, limits.brake_percent * known / 100);
+  if (found == engaged_.end()) {
+    if (tally.recent <= most) return;
+    const auto now = moment_of(seen.now);
+    found = engaged_.try_emplace(scope).first;
+    found->second.since = now;
+    found->second.waits_from = now;
+    ++revision_;
+  }
+  auto& brake = found->second;
+  brake.devices = tally.standing;
+  brake.known = known;
+  brake.most = most;
+  if (tally.standing > most) return brake.low_since.reset();
+  if (!brake.low_since) brake.low_since = seen.now.mono;
+  const bool by_operator = tally.released && brake.since.wall <= *tally.released;
+  if (!by_operator && seen.now.mono - *brake.low_since < kReleaseSettle) return;
+  engaged_.erase(found);
+  ++revision_;
+}
+
+const HeldScope* Brake::holding(const DeviceKey& key, const std::string& node, std::string_view pod_uid) const {
+  const auto lets_go = [&](const std::optional<BrakeTrial>& trial) {
+    return trial && trial->is_written && trial->key == key && (pod_uid.empty() || trial->pod_uid == pod_uid);
+  };
+  for (const auto& scope : scopes_of(key, node)) {
+    const auto found = engaged_.find(scope);
+    if (found != engaged_.end() && !lets_go(found->second.trial)) return &*found;
   }
   return nullptr;
 }
 
 std::optional<MonoTime> Brake::next_change_at(const Limits& limits) const {
+  if (engaged_.empty()) return std::nullopt;
   std::optional<MonoTime> next;
-  for (const auto& [scope, brake] : engaged_) {
-    const MonoTime at = brake.last_onset.mono + limits.brake_within;
+  const auto note = [&](MonoTime at) {
     if (!next || at < *next) next = at;
+  };
+  for (const auto& [scope, brake] : engaged_) {
+    if (brake.low_since) note(*brake.low_since + kReleaseSettle);
+    if (brake.trial) note(next_step_at(*brake.trial, limits));
+    if (!brake.trial) note(next_trial_at(brake, limits));
+    for (const auto& [uid, until] : brake.not_again) note(until);
+  }
+  for (const auto& [key, bad] : bad_) {
+    if (bad.out) note(bad.onset.mono + limits.brake_within);
+    if (!bad.out && bad.unheld_since) note(*bad.unheld_since + kUnheldMemory);
   }
   return next;
 }

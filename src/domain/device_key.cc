@@ -1,5 +1,6 @@
 #include "domain/device_key.h"
 
+#include <charconv>
 #include <utility>
 
 namespace dhc {
@@ -15,6 +16,18 @@ DeviceKey DeviceKey::plugin(std::string node, std::string resource, std::string 
 std::string to_string(const DeviceKey& key) {
   if (key.source == DeviceKey::Source::Dra) return key.scope + "/" + key.place + "/" + key.device;
   return key.place + "/" + key.scope + "/" + key.device;
+}
+
+PluginCard card_of_plugin_id(std::string_view id) {
+  constexpr std::int64_t kMostReplicas = 10'000;
+  const auto at = id.rfind("::");
+  if (at == 0 || at == std::string_view::npos) return {.id = id};
+  const auto number = id.substr(at + 2);
+  std::int64_t replica = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), replica);
+  const bool is_number = error == std::errc() && end == number.data() + number.size();
+  if (!is_number || replica < 0 || replica >= kMostReplicas) return {.id = id};
+  return {.id = id.substr(0, at), .replica = replica};
 }
 
 std::size_t DeviceKeyHash::operator()(const DeviceKey& key) const {

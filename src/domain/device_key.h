@@ -1,5 +1,6 @@
 #pragma once
 #include <compare>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,14 @@ struct DeviceKey {
 
   friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
 };
+
+/// The ID of the card behind a replica of a device plugin, and which replica of it: `GPU-1::3` is number 3 of `GPU-1`.
+/// **Source:** NVIDIA's device plugin, internal/rm/devices.go: `<id>::<n>`, n from 0.
+struct PluginCard {
+  std::string_view id;
+  std::int64_t replica = 0;
+};
+[[nodiscard]] PluginCard card_of_plugin_id(std::string_view id);
 
 /// `driver/pool/device` or `node/resource/id`, for people.
 [[nodiscard]] std::string to_string(const DeviceKey& key);

@@ -60,6 +60,8 @@ class DeviceMemory {
   void forget_past();
   /// Counts changes of what is to be written down.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
+  /// Something else that is written with it has changed.
+  void note_change() { ++revision_; }
   /// Since when devices with open incidents have been bad without a Healthy, for `World::note_incidents`.
   [[nodiscard]] std::map<DeviceKey, WallTime> open_incidents() const;
 

@@ -7,11 +7,12 @@ namespace dhc {
 namespace {
 constexpr Millis kOrphanMemory = std::chrono::hours(1);
 constexpr Millis kRecoveredMemory = std::chrono::minutes(5);
-constexpr Millis kOnsetMemory = std::chrono::hours(24);
 }  // namespace
 
 void HealthTracker::add_holder(const DeviceKey& key, const std::string& pod_uid) {
-  auto& device = devices_[key];
+  const auto [found, is_new] = devices_.try_emplace(key);
+  if (is_new) count(key, 1);
+  auto& device = found->second;
   device.orphaned_at.reset();
   const auto at = std::ranges::lower_bound(device.holders, pod_uid);
   if (at == device.holders.end() || *at != pod_uid) device.holders.insert(at, pod_uid);
@@ -28,6 +29,7 @@ void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_u
   } else {
     recovered_.erase(key);
     devices_.erase(found);
+    count(key, -1);
   }
 }
 
@@ -61,9 +63,6 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   if (!device.not_healthy_since || (remembers && begin < *device.not_healthy_since)) device.not_healthy_since = begin;
   if (!device.unhealthy_since && (remembers || device.health == k8s::Health::Unhealthy)) {
     device.unhealthy_since = begin;
-    std::erase_if(onsets_,
-                  [&](const Onset& onset) { return onset.key == key; });  // of a device that flaps the newest counts
-    onsets_.push_back({.key = key, .node = evidence.node, .at = begin});
   }
   if (device.health == k8s::Health::Unhealthy) {
     device.message = evidence.message;
@@ -80,7 +79,10 @@ void HealthTracker::forget(const Now& now) {
     const bool old = device == devices_.end() ||
                      (device->second.orphaned_at && now.mono - *device->second.orphaned_at >= kOrphanMemory);
     if (old) {
-      if (device != devices_.end()) devices_.erase(device);
+      if (device != devices_.end()) {
+        devices_.erase(device);
+        count(*it, -1);
+      }
       it = not_healthy_.erase(it);
     } else {
       ++it;
@@ -91,7 +93,16 @@ void HealthTracker::forget(const Now& now) {
     return device == devices_.end() || !device->second.recovered_at ||
            now.mono - device->second.recovered_at->mono >= kRecoveredMemory;
   });
-  std::erase_if(onsets_, [&](const Onset& onset) { return now.mono - onset.at.mono > kOnsetMemory; });
+}
+
+void HealthTracker::count(const DeviceKey& key, std::int64_t change) {
+  if (key.source != DeviceKey::Source::Dra) return;
+  if ((dra_[key.scope] += change) == 0) dra_.erase(key.scope);
+}
+
+std::int64_t HealthTracker::count_of(const std::string& driver) const {
+  const auto found = dra_.find(driver);
+  return found == dra_.end() ? 0 : found->second;
 }
 
 const DeviceState* HealthTracker::find(const DeviceKey& key) const {

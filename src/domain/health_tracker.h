@@ -1,5 +1,5 @@
 #pragma once
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -32,19 +32,10 @@ struct DeviceState {
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
 
-/// The start of an incident, for the brake.
-struct Onset {
-  DeviceKey key;
-  std::string node;
-  Moment at;
-  friend bool operator==(const Onset&, const Onset&) = default;
-};
-
 /// What all living sources together say at this moment.
 struct Evidence {
   std::optional<k8s::Health> health;  ///< Unhealthy before Unknown before Healthy; none: no living source.
   std::string message;
-  std::string node;
   std::optional<WallTime> remembered;  ///< Since when, by our own condition on a holder.
 };
 
@@ -58,7 +49,7 @@ class HealthTracker {
   /// Takes in what the living sources say now. Safe to repeat.
   void observe(const DeviceKey& key, const Evidence& evidence, const Now& now);
 
-  /// Forgets devices that nobody has held for an hour, and onsets older than a day.
+  /// Forgets devices that nobody has held for an hour.
   void forget(const Now& now);
 
   [[nodiscard]] const DeviceState* find(const DeviceKey& key) const;
@@ -66,14 +57,17 @@ class HealthTracker {
   [[nodiscard]] const std::set<DeviceKey>& not_healthy() const { return not_healthy_; }
   /// Devices whose incident ended within the last five minutes, sorted.
   [[nodiscard]] const std::set<DeviceKey>& recovered() const { return recovered_; }
-  [[nodiscard]] const std::deque<Onset>& onsets() const { return onsets_; }
+  /// How many devices of a DRA driver are held, or were and are not Healthy.
+  [[nodiscard]] std::int64_t count_of(const std::string& driver) const;
   [[nodiscard]] const std::unordered_map<DeviceKey, DeviceState, DeviceKeyHash>& devices() const { return devices_; }
 
  private:
+  void count(const DeviceKey& key, std::int64_t change);
+
   std::unordered_map<DeviceKey, DeviceState, DeviceKeyHash> devices_;
   std::set<DeviceKey> not_healthy_;
   std::set<DeviceKey> recovered_;
-  std::deque<Onset> onsets_;
+  std::map<std::string, std::int64_t, std::less<>> dra_;  // devices by driver
 };
 
 }  // namespace dhc

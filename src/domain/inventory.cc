@@ -21,6 +21,17 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+/// **Source:** NVIDIA's and AMD's DRA drivers: a partition carries its card's `pciBusID`, or the card's UUID as
+/// `parentUUID`. Other attributes prove nothing: a TPU's `uuid` is its node's.
+std::string card_named_by(const k8s::SliceDevice& device) {
+  for (const std::string_view word : {"pcibusid", "parentuuid"}) {
+    for (const auto& [name, value] : device.attributes) {
+      if (!value.empty() && lower(std::string_view(name).substr(name.rfind('/') + 1)) == word) return value;
+    }
+  }
+  return device.name;
+}
+
 std::string words(const k8s::Taint& taint) {
   return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;
 }
@@ -161,31 +172,60 @@ std::string Inventory::node_of(const DeviceKey& key) const {
 
 void Inventory::forget_nodes_but(const std::map<std::string, k8s::Node>& nodes) {
   std::erase_if(pools_, [&](const auto& entry) {
-    return !entry.second.published && !entry.second.node.empty() && !nodes.contains(entry.second.node);
+    const auto& [key, pool] = entry;
+    if (pool.published || pool.node.empty() || nodes.contains(pool.node)) return false;
+    count(key.first, pool, false);
+    return true;
   });
+  std::erase_if(cards_, [](const auto& entry) { return entry.second == 0; });
   std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
 }
 
 void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   auto& known = pools_[{driver, pool}];
   const auto& uids = slices_of_pool_[{driver, pool}];
+  count(driver, known, false);
   known.published = !uids.empty();
   if (uids.empty()) {
     for (auto& [name, device] : known.devices) device.taints.clear();  // what nobody publishes holds nobody off
-    return;
+    return count(driver, known, true);
   }
   std::int64_t newest = 0;
   for (const auto& uid : uids) newest = std::max(newest, slices_.find(uid)->second.generation);
   known.devices.clear();
   known.node.clear();
+  std::set<std::string> cards;
   for (const auto& uid : uids) {
     const auto& slice = slices_.find(uid)->second;
     if (slice.generation != newest) continue;
     if (!slice.node_name.empty()) known.node = slice.node_name;
     for (const auto& device : slice.devices) {
-      known.devices[device.name] = {.taints = device.taints, .attributes = device.attributes};
+      auto card = card_named_by(device);
+      cards.insert(card);
+      known.devices[device.name] = {.taints = device.taints, .attributes = device.attributes, .card = std::move(card)};
     }
   }
+  known.cards = static_cast<std::int64_t>(cards.size());
+  count(driver, known, true);
+}
+
+void Inventory::count(const std::string& driver, const Pool& pool, bool add) {
+  const auto change = add ? pool.cards : -pool.cards;
+  if (change == 0) return;
+  cards_[{driver, std::string()}] += change;
+  if (!pool.node.empty()) cards_[{driver, pool.node}] += change;
+}
+
+std::int64_t Inventory::known_cards(const std::string& driver, const std::string& node) const {
+  const auto found = cards_.find({driver, node});
+  return found == cards_.end() ? 0 : found->second;
+}
+
+std::string Inventory::card_of(const DeviceKey& key) const {
+  const auto pool = pools_.find({key.scope, key.place});
+  if (pool == pools_.end()) return key.device;
+  const auto device = pool->second.devices.find(key.device);
+  return device == pool->second.devices.end() ? key.device : device->second.card;
 }
 
 std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored) const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@ namespace dhc {
 struct PublishedDevice {
   std::vector<k8s::Taint> taints;
   k8s::StringMap attributes;
+  std::string card;  ///< The physical card in its pool: what its partitions have in common.
   friend bool operator==(const PublishedDevice&, const PublishedDevice&) = default;
 };
 
@@ -33,6 +35,7 @@ struct Pool {
   bool published = true;  ///< False: the slices are gone, the devices are remembered (a driver's restart removes them:
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices;
+  std::int64_t cards = 0;  ///< Physical ones.
 };
 
 /// What DRA drivers publish, and the taint rules over it. Changed only by slices and rules.
@@ -73,11 +76,18 @@ class Inventory {
   /// The node of the device's pool, also while it is not published; empty: unknown, or network-attached.
   [[nodiscard]] std::string node_of(const DeviceKey& key) const;
 
+  /// The physical card in the device's pool, also while it is not published: partitions of one card share it. The
+  /// device's own name if nothing tells.
+  [[nodiscard]] std::string card_of(const DeviceKey& key) const;
+  /// Physical cards that the driver publishes or has published, on a node or (empty) in the cluster.
+  [[nodiscard]] std::int64_t known_cards(const std::string& driver, const std::string& node) const;
+
   /// Pools by (driver, pool name).
   [[nodiscard]] const std::map<std::pair<std::string, std::string>, Pool>& pools() const { return pools_; }
 
  private:
   void rebuild(const std::string& driver, const std::string& pool);
+  void count(const std::string& driver, const Pool& pool, bool add);
   void index(const k8s::DeviceTaintRule& rule, bool add);
 
   std::map<std::string, k8s::ResourceSlice, std::less<>> slices_;   // by UID
@@ -88,6 +98,7 @@ class Inventory {
   std::set<std::string> removed_rules_;
   std::string rules_api_version_ = "resource.k8s.io/v1";
   std::map<std::pair<std::string, std::string>, std::set<std::string>> slices_of_pool_;
+  std::map<std::pair<std::string, std::string>, std::int64_t> cards_;  // by (driver, node or empty)
   std::map<std::pair<std::string, std::string>, Pool> pools_;
 };
 

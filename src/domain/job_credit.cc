@@ -226,7 +226,8 @@ std::optional<Ruling> held_by(const JobRetryRules& rules, const Exposure& exposu
                     .until = {}};
     case Kind::Needed:
       // Nothing is written in observe mode, and no credit is given while evictions stop: those say why.
-      if (!enforcing || scene.policy.limits.paused || scene.brake.holding(exposure.key, pod.node_name) != nullptr) {
+      if (!enforcing || scene.policy.limits.paused ||
+          scene.brake.holding(exposure.key, pod.node_name, pod.meta.uid) != nullptr) {
         return std::nullopt;
       }
       return wait_for_credit(record, scene);

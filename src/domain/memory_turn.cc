@@ -164,7 +164,7 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
     set(found->second.by_claim, exposure.by_claim);
     return choose_policy(found->second, exposure);
   }
-  // A mass fault says nothing about the device: it counts when the brake has let go.
+  // A mass fault says nothing about the device: it counts when the brake is released.
   if (exposure.unknown_now || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
   if (found == memory_.records_.end()) {
     const auto identity =
@@ -190,7 +190,7 @@ void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
   for (const auto& rejection : hole.rejections) {
     if (!is_known || !found->second.closed_at || rejection.wall > *found->second.closed_at) ++count;
   }
-  // When many nodes reject at once it is not the nodes, also not after the brake has let go, unless one still does.
+  // When many nodes reject at once it is not the nodes, also not after the brake is released, unless one still does.
   if (now_.mono - hole.rejections.back().mono >= seen_.policy.limits.brake_within) return;
   if (count < enough || seen_.brake.holding(key, key.place) != nullptr) return;
   if (!is_known) {

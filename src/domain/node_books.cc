@@ -35,6 +35,11 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
     book.largest_capacity = std::max(book.largest_capacity, book.capacity);
     const auto count = held.find(name);
     book.held = count == held.end() ? HeldDevices{} : count->second;
+    if (book.capacity > 0 && book.capacity != book.replicas_capacity) {
+      book.replicas_capacity = book.capacity;
+      book.replicas = 1;
+    }
+    book.replicas = std::max(book.replicas, book.held.replicas);
     book.plugin_dead = book.held.total > 0 && (book.capacity == 0 || book.capacity < book.held.total);
     if (book.plugin_dead) book.rose_at.reset();
     if (was_dead && !book.plugin_dead) book.rose_at = now.mono;
@@ -43,6 +48,11 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
   }
   std::erase_if(resources_,
                 [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
+}
+
+std::int64_t ResourceBook::known_cards() const {
+  const auto devices = std::max(largest_capacity, held.total);
+  return std::max((devices + replicas - 1) / replicas, held.cards);
 }
 
 bool NodeBook::healthy_is_believable(std::string_view resource, const Now& now) const {

@@ -14,6 +14,8 @@ namespace dhc {
 struct HeldDevices {
   std::int64_t total = 0;
   std::int64_t unhealthy = 0;  ///< Reported Unhealthy.
+  std::int64_t cards = 0;      ///< Physical cards behind them.
+  std::int64_t replicas = 1;   ///< As how many devices one card is offered, as far as the IDs tell.
   friend bool operator==(const HeldDevices&, const HeldDevices&) = default;
 };
 
@@ -23,11 +25,16 @@ struct ResourceBook {
   std::int64_t allocatable = 0;
   std::int64_t largest_capacity = 0;  ///< Since this node's boot ID was first seen.
   HeldDevices held;
-  bool plugin_dead = false;  ///< Capacity is 0 or below the devices held: its `Healthy` means nothing.
+  std::int64_t replicas = 1;           ///< The most that was seen of one card at this capacity.
+  std::int64_t replicas_capacity = 0;  ///< That capacity.
+  bool plugin_dead = false;            ///< Capacity is 0 or below the devices held: its `Healthy` means nothing.
   std::optional<MonoTime>
       rose_at;  ///< When capacity came back: every kubelet restart says Healthy about dead devices (seen on 1.37.1).
   std::optional<Moment> silent_since;    ///< Held and not Unhealthy outnumber allocatable.
   std::optional<Moment> vanished_since;  ///< Capacity is below `largest_capacity`.
+
+  /// Physical cards, as far as they are known.
+  [[nodiscard]] std::int64_t known_cards() const;
 };
 
 /// How long after its capacity came back a plugin's `Healthy` is not believed.

@@ -134,6 +134,8 @@ struct Limits {
   std::int64_t brake_percent = 30;
   std::int64_t brake_at_least = 3;
   Millis brake_within = std::chrono::minutes(5);
+  Millis brake_trial_after = std::chrono::minutes(30);  ///< An engaged brake goes half-open: one trial at a time.
+  Millis brake_trial_runs = std::chrono::minutes(5);    ///< How long a later pod must run well for a trial to pass.
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

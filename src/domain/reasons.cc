@@ -162,6 +162,10 @@ std::string_view to_string(Reason reason) {
       return "NoReplacementDevice";
     case Reason::BrakeEngaged:
       return "BrakeEngaged";
+    case Reason::BrakeTrial:
+      return "BrakeTrial";
+    case Reason::AnnotationRefused:
+      return "AnnotationRefused";
     case Reason::Recovered:
       return "Recovered";
     case Reason::ConfigRejected:

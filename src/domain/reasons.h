@@ -97,8 +97,10 @@ enum class Reason : std::uint8_t {
                  ///< silent.
   DeviceVanished,       ///< The node's capacity is lower than it was since its last boot.
   NoReplacementDevice,  ///< No healthy, free, untainted device of this kind is known (approximate).
-  BrakeEngaged,
-  BlackHoleNode,  ///< The node's kubelet rejects one pod after the other.
+  BrakeEngaged,  ///< So many devices are bad that the report itself is suspect; the message says what it waits for.
+  BrakeTrial,    ///< The half-open brake lets this one pod go, to learn whether another device serves it better.
+  AnnotationRefused,  ///< An operator's annotation holds no time, or one ahead of the clock: it has no effect.
+  BlackHoleNode,      ///< The node's kubelet rejects one pod after the other.
   Recovered,
   ConfigRejected,      ///< The configuration could not be read: the last good one stays in force.
   ConditionContested,  ///< Another writer owns our pod condition.
@@ -165,6 +167,8 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::DeviceVanished,
                                            Reason::NoReplacementDevice,
                                            Reason::BrakeEngaged,
+                                           Reason::BrakeTrial,
+                                           Reason::AnnotationRefused,
                                            Reason::Recovered,
                                            Reason::ConfigRejected,
                                            Reason::ConditionContested,

@@ -7,13 +7,14 @@
 namespace dhc {
 
 std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
-                                    std::string_view stopped) {
-  const auto* brake = scene.brake.holding(key, node);
+                                    std::string_view stopped, std::string_view pod_uid) {
+  const auto* brake = scene.brake.holding(key, node, pod_uid);
   if (brake == nullptr) return std::nullopt;
   const auto& [scope, engaged] = *brake;
   return Ruling{.reason = Reason::Braked,
-                .message = fmt::format("{} at once: suspect the thermometer{}", to_string(scope, engaged), stopped),
-                .until = engaged.last_onset.mono + scene.policy.limits.brake_within};
+                .message = fmt::format("{}: suspect a reporting fault{}; the brake is {}", to_string(scope, engaged),
+                                       stopped, waits_for(engaged, scene.policy.limits, scene.now)),
+                .until = {}};
 }
 
 std::string words_of_failure(const Attempt& failed) {

@@ -8,9 +8,10 @@
 
 namespace dhc {
 
-/// That the brake holds this device on this node, until when, and what it stops; none: it does not.
+/// That the brake holds this device on this node, what it stops and what it waits for; none: it does not. With a pod's
+/// UID, also when another pod on the device is on trial.
 [[nodiscard]] std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
-                                                  std::string_view stopped);
+                                                  std::string_view stopped, std::string_view pod_uid = {});
 
 /// The words about the last failure of a request: what the server said, and how often it has been tried.
 [[nodiscard]] std::string words_of_failure(const Attempt& failed);

@@ -25,7 +25,7 @@ struct Piece {
 
 }  // namespace
 
-StateText state_text(const DeviceMemory& memory, std::size_t limit) {
+StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>& sections, std::size_t limit) {
   std::vector<Piece> pieces;
   const auto add = [&](const DeviceRecord& record, bool departed) {
     pieces.push_back({.open = record.open || record.node_tainted || !record.rule_uid.empty(),
@@ -40,7 +40,11 @@ StateText state_text(const DeviceMemory& memory, std::size_t limit) {
   std::ranges::sort(by_weight, [](const Piece* a, const Piece* b) {
     return std::tie(a->open, a->penalty, a->at, a->text) > std::tie(b->open, b->penalty, b->at, b->text);
   });
-  const std::string head = fmt::format(R"({{"version":{},"devices":[)", kVersion);
+  std::string head = fmt::format(R"({{"version":{},)", kVersion);
+  for (const auto& section : sections) {
+    if (!section.text.empty()) head += json_text(Json(section.name)) + ":" + section.text + ",";
+  }
+  head += R"("devices":[)";
   std::size_t size = head.size() + 2;
   std::vector<const Piece*> kept;
   for (const auto* piece : by_weight) {
@@ -71,6 +75,10 @@ StateContent parse_state(std::string_view text) {
   }
   const auto list = json.find("devices");
   if (list == json.end() || !list->is_array()) return damaged("it has no list of devices");
+  for (const auto& [name, value] : json.items()) {
+    if (name == "version" || name == "devices") continue;
+    content.sections.push_back({.name = name, .text = json_text(value)});
+  }
   std::size_t bad = 0;
   for (const auto& item : *list) {
     bool departed = false;

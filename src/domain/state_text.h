@@ -12,11 +12,21 @@ namespace dhc {
 /// The most that we write: half of what a ConfigMap may hold. **Source:** core/v1: 1 MiB.
 inline constexpr std::size_t kStateLimit = 512UL * 1024;
 
+/// A part of the state beside the devices, under a name of its own; versions that do not know it keep it as it is.
+struct StateSection {
+  std::string name;
+  std::string text;  ///< JSON.
+  friend bool operator==(const StateSection&, const StateSection&) = default;
+};
+/// The most that is kept of sections that this version does not know.
+inline constexpr std::size_t kUnknownLimit = 64UL * 1024;
+
 /// What the state ConfigMap says.
 struct StateContent {
   std::vector<DeviceRecord> records;
   std::vector<DeviceRecord> departed;
-  std::optional<std::string> damage;  ///< What could not be read; the rest stands.
+  std::vector<StateSection> sections;  ///< All others, known or not.
+  std::optional<std::string> damage;   ///< What could not be read; the rest stands.
 };
 
 /// What is written.
@@ -25,8 +35,10 @@ struct StateText {
   std::size_t left_out = 0;  ///< Records that did not fit: the lightest and oldest first, open incidents last.
 };
 
-/// Everything of the memory that must survive a restart, as JSON of at most `limit` bytes.
-[[nodiscard]] StateText state_text(const DeviceMemory& memory, std::size_t limit = kStateLimit);
+/// Everything of the memory that must survive a restart, and the sections as they are, as JSON of at most `limit`
+/// bytes.
+[[nodiscard]] StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>& sections = {},
+                                   std::size_t limit = kStateLimit);
 
 /// Reads what `state_text` made, by this version or an older one; hostile text is only damage.
 [[nodiscard]] StateContent parse_state(std::string_view text);

@@ -6,6 +6,7 @@
 #include "base/rfc3339.h"
 #include "domain/names.h"
 #include "domain/node_case.h"
+#include "domain/operator_time.h"
 #include "domain/our_taint.h"
 
 namespace dhc {
@@ -112,9 +113,9 @@ class Looker {
     const auto* node = sight_.world.node(node_of(sight_.world, record_.key));
     if (node == nullptr) return;
     const auto said = k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
-    const auto until = said ? parse_rfc3339(*said) : std::nullopt;
-    // Nobody vouches for what is still to come.
-    if (until && record_.opened_at <= std::min(*until, sight_.now)) acknowledge(Acknowledged::Annotated);
+    if (!said) return;
+    const auto until = operator_time(*said, sight_.now);
+    if (until && record_.opened_at <= *until) acknowledge(Acknowledged::Annotated);
   }
 
   /// A person vouches for the device: its penalty is paid. The first word counts.

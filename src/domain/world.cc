@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/names.h"
+
 namespace dhc {
 
 namespace {
@@ -301,12 +303,16 @@ void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
 
 void World::put(k8s::Node&& node) {
   const std::string name = node.meta.name;
+  const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
+                            k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
+  is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);
 }
 
 void World::drop_node(const std::string& name) {
   nodes_.erase(name);
+  annotated_nodes_.erase(name);
   pools_may_be_stale_ = true;
   dirty_nodes_.insert(name);
 }

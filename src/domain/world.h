@@ -106,6 +106,10 @@ class World {
   [[nodiscard]] const k8s::Node* node(const std::string& name) const;
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
+  /// Physical cards behind a device-plugin resource over all nodes, as far as they are known.
+  [[nodiscard]] std::int64_t known_cards(const std::string& resource) const;
+  /// Nodes with an annotation of an operator for us, sorted.
+  [[nodiscard]] const std::set<std::string>& annotated_nodes() const { return annotated_nodes_; }
   /// Nodes on which a plugin is silent or a device has vanished, however short.
   [[nodiscard]] const std::set<std::string>& suspicious_nodes() const { return suspicious_; }
   [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
@@ -155,6 +159,7 @@ class World {
   /// it too, the pod holds what it held.
   void keep_deallocated(const PodRecord& record, std::vector<Holding>& holdings) const;
   void refresh_node(const std::string& name, const Now& now);
+  void count_cards(const NodeBook& book, std::int64_t sign);
   void refresh_device(const DeviceKey& key, const Now& now);
   void release_claim_if_unused(const std::string& key);
 
@@ -169,6 +174,8 @@ class World {
   std::unordered_set<std::string> allocated_claims_;  // UIDs
   std::map<std::string, k8s::Node> nodes_;
   std::map<std::string, NodeBook> books_;
+  std::map<std::string, std::int64_t> plugin_cards_;  // by resource, over all books
+  std::set<std::string> annotated_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
   std::unordered_map<std::string, k8s::Owner> owners_;
   std::unordered_map<std::string, JobRecord> jobs_;        // by UID

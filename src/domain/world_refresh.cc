@@ -85,6 +85,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
 void World::refresh_node(const std::string& name, const Now& now) {
   std::map<std::string, HeldDevices, std::less<>> held;
   std::set<DeviceKey> counted;
+  std::set<std::pair<std::string_view, std::string_view>> cards;  // into the pods
   for (const auto& uid : pods_on(name)) {
     const auto& record = pods_.at(uid);
     if (!is_live(record.pod)) continue;
@@ -93,10 +94,15 @@ void World::refresh_node(const std::string& name, const Now& now) {
       auto& count = held[holding.key.scope];
       ++count.total;
       if (holding.reported == k8s::Health::Unhealthy) ++count.unhealthy;
+      const auto card = card_of_plugin_id(holding.key.device);
+      if (cards.emplace(holding.key.scope, card.id).second) ++count.cards;
+      count.replicas = std::max(count.replicas, card.replica + 1);
     }
   }
   auto& book = books_[name];
+  count_cards(book, -1);
   book.update(node(name), held, now);
+  count_cards(book, 1);
   dirty_devices_.insert(counted.begin(), counted.end());
   if (book.is_suspicious()) {
     suspicious_.insert(name);
@@ -113,6 +119,15 @@ void World::refresh_node(const std::string& name, const Now& now) {
   if (pods_on(name).empty()) pods_on_.erase(name);
 }
 
+void World::count_cards(const NodeBook& book, std::int64_t sign) {
+  for (const auto& [resource, entry] : book.resources()) plugin_cards_[resource] += sign * entry.known_cards();
+}
+
+std::int64_t World::known_cards(const std::string& resource) const {
+  const auto found = plugin_cards_.find(resource);
+  return found == plugin_cards_.end() ? 0 : found->second;
+}
+
 void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto* state = tracker_.find(key);
   if (state == nullptr) return (void)doubted_.erase(key);
@@ -124,7 +139,6 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
     const auto* record = pod(uid);
     const auto* holding = record == nullptr ? nullptr : holding_of(*record, key);
     if (holding == nullptr || !is_live(record->pod)) continue;
-    evidence.node = record->pod.node_name;
     if (const auto* condition = our_condition(record->pod); condition != nullptr && condition->status == "True") {
       const auto since = since_in_condition(condition->message, to_string(key));
       if (since && (!evidence.remembered || *since < *evidence.remembered)) evidence.remembered = since;

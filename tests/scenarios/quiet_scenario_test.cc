@@ -127,13 +127,13 @@ TEST_CASE("a thousand bad devices at once: the brake holds before the first tain
     for (int i = 0; i < 8; ++i)
       world.cluster.set_device_health(world.node_of(pod), fmt::format("gpu-{}", i), "Unhealthy", "Xid 79");
   }
-  world.run_for(world.policy().limits.brake_within - 1s);
+  world.run_for(25min);
   CHECK(world.steps().empty());
   CHECK(world.rule_count() == 0);
   bool said = false;
   for (const auto& verdict : world.verdicts()) said = said || to_string(verdict.reason) == "BrakeEngaged";
   CHECK(said);
-  // Well again before the brake lets go: as if nothing had been.
+  // Well again: as if nothing had been.
   for (const auto& pod : world.live("big-")) {
     for (int i = 0; i < 8; ++i) {
       world.cluster.set_device_health(world.node_of(pod), fmt::format("gpu-{}", i), "Healthy");

@@ -52,19 +52,19 @@ TEST_CASE("what is left out has the defaults of the policy") {
 }
 
 TEST_CASE("every key is read") {
-  const auto config =
-      parse(kHead +
-            "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
-            "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
-            "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
-            "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
-            "    health: [Unknown]\n    message: 'Xid (48|79)'\n"
-            "    claimConditions: [{type: Ready, status: \"False\"}]\n  after: 1h30m\n"
-            "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
-            "untainted: true, whenBlocked: Wait}\n---\n" +
-            kLimits +
-            "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4}\n"
-            "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m}\n");
+  const auto config = parse(
+      kHead +
+      "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
+      "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
+      "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
+      "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
+      "    health: [Unknown]\n    message: 'Xid (48|79)'\n"
+      "    claimConditions: [{type: Ready, status: \"False\"}]\n  after: 1h30m\n"
+      "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
+      "untainted: true, whenBlocked: Wait}\n---\n" +
+      kLimits +
+      "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4}\n"
+      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n");
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);
@@ -82,7 +82,8 @@ TEST_CASE("every key is read") {
   CHECK(policy.after == std::chrono::minutes(90));
   CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true});
   CHECK(config->limits_given);
-  CHECK(config->limits == Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7)});
+  CHECK(config->limits ==
+        Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7), std::chrono::hours(2), Seconds(90)});
 }
 
 TEST_CASE("off is a word, with or without quotes") {
@@ -237,7 +238,7 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "limits\n"
         "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner\n"
         "  taints: 60 a minute\n"
-        "  brake: more than 30% and at least 3 devices of one kind within 5m\n");
+        "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n");
 }
 
 TEST_CASE("what somebody wrote is shown short and without control characters") {

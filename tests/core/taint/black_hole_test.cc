@@ -220,12 +220,14 @@ TEST_CASE("When many nodes reject at once it is not the nodes: the brake holds t
   stage.run_for(minutes(4), Seconds(10));
   CHECK(deeds(stage) == "taint node-a, taint node-b");
   REQUIRE(stage.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr);
-  CHECK(stage.verdict("example.com/gpu", Reason::BrakeEngaged)->message ==
-        "4 of 4 nodes with example.com/gpu reject the pods that they are given within 300 s: new evictions there stop");
-  stage.run_for(minutes(2), Seconds(10));  // and nothing was rejected in the window since
+  CHECK(
+      stage.verdict("example.com/gpu", Reason::BrakeEngaged)->message ==
+      "4 of 4 nodes with example.com/gpu reject the pods that they are given: evictions, credits and new taints there "
+      "stop; released when at most 2 are; half-open from 2026-11-20T12:30:00Z");
+  stage.run_for(minutes(7), Seconds(10));  // and nothing was rejected within blackHole.within
   CHECK(stage.verdict("example.com/gpu", Reason::BrakeEngaged) == nullptr);
   CHECK(deeds(stage) == "taint node-a, taint node-b");
-  stage.reject(1, "node-c");
+  stage.reject(3, "node-c");
   CHECK(deeds(stage) == "taint node-a, taint node-b, taint node-c");
 }
 
