@@ -1,6 +1,7 @@
 // What a Job's dead pod is blamed for, and what is done about it.
 #include <doctest/doctest.h>
 
+#include "base/rfc3339.h"
 #include "tests/core/job_retry/job_stage.h"
 
 namespace dhc::test {
@@ -173,7 +174,6 @@ TEST_CASE("While the brake holds the device a dead pod's Job is not written, and
   JobStage stage;
   stage.limits().brake_at_least = 1;
   stage.limits().brake_percent = 1;
-  stage.limits().brake_within = minutes(5);
   stage.send_policy();
   stage.add_pod(0);
   stage.job().backoff_limit = 3;
@@ -183,6 +183,12 @@ TEST_CASE("While the brake holds the device a dead pod's Job is not written, and
   stage.run_for(minutes(4), Seconds(5));
   CHECK(stage.patches().empty());
   CHECK(stage.verdict("train", Reason::DiedOfDevice) != nullptr);
+  // An operator has looked at it.
+  auto node = stage.node_named("node-a");
+  node.meta.annotations = {{"device-health.io/brake-release", format_rfc3339(stage.now().wall)}};
+  stage.put(node);
+  stage.whole_policy().brake_release = format_rfc3339(stage.now().wall);
+  stage.send_policy();
   stage.run_for(minutes(2), Seconds(5));
   CHECK(stage.patches().size() == 1);
   CHECK(stage.job().backoff_limit == 4);

@@ -223,7 +223,7 @@ TEST_CASE("When many nodes reject at once it is not the nodes: the brake holds t
   CHECK(
       stage.verdict("example.com/gpu", Reason::BrakeEngaged)->message ==
       "4 of 4 nodes with example.com/gpu reject the pods that they are given: evictions, credits and new taints there "
-      "stop; released when at most 2 are; half-open from 2026-11-20T12:30:00Z");
+      "stop; released when at most 2 are; half-open from 2026-11-20T12:30:08Z");
   stage.run_for(minutes(7), Seconds(10));  // and nothing was rejected within blackHole.within
   CHECK(stage.verdict("example.com/gpu", Reason::BrakeEngaged) == nullptr);
   CHECK(deeds(stage) == "taint node-a, taint node-b");
