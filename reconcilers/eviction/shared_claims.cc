@@ -23,6 +23,11 @@ std::set<std::string> holders_of(const k8s::ResourceClaim& claim, const std::str
   return uids;
 }
 
+/// An ambiguous device is one of those of its claim, and each pod has a key of its own for it.
+bool is_same_device(const Holding& a, const Holding& b) {
+  return a.ambiguous || b.ambiguous ? a.ambiguous == b.ambiguous && a.claim_uid == b.claim_uid : a.key == b.key;
+}
+
 }  // namespace
 
 std::expected<Unit, Ruling> unit_of_claim(const Exposure& exposure, const Scene& scene) {
@@ -53,13 +58,16 @@ std::expected<Unit, Ruling> unit_of_claim(const Exposure& exposure, const Scene&
     const auto* record = scene.world.pod(uid);
     if (record != nullptr && !is_live(record->pod)) continue;  // its reservation goes away by itself
     const auto found = std::ranges::find_if(scene.exposures, [&](const Exposure& other) {
-      return other.key == exposure.key && other.pod().meta.uid == uid;
+      return other.pod().meta.uid == uid && is_same_device(*other.holding, holding);
     });
     if (found == scene.exposures.end()) {
       const std::string who =
           record == nullptr ? "a pod that is not known (UID " + uid + ")" : "pod " + record->pod.meta.name;
-      return refuse(Reason::SharedClaim,
-                    "claim " + holding.claim + " is also held by " + who + ", which no enforcing policy covers");
+      const bool covered =
+          record != nullptr && policy_for(scene.world, scene.policy, record->pod, exposure.key) != nullptr;
+      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by " + who +
+                                             (covered ? ", which has not reported the device Unhealthy itself"
+                                                      : ", which no enforcing policy covers"));
     }
     if (found->mode != exposure.mode || !found->policy->evict || !found->policy->evict->shared_claims_together) {
       return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by pod " + found->pod().meta.name +

@@ -137,14 +137,20 @@ std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& sc
 }
 
 std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene) {
-  const auto& controller = exposure.pod().meta.controller;
-  if (!controller || !scene.ledger.lost_recently(controller->uid, exposure.key, exposure.pod().meta.uid, scene.now))
-    return std::nullopt;
+  const auto& pod = exposure.pod();
+  if (!scene.ledger.lost_recently(pod, *exposure.holding, scene.now)) return std::nullopt;
+  const std::string device = exposure.holding->ambiguous ? "one of these devices" : "this device";
+  const std::string on_it = exposure.holding->ambiguous ? "has it" : "is on it";
+  const auto& controller = pod.meta.controller;
   return Ruling{
       .reason = Reason::ReplacementOnSameDevice,
-      .message = fmt::format(
-          "{} {} lost a pod to this device within the hour and its replacement is on it again: not evicted again",
-          controller->kind, controller->name),
+      .message = controller
+                     ? fmt::format("{} {} lost a pod to {} within the hour and its replacement {} again: not evicted "
+                                   "again",
+                                   controller->kind, controller->name, device, on_it)
+                     : fmt::format("pod {}/{} was evicted from node {} because of {} within the hour and {} again: not "
+                                   "evicted again",
+                                   pod.meta.ns, pod.meta.name, pod.node_name, device, on_it),
       .until = {}};
 }
 
@@ -155,6 +161,11 @@ MonoTime due_at(const Exposure& exposure) {
 }
 
 std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
+  if (!exposure.open && exposure.unknown_now) {
+    return Ruling{.reason = Reason::WaitingWhileUnknown,
+                  .message = "the device is Unknown just now; the incident does not open until it is Unhealthy again",
+                  .until = {}};
+  }
   if (!exposure.open) {
     return Ruling{.reason = Reason::WaitingForWindow,
                   .message = fmt::format("the incident opens after {} s in this state (policy {})",

@@ -128,7 +128,9 @@ class Judge {
     }
     if (scene_.now.mono - ending_.at.mono >= kLateEvidence) return std::nullopt;
     const auto* state = scene_.world.tracker().find(device.key);
-    if (state != nullptr && state->unhealthy_since) {
+    // An incident that began before and is only remembered was not reported afterwards.
+    if (state != nullptr && state->unhealthy_since &&
+        (state->health == k8s::Health::Unhealthy || state->unhealthy_since->mono >= ending_.at.mono)) {
       return Clue{.why = fmt::format("{} was reported Unhealthy afterwards", name), .said = state->message};
     }
     if (scene_.world.inventory().tainted_by_driver(device.key).value_or(false)) {

@@ -147,7 +147,7 @@ class Planner {
   void add_recoveries() {
     for (const auto& key : scene_.world.tracker().recovered()) {
       const auto* state = scene_.world.tracker().find(key);
-      for (const auto& uid : state->holders) {
+      for (const auto& uid : state->relieved) {
         const auto* record = scene_.world.pod(uid);
         if (record == nullptr || !is_live(record->pod)) continue;
         const auto* policy = policy_for(scene_.world, scene_.policy, record->pod, key);

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -118,6 +119,44 @@ void add_contested(const Scene& scene, Planned<Verdict>& found) {
   }
 }
 
+Reason reason_of(ReportDoubt::Kind kind) {
+  switch (kind) {
+    case ReportDoubt::Kind::ClaimBehind:
+      return Reason::WaitingForClaim;
+    case ReportDoubt::Kind::Observed:
+      return Reason::DeviceAmbiguous;
+    case ReportDoubt::Kind::Incomplete:
+      return Reason::ReportIncomplete;
+  }
+  return Reason::DeviceAmbiguous;
+}
+
+/// Of a claim that is not known at all nobody knows the driver.
+const DevicePolicy* policy_of_doubt(const Scene& scene, const k8s::Pod& pod, const ReportDoubt& doubt) {
+  if (!doubt.about.scope.empty()) return policy_for(scene.world, scene.policy, pod, doubt.about);
+  return scene.policy.policies.empty() ? nullptr : &scene.policy.policies.front();
+}
+
+/// Reports that are laid on no device, as far as a policy asks about such devices.
+void add_doubts(const Scene& scene, Planned<Verdict>& found) {
+  for (const auto& uid : scene.world.with_doubts()) {
+    const auto& record = *scene.world.pod(uid);
+    std::set<std::pair<std::string, ReportDoubt::Kind>> said;
+    for (const auto& doubt : record.doubts) {
+      const auto* policy = policy_of_doubt(scene, record.pod, doubt);
+      if (policy == nullptr || effective_mode(policy, scene.policy) == Mode::Off) continue;
+      if (!said.emplace(doubt.claim, doubt.kind).second) continue;
+      found.verdicts.push_back({.subject = subject_of(record.pod),
+                                .device = doubt.claim,
+                                .policy = policy->name,
+                                .reason = reason_of(doubt.kind),
+                                .message = doubt.why,
+                                .since = doubt.since.wall,
+                                .next_at = std::nullopt});
+    }
+  }
+}
+
 }  // namespace
 
 Planned<Verdict> find_facts(const Scene& scene) {
@@ -127,6 +166,7 @@ Planned<Verdict> find_facts(const Scene& scene) {
   add_brakes(scene, found);
   add_refused_annotations(scene, found, wake);
   add_contested(scene, found);
+  add_doubts(scene, found);
   found.wake_at = wake.at();
   return found;
 }

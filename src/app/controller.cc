@@ -162,7 +162,9 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
 }
 
 void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now& now) {
-  ledger.eviction_sent(world.pod(evict.uid)->pod, evict.key, world.tracker().find(evict.key)->holders, now);
+  const auto& record = *world.pod(evict.uid);
+  const auto* holding = find_holding(record.holdings, evict.key);
+  ledger.eviction_sent(record.pod, *holding, world.tracker().find(evict.key)->holders, now);
   if (!evict.shared_claim_uid.empty()) ledger.claim_emptied(evict.shared_claim_uid);
 }
 

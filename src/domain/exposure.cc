@@ -46,16 +46,21 @@ bool wants(const Match& match, k8s::Health health) {
 
 bool message_fits(const Match& match, std::string_view said) { return !match.message || match.message->matches(said); }
 
-std::optional<Signal> health_signal(const Match& match, const DeviceState& state) {
+/// What the device's state means for this holder: an incident is of those who have seen it themselves. A new pod on a
+/// device whose incident is still open, repaired and acknowledged say, may hear Unknown first (seen on 1.37.1).
+std::optional<Signal> health_signal(const Match& match, const DeviceState& state, const std::string& pod_uid,
+                                    const Holding& holding) {
   const bool wants_unknown = wants(match, k8s::Health::Unknown);
-  if (state.unhealthy_since && wants(match, k8s::Health::Unhealthy) && message_fits(match, state.message)) {
+  if (state.unhealthy_since && state.is_witness(pod_uid) && wants(match, k8s::Health::Unhealthy) &&
+      message_fits(match, state.message)) {
     return Signal{
         .since = wants_unknown ? state.not_healthy_since.value_or(*state.unhealthy_since) : *state.unhealthy_since,
         .unknown_now = state.health == k8s::Health::Unknown && !wants_unknown,
         .said = state.message};
   }
   if (state.health == k8s::Health::Unknown && wants_unknown && state.unknown_since && message_fits(match, {})) {
-    return Signal{.since = *state.unknown_since, .said = {}};
+    const Moment since = std::max(*state.unknown_since, holding.seen_at.value_or(*state.unknown_since));
+    return Signal{.since = since, .said = {}};
   }
   return std::nullopt;
 }
@@ -122,14 +127,26 @@ class Finder {
     }
   }
 
+  /// A policy speaks of an ambiguous device if it speaks of every one that it may be.
+  bool covers_all(const DevicePolicy& policy, const k8s::Pod& pod, const Holding& holding) const {
+    if (!holding.ambiguous) return covers(policy, world_, pod, holding.key);
+    return std::ranges::all_of(holding.candidates,
+                               [&](const DeviceKey& candidate) { return covers(policy, world_, pod, candidate); });
+  }
+
+  /// Nothing opens while the device is Unknown, and what was open before that stays open.
+  static bool was_open(const DeviceState& state, MonoTime opens_at) {
+    return !state.unknown_since || opens_at <= state.unknown_since->mono;
+  }
+
   void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = world_.pod(uid);
     if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto holding = std::ranges::find(record->holdings, key, &Holding::key);
-    if (holding == record->holdings.end() || !seen_.insert({key, uid}).second) return;
+    const auto* holding = find_holding(record->holdings, key);
+    if (holding == nullptr || !seen_.insert({key, uid}).second) return;
     for (const auto& policy : policy_.policies) {
-      if (!covers(policy, world_, record->pod, key)) continue;
-      auto signal = health_signal(policy.match, state);
+      if (!covers_all(policy, record->pod, *holding)) continue;
+      auto signal = health_signal(policy.match, state, uid, *holding);
       // The driver's own words are news also where the kubelet knows nothing just now.
       if (!signal || signal->unknown_now) {
         if (auto by_claim = condition_signal(policy.match, world_, *holding, now_)) signal = std::move(by_claim);
@@ -141,12 +158,12 @@ class Finder {
       const MonoTime opens_at = signal->since.mono + policy.after;
       found_.push_back({.key = key,
                         .record = record,
-                        .holding = &*holding,
+                        .holding = holding,
                         .policy = &policy,
                         .mode = mode,
                         .since = signal->since,
                         .opens_at = opens_at,
-                        .open = now_.mono >= opens_at,
+                        .open = now_.mono >= opens_at && (!signal->unknown_now || was_open(state, opens_at)),
                         .unknown_now = signal->unknown_now,
                         .by_claim = signal->by_claim,
                         .said = std::move(signal->said)});

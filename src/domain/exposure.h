@@ -18,10 +18,10 @@ struct Exposure {
   Mode mode = Mode::Observe;  ///< The policy's, capped by the controller's.
   Moment since;               ///< Since when the device is in this state.
   MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
-  bool open = false;
-  bool unknown_now = false;  ///< The device is Unknown just now: the incident stays, nothing is done.
-  bool by_claim = false;     ///< A condition of the claim says so, not the kubelet.
-  std::string said;          ///< The driver's words.
+  bool open = false;          ///< `opens_at` has come, and the device was not Unknown then.
+  bool unknown_now = false;   ///< The device is Unknown just now: the incident stays, nothing is done.
+  bool by_claim = false;      ///< A condition of the claim says so, not the kubelet.
+  std::string said;           ///< The driver's words.
 
   [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
 };

@@ -7,15 +7,22 @@ namespace dhc {
 namespace {
 constexpr Millis kOrphanMemory = std::chrono::hours(1);
 constexpr Millis kRecoveredMemory = std::chrono::minutes(5);
+void insert_sorted(std::vector<std::string>& sorted, const std::string& value) {
+  const auto at = std::ranges::lower_bound(sorted, value);
+  if (at == sorted.end() || *at != value) sorted.insert(at, value);
+}
 }  // namespace
+
+bool DeviceState::is_witness(const std::string& pod_uid) const {
+  return std::ranges::binary_search(witnesses, pod_uid);
+}
 
 void HealthTracker::add_holder(const DeviceKey& key, const std::string& pod_uid) {
   const auto [found, is_new] = devices_.try_emplace(key);
   if (is_new) count(key, 1);
   auto& device = found->second;
   device.orphaned_at.reset();
-  const auto at = std::ranges::lower_bound(device.holders, pod_uid);
-  if (at == device.holders.end() || *at != pod_uid) device.holders.insert(at, pod_uid);
+  insert_sorted(device.holders, pod_uid);
 }
 
 void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_uid, const Now& now) {
@@ -23,6 +30,8 @@ void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_u
   if (found == devices_.end()) return;
   auto& device = found->second;
   std::erase(device.holders, pod_uid);
+  std::erase(device.witnesses, pod_uid);
+  std::erase(device.relieved, pod_uid);
   if (!device.holders.empty()) return;
   if (device.not_healthy_since) {
     device.orphaned_at = now.mono;  // its history matters: the next pod may get the same device
@@ -48,7 +57,9 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
       device.recovered_at = moment_of(now);
       device.last_incident = now.mono - device.unhealthy_since->mono;
       recovered_.insert(key);
+      device.relieved = std::move(device.witnesses);
     }
+    device.witnesses.clear();
     device.unhealthy_since.reset();
     device.not_healthy_since.reset();
     device.unknown_since.reset();
@@ -58,11 +69,19 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     return;
   }
   not_healthy_.insert(key);
+  const bool unknown_too_long = device.unknown_since && now.mono - device.unknown_since->mono >= kLongestUnknown;
+  if (device.health == k8s::Health::Unhealthy && unknown_too_long && !evidence.remembered) {
+    device.unhealthy_since.reset();  // what was before it says nothing about now
+    device.witnesses.clear();
+  }
   const bool remembers = evidence.remembered && !device.seen_healthy && !device.unhealthy_since;
   const Moment begin = remembers ? moment_of(*evidence.remembered, now) : moment_of(now);
   if (!device.not_healthy_since || (remembers && begin < *device.not_healthy_since)) device.not_healthy_since = begin;
   if (!device.unhealthy_since && (remembers || device.health == k8s::Health::Unhealthy)) {
     device.unhealthy_since = begin;
+  }
+  if (device.unhealthy_since) {
+    for (const auto& uid : evidence.witnesses) insert_sorted(device.witnesses, uid);
   }
   if (device.health == k8s::Health::Unhealthy) {
     device.message = evidence.message;

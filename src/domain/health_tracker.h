@@ -28,15 +28,27 @@ struct DeviceState {
   bool seen_healthy =
       false;  ///< Since this process began: then a pod's old condition is no memory of the present incident.
   std::vector<std::string> holders;     ///< Pod UIDs, sorted.
+  std::vector<std::string> witnesses;   ///< Holders that have themselves seen this incident; sorted.
+  std::vector<std::string> relieved;    ///< The witnesses of the incident that ended last, sorted.
   std::optional<MonoTime> orphaned_at;  ///< Since when nobody holds it.
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
+
+  [[nodiscard]] bool is_witness(const std::string& pod_uid) const;
 };
+
+/// How long Unknown may last between two Unhealthy for them to be one: longer than any restart of a driver, plugin or
+/// kubelet. An incident that has opened is remembered elsewhere, and goes on.
+inline constexpr Millis kLongestUnknown = std::chrono::minutes(15);
 
 /// What all living sources together say at this moment.
 struct Evidence {
-  std::optional<k8s::Health> health;  ///< Unhealthy before Unknown before Healthy; none: no living source.
+  std::optional<k8s::Health> health;      ///< Unhealthy before Unknown before Healthy; none: no living source.
+  std::optional<bool> says_healthy = {};  ///< All living reports, believed or not; none: nobody reports.
   std::string message;
   std::optional<WallTime> remembered;  ///< Since when, by our own condition on a holder.
+  /// UIDs of the holders that say Unhealthy, that our condition says have said so, or that nobody reports on while
+  /// another holder says so now. An incident is of no other pod's.
+  std::vector<std::string> witnesses = {};
 };
 
 /// Folds observations of devices over time. Part of the World.

@@ -29,19 +29,29 @@ bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
   return rule != nullptr && rule->meta.resource_version != attempt.resource_version;
 }
 
+std::vector<DeviceKey> devices_of(const Holding& holding) {
+  return holding.ambiguous ? holding.candidates : std::vector{holding.key};
+}
+
 bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
   return attempt.resource_version != pod.meta.resource_version;
 }
 
 }  // namespace
 
-void Ledger::eviction_sent(const k8s::Pod& pod, const DeviceKey& key, std::vector<std::string> holders,
+std::string loss_owner(const k8s::Pod& pod) {
+  return pod.meta.controller ? pod.meta.controller->uid : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
+}
+
+void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders,
                            const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
   note_sent(attempt, pod.meta.resource_version, now);
-  attempt.key = key;
+  attempt.key = holding.key;
+  attempt.lost_to = devices_of(holding);
   attempt.holders = std::move(holders);
   attempt.owner_uid = pod.meta.controller_uid();
+  attempt.loser = loss_owner(pod);
   tokens_.take(1, now.mono);
 }
 
@@ -64,14 +74,15 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
 }
 
 void Ledger::note_loss(const EvictionAttempt& attempt, const Now& now) {
-  if (attempt.owner_uid.empty()) return;
-  auto [place, is_first] = losses_.try_emplace({attempt.owner_uid, attempt.key});
-  auto& [at, loss] = place->second;
-  // A pod that came to the device after an earlier loss is a replacement, although it holds the device now.
-  if (is_first || now.mono - at >= kLossMemory) loss.holders = attempt.holders;
-  loss.owner_uid = attempt.owner_uid;
-  loss.at = now.wall;
-  at = now.mono;
+  for (const auto& key : attempt.lost_to) {
+    auto [place, is_first] = losses_.try_emplace({attempt.loser, key});
+    auto& [at, loss] = place->second;
+    // A pod that came to the device after an earlier loss is a replacement, although it holds the device now.
+    if (is_first || now.mono - at >= kLossMemory) loss.holders = attempt.holders;
+    loss.owner_uid = attempt.loser;
+    loss.at = now.wall;
+    at = now.mono;
+  }
 }
 
 const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
@@ -79,12 +90,14 @@ const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
   return found == evictions_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::lost_recently(const std::string& owner_uid, const DeviceKey& key, const std::string& pod_uid,
-                           const Now& now) const {
-  const auto found = losses_.find({owner_uid, key});
-  if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
-  const auto& holders = found->second.loss.holders;
-  return std::ranges::find(holders, pod_uid) == holders.end();
+bool Ledger::lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const {
+  const auto owner = loss_owner(pod);
+  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+    const auto found = losses_.find({owner, key});
+    if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
+    const auto& holders = found->second.loss.holders;
+    return std::ranges::find(holders, pod.meta.uid) == holders.end();
+  });
 }
 
 void Ledger::recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now) {
@@ -220,13 +233,15 @@ void Ledger::learn(const World& world, const Now& now) {
       if (!condition_names(our_condition_message(record.pod), to_string(holding.key))) continue;
       auto& attempt = evictions_[uid];
       attempt.key = holding.key;
+      attempt.lost_to = devices_of(holding);
       attempt.owner_uid = record.pod.meta.controller_uid();
+      attempt.loser = loss_owner(record.pod);
       attempt.state = Attempt::State::Accepted;
       attempt.at = mono_of(begun, now);
-      if (!attempt.owner_uid.empty()) {
+      for (const auto& key : attempt.lost_to) {
         losses_.try_emplace(
-            {attempt.owner_uid, holding.key},
-            TimedLoss{.at = attempt.at, .loss = {.owner_uid = attempt.owner_uid, .at = begun, .holders = {uid}}});
+            {attempt.loser, key},
+            TimedLoss{.at = attempt.at, .loss = {.owner_uid = attempt.loser, .at = begun, .holders = {uid}}});
       }
     }
   }

@@ -21,7 +21,9 @@ namespace dhc {
 /// One pod that we evict or have evicted.
 struct EvictionAttempt : Attempt {
   DeviceKey key;
-  std::string owner_uid;
+  std::vector<DeviceKey> lost_to;    ///< `key`, or every device that an ambiguous one may be.
+  std::string owner_uid;             ///< Of the pod's controller; empty: it has none.
+  std::string loser;                 ///< As `loss_owner` says.
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
 };
 
@@ -30,16 +32,16 @@ struct EvictionAttempt : Attempt {
 class Ledger {
  public:
   // Evictions, by pod UID.
-  void eviction_sent(const k8s::Pod& pod, const DeviceKey& key, std::vector<std::string> holders, const Now& now);
+  void eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders, const Now& now);
   /// `seen_version` is the pod's as the World shows it now: only a newer one is news about a call whose answer never
   /// came.
   void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);
   [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
   [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
 
-  /// True if this owner lost a pod to this device to us within the hour, and `pod_uid` came after it (invariant I15).
-  [[nodiscard]] bool lost_recently(const std::string& owner_uid, const DeviceKey& key, const std::string& pod_uid,
-                                   const Now& now) const;
+  /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
+  /// and this pod came after it (invariant I15).
+  [[nodiscard]] bool lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const;
   [[nodiscard]] const OwnerLosses& losses() const { return losses_; }
   /// Takes in what a process before us has written down.
   void recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now);

@@ -97,7 +97,9 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   const bool held = state != nullptr && !state->holders.empty();
   const auto driver = seen_.world.inventory().tainted_by_driver(record.key);
   const bool healthy = held && state->has_source && state->health == k8s::Health::Healthy && !exposed && driver != true;
-  const bool not_healthy = exposed || (held && state->has_source && !healthy);
+  // Unknown from pods that have not seen the incident says nothing about it.
+  const bool bad = state != nullptr && (state->health == k8s::Health::Unhealthy || !state->witnesses.empty());
+  const bool not_healthy = exposed || (held && state->has_source && !healthy && bad);
   if (driver == true) {
     set(record.driver_tainted, true);
     set(record.driver_untainted_at, std::optional<WallTime>());

@@ -67,6 +67,12 @@ void MemoryTurn::note_losses() {
   for (const auto& [who, timed] : seen_.losses) {
     if (now_.wall - timed.loss.at < kLossMemory) by_device[who.second].push_back(timed.loss);
   }
+  // A device that may have been the bad one among several has no incident of its own.
+  for (const auto& [key, losses] : by_device) {
+    if (memory_.records_.contains(key)) continue;
+    const auto identity = seen_.world.inventory().identity_of(key, {}).value_or(no_identity());
+    memory_.records_.emplace(key, take_history(key, identity));
+  }
   for (auto& [key, record] : memory_.records_) {
     const auto found = by_device.find(key);
     if (found == by_device.end()) {

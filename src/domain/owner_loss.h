@@ -6,12 +6,17 @@
 
 #include "domain/device_key.h"
 #include "domain/moment.h"
+#include "k8s-client/model/pod.h"
 
 namespace dhc {
 
+/// Whose loss it is when this pod is evicted: its controller's UID. A bare pod that somebody makes anew has another
+/// UID, and is the same by its node and name.
+[[nodiscard]] std::string loss_owner(const k8s::Pod& pod);
+
 /// That we evicted a pod of an owner because of a device: its replacement is not evicted for the same one.
 struct OwnerLoss {
-  std::string owner_uid;
+  std::string owner_uid;  ///< As `loss_owner` says.
   WallTime at;
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
   friend bool operator==(const OwnerLoss&, const OwnerLoss&) = default;
@@ -26,7 +31,7 @@ struct TimedLoss {
   OwnerLoss loss;
 };
 
-/// By (owner UID, device).
+/// By (`loss_owner`, device).
 using OwnerLosses = std::map<std::pair<std::string, DeviceKey>, TimedLoss>;
 
 }  // namespace dhc

@@ -40,6 +40,8 @@ std::string_view to_string(Reason reason) {
       return "WaitingForAllocatable";
     case Reason::DeviceStillSchedulable:
       return "DeviceStillSchedulable";
+    case Reason::WaitingForClaim:
+      return "WaitingForClaim";
     case Reason::WaitingForTaint:
       return "WaitingForTaint";
     case Reason::RateLimited:
@@ -138,6 +140,8 @@ std::string_view to_string(Reason reason) {
       return "ReplacementOnSameDevice";
     case Reason::DeviceAmbiguous:
       return "DeviceAmbiguous";
+    case Reason::ReportIncomplete:
+      return "ReportIncomplete";
     case Reason::UnreadablePod:
       return "UnreadablePod";
     case Reason::TaintedByOther:

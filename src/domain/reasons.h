@@ -34,19 +34,20 @@ enum class Reason : std::uint8_t {
                           ///< kubelet.
   DeviceStillSchedulable,  ///< No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could hand it
                            ///< straight back.
-  WaitingForTaint,         ///< The policy taints, and the taint is not seen yet.
-  RateLimited,             ///< The token bucket of `evictions.perMinute` or `taints.perMinute` is empty.
-  TooManyInFlight,         ///< `evictions.maxInFlight` pods evicted by us still exist.
-  NodeLimit,               ///< `evictions.perNode` is reached on the pod's node.
-  OwnerLimit,              ///< `evictions.perOwner` incidents of the pod's controller are being handled.
-  Braked,                  ///< The brake stops new evictions of this driver or resource, on the node or in the cluster.
-  Paused,                  ///< `paused: true`.
-  WaitingForCondition,     ///< Our condition is not seen on the pod yet: its Job's podFailurePolicy may look for it.
-  WaitingForCredit,        ///< The Job does not show this pod's retry for `jobRetry.settle` yet.
-  WaitingForSiblings,      ///< Another pod of the same Job is about to be evicted too: they go together.
-  BlockedByBudget,         ///< A PodDisruptionBudget refuses; the message is the server's own sentence.
-  BackingOff,              ///< The last attempt failed, the next one waits; the message says how it failed.
-  Refused,                 ///< The server refused for good (400, 403, 422); the message is the server's own sentence.
+  WaitingForClaim,      ///< The kubelet speaks of another allocation of the claim than is known: its watch is behind.
+  WaitingForTaint,      ///< The policy taints, and the taint is not seen yet.
+  RateLimited,          ///< The token bucket of `evictions.perMinute` or `taints.perMinute` is empty.
+  TooManyInFlight,      ///< `evictions.maxInFlight` pods evicted by us still exist.
+  NodeLimit,            ///< `evictions.perNode` is reached on the pod's node.
+  OwnerLimit,           ///< `evictions.perOwner` incidents of the pod's controller are being handled.
+  Braked,               ///< The brake stops new evictions of this driver or resource, on the node or in the cluster.
+  Paused,               ///< `paused: true`.
+  WaitingForCondition,  ///< Our condition is not seen on the pod yet: its Job's podFailurePolicy may look for it.
+  WaitingForCredit,     ///< The Job does not show this pod's retry for `jobRetry.settle` yet.
+  WaitingForSiblings,   ///< Another pod of the same Job is about to be evicted too: they go together.
+  BlockedByBudget,      ///< A PodDisruptionBudget refuses; the message is the server's own sentence.
+  BackingOff,           ///< The last attempt failed, the next one waits; the message says how it failed.
+  Refused,              ///< The server refused for good (400, 403, 422); the message is the server's own sentence.
   // never
   MirrorPod,
   DaemonSetPod,
@@ -66,6 +67,7 @@ enum class Reason : std::uint8_t {
   ClaimStillPinned,         ///< All holders were evicted together once, and the claim is still allocated to the device.
   ReplacementOnSameDevice,  ///< The pod's controller lost a pod to the same device within the hour.
   DeviceAmbiguous,          ///< The claim has several devices and the report does not say which one is meant.
+  ReportIncomplete,         ///< The kubelet names fewer devices of the claim than are allocated.
   UnreadablePod,            ///< The pod's last version could not be read.
   NotCreditable,            ///< The Job cannot get the retry back; `jobRetry.whenNotCreditable: Evict` overrides.
   WouldEndJob,              ///< No policy gives the retry back, and the loss would end the Job; the same overrides.
@@ -128,6 +130,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::WaitingWhileUnknown,
                                            Reason::WaitingForAllocatable,
                                            Reason::DeviceStillSchedulable,
+                                           Reason::WaitingForClaim,
                                            Reason::WaitingForTaint,
                                            Reason::RateLimited,
                                            Reason::TooManyInFlight,
@@ -155,6 +158,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::ClaimStillPinned,
                                            Reason::ReplacementOnSameDevice,
                                            Reason::DeviceAmbiguous,
+                                           Reason::ReportIncomplete,
                                            Reason::UnreadablePod,
                                            Reason::TaintedByOther,
                                            Reason::TaintNotNeeded,

@@ -248,6 +248,7 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   }
   terminating_.erase(uid);
   with_condition_.erase(uid);
+  with_doubts_.erase(uid);
   dirty_pods_.erase(uid);
 }
 

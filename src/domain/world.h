@@ -21,10 +21,11 @@ namespace dhc {
 /// One pod that can hold devices, and those it holds.
 struct PodRecord {
   k8s::Pod pod;
-  std::vector<Holding> holdings;  ///< Kept while the pod lives: a template claim is gone within a second of the pod's
-                                  ///< end (seen on 1.37.1).
-  bool was_live = false;          ///< A kubelet ran it when we last drew conclusions.
-  bool readable = true;           ///< False: its last version could not be read, nothing may be decided on it.
+  std::vector<Holding> holdings;    ///< Kept while the pod lives: a template claim is gone within a second of the pod's
+                                    ///< end (seen on 1.37.1).
+  bool was_live = false;            ///< A kubelet ran it when we last drew conclusions.
+  bool readable = true;             ///< False: its last version could not be read, nothing may be decided on it.
+  std::vector<ReportDoubt> doubts;  ///< What the kubelet says of it that is laid on no device.
 };
 
 /// What this process has seen of one credit.
@@ -93,6 +94,8 @@ class World {
   [[nodiscard]] const std::set<std::string>& terminating() const { return terminating_; }
   /// UIDs of pods with our condition, whatever its status, sorted.
   [[nodiscard]] const std::set<std::string>& with_condition() const { return with_condition_; }
+  /// UIDs of pods with reports that are laid on no device, sorted.
+  [[nodiscard]] const std::set<std::string>& with_doubts() const { return with_doubts_; }
   [[nodiscard]] const k8s::ResourceClaim* claim(std::string_view key) const;
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
   /// UIDs of the pods whose spec names the claim, sorted.
@@ -156,17 +159,19 @@ class World {
   void index_claim(const k8s::ResourceClaim& claim, bool add);
   void refresh_pod(const std::string& uid, const Now& now);
   /// A claim is deallocated once its pod has ended, and a watch of its own may say so before the pod's: until that says
-  /// it too, the pod holds what it held.
-  void keep_deallocated(const PodRecord& record, std::vector<Holding>& holdings) const;
+  /// it too, the pod holds what it held. So it does while its claim is known as another than it has.
+  void keep_deallocated(const PodRecord& record, Resolution& resolved) const;
   void refresh_node(const std::string& name, const Now& now);
   void count_cards(const NodeBook& book, std::int64_t sign);
   void refresh_device(const DeviceKey& key, const Now& now);
+  [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
   void release_claim_if_unused(const std::string& key);
 
   std::unordered_map<std::string, PodRecord> pods_;       // by UID
   std::map<std::string, std::set<std::string>> pods_on_;  // by node
   std::set<std::string> terminating_;
   std::set<std::string> with_condition_;
+  std::set<std::string> with_doubts_;
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
   std::unordered_map<std::string, ClaimRecord> claims_;       // by claim key
   std::set<std::string> claims_with_conditions_;

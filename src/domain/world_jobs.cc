@@ -130,7 +130,7 @@ void World::note_ending(const PodRecord& record, const Now& now) {
   for (const auto& holding : record.holdings) {
     const auto* state = tracker_.find(holding.key);
     ending.devices.push_back({.key = holding.key,
-                              .was_unhealthy = state != nullptr && state->unhealthy_since,
+                              .was_unhealthy = state != nullptr && state->is_witness(pod.meta.uid),
                               .message = state == nullptr ? std::string() : state->message});
   }
   if (const auto* record_of_job = of_job ? job(pod.meta.controller->uid) : nullptr) {

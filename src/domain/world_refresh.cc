@@ -1,6 +1,7 @@
 // The half of World that draws conclusions: what the pods hold, what the nodes tell of their plugins, how each device
 // is.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -9,15 +10,6 @@
 #include "domain/world.h"
 
 namespace dhc {
-
-namespace {
-
-const Holding* holding_of(const PodRecord& record, const DeviceKey& key) {
-  const auto found = std::ranges::find(record.holdings, key, &Holding::key);
-  return found == record.holdings.end() ? nullptr : &*found;
-}
-
-}  // namespace
 
 const k8s::Condition* our_condition(const k8s::Pod& pod) {
   const auto found = std::ranges::find(pod.conditions, kConditionType, &k8s::Condition::type);
@@ -45,14 +37,23 @@ void World::refresh(const Now& now) {
   forget_endings(now);
 }
 
-void World::keep_deallocated(const PodRecord& record, std::vector<Holding>& holdings) const {
+void World::keep_deallocated(const PodRecord& record, Resolution& resolved) const {
   if (record.pod.node_name.empty()) return;
+  std::set<std::string> kept;
+  std::vector<Holding> missing;
   for (const auto& old : record.holdings) {
     const auto* named = old.claim.empty() ? nullptr : claim(old.claim);
-    if (named == nullptr || named->meta.uid != old.claim_uid || named->allocated) continue;
-    if (std::ranges::find(holdings, old.key, &Holding::key) == holdings.end()) holdings.push_back(old);
+    if (named == nullptr || named->meta.uid != old.claim_uid) continue;
+    if (named->allocated && !resolved.behind.contains(old.claim)) continue;
+    kept.insert(old.claim);
+    if (find_holding(resolved.holdings, old.key) == nullptr) missing.push_back(old);
   }
-  std::ranges::sort(holdings, {}, &Holding::key);
+  std::ranges::move(missing, std::back_inserter(resolved.holdings));
+  std::ranges::sort(resolved.holdings, {}, &Holding::key);
+  // What was joined while the claim was known needs no word about it.
+  std::erase_if(resolved.doubts, [&](const ReportDoubt& doubt) {
+    return doubt.kind == ReportDoubt::Kind::ClaimBehind && kept.contains(doubt.claim);
+  });
 }
 
 void World::refresh_pod(const std::string& uid, const Now& now) {
@@ -61,20 +62,35 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   auto& record = found->second;
   if (!is_live(record.pod)) note_ending(record, now);
   record.was_live = is_live(record.pod);
-  auto holdings = resolve_holdings(
+  auto resolved = resolve_holdings(
       record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
-  if (is_live(record.pod)) keep_deallocated(record, holdings);
-  if (!is_live(record.pod)) {
+  if (is_live(record.pod)) {
+    keep_deallocated(record, resolved);
+  } else {
     // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen
     // on 1.37.1).
-    for (auto& holding : holdings) holding.reported.reset();
+    for (auto& holding : resolved.holdings) holding.reported.reset();
+    resolved.doubts.clear();
+  }
+  for (auto& holding : resolved.holdings) {
+    const auto* old = find_holding(record.holdings, holding.key);
+    holding.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
   }
   for (const auto& old : record.holdings) {
     dirty_devices_.insert(old.key);
-    const bool kept = std::ranges::any_of(holdings, [&](const Holding& held) { return held.key == old.key; });
-    if (!kept) tracker_.remove_holder(old.key, uid, now);
+    if (find_holding(resolved.holdings, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
   }
-  record.holdings = std::move(holdings);
+  record.holdings = std::move(resolved.holdings);
+  for (auto& doubt : resolved.doubts) {
+    const auto known = std::ranges::find(record.doubts, doubt.why, &ReportDoubt::why);
+    doubt.since = known == record.doubts.end() ? moment_of(now) : known->since;
+  }
+  record.doubts = std::move(resolved.doubts);
+  if (record.doubts.empty()) {
+    with_doubts_.erase(uid);
+  } else {
+    with_doubts_.insert(uid);
+  }
   for (const auto& holding : record.holdings) {
     tracker_.add_holder(holding.key, uid);
     dirty_devices_.insert(holding.key);
@@ -128,35 +144,49 @@ std::int64_t World::known_cards(const std::string& resource) const {
   return found == plugin_cards_.end() ? 0 : found->second;
 }
 
+Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const {
+  Evidence evidence;
+  if (const auto incident = incidents_.find(key); incident != incidents_.end()) evidence.remembered = incident->second;
+  std::vector<std::string> silent;
+  const auto name = to_string(key);
+  for (const auto& uid : state.holders) {
+    const auto* record = pod(uid);
+    const auto* holding = record == nullptr ? nullptr : find_holding(record->holdings, key);
+    if (holding == nullptr || !is_live(record->pod)) continue;
+    bool is_witness = false;
+    if (const auto* condition = our_condition(record->pod); condition != nullptr && condition->status == "True") {
+      const auto since = since_in_condition(condition->message, name);
+      if (since && (!evidence.remembered || *since < *evidence.remembered)) evidence.remembered = since;
+      is_witness = since.has_value();
+    }
+    if (holding->reported && record->readable) {
+      auto health = *holding->reported;
+      evidence.says_healthy = evidence.says_healthy.value_or(true) && health == k8s::Health::Healthy;
+      if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
+        const auto book = books_.find(key.place);
+        if (book != books_.end() && !book->second.healthy_is_believable(key.scope, now)) health = k8s::Health::Unknown;
+      }
+      if (!evidence.health || health > *evidence.health) {
+        evidence.health = health;
+        evidence.message = holding->message;
+      }
+      is_witness = is_witness || health == k8s::Health::Unhealthy;
+    } else if (!holding->reported) {
+      silent.push_back(uid);
+    }
+    if (is_witness) evidence.witnesses.push_back(uid);
+  }
+  // It holds the very device that another holder calls Unhealthy now, and its kubelet never speaks of it: a sidecar's,
+  // or a claim that no container names.
+  if (evidence.health == k8s::Health::Unhealthy) std::ranges::move(silent, std::back_inserter(evidence.witnesses));
+  return evidence;
+}
+
 void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto* state = tracker_.find(key);
   if (state == nullptr) return (void)doubted_.erase(key);
-  Evidence evidence;
-  const auto incident = incidents_.find(key);
-  if (incident != incidents_.end()) evidence.remembered = incident->second;
-  std::optional<bool> says_healthy;  // all living reports, believed or not
-  for (const auto& uid : state->holders) {
-    const auto* record = pod(uid);
-    const auto* holding = record == nullptr ? nullptr : holding_of(*record, key);
-    if (holding == nullptr || !is_live(record->pod)) continue;
-    if (const auto* condition = our_condition(record->pod); condition != nullptr && condition->status == "True") {
-      const auto since = since_in_condition(condition->message, to_string(key));
-      if (since && (!evidence.remembered || *since < *evidence.remembered)) evidence.remembered = since;
-    }
-    if (!holding->reported || !record->readable) continue;
-    auto health = *holding->reported;
-    says_healthy = says_healthy.value_or(true) && health == k8s::Health::Healthy;
-    if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
-      const auto book = books_.find(key.place);
-      if (book != books_.end() && !book->second.healthy_is_believable(key.scope, now)) health = k8s::Health::Unknown;
-    }
-    if (!evidence.health || health > *evidence.health) {
-      evidence.health = health;
-      evidence.message = holding->message;
-    }
-  }
-  const bool has_incident = incident != incidents_.end();
-  if (key.source == DeviceKey::Source::Plugin && says_healthy == true && has_incident) {
+  auto evidence = evidence_of(key, *state, now);
+  if (key.source == DeviceKey::Source::Plugin && evidence.says_healthy == true && incidents_.contains(key)) {
     const auto since = doubted_.try_emplace(key, now.mono).first;
     if (now.mono - since->second < kHealthySettle) evidence.health = k8s::Health::Unknown;
   } else {

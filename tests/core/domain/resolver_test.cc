@@ -36,9 +36,9 @@ k8s::Pod pod_of(std::vector<k8s::AllocatedResource> allocated) {
 }
 
 std::vector<Holding> resolve(const k8s::Pod& pod, const k8s::ResourceClaim& claim) {
-  return resolve_holdings(pod, [&](std::string_view ns, std::string_view name) {
-    return ns == "ns" && name == "claim" ? &claim : nullptr;
-  });
+  return resolve_holdings(pod, [&](std::string_view ns,
+                                   std::string_view name) { return ns == "ns" && name == "claim" ? &claim : nullptr; })
+      .holdings;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ TEST_CASE("Several results are told apart by the name at the end of the resource
     REQUIRE(holdings.size() == 2);
     CHECK(holdings[0].reported == Health::Healthy);
     CHECK(holdings[1].reported == Health::Unhealthy);
-    CHECK(holdings[1].inferred);
+    CHECK(holdings[1].inferred == (prefix != "d/p/"));  // the whole of driver, pool and device is no guess
     CHECK(!holdings[1].ambiguous);
   }
 }
@@ -125,7 +125,9 @@ TEST_CASE("A claim that no container names is held without a report, and admin a
 TEST_CASE("A claim that is not known yet gives no device, and a plugin device needs none") {
   auto pod =
       pod_of({{"claim:gpu", {{"x", Health::Unhealthy, ""}}}, {"example.com/gpu", {{"GPU-1", Health::Unhealthy, ""}}}});
-  const auto holdings = resolve_holdings(pod, [](std::string_view, std::string_view) { return nullptr; });
+  const auto resolved = resolve_holdings(pod, [](std::string_view, std::string_view) { return nullptr; });
+  const auto& holdings = resolved.holdings;
+  CHECK(resolved.doubts.size() == 1);
   REQUIRE(holdings.size() == 1);
   CHECK(holdings[0].key == DeviceKey::plugin("node-a", "example.com/gpu", "GPU-1"));
 }
