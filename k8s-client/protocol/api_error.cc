@@ -92,7 +92,8 @@ bool has_cause(const StatusBody& status, std::string_view reason) {
 }
 
 /// Design section 9, "Errors by remedy": the only place where a code becomes a kind.
-ErrorKind kind_of(std::int64_t code, const StatusBody& status) {
+ErrorKind kind_of(std::int64_t code, const std::optional<StatusBody>& said) {
+  const StatusBody status = said.value_or(StatusBody{});
   switch (code) {
     case 401:
       return ErrorKind::Unauthorized;
@@ -118,7 +119,10 @@ ErrorKind kind_of(std::int64_t code, const StatusBody& status) {
       return has_cause(status, "ResourceVersionTooLarge") ? ErrorKind::Gone : ErrorKind::TimedOut;
     default:
       // Redirects are not followed, so a 3xx is somebody's configuration, not a server in trouble.
-      return code >= 300 && code < 500 ? ErrorKind::Invalid : ErrorKind::Unavailable;
+      if (code >= 300 && code < 500) return ErrorKind::Invalid;
+      // The API server's own 5xx stands for a refusal that lasts (two budgets, a webhook that is down) and for a write
+      // that may have been committed (etcd timed out) alike. **Source:** seen on 1.37.1.
+      return said && code >= 500 ? ErrorKind::Doubtful : ErrorKind::Unavailable;
   }
 }
 
@@ -170,7 +174,7 @@ Error error_from_response(const Response& response) {
     wish = status->retry_after;
   }
   // The status line decides, not the body's own copy of it.
-  return Error{.kind = kind_of(response.status, status.value_or(StatusBody{})),
+  return Error{.kind = kind_of(response.status, status),
                .message = status ? message_of(response.status, *status) : text_message(response),
                .retry_after = wish};
 }
@@ -183,8 +187,7 @@ Error error_from_status_object(std::string_view json) {
                  .retry_after = std::nullopt};
   }
   const auto code = status->code != 0 ? status->code : code_of_reason(status->reason);
-  return Error{
-      .kind = kind_of(code, *status), .message = message_of(code, *status), .retry_after = status->retry_after};
+  return Error{.kind = kind_of(code, status), .message = message_of(code, *status), .retry_after = status->retry_after};
 }
 
 }  // namespace dhc::k8s

@@ -69,6 +69,10 @@ bool was_faster(const Error& error) {
     case ErrorKind::Blocked:
     case ErrorKind::TooManyRequests:
     case ErrorKind::Unauthorized:
+    case ErrorKind::Doubtful:
+    case ErrorKind::Declined:
+    case ErrorKind::Outdated:
+    case ErrorKind::Unread:
     case ErrorKind::Unavailable:
     case ErrorKind::TimedOut:
     case ErrorKind::Cancelled:

@@ -13,6 +13,10 @@ namespace dhc::k8s {
 /// `/api/v1/namespaces/NS/pods/NAME`, percent-encoded; Invalid, naming the bad part, if either is no path segment.
 [[nodiscard]] Result<std::string> pod_path(std::string_view ns, std::string_view name);
 
+/// `/apis/resource.k8s.io/v1/namespaces/NS/resourceclaims/NAME`, percent-encoded; Invalid, naming the bad part, if
+/// either is no path segment.
+[[nodiscard]] Result<std::string> claim_path(std::string_view ns, std::string_view name);
+
 /// `/apis/events.k8s.io/v1/namespaces/NS/events`, percent-encoded; Invalid if `ns` is no path segment.
 [[nodiscard]] Result<std::string> events_path(std::string_view ns);
 

@@ -81,6 +81,10 @@ WatchEnding ending_of(ErrorKind kind) {
     case ErrorKind::Conflict:
     case ErrorKind::Contested:
     case ErrorKind::Blocked:
+    case ErrorKind::Doubtful:
+    case ErrorKind::Declined:
+    case ErrorKind::Outdated:
+    case ErrorKind::Unread:
     case ErrorKind::Unavailable:
       return WatchEnding::Unavailable;
   }

@@ -2,10 +2,29 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "domain/device_key.h"
+#include "domain/policy.h"
 
 namespace dhc::eviction {
+
+/// What an eviction rests on, and what a read in the moment before it must still show. The plan decides it, `judge`
+/// holds it against the bytes that were read.
+struct Signal {
+  /// What the report of the device may say; empty: the claim's conditions decide, or nothing is asked.
+  std::vector<k8s::Health> health = {};
+  std::optional<MessagePattern> message = {};  ///< Must fit the driver's words with an Unhealthy report.
+  /// The pod whose status reports the device, if it is another one that holds the same; empty: the pod itself.
+  std::string witness_ns = {};
+  std::string witness_name = {};
+  std::string witness_uid = {};
+  /// The claim through which the pod holds the device, in the pod's namespace; empty: a device-plugin device.
+  std::string claim_name = {};
+  std::string claim_uid = {};
+  std::vector<ClaimConditionMatch> claim_conditions = {};  ///< One of them must stand; empty: the report decides.
+  friend bool operator==(const Signal&, const Signal&) = default;
+};
 
 /// Evict one pod through the Eviction API; the UID is a precondition (invariant I1).
 struct EvictPod {
@@ -18,6 +37,7 @@ struct EvictPod {
   // for logs and metrics
   std::string device;
   std::string policy;
+  Signal signal = {};
   friend bool operator==(const EvictPod&, const EvictPod&) = default;
 };
 

@@ -19,6 +19,14 @@ std::string body_of(const EvictPod& action) {
                      {"deleteOptions", std::move(options)}};
   return json_text(body);
 }
+
+Result<k8s::Request> quick_read(Result<std::string> path) {
+  if (!path) return std::unexpected(std::move(path.error()));
+  auto request = k8s::read_request(std::move(*path));
+  request.timeouts.idle = Seconds(10);
+  request.timeouts.total = Seconds(10);
+  return request;
+}
 }  // namespace
 
 Result<k8s::Request> build_eviction(const EvictPod& action) {
@@ -30,6 +38,14 @@ Result<k8s::Request> build_eviction(const EvictPod& action) {
   request.timeouts.idle = Seconds(35);
   request.timeouts.total = Seconds(35);
   return request;
+}
+
+Result<k8s::Request> build_read(const std::string& ns, const std::string& pod) {
+  return quick_read(k8s::pod_path(ns, pod));
+}
+
+Result<k8s::Request> build_claim_read(const std::string& ns, const std::string& claim) {
+  return quick_read(k8s::claim_path(ns, claim));
 }
 
 }  // namespace dhc::eviction

@@ -1,13 +1,13 @@
 #include "reconcilers/eviction/execute.h"
 
-#include <utility>
-
-#include "reconcilers/eviction/build.h"
+#include "reconcilers/eviction/exchange.h"
 
 namespace dhc::eviction {
 
-Status execute(const EvictPod& action, const k8s::Client& client, std::stop_token stop) {
-  return k8s::send(build_eviction(action), client, std::move(stop));
+Status execute(const EvictPod& action, const k8s::Client& client, const std::stop_token& stop) {
+  Exchange exchange(action);
+  while (const auto request = exchange.next()) exchange.take(client.call(*request, stop));
+  return exchange.outcome();
 }
 
 }  // namespace dhc::eviction

@@ -7,9 +7,8 @@
 
 namespace dhc::eviction {
 
-/// Asks once for the eviction of one pod. Done means that the API server accepted it, not that the pod is gone.
-/// NotFound (the pod is gone) and Conflict (another pod has its name) are left to the planner, which sees the pods. May
-/// block for 35 s; safe to repeat because of the UID precondition.
-[[nodiscard]] Status execute(const EvictPod& action, const k8s::Client& client, std::stop_token stop);
+/// One attempt to evict a pod, by the requests of an `Exchange`. Done means that the API server accepted it, not that
+/// the pod is gone. May block for 75 s; safe to repeat because of the UID precondition.
+[[nodiscard]] Status execute(const EvictPod& action, const k8s::Client& client, const std::stop_token& stop);
 
 }  // namespace dhc::eviction

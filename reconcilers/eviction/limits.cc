@@ -11,19 +11,35 @@ MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
   return attempt.at + Seconds(std::max<std::int64_t>(grace, 0)) + kSlotPatience;
 }
 
-Budget::Budget(const Scene& scene) : scene_(scene), tokens_(scene.ledger.tokens().available(scene.now.mono)) {
+namespace {
+
+/// Until when the attempt holds the pod's slot by what is known of it; none: it holds none. A request on its way holds
+/// it until it is answered.
+std::optional<MonoTime> holds_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
+  switch (attempt.state) {
+    case Attempt::State::Sending:
+      return MonoTime::max();
+    case Attempt::State::Accepted:
+      return slot_until(attempt, pod);
+    case Attempt::State::Failed:
+      // An answer that never came may have been a yes.
+      return attempt.doubted_until;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Budget::Budget(const Scene& scene)
+    : scene_(scene),
+      tokens_(scene.ledger.tokens().available(scene.now.mono)),
+      attempts_(scene.ledger.attempt_tokens().available(scene.now.mono)) {
   for (const auto& [uid, attempt] : scene.ledger.evictions()) {
     const auto* record = scene.world.pod(uid);
     if (record == nullptr) continue;
-    // An answer that never came may have been a yes: it holds its slot until it is looked at again.
-    const bool unsure = attempt.state == Attempt::State::Failed && may_have_happened(attempt.error) &&
-                        scene.now.mono < attempt.not_before;
-    if (attempt.state == Attempt::State::Failed && !unsure) continue;
-    const MonoTime until = slot_until(attempt, record->pod);
-    if (attempt.state == Attempt::State::Accepted) {
-      if (scene.now.mono >= until) continue;
-      if (!next_free_ || until < *next_free_) next_free_ = until;
-    }
+    const auto until = holds_until(attempt, record->pod);
+    if (!until || scene.now.mono >= *until) continue;
+    if (*until != MonoTime::max() && (!next_free_ || *until < *next_free_)) next_free_ = until;
     count(record->pod, attempt.owner_uid, to_string(attempt.key), attempt.at);
   }
 }
@@ -85,16 +101,31 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
                     .until = next_free_};
     }
   }
+  return refuses_by_rate(size);
+}
+
+std::optional<Ruling> Budget::refuses_by_rate(std::int64_t size) const {
+  const auto& limits = scene_.policy.limits;
+  const auto& now = scene_.now.mono;
   if (tokens_ < std::min(size, limits.evictions_per_minute) || limits.evictions_per_minute == 0) {
     return Ruling{.reason = Reason::RateLimited,
                   .message = fmt::format("evictions.perMinute is {}", limits.evictions_per_minute),
-                  .until = scene_.ledger.tokens().ready_at(size, scene_.now.mono)};
+                  .until = scene_.ledger.tokens().ready_at(size, now)};
+  }
+  const auto attempts = attempts_per_minute(limits);
+  if (attempts_ < std::min(size, attempts)) {
+    return Ruling{.reason = Reason::RateLimited,
+                  .message = fmt::format("{} attempts a minute are made at evictions.perMinute {}, refused ones included",
+                                         attempts, limits.evictions_per_minute),
+                  .until = scene_.ledger.attempt_tokens().ready_at(size, now)};
   }
   return std::nullopt;
 }
 
 void Budget::take(const Unit& unit) {
-  tokens_ -= static_cast<std::int64_t>(unit.exposures.size());
+  const auto size = static_cast<std::int64_t>(unit.exposures.size());
+  tokens_ -= size;
+  attempts_ -= size;
   for (const auto* exposure : unit.exposures)
     count(exposure->pod(), exposure->pod().meta.controller_uid(), to_string(exposure->key), scene_.now.mono);
 }

@@ -11,6 +11,11 @@ namespace dhc::eviction {
 /// How long beyond its grace period an evicted pod counts as in flight.
 inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
 
+/// How many attempts to evict are made in a minute: a refusal evicts nobody, and costs the server no less.
+[[nodiscard]] constexpr std::int64_t attempts_per_minute(const Limits& limits) {
+  return 6 * limits.evictions_per_minute;
+}
+
 /// Until when an evicted pod holds its slot; hung pods on dead hardware must not stop everything.
 [[nodiscard]] MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod);
 
@@ -36,11 +41,13 @@ class Budget {
 
  private:
   void count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device, MonoTime at);
+  [[nodiscard]] std::optional<Ruling> refuses_by_rate(std::int64_t size) const;
   [[nodiscard]] bool is_counted(const Exposure& exposure) const;
 
   const Scene& scene_;
   std::int64_t in_flight_ = 0;
   std::int64_t tokens_ = 0;
+  std::int64_t attempts_ = 0;
   std::map<std::string, std::int64_t> on_node_;
   std::map<std::string, std::map<std::string, MonoTime>> incidents_of_;  // owner UID -> device -> last eviction
   std::optional<MonoTime> next_free_;

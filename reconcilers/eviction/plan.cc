@@ -13,8 +13,10 @@
 #include "domain/job_end.h"
 #include "domain/rulings.h"
 #include "reconcilers/eviction/limits.h"
+#include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/shared_claims.h"
+#include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
 
 namespace dhc::eviction {
@@ -31,7 +33,7 @@ class Planner {
   }
 
   Planned<EvictPod> run() {
-    for (const auto& exposure : scene_.exposures) consider(exposure);
+    for (const auto* exposure : fair_order(scene_)) consider(*exposure);
     for (const auto& [uid, attempt] : scene_.ledger.evictions()) say_ended(uid, attempt);
     planned_.wake_at = wake_.at();
     return std::move(planned_);
@@ -158,7 +160,8 @@ class Planner {
          .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
          .key = exposure.key,
          .device = to_string(exposure.key),
-         .policy = exposure.policy->name});
+         .policy = exposure.policy->name,
+         .signal = signal_of(exposure, scene_.world)});
     auto message = patience_ended(exposure, scene_);
     say(exposure, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
   }

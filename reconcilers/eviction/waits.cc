@@ -243,6 +243,11 @@ std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& sce
   const bool moved_on = attempt->resource_version != pod.meta.resource_version;
   const bool world_decides = kind == ErrorKind::TimedOut || kind == ErrorKind::Conflict || kind == ErrorKind::NotFound;
   if (scene.now.mono >= attempt->not_before || (world_decides && moved_on)) return std::nullopt;
+  if (kind == ErrorKind::NotFound) {
+    return Ruling{.reason = Reason::AlreadyTerminating,
+                  .message = "the API server no longer has the pod; its removal is not seen yet",
+                  .until = attempt->not_before};
+  }
   return held_by_failure(*attempt);
 }
 

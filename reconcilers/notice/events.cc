@@ -20,6 +20,7 @@ bool is_news(Reason reason) {
     case Reason::WouldEvict:
     case Reason::BlockedByBudget:
     case Reason::Refused:
+    case Reason::SignalGone:
     case Reason::DeviceStillSchedulable:
     case Reason::MirrorPod:
     case Reason::DaemonSetPod:

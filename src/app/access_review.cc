@@ -66,6 +66,10 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
     add(all, "", "pods", "create");
     all.back().subresource = "eviction";
     all.back().needed_by = "evict";
+    add(all, "", "pods", "get");
+    all.back().needed_by = "evict";
+    add(all, "resource.k8s.io", "resourceclaims", "get");
+    all.back().needed_by = "evict";
     add(all, "", "pods", "patch");
     all.back().subresource = "status";
     all.back().needed_by = "condition";

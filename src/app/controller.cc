@@ -93,6 +93,7 @@ void Controller::State::take(Message&& message, const Now& now) {
 
 void Controller::State::set_rates(const Now& now) {
   ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
+  ledger.attempt_tokens().set_rate(eviction::attempts_per_minute(policy->limits), now.mono);
   ledger.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
 }
 

@@ -24,6 +24,14 @@ std::string_view to_string(ErrorKind kind) {
       return "Forbidden";
     case ErrorKind::Invalid:
       return "Invalid";
+    case ErrorKind::Doubtful:
+      return "Doubtful";
+    case ErrorKind::Declined:
+      return "Declined";
+    case ErrorKind::Outdated:
+      return "Outdated";
+    case ErrorKind::Unread:
+      return "Unread";
     case ErrorKind::Unavailable:
       return "Unavailable";
     case ErrorKind::TimedOut:

@@ -21,7 +21,11 @@ enum class ErrorKind : std::uint8_t {
   Unauthorized,     ///< 401, or credentials that cannot be read: read them again, back off.
   Forbidden,        ///< 403: a verb is missing, back off long.
   Invalid,          ///< Other 400 and 422: ours, or an admission policy's refusal, do not loop.
-  Unavailable,      ///< 5xx or a broken connection: back off, the call may have happened.
+  Doubtful,         ///< 5xx with a Status body: refused or done, the answer does not say which; look at the object.
+  Declined,         ///< Doubtful, and the object shows that nothing was done: back off long, let others go first.
+  Outdated,         ///< A fresh read contradicts what the action rests on: nothing was sent, plan again.
+  Unread,           ///< The read that must come before the action failed: nothing was sent, back off.
+  Unavailable,      ///< 5xx without a Status, or a broken connection: back off, the call may have happened.
   TimedOut,         ///< No answer in time: the call may have happened.
   Cancelled,        ///< Somebody asked us to stop: leave quietly.
   Malformed,        ///< Bytes we cannot read: skip that object loudly, never the stream.

@@ -51,7 +51,34 @@ bool too_often(const Attempt& attempt, const Now& now) {
 }
 
 bool may_have_happened(const Error& error) {
-  return error.kind == ErrorKind::TimedOut || error.kind == ErrorKind::Unavailable;
+  switch (error.kind) {
+    case ErrorKind::Doubtful:
+    case ErrorKind::Unavailable:
+    case ErrorKind::TimedOut:
+      return true;
+    case ErrorKind::NotFound:
+    case ErrorKind::Conflict:
+    case ErrorKind::Contested:
+    case ErrorKind::Gone:
+    case ErrorKind::Blocked:
+    case ErrorKind::TooManyRequests:
+    case ErrorKind::Unauthorized:
+    case ErrorKind::Forbidden:
+    case ErrorKind::Invalid:
+    case ErrorKind::Declined:
+    case ErrorKind::Outdated:
+    case ErrorKind::Unread:
+    case ErrorKind::Cancelled:
+    case ErrorKind::Malformed:
+      return false;
+  }
+  return true;
+}
+
+Millis eviction_pause(const Error& error, int failures) {
+  constexpr Millis kLongest = std::chrono::minutes(10);
+  if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return doubling(kUnseen, kLongest, failures);
+  return error.kind == ErrorKind::NotFound ? kLongest : Millis::zero();
 }
 
 Millis backoff_after(const Error& error, int failures) {
@@ -60,6 +87,7 @@ Millis backoff_after(const Error& error, int failures) {
     case ErrorKind::Conflict:
     case ErrorKind::TimedOut:
     case ErrorKind::Gone:
+    case ErrorKind::Outdated:
       return kUnseen;  // or a newer version of the object, whichever comes first
     case ErrorKind::Blocked:
       return doubling(Seconds(5), Seconds(60), failures);
@@ -69,7 +97,11 @@ Millis backoff_after(const Error& error, int failures) {
     case ErrorKind::Invalid:
     case ErrorKind::Contested:
       return doubling(Seconds(60), std::chrono::minutes(10), failures);
+    case ErrorKind::Declined:
+      return doubling(kUnseen, std::chrono::minutes(10), failures);
     case ErrorKind::TooManyRequests:
+    case ErrorKind::Doubtful:
+    case ErrorKind::Unread:
     case ErrorKind::Unavailable:
     case ErrorKind::Malformed:
       return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));

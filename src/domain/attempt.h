@@ -40,6 +40,10 @@ void note_done(Attempt& attempt, const Status& status, const Now& now);
 /// Whether a call that ended so may have been carried out.
 [[nodiscard]] bool may_have_happened(const Error& error);
 
+/// How long a pod whose eviction failed so is left alone at least. What may have happened is not repeated before the
+/// World has had time to show it, and is repeated ever more rarely; a pod that has gone is not asked for again.
+[[nodiscard]] Millis eviction_pause(const Error& error, int failures);
+
 /// How long a failed request waits, by its remedy and the number of failures in a row.
 [[nodiscard]] Millis backoff_after(const Error& error, int failures);
 

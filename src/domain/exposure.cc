@@ -65,30 +65,18 @@ std::optional<Signal> health_signal(const Match& match, const DeviceState& state
   return std::nullopt;
 }
 
-/// **Source:** KEP-4817 for the conditions, KEP-5007 for those that are about binding and never about health.
 std::optional<Signal> condition_signal(const Match& match, const World& world, const Holding& holding, const Now& now) {
   if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return std::nullopt;
   const auto* claim = world.claim(holding.claim);
-  if (claim == nullptr) return std::nullopt;
-  const auto same = [&](const auto& entry) {
-    return entry.driver == holding.key.scope && entry.pool == holding.key.place && entry.device == holding.key.device;
-  };
-  const auto result = std::ranges::find_if(claim->results, same);
-  const auto device = std::ranges::find_if(claim->devices, same);
-  if (result == claim->results.end() || device == claim->devices.end()) return std::nullopt;
-  for (const auto& wanted : match.claim_conditions) {
-    if (std::ranges::find(result->binding_conditions, wanted.type) != result->binding_conditions.end()) continue;
-    for (const auto& condition : device->conditions) {
-      if (condition.type != wanted.type || condition.status != wanted.status) continue;
-      std::string said = condition.type + "=" + condition.status;
-      if (!condition.reason.empty()) said += " (" + condition.reason + ")";
-      if (!condition.message.empty()) said += ": " + condition.message;
-      return Signal{.since = condition.last_transition ? moment_of(*condition.last_transition, now) : moment_of(now),
-                    .by_claim = true,
-                    .said = said};
-    }
-  }
-  return std::nullopt;
+  const auto* condition =
+      claim == nullptr ? nullptr : find_claim_condition(match.claim_conditions, *claim, holding.key);
+  if (condition == nullptr) return std::nullopt;
+  std::string said = condition->type + "=" + condition->status;
+  if (!condition->reason.empty()) said += " (" + condition->reason + ")";
+  if (!condition->message.empty()) said += ": " + condition->message;
+  return Signal{.since = condition->last_transition ? moment_of(*condition->last_transition, now) : moment_of(now),
+                .by_claim = true,
+                .said = said};
 }
 
 class Finder {
@@ -208,6 +196,23 @@ bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, con
   return std::ranges::any_of(policy.policies, [&](const DevicePolicy& candidate) {
     return candidate.mode == Mode::Enforce && covers(candidate, world, pod, key);
   });
+}
+
+const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch>& wanted,
+                                           const k8s::ResourceClaim& claim, const DeviceKey& key) {
+  const auto same = [&](const auto& entry) {
+    return entry.driver == key.scope && entry.pool == key.place && entry.device == key.device;
+  };
+  const auto result = std::ranges::find_if(claim.results, same);
+  const auto device = std::ranges::find_if(claim.devices, same);
+  if (result == claim.results.end() || device == claim.devices.end()) return nullptr;
+  for (const auto& match : wanted) {
+    if (std::ranges::find(result->binding_conditions, match.type) != result->binding_conditions.end()) continue;
+    for (const auto& condition : device->conditions) {
+      if (condition.type == match.type && condition.status == match.status) return &condition;
+    }
+  }
+  return nullptr;
 }
 
 std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now) {

@@ -41,6 +41,11 @@ struct Exposure {
 /// Whether any policy whose selectors fit enforces.
 [[nodiscard]] bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);
 
+/// The first condition that a policy names and the driver has set on this device of the claim; null if there is none.
+/// **Source:** KEP-4817 for the conditions, KEP-5007 for those that are about binding and never about health.
+[[nodiscard]] const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch>& wanted,
+                                                         const k8s::ResourceClaim& claim, const DeviceKey& key);
+
 /// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode
 /// off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a
 /// node yet.

@@ -53,6 +53,7 @@ void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vec
   attempt.owner_uid = pod.meta.controller_uid();
   attempt.loser = loss_owner(pod);
   tokens_.take(1, now.mono);
+  attempt_tokens_.take(1, now.mono);
 }
 
 void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version,
@@ -62,15 +63,21 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   auto& attempt = found->second;
   note_done(attempt, status, now);
   // One whose answer never came may have happened: it counts, and the pod itself is no replacement.
-  if (status || may_have_happened(attempt.error)) note_loss(attempt, now);
-  if (status) return;
+  const bool maybe = !status && may_have_happened(attempt.error);
+  if (status || maybe) note_loss(attempt, now);
+  if (status) return note_tried(attempt, true, now);
   attempt.resource_version = seen_version;
   // What was never sent or refused used no eviction; a request that may have happened did.
-  const auto kind = attempt.error.kind;
-  if (kind == ErrorKind::Cancelled || kind == ErrorKind::Blocked || kind == ErrorKind::TooManyRequests ||
-      kind == ErrorKind::Forbidden) {
-    tokens_.give_back(1, now.mono);
-  }
+  if (!maybe) tokens_.give_back(1, now.mono);
+  if (attempt.error.kind == ErrorKind::Cancelled) return attempt_tokens_.give_back(1, now.mono);
+  note_tried(attempt, maybe, now);
+  attempt.not_before = std::max(attempt.not_before, now.mono + eviction_pause(attempt.error, attempt.failures));
+  if (maybe && !attempt.doubted_until) attempt.doubted_until = now.mono + kUnseen;
+}
+
+void Ledger::note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now) {
+  attempt.tried_at = now.mono;
+  attempt.in_doubt = attempt.in_doubt || may_be_evicted;
 }
 
 void Ledger::note_loss(const EvictionAttempt& attempt, const Now& now) {
@@ -221,7 +228,7 @@ void Ledger::learn(const World& world, const Now& now) {
     const auto known = evictions_.find(uid);
     if (known != evictions_.end()) {
       // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
-      if (known->second.state == Attempt::State::Failed && may_have_happened(known->second.error))
+      if (known->second.state == Attempt::State::Failed && known->second.in_doubt)
         eviction_done(uid, {}, record.pod.meta.resource_version, now);
       continue;
     }

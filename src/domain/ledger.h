@@ -25,6 +25,11 @@ struct EvictionAttempt : Attempt {
   std::string owner_uid;             ///< Of the pod's controller; empty: it has none.
   std::string loser;                 ///< As `loss_owner` says.
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
+  MonoTime tried_at = MonoTime::min();  ///< When the server last answered, or did not; the minimum: not tried yet.
+  bool in_doubt = false;                ///< One of the attempts may have happened.
+  /// Until when an answer that never came holds the pod's slot. Set by the first one: the slot is held once, not again
+  /// with every attempt.
+  std::optional<MonoTime> doubted_until = {};
 };
 
 /// The memory of attempts: in flight, failures, not before. What must outlive a restart is written in the cluster, and
@@ -77,6 +82,10 @@ class Ledger {
   [[nodiscard]] TokenBucket& tokens() { return tokens_; }
   [[nodiscard]] const TokenBucket& tokens() const { return tokens_; }
 
+  /// Of attempts to evict, which a refusal uses up although it evicts nobody.
+  [[nodiscard]] TokenBucket& attempt_tokens() { return attempt_tokens_; }
+  [[nodiscard]] const TokenBucket& attempt_tokens() const { return attempt_tokens_; }
+
   /// Of new taints.
   [[nodiscard]] TokenBucket& taint_tokens() { return taint_tokens_; }
   [[nodiscard]] const TokenBucket& taint_tokens() const { return taint_tokens_; }
@@ -89,6 +98,7 @@ class Ledger {
 
  private:
   void note_loss(const EvictionAttempt& attempt, const Now& now);
+  static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
 
   std::unordered_map<std::string, EvictionAttempt> evictions_;
   std::unordered_map<std::string, Attempt> conditions_;
@@ -98,6 +108,7 @@ class Ledger {
   std::optional<WallTime> began_at_;  // when these attempts began
   std::set<std::string> emptied_claims_;
   TokenBucket tokens_;
+  TokenBucket attempt_tokens_;
   TokenBucket taint_tokens_{TokenBucket::Start::Full};
 };
 

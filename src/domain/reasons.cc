@@ -64,6 +64,8 @@ std::string_view to_string(Reason reason) {
       return "BackingOff";
     case Reason::Refused:
       return "Refused";
+    case Reason::SignalGone:
+      return "SignalGone";
     case Reason::MirrorPod:
       return "MirrorPod";
     case Reason::DaemonSetPod:

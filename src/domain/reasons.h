@@ -47,7 +47,8 @@ enum class Reason : std::uint8_t {
   WaitingForSiblings,   ///< Another pod of the same Job is about to be evicted too: they go together.
   BlockedByBudget,      ///< A PodDisruptionBudget refuses; the message is the server's own sentence.
   BackingOff,           ///< The last attempt failed, the next one waits; the message says how it failed.
-  Refused,              ///< The server refused for good (400, 403, 422); the message is the server's own sentence.
+  Refused,     ///< The server refuses (400, 403, 422, or 5xx and the pod stands); the message is its own sentence.
+  SignalGone,  ///< A fresh read, made in the moment before the eviction, no longer shows what it rests on.
   // never
   MirrorPod,
   DaemonSetPod,
@@ -142,6 +143,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::BlockedByBudget,
                                            Reason::BackingOff,
                                            Reason::Refused,
+                                           Reason::SignalGone,
                                            Reason::MirrorPod,
                                            Reason::DaemonSetPod,
                                            Reason::AlreadyTerminating,

@@ -6,6 +6,38 @@
 
 namespace dhc {
 
+namespace {
+
+Reason reason_of_failure(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Blocked:
+      return Reason::BlockedByBudget;
+    case ErrorKind::Contested:
+      return Reason::ChangedByOther;
+    case ErrorKind::Forbidden:
+    case ErrorKind::Invalid:
+    case ErrorKind::Declined:
+      return Reason::Refused;
+    case ErrorKind::Outdated:
+      return Reason::SignalGone;
+    case ErrorKind::NotFound:
+    case ErrorKind::Conflict:
+    case ErrorKind::Gone:
+    case ErrorKind::TooManyRequests:
+    case ErrorKind::Unauthorized:
+    case ErrorKind::Doubtful:
+    case ErrorKind::Unread:
+    case ErrorKind::Unavailable:
+    case ErrorKind::TimedOut:
+    case ErrorKind::Cancelled:
+    case ErrorKind::Malformed:
+      return Reason::BackingOff;
+  }
+  return Reason::BackingOff;
+}
+
+}  // namespace
+
 std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
                                     std::string_view stopped, std::string_view pod_uid) {
   const auto* brake = scene.brake.holding(key, node, pod_uid);
@@ -22,12 +54,8 @@ std::string words_of_failure(const Attempt& failed) {
 }
 
 Ruling held_by_failure(const Attempt& failed) {
-  const auto kind = failed.error.kind;
-  const auto reason = kind == ErrorKind::Blocked                                   ? Reason::BlockedByBudget
-                      : kind == ErrorKind::Contested                               ? Reason::ChangedByOther
-                      : kind == ErrorKind::Forbidden || kind == ErrorKind::Invalid ? Reason::Refused
-                                                                                   : Reason::BackingOff;
-  return {.reason = reason, .message = words_of_failure(failed), .until = failed.not_before};
+  return {
+      .reason = reason_of_failure(failed.error.kind), .message = words_of_failure(failed), .until = failed.not_before};
 }
 
 Verdict verdict_of(About about, Ruling ruling, const Now& now) {

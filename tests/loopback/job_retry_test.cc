@@ -105,7 +105,7 @@ TEST_CASE("each refusal of a credit has its remedy, and none is repeated by itse
   CHECK(error_of(outcome_of(refusal(409, "Conflict"))) == ErrorKind::Conflict);
   CHECK(error_of(outcome_of(refusal(422, "Invalid"))) == ErrorKind::Invalid);
   CHECK(error_of(outcome_of(refusal(404, "NotFound"))) == ErrorKind::NotFound);
-  CHECK(error_of(outcome_of(refusal(503, "ServiceUnavailable"))) == ErrorKind::Unavailable);
+  CHECK(error_of(outcome_of(refusal(503, "ServiceUnavailable"))) == ErrorKind::Doubtful);
   const auto forbidden = outcome_of(refusal(403, "Forbidden", "jobs.batch is forbidden"));
   REQUIRE(error_of(forbidden) == ErrorKind::Forbidden);
   CHECK(forbidden.error().message.find("jobs.batch is forbidden") != std::string::npos);

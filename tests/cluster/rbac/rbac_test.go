@@ -77,6 +77,7 @@ func expected() (all []dhc.Verb) {
 	for _, verb := range []string{"get", "list", "watch", "create", "patch"} {
 		all = append(all, dhc.Verb{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Name: dhc.ConfigMap})
 	}
+	all = append(all, dhc.Verb{Group: "", Resource: "pods", Verb: "get"}, dhc.Verb{Group: "resource.k8s.io", Resource: "resourceclaims", Verb: "get"})
 	return append(all, dhc.Verb{Group: "", Resource: "pods/status", Verb: "patch"}, dhc.Verb{Group: "", Resource: "pods/eviction", Verb: "create"},
 		dhc.Verb{Group: "", Resource: "nodes", Verb: "patch"}, dhc.Verb{Group: "events.k8s.io", Resource: "events", Verb: "create"})
 }
@@ -195,6 +196,26 @@ func TestWithoutOneReadingVerbItIsNeverReadyAndNamesTheKind(t *testing.T) {
 			})
 			controller.AwaitSays(t, "forbidden: "+verb.Resource, verb.Verb)
 		})
+	}
+}
+
+// What an eviction rests on is read afresh before it: without that nothing is evicted, and both the log and the verdict say why.
+func TestWithoutTheRightToReadAPodNothingIsEvictedAndItsVerdictSaysSo(t *testing.T) {
+	namespace := cluster.Namespace(t)
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}})
+	sick := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
+	account, since := manifests.AccountWithout(t, cluster, dhc.Verb{Resource: "pods", Verb: "get"}), time.Now()
+	controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, ""), Policy: dhc.Policy{Namespace: namespace}.Text()})
+	controller.AwaitSays(t, "forbidden: pods get (needed by: evict)")
+	node.Break(t, gpu, "gpu-0")
+	if verdict := controller.AwaitVerdict(t, sick.Name, "Refused"); !strings.Contains(verdict.Message, `cannot get resource "pods"`) {
+		t.Errorf("the verdict says %q", verdict.Message)
+	}
+	sent, err := cluster.Audit(since, func(e realcluster.AuditEvent) bool {
+		return e.User.Username == dhc.User(account) && e.ObjectRef.Subresource == "eviction"
+	})
+	if err != nil || len(sent) > 0 {
+		t.Errorf("%d evictions were sent: %v", len(sent), err)
 	}
 }
 

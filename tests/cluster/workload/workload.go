@@ -195,13 +195,19 @@ func AwaitRunning(t *testing.T, cp *realcluster.ControlPlane, namespace, name st
 	return pods
 }
 
-// Budget makes a PodDisruptionBudget that keeps at least available Pods of a workload, and waits until it counts.
+// Budget makes a PodDisruptionBudget that keeps at least available Pods of the workload of its name, and waits until it counts.
 func Budget(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, available int) {
+	t.Helper()
+	BudgetOf(t, cp, namespace, name, name, available)
+}
+
+// BudgetOf makes one of another name: two that select the same Pods are one too many.
+func BudgetOf(t *testing.T, cp *realcluster.ControlPlane, namespace, name, workload string, available int) {
 	t.Helper()
 	minimum := intstr.FromInt32(int32(available))
 	_, err := cp.Client.PolicyV1().PodDisruptionBudgets(namespace).Create(t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &minimum, Selector: &metav1.LabelSelector{MatchLabels: Labels(name)}},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &minimum, Selector: &metav1.LabelSelector{MatchLabels: Labels(workload)}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

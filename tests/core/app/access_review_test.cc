@@ -19,6 +19,10 @@ TEST_CASE("enforce mode needs to create evictions and to patch pod status, never
   CHECK(std::ranges::count(verbs, "eviction", &dhc::NeededVerb::subresource) == 1);
   CHECK(std::ranges::count(verbs, "status", &dhc::NeededVerb::subresource) == 1);
   CHECK(std::ranges::none_of(verbs, [](const auto& v) { return v.resource == "pods" && v.verb == "delete"; }));
+  // What an eviction rests on is read before it.
+  for (const auto* resource : {"pods", "resourceclaims"}) {
+    CHECK(std::ranges::count_if(verbs, [&](const auto& v) { return v.resource == resource && v.verb == "get"; }) == 1);
+  }
 }
 
 TEST_CASE("a ConfigMap is asked for by its name only") {

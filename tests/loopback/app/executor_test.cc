@@ -56,11 +56,22 @@ struct Reports {
   }
 };
 
+/// What the server says of the pod that `eviction_of` names: it stands. Anything else is created.
+std::string answer_to(const std::string& request) {
+  if (!request.starts_with("GET ")) return "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}";
+  const auto name = request.substr(request.rfind('/', request.find(' ', 4)) + 1,
+                                   request.find(' ', 4) - request.rfind('/', request.find(' ', 4)) - 1);
+  const auto body = R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name +
+                    R"(","namespace":"a","uid":"u-)" + name + R"(","resourceVersion":"1"}})";
+  return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
 /// Events are never answered, everything else at once.
 void hang_events(dhc::test::ServerConnection& connection) {
   for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {
     if (request.find("/events") != std::string::npos) return connection.wait_for_client_to_leave();
-    if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
+    if (!connection.send(answer_to(request))) return;
   }
 }
 }  // namespace
@@ -85,6 +96,28 @@ TEST_CASE("every action has exactly one outcome") {
   for (int i = 0; i < 50; ++i) CHECK(executor.submit(eviction_of("p" + std::to_string(i)), {}));
   REQUIRE(dhc::test::eventually([&] { return reports.count() >= 50; }));
   CHECK(reports.count() == 50);
+}
+
+TEST_CASE("an eviction that the gate stops between its fresh read and its request was not sent") {
+  std::atomic<int> requests = 0;
+  std::atomic<bool> open = true;
+  Loopback loopback([&](dhc::test::ServerConnection& connection) {
+    for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {
+      ++requests;
+      open = false;
+      if (!connection.send(answer_to(request))) return;
+    }
+  });
+  const auto client = client_of(loopback).admitted_by([&](dhc::k8s::Request&) -> dhc::Status {
+    if (!open) return dhc::fail(dhc::ErrorKind::Cancelled, "closed");
+    return {};
+  });
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  CHECK(executor.submit(eviction_of("a"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 1; }));
+  CHECK(requests == 1);
+  CHECK(dhc::test::error_of(reports.outcomes[0].status) == dhc::ErrorKind::Cancelled);
 }
 
 TEST_CASE("an Event that exists already counts as written") {
@@ -141,9 +174,9 @@ TEST_CASE("an executor stops within a second while every thread waits for an ans
 TEST_CASE("nothing that the gate refuses reaches the server, and its outcome says that it was not sent") {
   std::atomic<int> requests = 0;
   Loopback loopback([&](dhc::test::ServerConnection& connection) {
-    while (!connection.read_request().empty()) {
+    for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {
       ++requests;
-      if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
+      if (!connection.send(answer_to(request))) return;
     }
   });
   std::atomic<bool> open = true;
@@ -159,7 +192,7 @@ TEST_CASE("nothing that the gate refuses reaches the server, and its outcome say
   CHECK(executor.submit(eviction_of("b"), {}));
   CHECK(executor.submit(event_of("e"), {}));
   REQUIRE(dhc::test::eventually([&] { return reports.count() == 3; }));
-  CHECK(requests == 1);
+  CHECK(requests == 2);  // the fresh read of the first pod, and its eviction
   CHECK(reports.outcomes[0].status.has_value());
   for (const std::size_t i : {1U, 2U}) CHECK(reports.outcomes[i].status.error().kind == dhc::ErrorKind::Cancelled);
 }

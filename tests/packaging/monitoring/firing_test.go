@@ -20,6 +20,7 @@ var fires = map[string]struct{ due, quiet string }{
 	"DeviceHealthBrakeEngaged":           {`dhc_brakes_engaged{pod="a"} 0x30 2x30`, `dhc_brakes_engaged{pod="a"} 0x60`},
 	"DeviceHealthPodStuckTerminating":    {`dhc_verdicts{reason="StuckTerminating"} 1x60`, `dhc_verdicts{reason="Evicting"} 1x60`},
 	"DeviceHealthEvictionBlocked":        {`dhc_verdicts{reason="BlockedByBudget"} 1x60`, `dhc_verdicts{reason="BlockedByBudget"} 1x30 0x30`},
+	"DeviceHealthEvictionRefused":        {`dhc_verdicts{reason="Refused"} 1x29 0 1x30`, `dhc_verdicts{reason="Refused"} 1x30 0x30`},
 	"DeviceHealthDeviceStillSchedulable": {`dhc_verdicts{reason="DeviceStillSchedulable"} 1x60`, `dhc_verdicts{reason="DeviceStillSchedulable"} 0x60`},
 	"DeviceHealthActionForbidden":        {`dhc_actions_total{action="EvictPod",outcome="Forbidden"} 0x55 1x5`, `dhc_actions_total{action="EvictPod",outcome="Forbidden"} 1x60`},
 	"DeviceHealthActionsFailing": {`dhc_actions_total{action="EvictPod",outcome="ok"} 0+1x60` + "\n" + `dhc_actions_total{action="EvictPod",outcome="TimedOut"} 0+2x60`,

@@ -8,6 +8,7 @@
 #include "domain/reasons.h"
 #include "k8s-client/protocol/api_error.h"
 #include "reconcilers/eviction/build.h"
+#include "reconcilers/eviction/exchange.h"
 #include "reconcilers/job_retry/build.h"
 #include "reconcilers/memory/build.h"
 #include "reconcilers/notice/build.h"
@@ -147,7 +148,19 @@ bool Scenario::pump(Watch& watch) {
   return true;
 }
 
+void Scenario::attempt(const eviction::EvictPod& action) {
+  eviction::Exchange exchange(action);
+  Millis delay{0};
+  while (const auto request = exchange.next()) {
+    const auto answer = cluster.handle(*request, now);
+    delay += answer.delay;
+    exchange.take(judged(answer));
+  }
+  replies_.push_back({now.mono + delay, {action, exchange.outcome()}});
+}
+
 void Scenario::execute(const Action& action) {
+  if (const auto* pod = std::get_if<eviction::EvictPod>(&action)) return attempt(*pod);
   auto request = request_for(action);
   // A replacement is made from the dead Job as it is read.
   if (const auto* made = std::get_if<job_retry::RecreateJob>(&action); made != nullptr && request) {

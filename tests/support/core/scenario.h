@@ -53,6 +53,8 @@ class Scenario : public Lab {
   [[nodiscard]] bool pump(Watch& watch);
   [[nodiscard]] bool poll(Watch& watch);
   void execute(const Action& action);
+  /// Its requests follow each other within this moment; the answer comes after the delays of all.
+  void attempt(const eviction::EvictPod& action);
   [[nodiscard]] std::optional<MonoTime> next_moment() const;
 
   Controller controller_;

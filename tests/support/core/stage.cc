@@ -347,10 +347,12 @@ std::vector<std::string> Stage::settle() {
     const auto actions = turn();
     if (actions.empty() && waiting_.empty()) break;
     for (const auto& action : actions) {
-      answer(action);
-      show(action);
+      const auto* evict = std::get_if<eviction::EvictPod>(&action);
+      const Status status = evict == nullptr ? Status{} : judge_(*evict);
+      answer(action, status);
+      if (status && evict != nullptr) gone.push_back(evict->name);
+      if (status && (evict == nullptr || shows_evictions_)) show(action);
     }
-    for (auto& name : evicted(actions)) gone.push_back(std::move(name));
   }
   return gone;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,6 +69,10 @@ class Stage {
 
   /// One turn with all that was put; actions are kept until `settle`.
   std::vector<Action> turn();
+  /// How `settle` answers an eviction from now on; a refused one is not shown on its pod.
+  void answer_evictions(std::function<Status(const eviction::EvictPod&)> judge) { judge_ = std::move(judge); }
+  /// Whether `settle` shows on their pods the evictions that were accepted.
+  void show_evictions(bool shown) { shows_evictions_ = shown; }
   /// Answers an action.
   void answer(const Action& action, Status status = {});
   /// A turn, with every action answered well, conditions and evictions shown on the pods; repeated until nothing is
@@ -99,6 +104,8 @@ class Stage {
   void bump(k8s::Meta& meta);
 
   Controller controller_;
+  std::function<Status(const eviction::EvictPod&)> judge_ = [](const eviction::EvictPod&) { return Status{}; };
+  bool shows_evictions_ = true;
   Policy policy_;
   Millis elapsed_{0};
   std::int64_t version_ = 100;

@@ -35,6 +35,17 @@ TEST_CASE("recorded refusals of a real server become kinds by their remedy") {
   CHECK(of(401, read_fixture("recordings/status/unauthorized-401.json")).kind == ErrorKind::Unauthorized);
 }
 
+TEST_CASE("the API server's own 5xx leaves open whether it refused, another's 5xx whether it arrived") {
+  for (const unsigned code : {500U, 501U, 502U, 503U, 507U, 599U}) {
+    CAPTURE(code);
+    CHECK(of(code, R"({"kind":"Status","message":"etcdserver: request timed out"})").kind == ErrorKind::Doubtful);
+    CHECK(of(code, "<html>bad gateway</html>").kind == ErrorKind::Unavailable);
+    CHECK(of(code, R"({"kind":"Other"})").kind == ErrorKind::Unavailable);
+    CHECK(of(code, "").kind == ErrorKind::Unavailable);
+  }
+  CHECK(of(504, R"({"kind":"Status","message":"x"})").kind == ErrorKind::TimedOut);
+}
+
 TEST_CASE("a disruption budget's own sentence, which names it, follows the server's message") {
   const auto error = of(429, test::read_fixture("recordings/status/evict-429-pdb.json"));
   CHECK(error.message ==
@@ -101,8 +112,8 @@ TEST_CASE("a Status of wrong types is read as far as it goes") {
   const auto error = of(429, R"({"kind":"Status","message":7,"code":"x","details":{"causes":[1,{"reason":2}]}})");
   CHECK(error.kind == ErrorKind::TooManyRequests);
   CHECK(error.message == "HTTP 429");
-  CHECK(of(500, R"({"kind":"Status","details":{"causes":{}}})").kind == ErrorKind::Unavailable);
-  CHECK(of(500, R"({"kind":"Status","details":[]})").kind == ErrorKind::Unavailable);
+  CHECK(of(500, R"({"kind":"Status","details":{"causes":{}}})").kind == ErrorKind::Doubtful);
+  CHECK(of(500, R"({"kind":"Status","details":[]})").kind == ErrorKind::Doubtful);
 }
 
 TEST_CASE("a long message is cut at 1,024 bytes between characters") {
@@ -130,8 +141,8 @@ TEST_CASE("the Status inside an ERROR event is judged by its code, or by its rea
         Error{.kind = ErrorKind::Gone, .message = "too old resource version: 1 (1089)", .retry_after = std::nullopt});
   CHECK(error_from_status_object(R"({"kind":"Status","reason":"Expired"})").kind == ErrorKind::Gone);
   CHECK(error_from_status_object(R"({"kind":"Status","reason":"TooManyRequests"})").kind == ErrorKind::TooManyRequests);
-  CHECK(error_from_status_object(R"({"kind":"Status","reason":"Unheard"})").kind == ErrorKind::Unavailable);
-  CHECK(error_from_status_object(R"({"kind":"Status","code":500})").kind == ErrorKind::Unavailable);
+  CHECK(error_from_status_object(R"({"kind":"Status","reason":"Unheard"})").kind == ErrorKind::Doubtful);
+  CHECK(error_from_status_object(R"({"kind":"Status","code":500})").kind == ErrorKind::Doubtful);
   CHECK(error_from_status_object(R"({"kind":"Pod"})").kind == ErrorKind::Unavailable);
   CHECK(error_from_status_object("").kind == ErrorKind::Unavailable);
 }

@@ -81,7 +81,8 @@ TEST_CASE("every kind of error has its row") {
   CHECK(ending_of(ErrorKind::TimedOut) == WatchEnding::TimedOut);
   CHECK(ending_of(ErrorKind::Cancelled) == WatchEnding::Stopped);
   CHECK(ending_of(ErrorKind::Malformed) == WatchEnding::Malformed);
-  for (const auto kind : {ErrorKind::Unavailable, ErrorKind::Conflict, ErrorKind::Contested, ErrorKind::Blocked}) {
+  for (const auto kind : {ErrorKind::Unavailable, ErrorKind::Conflict, ErrorKind::Contested, ErrorKind::Blocked,
+                          ErrorKind::Doubtful, ErrorKind::Declined, ErrorKind::Outdated, ErrorKind::Unread}) {
     CHECK(ending_of(kind) == WatchEnding::Unavailable);
   }
 }

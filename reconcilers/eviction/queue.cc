@@ -1,0 +1,39 @@
+#include "reconcilers/eviction/queue.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace dhc::eviction {
+
+namespace {
+
+struct Place {
+  MonoTime tried_at;
+  std::int64_t round = 0;  ///< Of those of one namespace that have not been tried; the others are all in one.
+  const Exposure* exposure = nullptr;
+};
+
+}  // namespace
+
+std::vector<const Exposure*> fair_order(const Scene& scene) {
+  std::vector<Place> places;
+  places.reserve(scene.exposures.size());
+  std::map<std::string_view, std::int64_t> untried;  // by namespace
+  for (const auto& exposure : scene.exposures) {
+    const auto& meta = exposure.pod().meta;
+    const auto* attempt = scene.ledger.eviction(meta.uid);
+    const auto tried_at = attempt == nullptr ? MonoTime::min() : attempt->tried_at;
+    places.push_back(
+        {.tried_at = tried_at, .round = tried_at == MonoTime::min() ? untried[meta.ns]++ : 0, .exposure = &exposure});
+  }
+  std::ranges::stable_sort(places, {}, [](const Place& place) { return std::tie(place.tried_at, place.round); });
+  std::vector<const Exposure*> order;
+  order.reserve(places.size());
+  for (const auto& place : places) order.push_back(place.exposure);
+  return order;
+}
+
+}  // namespace dhc::eviction

@@ -1,0 +1,126 @@
+#include "reconcilers/eviction/signal.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "domain/names.h"
+#include "domain/resolver.h"
+
+namespace dhc::eviction {
+
+namespace {
+
+bool accepts(const Signal& signal, k8s::Health health) {
+  return std::ranges::find(signal.health, health) != signal.health.end();
+}
+
+/// A device that nobody reports is Unknown.
+bool supports(const Signal& signal, const Holding& holding) {
+  const auto health = holding.reported.value_or(k8s::Health::Unknown);
+  // Unknown comes without words: those of the last Unhealthy report have matched already.
+  return accepts(signal, health) &&
+         (health != k8s::Health::Unhealthy || !signal.message || signal.message->matches(holding.message));
+}
+
+const Holding* holding_of(const std::vector<Holding>& holdings, const DeviceKey& key) {
+  const auto found = std::ranges::find(holdings, key, &Holding::key);
+  return found == holdings.end() ? nullptr : &*found;
+}
+
+/// Another living holder whose report says it, where the pod's own does not.
+const PodRecord* witness_of(const Exposure& exposure, const Signal& signal, const World& world) {
+  if (supports(signal, *exposure.holding)) return nullptr;
+  const auto* state = world.tracker().find(exposure.key);
+  if (state == nullptr) return nullptr;
+  for (const auto& uid : state->holders) {
+    const auto* record = world.pod(uid);
+    if (record == nullptr || !record->readable || !is_live(record->pod)) continue;
+    const auto* holding = holding_of(record->holdings, exposure.key);
+    if (holding != nullptr && holding->reported && supports(signal, *holding)) return record;
+  }
+  return nullptr;
+}
+
+std::string_view word(k8s::Health health) {
+  switch (health) {
+    case k8s::Health::Healthy:
+      return "Healthy";
+    case k8s::Health::Unknown:
+      return "Unknown";
+    case k8s::Health::Unhealthy:
+      return "Unhealthy with other words of the driver";
+  }
+  return "Unknown";
+}
+
+std::unexpected<Error> outdated(const EvictPod& action, std::string_view found) {
+  return fail(ErrorKind::Outdated,
+              fmt::format("a fresh read shows that {}: pod {} was not evicted", found, action.name));
+}
+
+}  // namespace
+
+Signal signal_of(const Exposure& exposure, const World& world) {
+  const auto& match = exposure.policy->match;
+  Signal signal;
+  if (!exposure.holding->claim.empty()) {
+    signal.claim_name = exposure.holding->claim.substr(exposure.holding->claim.find('/') + 1);
+    signal.claim_uid = exposure.holding->claim_uid;
+  }
+  if (exposure.by_claim) {
+    signal.claim_conditions = match.claim_conditions;
+    return signal;
+  }
+  signal.health = match.health;
+  signal.message = match.message;
+  if (const auto* witness = witness_of(exposure, signal, world)) {
+    signal.witness_ns = witness->pod.meta.ns;
+    signal.witness_name = witness->pod.meta.name;
+    signal.witness_uid = witness->pod.meta.uid;
+  }
+  return signal;
+}
+
+Status judge_pod(const EvictPod& action, const k8s::Pod& fresh) {
+  if (fresh.meta.uid != action.uid) {
+    return fail(ErrorKind::NotFound, fmt::format("pod {} has gone, another one has its name", action.name));
+  }
+  if (fresh.meta.deletion) return outdated(action, "it is terminating already");
+  if (fresh.phase == k8s::PodPhase::Succeeded || fresh.phase == k8s::PodPhase::Failed) {
+    return outdated(action, "it has ended");
+  }
+  if (k8s::find(fresh.meta.annotations, kOptOutAnnotation) == std::string_view("true")) {
+    return outdated(action, "it has opted out");
+  }
+  return {};
+}
+
+Status judge_signal(const EvictPod& action, const k8s::Pod& reporter, const k8s::ResourceClaim* claim) {
+  const auto& signal = action.signal;
+  if (claim != nullptr && claim->meta.uid != signal.claim_uid) {
+    return outdated(action, fmt::format("claim {} is another one now", signal.claim_name));
+  }
+  if (!signal.claim_conditions.empty()) {
+    if (claim != nullptr && find_claim_condition(signal.claim_conditions, *claim, action.key) != nullptr) return {};
+    return outdated(action, fmt::format("no condition of claim {} speaks of {} any more", signal.claim_name,
+                                        to_string(action.key)));
+  }
+  if (signal.health.empty()) return {};
+  if (!is_live(reporter))
+    return outdated(action, fmt::format("pod {}, which reports the device, has ended", reporter.meta.name));
+  const auto holdings = resolve_holdings(reporter, [&](std::string_view ns, std::string_view name) {
+    return claim != nullptr && claim->meta.ns == ns && claim->meta.name == name ? claim : nullptr;
+  });
+  const auto* holding = holding_of(holdings, action.key);
+  if (holding == nullptr) {
+    return outdated(action, fmt::format("pod {} does not hold {} any more", reporter.meta.name, to_string(action.key)));
+  }
+  if (supports(signal, *holding)) return {};
+  return outdated(action, fmt::format("{} is {} now", to_string(action.key),
+                                      word(holding->reported.value_or(k8s::Health::Unknown))));
+}
+
+}  // namespace dhc::eviction

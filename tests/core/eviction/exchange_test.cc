@@ -1,0 +1,236 @@
+#include "reconcilers/eviction/exchange.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace dhc::test {
+
+using eviction::EvictPod;
+using eviction::Exchange;
+using k8s::Method;
+
+namespace {
+
+Result<k8s::Response> ok(std::string body) {
+  return k8s::Response{.status = 200, .headers = {}, .body = std::move(body)};
+}
+
+std::string pod_text(std::string_view health, std::string_view meta = "", std::string_view uid = "u-1",
+                     std::string_view words = "") {
+  return fmt::format(
+      R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"train","namespace":"a","uid":"{}","resourceVersion":"7"{}}},)"
+      R"("spec":{{"nodeName":"node-a","containers":[{{"name":"c","resources":{{"limits":{{"example.com/gpu":"1"}}}}}}]}},)"
+      R"("status":{{"phase":"Running","containerStatuses":[{{"name":"c","allocatedResourcesStatus":[{{"name":)"
+      R"("example.com/gpu","resources":[{{"resourceID":"gpu-0","health":"{}","message":"{}"}}]}}]}}]}}}})",
+      uid, meta, health, words);
+}
+
+std::string dra_pod_text(std::string_view health, std::string_view name, std::string_view uid) {
+  return fmt::format(
+      R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{}","namespace":"a","uid":"{}","resourceVersion":"7"}},)"
+      R"("spec":{{"nodeName":"node-a","resourceClaims":[{{"name":"gpu","resourceClaimName":"card"}}],)"
+      R"("containers":[{{"name":"c"}}]}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c",)"
+      R"("allocatedResourcesStatus":[{{"name":"claim:gpu","resources":[{{"resourceID":"x","health":"{}"}}]}}]}}]}}}})",
+      name, uid, health);
+}
+
+std::string claim_text(std::string_view device, std::string_view ready, std::string_view uid = "u-claim") {
+  return fmt::format(
+      R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{{"name":"card","namespace":"a","uid":"{}",)"
+      R"("resourceVersion":"3"}},"status":{{"allocation":{{"devices":{{"results":[{{"request":"gpu","driver":"d","pool":"p",)"
+      R"("device":"{}"}}]}}}},"devices":[{{"driver":"d","pool":"p","device":"{}","conditions":[{{"type":"Ready",)"
+      R"("status":"{}","reason":"r","message":"m","lastTransitionTime":"2026-11-20T12:00:00Z"}}]}}]}}}})",
+      uid, device, device, ready);
+}
+
+EvictPod plugin_action() {
+  EvictPod action{
+      .ns = "a", .name = "train", .uid = "u-1", .grace_period_seconds = {}, .key = {}, .device = {}, .policy = {}};
+  action.key = DeviceKey::plugin("node-a", "example.com/gpu", "gpu-0");
+  action.signal.health = {k8s::Health::Unhealthy};
+  return action;
+}
+
+EvictPod dra_action() {
+  auto action = plugin_action();
+  action.key = DeviceKey::dra("d", "p", "dev-0");
+  action.signal.claim_name = "card";
+  action.signal.claim_uid = "u-claim";
+  return action;
+}
+
+/// Runs the attempt on these answers, and names the requests that it made.
+struct Run {
+  Run(EvictPod action, std::vector<Result<k8s::Response>> answers) {
+    Exchange exchange(std::move(action));
+    for (const auto& answer : answers) {
+      const auto request = exchange.next();
+      if (!request) break;
+      requests.push_back(std::string(to_string(request->method)) + " " +
+                         request->target.substr(request->target.rfind('/') + 1));
+      CHECK(request->target.find("resourceVersion") == std::string::npos);
+      exchange.take(answer);
+    }
+    over = !exchange.next().has_value();
+    outcome = exchange.outcome();
+  }
+  [[nodiscard]] std::string kind() const {
+    if (!over) return "not over";
+    return outcome ? "done" : std::string(to_string(outcome.error().kind));
+  }
+  std::vector<std::string> requests;
+  bool over = false;
+  Status outcome;
+};
+
+Result<k8s::Response> error(ErrorKind kind, std::string words = "no") { return fail(kind, std::move(words)); }
+
+}  // namespace
+
+TEST_CASE("An eviction follows a fresh read that still shows the signal") {
+  const Run run(plugin_action(), {ok(pod_text("Unhealthy")), ok("{}")});
+  CHECK(run.kind() == "done");
+  CHECK(run.requests == std::vector<std::string>{"GET train", "POST eviction"});
+}
+
+TEST_CASE("Nothing is sent when the fresh read shows that the signal is gone") {
+  struct Case {
+    std::string body;
+    std::string kind;
+  };
+  for (const auto& [body, kind] : std::vector<Case>{
+           {pod_text("Healthy"), "Outdated"},
+           {pod_text("Unknown"), "Outdated"},
+           {pod_text("Unhealthy", R"(,"deletionTimestamp":"2026-11-20T12:00:00Z","deletionGracePeriodSeconds":30)"),
+            "Outdated"},
+           {pod_text("Unhealthy", R"(,"annotations":{"device-health.io/opt-out":"true"})"), "Outdated"},
+           {pod_text("Unhealthy", "", "u-2"), "NotFound"},
+           {"no JSON", "Unread"}}) {
+    CAPTURE(body);
+    const Run run(plugin_action(), {ok(body), ok("{}")});
+    CHECK(run.requests == std::vector<std::string>{"GET train"});
+    CHECK(run.kind() == kind);
+  }
+}
+
+TEST_CASE("A policy that names Unknown is held against what the read shows, and a report that is Healthy ends it") {
+  auto action = plugin_action();
+  action.signal.health = {k8s::Health::Unhealthy, k8s::Health::Unknown};
+  CHECK(Run(action, {ok(pod_text("Unknown")), ok("{}")}).kind() == "done");
+  CHECK(Run(action, {ok(pod_text("Healthy")), ok("{}")}).kind() == "Outdated");
+}
+
+TEST_CASE("The driver's words must still fit the policy's pattern") {
+  auto action = plugin_action();
+  action.signal.message = MessagePattern::compile("critical").value();
+  CHECK(Run(action, {ok(pod_text("Unhealthy", "", "u-1", "critical XID 79")), ok("{}")}).kind() == "done");
+  CHECK(Run(action, {ok(pod_text("Unhealthy", "", "u-1", "non-fatal XID 43")), ok("{}")}).kind() == "Outdated");
+}
+
+TEST_CASE("A read that fails evicts nobody, and says by which remedy") {
+  for (const auto& [kind, becomes] :
+       std::vector<std::pair<ErrorKind, std::string>>{{ErrorKind::NotFound, "NotFound"},
+                                                      {ErrorKind::Forbidden, "Forbidden"},
+                                                      {ErrorKind::Unauthorized, "Unauthorized"},
+                                                      {ErrorKind::TooManyRequests, "TooManyRequests"},
+                                                      {ErrorKind::Cancelled, "Cancelled"},
+                                                      {ErrorKind::Doubtful, "Unread"},
+                                                      {ErrorKind::Unavailable, "Unread"},
+                                                      {ErrorKind::TimedOut, "Unread"},
+                                                      {ErrorKind::Gone, "Unread"},
+                                                      {ErrorKind::Malformed, "Unread"}}) {
+    CAPTURE(to_string(kind));
+    const Run run(plugin_action(), {error(kind), ok("{}")});
+    CHECK(run.kind() == becomes);
+    CHECK(run.requests.size() == 1);
+  }
+}
+
+TEST_CASE("After an answer in doubt the pod is read again, and decides") {
+  const auto stands = ok(pod_text("Unhealthy"));
+  const auto terminating = ok(pod_text("Unhealthy", R"(,"deletionTimestamp":"2026-11-20T12:00:00Z")"));
+  struct Case {
+    ErrorKind answer;
+    Result<k8s::Response> look;
+    std::string kind;
+  };
+  for (const auto& [answer, look, kind] :
+       std::vector<Case>{{ErrorKind::Doubtful, stands, "Declined"},
+                         {ErrorKind::Doubtful, terminating, "done"},
+                         {ErrorKind::Doubtful, error(ErrorKind::NotFound), "done"},
+                         {ErrorKind::Doubtful, ok(pod_text("Unhealthy", "", "u-2")), "done"},
+                         {ErrorKind::Doubtful, error(ErrorKind::TimedOut), "Doubtful"},
+                         {ErrorKind::Doubtful, error(ErrorKind::Cancelled), "Doubtful"},
+                         {ErrorKind::Doubtful, ok("no JSON"), "Doubtful"},
+                         {ErrorKind::Unavailable, stands, "Unavailable"},
+                         {ErrorKind::Unavailable, terminating, "done"},
+                         {ErrorKind::TimedOut, stands, "TimedOut"},
+                         {ErrorKind::TimedOut, error(ErrorKind::NotFound), "done"},
+                         {ErrorKind::Malformed, stands, "Unavailable"}}) {
+    CAPTURE(to_string(answer));
+    const Run run(plugin_action(), {stands, error(answer, "two budgets"), look});
+    CHECK(run.kind() == kind);
+    CHECK(run.requests == std::vector<std::string>{"GET train", "POST eviction", "GET train"});
+    if (!run.outcome) CHECK(run.outcome.error().message.starts_with("two budgets"));
+  }
+}
+
+TEST_CASE("A refusal that leaves no doubt is not looked at again") {
+  for (const auto kind : {ErrorKind::Blocked, ErrorKind::Forbidden, ErrorKind::Invalid, ErrorKind::TooManyRequests,
+                          ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::Cancelled}) {
+    CAPTURE(to_string(kind));
+    const Run run(plugin_action(), {ok(pod_text("Unhealthy")), error(kind), ok(pod_text("Unhealthy"))});
+    CHECK(run.kind() == to_string(kind));
+    CHECK(run.requests.size() == 2);
+  }
+}
+
+TEST_CASE("A device of a claim is resolved by the claim as it was just read") {
+  const auto pod = ok(dra_pod_text("Unhealthy", "train", "u-1"));
+  CHECK(Run(dra_action(), {pod, ok(claim_text("dev-0", "True")), ok("{}")}).kind() == "done");
+  CHECK(Run(dra_action(), {pod, ok(claim_text("dev-1", "True")), ok("{}")}).kind() == "Outdated");
+  CHECK(Run(dra_action(), {pod, ok(claim_text("dev-0", "True", "u-other")), ok("{}")}).kind() == "Outdated");
+  CHECK(Run(dra_action(), {pod, error(ErrorKind::NotFound), ok("{}")}).kind() == "Outdated");
+  CHECK(Run(dra_action(), {pod, error(ErrorKind::TimedOut), ok("{}")}).kind() == "Unread");
+  CHECK(Run(dra_action(), {ok(dra_pod_text("Healthy", "train", "u-1")), ok(claim_text("dev-0", "True")), ok("{}")})
+            .kind() == "Outdated");
+}
+
+TEST_CASE("Where a claim's condition is the signal, the claim is read and decides") {
+  auto action = dra_action();
+  action.signal.health.clear();
+  action.signal.claim_conditions = {{"Ready", "False"}};
+  const auto pod = ok(dra_pod_text("Unknown", "train", "u-1"));
+  const Run run(action, {pod, ok(claim_text("dev-0", "False")), ok("{}")});
+  CHECK(run.kind() == "done");
+  CHECK(run.requests == std::vector<std::string>{"GET train", "GET card", "POST eviction"});
+  CHECK(Run(action, {pod, ok(claim_text("dev-0", "True")), ok("{}")}).kind() == "Outdated");
+}
+
+TEST_CASE("Where another holder's report is the signal, that pod is read as well") {
+  auto action = dra_action();
+  action.signal.witness_ns = "a";
+  action.signal.witness_name = "other";
+  action.signal.witness_uid = "u-9";
+  const auto pod = ok(dra_pod_text("Unknown", "train", "u-1"));
+  const auto claim = ok(claim_text("dev-0", "True"));
+  const Run run(action, {pod, ok(dra_pod_text("Unhealthy", "other", "u-9")), claim, ok("{}")});
+  CHECK(run.kind() == "done");
+  CHECK(run.requests == std::vector<std::string>{"GET train", "GET other", "GET card", "POST eviction"});
+  CHECK(Run(action, {pod, ok(dra_pod_text("Healthy", "other", "u-9")), claim, ok("{}")}).kind() == "Outdated");
+  CHECK(Run(action, {pod, ok(dra_pod_text("Unhealthy", "other", "u-8")), claim, ok("{}")}).kind() == "Outdated");
+  CHECK(Run(action, {pod, error(ErrorKind::NotFound), claim, ok("{}")}).kind() == "Outdated");
+}
+
+TEST_CASE("A name that does not fit in a path ends the attempt before anything is sent") {
+  auto action = plugin_action();
+  action.name = "../x";
+  const Run run(action, {ok("{}")});
+  CHECK(run.requests.empty());
+  CHECK(run.kind() == "Invalid");
+}
+
+}  // namespace dhc::test
