@@ -6,21 +6,42 @@
 
 namespace dhc::eviction {
 
-MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
-  const auto grace = pod.meta.deletion_grace_seconds.value_or(pod.grace_period_seconds.value_or(30));
-  return attempt.at + Seconds(std::max<std::int64_t>(grace, 0)) + kSlotPatience;
+namespace {
+
+/// A longer grace is not known apart from one without end: what is added to a time must not overflow it.
+constexpr Millis kLongestGrace = std::chrono::years(10);
+
+/// What the owner of a pod writes: any number at all.
+Millis grace_of(const k8s::Pod& pod, Millis most) {
+  const auto seconds = pod.meta.deletion_grace_seconds.value_or(pod.grace_period_seconds.value_or(30));
+  return seconds >= most / Seconds(1) ? most : Millis(Seconds(std::max<std::int64_t>(seconds, 0)));
+}
+
+}  // namespace
+
+MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod, const Limits& limits) {
+  return attempt.at + grace_of(pod, std::min(limits.counted_grace, kLongestGrace)) + kSlotPatience;
+}
+
+MonoTime gone_by(const EvictionAttempt& attempt, const k8s::Pod& pod) {
+  return attempt.at + grace_of(pod, kLongestGrace) + kSlotPatience;
+}
+
+bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const Scene& scene) {
+  return attempt.state == Attempt::State::Accepted && !pod.meta.deletion &&
+         scene.now.mono >= slot_until(attempt, pod, scene.policy.limits);
 }
 
 namespace {
 
 /// Until when the attempt holds the pod's slot by what is known of it; none: it holds none. A request on its way holds
 /// it until it is answered.
-std::optional<MonoTime> holds_until(const EvictionAttempt& attempt, const k8s::Pod& pod) {
+std::optional<MonoTime> holds_until(const EvictionAttempt& attempt, const k8s::Pod& pod, const Limits& limits) {
   switch (attempt.state) {
     case Attempt::State::Sending:
       return MonoTime::max();
     case Attempt::State::Accepted:
-      return slot_until(attempt, pod);
+      return slot_until(attempt, pod, limits);
     case Attempt::State::Failed:
       // An answer that never came may have been a yes.
       return attempt.doubted_until;
@@ -37,7 +58,7 @@ Budget::Budget(const Scene& scene)
   for (const auto& [uid, attempt] : scene.ledger.evictions()) {
     const auto* record = scene.world.pod(uid);
     if (record == nullptr) continue;
-    const auto until = holds_until(attempt, record->pod);
+    const auto until = holds_until(attempt, record->pod, scene.policy.limits);
     if (!until || scene.now.mono >= *until) continue;
     if (*until != MonoTime::max() && (!next_free_ || *until < *next_free_)) next_free_ = until;
     count(record->pod, attempt.owner_uid, to_string(attempt.key), attempt.at);
@@ -114,10 +135,11 @@ std::optional<Ruling> Budget::refuses_by_rate(std::int64_t size) const {
   }
   const auto attempts = attempts_per_minute(limits);
   if (attempts_ < std::min(size, attempts)) {
-    return Ruling{.reason = Reason::RateLimited,
-                  .message = fmt::format("{} attempts a minute are made at evictions.perMinute {}, refused ones included",
-                                         attempts, limits.evictions_per_minute),
-                  .until = scene_.ledger.attempt_tokens().ready_at(size, now)};
+    return Ruling{
+        .reason = Reason::RateLimited,
+        .message = fmt::format("{} attempts a minute are made at evictions.perMinute {}, refused ones included",
+                               attempts, limits.evictions_per_minute),
+        .until = scene_.ledger.attempt_tokens().ready_at(size, now)};
   }
   return std::nullopt;
 }

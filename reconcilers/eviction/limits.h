@@ -16,8 +16,15 @@ inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
   return 6 * limits.evictions_per_minute;
 }
 
-/// Until when an evicted pod holds its slot; hung pods on dead hardware must not stop everything.
-[[nodiscard]] MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod);
+/// Until when an evicted pod holds its slot; hung pods on dead hardware must not stop everything, nor may a pod whose
+/// owner has given it a month to end.
+[[nodiscard]] MonoTime slot_until(const EvictionAttempt& attempt, const k8s::Pod& pod, const Limits& limits);
+
+/// When the whole of the pod's grace period has passed, and the patience with it.
+[[nodiscard]] MonoTime gone_by(const EvictionAttempt& attempt, const k8s::Pod& pod);
+
+/// Whether the API server accepted the eviction, and the pod has shown no deletionTimestamp in all its time.
+[[nodiscard]] bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const Scene& scene);
 
 /// Pods to be evicted in one turn: one pod, or all holders of a shared claim.
 struct Unit {

@@ -47,6 +47,7 @@ class Planner {
     if (pod.meta.deletion) return say(exposure, departing(pod));
     // Between the server's answer and the watch event with the deletionTimestamp the pod looks as if nothing had
     // happened.
+    say_in_vain(exposure);
     if (under_way(pod)) return say(exposure, *held_by_last_attempt(pod, scene_));
     if (auto ruling = excluded_because(exposure, scene_)) return say(exposure, *ruling);
     if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);
@@ -79,7 +80,25 @@ class Planner {
 
   bool under_way(const k8s::Pod& pod) const {
     const auto* attempt = scene_.ledger.eviction(pod.meta.uid);
-    return attempt != nullptr && attempt->state != Attempt::State::Failed;
+    return attempt != nullptr && attempt->state != Attempt::State::Failed && !accepted_in_vain(*attempt, pod, scene_);
+  }
+
+  /// Accepted and never terminating: something between the answer and the pod is broken, and nothing else says so.
+  void say_in_vain(const Exposure& exposure) {
+    const auto& pod = exposure.pod();
+    const auto* attempt = scene_.ledger.eviction(pod.meta.uid);
+    if (attempt == nullptr) return;
+    const int times = attempt->in_vain + (accepted_in_vain(*attempt, pod, scene_) ? 1 : 0);
+    if (times == 0) {
+      if (attempt->state == Attempt::State::Accepted) wake_.note(slot_until(*attempt, pod, scene_.policy.limits));
+      return;
+    }
+    say(exposure,
+        {.reason = Reason::NotTerminating,
+         .message = fmt::format("the API server has accepted the eviction {} time(s), and grace period and two "
+                                "minutes later the pod has no deletionTimestamp: it is read and asked for again",
+                                times),
+         .until = {}});
   }
 
   Ruling departing(const k8s::Pod& pod) {
@@ -87,12 +106,19 @@ class Planner {
     if (attempt == nullptr || attempt->state == Attempt::State::Failed) {
       return {.reason = Reason::AlreadyTerminating, .message = "somebody else has deleted the pod", .until = {}};
     }
-    const MonoTime until = slot_until(*attempt, pod);
+    const MonoTime until = gone_by(*attempt, pod);
     if (attempt->state == Attempt::State::Accepted && scene_.now.mono >= until) {
       return {
           .reason = Reason::StuckTerminating,
           .message = "evicted, and still there two minutes after its grace period; it no longer counts as in flight",
           .until = {}};
+    }
+    if (scene_.now.mono >= slot_until(*attempt, pod, scene_.policy.limits)) {
+      return {.reason = Reason::Evicted,
+              .message =
+                  "evicted, terminating; its grace period goes on, and it no longer counts as in flight "
+                  "(evictions.countedGrace)",
+              .until = until};
     }
     return {.reason = Reason::Evicted, .message = "evicted, terminating", .until = until};
   }

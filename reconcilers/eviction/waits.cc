@@ -11,6 +11,7 @@
 #include "domain/our_taint.h"
 #include "domain/rulings.h"
 #include "domain/write_keys.h"
+#include "reconcilers/eviction/limits.h"
 
 namespace dhc::eviction {
 
@@ -234,6 +235,7 @@ std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& sce
     case Attempt::State::Sending:
       return Ruling{.reason = Reason::Evicting, .message = "the eviction request is on its way", .until = {}};
     case Attempt::State::Accepted:
+      if (accepted_in_vain(*attempt, pod, scene)) return std::nullopt;
       return Ruling{.reason = Reason::Evicted, .message = "the API server accepted the eviction", .until = {}};
     case Attempt::State::Failed:
       break;

@@ -27,7 +27,7 @@ namespace dhc::eviction {
 /// What was waited for in vain, and is gone without; none if all was seen.
 [[nodiscard]] std::optional<std::string> patience_ended(const Exposure& exposure, const Scene& scene);
 
-/// Why the last attempt on this pod forbids another one now.
+/// Why the last attempt on this pod forbids another one now. One that was accepted in vain forbids none.
 [[nodiscard]] std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& scene);
 
 }  // namespace dhc::eviction

@@ -25,6 +25,7 @@ bool is_news(Reason reason) {
     case Reason::MirrorPod:
     case Reason::DaemonSetPod:
     case Reason::StuckTerminating:
+    case Reason::NotTerminating:
     case Reason::OptedOut:
     case Reason::BarePod:
     case Reason::SharedClaim:

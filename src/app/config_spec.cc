@@ -107,7 +107,9 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
 
 Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 4> kKeys = {"paused", "evictions", "taints", "brake"};
-  static constexpr std::array<std::string_view, 4> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner"};
+  // The numbers first.
+  static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
+                                                                 "countedGrace"};
   static constexpr std::array<std::string_view, 1> kTaints = {"perMinute"};
   static constexpr std::array<std::string_view, 5> kBrake = {"percent", "atLeast", "within", "trialAfter", "trialRuns"};
   constexpr std::int64_t kMost = 10'000;
@@ -122,6 +124,9 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
       const YamlNode* given = evictions->find(kEvictions.at(i));
       if (given == nullptr) continue;
       set(*fields.at(i), read_number(*given, fmt::format("spec.evictions.{}", kEvictions.at(i)), 1, kMost, mistakes));
+    }
+    if (const YamlNode* given = evictions->find("countedGrace")) {
+      set(limits.counted_grace, read_duration(*given, "spec.evictions.countedGrace", Seconds(30), mistakes));
     }
   }
   const YamlNode* taints = spec.find("taints");

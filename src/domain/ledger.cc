@@ -22,6 +22,15 @@ std::string_view our_condition_message(const k8s::Pod& pod) {
                                                              : std::string_view(condition->message);
 }
 
+/// When the Eviction API began to end the pod, as its own condition says: a grace of any length cannot move that.
+WallTime evicted_at(const k8s::Pod& pod) {
+  const auto condition = std::ranges::find(pod.conditions, kDisruptionTarget, &k8s::Condition::type);
+  if (condition != pod.conditions.end() && condition->last_transition) return *condition->last_transition;
+  constexpr std::int64_t kLongest = Seconds(std::chrono::years(10)).count();
+  const auto grace = std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, kLongest);
+  return *pod.meta.deletion - Seconds(grace);
+}
+
 /// Our rule stands in the World as another one than we wrote on: when it is absent again, that is news.
 bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
   if (attempt.state != Attempt::State::Accepted || !key.starts_with(kRuleKeyPrefix)) return false;
@@ -46,6 +55,8 @@ std::string loss_owner(const k8s::Pod& pod) {
 void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders,
                            const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
+  const bool accepted_before = attempt.state == Attempt::State::Accepted;
+  if (accepted_before) ++attempt.in_vain;
   note_sent(attempt, pod.meta.resource_version, now);
   attempt.key = holding.key;
   attempt.lost_to = devices_of(holding);
@@ -230,10 +241,10 @@ void Ledger::learn(const World& world, const Now& now) {
       // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
       if (known->second.state == Attempt::State::Failed && known->second.in_doubt)
         eviction_done(uid, {}, record.pod.meta.resource_version, now);
+      note_shown(known->second, record.pod, now);
       continue;
     }
-    const auto grace = Seconds(record.pod.meta.deletion_grace_seconds.value_or(0));
-    const auto begun = *record.pod.meta.deletion - grace;
+    const auto begun = evicted_at(record.pod);
     if (begun > *began_at_ + kLateNews) continue;  // somebody else's, a drain's say
     // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
@@ -252,6 +263,13 @@ void Ledger::learn(const World& world, const Now& now) {
       }
     }
   }
+}
+
+void Ledger::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const Now& now) {
+  if (attempt.state != Attempt::State::Accepted || attempt.shown) return;
+  attempt.shown = true;
+  // Its grace begins with the deletion, which may come long after the answer.
+  attempt.at = std::max(attempt.at, mono_of(evicted_at(pod), now));
 }
 
 void Ledger::forget(const World& world, const Now& now) {

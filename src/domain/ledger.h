@@ -27,6 +27,8 @@ struct EvictionAttempt : Attempt {
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
   MonoTime tried_at = MonoTime::min();  ///< When the server last answered, or did not; the minimum: not tried yet.
   bool in_doubt = false;                ///< One of the attempts may have happened.
+  bool shown = false;                   ///< The World has shown the pod terminating.
+  int in_vain = 0;                      ///< Times that it was accepted and had to be asked for again.
   /// Until when an answer that never came holds the pod's slot. Set by the first one: the slot is held once, not again
   /// with every attempt.
   std::optional<MonoTime> doubted_until = {};
@@ -98,6 +100,7 @@ class Ledger {
 
  private:
   void note_loss(const EvictionAttempt& attempt, const Now& now);
+  static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const Now& now);
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
 
   std::unordered_map<std::string, EvictionAttempt> evictions_;

@@ -136,6 +136,7 @@ struct Limits {
   Millis brake_within = std::chrono::minutes(5);
   Millis brake_trial_after = std::chrono::minutes(30);  ///< An engaged brake goes half-open: one trial at a time.
   Millis brake_trial_runs = std::chrono::minutes(5);    ///< How long a later pod must run well for a trial to pass.
+  Millis counted_grace = std::chrono::hours(1);         ///< The part of a pod's grace period that counts as in flight.
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

@@ -74,6 +74,8 @@ std::string_view to_string(Reason reason) {
       return "AlreadyTerminating";
     case Reason::StuckTerminating:
       return "StuckTerminating";
+    case Reason::NotTerminating:
+      return "NotTerminating";
     case Reason::FinishedPod:
       return "FinishedPod";
     case Reason::Crediting:

@@ -55,6 +55,8 @@ enum class Reason : std::uint8_t {
   AlreadyTerminating,
   StuckTerminating,  ///< Evicted by us, still there two minutes after its grace period: it no longer counts as in
                      ///< flight.
+  NotTerminating,    ///< The API server accepted the eviction, and the pod shows no deletionTimestamp two minutes after
+                     ///< its grace period.
   FinishedPod,
   OptedOut,       ///< Annotation `device-health.io/opt-out: "true"` on the pod, its owner or its Namespace.
   OptOutUnknown,  ///< The pod's Namespace or owner is not known just now: it may have opted out.
@@ -148,6 +150,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::DaemonSetPod,
                                            Reason::AlreadyTerminating,
                                            Reason::StuckTerminating,
+                                           Reason::NotTerminating,
                                            Reason::FinishedPod,
                                            Reason::OptedOut,
                                            Reason::OptOutUnknown,

@@ -63,7 +63,7 @@ TEST_CASE("every key is read") {
       "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
       "untainted: true, whenBlocked: Wait}\n---\n" +
       kLimits +
-      "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4}\n"
+      "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
       "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n");
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
@@ -82,8 +82,8 @@ TEST_CASE("every key is read") {
   CHECK(policy.after == std::chrono::minutes(90));
   CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true});
   CHECK(config->limits_given);
-  CHECK(config->limits ==
-        Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7), std::chrono::hours(2), Seconds(90)});
+  CHECK(config->limits == Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7), std::chrono::hours(2), Seconds(90),
+                                 std::chrono::minutes(8)});
 }
 
 TEST_CASE("off is a word, with or without quotes") {

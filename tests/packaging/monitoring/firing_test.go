@@ -21,6 +21,7 @@ var fires = map[string]struct{ due, quiet string }{
 	"DeviceHealthPodStuckTerminating":    {`dhc_verdicts{reason="StuckTerminating"} 1x60`, `dhc_verdicts{reason="Evicting"} 1x60`},
 	"DeviceHealthEvictionBlocked":        {`dhc_verdicts{reason="BlockedByBudget"} 1x60`, `dhc_verdicts{reason="BlockedByBudget"} 1x30 0x30`},
 	"DeviceHealthEvictionRefused":        {`dhc_verdicts{reason="Refused"} 1x29 0 1x30`, `dhc_verdicts{reason="Refused"} 1x30 0x30`},
+	"DeviceHealthPodNotTerminating":      {`dhc_verdicts{reason="NotTerminating"} 1x60`, `dhc_verdicts{reason="NotTerminating"} 0x60`},
 	"DeviceHealthDeviceStillSchedulable": {`dhc_verdicts{reason="DeviceStillSchedulable"} 1x60`, `dhc_verdicts{reason="DeviceStillSchedulable"} 0x60`},
 	"DeviceHealthActionForbidden":        {`dhc_actions_total{action="EvictPod",outcome="Forbidden"} 0x55 1x5`, `dhc_actions_total{action="EvictPod",outcome="Forbidden"} 1x60`},
 	"DeviceHealthActionsFailing": {`dhc_actions_total{action="EvictPod",outcome="ok"} 0+1x60` + "\n" + `dhc_actions_total{action="EvictPod",outcome="TimedOut"} 0+2x60`,
