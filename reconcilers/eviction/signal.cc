@@ -25,11 +25,6 @@ bool supports(const Signal& signal, const Holding& holding) {
          (health != k8s::Health::Unhealthy || !signal.message || signal.message->matches(holding.message));
 }
 
-const Holding* holding_of(const std::vector<Holding>& holdings, const DeviceKey& key) {
-  const auto found = std::ranges::find(holdings, key, &Holding::key);
-  return found == holdings.end() ? nullptr : &*found;
-}
-
 /// Another living holder whose report says it, where the pod's own does not.
 const PodRecord* witness_of(const Exposure& exposure, const Signal& signal, const World& world) {
   if (supports(signal, *exposure.holding)) return nullptr;
@@ -38,7 +33,7 @@ const PodRecord* witness_of(const Exposure& exposure, const Signal& signal, cons
   for (const auto& uid : state->holders) {
     const auto* record = world.pod(uid);
     if (record == nullptr || !record->readable || !is_live(record->pod)) continue;
-    const auto* holding = holding_of(record->holdings, exposure.key);
+    const auto* holding = find_holding(record->holdings, exposure.key);
     if (holding != nullptr && holding->reported && supports(signal, *holding)) return record;
   }
   return nullptr;
@@ -111,10 +106,10 @@ Status judge_signal(const EvictPod& action, const k8s::Pod& reporter, const k8s:
   if (signal.health.empty()) return {};
   if (!is_live(reporter))
     return outdated(action, fmt::format("pod {}, which reports the device, has ended", reporter.meta.name));
-  const auto holdings = resolve_holdings(reporter, [&](std::string_view ns, std::string_view name) {
+  const auto resolution = resolve_holdings(reporter, [&](std::string_view ns, std::string_view name) {
     return claim != nullptr && claim->meta.ns == ns && claim->meta.name == name ? claim : nullptr;
   });
-  const auto* holding = holding_of(holdings, action.key);
+  const auto* holding = find_holding(resolution.holdings, action.key);
   if (holding == nullptr) {
     return outdated(action, fmt::format("pod {} does not hold {} any more", reporter.meta.name, to_string(action.key)));
   }
