@@ -55,6 +55,11 @@ test-cluster: ## Only the tests against a real control plane
 	$(install) cluster
 	@scripts/test.py cluster
 
+.PHONY: quiet
+quiet: ## A real control plane where nothing happens for half an hour: make quiet [QUIET=30m] (needs a built program)
+	$(install) cluster
+	cd tests/cluster && go run ./cmd/prepare && DHC_QUIET=$(or $(QUIET),30m) go test -v -count=1 -timeout 60m -run TestAQuietCluster ./view
+
 .PHONY: test-k8s
 test-k8s: ## The same stories on an older Kubernetes: make test-k8s K8S=1.36 (or 1.35)
 	$(install) cluster engine

@@ -50,7 +50,9 @@ void Watcher::run(const std::stop_token& stop) {
 }
 
 void Watcher::list(const Request& request, WatchSession& session, const std::stop_token& stop) {
+  const auto sent = calls_.clock();
   const auto answer = unless_stopping(client_->call(request, stop), stop);
+  if (answer && calls_.answered) calls_.answered(*answer, sent);
   session.list_answered(answer, calls_.clock(), chance(), out_);
   hand_over(stop);
 }

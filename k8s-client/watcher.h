@@ -23,6 +23,8 @@ struct WatcherCalls {
   std::function<Now()> clock;
   /// Takes a delivery; may block to push back, and then has to return when the program stops.
   std::function<void(Delivery)> deliver;
+  /// Told of each answer to a list, and when its request began. May be empty.
+  std::function<void(const Response&, const Now& sent)> answered = {};
   /// Told when the state changes, when a request or stream has ended, and about once a second while events come in.
   /// May be empty.
   std::function<void(const WatchStatus&)> show;

@@ -20,6 +20,10 @@ constexpr Millis kSoon{250};
 constexpr Millis kLookInterval{500};
 /// A cluster without a leader for longer than this needs a person: four times what the death of one costs.
 constexpr Millis kLeaderless = Seconds(60);
+/// Blindness that others share must not make the Lease wander without end.
+constexpr Millis kGivesBackEvery = std::chrono::minutes(10);
+/// Longer than our own term, which others must wait for, and shorter than what is said to be without a leader.
+constexpr Millis kYields = Seconds(45);
 /// **Source:** LeaseSpec.leaseTransitions is an int32; seen on 1.37.1: one more is stored as -2147483648, and refused.
 constexpr std::int64_t kMostTransitions = 2147483647;
 
@@ -101,6 +105,14 @@ void LeaseMachine::lose() {
   term_.reset();
 }
 
+void LeaseMachine::give_back_if_blind(MonoTime now) {
+  if (!is_blind_ || !term_ || now < lead_not_before_) return;
+  if (gave_back_at_ && now - *gave_back_at_ < kGivesBackEvery) return;
+  gave_back_at_ = now;
+  yields_until_ = now + kYields;
+  lose();
+}
+
 void LeaseMachine::release() {
   releasing_ = true;
   lose();
@@ -160,6 +172,7 @@ LeaseStep LeaseMachine::next(const Now& now) {
   if (term_ && now.mono >= term_->begin_until) lose();
   if (!led_at_) led_at_ = now.mono;
   if (releasing_) return release_step(now);
+  give_back_if_blind(now.mono);
   MonoTime at = not_before_;
   auto ask = Ask::Hold;
   if (must_read_) {
@@ -170,6 +183,11 @@ LeaseStep LeaseMachine::next(const Now& now) {
   } else {
     at = std::max(at, hold_not_before_);
     if (!is_ours()) at = std::max(at, free_at_);
+    if (yields(now.mono)) {
+      // Not before every call that we have begun is over: with the release others may begin.
+      if (is_ours()) ask = Ask::Release;
+      at = std::max(at, is_ours() ? lead_not_before_ : *yields_until_);
+    }
   }
   if (now.mono >= at) return call(ask, now);
   if (term_) at = std::min(at, term_->begin_until);

@@ -62,6 +62,13 @@ class LeaseMachine {
   /// From now on give the Lease back: ask `next` until LeaseOver.
   void release();
 
+  /// Whether what we would act on can no longer be believed. While our own calls are answered, a leader then gives the
+  /// Lease back, at most once in 10 minutes, and for 45 s leaves it to somebody who sees.
+  void blind(bool is_blind) { is_blind_ = is_blind; }
+
+  /// Whether we have given the Lease back and leave it to others at this time.
+  [[nodiscard]] bool yields(MonoTime now) const { return yields_until_ && now < *yields_until_; }
+
   /// Whether we lead at this time, and for how long.
   [[nodiscard]] std::optional<LeaseTerm> term(MonoTime now) const;
 
@@ -89,6 +96,7 @@ class LeaseMachine {
   void learn(Lease lease, MonoTime now);
   void learn_absent();
   void lose();
+  void give_back_if_blind(MonoTime now);
 
   const LeaseSubject subject_;
   const std::string identity_;
@@ -108,6 +116,9 @@ class LeaseMachine {
   std::optional<LeaseTerm> term_;
   MonoTime lead_not_before_{};  ///< All calls of an earlier term are over by then.
   bool releasing_ = false;
+  bool is_blind_ = false;
+  std::optional<MonoTime> gave_back_at_;
+  std::optional<MonoTime> yields_until_;
   std::optional<Error> problem_;
 };
 

@@ -1,21 +1,20 @@
 #include "k8s-client/protocol/watch_machine.h"
 
-#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "k8s-client/protocol/api_error.h"
+#include "k8s-client/protocol/version_order.h"
 
 namespace dhc::k8s {
 namespace {
 
-constexpr Millis kShortLife = Seconds(5);
-constexpr Millis kAskAgain = std::chrono::minutes(5);
 constexpr Millis kMarkerOverdue = std::chrono::minutes(1);
 constexpr Millis kUnnamedPatience = std::chrono::minutes(1);
 constexpr std::size_t kUnnamedInARow = 10;
 constexpr std::size_t kStuckAfter = 3;
-constexpr std::size_t kUnfinishedAfter = 2;
-constexpr std::size_t kAbsentRounds = 3;
+constexpr Millis kBetweenWords = Seconds(5);
 constexpr BackoffLimits kSlow = {
     .first = Seconds(5), .cap = Seconds(60), .floor = Seconds(1), .forgets_after = std::chrono::minutes(10)};
 
@@ -60,6 +59,8 @@ WatchStep WatchMachine::next(const Now& now, double chance) {
       return SendList{build_list(target_, api_version_, continue_)};
     case WatchPhase::Initial:
       return OpenStream{build_watch_list(target_, api_version_, not_older_, chance)};
+    case WatchPhase::Checking:
+      return SendList{build_check(target_, api_version_)};
     case WatchPhase::Watching:
       return OpenStream{build_watch(target_, api_version_, version_, chance)};
   }
@@ -67,8 +68,7 @@ WatchStep WatchMachine::next(const Now& now, double chance) {
 }
 
 /// Somebody who serves this kind answered.
-void WatchMachine::heard(const Now& now) {
-  status_.last_event_at = now.mono;
+void WatchMachine::answered() {
   forbidden_ = false;
   versions_absent_ = 0;
   rounds_absent_ = 0;
@@ -76,13 +76,57 @@ void WatchMachine::heard(const Now& now) {
   slow_.reset();
 }
 
+void WatchMachine::tell(WatchWord word, const Now& now, Out out) {
+  out.emplace_back(Told{.kind = target_.kind, .name = target_.name, .word = word, .at = now.mono});
+}
+
+/// The stream, or the end of a list, has spoken. Not told with every event: each word costs the controller a turn.
+void WatchMachine::heard(bool tell_now, const Now& now, Out out) {
+  silent_ = 0;
+  status_.last_event_at = now.mono;
+  if (!tell_now && told_at_ && now.mono - *told_at_ < kBetweenWords) return;
+  told_at_ = now.mono;
+  tell(WatchWord::Heard, now, out);
+}
+
+void WatchMachine::note_back(std::string_view version) {
+  ++status_.went_back;
+  status_.went_back_how = fmt::format("the API server's version is {}, and was {}", version, newest_);
+}
+
+/// The answer to the check before a stream: false if the server's version is older than ours.
+bool WatchMachine::checked(const std::string& version, const Now& now, double chance, Out out) {
+  if (!is_place(version)) {
+    ended(malformed("a list without a version"), now, chance, out);
+    return false;
+  }
+  // Not as if the stream had spoken: it may be refused all the same, again and again.
+  if (!is_older_version(version, newest_)) return true;
+  note_back(version);
+  (void)end_stream(WatchEnding::WentBack, std::nullopt);
+  ended(std::nullopt, now, chance, out);
+  return false;
+}
+
 void WatchMachine::page(ListPage page, const Now& now, double chance, Out out) {
+  if (asked_ && pending_) return ended(std::nullopt, now, chance, out);
+  if (asked_ && phase_ == WatchPhase::Checking) {
+    if (!checked(page.resource_version, now, chance, out)) return;
+    asked_ = false;
+    phase_ = WatchPhase::Watching;
+    // What was interrupted may be believed again; it is no newer for that.
+    out.emplace_back(Told{.kind = target_.kind,
+                          .name = target_.name,
+                          .word = WatchWord::Heard,
+                          .at = status_.last_event_at.value_or(now.mono)});
+    return;
+  }
   if (!asked_ || phase_ != WatchPhase::Listing) return;
   const bool last = page.continue_token.empty();
   if (last ? !is_place(page.resource_version) : page.continue_token == continue_) {
     return ended(malformed(last ? "a list without a version" : "a list whose pages do not go on"), now, chance, out);
   }
-  heard(now);
+  answered();
   status_.events += page.objects.size() + page.bad.size();
   status_.bad_objects += page.bad.size();
   for (auto& object : page.objects) keep(std::move(object));
@@ -91,20 +135,26 @@ void WatchMachine::page(ListPage page, const Now& now, double chance, Out out) {
   }
   asked_ = false;
   continue_ = std::move(page.continue_token);
-  if (last) finish_sync(std::move(page.resource_version), out);
+  if (last) finish_sync(std::move(page.resource_version), now, out);
 }
 
 bool WatchMachine::event(WatchEvent event, const Now& now, Out out) {
-  if (!asked_ || pending_ || phase_ == WatchPhase::Listing) return false;
+  if (!asked_ || pending_ || phase_ == WatchPhase::Listing || phase_ == WatchPhase::Checking) return false;
   ++status_.events;
   if (const auto* const error = std::get_if<ErrorStatus>(&event.what)) return error_event(*error);
-  if (const auto* const bad = std::get_if<BadObject>(&event.what); bad != nullptr && bad->uid.empty()) {
-    if (!bad_line(*bad)) return false;
-  } else {
+  const auto* const bad = std::get_if<BadObject>(&event.what);
+  const bool is_word = bad == nullptr || !bad->uid.empty();
+  if (is_word) {
     unnamed_in_a_row_ = 0;
-    heard(now);
+    answered();
+  } else if (!bad_line(*bad)) {
+    return false;
   }
-  return phase_ == WatchPhase::Initial ? initial(std::move(event), now, out) : live(std::move(event), now, out);
+  if (phase_ == WatchPhase::Initial) return initial(std::move(event), now, out);
+  const bool is_bookmark = std::holds_alternative<Bookmark>(event.what);
+  if (!live(std::move(event), now, out)) return false;
+  if (is_word) heard(is_bookmark, now, out);
+  return true;
 }
 
 bool WatchMachine::initial(WatchEvent event, const Now& now, Out out) {
@@ -123,13 +173,20 @@ bool WatchMachine::initial(WatchEvent event, const Now& now, Out out) {
     if (!is_place(event.resource_version)) {
       return end_stream(WatchEnding::Malformed, malformed("the end of the initial events has no version"));
     }
-    finish_sync(std::move(event.resource_version), out);
+    finish_sync(std::move(event.resource_version), now, out);
   }
   return true;
 }
 
 bool WatchMachine::live(WatchEvent event, const Now& now, Out out) {
-  if (is_place(event.resource_version)) version_ = std::move(event.resource_version);
+  if (std::holds_alternative<Bookmark>(event.what) && is_older_version(event.resource_version, newest_)) {
+    note_back(event.resource_version);
+    return end_stream(WatchEnding::WentBack, std::nullopt);
+  }
+  if (is_place(event.resource_version)) {
+    if (!is_older_version(event.resource_version, newest_)) newest_ = event.resource_version;
+    version_ = std::move(event.resource_version);
+  }
   if (auto* const changed = std::get_if<Changed>(&event.what)) {
     out.emplace_back(Upsert{std::move(changed->object)});
   } else if (auto* const deleted = std::get_if<Deleted>(&event.what)) {
@@ -168,99 +225,6 @@ bool WatchMachine::end_stream(WatchEnding ending, std::optional<Error> error) {
   return false;
 }
 
-WatchMachine::Ended WatchMachine::reason_of(const std::optional<Error>& error) {
-  auto why = pending_ ? std::move(*pending_)
-                      : Ended{.ending = error ? ending_of(error->kind) : WatchEnding::Closed, .error = error};
-  pending_.reset();
-  const bool in_order = why.ending == WatchEnding::Closed;
-  if (phase_ == WatchPhase::Initial && (in_order || why.ending == WatchEnding::TimedOut) &&
-      ++unfinished_ >= kUnfinishedAfter) {
-    why.ending = WatchEnding::Unfinished;
-  }
-  // A good moment for the list that we need anyway.
-  if (phase_ == WatchPhase::Watching && in_order && unnamed_since_) why.ending = WatchEnding::Unnamed;
-  return why;
-}
-
-void WatchMachine::ended(const std::optional<Error>& error, const Now& now, double chance, Out out) {
-  if (stopped_ || (!asked_ && !(error && error->kind == ErrorKind::Cancelled))) return;
-  asked_ = false;
-  const auto why = reason_of(error);
-  ++status_.endings[static_cast<std::size_t>(why.ending)];
-  if (why.error) status_.last_error = why.error;
-  forbidden_ = why.ending == WatchEnding::Forbidden;
-  auto wait = follow(remedy_of(phase_, why.ending), now, chance, out);
-  if (why.error && why.error->retry_after)
-    wait += std::clamp(*why.error->retry_after, Millis::zero(), Millis(kAskAgain));
-  if (wait > Millis::zero()) wait_until_ = now.mono + wait;
-}
-
-Millis WatchMachine::follow(WatchRemedy remedy, const Now& now, double chance, Out out) {
-  const auto wait = wait_of(remedy.pace, now, chance);
-  switch (remedy.then) {
-    case WatchThen::Again:
-      // Half a WatchList is worth nothing, half the pages are.
-      if (phase_ == WatchPhase::Initial) begin_sync(not_older_.empty());
-      return wait;
-    case WatchThen::Relist:
-      begin_sync(false);
-      return wait;
-    case WatchThen::PagedList:
-      watch_list_ = false;
-      begin_sync(true);
-      return wait;
-    case WatchThen::RelistFresh:
-      begin_sync(true);
-      return wait;
-    case WatchThen::OtherVersion:
-      return other_version(now, chance, out);
-    case WatchThen::Stop:
-      stopped_ = true;
-      return Millis::zero();
-  }
-  return wait;
-}
-
-/// 404: tries the kind's API versions in turn; a round that finds none means that the kind is not served. What we have
-/// had before is not given up for one such round: servers that start, and proxies, say 404 too.
-Millis WatchMachine::other_version(const Now& now, double chance, Out out) {
-  const auto count = version_count(target_.kind);
-  api_version_ = (api_version_ + 1) % count;
-  if (++versions_absent_ < count) {
-    begin_sync(true);
-    return Millis::zero();
-  }
-  versions_absent_ = 0;
-  ++rounds_absent_;
-  const bool had = status_.synced && served_;
-  if (!may_be_absent(target_.kind) || (had && rounds_absent_ < kAbsentRounds)) {
-    return wait_of(WatchPace::Slow, now, chance);
-  }
-  if (!status_.synced || served_) out.emplace_back(Snapshot{.kind = target_.kind, .objects = {}, .served = false});
-  status_.synced = true;
-  served_ = false;
-  api_version_ = 0;
-  version_.clear();
-  begin_sync(true);
-  return kAskAgain;
-}
-
-Millis WatchMachine::wait_of(WatchPace pace, const Now& now, double chance) {
-  switch (pace) {
-    case WatchPace::AtOnce:
-      return Millis::zero();
-    case WatchPace::Prompt:
-      return now.mono - started_at_ >= kShortLife ? Millis::zero() : trouble_.next(now.mono, chance);
-    case WatchPace::BackOff:
-      return trouble_.next(now.mono, chance);
-    case WatchPace::Relist:
-      return relist_.next(now.mono, chance);
-    case WatchPace::Slow:
-      return slow_.next(now.mono, chance);
-  }
-  return trouble_.next(now.mono, chance);
-}
-
 /// Pods without devices are most of a big cluster's pods and nothing that a Snapshot has to say.
 void WatchMachine::keep(Object object) {
   const auto& meta = meta_of(object);
@@ -274,28 +238,25 @@ void WatchMachine::keep(Object object) {
   }
 }
 
-void WatchMachine::begin_sync(bool fresh) {
-  if (status_.synced && served_ && phase_ == WatchPhase::Watching) ++status_.relists;
-  phase_ = watch_list_ ? WatchPhase::Initial : WatchPhase::Listing;
-  not_older_ = fresh ? std::string() : version_;
-  continue_.clear();
-  objects_.clear();
-  bad_.clear();
-}
-
-void WatchMachine::finish_sync(std::string version, Out out) {
+void WatchMachine::finish_sync(std::string version, const Now& now, Out out) {
+  if (!status_.behind && is_older_version(version, newest_)) note_back(version);
+  const bool went_back = status_.behind || is_older_version(version, newest_);
+  status_.behind = false;
   Snapshot snapshot{.kind = target_.kind,
                     .objects = {},
                     .served = true,
-                    .api_version = std::string(api_version_of(target_.kind, api_version_))};
+                    .api_version = std::string(api_version_of(target_.kind, api_version_)),
+                    .went_back = went_back};
   snapshot.objects.reserve(objects_.size());
   for (auto& entry : objects_) snapshot.objects.push_back(std::move(entry.second));
   out.emplace_back(std::move(snapshot));
   for (auto& entry : bad_) out.emplace_back(unreadable(target_.kind, std::move(entry.second)));
+  heard(true, now, out);
   objects_.clear();
   bad_.clear();
   continue_.clear();
   version_ = std::move(version);
+  newest_ = version_;
   not_older_.clear();
   phase_ = WatchPhase::Watching;
   status_.synced = true;
@@ -315,7 +276,7 @@ WatchStatus WatchMachine::status() const {
     status.state = WatchState::NotServed;
   } else if (wait_until_) {
     status.state = WatchState::BackingOff;
-  } else if (phase_ == WatchPhase::Watching) {
+  } else if (phase_ == WatchPhase::Watching || phase_ == WatchPhase::Checking) {
     status.state = WatchState::Watching;
   } else {
     status.state = status.synced ? WatchState::Resyncing : WatchState::Syncing;

@@ -37,7 +37,9 @@ using WatchStep = std::variant<SendList, OpenStream, WaitFor, StopWatching>;
 /// One watch as a value: told what happened, the time and a number in [0,1), it says what to do next and what to
 /// deliver. `watch_table.h` holds all recovery; this class only keeps what the table's words mean (the last version,
 /// the pages so far). What was delivered stays valid until a new list is complete: a Snapshot is delivered whole, and
-/// covers what happened while nobody was watching. Versions are compared only for equality, never for order.
+/// covers what happened while nobody was watching. The versions of lists, bookmarks and events of this one kind are
+/// compared with each other where they can be: a server whose version is older than what it has said has been restored
+/// to the past, or is another one, and the kind is listed afresh.
 class WatchMachine {
  public:
   explicit WatchMachine(WatchTarget target);
@@ -54,6 +56,10 @@ class WatchMachine {
   /// The stream is over (no error: it was closed in order), or there is no page. After `event` said false, its reason
   /// counts and not `error`.
   void ended(const std::optional<Error>& error, const Now& now, double chance, std::vector<Delivery>& out);
+
+  /// Somebody has seen that what was delivered is wrong: the kind is listed afresh, at most once a minute. The caller
+  /// then ends the request under way, with an error other than Cancelled.
+  void doubt(std::string why, const Now& now, std::vector<Delivery>& out);
 
   /// Nothing more is wanted: every next step is StopWatching.
   void stop() { stopped_ = true; }
@@ -75,11 +81,15 @@ class WatchMachine {
   [[nodiscard]] bool bad_line(const BadObject& bad);
   [[nodiscard]] bool end_stream(WatchEnding ending, std::optional<Error> error);
   [[nodiscard]] bool error_event(const ErrorStatus& status);
-  [[nodiscard]] Ended reason_of(const std::optional<Error>& error);
-  void heard(const Now& now);
+  [[nodiscard]] Ended reason_of(const std::optional<Error>& error, const Now& now);
+  void answered();
+  void heard(bool tell_now, const Now& now, Out out);
+  void tell(WatchWord word, const Now& now, Out out);
+  [[nodiscard]] bool checked(const std::string& version, const Now& now, double chance, Out out);
+  void note_back(std::string_view version);
   void keep(Object object);
   void begin_sync(bool fresh);
-  void finish_sync(std::string version, Out out);
+  void finish_sync(std::string version, const Now& now, Out out);
   [[nodiscard]] Millis follow(WatchRemedy remedy, const Now& now, double chance, Out out);
   [[nodiscard]] Millis other_version(const Now& now, double chance, Out out);
   [[nodiscard]] Millis wait_of(WatchPace pace, const Now& now, double chance);
@@ -88,6 +98,7 @@ class WatchMachine {
   WatchPhase phase_ = WatchPhase::Initial;
   WatchStatus status_;
   std::string version_;    ///< All up to here is delivered; empty before the first sync.
+  std::string newest_;     ///< The newest version that a list, bookmark or event has named since the last sync.
   std::string not_older_;  ///< What the next WatchList may not be older than; empty: no version is sent.
   std::string continue_;   ///< Of the next page.
   std::map<std::string, Object> objects_;  ///< Of a list that is not complete, by namespace and name.
@@ -102,6 +113,9 @@ class WatchMachine {
   std::size_t rounds_absent_ = 0;    ///< Rounds over all versions that found none.
   std::size_t unfinished_ = 0;       ///< WatchLists in a row that ended in order, or in silence, before their marker.
   std::size_t stuck_ = 0;            ///< ERROR events in a row without any other.
+  std::size_t silent_ = 0;           ///< Streams in a row that ended in silence, with no word since the first of them.
+  std::optional<MonoTime> told_at_;  ///< When Heard was last delivered.
+  std::optional<MonoTime> back_at_;  ///< When a list was last begun, or is to begin, because the server went back.
   std::size_t unnamed_in_a_row_ = 0;
   bool watch_list_ = true;  ///< False: this server has no WatchList.
   bool served_ = true;

@@ -12,9 +12,7 @@ namespace {
 using std::string_view;
 
 constexpr auto kPageSize = 500;
-/// Bookmarks come about once a minute: silence beyond this is a dead peer. **Source:** kube-apiserver watch cache.
-constexpr Millis kWatchIdle = Seconds(90);
-constexpr Millis kListTotal = Seconds(60);
+constexpr Millis kCheckTotal = Seconds(30);
 constexpr double kMinWatchSeconds = 300;
 constexpr double kWatchSecondsSpread = 300;
 
@@ -121,6 +119,12 @@ Request build_list(const WatchTarget& target, std::size_t version, string_view c
   if (!continue_token.empty()) query += "&continue=" + percent_encode(continue_token);
   auto request = get(target, version, query, "PartialObjectMetadataList");
   request.timeouts.total = kListTotal;
+  return request;
+}
+
+Request build_check(const WatchTarget& target, std::size_t version) {
+  auto request = get(target, version, "limit=1", "PartialObjectMetadataList");
+  request.timeouts.total = kCheckTotal;
   return request;
 }
 

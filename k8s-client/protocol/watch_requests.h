@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/now.h"
 #include "k8s-client/model/object.h"
 #include "k8s-client/protocol/request.h"
 
@@ -29,6 +30,15 @@ struct WatchTarget {
 /// One page (500 objects) of a list; `continue_token` is empty for the first. No resourceVersion: a consistent read,
 /// never older than what was seen before.
 [[nodiscard]] Request build_list(const WatchTarget& target, std::size_t version, std::string_view continue_token);
+
+/// One object of a list at most: what is asked is the version, which no consistent read gives older than another has
+/// been.
+[[nodiscard]] Request build_check(const WatchTarget& target, std::size_t version);
+
+/// How long a stream may be silent: bookmarks come about once a minute. **Source:** kube-apiserver's watch cache.
+inline constexpr Millis kWatchIdle = Seconds(90);
+/// How long a page of a list may take.
+inline constexpr Millis kListTotal = Seconds(60);
 
 /// A watch of what happens after `resource_version`, ended by the server after 5 to 10 minutes as `chance` in [0,1)
 /// says, so that watches spread over the servers.

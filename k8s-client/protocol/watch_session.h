@@ -1,5 +1,7 @@
 #pragma once
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "k8s-client/model/decoder.h"
@@ -25,6 +27,9 @@ class WatchSession {
 
   /// The answer to SendList.
   void list_answered(const Result<Response>& answer, const Now& now, double chance, std::vector<Delivery>& out);
+
+  /// What was delivered is wrong; the request under way is then to be ended. See WatchMachine.
+  void doubt(std::string why, const Now& now, std::vector<Delivery>& out) { machine_.doubt(std::move(why), now, out); }
 
   /// Nothing more is wanted.
   void stop() { machine_.stop(); }

@@ -32,7 +32,9 @@ WatchStatus merged(const WatchStatus& a, const WatchStatus& b) {
   both.events = a.events + b.events;
   both.bytes = a.bytes + b.bytes;
   both.bad_objects = a.bad_objects + b.bad_objects;
-  both.last_event_at = std::max(a.last_event_at, b.last_event_at);
+  both.went_back = a.went_back + b.went_back;
+  both.behind = a.behind || b.behind;
+  both.last_event_at = std::min(a.last_event_at, b.last_event_at);  // none is the least
   return both;
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -35,7 +36,10 @@ struct WatchStatus {
   std::uint64_t events = 0;                                   ///< Lines and list items read.
   std::uint64_t bytes = 0;                                    ///< Of bodies.
   std::uint64_t bad_objects = 0;                              ///< Objects and lines that could not be read.
-  std::optional<MonoTime> last_event_at;                      ///< Bookmarks count.
+  std::uint64_t went_back = 0;            ///< Times that the server's data was older than what had been delivered.
+  std::string went_back_how;              ///< The last time, in words: both versions; empty: never.
+  bool behind = false;                    ///< It was, and a fresh list is not complete yet.
+  std::optional<MonoTime> last_event_at;  ///< Events, bookmarks and ends of lists, of this watch alone.
 };
 
 /// Two watches of one kind as one: counts add up, and the one that is worse off speaks.

@@ -10,6 +10,7 @@ struct Row {
   WatchRemedy listing;
   WatchRemedy initial;
   WatchRemedy watching;
+  WatchRemedy checking;
 };
 
 // clang-format off
@@ -21,25 +22,30 @@ struct Row {
 /// - Stuck: the server cannot go on from our version (an object it cannot decode), and would say so for ever.
 /// - Invalid in a WatchList: the server has none (422 of 1.27 to 1.33 without the gate, 400 of older ones). While
 ///   watching: the version or something of ours is refused, so the same once more would be refused for ever.
+/// - Silent: a server that has been restored to the past accepts a watch from a version that is still to come, and says
+///   nothing until it is there (seen on 1.37.1); a stale proxy does the same. A list tells them from a quiet cluster.
+/// - Checking asks for one object without a version: a consistent read, whose version no server has reason to be behind.
 Row row_of(WatchEnding ending) {
-  switch (ending) {             //  Listing                      Initial                      Watching
-    case WatchEnding::Closed:          return {{Again, P::BackOff},         {Again, P::BackOff},         {Again, P::Prompt}};
-    case WatchEnding::Unavailable:     return {{Again, P::BackOff},         {Again, P::BackOff},         {Again, P::BackOff}};
-    case WatchEnding::TimedOut:        return {{Again, P::BackOff},         {Again, P::BackOff},         {Again, P::BackOff}};
-    case WatchEnding::ErrorEvent:      return {{Again, P::BackOff},         {Again, P::BackOff},         {Again, P::BackOff}};
-    case WatchEnding::Gone:            return {{RelistFresh, P::Relist},    {RelistFresh, P::Relist},    {Relist, P::Relist}};
-    case WatchEnding::TooManyRequests: return {{Again, P::BackOff},         {Again, P::BackOff},         {Again, P::BackOff}};
-    case WatchEnding::Unauthorized:    return {{Again, P::BackOff},         {Again, P::BackOff},         {Again, P::BackOff}};
-    case WatchEnding::Forbidden:       return {{Again, P::Slow},            {Again, P::Slow},            {Again, P::Slow}};
-    case WatchEnding::NotFound:        return {{OtherVersion, P::AtOnce},   {OtherVersion, P::AtOnce},   {OtherVersion, P::AtOnce}};
-    case WatchEnding::Invalid:         return {{RelistFresh, P::Relist},    {PagedList, P::AtOnce},      {RelistFresh, P::Relist}};
-    case WatchEnding::Malformed:       return {{RelistFresh, P::Relist},    {Again, P::BackOff},         {Again, P::BackOff}};
-    case WatchEnding::Unfinished:      return {{Again, P::BackOff},         {PagedList, P::BackOff},     {Again, P::BackOff}};
-    case WatchEnding::Stuck:           return {{RelistFresh, P::Relist},    {RelistFresh, P::Relist},    {RelistFresh, P::Relist}};
-    case WatchEnding::Unnamed:         return {{RelistFresh, P::Relist},    {RelistFresh, P::Relist},    {Relist, P::Relist}};
-    case WatchEnding::Stopped:         return {{Stop, P::AtOnce},           {Stop, P::AtOnce},           {Stop, P::AtOnce}};
+  switch (ending) {                     //      Listing                     Initial                     Watching                    Checking
+    case WatchEnding::Closed:           return {{Again, P::BackOff},        {Again, P::BackOff},        {Again, P::Prompt},         {Again, P::BackOff}};
+    case WatchEnding::Unavailable:      return {{Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::TimedOut:         return {{Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::ErrorEvent:       return {{Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::Gone:             return {{RelistFresh, P::Relist},   {RelistFresh, P::Relist},   {Relist, P::Relist},        {Relist, P::Relist}};
+    case WatchEnding::TooManyRequests:  return {{Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::Unauthorized:     return {{Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::Forbidden:        return {{Again, P::Slow},           {Again, P::Slow},           {Again, P::Slow},           {Again, P::Slow}};
+    case WatchEnding::NotFound:         return {{OtherVersion, P::AtOnce},  {OtherVersion, P::AtOnce},  {OtherVersion, P::AtOnce},  {OtherVersion, P::AtOnce}};
+    case WatchEnding::Invalid:          return {{RelistFresh, P::Relist},   {PagedList, P::AtOnce},     {RelistFresh, P::Relist},   {RelistFresh, P::Relist}};
+    case WatchEnding::Malformed:        return {{RelistFresh, P::Relist},   {Again, P::BackOff},        {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::Unfinished:       return {{Again, P::BackOff},        {PagedList, P::BackOff},    {Again, P::BackOff},        {Again, P::BackOff}};
+    case WatchEnding::Stuck:            return {{RelistFresh, P::Relist},   {RelistFresh, P::Relist},   {RelistFresh, P::Relist},   {RelistFresh, P::Relist}};
+    case WatchEnding::Unnamed:          return {{RelistFresh, P::Relist},   {RelistFresh, P::Relist},   {Relist, P::Relist},        {Relist, P::Relist}};
+    case WatchEnding::Silent:           return {{Again, P::BackOff},        {Again, P::BackOff},        {RelistFresh, P::Relist},   {Again, P::BackOff}};
+    case WatchEnding::WentBack:         return {{RelistFresh, P::Minute},   {RelistFresh, P::Minute},   {RelistFresh, P::Minute},   {RelistFresh, P::Minute}};
+    case WatchEnding::Stopped:          return {{Stop, P::AtOnce},          {Stop, P::AtOnce},          {Stop, P::AtOnce},          {Stop, P::AtOnce}};
   }
-  return {{Again, P::BackOff}, {Again, P::BackOff}, {Again, P::BackOff}};
+  return {{Again, P::BackOff}, {Again, P::BackOff}, {Again, P::BackOff}, {Again, P::BackOff}};
 }
 // clang-format on
 
@@ -54,6 +60,8 @@ WatchRemedy remedy_of(WatchPhase phase, WatchEnding ending) {
       return row.initial;
     case WatchPhase::Watching:
       return row.watching;
+    case WatchPhase::Checking:
+      return row.checking;
   }
   return row.watching;
 }
@@ -99,6 +107,8 @@ std::string_view to_string(WatchPhase phase) {
       return "Initial";
     case WatchPhase::Watching:
       return "Watching";
+    case WatchPhase::Checking:
+      return "Checking";
   }
   return "Unknown";
 }
@@ -133,6 +143,10 @@ std::string_view to_string(WatchEnding ending) {
       return "Stuck";
     case WatchEnding::Unnamed:
       return "Unnamed";
+    case WatchEnding::Silent:
+      return "Silent";
+    case WatchEnding::WentBack:
+      return "WentBack";
     case WatchEnding::Stopped:
       return "Stopped";
   }

@@ -12,8 +12,10 @@ enum class WatchPhase : std::uint8_t {
   Listing,   ///< Asking for pages; nothing is known until the last one.
   Initial,   ///< A WatchList before its end marker; nothing is known until then.
   Watching,  ///< Everything up to a version is delivered; events come in.
+  Checking,  ///< Likewise, but the stream is over. Before the next one: is the server's version older than ours?
 };
-inline constexpr std::array kWatchPhases = {WatchPhase::Listing, WatchPhase::Initial, WatchPhase::Watching};
+inline constexpr std::array kWatchPhases = {WatchPhase::Listing, WatchPhase::Initial, WatchPhase::Watching,
+                                            WatchPhase::Checking};
 
 /// How a request or a stream of a watch came to its end.
 enum class WatchEnding : std::uint8_t {
@@ -31,17 +33,20 @@ enum class WatchEnding : std::uint8_t {
   Unfinished,       ///< The second WatchList in a row that ended in order, or in silence, before its end marker.
   Stuck,            ///< The third ERROR event in a row with nothing between them.
   Unnamed,          ///< We could not say which object an event was about, so we may have missed something.
+  Silent,           ///< The second stream in a row that ended in silence.
+  WentBack,         ///< The server's version is older than what the stream had said.
   Stopped,          ///< We were asked to stop.
 };
 inline constexpr std::array kWatchEndings = {
     WatchEnding::Closed,   WatchEnding::Unavailable,     WatchEnding::TimedOut,     WatchEnding::ErrorEvent,
     WatchEnding::Gone,     WatchEnding::TooManyRequests, WatchEnding::Unauthorized, WatchEnding::Forbidden,
     WatchEnding::NotFound, WatchEnding::Invalid,         WatchEnding::Malformed,    WatchEnding::Unfinished,
-    WatchEnding::Stuck,    WatchEnding::Unnamed,         WatchEnding::Stopped};
+    WatchEnding::Stuck,    WatchEnding::Unnamed,         WatchEnding::Silent,       WatchEnding::WentBack,
+    WatchEnding::Stopped};
 
 /// What comes next.
 enum class WatchThen : std::uint8_t {
-  Again,         ///< The same once more: this page, this WatchList, or a watch from the last version.
+  Again,         ///< The same once more: this page, this WatchList, or, after a check, a watch from the last version.
   Relist,        ///< The whole kind again, no older than the last version.
   RelistFresh,   ///< The whole kind again, with no version: what the server has now.
   PagedList,     ///< This server has no WatchList: remember it, list by pages.
@@ -57,6 +62,7 @@ enum class WatchPace : std::uint8_t {
   Relist,   ///< A back-off of its own, forgotten only after 2 min without a relist: a sync that is at once followed by
             ///< 410 must not start a storm.
   Slow,     ///< Back-off up to 60 s: a person has to do something.
+  Minute,   ///< At once, but not within a minute of the last time: two servers that disagree must not start a storm.
 };
 
 struct WatchRemedy {

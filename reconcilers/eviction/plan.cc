@@ -150,6 +150,9 @@ class Planner {
     if (!ruling && scene_.policy.limits.paused) {
       ruling = Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true", .until = {}};
     }
+    for (const auto* member : unit.exposures) {
+      if (!ruling) ruling = held_by_view(scene_, views_of_eviction(member->pod(), member->key));
+    }
     if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
     if (!ruling) ruling = budget_.refuses(unit);
     if (ruling) {

@@ -116,6 +116,7 @@ class Losses {
       say_not_recreated(finding, *scene_.ledger.write(key));
       return turn_.wake.note(scene_.ledger.may_write_at(key));
     }
+    if (turn_.is_held_by_view(job, finding.device, finding.policy->name)) return;
     turn_.planned.actions.emplace_back(
         RecreateJob{.ns = job.meta.ns, .name = job.meta.name, .uid = job.meta.uid, .device = finding.device});
   }

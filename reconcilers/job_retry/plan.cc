@@ -107,6 +107,7 @@ class Planner {
     if (!scene_.ledger.may_write(key, job.meta.resource_version, scene_.now)) {
       return turn_.wake.note(scene_.ledger.may_write_at(key));
     }
+    if (turn_.is_held_by_view(job, {}, {})) return;
     turn_.planned.actions.emplace_back(*std::move(patch));
   }
 

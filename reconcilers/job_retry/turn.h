@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/rulings.h"
+#include "domain/subject.h"
 #include "reconcilers/job_retry/draft.h"
 #include "reconcilers/job_retry/plan.h"
 
@@ -22,6 +24,17 @@ struct Turn {
     if (said.insert({verdict.subject.uid, verdict.device, verdict.reason}).second) {
       planned.verdicts.push_back(std::move(verdict));
     }
+  }
+
+  /// True if what is known is too old to write to this Job on it; says so, of the device and policy if they are known.
+  bool is_held_by_view(const k8s::Job& job, const std::string& device, const std::string& policy) {
+    const auto old = scene.world.views().too_old(kViewsOfJobPatch, scene.now);
+    auto ruling = held_by_view(scene, kViewsOfJobPatch);
+    if (!old || !ruling) return false;
+    const auto since = std::chrono::floor<Seconds>(wall_of(old->heard_at, scene.now));
+    say(verdict_of({.subject = subject_of(job), .device = device, .policy = policy, .since = since}, *std::move(ruling),
+                   scene.now));
+    return true;
   }
 
   const Scene& scene;

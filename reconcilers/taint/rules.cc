@@ -124,7 +124,8 @@ class Planner {
   [[nodiscard]] MonoTime staged_at() const {
     const auto* attempt = scene_.ledger.write(key_of(record_));
     if (attempt != nullptr) return attempt->at;
-    return mono_of(rule_->meta.creation.value_or(scene_.now.wall), scene_.now);
+    if (!rule_->meta.creation) return scene_.now.mono;
+    return mono_of(scene_.world.ours(*rule_->meta.creation), scene_.now);
   }
 
   /// A staged rule: what it would do is known, or has been waited for long enough.

@@ -51,6 +51,7 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
   if (scene_.policy.limits.paused) {
     return Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true: no new taint", .until = {}};
   }
+  if (auto ruling = held_by_view(scene_, views_of_taint(record.key))) return ruling;
   if (auto ruling = held_by_brake(scene_, record.key, node_of(scene_.world, record.key), ", no new taint")) {
     return ruling;
   }

@@ -30,7 +30,8 @@ class Speech {
   /// Why a write with this key must not be sent now; none: it may.
   [[nodiscard]] std::optional<Ruling> held_back(const std::string& key, const std::string& seen_version) const;
 
-  /// Why no new taint is made for this device now, whatever it is: the brake, a pause, or its state being Unknown.
+  /// Why no new taint is made for this device now, whatever it is: a pause, a view that is too old, the brake, or its
+  /// state being Unknown.
   [[nodiscard]] std::optional<Ruling> not_now(const DeviceRecord& record) const;
 
   /// Why nothing of ours is removed yet: the end of the incident is not written down. A restart would take the removal

@@ -14,6 +14,7 @@
 #include "app/admin_server.h"
 #include "app/board.h"
 #include "app/clock.h"
+#include "app/clock_desk.h"
 #include "app/executor.h"
 #include "app/metrics.h"
 #include "app/pages.h"
@@ -51,6 +52,7 @@ struct Application::Parts {
   Metrics metrics;
   TroubleLog trouble;
   Inbox inbox{kInboxCapacity};
+  ClockDesk clock_desk;
   std::stop_source stopping;
   PolicyDesk desk;
   std::mutex watchers_mutex;  // the list, which pages read while it is filled
@@ -64,6 +66,7 @@ struct Application::Parts {
   Status serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience);
   void send(Message message);
   void reported(Executor::Done done);
+  [[nodiscard]] bool tell_clock(Millis ahead);
   void start_watches();
   void start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver);
   void start_election();
@@ -81,10 +84,16 @@ Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, L
       listener(std::move(listen)),
       board(watched_kinds(settings)),
       trouble(log, settings.cluster),
+      clock_desk([this](Millis ahead) { return tell_clock(ahead); }, board, metrics, log),
       desk(settings.frame, [this](Message message) { send(std::move(message)); }, board, metrics, log) {}
 
 void Application::Parts::send(Message message) {
   (void)inbox.push({.message = std::move(message), .at = stopwatch_now()}, stopping.get_token());
+}
+
+bool Application::Parts::tell_clock(Millis ahead) {
+  Received received{.message = ServerClockSeen{.ahead = ahead}, .at = stopwatch_now()};
+  return inbox.try_push(received);
 }
 
 void Application::Parts::reported(Executor::Done done) {
@@ -151,12 +160,15 @@ void Application::Parts::refresh() {
   for (const auto& [kind, status] : by_kind) {
     const auto fact = watch_fact(status);
     board.watch(fact);
-    metrics.show(status);
+    metrics.show(status, mono_now());
     if (status.state != k8s::WatchState::Stopped) trouble.note(kind, fact.problem);
+    trouble.note_back(kind, status.went_back, status.went_back_how);
   }
 }
 
 void Application::Parts::read_config_map(const k8s::Delivery& delivery) {
+  // How old the configuration is, the pause with it, matters to whoever acts on it.
+  if (const auto* told = std::get_if<k8s::Told>(&delivery)) return send(k8s::Delivery(*told));
   if (auto read = read_policy_map(delivery, *settings.config_map)) desk.take(std::move(*read));
 }
 
@@ -166,6 +178,7 @@ void Application::Parts::start_watch(k8s::WatchTarget target, std::function<void
       k8s::WatcherCalls{
           .clock = read_now,
           .deliver = std::move(deliver),
+          .answered = [this](const k8s::Response& answer, const Now& sent) { clock_desk.answered(answer, sent); },
           // An error that is gone again before the next refresh is still said.
           .show = [this](const k8s::WatchStatus& status) { trouble.note(status.kind, watch_fact(status).problem); }}));
 }
@@ -196,7 +209,9 @@ void Application::Parts::start_election() {
     metrics.leading(fact.leads);
     if (std::exchange(leads, fact.leads) != fact.leads) send(Leading{.leads = fact.leads});
   };
-  elector = std::make_unique<Elector>(*settings.election, *client, gate, show, log);
+  elector = std::make_unique<Elector>(
+      *settings.election, *client, gate, show, log,
+      [this](const k8s::Response& answer, const Now& sent) { clock_desk.answered(answer, sent); });
   const std::lock_guard lock(watchers_mutex);
   start_watch({.kind = k8s::Kind::Lease, .ns = settings.election->subject.ns, .name = settings.election->subject.name},
               [this](k8s::Delivery delivery) { elector->observed(std::move(delivery)); });
@@ -256,10 +271,16 @@ void Application::run(const std::stop_token& stop) {
   parts.start_election();
   parts.start_watches();
   parts.start_configuration(file);
-  RunLoop loop(
-      parts.inbox, executor,
-      {.board = parts.board, .metrics = parts.metrics, .log = parts.log, .refresh = [&parts] { parts.refresh(); }},
-      parts.listener);
+  RunLoop loop(parts.inbox, executor,
+               {.board = parts.board,
+                .metrics = parts.metrics,
+                .log = parts.log,
+                .blind =
+                    [&parts](bool is_blind) {
+                      if (parts.elector) parts.elector->blind(is_blind);
+                    },
+                .refresh = [&parts] { parts.refresh(); }},
+               parts.listener);
   loop.run(token);
   const bool idle = executor.drain(kDrainPatience);
   executor.request_stop();  // before the watchers are joined: both may wait for the same credentials

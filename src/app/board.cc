@@ -33,6 +33,11 @@ void Board::election(const ElectionFact& fact) {
   facts_.election = fact;
 }
 
+void Board::server_ahead(Millis ahead) {
+  const std::lock_guard lock(mutex_);
+  facts_.server_ahead = ahead;
+}
+
 void Board::policy_loaded() {
   const std::lock_guard lock(mutex_);
   facts_.policy_loaded = true;

@@ -19,6 +19,7 @@ class Board {
   void show(std::shared_ptr<const std::vector<Verdict>> verdicts);
   void watch(const WatchFact& fact);
   void election(const ElectionFact& fact);
+  void server_ahead(Millis ahead);
   void policy_loaded();
   void policy_problem(std::string problem);
 

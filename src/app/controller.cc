@@ -41,6 +41,7 @@ struct Controller::State {
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
   std::uint64_t brake_revision = 0;  // that the memory knows of
+  bool blind = false;
 
   void take(Message&& message, const Now& now);
   void take(Outcome&& outcome, const Now& now);
@@ -88,6 +89,8 @@ void Controller::State::take(Message&& message, const Now& now) {
         .why = std::move(refused->why), .source = std::move(refused->source), .since = moment_of(now)};
   } else if (const auto* leading = std::get_if<Leading>(&message)) {
     take(*leading, now);
+  } else if (const auto* clock = std::get_if<ServerClockSeen>(&message)) {
+    world.note_server_ahead(clock->ahead);
   }
 }
 
@@ -221,6 +224,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   for (auto& message : messages) state.take(std::move(message), now);
   if (!state.leads) state.verdicts.clear();
   if (!state.world.synced()) return {};
+  state.blind = state.world.views().too_old(kEveryView, now).has_value();
   state.world.refresh(now);
   if (!state.leads) return state.stand_by(now);
   state.ledger.learn(state.world, now);
@@ -317,6 +321,7 @@ ControllerStats Controller::stats() const {
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.brakes_half_open = state_->brakes_half_open;
   stats.synced = synced();
+  stats.blind = state_->blind;
   stats.rules_api_version = world.inventory().rules_api_version();
   return stats;
 }

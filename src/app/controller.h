@@ -23,6 +23,7 @@ struct ControllerStats {
   std::size_t brakes_half_open = 0;  ///< Whose next trial is due or under way.
   std::string rules_api_version;     ///< Of DeviceTaintRules; empty: the server has none.
   bool synced = false;               ///< Every required kind has had its first complete list.
+  bool blind = false;                ///< A watch on which steps rest has been silent for too long.
 };
 
 /// What one turn decided.

@@ -13,10 +13,12 @@ namespace {
 constexpr std::size_t kMostHints = 64;
 }  // namespace
 
-Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log)
+Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log,
+                 Answered answered)
     : client_(client),
       gate_(gate),
       show_(std::move(show)),
+      answered_(std::move(answered)),
       log_(log),
       machine_(std::move(settings.subject), std::move(settings.identity)),
       random_(std::random_device{}()),
@@ -31,11 +33,23 @@ void Elector::observed(k8s::Delivery delivery) {
   bell_.notify_one();
 }
 
+void Elector::blind(bool is_blind) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_blind_ == is_blind) return;
+    is_blind_ = is_blind;
+    blind_is_news_ = true;
+  }
+  bell_.notify_one();
+}
+
 void Elector::take_hints() {
   std::vector<k8s::Delivery> hints;
   {
     const std::lock_guard lock(mutex_);
     hints.swap(hints_);
+    machine_.blind(is_blind_);
+    blind_is_news_ = false;
   }
   for (const auto& hint : hints) machine_.observed(hint, lease_now());
 }
@@ -47,7 +61,9 @@ void Elector::run(const std::stop_token& stop) {
     const auto step = machine_.next(lease_now());
     publish();
     if (const auto* call = std::get_if<k8s::LeaseCall>(&step)) {
+      const auto sent = read_now();
       const auto answer = client_.call(call->request, stop);
+      if (answer && answered_) answered_(*answer, sent);
       machine_.answered(answer, lease_now(), chance(random_));
       publish();
     } else if (const auto* wait = std::get_if<k8s::LeaseWait>(&step)) {
@@ -58,7 +74,7 @@ void Elector::run(const std::stop_token& stop) {
 
 void Elector::pause(MonoTime until, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  (void)bell_.wait_for(lock, stop, until - k8s::boot_now(), [this] { return !hints_.empty(); });
+  (void)bell_.wait_for(lock, stop, until - k8s::boot_now(), [this] { return !hints_.empty() || blind_is_news_; });
 }
 
 void Elector::publish() {
@@ -69,7 +85,8 @@ void Elector::publish() {
                     .holder = machine_.holder(),
                     .leaderless = machine_.is_leaderless(k8s::boot_now()),
                     .forbidden = problem && problem->kind == ErrorKind::Forbidden,
-                    .problem = problem ? problem->message : std::string()};
+                    .problem = problem ? problem->message : std::string(),
+                    .gave_back = machine_.yields(k8s::boot_now())};
   if (has_shown_ && fact == shown_) return;
   tell(fact);
   shown_ = std::move(fact);
@@ -78,6 +95,10 @@ void Elector::publish() {
 }
 
 void Elector::tell(const ElectionFact& fact) {
+  if (fact.gave_back && !shown_.gave_back) {
+    log_.warn("gives the lease back: a watch has been silent for too long, while other requests are answered",
+              {{"identity", machine_.identity()}});
+  }
   if (fact.leads != shown_.leads) {
     log_.info(fact.leads ? "leading" : "no longer leading",
               {{"identity", machine_.identity()}, {"holder", fact.holder}, {"problem", fact.problem}});

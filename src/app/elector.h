@@ -28,10 +28,13 @@ class Elector {
  public:
   /// Told on the elector's thread whenever something has changed.
   using Show = std::function<void(const ElectionFact&)>;
+  /// Told on the elector's thread of each answer, and when its request began. May be empty.
+  using Answered = std::function<void(const k8s::Response&, const Now& sent)>;
 
   /// Starts at once. `client`, `gate` and `log` outlive this. The gate is open before `show` says that we lead, and
   /// closed before it says that we do not.
-  Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log);
+  Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log,
+          Answered answered = {});
 
   /// Stops taking part, without a release: others wait until our time is over.
   ~Elector() = default;
@@ -40,6 +43,9 @@ class Elector {
 
   /// Something that a watch of the Lease delivered. Any thread.
   void observed(k8s::Delivery delivery);
+
+  /// Whether what we would act on can no longer be believed. Any thread.
+  void blind(bool is_blind);
 
   /// Closes the gate and gives the Lease back, if it is ours; tries for so long. Call it once, when no request of ours
   /// is under way any more.
@@ -55,6 +61,7 @@ class Elector {
   const k8s::Client& client_;
   LeaseGate& gate_;
   const Show show_;
+  const Answered answered_;
   Log& log_;
   k8s::LeaseMachine machine_;
   ElectionFact shown_;
@@ -64,6 +71,8 @@ class Elector {
   std::mutex mutex_;
   std::condition_variable_any bell_;
   std::vector<k8s::Delivery> hints_;  // under mutex_
+  bool is_blind_ = false;             // under mutex_
+  bool blind_is_news_ = false;        // under mutex_
 
   std::jthread thread_;  // last: it uses all of the above
 };

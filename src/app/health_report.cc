@@ -5,6 +5,8 @@
 
 #include "base/json_text.h"
 #include "base/rfc3339.h"
+#include "domain/views.h"
+#include "k8s-client/protocol/server_clock.h"
 
 namespace dhc {
 
@@ -43,7 +45,21 @@ std::string standing(const ElectionFact& election) {
                : fmt::format("leader election: nobody has led for a minute; {} holds the Lease and does not renew it",
                              holder);
   }
+  if (election.gave_back) return "leader election: the Lease was given back: a watch is silent";
   return holder.empty() ? "leader election: standing by" : fmt::format("leader election: {} leads", holder);
+}
+
+std::string age_of(const WatchFact& watch, MonoTime now) {
+  if (!watch.heard_at) return {};
+  return fmt::format(", last word {} s ago", std::chrono::duration_cast<Seconds>(now - *watch.heard_at).count());
+}
+
+/// Said, and no reason not to be ready: it is taken into account.
+std::string clock_line(Millis ahead) {
+  const auto apart = std::chrono::duration_cast<Millis>(std::chrono::abs(ahead)).count();
+  if (k8s::relevant_ahead(ahead) == Millis::zero()) return "clock: within a second of the API server's";
+  return fmt::format("clock: the API server's is {:.1f} s {} ours", static_cast<double>(apart) / 1000,
+                     ahead > Millis::zero() ? "ahead of" : "behind");
 }
 
 bool is_running(k8s::WatchState state) {
@@ -68,6 +84,9 @@ WatchFact watch_fact(const k8s::WatchStatus& status) {
                  .forbidden = status.state == k8s::WatchState::Forbidden,
                  .problem = {}};
   // A compacted version is no trouble: the list that follows is the remedy.
+  if (status.state != k8s::WatchState::NotServed) fact.heard_at = status.last_event_at;
+  fact.behind = status.behind;
+  fact.went_back = status.went_back_how;
   const bool troubled = status.last_error && status.last_error->kind != ErrorKind::Gone;
   if (troubled && !is_running(status.state)) fact.problem = status.last_error->message;
   return fact;
@@ -85,7 +104,11 @@ Report healthz(const Facts& facts, MonoTime now) {
   return report;
 }
 
-Report readyz(const Facts& facts) {
+bool is_too_old(const WatchFact& watch, MonoTime now) {
+  return watch.behind || (watch.heard_at && now - *watch.heard_at >= kOldestView);
+}
+
+Report readyz(const Facts& facts, MonoTime now) {
   Report report{.ok = true, .text = {}};
   for (const auto& watch : facts.watches) {
     const auto kind = k8s::to_string(watch.kind);
@@ -93,11 +116,19 @@ Report readyz(const Facts& facts) {
       add_line(report, false, fmt::format("{}: forbidden{}", kind, because(watch.problem)));
     } else if (!watch.listed) {
       add_line(report, false, fmt::format("{}: not listed yet{}", kind, because(watch.problem)));
+    } else if (watch.behind) {
+      add_line(report, false, fmt::format("{}: the data went back: {}; listing afresh", kind, watch.went_back));
     } else {
       // What was listed stays valid while its watch comes back: still ready, and said.
-      add_line(report, true, fmt::format("{}: listed{}", kind, because(watch.problem)));
+      const bool too_old = is_too_old(watch, now);
+      add_line(
+          report, !too_old,
+          fmt::format("{}: listed{}{}{}", kind, age_of(watch, now),
+                      too_old ? ": nothing is evicted, tainted or patched on it" : "", because(watch.problem)) +
+              (watch.went_back.empty() ? "" : fmt::format("; the data went back: {}; listed afresh", watch.went_back)));
     }
   }
+  if (facts.server_ahead) add_line(report, true, clock_line(*facts.server_ahead));
   if (facts.policy_loaded) {
     add_line(report, true, fmt::format("policy: loaded{}", because(facts.policy_problem)));
   } else {

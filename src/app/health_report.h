@@ -13,9 +13,12 @@ namespace dhc {
 /// What is known of one watch.
 struct WatchFact {
   k8s::Kind kind = k8s::Kind::Pod;
-  bool listed = false;     ///< Its first complete list has arrived.
-  bool forbidden = false;  ///< The last answer was 403.
-  std::string problem;     ///< Why the last attempt failed; empty while all is well.
+  bool listed = false;                    ///< Its first complete list has arrived.
+  bool forbidden = false;                 ///< The last answer was 403.
+  std::string problem;                    ///< Why the last attempt failed; empty while all is well.
+  std::optional<MonoTime> heard_at = {};  ///< Its last word; none: it has none to say, or the kind is not served.
+  bool behind = false;         ///< What it delivered is newer than what the server has, and is being listed afresh.
+  std::string went_back = {};  ///< When the server's data last went back, in words; empty: never.
   friend bool operator==(const WatchFact&, const WatchFact&) = default;
 };
 
@@ -29,15 +32,20 @@ struct ElectionFact {
   bool leaderless = false;   ///< Nobody has been seen to lead for a minute.
   bool forbidden = false;    ///< The last answer was 403.
   std::string problem = {};  ///< Why the last call failed, naming its verb; empty while all is well.
+  bool gave_back = false;    ///< We were blind, and leave the Lease to others for a while.
   friend bool operator==(const ElectionFact&, const ElectionFact&) = default;
 };
+
+/// Whether a watch may be relied on at `now`, by its own account.
+[[nodiscard]] bool is_too_old(const WatchFact& watch, MonoTime now);
 
 /// All that health and readiness are judged by.
 struct Facts {
   MonoTime last_turn;  ///< When the run loop last finished a turn, or was started.
   std::vector<WatchFact> watches;
   bool policy_loaded = false;
-  std::optional<ElectionFact> election;  ///< None: there is no election.
+  std::optional<ElectionFact> election;     ///< None: there is no election.
+  std::optional<Millis> server_ahead = {};  ///< How far the API server's clock is ahead of ours, if it is known.
   std::string policy_problem;  ///< Why there is no policy, or why the last one was rejected; empty while all is well.
 };
 
@@ -50,9 +58,10 @@ struct Report {
 /// Alive: the run loop has finished a turn within the last 30 s.
 [[nodiscard]] Report healthz(const Facts& facts, MonoTime now);
 
-/// Ready: every watched kind is listed, none is forbidden, a policy is loaded, the election is not forbidden and
-/// somebody leads. Who stands by is as ready as who leads. Says what is missing line by line.
-[[nodiscard]] Report readyz(const Facts& facts);
+/// Ready: every watched kind is listed, none is forbidden, silent for too long or behind a server whose data has gone
+/// back, a policy is loaded, the election is not forbidden and somebody leads. Who stands by is as ready as who leads,
+/// and its view has an age as well. Says what is missing line by line.
+[[nodiscard]] Report readyz(const Facts& facts, MonoTime now);
 
 /// Every verdict as a JSON array: subject, device, policy, reason, message, since, nextStepAt (null if time alone
 /// brings nothing).

@@ -45,10 +45,15 @@ struct Leading {
   bool leads = false;
 };
 
+/// How far the API server's clock is ahead of ours, as far as that matters; negative: behind.
+struct ServerClockSeen {
+  Millis ahead{0};
+};
+
 /// Time has passed.
 struct Tick {};
 
 /// All that enters the controller.
-using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, Tick>;
+using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, ServerClockSeen, Tick>;
 
 }  // namespace dhc

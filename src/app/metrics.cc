@@ -71,6 +71,13 @@ struct Metrics::Families {
                             .Register(registry)
                             .Add({}, reaction_buckets());
   Family<Gauge>& watch_state = gauge(registry, "dhc_watch_state", "1 for the state in which the kind's watch is now.");
+  Family<Gauge>& view_age = gauge(registry, "dhc_view_age_seconds",
+                                  "Seconds since the last word (event, bookmark, end of a list) of the kind's watch.");
+  Family<Counter>& went_back = counter(registry, "dhc_data_went_back_total",
+                                       "Times that the server's data was older than what was known, by kind.");
+  Gauge& server_ahead =
+      gauge(registry, "dhc_server_clock_ahead_seconds", "Seconds that the API server's clock is ahead of ours.")
+          .Add({});
   Family<Counter>& restarts = counter(registry, "dhc_watch_restarts_total", "Watches that ended, by kind and cause.");
   Family<Counter>& bytes = counter(registry, "dhc_watch_bytes_total", "Bytes of lists and watches received, by kind.");
   Family<Counter>& bad_objects = counter(registry, "dhc_bad_objects_total", "Objects that could not be read, by kind.");
@@ -127,7 +134,7 @@ void Metrics::count(const Outcome& outcome) {
 
 void Metrics::reaction(std::chrono::duration<double> time) { families_->reaction.Observe(time.count()); }
 
-void Metrics::show(const k8s::WatchStatus& status) {
+void Metrics::show(const k8s::WatchStatus& status, MonoTime now) {
   const std::lock_guard lock(families_->mutex);
   auto& before = families_->watches[status.kind];
   const auto grow = [](Counter& counter, std::uint64_t from, std::uint64_t to) {
@@ -145,6 +152,10 @@ void Metrics::show(const k8s::WatchStatus& status) {
     auto& restarts = families_->restarts.Add(labels("cause", k8s::to_string(k8s::kWatchEndings.at(i))));
     grow(restarts, before.endings.at(i), status.endings.at(i));
   }
+  const auto heard = status.state == k8s::WatchState::NotServed ? std::nullopt : status.last_event_at;
+  const std::chrono::duration<double> age = heard ? now - *heard : Millis::zero();
+  families_->view_age.Add(kind_label(status.kind)).Set(age.count());
+  grow(families_->went_back.Add(kind_label(status.kind)), before.went_back, status.went_back);
   grow(families_->bytes.Add(kind_label(status.kind)), before.bytes, status.bytes);
   grow(families_->bad_objects.Add(kind_label(status.kind)), before.bad_objects, status.bad_objects);
   before = status;
@@ -156,6 +167,8 @@ void Metrics::policy_reloaded(bool accepted) {
 }
 
 void Metrics::leading(bool leads) { families_->leader.Set(leads ? 1 : 0); }
+
+void Metrics::server_ahead(Millis ahead) { families_->server_ahead.Set(std::chrono::duration<double>(ahead).count()); }
 
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
 

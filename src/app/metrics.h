@@ -29,8 +29,11 @@ class Metrics {
   /// From the oldest message of a turn received to an eviction of that turn handed to the transport.
   void reaction(std::chrono::duration<double> time);
 
-  /// A kind's watch as it is now; its totals only grow.
-  void show(const k8s::WatchStatus& status);
+  /// A kind's watch as it is at `now`; its totals only grow.
+  void show(const k8s::WatchStatus& status, MonoTime now);
+
+  /// How far the API server's clock is ahead of ours.
+  void server_ahead(Millis ahead);
 
   void policy_reloaded(bool accepted);
 

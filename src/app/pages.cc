@@ -13,7 +13,7 @@ Page not_here(std::string_view instead) { return {.status = 404, .body = "not he
 
 Page health_page(const Board& board, std::string_view path) {
   if (path == "/healthz" || path == "/livez") return page_of(healthz(board.facts(), mono_now()));
-  if (path == "/readyz") return page_of(readyz(board.facts()));
+  if (path == "/readyz") return page_of(readyz(board.facts(), mono_now()));
   if (path == "/verdicts") {
     return not_here(
         "/healthz /readyz; /verdicts is on --detail-bind-address, 127.0.0.1:8082 by default: kubectl "

@@ -50,8 +50,10 @@ std::optional<PolicyRead> read_policy_map(const k8s::Delivery& delivery, const C
     if (gone->ns == name.ns && gone->name == name.name) return absent(name);
     return std::nullopt;
   }
-  const auto& bad = std::get<k8s::Unreadable>(delivery);
-  return problem(fmt::format("ConfigMap {}/{} could not be read: {}", name.ns, name.name, bad.why));
+  if (const auto* bad = std::get_if<k8s::Unreadable>(&delivery)) {
+    return problem(fmt::format("ConfigMap {}/{} could not be read: {}", name.ns, name.name, bad->why));
+  }
+  return std::nullopt;
 }
 
 }  // namespace dhc

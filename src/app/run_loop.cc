@@ -107,6 +107,7 @@ void RunLoop::show(const Now& now) {
                                                                     : std::string_view(stats.rules_api_version)}});
   }
   shown_.metrics.show(stats, *published_);
+  shown_.blind(stats.blind);
   shown_.refresh();
   shown_.board.turn_done(now.mono);
 }

@@ -35,7 +35,8 @@ struct Shown {
   Board& board;
   Metrics& metrics;
   Log& log;
-  std::function<void()> refresh = [] {};  ///< Brings the watches' state to board and metrics; after each turn.
+  std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch on which steps rest is too old; each turn.
+  std::function<void()> refresh = [] {};          ///< Brings the watches' state to board and metrics; after each turn.
 };
 
 /// The loop around the controller: messages and the time go in, actions go to the executor. Decides nothing.

@@ -20,4 +20,11 @@ void TroubleLog::note(k8s::Kind kind, const std::string& problem) {
   if (problem.empty() && !known(before)) log_.info("watching again", {{"kind", k8s::to_string(kind)}});
 }
 
+void TroubleLog::note_back(k8s::Kind kind, std::uint64_t times, const std::string& how) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(went_back_[kind], times) == times) return;
+  log_.warn("the data went back: everything of the kind is listed afresh",
+            {{"kind", k8s::to_string(kind)}, {"cluster", cluster_}, {"why", how}});
+}
+
 }  // namespace dhc

@@ -18,9 +18,9 @@ bool asks_for(const k8s::Pod& pod, const std::string& resource) {
 }
 
 /// A process that has just begun sees old rejections late.
-Moment rejected_at(const PodEnding& ending, const Now& now) {
+Moment rejected_at(const PodEnding& ending, const World& world, const Now& now) {
   const auto& made = ending.pod.meta.creation;
-  return made ? std::min(ending.at, moment_of(*made, now)) : ending.at;
+  return made ? std::min(ending.at, moment_of(world.ours(*made), now)) : ending.at;
 }
 
 bool speaks_before(const DevicePolicy& a, const DevicePolicy& b) {
@@ -46,9 +46,9 @@ BlackHoles find_black_holes(const World& world, const Policy& policy, const Now&
       const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
       const auto* rules = policy_for(world, policy, ending.pod, key);
       if (rules == nullptr || !rules->job_retry || rules->mode == Mode::Off) continue;
-      if (now.mono - rejected_at(ending, now).mono >= rules->job_retry->black_hole_within) continue;
+      if (now.mono - rejected_at(ending, world, now).mono >= rules->job_retry->black_hole_within) continue;
       auto& hole = holes[{ending.pod.node_name, request.resource}];
-      hole.rejections.push_back(rejected_at(ending, now));
+      hole.rejections.push_back(rejected_at(ending, world, now));
       if (hole.policy == nullptr || speaks_before(*rules, *hole.policy)) hole.policy = rules;
     }
   }
@@ -66,7 +66,8 @@ bool admitted_since(const World& world, const DeviceKey& hole, WallTime when) {
   return std::ranges::any_of(world.pods_on(hole.place), [&](const std::string& uid) {
     const auto* record = world.pod(uid);
     return record != nullptr && record->pod.phase == k8s::PodPhase::Running && !record->pod.meta.deletion &&
-           record->pod.meta.creation && *record->pod.meta.creation > when && asks_for(record->pod, hole.scope);
+           record->pod.meta.creation && world.ours(*record->pod.meta.creation) > when &&
+           asks_for(record->pod, hole.scope);
   });
 }
 

@@ -95,6 +95,7 @@ void Inventory::upsert(k8s::DeviceTaintRule rule) {
   }
   if (const auto old = rules_.find(uid); old != rules_.end()) index(old->second, false);
   index(rule, true);
+  lost_rules_.erase(rule.meta.name);
   rule_names_[rule.meta.name] = uid;
   rules_.insert_or_assign(uid, std::move(rule));
 }
@@ -110,12 +111,13 @@ void Inventory::remove_rule(std::string_view uid) {
   rules_.erase(found);
 }
 
-void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version) {
+void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back) {
   std::set<std::string> present;
   for (const auto& rule : rules) present.insert(rule.meta.uid);
   std::set<std::string> removed = removed_rules_;
   for (const auto& [uid, rule] : rules_) {
-    if (!present.contains(uid)) removed.insert(rule.meta.name);
+    if (present.contains(uid)) continue;
+    (went_back ? lost_rules_ : removed).insert(rule.meta.name);
   }
   rules_.clear();
   rule_names_.clear();

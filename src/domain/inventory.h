@@ -47,7 +47,7 @@ class Inventory {
   void upsert(k8s::DeviceTaintRule rule);
   void remove_rule(std::string_view uid);
   /// Every rule anew. `api_version` is empty where the server has no such kind: then nobody has removed anything.
-  void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version);
+  void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back = false);
   /// Drops remembered pools of nodes that are gone.
   void forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
 
@@ -65,6 +65,8 @@ class Inventory {
   [[nodiscard]] const std::string& rules_api_version() const { return rules_api_version_; }
   /// Names of the rules that went away since the last call.
   [[nodiscard]] std::set<std::string> take_removed_rules() { return std::exchange(removed_rules_, {}); }
+  /// Whether the rule went away because the server's data went back, and has not been seen again.
+  [[nodiscard]] bool is_lost_rule(const std::string& name) const { return lost_rules_.contains(name); }
 
   /// The device as its driver publishes it now; null: not published, or remembered only.
   [[nodiscard]] const PublishedDevice* published(const DeviceKey& key) const;
@@ -96,6 +98,7 @@ class Inventory {
   std::map<DeviceKey, std::set<std::string>> exact_rules_;          // UIDs of rules that select one device
   std::set<std::string> wide_rules_;                                // UIDs of the others
   std::set<std::string> removed_rules_;
+  std::set<std::string> lost_rules_;  // by name
   std::string rules_api_version_ = "resource.k8s.io/v1";
   std::map<std::pair<std::string, std::string>, std::set<std::string>> slices_of_pool_;
   std::map<std::pair<std::string, std::string>, std::int64_t> cards_;  // by (driver, node or empty)

@@ -241,10 +241,10 @@ void Ledger::learn(const World& world, const Now& now) {
       // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
       if (known->second.state == Attempt::State::Failed && known->second.in_doubt)
         eviction_done(uid, {}, record.pod.meta.resource_version, now);
-      note_shown(known->second, record.pod, now);
+      note_shown(known->second, record.pod, world, now);
       continue;
     }
-    const auto begun = evicted_at(record.pod);
+    const auto begun = world.ours(evicted_at(record.pod));
     if (begun > *began_at_ + kLateNews) continue;  // somebody else's, a drain's say
     // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
@@ -265,11 +265,11 @@ void Ledger::learn(const World& world, const Now& now) {
   }
 }
 
-void Ledger::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const Now& now) {
+void Ledger::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now) {
   if (attempt.state != Attempt::State::Accepted || attempt.shown) return;
   attempt.shown = true;
   // Its grace begins with the deletion, which may come long after the answer.
-  attempt.at = std::max(attempt.at, mono_of(evicted_at(pod), now));
+  attempt.at = std::max(attempt.at, mono_of(world.ours(evicted_at(pod)), now));
 }
 
 void Ledger::forget(const World& world, const Now& now) {

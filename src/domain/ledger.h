@@ -100,7 +100,7 @@ class Ledger {
 
  private:
   void note_loss(const EvictionAttempt& attempt, const Now& now);
-  static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const Now& now);
+  static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
 
   std::unordered_map<std::string, EvictionAttempt> evictions_;

@@ -108,8 +108,8 @@ void MemoryTurn::adopt_rules() {
     record.identity = text(kIdentityAnnotation);
     record.identity_attribute = text(kIdentityAttributeAnnotation);
     record.policy = text(kPolicyAnnotation);
-    record.since = parse_rfc3339(text(kSinceAnnotation)).value_or(rule.meta.creation.value_or(now_.wall));
-    record.opened_at = rule.meta.creation.value_or(now_.wall);
+    record.opened_at = rule.meta.creation ? seen_.world.ours(*rule.meta.creation) : now_.wall;
+    record.since = parse_rfc3339(text(kSinceAnnotation)).value_or(record.opened_at);
     record.incidents = std::max<std::int64_t>(incidents_on(rule), 1);
     record.penalty = 1;
     record.penalty_at = record.opened_at;

@@ -122,6 +122,8 @@ std::string_view to_string(Reason reason) {
       return "EvictedPodSucceeded";
     case Reason::BlackHoleNode:
       return "BlackHoleNode";
+    case Reason::ViewTooOld:
+      return "ViewTooOld";
     case Reason::OptedOut:
       return "OptedOut";
     case Reason::OptOutUnknown:

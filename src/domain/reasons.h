@@ -42,6 +42,7 @@ enum class Reason : std::uint8_t {
   OwnerLimit,           ///< `evictions.perOwner` incidents of the pod's controller are being handled.
   Braked,               ///< The brake stops new evictions of this driver or resource, on the node or in the cluster.
   Paused,               ///< `paused: true`.
+  ViewTooOld,           ///< A watch on which the step rests has been silent for too long, or is known to be wrong.
   WaitingForCondition,  ///< Our condition is not seen on the pod yet: its Job's podFailurePolicy may look for it.
   WaitingForCredit,     ///< The Job does not show this pod's retry for `jobRetry.settle` yet.
   WaitingForSiblings,   ///< Another pod of the same Job is about to be evicted too: they go together.
@@ -206,7 +207,8 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::RejectedByKubelet,
                                            Reason::JobDiedOfDevice,
                                            Reason::EvictedPodSucceeded,
-                                           Reason::BlackHoleNode};
+                                           Reason::BlackHoleNode,
+                                           Reason::ViewTooOld};
 
 /// The word, CamelCase.
 [[nodiscard]] std::string_view to_string(Reason reason);

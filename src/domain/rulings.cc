@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
+
 namespace dhc {
 
 namespace {
@@ -47,6 +49,18 @@ std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, co
                 .message = fmt::format("{}: suspect a reporting fault{}; the brake is {}", to_string(scope, engaged),
                                        stopped, waits_for(engaged, scene.policy.limits, scene.now)),
                 .until = {}};
+}
+
+std::optional<Ruling> held_by_view(const Scene& scene, KindSet kinds) {
+  const auto old = scene.world.views().too_old(kinds, scene.now);
+  if (!old) return std::nullopt;
+  const auto kind = k8s::to_string(old->kind);
+  auto message =
+      old->doubted ? fmt::format("the watch of {} is interrupted, or what it said is not what the API server has", kind)
+                   : fmt::format("the watch of {} has said nothing since {}; a view older than {} s is not acted on",
+                                 kind, format_rfc3339(wall_of(old->heard_at, scene.now)),
+                                 std::chrono::duration_cast<Seconds>(kOldestView).count());
+  return Ruling{.reason = Reason::ViewTooOld, .message = std::move(message), .until = {}};
 }
 
 std::string words_of_failure(const Attempt& failed) {

@@ -13,6 +13,10 @@ namespace dhc {
 [[nodiscard]] std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
                                                   std::string_view stopped, std::string_view pod_uid = {});
 
+/// That a watch on which the step rests has been silent for too long, or is known to be wrong (invariant I17); none:
+/// all may be relied on.
+[[nodiscard]] std::optional<Ruling> held_by_view(const Scene& scene, KindSet kinds);
+
 /// The words about the last failure of a request: what the server said, and how often it has been tried.
 [[nodiscard]] std::string words_of_failure(const Attempt& failed);
 

@@ -39,7 +39,7 @@ class Looker {
     const auto* rule = inventory.rule_named(name);
     if (rule != nullptr && !is_our_rule(*rule)) return;
     if (rule == nullptr || rule->meta.deletion) {
-      const bool was_seen = !record_.rule_uid.empty() || went_away(name);
+      const bool was_seen = !sight_.world.is_lost_rule(name) && (!record_.rule_uid.empty() || went_away(name));
       if (was_seen && !record_.is_removing() && record_.open) acknowledge(Acknowledged::Removed);
       set(record_.rule_uid, std::string());
       set(record_.removing, false);
@@ -92,8 +92,8 @@ class Looker {
     }
     const auto at = our_taint_on(*node);
     if (!at) {
-      const bool by_us = record_.untainting || sight_.untainting.contains(name);
-      if (record_.node_tainted && record_.open && !by_us) acknowledge(Acknowledged::Removed);
+      const bool by_nobody = record_.untainting || sight_.untainting.contains(name) || sight_.world.is_lost_taint(name);
+      if (record_.node_tainted && record_.open && !by_nobody) acknowledge(Acknowledged::Removed);
       set(record_.untainting, false);
       set(record_.node_uid, std::string());
       return set(record_.node_tainted, false);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "domain/names.h"
+#include "domain/our_taint.h"
 
 namespace dhc {
 
@@ -57,6 +58,7 @@ bool World::synced() const {
 
 void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
   seen_.insert(snapshot.kind);
+  views_.listed(snapshot.kind, snapshot.served);
   std::set<std::string> keep;
   switch (snapshot.kind) {
     case k8s::Kind::Pod: {
@@ -74,6 +76,7 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
     }
     case k8s::Kind::Node: {
       for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).name);
+      if (snapshot.went_back) note_lost_taints(snapshot.objects);
       for (const auto& name : stale_keys(nodes_, keep)) drop_node(name);
       for (auto& node : take_all<k8s::Node>(snapshot.objects)) put(std::move(node));
       break;
@@ -86,7 +89,7 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       // A server that has lost the kind has not lost the rules: nobody removed them.
       if (snapshot.served && snapshot.api_version.empty()) snapshot.api_version = "resource.k8s.io/v1";
       inventory_.replace_rules(take_all<k8s::DeviceTaintRule>(snapshot.objects),
-                               snapshot.served ? std::move(snapshot.api_version) : std::string());
+                               snapshot.served ? std::move(snapshot.api_version) : std::string(), snapshot.went_back);
       break;
     case k8s::Kind::Namespace:
       namespaces_.clear();
@@ -96,7 +99,11 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       }
       break;
     case k8s::Kind::Job:
-      for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).uid);
+      // A credit that a restore has taken away was taken by nobody, and is owed again.
+      if (snapshot.went_back) recreations_.clear();
+      if (!snapshot.went_back) {
+        for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).uid);
+      }
       for (const auto& uid : stale_keys(jobs_, keep)) drop_job(uid);
       for (auto& job : take_all<k8s::Job>(snapshot.objects)) put(std::move(job), now);
       break;
@@ -302,11 +309,25 @@ void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
   }
 }
 
+void World::apply_one(k8s::Told&& word, const Now& /*now*/) { views_.told(word); }
+
+void World::note_lost_taints(const std::vector<k8s::Object>& nodes) {
+  std::set<std::string> tainted;
+  for (const auto& [name, node] : nodes_) {
+    if (our_taint_on(node)) tainted.insert(name);
+  }
+  for (const auto& object : nodes) {
+    const auto* node = std::get_if<k8s::Node>(&object);
+    if (node != nullptr && tainted.contains(node->meta.name)) lost_taints_.insert(node->meta.name);
+  }
+}
+
 void World::put(k8s::Node&& node) {
   const std::string name = node.meta.name;
   const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
   is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
+  if (our_taint_on(node)) lost_taints_.erase(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);
 }
@@ -314,6 +335,7 @@ void World::put(k8s::Node&& node) {
 void World::drop_node(const std::string& name) {
   nodes_.erase(name);
   annotated_nodes_.erase(name);
+  lost_taints_.erase(name);
   pools_may_be_stale_ = true;
   dirty_nodes_.insert(name);
 }

@@ -14,6 +14,7 @@
 #include "domain/job_record.h"
 #include "domain/node_books.h"
 #include "domain/resolver.h"
+#include "domain/views.h"
 #include "k8s-client/protocol/delivery.h"
 
 namespace dhc {
@@ -83,6 +84,14 @@ class World {
   /// True once every kind but ConfigMap has had its first Snapshot.
   [[nodiscard]] bool synced() const;
 
+  /// How old what is known here is.
+  [[nodiscard]] const Views& views() const { return views_; }
+
+  /// How far the API server's clock is ahead of ours.
+  void note_server_ahead(Millis ahead) { server_ahead_ = ahead; }
+  /// A time that the API server has written (creationTimestamp, deletionTimestamp), by our clock.
+  [[nodiscard]] WallTime ours(WallTime theirs) const { return theirs - server_ahead_; }
+
   /// When `refresh` would conclude something new by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
 
@@ -131,6 +140,10 @@ class World {
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
   /// Names of the DeviceTaintRules that went away since the last call.
   [[nodiscard]] std::set<std::string> take_removed_rules() { return inventory_.take_removed_rules(); }
+  /// Whether the rule or the node's taint of ours went away because the server's data went back, until it is seen
+  /// again: nobody has said anything by that.
+  [[nodiscard]] bool is_lost_rule(const std::string& name) const { return inventory_.is_lost_rule(name); }
+  [[nodiscard]] bool is_lost_taint(const std::string& node) const { return lost_taints_.contains(node); }
 
  private:
   struct ClaimRecord {
@@ -152,7 +165,9 @@ class World {
   void keep_ending(PodEnding ending);
   void note_departure(const k8s::Pod& pod);
   void note_removed(JobRecord& record, const RetryCredits& before) const;
+  void apply_one(k8s::Told&& word, const Now& now);
   void put(k8s::Node&& node);
+  void note_lost_taints(const std::vector<k8s::Object>& nodes);
   void drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
   void drop_node(const std::string& name);
@@ -190,6 +205,9 @@ class World {
   std::map<std::string, PodEnding> endings_;               // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
   std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
+  Views views_;
+  Millis server_ahead_{0};
+  std::set<std::string> lost_taints_;  // nodes
   Inventory inventory_;
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;

@@ -120,7 +120,7 @@ void World::index_job_pod(const k8s::Pod& pod, bool add) {
 void World::note_ending(const PodRecord& record, const Now& now) {
   const auto& pod = record.pod;
   if (endings_.contains(pod.meta.uid)) return;
-  const bool rejected = was_rejected(pod) && pod.meta.creation && now.wall - *pod.meta.creation < kRecent;
+  const bool rejected = was_rejected(pod) && pod.meta.creation && now.wall - ours(*pod.meta.creation) < kRecent;
   // An evicted pod that succeeded tells everything itself; of the others only who saw it run knows the device.
   const bool evicted_well = pod.phase == k8s::PodPhase::Succeeded && was_evicted(pod);
   const bool died = pod.phase == k8s::PodPhase::Failed && record.was_live && !record.holdings.empty();

@@ -5,11 +5,16 @@
 #include <doctest/doctest.h>
 
 #include "base/rfc3339.h"
+#include "domain/views.h"
 
 using dhc::Facts;
 using dhc::MonoTime;
 using dhc::Seconds;
 using dhc::k8s::Kind;
+
+namespace {
+constexpr MonoTime kNow{Seconds(10000)};
+}  // namespace
 
 TEST_CASE("the loop is alive until it has not turned for 30 s") {
   Facts facts;
@@ -26,7 +31,7 @@ TEST_CASE("readiness names every kind that is missing and why") {
                    {.kind = Kind::Node, .listed = false, .forbidden = false, .problem = "connection refused"},
                    {.kind = Kind::Job, .listed = false, .forbidden = true, .problem = "jobs.batch is forbidden"}};
   facts.policy_problem = "ConfigMap dhc/policy does not exist";
-  const auto report = dhc::readyz(facts);
+  const auto report = dhc::readyz(facts, kNow);
   CHECK_FALSE(report.ok);
   CHECK(report.text ==
         "[+]Pod: listed\n"
@@ -39,7 +44,7 @@ TEST_CASE("a listed kind whose watch is coming back stays ready and says so") {
   Facts facts;
   facts.watches = {{.kind = Kind::Pod, .listed = true, .forbidden = false, .problem = "503"}};
   facts.policy_loaded = true;
-  const auto report = dhc::readyz(facts);
+  const auto report = dhc::readyz(facts, kNow);
   CHECK(report.ok);
   CHECK(report.text == "[+]Pod: listed: 503\n[+]policy: loaded\n");
 }
@@ -48,7 +53,7 @@ TEST_CASE("a kind that was listed but is forbidden now is not ready") {
   Facts facts;
   facts.watches = {{.kind = Kind::Pod, .listed = true, .forbidden = true, .problem = ""}};
   facts.policy_loaded = true;
-  CHECK_FALSE(dhc::readyz(facts).ok);
+  CHECK_FALSE(dhc::readyz(facts, kNow).ok);
 }
 
 TEST_CASE("verdicts are shown with their subject, words and times") {
@@ -88,7 +93,7 @@ TEST_CASE("who leads and who stands by are ready, and nobody is when nobody lead
   facts.policy_loaded = true;
   const auto said = [&](const dhc::ElectionFact& election, bool ok) {
     facts.election = election;
-    const auto report = dhc::readyz(facts);
+    const auto report = dhc::readyz(facts, kNow);
     CHECK(report.ok == ok);
     return report.text.substr(report.text.find("leader election"));
   };
@@ -99,4 +104,71 @@ TEST_CASE("who leads and who stands by are ready, and nobody is when nobody lead
         "leader election: nobody has led for a minute: cannot patch Lease a/b: refused\n");
   CHECK(said({.holder = "other", .leaderless = true}, false) ==
         "leader election: nobody has led for a minute; other holds the Lease and does not renew it\n");
+}
+
+TEST_CASE("readiness says the age of each watch's last word, and ends at the bound") {
+  Facts facts;
+  facts.policy_loaded = true;
+  const auto said = [&](dhc::Millis age, bool ok) {
+    facts.watches = {{.kind = Kind::Pod, .listed = true, .problem = {}, .heard_at = kNow - age}};
+    const auto report = dhc::readyz(facts, kNow);
+    CHECK(report.ok == ok);
+    return report.text.substr(0, report.text.find('\n'));
+  };
+  CHECK(said(Seconds(12), true) == "[+]Pod: listed, last word 12 s ago");
+  CHECK(said(dhc::kOldestView - dhc::Millis(1), true) == "[+]Pod: listed, last word 299 s ago");
+  CHECK(said(dhc::kOldestView, false) ==
+        "[-]Pod: listed, last word 300 s ago: nothing is evicted, tainted or patched on it");
+}
+
+TEST_CASE("readiness says that the server's data went back: not ready until all is listed afresh, and kept in mind") {
+  Facts facts;
+  facts.policy_loaded = true;
+  facts.watches = {{.kind = Kind::Pod,
+                    .listed = true,
+                    .problem = {},
+                    .heard_at = kNow,
+                    .behind = true,
+                    .went_back = "the API server's version is 1000, and was 1200"}};
+  auto report = dhc::readyz(facts, kNow);
+  CHECK_FALSE(report.ok);
+  CHECK(report.text.starts_with(
+      "[-]Pod: the data went back: the API server's version is 1000, and was 1200; listing afresh\n"));
+  facts.watches.front().behind = false;
+  report = dhc::readyz(facts, kNow);
+  CHECK(report.ok);
+  CHECK(report.text.starts_with(
+      "[+]Pod: listed, last word 0 s ago; the data went back: the API server's version is 1000, "
+      "and was 1200; listed afresh\n"));
+}
+
+TEST_CASE("a kind that is not served has no age") {
+  dhc::k8s::WatchStatus status;
+  status.last_event_at = MonoTime(Seconds(1));
+  status.state = dhc::k8s::WatchState::NotServed;
+  CHECK_FALSE(dhc::watch_fact(status).heard_at.has_value());
+  status.state = dhc::k8s::WatchState::BackingOff;
+  CHECK(dhc::watch_fact(status).heard_at == MonoTime(Seconds(1)));
+}
+
+TEST_CASE("readiness says how far the server's clock is from ours, and is ready all the same") {
+  Facts facts;
+  facts.policy_loaded = true;
+  const auto said = [&](dhc::Millis ahead) {
+    facts.server_ahead = ahead;
+    const auto report = dhc::readyz(facts, kNow);
+    CHECK(report.ok);
+    return report.text.substr(0, report.text.find('\n'));
+  };
+  CHECK(said(dhc::Millis(999)) == "[+]clock: within a second of the API server's");
+  CHECK(said(dhc::Millis(7300)) == "[+]clock: the API server's is 7.3 s ahead of ours");
+  CHECK(said(dhc::Millis(-61'000)) == "[+]clock: the API server's is 61.0 s behind ours");
+}
+
+TEST_CASE("whoever gave the Lease back says so") {
+  Facts facts;
+  facts.policy_loaded = true;
+  facts.election = dhc::ElectionFact{.gave_back = true};
+  CHECK(dhc::readyz(facts, kNow).text.find("[+]leader election: the Lease was given back: a watch is silent\n") !=
+        std::string::npos);
 }

@@ -26,7 +26,7 @@ std::string everything() {
   metrics.reaction(std::chrono::milliseconds(3));
   dhc::k8s::WatchStatus status;
   status.endings.fill(1);
-  metrics.show(status);
+  metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   metrics.policy_reloaded(true);
   return metrics.text();
 }
@@ -91,10 +91,10 @@ TEST_CASE("a watch is in one state at a time") {
   dhc::Metrics metrics;
   dhc::k8s::WatchStatus status;
   status.kind = dhc::k8s::Kind::Node;
-  metrics.show(status);
+  metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Syncing"} 1)") != std::string::npos);
   status.state = dhc::k8s::WatchState::Watching;
-  metrics.show(status);
+  metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Syncing"} 0)") != std::string::npos);
   CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Watching"} 1)") != std::string::npos);
 }
@@ -104,10 +104,10 @@ TEST_CASE("a watch's totals are counted once, however often they are shown") {
   dhc::k8s::WatchStatus status;
   status.bytes = 100;
   status.endings[0] = 2;
-  metrics.show(status);
-  metrics.show(status);
+  metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
+  metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   status.bytes = 150;
-  metrics.show(status);
+  metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   const auto text = metrics.text();
   CHECK(text.find(R"(dhc_watch_bytes_total{kind="Pod"} 150)") != std::string::npos);
   CHECK(text.find(R"(dhc_watch_restarts_total{cause="Closed",kind="Pod"} 2)") != std::string::npos);

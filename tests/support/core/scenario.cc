@@ -66,7 +66,10 @@ struct Scenario::Watch {
   k8s::WatchSession session;
   std::optional<sim::WatchStream> open;
   std::optional<MonoTime> wait_until;
+  MonoTime spoke_at;  // the last byte, or the request
+  Millis idle{0};
   bool held = false;
+  bool is_mute = false;
 };
 
 Scenario::Scenario(std::uint64_t seed) : Lab(seed) {
@@ -101,8 +104,15 @@ void Scenario::restart_controller() {
 }
 
 bool Scenario::poll(Watch& watch) {
-  const auto output = watch.open->poll(cluster.store(), now);
+  const auto output = watch.is_mute ? sim::WatchOutput{} : watch.open->poll(cluster.store(), now);
   std::vector<k8s::Delivery> out;
+  if (!output.bytes.empty()) watch.spoke_at = now.mono;
+  if (!output.ended && now.mono - watch.spoke_at >= watch.idle) {
+    watch.open.reset();
+    watch.session.stream_ended(fail(ErrorKind::TimedOut, "silence"), now, kChance, out);
+    for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+    return true;
+  }
   const bool more = output.bytes.empty() || watch.session.feed(output.bytes, now, out);
   if (output.ended || !more) {
     watch.open.reset();
@@ -121,6 +131,12 @@ void Scenario::hold(k8s::Kind kind, bool held) {
   }
 }
 
+void Scenario::mute(k8s::Kind kind, bool is_mute) {
+  for (auto& watch : watches_) {
+    if (watch->kind == kind) watch->is_mute = is_mute;
+  }
+}
+
 bool Scenario::pump(Watch& watch) {
   if (watch.held) return false;
   if (watch.open) return poll(watch);
@@ -136,6 +152,8 @@ bool Scenario::pump(Watch& watch) {
     auto answer = cluster.handle(stream->request, now);
     if (answer.watch) {
       watch.open = std::move(answer.watch);
+      watch.spoke_at = now.mono;
+      watch.idle = stream->request.timeouts.idle;
     } else {
       watch.session.stream_ended(judged(answer), now, kChance, out);
     }
@@ -211,7 +229,8 @@ std::optional<MonoTime> Scenario::next_moment() const {
   for (const auto& watch : watches_) {
     if (watch->held) continue;
     note(next, watch->wait_until);
-    if (watch->open) note(next, watch->open->next_due());
+    if (watch->open && !watch->is_mute) note(next, watch->open->next_due());
+    if (watch->open) note(next, watch->spoke_at + watch->idle);
   }
   return next;
 }

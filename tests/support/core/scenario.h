@@ -28,6 +28,9 @@ class Scenario : public Lab {
   /// While held, nothing arrives by the watch of that kind; what has happened meanwhile comes when it is let go.
   void hold(k8s::Kind kind, bool held);
 
+  /// While mute, streams of that kind open and say nothing, until the client's idle limit ends them.
+  void mute(k8s::Kind kind, bool is_mute);
+
   /// A new process: nothing remembered, every watch anew.
   void restart_controller();
 

@@ -208,6 +208,10 @@ void Stage::slice(const std::string& node, const std::vector<std::string>& devic
 
 std::vector<Action> Stage::turn() {
   auto messages = std::exchange(waiting_, {});
+  for (const auto kind : k8s::kAllKinds) {
+    if (silent_.contains(kind)) continue;
+    messages.emplace_back(k8s::Delivery(k8s::Told{.kind = kind, .name = {}, .at = now().mono}));
+  }
   auto actions = controller_.turn(messages, now()).actions;
   for (const auto& action : actions) {
     if (const auto* event = std::get_if<notice::EmitEvent>(&action)) events_.push_back(*event);

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,9 @@ class Stage {
   [[nodiscard]] k8s::Node& node_named(const std::string& name);
   /// The state ConfigMap's text; empty: there is none.
   [[nodiscard]] std::string state_text() const;
+  /// From now on the watch of that kind says nothing more of itself; others speak in every turn.
+  void silence(k8s::Kind kind) { silent_.insert(kind); }
+  void speak(k8s::Kind kind) { silent_.erase(kind); }
   void deliver(Message message) { waiting_.push_back(std::move(message)); }
 
   /// One turn with all that was put; actions are kept until `settle`.
@@ -115,6 +119,7 @@ class Stage {
   std::vector<notice::ApplyCondition> applied_;
   std::vector<job_retry::PatchJob> patches_;
   std::vector<std::string> writes_;
+  std::set<k8s::Kind> silent_;
 };
 
 /// The names of the pods that the actions evict.

@@ -12,6 +12,8 @@ using namespace dhc::k8s;
 
 namespace {
 
+bool is_page(const std::string& target) { return target.find("limit=500") != std::string::npos; }
+
 Object object_of(Kind kind, const std::string& name, const std::string& version) {
   Meta meta;
   meta.name = name;
@@ -33,9 +35,14 @@ WatchDriver::WatchDriver(Kind kind, double chance_of_all)
     : chance(chance_of_all), machine(WatchTarget{.kind = kind, .ns = {}, .name = {}}), kind_(kind) {}
 
 std::string WatchDriver::request() {
-  for (int steps = 0; steps < 3; ++steps) {
+  for (int steps = 0; steps < 4; ++steps) {
     auto step = machine.next(now, chance);
-    if (auto* const list = std::get_if<SendList>(&step)) return list->request.target;
+    if (auto* const list = std::get_if<SendList>(&step)) {
+      const bool is_check = list->request.target.find("limit=1") != std::string::npos && !is_page(list->request.target);
+      if (!is_check || server_version.empty()) return list->request.target;
+      page({}, server_version, "more");
+      continue;
+    }
     if (auto* const stream = std::get_if<OpenStream>(&step)) return stream->request.target;
     if (std::holds_alternative<StopWatching>(step)) return {};
     const auto wait = std::get<WaitFor>(step).duration;
@@ -99,7 +106,13 @@ void WatchDriver::sync_by_pages(const std::string& version) {
 
 std::vector<std::string> WatchDriver::delivered() {
   std::vector<std::string> words;
-  for (const auto& delivery : std::exchange(out, {})) words.push_back(word_of(delivery));
+  for (const auto& delivery : std::exchange(out, {})) {
+    if (const auto* const word = std::get_if<Told>(&delivery)) {
+      told.push_back(*word);
+    } else {
+      words.push_back(word_of(delivery));
+    }
+  }
   return words;
 }
 
@@ -112,7 +125,8 @@ std::string word_of(const Delivery& delivery) {
   }
   if (const auto* const upsert = std::get_if<Upsert>(&delivery)) return "+" + meta_of(upsert->object).name;
   if (const auto* const remove = std::get_if<Remove>(&delivery)) return "-" + remove->name;
-  return "?" + std::get<Unreadable>(delivery).name;
+  if (const auto* const bad = std::get_if<Unreadable>(&delivery)) return "?" + bad->name;
+  return {};
 }
 
 }  // namespace dhc::test

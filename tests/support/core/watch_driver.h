@@ -14,7 +14,7 @@ class WatchDriver {
   explicit WatchDriver(k8s::Kind kind, double chance_of_all = 0.5);
 
   /// Waits as the machine says until it asks for something; the request's target, or empty if it has stopped. Adds up
-  /// the time waited in `waited`.
+  /// the time waited in `waited`. The check before each stream is answered with `server_version`, if there is one.
   std::string request();
 
   void close();
@@ -33,7 +33,8 @@ class WatchDriver {
   /// The same by pages, after a 422.
   void sync_by_pages(const std::string& version = "100");
 
-  /// What was delivered since the last call, one word each: `Snapshot(a,b)`, `NotServed`, `+a`, `-a`, `?a`.
+  /// What was delivered since the last call, one word each: `Snapshot(a,b)`, `NotServed`, `+a`, `-a`, `?a`; without
+  /// what the watch says of itself, which is added to `told`.
   std::vector<std::string> delivered();
 
   Now now{.mono = MonoTime(Seconds(5000)), .wall = {}};
@@ -41,12 +42,14 @@ class WatchDriver {
   Millis waited{0};
   k8s::WatchMachine machine;
   std::vector<k8s::Delivery> out;
+  std::vector<k8s::Told> told;
+  std::string server_version = "1000000";  ///< Newer than anything that tests say.
 
  private:
   k8s::Kind kind_;
 };
 
-/// A delivery as one word.
+/// A delivery as one word; empty for Told.
 [[nodiscard]] std::string word_of(const k8s::Delivery& delivery);
 
 }  // namespace dhc::test

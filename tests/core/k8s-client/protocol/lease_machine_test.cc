@@ -623,4 +623,101 @@ TEST_CASE("A dead holder that asked for a day is told of after 60 s, a living on
   }
 }
 
+TEST_CASE("A leader that is blind stops at once, gives the Lease back when its calls are over, and waits for others") {
+  Candidate c;
+  c.win();
+  c.machine.blind(true);
+  // Its last renewal was sent now: nothing of it can be under way after 14 s, and nobody may begin before that.
+  CHECK(c.step() == "wait 14000");
+  CHECK_FALSE(c.leads());
+  CHECK(c.machine.yields(c.now.mono));
+  c.pass(Seconds(14) - kTick);
+  CHECK(c.step() == "wait 1");
+  c.pass(kTick);
+  CHECK(c.step() == "give");
+  c.answer({.holder = "", .duration = 1, .renewed = "2026-11-20T12:00:20.000000Z", .version = "200"});
+  CHECK(c.step() == "wait 31000");
+  CHECK_FALSE(c.machine.is_leaderless(c.now.mono));
+  c.pass(Seconds(31) - kTick);
+  CHECK(c.step() == "wait 1");
+  // Nobody took it: blind as it is, it leads on, for everybody else may be blind, too.
+  c.pass(kTick);
+  CHECK(c.step() == "hold");
+  c.accept();
+  CHECK(c.leads());
+}
+
+TEST_CASE("The Lease is given back at most once in ten minutes, to the millisecond") {
+  Candidate c;
+  c.win();
+  c.machine.blind(true);
+  const auto first = c.now.mono;
+  CHECK(c.step() == "wait 14000");
+  c.pass(Seconds(14));
+  REQUIRE(c.step() == "give");
+  c.answer({.holder = "", .duration = 1, .renewed = "2026-11-20T12:00:20.000000Z", .version = "200"});
+  c.pass(Seconds(31));
+  while (c.now.mono < first + std::chrono::minutes(10) - kTick) {
+    if (c.step() == "hold") c.accept();
+    REQUIRE(c.leads());
+    c.pass(std::min<Millis>(Seconds(1), first + std::chrono::minutes(10) - kTick - c.now.mono));
+  }
+  if (c.step() == "hold") c.accept();
+  CHECK(c.leads());
+  c.pass(kTick);
+  (void)c.step();
+  CHECK_FALSE(c.leads());
+}
+
+TEST_CASE("Another who takes the Lease meanwhile keeps it, and who sees again takes part as ever") {
+  Candidate c;
+  c.win();
+  c.machine.blind(true);
+  (void)c.step();
+  c.pass(Seconds(14));
+  REQUIRE(c.step() == "give");
+  c.refuse(ErrorKind::Conflict);
+  c.pass(Millis(500));
+  REQUIRE(c.step() == "get");
+  c.answer({.holder = "other", .version = "300"});
+  CHECK_FALSE(c.leads());
+  c.machine.blind(false);
+  CHECK(c.step() == "wait 30500");
+  c.see({.holder = "other", .renewed = "2026-11-20T12:00:40.000000Z", .version = "301"});
+  c.pass(Millis(30500));
+  CHECK(c.step() == "hold");
+}
+
+TEST_CASE("Who stands by and is blind does not touch the Lease, and a lost answer of the release is looked up") {
+  Candidate standby;
+  standby.machine.blind(true);
+  CHECK(standby.step() == "get");
+  standby.answer({});
+  CHECK(standby.step() == "wait 15000");
+  Candidate c;
+  c.win();
+  c.machine.blind(true);
+  (void)c.step();
+  c.pass(Seconds(14));
+  REQUIRE(c.step() == "give");
+  c.refuse(ErrorKind::TimedOut);
+  c.pass(Seconds(2));
+  CHECK(c.step() == "give");
+  c.refuse(ErrorKind::Conflict);
+  c.pass(Millis(500));
+  REQUIRE(c.step() == "get");
+  c.answer({.holder = "", .duration = 1, .renewed = "2026-11-20T12:00:20.000000Z", .version = "200"});
+  CHECK_FALSE(c.leads());
+  CHECK(c.step() == "wait 28500");
+}
+
+TEST_CASE("A stop while the Lease is given back releases what is ours") {
+  Candidate c;
+  c.win();
+  c.machine.blind(true);
+  (void)c.step();
+  c.machine.release();
+  CHECK(c.step() == "give");
+}
+
 }  // namespace dhc::k8s

@@ -60,10 +60,28 @@ WatchSession synced(Kind kind, const std::string& fixture, std::vector<Delivery>
 
 Now later(Millis time) { return {.mono = kNow.mono + time, .wall = {}}; }
 
+/// The target of the next stream, after the check that comes before it.
 std::string stream_target(WatchSession& session, const Now& now) {
   auto step = session.next(now, 0.5);
+  if (const auto* check = std::get_if<SendList>(&step)) {
+    REQUIRE(check->request.target.ends_with("?limit=1"));
+    const std::string body =
+        R"({"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"99999999"},"items":[]})";
+    std::vector<Delivery> out;
+    session.list_answered(Response{.status = 200, .headers = {}, .body = body}, now, 0.5, out);
+    step = session.next(now, 0.5);
+  }
   REQUIRE(std::holds_alternative<OpenStream>(step));
   return std::get<OpenStream>(step).request.target;
+}
+
+/// Without what the watch says of itself.
+std::vector<Delivery> about_objects(const std::vector<Delivery>& out) {
+  std::vector<Delivery> kept;
+  for (const auto& delivery : out) {
+    if (!std::holds_alternative<Told>(delivery)) kept.push_back(delivery);
+  }
+  return kept;
 }
 
 }  // namespace
@@ -84,6 +102,7 @@ TEST_CASE("a recorded watch ends with the version of its last bookmark") {
   std::vector<Delivery> out;
   auto session = synced(Kind::ResourceClaim, "recordings/watch/claims-watchlist.ndjson", out);
   CHECK(test::word_of(out.front()) == "Snapshot()");
+  out = about_objects(out);
   CHECK(test::word_of(out.at(1)) == "+infer-5c79c8697c-vhngp-gpu-7wrnc");
   CHECK(test::word_of(out.back()) == "-infer-5c79c8697c-vhngp-gpu-7wrnc");
   CHECK(session.status().bad_objects == 0);
@@ -96,7 +115,7 @@ TEST_CASE("the recorded 410 of a 200 stream leads to a list no older than what w
   auto session = synced(Kind::ResourceSlice, "recordings/watch/slices-watchlist.ndjson", out);
   session.stream_ended(Response{}, later(Seconds(60)), 0.5, out);
   const auto watched = stream_target(session, later(Seconds(60)));
-  const auto delivered = out.size();
+  const auto delivered = about_objects(out).size();
   CHECK_FALSE(session.feed(read_fixture("recordings/status/watch-410.json"), later(Seconds(61)), out));
   session.stream_ended(fail(ErrorKind::Cancelled, "by us"), later(Seconds(61)), 0.5, out);
   CHECK(std::holds_alternative<WaitFor>(session.next(later(Seconds(61)), 0.5)));
@@ -104,7 +123,7 @@ TEST_CASE("the recorded 410 of a 200 stream leads to a list no older than what w
   CHECK(listed.find("sendInitialEvents=true") != std::string::npos);
   const auto version = watched.substr(watched.find("resourceVersion="));
   CHECK(listed.ends_with(version.substr(0, version.find('&'))));
-  CHECK(out.size() == delivered);
+  CHECK(about_objects(out).size() == delivered);
 }
 
 TEST_CASE("the unfinished line of a stream that was cut is not joined to the next stream") {
@@ -114,9 +133,9 @@ TEST_CASE("the unfinished line of a stream that was cut is not joined to the nex
   session.stream_ended(fail(ErrorKind::Unavailable, "cut"), kNow, 0.5, out);
   CHECK_FALSE(stream_target(session, later(Seconds(30))).empty());
   const auto body = read_fixture("recordings/watch/slices-driver-dies.ndjson");
-  const auto before = out.size();
+  const auto before = about_objects(out).size();
   CHECK(session.feed(body.substr(0, body.find('\n') + 1), later(Seconds(30)), out));
-  CHECK(out.size() == before + 1);
+  CHECK(about_objects(out).size() == before + 1);
   CHECK(session.status().bad_objects == 0);
 }
 
@@ -157,7 +176,7 @@ TEST_CASE("pages recorded from a real server become one snapshot, and a page tha
   CHECK(std::holds_alternative<SendList>(session.next(later(Seconds(30)), 0.5)));
   session.list_answered(Response{.status = 200, .headers = {}, .body = read_fixture("recordings/list/pods.json")},
                         later(Seconds(30)), 0.5, out);
-  CHECK(out.size() == 1);
+  CHECK(about_objects(out).size() == 1);
   CHECK(std::get<Snapshot>(out.front()).objects.size() == 4);
   CHECK(stream_target(session, later(Seconds(30))).find("resourceVersion=1438&") != std::string::npos);
 }

@@ -9,11 +9,13 @@ using namespace dhc;
 using namespace dhc::k8s;
 
 TEST_CASE("the table of recovery is this") {
-  const auto row = [](WatchEnding ending, WatchRemedy listing, WatchRemedy initial, WatchRemedy watching) {
+  const auto row = [](WatchEnding ending, WatchRemedy listing, WatchRemedy initial, WatchRemedy watching,
+                      WatchRemedy checking) {
     CAPTURE(to_string(ending));
     CHECK(remedy_of(WatchPhase::Listing, ending) == listing);
     CHECK(remedy_of(WatchPhase::Initial, ending) == initial);
     CHECK(remedy_of(WatchPhase::Watching, ending) == watching);
+    CHECK(remedy_of(WatchPhase::Checking, ending) == checking);
   };
   using enum WatchThen;
   using P = WatchPace;
@@ -22,21 +24,25 @@ TEST_CASE("the table of recovery is this") {
   const WatchRemedy stop{Stop, P::AtOnce};
   const WatchRemedy other{OtherVersion, P::AtOnce};
   const WatchRemedy slow{Again, P::Slow};
-  row(WatchEnding::Closed, again, again, {Again, P::Prompt});
-  row(WatchEnding::Unavailable, again, again, again);
-  row(WatchEnding::TimedOut, again, again, again);
-  row(WatchEnding::ErrorEvent, again, again, again);
-  row(WatchEnding::Gone, fresh, fresh, {Relist, P::Relist});
-  row(WatchEnding::TooManyRequests, again, again, again);
-  row(WatchEnding::Unauthorized, again, again, again);
-  row(WatchEnding::Forbidden, slow, slow, slow);
-  row(WatchEnding::NotFound, other, other, other);
-  row(WatchEnding::Invalid, fresh, {PagedList, P::AtOnce}, fresh);
-  row(WatchEnding::Malformed, fresh, again, again);
-  row(WatchEnding::Unfinished, again, {PagedList, P::BackOff}, again);
-  row(WatchEnding::Stuck, fresh, fresh, fresh);
-  row(WatchEnding::Unnamed, fresh, fresh, {Relist, P::Relist});
-  row(WatchEnding::Stopped, stop, stop, stop);
+  const WatchRemedy list{Relist, P::Relist};
+  const WatchRemedy minute{RelistFresh, P::Minute};
+  row(WatchEnding::Closed, again, again, {Again, P::Prompt}, again);
+  row(WatchEnding::Unavailable, again, again, again, again);
+  row(WatchEnding::TimedOut, again, again, again, again);
+  row(WatchEnding::ErrorEvent, again, again, again, again);
+  row(WatchEnding::Gone, fresh, fresh, list, list);
+  row(WatchEnding::TooManyRequests, again, again, again, again);
+  row(WatchEnding::Unauthorized, again, again, again, again);
+  row(WatchEnding::Forbidden, slow, slow, slow, slow);
+  row(WatchEnding::NotFound, other, other, other, other);
+  row(WatchEnding::Invalid, fresh, {PagedList, P::AtOnce}, fresh, fresh);
+  row(WatchEnding::Malformed, fresh, again, again, again);
+  row(WatchEnding::Unfinished, again, {PagedList, P::BackOff}, again, again);
+  row(WatchEnding::Stuck, fresh, fresh, fresh, fresh);
+  row(WatchEnding::Unnamed, fresh, fresh, list, list);
+  row(WatchEnding::Silent, again, again, fresh, again);
+  row(WatchEnding::WentBack, minute, minute, minute, minute);
+  row(WatchEnding::Stopped, stop, stop, stop, stop);
 }
 
 TEST_CASE("only what cannot repeat itself comes at once") {
@@ -58,7 +64,7 @@ TEST_CASE("every list while watching goes through the relists' own back-off") {
     const auto remedy = remedy_of(WatchPhase::Watching, ending);
     const bool lists = remedy.then == WatchThen::Relist || remedy.then == WatchThen::RelistFresh;
     CAPTURE(to_string(ending));
-    CHECK(lists == (remedy.pace == WatchPace::Relist));
+    CHECK(lists == (remedy.pace == WatchPace::Relist || remedy.pace == WatchPace::Minute));
   }
 }
 

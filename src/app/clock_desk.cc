@@ -1,0 +1,35 @@
+#include "app/clock_desk.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/clock.h"
+
+namespace dhc {
+
+ClockDesk::ClockDesk(Tell tell, Board& board, Metrics& metrics, Log& log)
+    : tell_(std::move(tell)), board_(board), metrics_(metrics), log_(log) {}
+
+void ClockDesk::answered(const k8s::Response& answer, const Now& sent) {
+  const auto date = k8s::header(answer, "date");
+  if (!date) return;
+  const std::lock_guard lock(mutex_);
+  clock_.answered(*date, sent.wall, wall_now());
+  const auto ahead = clock_.ahead();
+  if (!ahead) return;
+  board_.server_ahead(*ahead);
+  metrics_.server_ahead(*ahead);
+  const bool is_much = std::chrono::abs(*ahead) > k8s::kMuchAhead;
+  const auto seconds = fmt::format("{:.1f}", std::chrono::duration<double>(*ahead).count());
+  if (is_much && !is_much_) {
+    log_.warn("the API server's clock and ours are apart: synchronize this node's or the server's (NTP)",
+              {{"serverAheadSeconds", seconds}});
+  } else if (!is_much && is_much_) {
+    log_.info("the API server's clock and ours agree again", {{"serverAheadSeconds", seconds}});
+  }
+  is_much_ = is_much;
+  if (const auto news = clock_.news(); news && tell_(*news)) clock_.take(*news);
+}
+
+}  // namespace dhc

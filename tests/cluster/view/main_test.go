@@ -1,0 +1,34 @@
+// Package view asks how old what the controller knows may be: an etcd restored to the past, a quiet cluster, a silent stream.
+package view
+
+import (
+	"testing"
+	"time"
+
+	"device-health.io/controller/tests/cluster/dhc"
+	"device-health.io/controller/tests/cluster/realcluster"
+)
+
+const (
+	gpu = "example.com/gpu"
+	// What a loaded machine may need.
+	patience = 2 * time.Minute
+)
+
+// The second one is restored to its past.
+var cluster, restored *realcluster.ControlPlane
+
+func TestMain(m *testing.M) {
+	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
+		cluster, restored = planes[0], planes[1]
+		if _, err := dhc.Binary(); err != nil {
+			return err
+		}
+		for _, cp := range planes {
+			if err := dhc.Install(cp); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, realcluster.Options{Name: "view"}, realcluster.Options{Name: "restored"})
+}
