@@ -6,6 +6,7 @@
 
 #include "k8s-client/model/allocated_status.h"
 #include "k8s-client/model/decode_meta.h"
+#include "k8s-client/model/decode_scheduling.h"
 #include "k8s-client/model/pod_requests.h"
 
 namespace dhc::k8s {
@@ -20,6 +21,7 @@ struct PodParts {
   std::vector<PodClaim> spec_claims;
   std::vector<PodClaim> status_claims;
   std::string extended_claim;
+  SchedulingTerms scheduling;
   std::array<ContainerReports, 3> reports;  ///< Containers, init, ephemeral.
   std::vector<AllocatedResource> pod_level;
 };
@@ -76,6 +78,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   parts.container_requests.clear();
   parts.init_requests.clear();
   parts.spec_claims.clear();
+  parts.scheduling = {};
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     const auto read = [&] {
       if (key == "nodeName") return read_name(field, fault, pod.node_name);
@@ -84,7 +87,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
       if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
       if (key == "volumes") return read_volumes(field, fault, pod.kubelet_plugin);
-      return true;
+      return read_scheduling_field(key, field, fault, parts.scheduling);
     };
     return read() || fault.in(key);
   });
@@ -203,6 +206,7 @@ bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
     return fault.in("spec");
   }
   pod.claims = merge_claims(parts);
+  pod.scheduling = Shared(std::move(parts.scheduling));
   std::array lists = {std::move(parts.reports[0].allocated), std::move(parts.reports[1].allocated),
                       std::move(parts.reports[2].allocated), std::move(parts.pod_level)};
   pod.allocated = merge_allocated(lists);

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "k8s-client/model/decode_meta.h"
 
 namespace dhc::k8s {
 
 namespace {
+
+/// **Source:** resource.k8s.io/v1 AllocationResultsMaxSize.
+constexpr std::int64_t kMostDevices = 32;
 
 bool read_words(JsonValue value, Fault& fault, std::vector<std::string>& words) {
   return read_list(value, fault, words, read_name);
@@ -99,8 +103,53 @@ bool read_device_status(JsonValue value, Fault& fault, ClaimDeviceStatus& device
   return read && require_device(device, fault);
 }
 
+// What is asked for stands in `exactly`, in v1beta1 beside the name; of `firstAvailable` the first is read.
+bool read_request_field(std::string_view key, JsonValue field, Fault& fault, DeviceRequest& request) {
+  if (key == "deviceClassName") return read_name(field, fault, request.device_class) || fault.in(key);
+  if (key != "count") return true;
+  std::optional<std::int64_t> count;
+  if (!read_integer(field, fault, count)) return fault.in(key);
+  request.count = std::clamp<std::int64_t>(count.value_or(1), 1, kMostDevices);
+  return true;
+}
+
+bool read_exactly(JsonValue value, Fault& fault, DeviceRequest& request) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return read_request_field(key, field, fault, request);
+  });
+}
+
+bool read_request(JsonValue value, Fault& fault, DeviceRequest& request) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "name") return read_name(field, fault, request.name) || fault.in(key);
+    if (key == "exactly") return read_exactly(field, fault, request) || fault.in(key);
+    if (key != "firstAvailable") return read_request_field(key, field, fault, request);
+    bool first = true;
+    return each_item(
+               field, fault,
+               [&](JsonValue item) { return !std::exchange(first, false) || read_exactly(item, fault, request); }) ||
+           fault.in(key);
+  });
+}
+
+bool read_spec(JsonValue value, Fault& fault, ResourceClaim& claim) {
+  std::vector<DeviceRequest> requests;
+  const bool read = each_field(value, fault, [&](std::string_view key, JsonValue devices) {
+    if (key != "devices") return true;
+    return each_field(devices, fault,
+                      [&](std::string_view part, JsonValue list) {
+                        return part != "requests" || read_list(list, fault, requests, read_request) || fault.in(part);
+                      }) ||
+           fault.in(key);
+  });
+  claim.requests = Shared(std::move(requests));
+  return read;
+}
+
 bool read_status(JsonValue value, Fault& fault, ResourceClaim& claim) {
+  auto requests = std::move(claim.requests);
   forget_all_but_meta(claim);
+  claim.requests = std::move(requests);
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "allocation") return read_allocation(field, fault, claim) || fault.in(key);
     if (key == "reservedFor") return read_list(field, fault, claim.reserved_for, read_consumer) || fault.in(key);
@@ -113,6 +162,7 @@ bool read_status(JsonValue value, Fault& fault, ResourceClaim& claim) {
 
 bool read_resource_claim(JsonObject root, Fault& fault, ResourceClaim& claim) {
   return read_root(root, fault, Kind::ResourceClaim, claim.meta, [&](std::string_view key, JsonValue value) {
+    if (key == "spec") return read_spec(value, fault, claim);
     return key != "status" || read_status(value, fault, claim);
   });
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "k8s-client/model/meta.h"
+#include "k8s-client/model/scheduling.h"
 
 namespace dhc::k8s {
 
@@ -68,6 +69,7 @@ struct Pod {
   /// `device-health.io/DeviceUnhealthy` and `DisruptionTarget`; of a Job's pod the type and status of all others too,
   /// because a podFailurePolicy may name any.
   std::vector<Condition> conditions;
+  Shared<SchedulingTerms> scheduling;
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 

@@ -1,11 +1,22 @@
 #pragma once
+#include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "k8s-client/model/meta.h"
+#include "k8s-client/model/shared.h"
 
 namespace dhc::k8s {
+
+/// What a claim asks for. **Source:** resource.k8s.io/v1 DeviceRequest.
+struct DeviceRequest {
+  std::string name;
+  std::string device_class;  ///< Of `firstAvailable` that of the first.
+  std::int64_t count = 1;
+  friend auto operator<=>(const DeviceRequest&, const DeviceRequest&) = default;
+};
 
 /// One allocated device of a claim. **Source:** resource.k8s.io/v1 DeviceRequestAllocationResult.
 struct AllocationResult {
@@ -41,6 +52,7 @@ struct ClaimConsumer {
 /// The part of ResourceClaim that we read.
 struct ResourceClaim {
   Meta meta;
+  Shared<std::vector<DeviceRequest>> requests;
   bool allocated = false;
   std::vector<AllocationResult> results;
   std::vector<ClaimConsumer> reserved_for;

@@ -25,17 +25,18 @@ namespace {
 
 class Planner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), replacements_(scene) {
+  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), replacement_(scene) {
     for (const auto& exposure : scene.exposures) {
       const auto& controller = exposure.pod().meta.controller;
       if (controller && controller->kind == "Job") siblings_[controller->uid].push_back(&exposure);
     }
   }
 
-  Planned<EvictPod> run() {
+  Plan run() {
     for (const auto* exposure : fair_order(scene_)) consider(*exposure);
     for (const auto& [uid, attempt] : scene_.ledger.evictions()) say_ended(uid, attempt);
     planned_.wake_at = wake_.at();
+    planned_.offered = replacement_.offered();
     return std::move(planned_);
   }
 
@@ -50,19 +51,21 @@ class Planner {
     say_in_vain(exposure);
     if (under_way(pod)) return say(exposure, *held_by_last_attempt(pod, scene_));
     if (auto ruling = excluded_because(exposure, scene_)) return say(exposure, *ruling);
-    if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);
     std::expected<Unit, Ruling> unit = Unit{.exposures = {&exposure}};
-    if (exposure.holding->shared) unit = unit_of_claim(exposure, scene_);
+    if (exposure.holding->shared && exposure.policy->evict) unit = unit_of_claim(exposure, scene_);
+    const bool is_case = unit && exposure.open && exposure.policy->evict;
+    const auto no_place = is_case ? replacement_.lacking(*unit) : std::nullopt;
+    if (no_place) say(exposure, *no_place);  // at once, whatever else the eviction waits for
+    if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);
     if (!unit) return say(exposure, unit.error());
     if (auto ruling = waiting_for(exposure, scene_)) return say(exposure, *ruling);
     if (const auto siblings = siblings_.find(pod.meta.controller_uid()); siblings != siblings_.end()) {
       if (auto ruling = waiting_for_siblings(exposure, siblings->second, scene_)) return say(exposure, *ruling);
     }
-    note_replacements(exposure);
     for (const auto* member : unit->exposures) {
       if (auto ruling = blocks_unit(*member)) return say(exposure, *ruling);
     }
-    decide(*unit);
+    decide(*unit, no_place);
   }
 
   /// An evicted pod whose containers have ended, but which is still there, by a finalizer say: it holds its slot, and
@@ -138,10 +141,11 @@ class Planner {
     return ruling;
   }
 
-  void decide(const Unit& unit) {
+  void decide(const Unit& unit, const std::optional<Ruling>& no_place) {
     const auto& first = *unit.exposures.front();
     auto ruling = ends_a_job(unit);
-    if (!ruling && first.mode == Mode::Observe) {
+    const bool waits_for_place = no_place && replacement_.holds(unit) && !was_begun(unit);
+    if (!ruling && first.mode == Mode::Observe && !waits_for_place) {
       ruling = Ruling{.reason = Reason::WouldEvict, .message = would_because(first), .until = {}};
     }
     for (const auto* member : unit.exposures) {
@@ -154,12 +158,14 @@ class Planner {
       if (!ruling) ruling = held_by_view(scene_, views_of_eviction(member->pod(), member->key));
     }
     if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
+    if (!ruling && waits_for_place) ruling = no_place;
     if (!ruling) ruling = budget_.refuses(unit);
     if (ruling) {
       for (const auto* member : unit.exposures) say(*member, *ruling);
       return;
     }
     budget_.take(unit);
+    replacement_.take(unit);
     for (const auto* member : unit.exposures) send(*member);
   }
 
@@ -171,6 +177,12 @@ class Planner {
       going.insert(member->pod().meta.uid);
     }
     return std::nullopt;
+  }
+
+  /// A holder of a shared claim that a budget kept: the others have gone, on what was known of places then.
+  bool was_begun(const Unit& unit) const {
+    const auto& holding = *unit.exposures.front()->holding;
+    return holding.shared && scene_.ledger.was_emptied(holding.claim_uid);
   }
 
   static std::string would_because(const Exposure& exposure) {
@@ -195,16 +207,6 @@ class Planner {
     say(exposure, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
   }
 
-  void note_replacements(const Exposure& exposure) {
-    if (replacements_.finds_one_like(exposure.key)) return;
-    say(exposure,
-        {.reason = Reason::NoReplacementDevice,
-         .message = fmt::format(
-             "no healthy, free, untainted device of {} is known (approximate): the replacement may stay Pending",
-             exposure.key.scope),
-         .until = {}});
-  }
-
   void say(const Exposure& exposure, const Ruling& ruling) {
     const auto subject = subject_of(exposure.pod());
     const auto device = to_string(exposure.key);
@@ -219,16 +221,16 @@ class Planner {
 
   const Scene& scene_;
   Budget budget_;
-  ReplacementSearch replacements_;
+  ReplacementGate replacement_;
   Wake wake_;
   std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's UID
   std::set<std::string> chosen_;
   std::set<std::string> said_;
-  Planned<EvictPod> planned_;
+  Plan planned_;
 };
 
 }  // namespace
 
-Planned<EvictPod> plan(const Scene& scene) { return Planner(scene).run(); }
+Plan plan(const Scene& scene) { return Planner(scene).run(); }
 
 }  // namespace dhc::eviction

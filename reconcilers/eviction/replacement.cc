@@ -1,37 +1,94 @@
 #include "reconcilers/eviction/replacement.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reconcilers/eviction/waits.h"
+
 namespace dhc::eviction {
 
-bool ReplacementSearch::finds_one_like(const DeviceKey& key) {
-  auto& known = key.source == DeviceKey::Source::Dra ? dra_ : plugin_;
-  const auto found = known.find(key.scope);
-  if (found != known.end()) return found->second;
-  return known[key.scope] = key.source == DeviceKey::Source::Dra ? finds_dra(key.scope) : finds_plugin(key.scope);
+namespace {
+
+std::vector<const k8s::Pod*> pods_of(const Unit& unit) {
+  std::vector<const k8s::Pod*> pods;
+  for (const auto* exposure : unit.exposures) {
+    if (std::ranges::find(pods, &exposure->pod()) == pods.end()) pods.push_back(&exposure->pod());
+  }
+  return pods;
 }
 
-bool ReplacementSearch::finds_dra(const std::string& driver) const {
-  for (const auto& [name, pool] : scene_.world.inventory().pools()) {
-    if (name.first != driver || !pool.published) continue;
-    for (const auto& [device, published] : pool.devices) {
-      const auto key = DeviceKey::dra(name.first, name.second, device);
-      if (scene_.world.is_allocated(key) || scene_.world.tracker().not_healthy().contains(key)) continue;
-      if (!scene_.world.inventory().unschedulable_because(key)) return true;
-    }
-  }
-  return false;
+/// As an operator writes it: `10m`, `90s`.
+std::string words_of(Millis time) {
+  const auto seconds = std::chrono::ceil<Seconds>(time).count();
+  return seconds > 0 && seconds % 60 == 0 ? fmt::format("{}m", seconds / 60) : fmt::format("{}s", seconds);
 }
 
-bool ReplacementSearch::finds_plugin(const std::string& resource) const {
-  for (const auto& [name, node] : scene_.world.nodes()) {
-    if (!node.ready || node.unschedulable) continue;
-    std::int64_t used = 0;
-    for (const auto& uid : scene_.world.pods_on(name)) {
-      const auto& pod = scene_.world.pod(uid)->pod;
-      if (is_live(pod)) used += k8s::amount_of(pod.requests, resource);
-    }
-    if (k8s::amount_of(node.allocatable, resource) > used) return true;
-  }
-  return false;
+}  // namespace
+
+Places& ReplacementGate::places() {
+  if (!places_) places_.emplace(scene_, scene_.coming);
+  return *places_;
 }
+
+std::optional<std::set<std::string>> ReplacementGate::offered() const {
+  return places_ ? std::optional(places_->offered()) : std::nullopt;
+}
+
+MonoTime ReplacementGate::waits_until(const Unit& unit) const {
+  MonoTime until{};
+  for (const auto* exposure : unit.exposures) {
+    until = std::max(until, due_at(*exposure) + exposure->policy->evict->no_replacement_wait);
+  }
+  return until;
+}
+
+bool ReplacementGate::is_held_for_ever(const Unit& unit) const {
+  return std::ranges::any_of(unit.exposures,
+                             [](const auto* exposure) { return exposure->policy->evict->hold_without_replacement; });
+}
+
+bool ReplacementGate::is_braked(const Unit& unit) const {
+  return std::ranges::any_of(unit.exposures, [&](const auto* exposure) {
+    // Also of a trial's device, which the half-open brake itself does not hold.
+    const auto& engaged = scene_.brake.engaged();
+    return engaged.contains({.scope = exposure->key.scope, .node = exposure->pod().node_name}) ||
+           engaged.contains({.scope = exposure->key.scope, .node = {}});
+  });
+}
+
+bool ReplacementGate::holds(const Unit& unit) const {
+  return is_held_for_ever(unit) || is_braked(unit) || scene_.now.mono < waits_until(unit);
+}
+
+std::optional<Ruling> ReplacementGate::lacking(const Unit& unit) {
+  const auto place = places().find(pods_of(unit));
+  if (place) return std::nullopt;
+  const auto wait = words_of(unit.exposures.front()->policy->evict->no_replacement_wait);
+  const auto ruling = [&](const std::string& what, std::optional<MonoTime> until = std::nullopt) {
+    return Ruling{.reason = Reason::NoReplacementDevice, .message = place.error() + ": " + what, .until = until};
+  };
+  if (is_held_for_ever(unit)) return ruling("the pod is not evicted without one (evict.whenNoReplacement.then: Hold)");
+  if (is_braked(unit)) return ruling("while the brake is engaged the pod is not evicted without one");
+  const MonoTime until = waits_until(unit);
+  if (scene_.now.mono < until) {
+    return ruling(fmt::format("the eviction waits for one, at most {} from when it is due "
+                              "(evict.whenNoReplacement.wait)",
+                              wait),
+                  until);
+  }
+  return ruling(
+      fmt::format("evict.whenNoReplacement.wait ({}) has passed, the pod is evicted all the same: its "
+                  "replacement stays Pending until there is one",
+                  wait));
+}
+
+bool ReplacementGate::has_place_outside(const Unit& unit, const BrakeScope& scope) {
+  return places().find(pods_of(unit), &scope).has_value();
+}
+
+void ReplacementGate::take(const Unit& unit) { places().take(pods_of(unit)); }
 
 }  // namespace dhc::eviction

@@ -1,27 +1,41 @@
 #pragma once
-#include <map>
+#include <optional>
+#include <set>
 #include <string>
 
-#include "domain/scene.h"
+#include "domain/places.h"
+#include "reconcilers/eviction/limits.h"
 
 namespace dhc::eviction {
 
-/// Looks for a device that a replacement could get; answers are kept for the turn. Approximate: nothing is known of
-/// selectors and device classes.
-class ReplacementSearch {
+/// Whether the pods of a unit have a place to go, and what their eviction does without one.
+class ReplacementGate {
  public:
-  explicit ReplacementSearch(const Scene& scene) : scene_(scene) {}
+  explicit ReplacementGate(const Scene& scene) : scene_(scene) {}
 
-  /// Whether a healthy, free, untainted device of the same driver or resource is known.
-  [[nodiscard]] bool finds_one_like(const DeviceKey& key);
+  /// That no place is known, and what follows; none: a place is known.
+  [[nodiscard]] std::optional<Ruling> lacking(const Unit& unit);
+
+  /// True if the eviction of a unit without a place waits: for `whenNoReplacement.wait` since it was due, for ever with
+  /// `then: Hold`, and as long as the brake is engaged there.
+  [[nodiscard]] bool holds(const Unit& unit) const;
+
+  /// Whether a place outside the brake's scope is known: what a trial under an engaged brake needs.
+  [[nodiscard]] bool has_place_outside(const Unit& unit, const BrakeScope& scope);
+
+  void take(const Unit& unit);
+
+  /// Waiting pods for which a place is free; none: nobody has looked.
+  [[nodiscard]] std::optional<std::set<std::string>> offered() const;
 
  private:
-  [[nodiscard]] bool finds_dra(const std::string& driver) const;
-  [[nodiscard]] bool finds_plugin(const std::string& resource) const;
+  [[nodiscard]] Places& places();
+  [[nodiscard]] MonoTime waits_until(const Unit& unit) const;
+  [[nodiscard]] bool is_held_for_ever(const Unit& unit) const;
+  [[nodiscard]] bool is_braked(const Unit& unit) const;
 
   const Scene& scene_;
-  std::map<std::string, bool> dra_;
-  std::map<std::string, bool> plugin_;
+  std::optional<Places> places_;  // made when somebody asks: most turns do not
 };
 
 }  // namespace dhc::eviction

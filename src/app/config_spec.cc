@@ -10,9 +10,22 @@ namespace dhc {
 
 namespace {
 
+void read_when_no_replacement(const YamlNode& node, EvictRules& rules, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"wait", "then"};
+  static constexpr std::array<std::string_view, 2> kThen = {"Evict", "Hold"};
+  if (!check_map(node, "spec.evict.whenNoReplacement", kKeys, mistakes)) return;
+  if (const YamlNode* given = node.find("wait")) {
+    set(rules.no_replacement_wait, read_duration(*given, "spec.evict.whenNoReplacement.wait", Millis(0), mistakes));
+  }
+  if (const YamlNode* given = node.find("then")) {
+    rules.hold_without_replacement =
+        read_word(*given, "spec.evict.whenNoReplacement.then", kThen, mistakes).value_or(0) == 1;
+  }
+}
+
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 6> kKeys = {"after",        "gracePeriodSeconds", "barePods",
-                                                            "sharedClaims", "untainted",          "whenBlocked"};
+  static constexpr std::array<std::string_view, 7> kKeys = {
+      "after", "gracePeriodSeconds", "barePods", "sharedClaims", "untainted", "whenBlocked", "whenNoReplacement"};
   static constexpr std::array<std::string_view, 2> kShared = {"Never", "Together"};
   static constexpr std::array<std::string_view, 1> kBlocked = {"Wait"};
   constexpr std::int64_t kDay = 86'400;
@@ -44,6 +57,7 @@ EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
   if (const YamlNode* given = node.find("whenBlocked")) {
     static_cast<void>(read_word(*given, "spec.evict.whenBlocked", kBlocked, mistakes));
   }
+  if (const YamlNode* given = node.find("whenNoReplacement")) read_when_no_replacement(*given, rules, mistakes);
   return rules;
 }
 

@@ -107,6 +107,8 @@ std::string evict_text(const EvictRules& evict) {
                                              : std::string("the pod's own grace period"));
   text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
                       evict.shared_claims_together ? "together" : "never");
+  text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),
+                      evict.hold_without_replacement ? "hold" : "evict");
   if (evict.untainted) text += "; from devices that the scheduler could hand back as well";
   return text + "\n";
 }

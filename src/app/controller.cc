@@ -10,6 +10,7 @@
 #include "app/write_key.h"
 #include "domain/black_hole.h"
 #include "domain/brake.h"
+#include "domain/coming_pods.h"
 #include "domain/device_memory.h"
 #include "domain/exposure.h"
 #include "domain/job_credit.h"
@@ -32,6 +33,7 @@ struct Controller::State {
   Ledger ledger;
   Brake brake;
   DeviceMemory memory;
+  ComingPods coming;
   StateDesk state;
   std::map<std::string, WallTime> removed_rules;  // not yet told to the memory, and when they went away
   bool leads = true;                              // until an election says otherwise
@@ -256,6 +258,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.removed_rules.clear();
   state.world.note_incidents(state.memory.open_incidents());
   const auto node_cases = find_node_cases(state.world, *state.policy, state.memory);
+  state.coming.observe(state.world, state.ledger, now);
   const Scene scene{.world = state.world,
                     .policy = *state.policy,
                     .ledger = state.ledger,
@@ -264,12 +267,14 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                     .exposures = exposures,
                     .memory = state.memory,
                     .node_cases = node_cases,
+                    .coming = state.coming,
                     .saved_revision = state.saved_revision(),
                     .now = now};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   if (auto choice = eviction::choose_trial(scene)) state.begin_trial(std::move(choice->trial), choice->node);
   state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
   auto evictions = eviction::plan(scene);
+  state.coming.note_offered(evictions.offered, now);
   auto taints = taint::plan(scene);
   const bool intends = state.memory.intend_untaint(state.world, taints.untainting);
   auto jobs = job_retry::plan(scene);
@@ -282,9 +287,9 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
 
   Turn turn;
   Wake wake;
-  for (const auto& at :
-       {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, notices.wake_at, state.memory.next_change_at(),
-        state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits)}) {
+  for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, notices.wake_at,
+                         state.memory.next_change_at(), state.world.next_change_at(now),
+                         state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now)}) {
     if (at && *at > now.mono) wake.note(at);
   }
   if (intends) wake.note(now.mono + Millis(1));  // what was intended may be done once it is written

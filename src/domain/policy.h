@@ -70,6 +70,9 @@ struct EvictRules {
   bool bare_pods = false;
   bool shared_claims_together = false;
   bool untainted = false;  ///< Evict from a DRA device although the scheduler could hand it straight back.
+  /// `whenNoReplacement.wait`: how long an eviction that is due waits for a place to go.
+  Millis no_replacement_wait = std::chrono::minutes(10);
+  bool hold_without_replacement = false;  ///< `whenNoReplacement.then: Hold`; the default evicts all the same.
   friend bool operator==(const EvictRules&, const EvictRules&) = default;
 };
 

@@ -102,7 +102,7 @@ enum class Reason : std::uint8_t {
   SilentPlugin,  ///< Running pods hold more devices not reported Unhealthy than the node has allocatable: the plugin is
                  ///< silent.
   DeviceVanished,       ///< The node's capacity is lower than it was since its last boot.
-  NoReplacementDevice,  ///< No healthy, free, untainted device of this kind is known (approximate).
+  NoReplacementDevice,  ///< No place for a replacement is known; the eviction waits `evict.whenNoReplacement.wait`.
   BrakeEngaged,  ///< So many devices are bad that the report itself is suspect; the message says what it waits for.
   BrakeTrial,    ///< The half-open brake lets this one pod go, to learn whether another device serves it better.
   AnnotationRefused,  ///< An operator's annotation holds no time, or one ahead of the clock: it has no effect.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "domain/brake.h"
+#include "domain/coming_pods.h"
 #include "domain/device_memory.h"
 #include "domain/exposure.h"
 #include "domain/ledger.h"
@@ -25,6 +26,7 @@ struct Scene {
   const std::vector<Exposure>& exposures;
   const DeviceMemory& memory;
   const NodeCases& node_cases;
+  const ComingPods& coming;
   /// The memory's revision that is safely written; none: nothing must be undone, because it would not be remembered.
   std::optional<std::uint64_t> saved_revision;
   Now now;

@@ -215,7 +215,13 @@ void World::put(k8s::Pod&& pod, const Now& now) {
   std::vector<std::string> left;
   for (const auto& claim : record.pod.claims) left.push_back(claim_key(record.pod.meta.ns, claim.claim_name));
   record.pod = std::move(pod);
+  scheduling_.share(record.pod.scheduling);
   record.readable = true;
+  if (record.pod.node_name.empty() && is_live(record.pod)) {
+    unbound_.insert(uid);
+  } else {
+    unbound_.erase(uid);
+  }
   if (record.pod.meta.deletion) {
     terminating_.insert(uid);
   } else {
@@ -254,6 +260,7 @@ void World::drop_pod(const std::string& uid, const Now& now) {
     release_claim_if_unused(key);
   }
   terminating_.erase(uid);
+  unbound_.erase(uid);
   with_condition_.erase(uid);
   with_doubts_.erase(uid);
   dirty_pods_.erase(uid);
@@ -264,6 +271,7 @@ void World::put(k8s::ResourceClaim&& claim) {
   auto& record = claims_[key];
   if (!record.gone) index_claim(record.claim, false);
   record.claim = std::move(claim);
+  requests_.share(record.claim.requests);
   record.gone = false;
   index_claim(record.claim, true);
   if (has_health_conditions(record.claim)) {
@@ -299,6 +307,7 @@ void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
     allocated_claims_.erase(claim.meta.uid);
   }
   for (const auto& result : claim.results) {
+    index_class(claim, result, add);
     if (result.admin_access) continue;
     const auto key = DeviceKey::dra(result.driver, result.pool, result.device);
     if (add) {
@@ -320,6 +329,22 @@ void World::note_lost_taints(const std::vector<k8s::Object>& nodes) {
     const auto* node = std::get_if<k8s::Node>(&object);
     if (node != nullptr && tainted.contains(node->meta.name)) lost_taints_.insert(node->meta.name);
   }
+}
+
+void World::index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add) {
+  const auto name = std::string_view(result.request).substr(0, result.request.find('/'));
+  const auto request = std::ranges::find(*claim.requests, name, &k8s::DeviceRequest::name);
+  if (request == claim.requests->end() || request->device_class.empty()) return;
+  auto& drivers = class_drivers_[request->device_class];
+  auto& count = drivers[result.driver];
+  count += add ? 1 : -1;
+  if (count == 0) drivers.erase(result.driver);
+  if (drivers.empty()) class_drivers_.erase(request->device_class);
+}
+
+std::string World::driver_of_class(const std::string& device_class) const {
+  const auto found = class_drivers_.find(device_class);
+  return found == class_drivers_.end() ? std::string() : found->second.begin()->first;
 }
 
 void World::put(k8s::Node&& node) {

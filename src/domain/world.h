@@ -101,6 +101,8 @@ class World {
   [[nodiscard]] const std::set<std::string>& pods_on(const std::string& node) const;
   /// UIDs of pods with a deletionTimestamp, sorted.
   [[nodiscard]] const std::set<std::string>& terminating() const { return terminating_; }
+  /// UIDs of pods that no node has yet, sorted.
+  [[nodiscard]] const std::set<std::string>& unbound() const { return unbound_; }
   /// UIDs of pods with our condition, whatever its status, sorted.
   [[nodiscard]] const std::set<std::string>& with_condition() const { return with_condition_; }
   /// UIDs of pods with reports that are laid on no device, sorted.
@@ -111,6 +113,8 @@ class World {
   [[nodiscard]] const std::set<std::string>& users_of(const std::string& claim) const;
   /// Claims on which a driver has written device conditions (KEP-4817), sorted by key.
   [[nodiscard]] const std::set<std::string>& claims_with_conditions() const { return claims_with_conditions_; }
+  /// The driver whose devices claims of this DeviceClass were given; empty: no claim shows it.
+  [[nodiscard]] std::string driver_of_class(const std::string& device_class) const;
   /// True if some claim holds the device now.
   [[nodiscard]] bool is_allocated(const DeviceKey& key) const { return allocated_.contains(key); }
   /// True if the claim with this UID exists and is allocated.
@@ -172,6 +176,7 @@ class World {
   void drop_claim(const std::string& key);
   void drop_node(const std::string& name);
   void index_claim(const k8s::ResourceClaim& claim, bool add);
+  void index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add);
   void refresh_pod(const std::string& uid, const Now& now);
   /// A claim is deallocated once its pod has ended, and a watch of its own may say so before the pod's: until that says
   /// it too, the pod holds what it held. So it does while its claim is known as another than it has.
@@ -185,13 +190,17 @@ class World {
   std::unordered_map<std::string, PodRecord> pods_;       // by UID
   std::map<std::string, std::set<std::string>> pods_on_;  // by node
   std::set<std::string> terminating_;
+  std::set<std::string> unbound_;
   std::set<std::string> with_condition_;
   std::set<std::string> with_doubts_;
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
   std::unordered_map<std::string, ClaimRecord> claims_;       // by claim key
   std::set<std::string> claims_with_conditions_;
   std::unordered_map<DeviceKey, int, DeviceKeyHash> allocated_;
-  std::unordered_set<std::string> allocated_claims_;  // UIDs
+  std::unordered_set<std::string> allocated_claims_;                 // UIDs
+  std::map<std::string, std::map<std::string, int>> class_drivers_;  // DeviceClass -> driver -> requests
+  k8s::SharedPool<k8s::SchedulingTerms> scheduling_;
+  k8s::SharedPool<std::vector<k8s::DeviceRequest>> requests_;
   std::map<std::string, k8s::Node> nodes_;
   std::map<std::string, NodeBook> books_;
   std::map<std::string, std::int64_t> plugin_cards_;  // by resource, over all books

@@ -73,6 +73,33 @@ TEST_CASE("the pod on an unhealthy plugin device is evicted once, after the wind
   for (const auto& name : after) CHECK(world.health(name) == "Healthy");
 }
 
+TEST_CASE("on a full cluster the eviction waits for a place, and a node that comes is one") {
+  Scenario world(1);
+  world.cluster.add_node({"node-a", {{kResource, 2}}, {}, {}});
+  world.cluster.create_deployment("default", "infer", 2, plugin_pod());
+  world.run_for(10s);
+  const auto pod = world.live("infer-").front();
+  world.cluster.set_device_health("node-a", world.plugin_device(pod), "Unhealthy");
+  world.run_for(90s);
+  CHECK(world.evictions().empty());
+  CHECK(world.reasons(pod) == std::vector<std::string>{"NoReplacementDevice"});
+  SUBCASE("a node comes") {
+    world.cluster.add_node({"node-b", {{kResource, 2}}, {}, {}});
+    world.run_for(20s);
+    CHECK(world.evictions() == std::vector<std::string>{"default/" + pod});
+    world.run_for(2min);
+    const auto after = world.live("infer-");
+    REQUIRE(after.size() == 2);
+    for (const auto& name : after) CHECK(world.health(name) == "Healthy");
+  }
+  SUBCASE("none comes: the replacement is Pending, as an autoscaler wants it") {
+    world.run_for(9min);
+    CHECK(world.evictions().empty());
+    world.run_for(1min);
+    CHECK(world.evictions() == std::vector<std::string>{"default/" + pod});
+  }
+}
+
 TEST_CASE("the evicted pod carries our condition before it goes") {
   Gpus world;
   world.cluster.lags().sigterm_exit = 30s;

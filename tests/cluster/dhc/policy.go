@@ -18,6 +18,7 @@ type Policy struct {
 	Mode       string // of the policy; default enforce
 	After      string // default 0s
 	EvictAfter string // default 0s
+	Full       string // the map whenNoReplacement, as {wait: 0s}; empty: the default
 	NoEvict    bool
 	Paused     bool
 	Taint      string // the map of this key, as {device: NoSchedule}; empty: nothing is tainted
@@ -27,10 +28,14 @@ type Policy struct {
 
 // Text is the configuration's documents.
 func (p Policy) Text() string {
-	mode, after, rules := p.Mode, p.After, "\n  evict: {after: 0s}"
+	mode, after, evict := p.Mode, p.After, "after: 0s"
 	if p.EvictAfter != "" {
-		rules = "\n  evict: {after: " + p.EvictAfter + "}"
+		evict = "after: " + p.EvictAfter
 	}
+	if p.Full != "" {
+		evict += ", whenNoReplacement: " + p.Full
+	}
+	rules := "\n  evict: {" + evict + "}"
 	if mode == "" {
 		mode = "enforce"
 	}

@@ -194,7 +194,7 @@ func TestAnotherCardInTheSamePlaceOfARealNodeStartsClean(t *testing.T) {
 // One device: its Pod is evicted, waits for the end of the hold, gets the same device again, and shows that it is still bad.
 func TestARealHoldEndsInProbationAndARelapseIsHeldTwiceAsLong(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 1, "").watched(t, "evict: {after: 0s}\nrecover: {healthyFor: 1h, hold: 15s}")
+	b := newBench(t, 1, "").watched(t, "evict: {after: 0s, whenNoReplacement: {wait: 0s}}\nrecover: {healthyFor: 1h, hold: 15s}")
 	b.breaks(t)
 	first := b.awaitRule(t, nil)
 	story.AwaitGone(t, cluster, b.sick)

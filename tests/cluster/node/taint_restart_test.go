@@ -14,7 +14,7 @@ func TestAControllerKilledAfterTheRuleInTheHoldAndOnProbationComesToTheSameEnd(t
 	alone(t)
 	b := newBench(t, 1, "")
 	settings := func(evictAfter string) dhc.Settings {
-		return dhc.Settings{InCluster: true, Policy: dhc.Policy{Namespace: b.namespace, EvictAfter: evictAfter, Taint: "{device: NoSchedule}",
+		return dhc.Settings{InCluster: true, Policy: dhc.Policy{Namespace: b.namespace, EvictAfter: evictAfter, Full: "{wait: 0s}", Taint: "{device: NoSchedule}",
 			Recover: "{healthyFor: 1h, hold: 60s}"}.Text()}
 	}
 	began := time.Now()

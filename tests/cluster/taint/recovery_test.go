@@ -141,7 +141,7 @@ func TestAPersonsWordEndsTheTaintForThisIncident(t *testing.T) {
 func TestAfterTheHoldTheDeviceIsOnProbationAndARelapseIsHeldTwiceAsLong(t *testing.T) {
 	r := newRack(t, cluster, 1)
 	sick, device := r.holder(t)
-	controller := r.start(t, dhc.Policy{Recover: "{hold: 4s, healthyFor: 1h}"})
+	controller := r.start(t, dhc.Policy{Full: "{wait: 0s}", Recover: "{hold: 4s, healthyFor: 1h}"})
 	r.breaks(device)
 	first := r.awaitRule(t, device, "NoSchedule")
 	// Nobody who holds it may call it well, or that would be evidence.

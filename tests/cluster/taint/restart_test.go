@@ -27,7 +27,7 @@ func again(t *testing.T, settings dhc.Settings, since time.Time) story.Run {
 func TestKilledAtEachStepItGoesOnWhereItWas(t *testing.T) {
 	r := newRack(t, cluster, 1)
 	sick, device := r.holder(t)
-	settings, began := r.settings(t, dhc.Policy{EvictAfter: "2s", Recover: "{hold: 30s, healthyFor: 1h}"}), time.Now()
+	settings, began := r.settings(t, dhc.Policy{EvictAfter: "2s", Full: "{wait: 0s}", Recover: "{hold: 30s, healthyFor: 1h}"}), time.Now()
 	controller := story.Start(t, cluster, settings)
 	r.breaks(device)
 	r.awaitRule(t, device, "NoSchedule")

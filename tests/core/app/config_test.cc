@@ -61,7 +61,7 @@ TEST_CASE("every key is read") {
       "    health: [Unknown]\n    message: 'Xid (48|79)'\n"
       "    claimConditions: [{type: Ready, status: \"False\"}]\n  after: 1h30m\n"
       "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
-      "untainted: true, whenBlocked: Wait}\n---\n" +
+      "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
       "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n");
@@ -80,10 +80,24 @@ TEST_CASE("every key is read") {
   CHECK(policy.match.message->matches("GPU Xid 79, fallen off the bus"));
   CHECK(policy.match.claim_conditions == std::vector<ClaimConditionMatch>{{"Ready", "False"}});
   CHECK(policy.after == std::chrono::minutes(90));
-  CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true});
+  CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true, std::chrono::minutes(2), true});
   CHECK(config->limits_given);
   CHECK(config->limits == Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7), std::chrono::hours(2), Seconds(90),
                                  std::chrono::minutes(8)});
+}
+
+TEST_CASE("an eviction without a place waits ten minutes by default, and then knows two words") {
+  const auto rules = [](const std::string& text) {
+    return parse(kHead + "  match: {}\n  evict: {whenNoReplacement: " + text + "}\n")->policies[0].evict;
+  };
+  CHECK(rules("{}") == EvictRules{});
+  CHECK(EvictRules{}.no_replacement_wait == std::chrono::minutes(10));
+  CHECK(rules("{wait: 0s}")->no_replacement_wait == Millis(0));
+  CHECK(rules("{then: Hold}")->hold_without_replacement);
+  CHECK_FALSE(rules("{then: Evict}")->hold_without_replacement);
+  CHECK(mistakes(kHead + "  match: {}\n  evict: {whenNoReplacement: {then: Wait}}\n") ==
+        "f.yaml:6:37: spec.evict.whenNoReplacement.then is 'Wait', but should be one of Evict, Hold; write one of "
+        "these words\n");
 }
 
 TEST_CASE("off is a word, with or without quotes") {
@@ -226,7 +240,8 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  when: Unhealthy with a message like /Xid/ for 1m\n"
         "  taint: never\n"
         "  Jobs: no retries back; a pod whose loss would end its Job: held\n"
-        "  evict: 30s later, the pod's own grace period; pods without a controller: no; shared claims: never\n"
+        "  evict: 30s later, the pod's own grace period; pods without a controller: no; shared claims: never; no place "
+        "for the replacement: wait 10m, then evict\n"
         "\n"
         "rest (priority 0, observe)\n"
         "  devices: every device\n"

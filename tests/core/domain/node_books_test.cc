@@ -78,12 +78,12 @@ TEST_CASE("Healthy after a kubelet restart is not believed until two minutes aft
   stage.report("p-0", Health::Unhealthy);
   stage.node("node-a", 4, 3);
   stage.run_for(minutes(2));
-  REQUIRE(stage.reasons("p-0") == "WaitingForEvictAfter");
+  REQUIRE(stage.reasons("p-0") == "WaitingForEvictAfter NoReplacementDevice");
   // The restart: capacity and allocatable fall to 0, and the pod turns Healthy. Source: seen on 1.37.1.
   stage.node("node-a", 0);
   stage.report("p-0", Health::Healthy);
   stage.run_for(Seconds(30));
-  CHECK(stage.reasons("p-0") == "WaitingWhileUnknown");
+  CHECK(stage.reasons("p-0") == "WaitingWhileUnknown NoReplacementDevice");
   stage.node("node-a", 4, 4);
   stage.run_for(minutes(2) - Millis(1), Seconds(10));
   CHECK(stage.reasons("p-0") == "WaitingWhileUnknown");
@@ -91,7 +91,7 @@ TEST_CASE("Healthy after a kubelet restart is not believed until two minutes aft
     stage.report("p-0", Health::Unhealthy);
     stage.node("node-a", 4, 3);
     stage.settle();
-    CHECK(stage.reasons("p-0") == "WaitingForEvictAfter");
+    CHECK(stage.reasons("p-0") == "WaitingForEvictAfter NoReplacementDevice");
     CHECK(!stage.has_event("p-0", "Recovered"));
     CHECK(stage.conditions().size() == 1);
   }

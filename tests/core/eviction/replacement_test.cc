@@ -128,8 +128,10 @@ TEST_CASE("An eviction whose answer is lost counts, also when its pod is gone be
   CHECK(stage.reasons("web-2") == "ReplacementOnSameDevice");
 }
 
-TEST_CASE("When no free device is known the verdict says so and the eviction goes on") {
+TEST_CASE("When no place is known and the policy does not wait for one, the verdict says so and the eviction goes on") {
   Stage stage;
+  stage.policy().evict->no_replacement_wait = Seconds(0);
+  stage.send_policy();
   stage.node("node-a", 2, 1);
   stage.pod({.name = "web-1", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
   stage.pod({.name = "web-2", .owner = "ReplicaSet/y", .device = "gpu-1"});

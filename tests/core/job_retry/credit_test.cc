@@ -96,6 +96,7 @@ TEST_CASE(
 TEST_CASE("The limits hold for the pods of one Job too: what does not fit into a turn follows as slots come free") {
   JobStage stage;
   stage.policy().job_retry->max_per_job = 8;
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // the node is full
   stage.limits().max_in_flight = 5;
   stage.limits().evictions_per_minute = 1000;
   stage.send_policy();
@@ -112,6 +113,7 @@ TEST_CASE("The limits hold for the pods of one Job too: what does not fit into a
 TEST_CASE("Of one Job's pods no more are evicted at once than perMinute has left") {
   JobStage stage;
   stage.policy().job_retry->max_per_job = 8;
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // the node is full
   stage.limits().evictions_per_minute = 3;
   stage.send_policy();
   stage.node("node-a", 8, 0);
@@ -136,6 +138,7 @@ TEST_CASE("Pods of one Job whose incidents open seconds apart wait for each othe
 
 TEST_CASE("Only the pod on the bad device of a parallel Job is credited and evicted") {
   JobStage stage;
+  stage.node("node-a", 8, 7);
   for (int pod = 0; pod < 5; ++pod) stage.add_pod(pod, pod == 3 ? Health::Unhealthy : Health::Healthy);
   CHECK(stage.run_for(minutes(5)) == Names{"train-3"});
   CHECK(stage.job().backoff_limit == 1);

@@ -132,6 +132,7 @@ TEST_CASE("More owners that lost a pod to one device than are written down do no
   Stage stage;
   stage.whole_policy().own_namespace = "dhc";
   stage.policy().evict->after = Seconds(0);
+  stage.policy().evict->no_replacement_wait = Seconds(0);
   stage.limits().max_in_flight = 20;
   stage.limits().per_node = 20;
   stage.limits().evictions_per_minute = 100;

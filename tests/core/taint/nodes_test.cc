@@ -156,6 +156,8 @@ TEST_CASE("The eviction of a plugin pod waits for the node's taint where the pol
 TEST_CASE("DRA devices of a server without DeviceTaintRules fall back to the node") {
   auto stage = gpu_stage({.node = true, .node_at_least_devices = 1, .node_at_least_percent = 1});
   stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = k8s::Kind::DeviceTaintRule, .objects = {}, .served = false}));
+  stage.node("node-b", 0);
+  stage.slice("node-b", {"gpu-0"});
   CHECK(stage.run_for(Seconds(61)) == std::vector<std::string>{"train-1"});
   CHECK(deeds(stage) == "taint node-a, evict train-1");
 }

@@ -132,12 +132,34 @@ Pod dom_pod(const json& object) {
     }
   }
   if (pod.status_reason == "UnexpectedAdmissionError") pod.status_message = text(status, "message");
+  SchedulingTerms scheduling;
+  const auto node_selector = part(spec, "nodeSelector");
+  for (const auto& [key, value] : node_selector.items()) scheduling.node_selector.emplace_back(key, value);
+  for (const auto& toleration : part(spec, "tolerations")) {
+    const auto key = text(toleration, "key");
+    const bool everybodys = key == "node.kubernetes.io/not-ready" || key == "node.kubernetes.io/unreachable";
+    if (everybodys) continue;
+    scheduling.tolerations.push_back({.key = key,
+                                      .value = text(toleration, "value"),
+                                      .effect = text(toleration, "effect"),
+                                      .exists = text(toleration, "operator") == "Exists"});
+  }
+  REQUIRE(part(spec, "affinity").is_null());
+  pod.scheduling = Shared(std::move(scheduling));
   return pod;
 }
 
 ResourceClaim dom_claim(const json& object) {
   ResourceClaim claim;
   claim.meta = dom_meta(object);
+  std::vector<DeviceRequest> requests;
+  for (const auto& request : part(part(object["spec"], "devices"), "requests")) {
+    const auto exactly = part(request, "exactly");
+    requests.push_back({.name = text(request, "name"),
+                        .device_class = text(exactly, "deviceClassName"),
+                        .count = exactly.value("count", 1)});
+  }
+  claim.requests = Shared(std::move(requests));
   const auto status = part(object, "status");
   claim.allocated = !part(status, "allocation").is_null();
   for (const auto& result : part(part(part(status, "allocation"), "devices"), "results")) {
