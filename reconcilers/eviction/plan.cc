@@ -1,5 +1,6 @@
 #include "reconcilers/eviction/plan.h"
 
+#include <cstdint>
 #include <expected>
 #include <map>
 #include <set>
@@ -11,7 +12,10 @@
 
 #include "domain/exclusions.h"
 #include "domain/job_end.h"
+#include "domain/names.h"
 #include "domain/rulings.h"
+#include "domain/state_caps.h"
+#include "domain/write_keys.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/replacement.h"
@@ -25,7 +29,7 @@ namespace {
 
 class Planner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), replacement_(scene) {
+  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), caps_(scene.caps), replacement_(scene) {
     for (const auto& exposure : scene.exposures) {
       const auto& controller = exposure.pod().meta.controller;
       if (controller && controller->kind == "Job") siblings_[controller->uid].push_back(&exposure);
@@ -159,13 +163,19 @@ class Planner {
     }
     if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
     if (!ruling && waits_for_place) ruling = no_place;
+    const auto pods = static_cast<std::int64_t>(unit.exposures.size());
+    if (!ruling) ruling = caps_.refuses_eviction(first.key, first.pod().node_name, pods);
     if (!ruling) ruling = budget_.refuses(unit);
+    if (!ruling) {
+      budget_.take(unit);
+      replacement_.take(unit);
+      caps_.take_eviction(first.key, first.pod().node_name, pods);
+      ruling = waits_for_charge(unit);
+    }
     if (ruling) {
       for (const auto* member : unit.exposures) say(*member, *ruling);
       return;
     }
-    budget_.take(unit);
-    replacement_.take(unit);
     for (const auto* member : unit.exposures) send(*member);
   }
 
@@ -183,6 +193,41 @@ class Planner {
   bool was_begun(const Unit& unit) const {
     const auto& holding = *unit.exposures.front()->holding;
     return holding.shared && scene_.ledger.was_emptied(holding.claim_uid);
+  }
+
+  /// Each eviction is written down before it is sent: a leader that is killed in between, again and again, would
+  /// otherwise walk past the caps. One write serves all of a turn.
+  std::optional<Ruling> waits_for_charge(const Unit& unit) {
+    bool all_saved = true;
+    const auto& charges = scene_.memory.caps().charges();
+    for (const auto* member : unit.exposures) {
+      const auto& pod = member->pod();
+      const auto found = charges.find(pod.meta.uid);
+      const bool is_charged = found != charges.end();
+      all_saved = all_saved && is_charged && scene_.saved_revision && found->second.revision <= *scene_.saved_revision;
+      // A pod that holds several bad devices goes once, and is charged once.
+      if (is_charged || !charged_.insert(pod.meta.uid).second) continue;
+      if (!has_room(scene_.memory.caps())) {
+        return Ruling{.reason = Reason::CapReached,
+                      .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account",
+                                             kStateName),
+                      .until = {}};
+      }
+      planned_.charges.push_back({.pod_uid = pod.meta.uid,
+                                  .key = member->key,
+                                  .node = pod.node_name,
+                                  .at = scene_.now.wall,
+                                  .revision = 0,
+                                  .recalled = false});
+    }
+    // Outside a cluster nothing is written: this process alone counts.
+    if (all_saved || scene_.policy.own_namespace.empty()) return std::nullopt;
+    const auto* attempt = scene_.ledger.write(std::string(kStateKey));
+    const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
+    return Ruling{.reason = Reason::WaitingForCharge,
+                  .message = fmt::format("it is written down in ConfigMap {} first, which counts against the caps{}",
+                                         kStateName, failed ? fmt::format(": {}", words_of_failure(*attempt)) : ""),
+                  .until = {}};
   }
 
   static std::string would_because(const Exposure& exposure) {
@@ -221,10 +266,12 @@ class Planner {
 
   const Scene& scene_;
   Budget budget_;
+  Caps caps_;
   ReplacementGate replacement_;
   Wake wake_;
   std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's UID
   std::set<std::string> chosen_;
+  std::set<std::string> charged_;  // in this turn
   std::set<std::string> said_;
   Plan planned_;
 };

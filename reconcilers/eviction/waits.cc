@@ -41,6 +41,13 @@ bool node_is_tainted(const Exposure& exposure, const Scene& scene) {
   return node != nullptr && std::ranges::find(node->taints, node_taint()) != node->taints.end();
 }
 
+/// A cap that stops the taint stops the eviction, which waits for it.
+std::optional<Ruling> full_for_taint(const Exposure& exposure, const Scene& scene, bool by_node) {
+  const auto& node = exposure.pod().node_name;
+  return by_node ? scene.caps.refuses_node_taint(exposure.key.scope, node)
+                 : scene.caps.refuses_taint(exposure.key, node);
+}
+
 /// **Source:** seen on 1.37.1: without a taint the replacement of a DRA pod comes straight back to the bad device.
 std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) {
   const bool dra = exposure.key.source == DeviceKey::Source::Dra;
@@ -62,6 +69,7 @@ std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) 
         scene.brake.holding(exposure.key, exposure.pod().node_name, exposure.pod().meta.uid) != nullptr) {
       return std::nullopt;
     }
+    if (auto full = full_for_taint(exposure, scene, by_node)) return full;
     const auto* attempt = scene.ledger.write(by_node ? node_write_key(exposure.pod().node_name)
                                                      : rule_write_key(rule_name(exposure.key)));
     const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;

@@ -1,5 +1,7 @@
 #include "reconcilers/memory/plan.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "domain/brake_state.h"
@@ -24,19 +26,24 @@ void say(Planned<WriteState>& planned, const Scene& scene, Reason reason, std::s
 
 /// When the next write may be sent; none: one is on its way. After an answer the World must have shown another version,
 /// or have been waited for.
-std::optional<MonoTime> next_write_at(const Attempt* attempt, const StateFile& file) {
+std::optional<MonoTime> next_write_at(const Attempt* attempt, const StateFile& file, Millis interval) {
   if (attempt == nullptr) return MonoTime::min();
   const bool moved_on = attempt->resource_version != file.version;
   switch (attempt->state) {
     case Attempt::State::Sending:
       return std::nullopt;
     case Attempt::State::Accepted:
-      return attempt->at + (moved_on ? kWriteInterval : kUnseen);
+      return attempt->at + (moved_on ? interval : kUnseen);
     case Attempt::State::Failed:
-      return attempt->error.kind == ErrorKind::Conflict && moved_on ? attempt->at + kWriteInterval
-                                                                    : attempt->not_before;
+      return attempt->error.kind == ErrorKind::Conflict && moved_on ? attempt->at + interval : attempt->not_before;
   }
   return std::nullopt;
+}
+
+/// Evictions wait for what they are charged with: one write serves all that have come together until then.
+bool has_waiting_charge(const Scene& scene, const StateFile& file) {
+  return std::ranges::any_of(scene.memory.caps().charges(),
+                             [&](const auto& entry) { return !file.saved || entry.second.revision > *file.saved; });
 }
 
 }  // namespace
@@ -51,7 +58,16 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
   }
   if (file.unread) {
     say(planned, scene, Reason::StateNotRead,
-        "it could not be read for 30 s: past incidents are not known, nothing is untainted and nothing is written",
+        "it could not be read for 30 s: past incidents are not known, nothing is evicted or untainted and nothing is "
+        "written",
+        file.since);
+    return planned;
+  }
+  if (file.newer_version) {
+    say(planned, scene, Reason::StateFromNewerVersion,
+        fmt::format("its version {} is newer than this program: it is left as it is, nothing is evicted or untainted; "
+                    "run the newer version, or delete the ConfigMap to begin without a past",
+                    *file.newer_version),
         file.since);
     return planned;
   }
@@ -62,7 +78,7 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
         file.since);
   }
   const auto* attempt = scene.ledger.write(std::string(kStateKey));
-  const auto at = next_write_at(attempt, file);
+  const auto at = next_write_at(attempt, file, has_waiting_charge(scene, file) ? kChargeInterval : kWriteInterval);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     say(planned, scene, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, scene.now), at);
   }

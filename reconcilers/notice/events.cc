@@ -51,6 +51,8 @@ bool is_news(Reason reason) {
     case Reason::StateNotRead:
     case Reason::StateNotSaved:
     case Reason::StateFull:
+    case Reason::StateFromNewerVersion:
+    case Reason::CapReached:
     case Reason::Credited:
     case Reason::NotCreditable:
     case Reason::WouldEndJob:

@@ -93,14 +93,15 @@ void add_refused_annotations(const Scene& scene, Planned<Verdict>& found, Wake& 
                               .next_at = std::nullopt});
   };
   for (const auto& name : scene.world.annotated_nodes()) {
-    for (const auto annotation : {kBrakeReleaseAnnotation, kAcknowledgeAnnotation}) {
+    for (const auto annotation : {kBrakeReleaseAnnotation, kCapReleaseAnnotation, kAcknowledgeAnnotation}) {
       const auto said = k8s::find(scene.world.node(name)->meta.annotations, annotation);
       if (said) look(subject_of_node(scene.world, name), annotation, *said);
     }
   }
-  if (!scene.policy.brake_release.empty()) {
-    look({.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}}, kBrakeReleaseAnnotation,
-         scene.policy.brake_release);
+  const Subject configuration{.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}};
+  for (const auto& [annotation, said] : {std::pair(kBrakeReleaseAnnotation, &scene.policy.brake_release),
+                                         std::pair(kCapReleaseAnnotation, &scene.policy.cap_release)}) {
+    if (!said->empty()) look(configuration, annotation, *said);
   }
 }
 

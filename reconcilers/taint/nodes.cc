@@ -70,7 +70,7 @@ class Planner {
       }
       return;
     }
-    if (auto ruling = why_not(node, found, cost)) {
+    if (auto ruling = why_not(node, scope, found, cost)) {
       for (const auto* record : found.bad) speech_.say(*record, *ruling);
       return;
     }
@@ -97,7 +97,8 @@ class Planner {
     speech_.say(record, recovery_ruling(record, scene_, Reason::Tainted, "its policy is gone, the node's taint stays"));
   }
 
-  std::optional<Ruling> why_not(const k8s::Node& node, const NodeCase& found, const std::string& cost) const {
+  std::optional<Ruling> why_not(const k8s::Node& node, const std::string& scope, const NodeCase& found,
+                                const std::string& cost) const {
     if (found.mode != Mode::Enforce) {
       return Ruling{
           .reason = Reason::WouldTaint, .message = "an enforcing policy would taint the node: " + cost, .until = {}};
@@ -114,6 +115,7 @@ class Planner {
     }
     if (first) return first;
     if (auto ruling = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version)) return ruling;
+    if (auto ruling = speech_.takes_node_from_caps(scope, node.meta.name)) return ruling;
     if (sent_.contains(node.meta.name)) return std::nullopt;
     return speech_.takes_taint();
   }

@@ -94,6 +94,7 @@ class Planner {
     if (auto ruling = speech_.not_now(record_)) return speech_.say(record_, std::move(*ruling));
     if (auto ruling = speech_.held_back(key_of(record_), {})) return speech_.say(record_, std::move(*ruling));
     if (auto ruling = just_made()) return speech_.say(record_, std::move(*ruling));
+    if (auto ruling = speech_.takes_from_caps(record_)) return speech_.say(record_, std::move(*ruling));
     if (auto ruling = speech_.takes_taint()) return speech_.say(record_, std::move(*ruling));
     const bool staged = policy_->taint->device == TaintRules::Device::Staged && rule_has_status();
     apply(staged ? "None" : "NoSchedule");

@@ -68,6 +68,19 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
                 .until = {}};
 }
 
+std::optional<Ruling> Speech::takes_from_caps(const DeviceRecord& record) {
+  const auto node = node_of(scene_.world, record.key);
+  if (auto full = caps_.refuses_taint(record.key, node)) return full;
+  caps_.take_taint(record.key, node);
+  return std::nullopt;
+}
+
+std::optional<Ruling> Speech::takes_node_from_caps(const std::string& scope, const std::string& node) {
+  if (auto full = caps_.refuses_node_taint(scope, node)) return full;
+  caps_.take_node_taint(scope, node);
+  return std::nullopt;
+}
+
 std::optional<Ruling> Speech::takes_taint() {
   if (taints_left_ > 0) {
     --taints_left_;

@@ -22,7 +22,7 @@ struct TaintPlan : Planned<TaintAction> {
 class Speech {
  public:
   explicit Speech(const Scene& scene)
-      : scene_(scene), taints_left_(scene.ledger.taint_tokens().available(scene.now.mono)) {}
+      : scene_(scene), caps_(scene.caps), taints_left_(scene.ledger.taint_tokens().available(scene.now.mono)) {}
 
   /// About one device; the subject is its node, or its rule where the node is not known.
   void say(const DeviceRecord& record, Ruling ruling);
@@ -38,6 +38,11 @@ class Speech {
   /// for a person's word.
   [[nodiscard]] std::optional<Ruling> unsaved(const DeviceRecord& record) const;
 
+  /// The full cap that stops a new taint of this device, or of a node for this driver or resource; none: it is counted
+  /// as taken.
+  [[nodiscard]] std::optional<Ruling> takes_from_caps(const DeviceRecord& record);
+  [[nodiscard]] std::optional<Ruling> takes_node_from_caps(const std::string& scope, const std::string& node);
+
   /// That the taint of an ended incident is gone, and that the device is on probation.
   void say_ended(const DeviceRecord& record);
 
@@ -51,6 +56,7 @@ class Speech {
 
  private:
   const Scene& scene_;
+  Caps caps_;
   std::int64_t taints_left_;
   Wake wake_;
   TaintPlan planned_;

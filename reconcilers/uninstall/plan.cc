@@ -19,8 +19,8 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kDomain = "device-health.io/";
 /// What people write on a Job; the rest of our domain is ours.
-constexpr std::array<std::string_view, 3> kOfPeople = {kOptOutAnnotation, kAcknowledgeAnnotation,
-                                                       kBrakeReleaseAnnotation};
+constexpr std::array<std::string_view, 4> kOfPeople = {kOptOutAnnotation, kAcknowledgeAnnotation,
+                                                       kBrakeReleaseAnnotation, kCapReleaseAnnotation};
 
 /// Of what is left; some of it is others' text.
 constexpr std::size_t kLongestSentence = 1000;

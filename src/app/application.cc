@@ -224,7 +224,8 @@ void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
     return;
   }
   if (!settings.policy) log.info("no configuration given: the built-in policy observes and does nothing");
-  desk.take({.policy = settings.policy.value_or(built_in_policy()), .brake_release = {}, .source = {}});
+  desk.take(
+      {.policy = settings.policy.value_or(built_in_policy()), .brake_release = {}, .cap_release = {}, .source = {}});
 }
 
 void Application::Parts::request_stop() {

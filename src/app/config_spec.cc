@@ -119,8 +119,36 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
   return policy;
 }
 
+namespace {
+
+/// One cap; `path` is that of the map.
+void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"percent", "atLeast"};
+  constexpr std::int64_t kMost = 100'000;
+  if (!check_map(node, path, kKeys, mistakes)) return;
+  if (const YamlNode* given = node.find("percent")) {
+    set(cap.percent, read_number(*given, path + ".percent", 0, 100, mistakes));
+  }
+  if (const YamlNode* given = node.find("atLeast")) {
+    set(cap.at_least, read_number(*given, path + ".atLeast", 0, kMost, mistakes));
+  }
+}
+
+void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 3> kKeys = {"cluster", "node", "perDay"};
+  const YamlNode* caps = spec.find("caps");
+  if (caps == nullptr || !check_map(*caps, "spec.caps", kKeys, mistakes)) return;
+  const std::array<Cap*, 3> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day};
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const YamlNode* given = caps->find(kKeys.at(i));
+    if (given != nullptr) read_cap(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);
+  }
+}
+
+}  // namespace
+
 Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"paused", "evictions", "taints", "brake"};
+  static constexpr std::array<std::string_view, 5> kKeys = {"paused", "evictions", "taints", "brake", "caps"};
   // The numbers first.
   static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
                                                                  "countedGrace"};
@@ -167,6 +195,7 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
       set(limits.brake_trial_runs, read_duration(*given, "spec.brake.trialRuns", Seconds(1), mistakes));
     }
   }
+  read_caps(spec, limits, mistakes);
   return limits;
 }
 

@@ -10,6 +10,7 @@
 #include "app/write_key.h"
 #include "domain/black_hole.h"
 #include "domain/brake.h"
+#include "domain/caps.h"
 #include "domain/coming_pods.h"
 #include "domain/device_memory.h"
 #include "domain/exposure.h"
@@ -34,6 +35,7 @@ struct Controller::State {
   Brake brake;
   DeviceMemory memory;
   ComingPods coming;
+  AskedTaints asked;
   StateDesk state;
   std::map<std::string, WallTime> removed_rules;  // not yet told to the memory, and when they went away
   bool leads = true;                              // until an election says otherwise
@@ -59,6 +61,7 @@ struct Controller::State {
   void note_sent(const Action& action, const Now& now);
   void note_eviction(const eviction::EvictPod& evict, const Now& now);
   void note_loaded(const Now& now);
+  void note_asked_taint(const Action& action, bool asked, const Now& now);
 };
 
 namespace {
@@ -111,6 +114,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
   // than what another leader may have done and written since.
   ledger = Ledger();
+  asked = AskedTaints();
   if (policy) set_rates(now);
   memory = DeviceMemory();
   if (state.begin_term(memory, now)) note_loaded(now);
@@ -129,6 +133,7 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   const auto* written = std::get_if<memory::WriteState>(&outcome.action);
   if (written != nullptr && !state.is_current(*written)) return;
   ledger.write_done(key->key, outcome.status, now);
+  if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
   if (never_sent && makes_taint(outcome.action)) ledger.taint_tokens().give_back(1, now.mono);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
@@ -146,12 +151,28 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   if (!key) return;
   ledger.write_sent(key->key, key->seen_version, now);
   if (makes_taint(action)) ledger.taint_tokens().take(1, now.mono);
+  note_asked_taint(action, true, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     memory.rule_removal_sent(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
     if (!patch->add) memory.untaint_sent(patch->node);
   } else if (const auto* written = std::get_if<memory::WriteState>(&action)) {
     state.note_sent(*written);
+  }
+}
+
+/// A taint that is asked for counts against the caps until the World shows it, or it was surely refused.
+void Controller::State::note_asked_taint(const Action& action, bool is_asked, const Now& now) {
+  constexpr Millis kShownBy = std::chrono::minutes(2);  // a silent watch is renewed after 90 s
+  if (!makes_taint(action)) return;
+  const auto note = [&](auto& taints, const auto& key) {
+    std::erase_if(taints, [&](const auto& entry) { return now.mono >= entry.second; });
+    is_asked ? (void)taints.insert_or_assign(key, now.mono + kShownBy) : (void)taints.erase(key);
+  };
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
+    note(asked.devices, DeviceKey::dra(apply->driver, apply->pool, apply->device_name));
+  } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
+    note(asked.nodes, std::pair(patch->device, patch->node));
   }
 }
 
@@ -230,6 +251,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.world.refresh(now);
   if (!state.leads) return state.stand_by(now);
   state.ledger.learn(state.world, now);
+  if (state.policy) state.memory.settle_charges(state.world, state.ledger, *state.policy, now);
   state.ledger.forget(state.world, now);
   // Without a policy there is nothing to decide, but a configuration that was rejected is still said.
   if (!state.policy && !state.rejected) return {};
@@ -256,7 +278,14 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                         .removed_rules = state.removed_rules,
                         .now = now});
   state.removed_rules.clear();
+  state.memory.follow_out_of_service(state.world, now);
   state.world.note_incidents(state.memory.open_incidents());
+  Caps caps({.world = state.world,
+             .policy = *state.policy,
+             .book = state.memory.caps(),
+             .ledger = state.ledger,
+             .asked = state.asked,
+             .now = now});
   const auto node_cases = find_node_cases(state.world, *state.policy, state.memory);
   state.coming.observe(state.world, state.ledger, now);
   const Scene scene{.world = state.world,
@@ -268,6 +297,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                     .memory = state.memory,
                     .node_cases = node_cases,
                     .coming = state.coming,
+                    .caps = caps,
                     .saved_revision = state.saved_revision(),
                     .now = now};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
@@ -275,8 +305,12 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
   auto evictions = eviction::plan(scene);
   state.coming.note_offered(evictions.offered, now);
+  // A taint of this turn finds counted what is evicted in it.
+  for (const auto& action : evictions.actions)
+    caps.take_eviction(action.key, state.world.pod(action.uid)->pod.node_name, 1);
   auto taints = taint::plan(scene);
   const bool intends = state.memory.intend_untaint(state.world, taints.untainting);
+  state.memory.charge(std::move(evictions.charges));
   auto jobs = job_retry::plan(scene);
   auto saving = memory::plan(scene, state.state.file());
   auto verdicts = std::move(evictions.verdicts);

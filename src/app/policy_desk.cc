@@ -17,6 +17,7 @@ void PolicyDesk::take(PolicyRead read) {
   policy.own_namespace = frame_.own_namespace;
   policy.own_pod_uid = frame_.own_pod_uid;
   policy.brake_release = std::move(read.brake_release);
+  policy.cap_release = std::move(read.cap_release);
   accept(std::move(policy));
 }
 

@@ -25,6 +25,7 @@ struct PolicyFrame {
 struct PolicyRead {
   Result<Policy> policy;
   std::string brake_release;      ///< The annotation of the ConfigMap, if it has one.
+  std::string cap_release;        ///< Likewise.
   std::optional<Subject> source;  ///< The ConfigMap, if it came from one.
 };
 

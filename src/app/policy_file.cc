@@ -25,11 +25,12 @@ void PolicyFile::watch(const std::stop_token& stop) {
     auto text = k8s::read_file(path_, kMostBytes);
     if (!text) {
       before.reset();
-      desk_.take({.policy = std::unexpected(std::move(text.error())), .brake_release = {}, .source = {}});
+      desk_.take(
+          {.policy = std::unexpected(std::move(text.error())), .brake_release = {}, .cap_release = {}, .source = {}});
     } else if (before != *text) {
       before = *text;
       const std::array files = {ConfigFile{.name = path_, .text = std::move(*text)}};
-      desk_.take({.policy = policy_of(parse_config(files)), .brake_release = {}, .source = {}});
+      desk_.take({.policy = policy_of(parse_config(files)), .brake_release = {}, .cap_release = {}, .source = {}});
     }
     std::unique_lock lock(mutex);
     (void)bell.wait_for(lock, stop, kInterval, [] { return false; });

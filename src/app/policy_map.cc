@@ -11,7 +11,8 @@ namespace dhc {
 
 namespace {
 PolicyRead problem(std::string message) {
-  return {.policy = fail(ErrorKind::NotFound, std::move(message)), .brake_release = {}, .source = {}};
+  return {
+      .policy = fail(ErrorKind::NotFound, std::move(message)), .brake_release = {}, .cap_release = {}, .source = {}};
 }
 
 PolicyRead absent(const ConfigMapName& name) {
@@ -26,6 +27,7 @@ PolicyRead read_map(const k8s::ConfigMap& map) {
   const auto& meta = map.meta;
   return {.policy = policy_of(parse_config_map(meta.ns, meta.name, map.data)),
           .brake_release = std::string(k8s::find(meta.annotations, kBrakeReleaseAnnotation).value_or("")),
+          .cap_release = std::string(k8s::find(meta.annotations, kCapReleaseAnnotation).value_or("")),
           .source = Subject{.kind = "ConfigMap", .ns = meta.ns, .name = meta.name, .uid = meta.uid}};
 }
 

@@ -50,11 +50,22 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, con
   seen_ = std::move(map);
   file_.uid = seen_ ? seen_->meta.uid : std::string();
   file_.version = seen_ ? seen_->meta.resource_version : std::string();
+  if (!seen_ && file_.newer_version) {
+    file_.newer_version.reset();
+    file_.saved.reset();
+  }
   if (!news || !is_loaded_) return false;
   const auto entry = seen_->data.find(kStateEntry);
   if (entry != seen_->data.end() && entry->second == sent_text_) return false;
+  if (has_saved_ && entry != seen_->data.end() && parse_state(entry->second).newer_version) {
+    // A newer version leads or has led: what it wrote is not ours to write over.
+    load(memory, now);
+    is_overwritten_ = true;
+    return true;
+  }
   if (has_saved_) {
     // Another hand, or a write that an API server had kept for long: ours is written again.
+    file_.newer_version.reset();
     file_.saved.reset();
     is_overwritten_ = true;
     return false;
@@ -83,17 +94,27 @@ void StateDesk::load(DeviceMemory& memory, const Now& now) {
   file_.left_out = 0;
   file_.since = now.wall;
   file_.damage.reset();
+  file_.newer_version.reset();
   if (!seen_) {
     // What was learned while it could not be read has never been written.
     if (memory.revision() != 0) file_.saved.reset();
     return;
   }
   const auto entry = seen_->data.find(kStateEntry);
-  auto content =
-      entry == seen_->data.end()
-          ? StateContent{.records = {}, .departed = {}, .sections = {}, .damage = "it has no entry devices.json"}
-          : parse_state(entry->second);
-  memory.load(std::move(content.records), std::move(content.departed));
+  auto content = entry == seen_->data.end() ? StateContent{.records = {},
+                                                           .departed = {},
+                                                           .sections = {},
+                                                           .caps = {},
+                                                           .newer_version = {},
+                                                           .damage = "it has no entry devices.json"}
+                                            : parse_state(entry->second);
+  if (content.newer_version) {
+    // What is remembered here stays, and is not written.
+    file_.newer_version = content.newer_version;
+    file_.saved.reset();
+    return;
+  }
+  memory.load(std::move(content.records), std::move(content.departed), std::move(content.caps));
   take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
   // What was damaged is written anew although nothing has changed since.

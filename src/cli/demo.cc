@@ -55,6 +55,9 @@ Policy demo_policy(double speed) {
   policy.limits.evictions_per_minute = 600;
   policy.limits.brake_percent = 60;
   policy.limits.brake_within = faster(Seconds(30), speed);
+  policy.limits.cap_cluster = {.percent = 100, .at_least = 0};
+  policy.limits.cap_node = {.percent = 100, .at_least = 0};
+  policy.limits.cap_per_day = {.percent = 100, .at_least = 1000};
   return policy;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "domain/black_hole.h"
+#include "domain/caps.h"
 #include "domain/memory_turn.h"
 
 namespace dhc {
@@ -61,7 +62,27 @@ void DeviceMemory::rule_removal_failed(const DeviceKey& key) {
   if (found != records_.end()) found->second.removal_sent = false;
 }
 
-void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed) {
+void DeviceMemory::charge(std::vector<EvictionCharge> charges) {
+  if (charges.empty()) return;
+  ++revision_;
+  for (auto& charge : charges) {
+    charge.revision = revision_;
+    caps_.charge(std::move(charge));
+  }
+}
+
+void DeviceMemory::settle_charges(const World& world, const Ledger& ledger, const Policy& policy, const Now& now) {
+  bool changed = caps_.settle(world, ledger, now);
+  if (const auto until = cap_release(policy.cap_release, now)) changed = caps_.release(*until) || changed;
+  if (changed) ++revision_;
+}
+
+void DeviceMemory::follow_out_of_service(const World& world, const Now& now) {
+  if (caps_.follow(world, records_, now)) ++revision_;
+}
+
+void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps) {
+  caps_ = std::move(caps);
   records_.clear();
   departed_.clear();
   for (auto& record : records) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "domain/brake.h"
+#include "domain/cap_book.h"
 #include "domain/device_record.h"
 #include "domain/exposure.h"
 #include "domain/policy.h"
@@ -54,8 +55,17 @@ class DeviceMemory {
   void untaint_failed(const std::string& node) { untainting_.erase(node); }
   [[nodiscard]] bool is_untainting(const std::string& node) const { return untainting_.contains(node); }
 
+  /// What counts against the caps.
+  [[nodiscard]] const CapBook& caps() const { return caps_; }
+  /// Writes evictions down before they are sent; each may be sent once its revision is saved.
+  void charge(std::vector<EvictionCharge> charges);
+  /// What became of charged evictions, before the ledger forgets the pods that are gone.
+  void settle_charges(const World& world, const Ledger& ledger, const Policy& policy, const Now& now);
+  /// Which devices are still out of service, by the records.
+  void follow_out_of_service(const World& world, const Now& now);
+
   /// Takes in what a process before us has written; replaces everything.
-  void load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed);
+  void load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps = {});
   /// A person has deleted what was written: past incidents are forgotten, open ones stay.
   void forget_past();
   /// Counts changes of what is to be written down.
@@ -72,6 +82,7 @@ class DeviceMemory {
   friend class MemoryTurn;
   std::map<DeviceKey, DeviceRecord> records_;
   std::map<std::string, DeviceRecord> departed_;
+  CapBook caps_;
   std::set<std::string> untainting_;  // nodes
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> next_change_at_;

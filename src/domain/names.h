@@ -7,6 +7,7 @@ namespace dhc {
 inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";
 inline constexpr std::string_view kOptOutAnnotation = "device-health.io/opt-out";
 inline constexpr std::string_view kBrakeReleaseAnnotation = "device-health.io/brake-release";
+inline constexpr std::string_view kCapReleaseAnnotation = "device-health.io/cap-release";
 
 /// Our taint, on devices and nodes.
 inline constexpr std::string_view kTaintKey = "device-health.io/unhealthy";

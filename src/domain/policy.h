@@ -126,6 +126,13 @@ struct DevicePolicy {
   friend bool operator==(const DevicePolicy&, const DevicePolicy&) = default;
 };
 
+/// How much may be out of service on our account: a share, and a number that is always allowed.
+struct Cap {
+  std::int64_t percent = 100;  ///< Of the known devices of a driver or resource.
+  std::int64_t at_least = 0;
+  friend bool operator==(const Cap&, const Cap&) = default;
+};
+
 /// The `ControllerLimits` document.
 struct Limits {
   bool paused = false;
@@ -140,6 +147,9 @@ struct Limits {
   Millis brake_trial_after = std::chrono::minutes(30);  ///< An engaged brake goes half-open: one trial at a time.
   Millis brake_trial_runs = std::chrono::minutes(5);    ///< How long a later pod must run well for a trial to pass.
   Millis counted_grace = std::chrono::hours(1);         ///< The part of a pod's grace period that counts as in flight.
+  Cap cap_cluster{.percent = 10, .at_least = 2};        ///< Devices out of service on our account at once,
+  Cap cap_node{.percent = 50, .at_least = 1};           ///< and on one node.
+  Cap cap_per_day{.percent = 5, .at_least = 4};         ///< Evictions within 24 h.
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
@@ -153,6 +163,7 @@ struct Policy {
   std::string own_pod_uid;        ///< Our own pod, if we are one; its siblings share its controller.
   std::string brake_release;  ///< Value of `device-health.io/brake-release` on the configuration's ConfigMap, RFC 3339;
                               ///< empty if none.
+  std::string cap_release;    ///< Likewise, of `device-health.io/cap-release`.
   bool events = true;         ///< `--events`.
   friend bool operator==(const Policy&, const Policy&) = default;
 };

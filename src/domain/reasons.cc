@@ -54,6 +54,10 @@ std::string_view to_string(Reason reason) {
       return "OwnerLimit";
     case Reason::Braked:
       return "Braked";
+    case Reason::CapReached:
+      return "CapReached";
+    case Reason::WaitingForCharge:
+      return "WaitingForCharge";
     case Reason::Paused:
       return "Paused";
     case Reason::WaitingForCondition:
@@ -190,6 +194,8 @@ std::string_view to_string(Reason reason) {
       return "StateNotSaved";
     case Reason::StateFull:
       return "StateFull";
+    case Reason::StateFromNewerVersion:
+      return "StateFromNewerVersion";
   }
   return "Unknown";
 }

@@ -41,6 +41,8 @@ enum class Reason : std::uint8_t {
   NodeLimit,            ///< `evictions.perNode` is reached on the pod's node.
   OwnerLimit,           ///< `evictions.perOwner` incidents of the pod's controller are being handled.
   Braked,               ///< The brake stops new evictions of this driver or resource, on the node or in the cluster.
+  CapReached,           ///< So much is out of service on our account, or was evicted today, that no more follows.
+  WaitingForCharge,     ///< The eviction is not yet written down against the caps.
   Paused,               ///< `paused: true`.
   ViewTooOld,           ///< A watch on which the step rests has been silent for too long, or is known to be wrong.
   WaitingForCondition,  ///< Our condition is not seen on the pod yet: its Job's podFailurePolicy may look for it.
@@ -108,12 +110,13 @@ enum class Reason : std::uint8_t {
   AnnotationRefused,  ///< An operator's annotation holds no time, or one ahead of the clock: it has no effect.
   BlackHoleNode,      ///< The node's kubelet rejects one pod after the other.
   Recovered,
-  ConfigRejected,      ///< The configuration could not be read: the last good one stays in force.
-  ConditionContested,  ///< Another writer owns our pod condition.
-  StateDamaged,        ///< The state ConfigMap could not be read in full.
-  StateNotRead,        ///< The state ConfigMap could not be read: we go on without it, and untaint nothing.
-  StateNotSaved,       ///< The state ConfigMap could not be written: a restart would forget what is new.
-  StateFull,           ///< Not all devices' histories fit into the state ConfigMap.
+  ConfigRejected,         ///< The configuration could not be read: the last good one stays in force.
+  ConditionContested,     ///< Another writer owns our pod condition.
+  StateDamaged,           ///< The state ConfigMap could not be read in full.
+  StateNotRead,           ///< The state ConfigMap could not be read: we go on without it, and untaint nothing.
+  StateNotSaved,          ///< The state ConfigMap could not be written: a restart would forget what is new.
+  StateFull,              ///< Not all devices' histories fit into the state ConfigMap.
+  StateFromNewerVersion,  ///< A newer version of this program wrote the state ConfigMap: it is left alone.
 };
 
 inline constexpr std::array kAllReasons = {Reason::Evicting,
@@ -141,6 +144,8 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::NodeLimit,
                                            Reason::OwnerLimit,
                                            Reason::Braked,
+                                           Reason::CapReached,
+                                           Reason::WaitingForCharge,
                                            Reason::Paused,
                                            Reason::WaitingForCondition,
                                            Reason::BlockedByBudget,
@@ -186,6 +191,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::StateNotRead,
                                            Reason::StateNotSaved,
                                            Reason::StateFull,
+                                           Reason::StateFromNewerVersion,
                                            Reason::Crediting,
                                            Reason::Credited,
                                            Reason::WouldCredit,

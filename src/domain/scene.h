@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "domain/brake.h"
+#include "domain/caps.h"
 #include "domain/coming_pods.h"
 #include "domain/device_memory.h"
 #include "domain/exposure.h"
@@ -27,6 +28,7 @@ struct Scene {
   const DeviceMemory& memory;
   const NodeCases& node_cases;
   const ComingPods& coming;
+  const Caps& caps;  ///< As of this turn; whoever plans takes from a copy.
   /// The memory's revision that is safely written; none: nothing must be undone, because it would not be remembered.
   std::optional<std::uint64_t> saved_revision;
   Now now;
@@ -50,13 +52,6 @@ struct Planned {
   std::vector<A> actions;
   std::vector<Verdict> verdicts;
   std::optional<MonoTime> wake_at;  ///< When this plan would change by time alone.
-};
-
-/// A reason with its sentence, and until when it holds if time alone ends it.
-struct Ruling {
-  Reason reason = Reason::WaitingForWindow;
-  std::string message;
-  std::optional<MonoTime> until;
 };
 
 }  // namespace dhc

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "domain/state_caps.h"
 #include "domain/state_record.h"
 
 namespace dhc {
@@ -14,7 +15,7 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr std::uint64_t kVersion = 1;
 
 struct Piece {
   bool open;
@@ -41,11 +42,12 @@ StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>
     return std::tie(a->open, a->penalty, a->at, a->text) > std::tie(b->open, b->penalty, b->at, b->text);
   });
   std::string head = fmt::format(R"({{"version":{},)", kVersion);
+  if (const auto caps = caps_text(memory.caps()); !caps.empty()) head += fmt::format(R"("caps":{},)", caps);
   for (const auto& section : sections) {
     if (!section.text.empty()) head += json_text(Json(section.name)) + ":" + section.text + ",";
   }
   head += R"("devices":[)";
-  std::size_t size = head.size() + 2;
+  std::size_t size = head.size() + 2;  // with what closes it
   std::vector<const Piece*> kept;
   for (const auto* piece : by_weight) {
     if (size + piece->text.size() + 1 > limit) break;
@@ -70,13 +72,16 @@ StateContent parse_state(std::string_view text) {
   if (text.size() > 2 * kStateLimit) return damaged("it is larger than anything that we write");
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return damaged("it is not a JSON object");
-  if (const auto version = json.find("version"); version == json.end() || *version != kVersion) {
-    return damaged(fmt::format("its version is not {}", kVersion));
+  const auto version = json.find("version");
+  if (version != json.end() && version->is_number_unsigned() && version->get<std::uint64_t>() > kVersion) {
+    content.newer_version = version->get<std::uint64_t>();
+    return content;
   }
+  if (version == json.end() || *version != kVersion) return damaged(fmt::format("its version is not {}", kVersion));
   const auto list = json.find("devices");
   if (list == json.end() || !list->is_array()) return damaged("it has no list of devices");
   for (const auto& [name, value] : json.items()) {
-    if (name == "version" || name == "devices") continue;
+    if (name == "version" || name == "devices" || name == "caps") continue;
     content.sections.push_back({.name = name, .text = json_text(value)});
   }
   std::size_t bad = 0;
@@ -90,6 +95,12 @@ StateContent parse_state(std::string_view text) {
     (departed ? content.departed : content.records).push_back(std::move(*record));
   }
   if (bad > 0) content.damage = fmt::format("{} of {} devices could not be read", bad, list->size());
+  bad = 0;
+  if (const auto caps = json.find("caps"); caps != json.end()) content.caps = read_caps(*caps, bad);
+  if (bad > 0) {
+    content.damage = fmt::format("{}{}{} entries of the caps could not be read", content.damage.value_or(""),
+                                 content.damage ? "; " : "", bad);
+  }
   return content;
 }
 

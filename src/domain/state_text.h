@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +27,10 @@ struct StateContent {
   std::vector<DeviceRecord> records;
   std::vector<DeviceRecord> departed;
   std::vector<StateSection> sections;  ///< All others, known or not.
-  std::optional<std::string> damage;   ///< What could not be read; the rest stands.
+  CapBook caps;
+  /// A newer version of this program wrote it: it is neither understood nor written over.
+  std::optional<std::uint64_t> newer_version;
+  std::optional<std::string> damage;  ///< What could not be read; the rest stands.
 };
 
 /// What is written.
@@ -36,7 +40,7 @@ struct StateText {
 };
 
 /// Everything of the memory that must survive a restart, and the sections as they are, as JSON of at most `limit`
-/// bytes.
+/// bytes. What counts against the caps has a budget of its own; the devices' histories get the rest.
 [[nodiscard]] StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>& sections = {},
                                    std::size_t limit = kStateLimit);
 

@@ -21,4 +21,11 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+/// A reason with its sentence, and until when it holds if time alone ends it.
+struct Ruling {
+  Reason reason = Reason::WaitingForWindow;
+  std::string message;
+  std::optional<MonoTime> until;
+};
+
 }  // namespace dhc

@@ -350,6 +350,7 @@ std::string World::driver_of_class(const std::string& device_class) const {
 void World::put(k8s::Node&& node) {
   const std::string name = node.meta.name;
   const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
+                            k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
   is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
   if (our_taint_on(node)) lost_taints_.erase(name);

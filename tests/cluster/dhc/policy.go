@@ -24,6 +24,7 @@ type Policy struct {
 	Taint      string // the map of this key, as {device: NoSchedule}; empty: nothing is tainted
 	Recover    string // likewise
 	JobRetry   string // likewise; empty: no Job gets a retry back
+	Caps       string // likewise; empty: none is ever reached
 }
 
 // Text is the configuration's documents.
@@ -41,6 +42,10 @@ func (p Policy) Text() string {
 	}
 	if after == "" {
 		after = "0s"
+	}
+	caps := p.Caps
+	if caps == "" {
+		caps = "{cluster: {percent: 100, atLeast: 1000}, node: {percent: 100, atLeast: 1000}, perDay: {percent: 100, atLeast: 1000}}"
 	}
 	if p.NoEvict {
 		rules = ""
@@ -70,7 +75,8 @@ metadata: {name: default}
 spec:
   paused: %t
   evictions: {perMinute: 600, maxInFlight: 10, perNode: 10, perOwner: 10}
-`, "\n"), mode, p.Namespace, after, rules, p.Paused)
+  caps: %s
+`, "\n"), mode, p.Namespace, after, rules, p.Paused, caps)
 }
 
 // WriteConfigMap creates or replaces the controller's ConfigMap.

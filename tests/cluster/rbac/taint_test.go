@@ -75,13 +75,13 @@ func TestWithoutOneVerbOfTaintsOrStateItsFeatureStopsAndTheOthersGoOn(t *testing
 		subject  string // of the verdict; empty: the node
 		reason   string
 		neededBy string
-		evicted  bool
+		held     string // the verdict of the Pod that stays; empty: it is evicted
 	}{
-		{with(rule, "create"), "patch devicetaintrules", "ApplyRule", "", "Refused", "taint", false},
-		{with(rule, "patch"), "patch devicetaintrules", "ApplyRule", "", "Refused", "taint", false},
-		{with(rule, "delete"), "delete devicetaintrules", "DeleteRule", "", "Refused", "taint", true},
-		{with(state, "create"), "patch configmaps", "WriteState", dhc.State, "StateNotSaved", "state", true},
-		{with(state, "patch"), "patch configmaps", "WriteState", dhc.State, "StateNotSaved", "state", true},
+		{with(rule, "create"), "patch devicetaintrules", "ApplyRule", "", "Refused", "taint", "WaitingForTaint"},
+		{with(rule, "patch"), "patch devicetaintrules", "ApplyRule", "", "Refused", "taint", "WaitingForTaint"},
+		{with(rule, "delete"), "delete devicetaintrules", "DeleteRule", "", "Refused", "taint", ""},
+		{with(state, "create"), "patch configmaps", "WriteState", dhc.State, "StateNotSaved", "state", "WaitingForCharge"},
+		{with(state, "patch"), "patch configmaps", "WriteState", dhc.State, "StateNotSaved", "state", "WaitingForCharge"},
 	} {
 		t.Run(test.verb.String(), func(t *testing.T) {
 			withoutState(t)
@@ -105,12 +105,12 @@ func TestWithoutOneVerbOfTaintsOrStateItsFeatureStopsAndTheOthersGoOn(t *testing
 			awaitCounted(t, controller, fmt.Sprintf(`dhc_actions_total{action=%q,outcome="Forbidden"}`, test.action))
 			awaitAnswer(t, account, since, "patch pods/status", http.StatusOK)
 			awaitAnswer(t, account, since, "create events", http.StatusCreated)
-			if test.evicted {
+			if test.held == "" {
 				awaitReplaced(t, sick)
 			} else {
-				controller.AwaitVerdict(t, sick.Name, "WaitingForTaint")
+				controller.AwaitVerdict(t, sick.Name, test.held)
 			}
-			if sent := answers(t, account, since)["create pods/eviction"]; (len(sent) > 0) != test.evicted {
+			if sent := answers(t, account, since)["create pods/eviction"]; (len(sent) > 0) != (test.held == "") {
 				t.Errorf("evictions were answered with %v", sent)
 			}
 			if test.neededBy != "state" {

@@ -68,7 +68,7 @@ func TestKilledAtEachStepItGoesOnWhereItWas(t *testing.T) {
 
 // Somebody has written nonsense into the state: said, written anew, and the rule itself remembers the incident.
 func TestADamagedStateIsSaidAndRebuiltFromTheRules(t *testing.T) {
-	for name, text := range map[string]string{"nonsense": "{{{", "empty": "", "another version": `{"version":99,"devices":"?"}`} {
+	for name, text := range map[string]string{"nonsense": "{{{", "empty": ""} {
 		t.Run(name, func(t *testing.T) {
 			r := newRack(t, cluster, 2)
 			sick, device := r.holder(t)

@@ -52,19 +52,21 @@ TEST_CASE("what is left out has the defaults of the policy") {
 }
 
 TEST_CASE("every key is read") {
-  const auto config = parse(
-      kHead +
-      "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
-      "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
-      "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
-      "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
-      "    health: [Unknown]\n    message: 'Xid (48|79)'\n"
-      "    claimConditions: [{type: Ready, status: \"False\"}]\n  after: 1h30m\n"
-      "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
-      "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
-      kLimits +
-      "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
-      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n");
+  const auto config =
+      parse(kHead +
+            "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
+            "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
+            "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
+            "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
+            "    health: [Unknown]\n    message: 'Xid (48|79)'\n"
+            "    claimConditions: [{type: Ready, status: \"False\"}]\n  after: 1h30m\n"
+            "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
+            "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
+            kLimits +
+            "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
+            "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
+            "  caps: {cluster: {percent: 11, atLeast: 12}, node: {percent: 13, atLeast: 14}, "
+            "perDay: {percent: 0, atLeast: 0}}\n");
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);
@@ -82,22 +84,21 @@ TEST_CASE("every key is read") {
   CHECK(policy.after == std::chrono::minutes(90));
   CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true, std::chrono::minutes(2), true});
   CHECK(config->limits_given);
-  CHECK(config->limits == Limits{true, 1, 2, 3, 4, 9, 5, 6, std::chrono::minutes(7), std::chrono::hours(2), Seconds(90),
-                                 std::chrono::minutes(8)});
-}
-
-TEST_CASE("an eviction without a place waits ten minutes by default, and then knows two words") {
-  const auto rules = [](const std::string& text) {
-    return parse(kHead + "  match: {}\n  evict: {whenNoReplacement: " + text + "}\n")->policies[0].evict;
-  };
-  CHECK(rules("{}") == EvictRules{});
-  CHECK(EvictRules{}.no_replacement_wait == std::chrono::minutes(10));
-  CHECK(rules("{wait: 0s}")->no_replacement_wait == Millis(0));
-  CHECK(rules("{then: Hold}")->hold_without_replacement);
-  CHECK_FALSE(rules("{then: Evict}")->hold_without_replacement);
-  CHECK(mistakes(kHead + "  match: {}\n  evict: {whenNoReplacement: {then: Wait}}\n") ==
-        "f.yaml:6:37: spec.evict.whenNoReplacement.then is 'Wait', but should be one of Evict, Hold; write one of "
-        "these words\n");
+  CHECK(config->limits == Limits{.paused = true,
+                                 .evictions_per_minute = 1,
+                                 .max_in_flight = 2,
+                                 .per_node = 3,
+                                 .per_owner = 4,
+                                 .taints_per_minute = 9,
+                                 .brake_percent = 5,
+                                 .brake_at_least = 6,
+                                 .brake_within = std::chrono::minutes(7),
+                                 .brake_trial_after = std::chrono::hours(2),
+                                 .brake_trial_runs = Seconds(90),
+                                 .counted_grace = std::chrono::minutes(8),
+                                 .cap_cluster = {.percent = 11, .at_least = 12},
+                                 .cap_node = {.percent = 13, .at_least = 14},
+                                 .cap_per_day = {.percent = 0, .at_least = 0}});
 }
 
 TEST_CASE("off is a word, with or without quotes") {
@@ -253,7 +254,9 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "limits\n"
         "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner\n"
         "  taints: 60 a minute\n"
-        "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n");
+        "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n"
+        "  caps: 10% and at least 2 devices out of service in the cluster, 50% and at least 1 on a node; 5% and at "
+        "least 4 evictions a day\n");
 }
 
 TEST_CASE("what somebody wrote is shown short and without control characters") {

@@ -306,7 +306,7 @@ TEST_CASE("The state never exceeds its limit: the lightest and oldest closed inc
 
 TEST_CASE("Hostile states are damage and nothing else") {
   for (const std::string text :
-       {"", "null", "[]", "{", R"({"version":2,"devices":[]})", R"({"version":1})", R"({"version":1,"devices":{}})",
+       {"", "null", "[]", "{", R"({"version":0,"devices":[]})", R"({"version":1})", R"({"version":1,"devices":{}})",
         R"({"version":1,"devices":[1,null,[],{}]})",
         R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","penalty":-1}]})",
         R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","incidents":1e300}]})",

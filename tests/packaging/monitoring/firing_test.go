@@ -21,6 +21,7 @@ var fires = map[string]struct{ due, quiet string }{
 	"DeviceHealthClockSkew":              {`dhc_server_clock_ahead_seconds{pod="a"} -7x60`, `dhc_server_clock_ahead_seconds{pod="a"} 4x60`},
 	"DeviceHealthPolicyRejected":         {`dhc_policy_last_reload_success{pod="a"} 1x30 0x30`, `dhc_policy_last_reload_success{pod="a"} 1x60`},
 	"DeviceHealthBrakeEngaged":           {`dhc_brakes_engaged{pod="a"} 0x30 2x30`, `dhc_brakes_engaged{pod="a"} 0x60`},
+	"DeviceHealthCapReached":             {`dhc_verdicts{reason="CapReached"} 2x60`, `dhc_verdicts{reason="CapReached"} 0x60`},
 	"DeviceHealthPodStuckTerminating":    {`dhc_verdicts{reason="StuckTerminating"} 1x60`, `dhc_verdicts{reason="Evicting"} 1x60`},
 	"DeviceHealthEvictionBlocked":        {`dhc_verdicts{reason="BlockedByBudget"} 1x60`, `dhc_verdicts{reason="BlockedByBudget"} 1x30 0x30`},
 	"DeviceHealthEvictionRefused":        {`dhc_verdicts{reason="Refused"} 1x29 0 1x30`, `dhc_verdicts{reason="Refused"} 1x30 0x30`},

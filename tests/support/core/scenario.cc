@@ -13,6 +13,7 @@
 #include "reconcilers/memory/build.h"
 #include "reconcilers/notice/build.h"
 #include "reconcilers/taint/build.h"
+#include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
 namespace {
@@ -84,7 +85,11 @@ Scenario::Scenario(std::uint64_t seed) : Lab(seed) {
 
 Scenario::~Scenario() = default;
 
-void Scenario::send_policy() { inbox_.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy_)}); }
+void Scenario::send_policy() {
+  auto policy = std::make_shared<Policy>(policy_);
+  if (!caps_hold_) widen_caps(policy->limits);
+  inbox_.emplace_back(PolicyChanged{std::move(policy)});
+}
 
 void Scenario::restart_controller() {
   controller_ = Controller();

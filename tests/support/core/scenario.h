@@ -21,6 +21,8 @@ class Scenario : public Lab {
   Policy& policy() { return policy_; }
   DevicePolicy& rule() { return policy_.policies.front(); }
   void send_policy();
+  /// From now on the limits' own caps hold; before, none is ever reached.
+  void hold_caps() { caps_hold_ = true; }
 
   /// Lets virtual time pass, stopping wherever cluster, watches or controller have something to do.
   void run_for(Millis span);
@@ -30,6 +32,9 @@ class Scenario : public Lab {
 
   /// While mute, streams of that kind open and say nothing, until the client's idle limit ends them.
   void mute(k8s::Kind kind, bool is_mute);
+
+  /// The election's word; delivered with the next turn.
+  void lead(bool leads) { inbox_.emplace_back(Leading{.leads = leads}); }
 
   /// A new process: nothing remembered, every watch anew.
   void restart_controller();
@@ -62,6 +67,7 @@ class Scenario : public Lab {
 
   Controller controller_;
   Policy policy_;
+  bool caps_hold_ = false;
   std::vector<std::unique_ptr<Watch>> watches_;
   std::vector<Message> inbox_;
   std::vector<Reply> replies_;

@@ -7,6 +7,7 @@
 #include "base/rfc3339.h"
 #include "domain/names.h"
 #include "domain/our_taint.h"
+#include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
 
@@ -61,7 +62,11 @@ void Stage::restart() {
   send_policy();
 }
 
-void Stage::send_policy() { waiting_.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy_)}); }
+void Stage::send_policy() {
+  auto policy = std::make_shared<Policy>(policy_);
+  if (!caps_hold_) widen_caps(policy->limits);
+  waiting_.emplace_back(PolicyChanged{std::move(policy)});
+}
 
 void Stage::bump(k8s::Meta& meta) { meta.resource_version = std::to_string(++version_); }
 

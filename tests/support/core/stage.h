@@ -43,6 +43,8 @@ class Stage {
   Limits& limits() { return policy_.limits; }
   Policy& whole_policy() { return policy_; }
   void send_policy();
+  /// From now on the limits' own caps hold; before, none is ever reached.
+  void hold_caps() { caps_hold_ = true; }
 
   // the cluster
   void node(const std::string& name, std::int64_t capacity, std::optional<std::int64_t> allocatable = std::nullopt,
@@ -111,6 +113,7 @@ class Stage {
   std::function<Status(const eviction::EvictPod&)> judge_ = [](const eviction::EvictPod&) { return Status{}; };
   bool shows_evictions_ = true;
   Policy policy_;
+  bool caps_hold_ = false;
   Millis elapsed_{0};
   std::int64_t version_ = 100;
   std::vector<Message> waiting_;

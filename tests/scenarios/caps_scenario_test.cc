@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "domain/names.h"
+#include "tests/support/core/scenario.h"
+
+namespace dhc::test {
+
+using namespace dhc::sim;
+using std::chrono::minutes;
+
+namespace {
+
+constexpr auto kResource = "example.com/gpu";
+constexpr int kPods = 24;
+
+/// Three nodes of eight devices, each held by a pod of its own, under the default caps.
+struct LiarWorld : Scenario {
+  LiarWorld() {
+    policy().own_namespace = "device-health-system";
+    policy().limits.per_node = 100;
+    policy().limits.max_in_flight = 100;
+    rule().after = Seconds(10);
+    hold_caps();
+    restart_controller();
+    for (const auto* name : {"node-a", "node-b", "node-c"}) cluster.add_node({name, {{kResource, 8}}, {}, {}});
+    PodShape shape;
+    shape.resource = kResource;
+    for (int i = 0; i < kPods; ++i) cluster.create_stateful_set("default", fmt::format("s{}", i), 1, shape);
+    run_for(Seconds(20));
+  }
+
+  void lie_about(int i) {
+    const auto name = fmt::format("s{}-0", i);
+    const auto device = plugin_device(name);
+    if (device.empty()) return;  // a replacement that waits for a device
+    cluster.set_device_health(text(pod(name), {"spec", "nodeName"}), device, "Unhealthy");
+  }
+
+  [[nodiscard]] int running() const {
+    int count = 0;
+    for (int i = 0; i < kPods; ++i) {
+      const auto object = pod(fmt::format("s{}-0", i));
+      if (!object.is_null() && object["status"]["phase"] == "Running" &&
+          !object["metadata"].contains("deletionTimestamp"))
+        ++count;
+    }
+    return count;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A liar takes two of 24 pods on the simulator, over restarts and changes of the leader") {
+  LiarWorld world;
+  REQUIRE(world.running() == kPods);
+  for (int i = 0; i < kPods; ++i) {
+    world.lie_about(i);
+    world.run_for(minutes(1));
+    if (i % 3 == 0) world.restart_controller();
+    if (i % 3 == 1) {
+      world.lead(false);
+      world.run_for(Seconds(10));
+      world.lead(true);
+    }
+    world.run_for(minutes(1));
+  }
+  CHECK(world.evictions().size() == 2);
+  CHECK(world.running() == kPods - 2);
+  const auto held = world.reasons("s23-0");
+  CHECK(std::ranges::find(held, "CapReached") != held.end());
+}
+
+}  // namespace dhc::test
