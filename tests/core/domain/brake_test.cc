@@ -223,6 +223,7 @@ TEST_CASE("A policy that begins to mean what has stood for hours finds it at onc
 TEST_CASE("Replicas of one card count once, against cards") {
   Stage stage;
   stage.limits() = wide_open();
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // the node is full
   stage.send_policy();
   stage.node("node-a", 32);  // eight cards of four
   for (int i = 0; i < 32; ++i) {
@@ -247,6 +248,7 @@ TEST_CASE("Partitions of one card count once where the driver names the card") {
     Stage stage;
     stage.limits() = wide_open();
     stage.policy().evict->untainted = true;
+    stage.policy().evict->no_replacement_wait = Seconds(0);  // every device is held
     stage.send_policy();
     add_dra_pods(stage, 6, Health::Healthy);
     k8s::ResourceSlice slice;
