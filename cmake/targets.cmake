@@ -1,21 +1,44 @@
-# The two libraries and the program.
+# The libraries and the program. The simulator, core as well as shell, has libraries of its own: the controller never looks into it.
 
 include(library)
 
-dhc_library(dhc_core ${DHC_CORE_SOURCES})
+set(dhc_core_sources ${DHC_CORE_SOURCES})
+list(FILTER dhc_core_sources EXCLUDE REGEX "^simulator/")
+set(dhc_simulator_sources ${DHC_CORE_SOURCES})
+list(FILTER dhc_simulator_sources INCLUDE REGEX "^simulator/")
+
+dhc_library(dhc_core ${dhc_core_sources})
 target_link_libraries(dhc_core
   PUBLIC fmt::fmt
   PRIVATE Boost::headers simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp PkgConfig::re2)
 set_source_files_properties(src/base/version.cc PROPERTIES COMPILE_DEFINITIONS "DHC_VERSION=\"${PROJECT_VERSION}\"")
 
+dhc_library(dhc_simulator ${dhc_simulator_sources})
+target_link_libraries(dhc_simulator PUBLIC dhc_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::re2)
+
+set(dhc_simulator_server_sources ${DHC_SHELL_SOURCES})
+list(FILTER dhc_simulator_server_sources INCLUDE REGEX "^simulator/")
+dhc_library(dhc_simulator_server ${dhc_simulator_server_sources})
+target_link_libraries(dhc_simulator_server
+  PUBLIC dhc_simulator
+  PRIVATE Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads nlohmann_json::nlohmann_json)
+
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  # It serves demos and the input of benchmarks: optimising it would cost a third of the whole build.
+  foreach(library dhc_simulator dhc_simulator_server)
+    target_compile_options(${library} PRIVATE -O0 -U_FORTIFY_SOURCE)
+  endforeach()
+endif()
+
 set(dhc_shell_sources ${DHC_SHELL_SOURCES})
+list(FILTER dhc_shell_sources EXCLUDE REGEX "^simulator/")
 if(NOT dhc_shell_sources MATCHES "\\.cc")
   file(WRITE "${CMAKE_BINARY_DIR}/empty.cc" "")
   list(APPEND dhc_shell_sources "${CMAKE_BINARY_DIR}/empty.cc")
 endif()
 dhc_library(dhc_shell ${dhc_shell_sources})
 target_link_libraries(dhc_shell
-  PUBLIC dhc_core
+  PUBLIC dhc_core dhc_simulator_server
   PRIVATE Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads nlohmann_json::nlohmann_json yaml-cpp
           spdlog::spdlog PkgConfig::prometheus CLI11::CLI11)
 

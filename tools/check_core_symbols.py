@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fails when an object of the core library can wait, speak, read a clock or keep state between calls.
+"""Fails when an object of a core library can wait, speak, read a clock or keep state between calls.
 
-usage: check_core_symbols.py ARCHIVE
+usage: check_core_symbols.py ARCHIVE...
 
 The linker does not do this: since glibc 2.34 sockets and threads are in libc itself. So the names that the compiled
 code asks for are read with nm: C names must be on an allow-list, C++ names must not be on a deny-list, and no writable
@@ -80,10 +80,10 @@ def check(archive: str) -> list[str]:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: check_core_symbols.py ARCHIVE", file=sys.stderr)
+    if len(sys.argv) < 2:
+        print("usage: check_core_symbols.py ARCHIVE...", file=sys.stderr)
         return 2
-    bad = check(sys.argv[1])
+    bad = [line for archive in sys.argv[1:] for line in check(archive)]
     for line in bad:
         print(line)
     return 1 if bad else 0

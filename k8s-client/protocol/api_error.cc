@@ -16,8 +16,6 @@
 namespace dhc::k8s {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kMaxMessage = 1024;
 constexpr std::size_t kMaxStatusBytes = 1024UL * 1024;
 
@@ -36,7 +34,7 @@ struct StatusBody {
   std::optional<Millis> retry_after;
 };
 
-std::optional<Millis> seconds_at(const Json& object, const char* key) {
+std::optional<Millis> seconds_at(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
   const auto seconds = found->get<std::int64_t>();
@@ -44,7 +42,7 @@ std::optional<Millis> seconds_at(const Json& object, const char* key) {
   return std::min<std::int64_t>(seconds, kMaxRetryAfter / Seconds(1)) * Millis(Seconds(1));
 }
 
-void read_details(const Json& details, StatusBody& out) {
+void read_details(const nlohmann::json& details, StatusBody& out) {
   out.retry_after = seconds_at(details, "retryAfterSeconds");
   for (const auto& cause : json_list(details, {"causes"})) {
     if (!cause.is_object()) continue;
@@ -55,7 +53,7 @@ void read_details(const Json& details, StatusBody& out) {
 
 std::optional<StatusBody> parse_status(std::string_view body) {
   if (body.size() > kMaxStatusBytes) return std::nullopt;
-  const auto json = Json::parse(body, nullptr, false);
+  const auto json = nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object() || json_string(json, {"kind"}) != "Status") return std::nullopt;
   StatusBody status{.code = 0,
                     .reason = json_string(json, {"reason"}),

@@ -24,9 +24,9 @@ std::string next_step(const DevicePolicy& policy) {
   return after == 0 ? std::string("eviction") : fmt::format("eviction {} s after the incident opened", after);
 }
 
-class Planner {
+class ConditionPlanner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene) {}
+  explicit ConditionPlanner(const Scene& scene) : scene_(scene) {}
 
   Planned<ApplyCondition> run() {
     std::map<std::string, std::vector<const Exposure*>> open;
@@ -136,6 +136,6 @@ class Planner {
 
 }  // namespace
 
-Planned<ApplyCondition> plan_conditions(const Scene& scene) { return Planner(scene).run(); }
+Planned<ApplyCondition> plan_conditions(const Scene& scene) { return ConditionPlanner(scene).run(); }
 
 }  // namespace dhc::notice

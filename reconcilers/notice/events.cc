@@ -116,9 +116,9 @@ std::string action_of(Reason reason) {
   }
 }
 
-class Planner {
+class EventPlanner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene) {}
+  explicit EventPlanner(const Scene& scene) : scene_(scene) {}
 
   void add_openings() {
     for (const auto& exposure : scene_.exposures) {
@@ -208,7 +208,7 @@ class Planner {
 Planned<EmitEvent> plan_events(const Scene& scene, std::span<const Verdict> verdicts,
                                const std::optional<RejectedConfig>& rejected) {
   if (!scene.policy.events) return {};
-  Planner planner(scene);
+  EventPlanner planner(scene);
   planner.add_openings();
   planner.add_verdicts(verdicts);
   planner.add_recoveries();

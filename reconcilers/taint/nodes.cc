@@ -17,9 +17,9 @@ namespace dhc::taint {
 
 namespace {
 
-class Planner {
+class NodePlanner {
  public:
-  Planner(const Scene& scene, Speech& speech) : scene_(scene), speech_(speech) {}
+  NodePlanner(const Scene& scene, Speech& speech) : scene_(scene), speech_(speech) {}
 
   void run() {
     for (const auto& [place, found] : scene_.node_cases) consider(place.first, place.second, found);
@@ -232,6 +232,6 @@ class Planner {
 
 }  // namespace
 
-void plan_nodes(const Scene& scene, Speech& speech) { Planner(scene, speech).run(); }
+void plan_nodes(const Scene& scene, Speech& speech) { NodePlanner(scene, speech).run(); }
 
 }  // namespace dhc::taint

@@ -27,9 +27,9 @@ std::optional<std::string> pods_in(std::string_view sentence) {
   return std::string(sentence.substr(begin, end - begin));
 }
 
-class Planner {
+class RulePlanner {
  public:
-  Planner(const Scene& scene, Speech& speech, const DeviceRecord& record)
+  RulePlanner(const Scene& scene, Speech& speech, const DeviceRecord& record)
       : scene_(scene),
         speech_(speech),
         record_(record),
@@ -255,7 +255,7 @@ class Planner {
 
 void plan_rules(const Scene& scene, Speech& speech) {
   for (const auto& [key, record] : scene.memory.records()) {
-    if (!needs_node_taint(scene.world, key)) Planner(scene, speech, record).run();
+    if (!needs_node_taint(scene.world, key)) RulePlanner(scene, speech, record).run();
   }
 }
 

@@ -15,7 +15,6 @@
 namespace dhc::uninstall {
 
 namespace {
-using Json = nlohmann::json;
 
 constexpr std::string_view kDomain = "device-health.io/";
 /// What people write on a Job; the rest of our domain is ours.
@@ -31,7 +30,7 @@ constexpr std::int64_t kLongestTerm = 24 * 3600;
 /// A standby makes, or takes, a Lease that nobody holds within this time.
 constexpr Millis kTakeover = Seconds(5);
 
-Trace trace_on(const Json& object, TraceKind kind) {
+Trace trace_on(const nlohmann::json& object, TraceKind kind) {
   Trace trace;
   trace.kind = kind;
   trace.ns = json_string(object, {"metadata", "namespace"});
@@ -41,16 +40,16 @@ Trace trace_on(const Json& object, TraceKind kind) {
 }
 
 /// Whether our field manager owns the field at that path, in the form of `fieldsV1`, by such an operation.
-bool we_own(const Json& object, JsonPath path, std::string_view operation = {}) {
-  return std::ranges::any_of(json_list(object, {"metadata", "managedFields"}), [&](const Json& entry) {
+bool we_own(const nlohmann::json& object, JsonPath path, std::string_view operation = {}) {
+  return std::ranges::any_of(json_list(object, {"metadata", "managedFields"}), [&](const nlohmann::json& entry) {
     if (json_string(entry, {"manager"}) != kFieldManager) return false;
     if (!operation.empty() && json_string(entry, {"operation"}) != operation) return false;
-    const Json* fields = json_field(entry, {"fieldsV1"});
+    const nlohmann::json* fields = json_field(entry, {"fieldsV1"});
     return fields != nullptr && json_field(*fields, path) != nullptr;
   });
 }
 
-void look_at_rule(const Json& rule, std::string_view api_version, Found& found) {
+void look_at_rule(const nlohmann::json& rule, std::string_view api_version, Found& found) {
   Trace trace = trace_on(rule, TraceKind::Rule);
   const bool labelled = json_string(rule, {"metadata", "labels", kManagedByLabel}) == kManagedBy;
   if (labelled && trace.name.starts_with(kRulePrefix)) {
@@ -62,7 +61,7 @@ void look_at_rule(const Json& rule, std::string_view api_version, Found& found) 
   }
 }
 
-void look_at_node(const Json& node, Found& found) {
+void look_at_node(const nlohmann::json& node, Found& found) {
   Trace trace = trace_on(node, TraceKind::NodeTaint);
   const auto taints = json_list(node, {"spec", "taints"});
   for (std::size_t place = 0; place < taints.size(); ++place) {
@@ -83,8 +82,8 @@ void look_at_node(const Json& node, Found& found) {
   found.traces.push_back(std::move(trace));
 }
 
-void look_at_pod(const Json& pod, Found& found) {
-  const bool has = std::ranges::any_of(json_list(pod, {"status", "conditions"}), [](const Json& condition) {
+void look_at_pod(const nlohmann::json& pod, Found& found) {
+  const bool has = std::ranges::any_of(json_list(pod, {"status", "conditions"}), [](const nlohmann::json& condition) {
     return json_string(condition, {"type"}) == kConditionType;
   });
   if (!has) return;
@@ -97,9 +96,9 @@ void look_at_pod(const Json& pod, Found& found) {
   }
 }
 
-void look_at_job(const Json& job, Found& found) {
+void look_at_job(const nlohmann::json& job, Found& found) {
   Trace trace = trace_on(job, TraceKind::Annotation);
-  const Json* annotations = json_field(job, {"metadata", "annotations"});
+  const nlohmann::json* annotations = json_field(job, {"metadata", "annotations"});
   if (annotations == nullptr || !annotations->is_object()) return;
   for (const auto& [key, value] : annotations->items()) {
     if (!key.starts_with(kDomain) || std::ranges::find(kOfPeople, key) != kOfPeople.end()) continue;
@@ -114,8 +113,8 @@ void look_at_job(const Json& job, Found& found) {
   if (!trace.annotations.empty()) found.traces.push_back(std::move(trace));
 }
 
-Result<Json> read(std::string_view body, std::string_view what) {
-  Json json = Json::parse(body, nullptr, false);
+Result<nlohmann::json> read(std::string_view body, std::string_view what) {
+  nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object()) return fail(ErrorKind::Malformed, fmt::format("the answer is no {}", what));
   return json;
 }
@@ -128,7 +127,7 @@ Result<Found> find_traces(k8s::Kind kind, std::string_view api_version, std::str
   if (json_field(*list, {"items"}) == nullptr) return fail(ErrorKind::Malformed, "the answer has no items");
   Found found;
   found.continue_token = json_string(*list, {"metadata", "continue"});
-  for (const Json& item : json_list(*list, {"items"})) {
+  for (const nlohmann::json& item : json_list(*list, {"items"})) {
     switch (kind) {
       case k8s::Kind::DeviceTaintRule:
         look_at_rule(item, api_version, found);

@@ -24,7 +24,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kRequestPatience{5};
 constexpr std::size_t kMostConnections = 64;
 constexpr std::uint32_t kHeaderBytes = 8 * 1024;
 
@@ -39,7 +39,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start() {
     parser_.header_limit(kHeaderBytes);
-    stream_.expires_after(kPatience);
+    stream_.expires_after(kRequestPatience);
     http::async_read_header(stream_, buffer_, parser_,
                             [self = shared_from_this()](error_code ec, std::size_t) { self->asked(ec); });
   }
@@ -82,7 +82,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.body() = std::move(page.body);
     response_.prepare_payload();
     if (parser_.get().method() == http::verb::head) response_.body().clear();
-    stream_.expires_after(kPatience);
+    stream_.expires_after(kRequestPatience);
     http::async_write(stream_, response_, [self = shared_from_this()](error_code, std::size_t) {
       error_code ignored;
       self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);

@@ -18,7 +18,7 @@
 namespace dhc {
 
 namespace {
-constexpr Seconds kPatience{5};
+constexpr Seconds kStopPatience{5};
 constexpr int kForever = -1;
 
 sigset_t watched_signals() {
@@ -66,7 +66,7 @@ void Signals::Impl::watch() {
     if (both[0].revents != 0) take_signal(deadline.has_value());
     std::uint64_t count = 0;
     if (both[1].revents != 0) (void)!::read(bell, &count, sizeof count);
-    if (!deadline && source.stop_requested()) deadline = mono_now() + kPatience;
+    if (!deadline && source.stop_requested()) deadline = mono_now() + kStopPatience;
     // Something did not stop: a half-dead process is worse than a hard end.
     if (!done && deadline && mono_now() >= *deadline) std::_Exit(1);
   }
