@@ -13,6 +13,7 @@ namespace {
 struct Place {
   MonoTime tried_at;
   std::int64_t round = 0;  ///< Of those of one namespace that have not been tried; the others are all in one.
+  MonoTime served_at;      ///< The namespace, last: with few slots each turn has one round only.
   const Exposure* exposure = nullptr;
 };
 
@@ -26,10 +27,14 @@ std::vector<const Exposure*> fair_order(const Scene& scene) {
     const auto& meta = exposure.pod().meta;
     const auto* attempt = scene.ledger.eviction(meta.uid);
     const auto tried_at = attempt == nullptr ? MonoTime::min() : attempt->tried_at;
-    places.push_back(
-        {.tried_at = tried_at, .round = tried_at == MonoTime::min() ? untried[meta.ns]++ : 0, .exposure = &exposure});
+    const bool is_untried = tried_at == MonoTime::min();
+    places.push_back({.tried_at = tried_at,
+                      .round = is_untried ? untried[meta.ns]++ : 0,
+                      .served_at = is_untried ? scene.ledger.served_at(meta.ns) : MonoTime::min(),
+                      .exposure = &exposure});
   }
-  std::ranges::stable_sort(places, {}, [](const Place& place) { return std::tie(place.tried_at, place.round); });
+  std::ranges::stable_sort(places, {},
+                           [](const Place& place) { return std::tie(place.tried_at, place.round, place.served_at); });
   std::vector<const Exposure*> order;
   order.reserve(places.size());
   for (const auto& place : places) order.push_back(place.exposure);

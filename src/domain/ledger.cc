@@ -63,8 +63,14 @@ void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vec
   attempt.holders = std::move(holders);
   attempt.owner_uid = pod.meta.controller_uid();
   attempt.loser = loss_owner(pod);
+  served_[pod.meta.ns] = now.mono;
   tokens_.take(1, now.mono);
   attempt_tokens_.take(1, now.mono);
+}
+
+MonoTime Ledger::served_at(std::string_view ns) const {
+  const auto found = served_.find(ns);
+  return found == served_.end() ? MonoTime::min() : found->second;
 }
 
 void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version,
@@ -278,6 +284,7 @@ void Ledger::forget(const World& world, const Now& now) {
   };
   std::erase_if(evictions_, gone);
   std::erase_if(conditions_, gone);
+  std::erase_if(served_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
   std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kLossMemory; });
   std::erase_if(events_, [&](const auto& entry) {
     return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;

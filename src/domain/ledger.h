@@ -44,6 +44,8 @@ class Ledger {
   /// came.
   void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);
   [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
+  /// When a pod of this namespace was last sent for eviction; the beginning of time: not within the hour.
+  [[nodiscard]] MonoTime served_at(std::string_view ns) const;
   [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
 
   /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
@@ -104,6 +106,7 @@ class Ledger {
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
 
   std::unordered_map<std::string, EvictionAttempt> evictions_;
+  std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
   std::unordered_map<std::string, Attempt> conditions_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;

@@ -24,6 +24,7 @@ struct LiarWorld : Scenario {
     policy().limits.per_node = 100;
     policy().limits.max_in_flight = 100;
     rule().after = Seconds(10);
+    rule().evict->no_replacement_wait = Seconds(0);  // every device is held
     hold_caps();
     restart_controller();
     for (const auto* name : {"node-a", "node-b", "node-c"}) cluster.add_node({name, {{kResource, 8}}, {}, {}});

@@ -49,7 +49,7 @@ TEST_CASE("two hours in which nothing happens are never too old to act on, with 
   }
 }
 
-TEST_CASE("a device that recovers while the watch of pods is silent costs no pod, however long that lasts") {
+TEST_CASE("a device that recovers while the watch of pods is silent costs no pod: two silent streams list afresh") {
   Gpus gpus;
   gpus.rule().after = 6min;
   gpus.send_policy();
@@ -61,9 +61,27 @@ TEST_CASE("a device that recovers while the watch of pods is silent costs no pod
   gpus.set_health(pod, "Healthy");
   gpus.run_for(30min);
   CHECK(gpus.evictions().empty());
+  CHECK(gpus.reasons(pod).empty());
+  CHECK_FALSE(gpus.controller().stats().blind);
+}
+
+TEST_CASE("a device that recovers while pods can be neither watched nor listed costs no pod, however long that lasts") {
+  Gpus gpus;
+  gpus.rule().after = 6min;
+  gpus.send_policy();
+  const auto pod = gpus.live("infer-").front();
+  gpus.set_health(pod, "Unhealthy");
+  gpus.run_for(5s);
+  gpus.mute(k8s::Kind::Pod, true);
+  gpus.cluster.faults().add({.method = k8s::Method::Get, .path_contains = "/api/v1/pods", .count = -1, .status = 503});
+  gpus.run_for(30s);
+  gpus.set_health(pod, "Healthy");
+  gpus.run_for(30min);
+  CHECK(gpus.evictions().empty());
   CHECK(gpus.reasons(pod) == std::vector<std::string>{"ViewTooOld"});
   CHECK(gpus.controller().stats().blind);
   gpus.mute(k8s::Kind::Pod, false);
+  gpus.cluster.faults().clear();
   gpus.run_for(5min);
   CHECK(gpus.evictions().empty());
   CHECK_FALSE(gpus.controller().stats().blind);

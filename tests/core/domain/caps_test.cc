@@ -34,6 +34,7 @@ struct Fleet : Stage {
                 .per_owner = 1000,
                 .brake_at_least = 10'000};
     policy().after = Seconds(10);
+    policy().evict->no_replacement_wait = Seconds(0);  // every device is held
     whole_policy().own_namespace = "dhc";
     hold_caps();
     send_policy();
@@ -426,6 +427,7 @@ TEST_CASE("Replicas of one card are one device") {
   Stage stage;
   stage.limits() = {
       .evictions_per_minute = 6000, .max_in_flight = 100, .per_node = 100, .per_owner = 100, .brake_at_least = 1000};
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // every device is held
   stage.hold_caps();
   stage.send_policy();
   stage.node("node-a", 8, 4);  // two cards of four replicas

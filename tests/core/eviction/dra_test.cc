@@ -122,7 +122,7 @@ TEST_CASE("A driver's restart is no recovery and no reason to evict") {
   stage.deliver(k8s::Delivery(
       k8s::Remove{.kind = k8s::Kind::ResourceSlice, .ns = {}, .name = "slice-node-a", .uid = "uid-slice-node-a"}));
   CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
-  CHECK(stage.reasons("train-1") == "WaitingWhileUnknown NoReplacementDevice");
+  CHECK(stage.reasons("train-1") == "WaitingWhileUnknown");
   CHECK(stage.reasons("train-2").empty());
   stage.slice("node-a", kFour, {"gpu-0"});
   stage.report("train-2", Health::Healthy);

@@ -131,6 +131,7 @@ TEST_CASE("One namespace's many do not stand before another's one") {
   stage.upsert_pod("p-4");
   Judge judge(stage, {"p-0", "p-1", "p-2", "p-3", "p-4"}, ErrorKind::Declined);
   stage.run_for(Seconds(61));
+  INFO(fmt::format("{}", fmt::join(judge.asked, " ")));
   CHECK(judge.asked == Names{"p-0", "p-4", "p-1", "p-2", "p-3"});
 }
 

@@ -117,8 +117,8 @@ TEST_CASE("a reason that no verdict has any more is shown as zero") {
   dhc::Metrics metrics;
   dhc::Verdict verdict;
   verdict.reason = dhc::Reason::Braked;
-  metrics.show({}, {verdict});
+  metrics.show(dhc::ControllerStats{}, {verdict});
   CHECK(metrics.text().find(R"(dhc_verdicts{reason="Braked"} 1)") != std::string::npos);
-  metrics.show({}, {});
+  metrics.show(dhc::ControllerStats{}, {});
   CHECK(metrics.text().find(R"(dhc_verdicts{reason="Braked"} 0)") != std::string::npos);
 }
