@@ -31,7 +31,7 @@ test: ## What to run before a push: all suites and the main stories on a real AP
 	@scripts/test.py test
 
 .PHONY: verify
-verify: ## Everything: also a real node, image, sanitizers, fuzzing, clang-tidy (root; an hour on 2 cores the first time)
+verify: ## Everything: also a real node, image, sanitizers, fuzzing (root; an hour on 2 cores the first time)
 	$(install) all
 	@scripts/test.py $(if $(AFTER_TEST),--after-test) verify
 
@@ -102,6 +102,11 @@ fuzz: ## Each fuzz target for a minute (FUZZ_SECONDS=60)
 lint: ## clang-format, clang-tidy and go vet over every file (half an hour on 2 cores)
 	$(install) lint cluster
 	@scripts/test.py lint
+
+.PHONY: lint-changed
+lint-changed: ## clang-tidy over what has changed since the last release
+	$(install) lint
+	@scripts/test.py lint-changed
 
 .PHONY: format
 format: ## Rewrite the C++ files in the project's format

@@ -3,7 +3,7 @@
 #
 # usage: lint.sh [format|tidy|changed|fix]   (default: format, then tidy)
 #   tidy     clang-tidy over every file
-#   changed  clang-tidy over what is not as it was at the last tag, committed or not; without a tag nothing has been released, and that is every file
+#   changed  clang-tidy over what is not as it was at the last tag, committed or not; without a tag, at the commit of scripts/released
 #   fix      rewrites files in the project's format
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,11 +53,9 @@ changed_since() {
 
 changed() {
   local tag list sources
-  if ! tag=$(git describe --tags --abbrev=0 2>/dev/null); then
-    echo "tidy: no tag to compare with: all ${#files[@]} files"
-    tidy
-    return
-  fi
+  # 0.1.0 was released without a tag: its commit stands in scripts/released until there is one.
+  tag=$(git describe --tags --abbrev=0 2>/dev/null) || tag=$(<scripts/released)
+  git rev-parse --quiet --verify "$tag^{commit}" >/dev/null || { echo "lint: the commit $tag is not in this clone: fetch the whole history" >&2; return 1; }
   list=$(changed_since "$tag")
   mapfile -t sources < <(printf '%s' "${list:+$list$'\n'}")
   echo "tidy: ${#sources[@]} sources to look at since $tag"

@@ -14,8 +14,9 @@ from .counts import Counts
 from .job import Failed, Job
 
 CORES = os.cpu_count() or 1
-# More than there are: a compiler that waits for a download, or a story for a kubelet, leaves its cores to others.
-ROOM = 2.5 * CORES
+# More than there are: a compiler that waits for a download, or a story for an answer, leaves its cores to others. Not much more: a kubelet that is
+# short of time ends pods later than their owners replace them, and stories tell another end.
+ROOM = 1.5 * CORES
 QUIET = 60  # seconds without a line before one says what runs
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

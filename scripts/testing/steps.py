@@ -129,8 +129,8 @@ def every_step() -> list[Step]:
         *(Step(f"stories {package}", stories(package), after=("control plane", program), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
         configure("release"),
         build("release", "all", "build"),
-        Step("image build", only("tests/image/run", "--only-build"), alone="image"),
-        *(Step(f"stories {package}", stories(package, "node"), cores=0.5, alone="node",
+        Step("image build", only("tests/image/run", "--only-build"), cores=2, alone="image"),
+        *(Step(f"stories {package}", stories(package, "node"), cores=2, alone="node",
                after=("node programs", program, *(("image build",) if package == "incluster" else ()))) for package in STORIES_OF_NODES),
         configure("asan-ubsan"),
         build("asan-ubsan", "core_tests"),
@@ -166,7 +166,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "image", *sanitize, "fuzz", "go vet", "tidy changed")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "image", *sanitize, "fuzz", "go vet")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),
@@ -180,6 +180,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "sanitize": sanitize,
         "fuzz": ("fuzz",),
         "lint": ("format", "tidy", "go vet"),
+        "lint-changed": ("tidy changed",),
         "schedules": ("schedules",),
     }
 

@@ -116,7 +116,9 @@ void HealthTracker::forget(const Now& now) {
 
 void HealthTracker::count(const DeviceKey& key, std::int64_t change) {
   if (key.source != DeviceKey::Source::Dra) return;
-  if ((dra_[key.scope] += change) == 0) dra_.erase(key.scope);
+  auto& count = dra_[key.scope];
+  count += change;
+  if (count == 0) dra_.erase(key.scope);
 }
 
 std::int64_t HealthTracker::count_of(const std::string& driver) const {

@@ -25,7 +25,8 @@ const credits = "device-health.io/retry-credits"
 
 // retries is the policy of these stories: as short a settle time as the Job controller's own batches allow.
 func retries(namespace, rules string) string {
-	text := dhc.Policy{Namespace: namespace, JobRetry: "{settle: 6s" + rules + "}"}.Text()
+	// Nor is it whether there is a place for all of them.
+	text := dhc.Policy{Namespace: namespace, JobRetry: "{settle: 6s" + rules + "}", Full: "{wait: 0s}"}.Text()
 	// Three of four devices at once are what these stories are about.
 	return strings.Replace(text, "perOwner: 10}", "perOwner: 10}\n  brake: {percent: 100, atLeast: 100}", 1)
 }
