@@ -76,9 +76,9 @@ bool may_have_happened(const Error& error) {
 }
 
 Millis eviction_pause(const Error& error, int failures) {
-  constexpr Millis kLongest = std::chrono::minutes(10);
-  if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return doubling(kUnseen, kLongest, failures);
-  return error.kind == ErrorKind::NotFound ? kLongest : Millis::zero();
+  constexpr Millis kLongestPause = std::chrono::minutes(10);
+  if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return doubling(kUnseen, kLongestPause, failures);
+  return error.kind == ErrorKind::NotFound ? kLongestPause : Millis::zero();
 }
 
 Millis backoff_after(const Error& error, int failures) {

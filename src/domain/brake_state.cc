@@ -18,7 +18,7 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kLongestName = 1024;
+constexpr std::size_t kLongestBrakeName = 1024;
 constexpr std::size_t kLongestText = 300;
 constexpr std::size_t kUnheldOfOne = 64;
 constexpr std::int64_t kMostTrials = 1000;
@@ -94,7 +94,7 @@ class Members {
       good_ = good_ && !required;
       return {};
     }
-    good_ = good_ && value->is_string() && value->get_ref<const std::string&>().size() <= kLongestName;
+    good_ = good_ && value->is_string() && value->get_ref<const std::string&>().size() <= kLongestBrakeName;
     return good_ ? value->get<std::string>() : std::string();
   }
   bool flag(const char* key) {
@@ -190,8 +190,11 @@ void read_brake(const Json& json, const Now& now, BrakeState& state) {
 
 std::string brake_state_text(const Brake& brake, std::size_t limit) {
   std::vector<const HeldScope*> order;
-  for (const auto& entry : brake.engaged()) order.push_back(&entry);
-  std::ranges::stable_partition(order, [](const HeldScope* entry) { return entry->first.node.empty(); });
+  for (const bool of_nodes : {false, true}) {
+    for (const auto& entry : brake.engaged()) {
+      if (entry.first.node.empty() != of_nodes) order.push_back(&entry);
+    }
+  }
   const auto unheld = unheld_of(brake);
   std::string text;
   for (const auto* entry : order) {

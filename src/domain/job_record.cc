@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A person may write anything there; what is longer than this was not written by us.
-constexpr std::size_t kLongest = 64UL * 1024;
+constexpr std::size_t kLongestRecord = 64UL * 1024;
 constexpr std::array<std::pair<RetryCredit::State, std::string_view>, 3> kStates = {
     {{RetryCredit::State::Given, "given"},
      {RetryCredit::State::Spent, "spent"},
@@ -72,7 +72,7 @@ std::optional<JobLoss> read_loss(const Json& entry) {
 }
 
 Json parse(std::string_view text) {
-  return text.size() > kLongest ? Json() : Json::parse(text.begin(), text.end(), nullptr, false);
+  return text.size() > kLongestRecord ? Json() : Json::parse(text.begin(), text.end(), nullptr, false);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// As long as the API's names are let in.
-constexpr std::size_t kLongestName = 1024;
+constexpr std::size_t kLongestCapName = 1024;
 constexpr std::int64_t kMostCounted = 1'000'000;
 /// As many as ten-minute counts of a day.
 constexpr std::size_t kMostCounts = 145;
@@ -86,7 +86,7 @@ std::optional<std::string> name_in(const Json& entry, const char* key) {
   const auto found = entry.find(key);
   if (found == entry.end() || !found->is_string()) return std::nullopt;
   auto name = found->get<std::string>();
-  if (name.size() > kLongestName) return std::nullopt;
+  if (name.size() > kLongestCapName) return std::nullopt;
   return name;
 }
 
@@ -127,7 +127,7 @@ bool read_devices(const Json& entry, const char* member, bool evicted, CapBook& 
   if (!devices->is_object() || !key || !node) return false;
   for (const auto& [device, time] : devices->items()) {
     const auto at = time_in(*devices, device.c_str());
-    if (!at || device.empty() || device.size() > kLongestName) return false;
+    if (!at || device.empty() || device.size() > kLongestCapName) return false;
     key->device = device;
     book.recall(*key, {.node = *node, .at = *at, .evicted = evicted});
   }
@@ -186,7 +186,7 @@ bool has_room(const CapBook& book, std::size_t limit) {
             (same_place ? 0 : kAroundPlace + key.scope.size() + key.place.size() + out.node.size());
     before = &key;
   }
-  return size + 2 * kAroundCharge + kLongestName < limit;
+  return size + 2 * kAroundCharge + kLongestCapName < limit;
 }
 
 CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad) {

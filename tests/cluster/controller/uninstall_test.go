@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -154,6 +155,10 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 	_, err = jobs.Patch(t.Context(), "train", types.MergePatchType, []byte(credit), metav1.PatchOptions{FieldManager: manager})
 	must(t, err)
 	for _, ns := range []string{dhc.Namespace, namespace} {
+		// An earlier story's controller may have left one.
+		if err := cluster.Client.CoreV1().ConfigMaps(ns).Delete(t.Context(), state, metav1.DeleteOptions{}); err != nil && !errors.IsNotFound(err) {
+			t.Fatal(err)
+		}
 		_, err = cluster.Client.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: state, Labels: labelled}}, metav1.CreateOptions{})
 		must(t, err)
 		lease(t, ns, time.Now().Add(-time.Minute))
