@@ -26,7 +26,8 @@ struct Office {
     desk.take({.policy = dhc::built_in_policy(), .brake_release = release, .cap_release = {}, .source = {}});
   }
   void bad(const char* why) {
-    desk.take({.policy = dhc::fail(dhc::ErrorKind::Invalid, why), .brake_release = {}, .cap_release = {}, .source = {}});
+    desk.take(
+        {.policy = dhc::fail(dhc::ErrorKind::Invalid, why), .brake_release = {}, .cap_release = {}, .source = {}});
   }
 };
 
