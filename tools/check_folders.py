@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Every folder says in a README.md of at most 40 lines what lives there and what may not.
+"""Every folder says in a README.md of at most 40 lines what lives there and what may not, under a heading of its own.
+
+A formatter for C++ that is let loose on such a file takes its heading for a preprocessor line: that is found here.
 
 usage: check_folders.py [ROOT]
 """
 import pathlib
+import re
 import sys
 
 from lists import FOLDERS, files_on_disk
 from report import report
 
 LINES = 40
+MANGLED = re.compile(r"^ {20,}\S|^#[^#\s]|^# \S+ - \S+ / ", re.M)
 OTHERS = ("bench", "cmake", "docs", "docs/decisions", "docs/runbooks", "image", "manifests", "manifests/components", "manifests/presets", "scripts", "tests", "tools")
 
 
@@ -22,6 +26,8 @@ def check(root: pathlib.Path) -> list[str]:
         readme = root / folder / "README.md"
         if not readme.is_file():
             bad.append(f"{folder}: no README.md")
+        elif not readme.read_text().startswith("# ") or MANGLED.search(readme.read_text()):
+            bad.append(f"{folder}/README.md: no heading `# name`, or paths taken apart, as clang-format leaves it: restore it")
         elif folder not in ("docs",) and len(readme.read_text().splitlines()) > LINES:
             bad.append(f"{folder}/README.md: more than {LINES} lines")
     return bad
