@@ -85,10 +85,6 @@ std::optional<Ruling> ReplacementGate::lacking(const Unit& unit) {
                   wait));
 }
 
-bool ReplacementGate::has_place_outside(const Unit& unit, const BrakeScope& scope) {
-  return places().find(pods_of(unit), &scope).has_value();
-}
-
 void ReplacementGate::take(const Unit& unit) { places().take(pods_of(unit)); }
 
 }  // namespace dhc::eviction

@@ -20,9 +20,6 @@ class ReplacementGate {
   /// `then: Hold`, and as long as the brake is engaged there.
   [[nodiscard]] bool holds(const Unit& unit) const;
 
-  /// Whether a place outside the brake's scope is known: what a trial under an engaged brake needs.
-  [[nodiscard]] bool has_place_outside(const Unit& unit, const BrakeScope& scope);
-
   void take(const Unit& unit);
 
   /// Waiting pods for which a place is free; none: nobody has looked.

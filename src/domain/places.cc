@@ -37,27 +37,27 @@ Places::Places(const Scene& scene, const ComingPods& coming) : scene_(scene) {
 /// Takes a place for the demand, if there is one.
 bool Places::settle(const Demand& demand) {
   std::string why;
-  const auto* node = search(demand, nullptr, why);
+  const auto* node = search(demand, {}, why);
   if (node == nullptr) return false;
   std::vector<DeviceKey> picked;
-  static_cast<void>(fits(*node, demand, {}, nullptr, picked));
+  static_cast<void>(fits(*node, demand, {}, {}, picked));
   occupy(*node, demand, picked);
   return true;
 }
 
 /// Whether the demand finds its place on a node where something is given back, after those who wait for just that.
 bool Places::is_left_on(const k8s::Node& node, const Demand& demand, const Released& released,
-                        const BrakeScope* outside) {
+                        const std::string& suspect) {
   std::vector<DeviceKey> picked;
-  if (!fits(node, demand, released, outside, picked)) return false;
+  if (!fits(node, demand, released, suspect, picked)) return false;
   const auto taken = taken_;
   const auto taken_devices = taken_devices_;
   bool is_left = true;
   for (auto wanted = waiting_.begin(); is_left && wanted != waiting_.end(); ++wanted) {
-    for (auto count = wanted->second; is_left && count > 0 && fits(node, wanted->first, released, nullptr, picked);
+    for (auto count = wanted->second; is_left && count > 0 && fits(node, wanted->first, released, {}, picked);
          --count) {
       occupy(node, wanted->first, picked);
-      is_left = fits(node, demand, released, outside, picked);
+      is_left = fits(node, demand, released, suspect, picked);
     }
   }
   taken_ = taken;
@@ -65,17 +65,18 @@ bool Places::is_left_on(const k8s::Node& node, const Demand& demand, const Relea
   return is_left;
 }
 
-std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* const> pods, const BrakeScope* outside) {
+std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* const> pods,
+                                                     const std::string& suspect) {
   const auto demand = demand_of(pods, scene_.world);
   const auto released = released_by(pods);
   std::set<std::string> own;
   for (const auto* pod : pods) own.insert(pod->node_name);
   for (const auto& name : own) {
     const auto* node = scene_.world.node(name);
-    if (node != nullptr && is_left_on(*node, demand, released, outside)) return name;
+    if (node != nullptr && is_left_on(*node, demand, released, suspect)) return name;
   }
   std::string why;
-  const auto* node = search(demand, outside, why);
+  const auto* node = search(demand, suspect, why);
   if (node == nullptr) return std::unexpected(why);
   return node->meta.name;
 }
@@ -124,27 +125,27 @@ Places::Released Places::released_by(std::span<const k8s::Pod* const> pods) cons
   return released;
 }
 
-const k8s::Node* Places::search(const Demand& demand, const BrakeScope* outside, std::string& why) {
-  auto& known = searches_[{demand, outside == nullptr ? std::nullopt : std::optional(*outside)}];
+const k8s::Node* Places::search(const Demand& demand, const std::string& suspect, std::string& why) {
+  auto& known = searches_[{demand, suspect}];
   if (!known.why_none) {
     const auto& nodes = scene_.world.nodes();
     for (auto node = nodes.lower_bound(known.next); node != nodes.end(); ++node) {
       std::vector<DeviceKey> picked;
-      if (!fits(node->second, demand, {}, outside, picked)) continue;
+      if (!fits(node->second, demand, {}, suspect, picked)) continue;
       known.next = node->first;
       return &node->second;
     }
-    known.why_none = why_none(demand, outside);
+    known.why_none = why_none(demand, suspect);
   }
   why = *known.why_none;
   return nullptr;
 }
 
-bool Places::fits(const k8s::Node& node, const Demand& demand, const Released& released, const BrakeScope* outside,
+bool Places::fits(const k8s::Node& node, const Demand& demand, const Released& released, const std::string& suspect,
                   std::vector<DeviceKey>& picked) {
   picked.clear();
-  return accepts(node, demand) && is_outside(node, outside) && has_resources(node, demand, released) &&
-         pick(node.meta.name, demand, released, outside, picked);
+  return accepts(node, demand) && !has_bad(node.meta.name, suspect) && has_resources(node, demand, released) &&
+         pick(node.meta.name, demand, released, suspect, picked);
 }
 
 bool Places::accepts(const k8s::Node& node, const Demand& demand) const {
@@ -158,19 +159,16 @@ bool Places::accepts(const k8s::Node& node, const Demand& demand) const {
          });
 }
 
-bool Places::is_outside(const k8s::Node& node, const BrakeScope* scope) {
-  if (scope == nullptr) return true;
-  if (!scope->node.empty()) return node.meta.name != scope->node;
-  const auto [found, is_new] = bad_nodes_.try_emplace(scope->scope);
+/// Whether the brake counts a bad device of this driver or resource there; a node without a name: network-attached.
+bool Places::has_bad(const std::string& node, const std::string& suspect) {
+  if (suspect.empty()) return false;
+  const auto [found, is_new] = bad_nodes_.try_emplace(suspect);
   if (is_new) {
-    for (const auto& key : scene_.world.tracker().not_healthy()) {
-      if (key.scope == scope->scope && is_bad(key)) found->second.insert(node_of(scene_.world, key));
-    }
-    for (const auto& [key, record] : scene_.memory.records()) {
-      if (key.scope == scope->scope && is_bad(key)) found->second.insert(node_of(scene_.world, key));
+    for (const auto& [key, bad] : scene_.brake.bad()) {
+      if (key.scope == suspect) found->second.insert(bad.node);
     }
   }
-  return !found->second.contains(node.meta.name);
+  return found->second.contains(node);
 }
 
 bool Places::has_resources(const k8s::Node& node, const Demand& demand, const Released& released) {
@@ -216,15 +214,15 @@ std::int64_t Places::used_by(const k8s::Pod& pod, const std::string& resource) c
   return leaves ? std::max<std::int64_t>(amount - unhealthy_held(pod, resource), 0) : amount;
 }
 
-bool Places::pick(const std::string& node, const Demand& demand, const Released& released, const BrakeScope* outside,
-                  std::vector<DeviceKey>& picked) const {
+bool Places::pick(const std::string& node, const Demand& demand, const Released& released, const std::string& suspect,
+                  std::vector<DeviceKey>& picked) {
   static constexpr std::string_view kAnywhere;
   // Kinds that say more come first, so that one that says nothing does not take what only they may have.
   for (auto wanted = demand.devices.rbegin(); wanted != demand.devices.rend(); ++wanted) {
     auto missing = wanted->second;
     for (const auto& place : {std::string_view(node), kAnywhere}) {
       const auto pools = pools_on_.find(std::string(place));
-      if (pools == pools_on_.end() || (place.empty() && outside != nullptr)) continue;
+      if (pools == pools_on_.end() || (place.empty() && has_bad({}, suspect))) continue;
       for (const auto* pool : pools->second) {
         const auto& [name, devices] = *pool;
         if (name.first != wanted->first.driver) continue;
@@ -267,14 +265,14 @@ bool Places::offers(const k8s::Node& node, const Demand& demand) const {
   return std::ranges::any_of(demand.resources, has_resource) || std::ranges::any_of(demand.devices, has_driver);
 }
 
-std::string Places::why_none(const Demand& demand, const BrakeScope* outside) {
+std::string Places::why_none(const Demand& demand, const std::string& suspect) {
   std::int64_t unusable = 0;
   std::int64_t unaccepted = 0;
   std::int64_t full = 0;
   std::int64_t inside = 0;
   for (const auto& [name, node] : scene_.world.nodes()) {
     if (!offers(node, demand)) continue;
-    if (!is_outside(node, outside)) {
+    if (has_bad(node.meta.name, suspect)) {
       ++inside;
     } else if (!node.ready || node.unschedulable || node.meta.deletion) {
       ++unusable;

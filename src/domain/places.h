@@ -22,10 +22,9 @@ class Places {
   Places(const Scene& scene, const ComingPods& coming);
 
   /// The node on which these pods could all run once they have given back what they hold, or in words why none is
-  /// known. With `outside` it is none that the brake's scope covers: another node; for a scope of the whole cluster, a
-  /// node without a bad device of that driver or resource.
+  /// known. With `suspect`, a driver or resource, it is none where the brake counts a bad device of it.
   [[nodiscard]] std::expected<std::string, std::string> find(std::span<const k8s::Pod* const> pods,
-                                                             const BrakeScope* outside = nullptr);
+                                                             const std::string& suspect = {});
 
   /// These pods are evicted in this turn: they give back what they hold, and their replacements take a place, if one is
   /// known.
@@ -49,21 +48,21 @@ class Places {
   [[nodiscard]] bool accepts(const k8s::Node& node, const Demand& demand) const;
   [[nodiscard]] bool offers(const k8s::Node& node, const Demand& demand) const;
   [[nodiscard]] bool fits(const k8s::Node& node, const Demand& demand, const Released& released,
-                          const BrakeScope* outside, std::vector<DeviceKey>& picked);
+                          const std::string& suspect, std::vector<DeviceKey>& picked);
   [[nodiscard]] bool has_resources(const k8s::Node& node, const Demand& demand, const Released& released);
   [[nodiscard]] bool pick(const std::string& node, const Demand& demand, const Released& released,
-                          const BrakeScope* outside, std::vector<DeviceKey>& picked) const;
+                          const std::string& suspect, std::vector<DeviceKey>& picked);
   [[nodiscard]] bool is_free(const DeviceKey& key, const Released& released) const;
   [[nodiscard]] bool is_bad(const DeviceKey& key) const;
-  [[nodiscard]] bool is_outside(const k8s::Node& node, const BrakeScope* scope);
+  [[nodiscard]] bool has_bad(const std::string& node, const std::string& suspect);
   [[nodiscard]] std::int64_t free_on(const k8s::Node& node, const std::string& resource);
   [[nodiscard]] std::int64_t used_by(const k8s::Pod& pod, const std::string& resource) const;
   [[nodiscard]] Released released_by(std::span<const k8s::Pod* const> pods) const;
-  [[nodiscard]] const k8s::Node* search(const Demand& demand, const BrakeScope* outside, std::string& why);
-  [[nodiscard]] std::string why_none(const Demand& demand, const BrakeScope* outside);
+  [[nodiscard]] const k8s::Node* search(const Demand& demand, const std::string& suspect, std::string& why);
+  [[nodiscard]] std::string why_none(const Demand& demand, const std::string& suspect);
   void give_back(const Released& released);
   [[nodiscard]] bool is_left_on(const k8s::Node& node, const Demand& demand, const Released& released,
-                                const BrakeScope* outside);
+                                const std::string& suspect);
   bool settle(const Demand& demand);
   void occupy(const k8s::Node& node, const Demand& demand, const std::vector<DeviceKey>& picked);
 
@@ -73,7 +72,7 @@ class Places {
   std::map<std::pair<std::string, std::string>, std::int64_t> free_;   // (node, resource), before `taken_`
   std::map<std::pair<std::string, std::string>, std::int64_t> taken_;  // (node, resource)
   std::set<DeviceKey> taken_devices_;
-  std::map<std::pair<Demand, std::optional<BrakeScope>>, Search> searches_;
+  std::map<std::pair<Demand, std::string>, Search> searches_;
   std::map<Demand, std::int64_t> waiting_;                  // what finds no place before something is given back
   std::map<std::string, std::set<std::string>> bad_nodes_;  // driver or resource -> nodes with a bad device
   std::set<std::string> offered_;

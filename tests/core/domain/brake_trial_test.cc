@@ -157,7 +157,7 @@ TEST_CASE("Pods without an owner, and those that are opted out, are never tried"
 }
 
 TEST_CASE("Without a place on a node without bad devices nobody is tried") {
-  for (const auto* what : {"full", "cordoned", "bad", "not ready"}) {
+  for (const auto* what : {"full", "cordoned", "bad", "not ready", "not selected"}) {
     CAPTURE(what);
     TrialStage stage;
     const std::string_view word(what);
@@ -167,6 +167,13 @@ TEST_CASE("Without a place on a node without bad devices nobody is tried") {
       }
     } else if (word == "bad") {
       stage.pod({.name = "q", .node = "node-b", .device = "d", .health = Health::Unhealthy});
+    } else if (word == "not selected") {
+      k8s::SchedulingTerms terms;
+      terms.node_selector = {{"pool", "a"}};
+      for (int i = 0; i < 8; ++i) {
+        stage.pod_named(fmt::format("p-{}", i)).scheduling = k8s::Shared(terms);
+        stage.upsert_pod(fmt::format("p-{}", i));
+      }
     } else {
       auto node = stage.node_named("node-b");
       node.unschedulable = word == "cordoned";
@@ -177,6 +184,18 @@ TEST_CASE("Without a place on a node without bad devices nobody is tried") {
     CHECK(stage.run_for(hours(3), Seconds(10)).empty());
     CHECK(has(stage.brake_says(), "no pod with a known place outside can be tried now"));
   }
+}
+
+TEST_CASE("A pod that waits takes the place of a trial, for a minute: then the scheduler does not want it there") {
+  TrialStage stage;
+  stage.break_devices(8);
+  CHECK(stage.run_for(minutes(30) - Millis(1), Seconds(10)).empty());
+  stage.pod({.name = "q", .node = {}, .owner = "ReplicaSet/q", .phase = k8s::PodPhase::Pending}).requests = {
+      {"example.com/gpu", 8}};
+  stage.upsert_pod("q");
+  CHECK(stage.run_for(minutes(1) - Millis(1), Seconds(10)).empty());
+  CHECK(has(stage.brake_says(), "no pod with a known place outside can be tried now"));
+  CHECK(stage.run_for(Millis(1) + kWrittenDown).size() == 1);
 }
 
 TEST_CASE("Nobody is tried before the trial is written down") {
