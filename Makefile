@@ -12,7 +12,7 @@ define build_program
 	$(install) build
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target device-health-controller -- -n | grep -q 'no work to do' || \
-	  echo "Building the program: about five minutes on 2 cores the first time, seconds afterwards."
+	  echo "Building the program: about two minutes on 2 cores the first time, seconds afterwards."
 	cmake --build --preset release --target device-health-controller
 endef
 
@@ -22,7 +22,7 @@ demo: ## Build the program and watch it handle failing devices in a simulated cl
 	build/release/device-health-controller demo $(DEMO_FLAGS)
 
 .PHONY: build
-build: ## Build the program: build/release/device-health-controller (five minutes on 2 cores the first time)
+build: ## Build the program: build/release/device-health-controller (two minutes on 2 cores the first time)
 	$(build_program)
 
 .PHONY: test

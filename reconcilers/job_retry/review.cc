@@ -168,9 +168,7 @@ class Review {
   /// Whether the pod is on another bad device, or its eviction is on its way.
   bool is_at_risk(const std::string& uid) const {
     const auto* eviction = scene_.ledger.eviction(uid);
-    if (eviction != nullptr && (eviction->state != Attempt::State::Failed || may_have_happened(eviction->error))) {
-      return true;
-    }
+    if (eviction != nullptr && may_stand(*eviction)) return true;
     return std::ranges::any_of(scene_.exposures,
                                [&](const Exposure& exposure) { return exposure.pod().meta.uid == uid; });
   }

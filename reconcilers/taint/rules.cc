@@ -114,10 +114,9 @@ class RulePlanner {
     const auto* attempt = scene_.ledger.write(key_of(record_));
     if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
     if (attempt->at < mono_of(record_.opened_at, scene_.now)) return std::nullopt;  // of an earlier incident
-    const bool may_be_there = attempt->state == Attempt::State::Accepted ||
-                              (attempt->state == Attempt::State::Failed && may_have_happened(attempt->error));
     const MonoTime until = attempt->at + kUnseenRule;
-    if (!may_be_there || scene_.now.mono >= until) return std::nullopt;
+    if (attempt->state == Attempt::State::Sending || !may_stand(*attempt) || scene_.now.mono >= until)
+      return std::nullopt;
     return Ruling{.reason = Reason::Tainting, .message = "the rule was asked for, and is not seen yet", .until = until};
   }
 

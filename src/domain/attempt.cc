@@ -50,6 +50,15 @@ bool too_often(const Attempt& attempt, const Now& now) {
   return attempt.in_minute >= kWritesAMinute && now.mono - attempt.minute < kMinute;
 }
 
+bool may_stand(const Attempt& attempt) {
+  return attempt.state != Attempt::State::Failed || may_have_happened(attempt.error);
+}
+
+bool is_under_way(const Attempt* attempt, const Now& now) {
+  if (attempt == nullptr || !may_stand(*attempt)) return false;
+  return attempt->state != Attempt::State::Failed || now.mono < attempt->not_before;
+}
+
 bool may_have_happened(const Error& error) {
   switch (error.kind) {
     case ErrorKind::Doubtful:

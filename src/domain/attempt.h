@@ -40,6 +40,12 @@ void note_done(Attempt& attempt, const Status& status, const Now& now);
 /// Whether a call that ended so may have been carried out.
 [[nodiscard]] bool may_have_happened(const Error& error);
 
+/// Whether it has happened, is on its way, or may have happened, however long ago.
+[[nodiscard]] bool may_stand(const Attempt& attempt);
+
+/// The same, a doubt only until the next attempt may be made; false without an attempt.
+[[nodiscard]] bool is_under_way(const Attempt* attempt, const Now& now);
+
 /// How long a pod whose eviction failed so is left alone at least. What may have happened is not repeated before the
 /// World has had time to show it, and is repeated ever more rarely; a pod that has gone is not asked for again.
 [[nodiscard]] Millis eviction_pause(const Error& error, int failures);

@@ -157,8 +157,7 @@ void Brake::note_signals(const BrakeSighting& seen) {
     auto& bad = found->second;
     if (is_new) {
       bad.onset = onset_of(exposure, seen);
-      bad.card = key.source == DeviceKey::Source::Plugin ? std::string(card_of_plugin_id(key.device).id)
-                                                         : seen.world.inventory().card_of(key);
+      bad.card = seen.world.inventory().card_of(key);
     }
     if (!bad.speaks || exposure.since.wall < bad.began) bad.began = exposure.since.wall;
     bad.speaks = true;

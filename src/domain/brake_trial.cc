@@ -8,6 +8,7 @@
 
 #include "base/rfc3339.h"
 #include "domain/brake.h"
+#include "domain/disruption.h"
 
 namespace dhc {
 
@@ -25,10 +26,7 @@ constexpr Millis kLookInterval = Seconds(5);
 /// When the pod was asked to go, by the server's clock if that is known: what came after it has times of that clock.
 Moment asked_to_go(const k8s::Pod* pod, const Now& now) {
   auto at = moment_of(now);
-  if (pod == nullptr || !pod->meta.deletion) return at;
-  constexpr std::int64_t kLongestGrace = 365L * 24 * 3600;
-  const auto grace = std::clamp<std::int64_t>(pod->meta.deletion_grace_seconds.value_or(0), 0, kLongestGrace);
-  at.wall = std::chrono::floor<Seconds>(*pod->meta.deletion - Seconds(grace));
+  if (pod != nullptr && pod->meta.deletion) at.wall = std::chrono::floor<Seconds>(asked_to_end_at(*pod));
   return at;
 }
 

@@ -51,18 +51,6 @@ bool is_still_out(const OutOfService& out, const DeviceRecord& record) {
 
 }  // namespace
 
-bool is_under_way(const EvictionAttempt* attempt, const Now& now) {
-  if (attempt == nullptr) return false;
-  switch (attempt->state) {
-    case Attempt::State::Sending:
-    case Attempt::State::Accepted:
-      return true;
-    case Attempt::State::Failed:
-      return may_have_happened(attempt->error) && now.mono < attempt->not_before;
-  }
-  return false;
-}
-
 void merge_counts(std::vector<EvictionCount>& counts, std::size_t most) {
   while (counts.size() > most && counts.size() > 1) {
     counts[1].count += counts[0].count;

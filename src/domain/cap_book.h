@@ -84,9 +84,6 @@ class CapBook {
   std::map<std::string, std::vector<EvictionCount>> evictions_;
 };
 
-/// Whether an eviction of this attempt has happened, is on its way, or may have happened.
-[[nodiscard]] bool is_under_way(const EvictionAttempt* attempt, const Now& now);
-
 /// The newest of neighbouring counts takes in the older one, so that no more than `most` remain: nothing is forgotten
 /// early.
 void merge_counts(std::vector<EvictionCount>& counts, std::size_t most);

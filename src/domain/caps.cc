@@ -29,8 +29,7 @@ std::string way_out(std::string_view where) {
 
 /// Replicas and partitions of one card are one device.
 DeviceKey card_of(const World& world, DeviceKey key) {
-  key.device = key.source == DeviceKey::Source::Plugin ? std::string(card_of_plugin_id(key.device).id)
-                                                       : world.inventory().card_of(key);
+  key.device = world.inventory().card_of(key);
   return key;
 }
 

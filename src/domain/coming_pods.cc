@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/disruption.h"
 #include "k8s-client/model/job.h"
 
 namespace dhc {
@@ -16,10 +17,7 @@ namespace {
 constexpr Millis kLeavingPatience = std::chrono::minutes(2);
 
 bool evicted_by_us(const k8s::Pod& pod, const Ledger& ledger, const Now& now) {
-  if (const auto* attempt = ledger.eviction(pod.meta.uid)) {
-    if (attempt->state != Attempt::State::Failed) return true;
-    if (may_have_happened(attempt->error) && now.mono < attempt->not_before) return true;
-  }
+  if (is_under_way(ledger.eviction(pod.meta.uid), now)) return true;
   const auto* condition = our_condition(pod);  // a process before us may have evicted it
   return pod.meta.deletion && condition != nullptr && condition->status == "True";
 }
@@ -74,11 +72,7 @@ void ComingPods::note_departures(const World& world, const Ledger& ledger, const
                    .at = std::chrono::floor<Seconds>(now.wall),
                    .since = now.mono};
     }
-    // deletionTimestamp includes the grace period.
-    if (pod.meta.deletion) {
-      const auto grace = std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, 1'000'000);
-      departure.at = *pod.meta.deletion - Seconds(grace);
-    }
+    if (pod.meta.deletion) departure.at = asked_to_end_at(pod);
   };
   for (const auto& [uid, attempt] : ledger.evictions()) note(uid);
   for (const auto& uid : world.terminating()) note(uid);

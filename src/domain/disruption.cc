@@ -22,4 +22,10 @@ bool was_evicted(const k8s::Pod& pod) {
   });
 }
 
+WallTime asked_to_end_at(const k8s::Pod& pod) {
+  constexpr std::int64_t kLongestGrace = Seconds(std::chrono::years(10)).count();
+  return *pod.meta.deletion -
+         Seconds(std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, kLongestGrace));
+}
+
 }  // namespace dhc

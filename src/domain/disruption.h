@@ -10,4 +10,8 @@ namespace dhc {
 /// True if it was, or is, evicted through the Eviction API, by whomever.
 [[nodiscard]] bool was_evicted(const k8s::Pod& pod);
 
+/// When somebody asked for the deletion of a pod that has a `deletionTimestamp`, by the API server's clock: that time
+/// includes the grace period. One of more than ten years counts as ten.
+[[nodiscard]] WallTime asked_to_end_at(const k8s::Pod& pod);
+
 }  // namespace dhc

@@ -224,6 +224,7 @@ std::int64_t Inventory::known_cards(const std::string& driver, const std::string
 }
 
 std::string Inventory::card_of(const DeviceKey& key) const {
+  if (key.source == DeviceKey::Source::Plugin) return std::string(card_of_plugin_id(key.device).id);
   const auto pool = pools_.find({key.scope, key.place});
   if (pool == pools_.end()) return key.device;
   const auto device = pool->second.devices.find(key.device);

@@ -78,8 +78,8 @@ class Inventory {
   /// The node of the device's pool, also while it is not published; empty: unknown, or network-attached.
   [[nodiscard]] std::string node_of(const DeviceKey& key) const;
 
-  /// The physical card in the device's pool, also while it is not published: partitions of one card share it. The
-  /// device's own name if nothing tells.
+  /// The physical card in the device's pool, also while it is not published: partitions of one card share it, as the
+  /// replicas of a plugin's device do. The device's own name if nothing tells.
   [[nodiscard]] std::string card_of(const DeviceKey& key) const;
   /// Physical cards that the driver publishes or has published, on a node or (empty) in the cluster.
   [[nodiscard]] std::int64_t known_cards(const std::string& driver, const std::string& node) const;

@@ -25,7 +25,7 @@ struct End {
 bool is_going(const k8s::Pod& pod, const Scene& scene, const std::set<std::string>& going) {
   if (pod.meta.deletion || going.contains(pod.meta.uid)) return true;
   const auto* attempt = scene.ledger.eviction(pod.meta.uid);
-  return attempt != nullptr && (attempt->state != Attempt::State::Failed || may_have_happened(attempt->error));
+  return attempt != nullptr && may_stand(*attempt);
 }
 
 /// Losses of the Job that it may not have counted yet.

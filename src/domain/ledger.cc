@@ -26,9 +26,7 @@ std::string_view our_condition_message(const k8s::Pod& pod) {
 WallTime evicted_at(const k8s::Pod& pod) {
   const auto condition = std::ranges::find(pod.conditions, kDisruptionTarget, &k8s::Condition::type);
   if (condition != pod.conditions.end() && condition->last_transition) return *condition->last_transition;
-  constexpr std::int64_t kLongestGrace = Seconds(std::chrono::years(10)).count();
-  const auto grace = std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, kLongestGrace);
-  return *pod.meta.deletion - Seconds(grace);
+  return asked_to_end_at(pod);
 }
 
 /// Our rule stands in the World as another one than we wrote on: when it is absent again, that is news.
