@@ -11,8 +11,13 @@ namespace {
 
 constexpr std::array<const char*, 3> kNodes = {"node-a", "node-b", "node-c"};
 constexpr int kDevicesOfAKind = 4;
-constexpr std::array kMessages = {"Xid 79: GPU has fallen off the bus", "Xid 48: double bit ECC error",
-                                  "ECC error count exceeded threshold"};
+
+/// What the example DRA driver says of a device, before and after its name. **Source:**
+/// kubernetes-sigs/dra-example-driver b8c2e70e, health_simulator.go.
+constexpr std::array<std::array<const char*, 2>, 3> kMessages = {
+    {{"Driver communication timeout on ", " (attempt 3)"},
+     {"ECC error count exceeded threshold on ", " (12 errors in last hour)"},
+     {"", " initiating recovery sequence (diagnostics in progress)"}}};
 
 PodShape plugin_shape() {
   PodShape shape;
@@ -73,7 +78,11 @@ std::optional<DemoEvent> DemoScript::break_one(Cluster& cluster, const Now& now)
   if (candidates.empty()) return std::nullopt;
   auto chosen = std::move(candidates[pick(candidates.size())]);
   // A plugin has no words of its own for what is wrong. **Source:** KEP-4680.
-  const std::string message = dra ? kMessages.at(pick(kMessages.size())) : "";
+  std::string message;
+  if (dra) {
+    const auto& [before, after] = kMessages.at(pick(kMessages.size()));
+    message = before + chosen.device + after;
+  }
   cluster.set_device_health(chosen.node, chosen.device, "Unhealthy", message);
   if (dra) cluster.taint_device(chosen.node, chosen.device, {std::string(kDriver) + "/unhealthy", "", "NoSchedule"});
   DemoEvent event{DemoEvent::What::Broke, chosen.node, chosen.device, std::string(dra ? kDriver : kResource), message,

@@ -45,10 +45,17 @@ class Reader {
   std::vector<Placed<DevicePolicy>> policies_;
   std::vector<Placed<Limits>> limits_;
   std::vector<ConfigMistake> mistakes_;
+  std::vector<ConfigMistake> warnings_;
 };
 
+void sort_by_place(std::vector<ConfigMistake>& mistakes) {
+  std::ranges::sort(mistakes, [](const ConfigMistake& a, const ConfigMistake& b) {
+    return std::tie(a.file, a.line, a.column, a.message) < std::tie(b.file, b.line, b.column, b.message);
+  });
+}
+
 void Reader::read(const ConfigFile& file) {
-  MistakeList mistakes(file.name, mistakes_);
+  MistakeList mistakes(file.name, mistakes_, &warnings_);
   const auto documents = read_yaml(file.text);
   if (!documents) {
     const YamlMistake& mistake = documents.error();
@@ -149,15 +156,15 @@ ConfigResult Reader::finish() {
   check_limits();
   check_reach();
   if (!mistakes_.empty()) {
-    std::ranges::sort(mistakes_, [](const ConfigMistake& a, const ConfigMistake& b) {
-      return std::tie(a.file, a.line, a.column, a.message) < std::tie(b.file, b.line, b.column, b.message);
-    });
+    sort_by_place(mistakes_);
     return std::unexpected(std::move(mistakes_));
   }
   Config config;
   for (auto& policy : policies_) config.policies.push_back(std::move(policy.value));
   config.limits_given = !limits_.empty();
   if (config.limits_given) config.limits = limits_.front().value;
+  sort_by_place(warnings_);
+  config.warnings = std::move(warnings_);
   return config;
 }
 

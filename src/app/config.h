@@ -31,6 +31,8 @@ struct Config {
   std::vector<DevicePolicy> policies;
   Limits limits;
   bool limits_given = false;  ///< False: no ControllerLimits document, `limits` are the defaults.
+  /// What is allowed and yet can hardly be meant; sorted by file and place, at most 200.
+  std::vector<ConfigMistake> warnings;
   friend bool operator==(const Config&, const Config&) = default;
 };
 

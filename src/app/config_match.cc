@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/config_documents.h"
+#include "app/known_words.h"
 
 namespace dhc {
 
@@ -139,7 +140,14 @@ Match read_match(const YamlNode& node, MistakeList& mistakes) {
   if (const YamlNode* given = node.find("nodeSelector")) {
     match.nodes = read_selector(*given, "spec.match.nodeSelector", mistakes);
   }
-  if (const YamlNode* given = node.find("message")) match.message = read_pattern(*given, mistakes);
+  if (const YamlNode* given = node.find("message")) {
+    match.message = read_pattern(*given, mistakes);
+    if (match.message) {
+      if (const auto doubt = doubt_about(*match.message, match)) {
+        mistakes.warn(given->place, "spec.match.message " + doubt->what, doubt->remedy);
+      }
+    }
+  }
   if (const YamlNode* given = node.find("claimConditions")) {
     match.claim_conditions = read_claim_conditions(*given, mistakes);
   }

@@ -75,6 +75,11 @@ void MistakeList::add(TextPlace place, std::string message, std::string remedy) 
   all_.push_back({std::string(file_), place.line, place.column, std::move(message), std::move(remedy)});
 }
 
+void MistakeList::warn(TextPlace place, std::string message, std::string remedy) {
+  if (warnings_ == nullptr || warnings_->size() >= kMostMistakes) return;
+  warnings_->push_back({std::string(file_), place.line, place.column, std::move(message), std::move(remedy)});
+}
+
 bool MistakeList::full() const { return all_.size() >= kMostMistakes; }
 
 std::string shown(std::string_view text) {

@@ -14,17 +14,21 @@
 
 namespace dhc {
 
-/// Collects the mistakes of one file, up to a bound over all files.
+/// Collects the mistakes of one file, and its warnings if somebody wants them, each up to a bound over all files.
 class MistakeList {
  public:
-  MistakeList(std::string_view file, std::vector<ConfigMistake>& all) : file_(file), all_(all) {}
+  MistakeList(std::string_view file, std::vector<ConfigMistake>& all, std::vector<ConfigMistake>* warnings = nullptr)
+      : file_(file), all_(all), warnings_(warnings) {}
 
   void add(TextPlace place, std::string message, std::string remedy);
+  /// Of what is allowed and yet can hardly be meant.
+  void warn(TextPlace place, std::string message, std::string remedy);
   [[nodiscard]] bool full() const;
 
  private:
   std::string_view file_;
   std::vector<ConfigMistake>& all_;
+  std::vector<ConfigMistake>* warnings_;
 };
 
 /// Takes the value if there was one and it was good.

@@ -151,6 +151,11 @@ std::string format_mistake(const ConfigMistake& mistake) {
   return fmt::format("{}:{}:{}: {}; {}", mistake.file, mistake.line, mistake.column, mistake.message, mistake.remedy);
 }
 
+std::string format_warning(const ConfigMistake& warning) {
+  return fmt::format("{}:{}:{}: warning: {}; {}", warning.file, warning.line, warning.column, warning.message,
+                     warning.remedy);
+}
+
 std::string format_config(const Config& config) {
   const std::size_t count = config.policies.size();
   std::string text = fmt::format("{} {}, {} limits: valid\n", count, count == 1 ? "policy" : "policies",

@@ -42,8 +42,13 @@ Printed validate(const ValidateOptions& options) {
     files.push_back({.name = name == "-" ? "<stdin>" : name, .text = std::move(*text)});
   }
   const auto config = parse_config(files);
-  if (config) return {.code = 0, .out = format_config(*config), .err = {}};
-  Printed printed{.code = 1, .out = {}, .err = {}};
+  Printed printed;
+  if (config) {
+    printed.out = format_config(*config);
+    for (const auto& warning : config->warnings) printed.err += format_warning(warning) + "\n";
+    return printed;
+  }
+  printed.code = 1;
   for (const auto& mistake : config.error()) {
     printed.out += format_mistake(mistake) + "\n";
   }

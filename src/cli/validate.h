@@ -13,7 +13,7 @@ struct Printed {
 };
 
 /// `validate`: reads all files as one configuration. Every mistake as `FILE:LINE:COLUMN: what; remedy` and code 1, or a
-/// summary and code 0.
+/// summary, each warning on standard error, and code 0.
 [[nodiscard]] Printed validate(const ValidateOptions& options);
 
 }  // namespace dhc::cli

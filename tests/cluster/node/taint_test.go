@@ -35,7 +35,7 @@ func TestThePodOfABrokenDRADeviceMovesToAnotherDeviceIfItsMessageMatches(t *test
 	for kind, create := range draWorkloads {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			expectMovedToAnotherDRADevice(t, create, policy{Match: `message: "Xid (48|79|95)"`, Rest: taintAndEvict}, true)
+			expectMovedToAnotherDRADevice(t, create, policy{Match: `message: '(?i)\bcritical XID [0-9]+\b|\bGPU is lost\b'`, Rest: taintAndEvict}, true)
 		})
 	}
 }
@@ -65,7 +65,7 @@ func expectMovedToAnotherDRADevice(t *testing.T, create func(*testing.T, string,
 		driver.Set(t, draDeviceOf(t, neighbour), realnode.DRADevice{Health: "Unhealthy", Message: "clocks throttled"})
 		awaitHealth(t, neighbour, "Unhealthy")
 	}
-	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "Xid 79: GPU has fallen off the bus"})
+	driver.Set(t, bad, realnode.DRADevice{Health: "Unhealthy", Message: "critical XID 79 reported by NVML"})
 	for _, pod := range story.AwaitReplacement(t, cluster, sick, 2) {
 		if device := draDeviceOf(t, pod); pod.UID != neighbour.UID && device == bad {
 			t.Errorf("the replacement %s is on %s again", pod.Name, bad)

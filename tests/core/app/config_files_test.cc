@@ -38,6 +38,7 @@ TEST_CASE("every example is valid") {
     const auto config = parse("../../manifests/examples/" + name);
     if (!config) FAIL_CHECK(format_mistake(config.error().front()));
     CHECK(config.has_value());
+    CHECK((config && config->warnings.empty()));
   }
 }
 

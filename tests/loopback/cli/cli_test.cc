@@ -88,6 +88,18 @@ TEST_CASE("a valid configuration is told in words with code 0") {
   CHECK(program.out().find("  evict: 30s later, the pod's own grace period") != std::string::npos);
 }
 
+TEST_CASE("a warning about a valid configuration stands on standard error, with code 0") {
+  const Folder folder;
+  const auto path = folder.write("policy.yaml",
+                                 "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\n"
+                                 "metadata: {name: gpus}\nspec:\n"
+                                 "  match: {drivers: [gpu.nvidia.com], message: Xid 79}\n");
+  Program program({"validate", path});
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(program.out().starts_with("1 policy, default limits: valid\n"));
+  CHECK(program.err().starts_with(path + ":5:47: warning: spec.match.message is case-sensitive and misses"));
+}
+
 TEST_CASE("every mistake of a configuration is named with file, line and column, with code 1") {
   const Folder folder;
   const auto path = folder.write("policy.yaml", std::string(kPolicy) + "  colour: red\n  shape: round\n");

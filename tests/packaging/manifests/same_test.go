@@ -211,7 +211,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"replicas: many":         "replicas",
 		"image: {digest: abc}":   "digest",
 		"policies: {a.txt: x}":   "policies",
-		"presets: [nvidia-drra]": "amd example-driver intel-gaudi nvidia-device-plugin nvidia-dra",
+		"presets: [nvidia-drra]": "amd aws-neuron dranet example-driver google-tpu intel-gaudi intel-gpu nvidia-device-plugin nvidia-dra sriov-rdma",
 	} {
 		if _, err := Helm(Chart(t), Namespace, Values(t, values)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", values, err)
