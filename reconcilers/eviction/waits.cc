@@ -96,12 +96,26 @@ std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) 
                 .until = {}};
 }
 
+/// Our condition on the pod, while it names this device.
+const k8s::Condition* condition_of(const Exposure& exposure) {
+  const auto* ours = our_condition(exposure.pod());
+  const bool names =
+      ours != nullptr && ours->status == "True" && condition_names(ours->message, to_string(exposure.key));
+  return names ? ours : nullptr;
+}
+
 /// When the cluster was first asked to get ready for the eviction: an incident may be much older than the policy that
-/// enforces.
+/// enforces. A process before us may have asked: then the condition says when; if not in words that can be believed,
+/// this process's own beginning does.
 MonoTime asked_at(const Exposure& exposure, const Scene& scene) {
   if (exposure.mode != Mode::Enforce) return due_at(exposure);
   const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
-  return std::max(due_at(exposure), attempt == nullptr ? scene.now.mono : attempt->first_at);
+  if (attempt != nullptr) return std::max(due_at(exposure), attempt->first_at);
+  const auto* condition = condition_of(exposure);
+  if (condition == nullptr || !scene.ledger.began_at()) return std::max(due_at(exposure), scene.now.mono);
+  auto at = scene.ledger.began_at()->mono;
+  if (condition->last_transition) at = std::min(at, mono_of(scene.world.ours(*condition->last_transition), scene.now));
+  return std::max(due_at(exposure), at);
 }
 
 /// What the node shows of the device's resource while it does not show the loss; null if it does or does not matter.
@@ -130,11 +144,8 @@ std::optional<Ruling> allocatable(const Exposure& exposure, const Scene& scene) 
 
 std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& scene) {
   if (exposure.mode != Mode::Enforce) return std::nullopt;
-  const auto& pod = exposure.pod();
-  const auto* ours = our_condition(pod);
-  if (ours != nullptr && ours->status == "True" && condition_names(ours->message, to_string(exposure.key)))
-    return std::nullopt;
-  const auto* attempt = scene.ledger.condition(pod.meta.uid);
+  if (condition_of(exposure) != nullptr) return std::nullopt;
+  const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed)
     return std::nullopt;  // said there; it holds no eviction
   const MonoTime until = asked_at(exposure, scene) + kConditionPatience;

@@ -236,7 +236,7 @@ std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
 }
 
 void Ledger::learn(const World& world, const Now& now) {
-  if (!began_at_) began_at_ = now.wall;
+  if (!began_at_) began_at_ = moment_of(now);
   for (const auto& uid : world.terminating()) {
     const auto& record = *world.pod(uid);
     if (!was_evicted(record.pod)) continue;
@@ -249,7 +249,7 @@ void Ledger::learn(const World& world, const Now& now) {
       continue;
     }
     const auto begun = world.ours(evicted_at(record.pod));
-    if (begun > *began_at_ + kLateNews) continue;  // somebody else's, a drain's say
+    if (begun > began_at_->wall + kLateNews) continue;  // somebody else's, a drain's say
     // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
       if (!condition_names(our_condition_message(record.pod), to_string(holding.key))) continue;

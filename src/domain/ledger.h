@@ -62,6 +62,8 @@ class Ledger {
   // Conditions, by pod UID.
   void condition_sent(const k8s::Pod& pod, const Now& now);
   void condition_done(const std::string& pod_uid, const Status& status, const Now& now);
+  /// When this process began to act; none: it has not.
+  [[nodiscard]] const std::optional<Moment>& began_at() const { return began_at_; }
   [[nodiscard]] const Attempt* condition(const std::string& pod_uid) const;
   /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, and the World has shown the
   /// last one.
@@ -111,7 +113,7 @@ class Ledger {
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
   OwnerLosses losses_;
-  std::optional<WallTime> began_at_;  // when these attempts began
+  std::optional<Moment> began_at_;  // when these attempts began
   std::set<std::string> emptied_claims_;
   TokenBucket tokens_;
   TokenBucket attempt_tokens_;

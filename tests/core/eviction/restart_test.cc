@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -89,6 +90,26 @@ TEST_CASE("A restart between sending an eviction and its answer sends no second 
   stage.restart();
   CHECK(stage.run_for(minutes(1)).empty());
   CHECK(stage.reasons("web-1") == "Evicted");
+}
+
+TEST_CASE("The wait for a node that never shows the loss ends over restarts too") {
+  for (const auto restarts : {1, 3}) {
+    CAPTURE(restarts);
+    Stage stage;
+    stage.node("node-a", 8);
+    stage.pod({.name = "web-1", .device = "gpu-0"});
+    stage.settle();
+    stage.report("web-1", Health::Unhealthy);
+    stage.run_for(minutes(1) + Seconds(20));
+    REQUIRE(stage.verdict("web-1", Reason::WaitingForAllocatable) != nullptr);
+    Names gone;
+    for (int i = 0; i < restarts; ++i) {
+      stage.restart();
+      for (auto& name : stage.run_for(Seconds(10))) gone.push_back(std::move(name));
+    }
+    for (auto& name : stage.run_for(minutes(1))) gone.push_back(std::move(name));
+    CHECK(gone == Names{"web-1"});
+  }
 }
 
 }  // namespace dhc::test
