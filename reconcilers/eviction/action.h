@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "domain/action_facts.h"
 #include "domain/device_key.h"
 #include "domain/policy.h"
 
@@ -38,6 +39,9 @@ struct EvictPod {
   std::string device;
   std::string policy;
   Signal signal = {};
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const EvictPod&, const EvictPod&) = default;
 };
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "domain/action_facts.h"
+
 namespace dhc::job_retry {
 
 /// One patch of one Job: its limit and our annotations change together or not at all.
@@ -27,6 +29,9 @@ struct PatchJob {
   bool by_test = false;
   // what led here, for logs and metrics
   std::string device;
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const PatchJob&, const PatchJob&) = default;
 };
 
@@ -36,6 +41,9 @@ struct RecreateJob {
   std::string name;  ///< Of the dead Job.
   std::string uid;   ///< Of the dead Job.
   std::string device;
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const RecreateJob&, const RecreateJob&) = default;
 };
 

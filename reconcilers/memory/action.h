@@ -1,7 +1,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "domain/action_facts.h"
 
 namespace dhc::memory {
 
@@ -17,6 +20,9 @@ struct WriteState {
   std::uint64_t revision = 0;  ///< Of the memory: what is saved when this is accepted.
   std::size_t left_out = 0;    ///< Records that did not fit.
   std::uint64_t term = 0;      ///< In which it was sent: its answer says nothing in a later one.
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const WriteState&, const WriteState&) = default;
 };
 

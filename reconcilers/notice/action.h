@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/now.h"
+#include "domain/action_facts.h"
 #include "domain/verdict.h"
 
 namespace dhc::notice {
@@ -20,6 +21,9 @@ struct ApplyCondition {
   std::string name;
   std::string uid;  ///< A precondition: another UID answers 422, read as Conflict.
   std::optional<Wanted> wanted;
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const ApplyCondition&, const ApplyCondition&) = default;
 };
 
@@ -32,6 +36,9 @@ struct EmitEvent {
   std::string action;  ///< Short CamelCase word: what was done or decided.
   std::string note;    ///< At most 1,024 bytes, no control characters.
   WallTime at;
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const EmitEvent&, const EmitEvent&) = default;
 };
 

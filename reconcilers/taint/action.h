@@ -1,9 +1,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/now.h"
+#include "domain/action_facts.h"
 #include "domain/device_key.h"
 
 namespace dhc::taint {
@@ -26,6 +28,9 @@ struct ApplyRule {
   WallTime since;
   std::int64_t incidents = 0;
   std::string device;  ///< As `to_string(DeviceKey)`, for logs.
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const ApplyRule&, const ApplyRule&) = default;
 };
 
@@ -38,6 +43,9 @@ struct DeleteRule {
   DeviceKey key;
   std::string device;  ///< As `to_string(key)`.
   std::string policy;
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const DeleteRule&, const DeleteRule&) = default;
 };
 
@@ -50,6 +58,9 @@ struct PatchNodeTaint {
   std::size_t index = 0;    ///< Of our taint, when it is removed.
   std::string device;       ///< The resource or driver, for logs.
   std::string policy;
+  [[nodiscard]] ActionFacts facts() const;
+  [[nodiscard]] std::string words() const;
+  [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const PatchNodeTaint&, const PatchNodeTaint&) = default;
 };
 

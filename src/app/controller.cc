@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "app/describe.h"
 #include "app/state_desk.h"
-#include "app/write_key.h"
 #include "domain/black_hole.h"
 #include "domain/brake.h"
 #include "domain/caps.h"
@@ -135,7 +135,7 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   ledger.write_done(key->key, outcome.status, now);
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
-  if (never_sent && makes_taint(outcome.action)) ledger.taint_tokens().give_back(1, now.mono);
+  if (never_sent && facts_of(outcome.action).makes_taint) ledger.taint_tokens().give_back(1, now.mono);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
     if (surely_not) memory.rule_removal_failed(removal->key);
@@ -150,7 +150,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   const auto key = write_key(action);
   if (!key) return;
   ledger.write_sent(key->key, key->seen_version, now);
-  if (makes_taint(action)) ledger.taint_tokens().take(1, now.mono);
+  if (facts_of(action).makes_taint) ledger.taint_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     memory.rule_removal_sent(removal->key);
@@ -164,7 +164,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
 /// A taint that is asked for counts against the caps until the World shows it, or it was surely refused.
 void Controller::State::note_asked_taint(const Action& action, bool is_asked, const Now& now) {
   constexpr Millis kShownBy = std::chrono::minutes(2);  // a silent watch is renewed after 90 s
-  if (!makes_taint(action)) return;
+  if (!facts_of(action).makes_taint) return;
   const auto note = [&](auto& taints, const auto& key) {
     std::erase_if(taints, [&](const auto& entry) { return now.mono >= entry.second; });
     is_asked ? (void)taints.insert_or_assign(key, now.mono + kShownBy) : (void)taints.erase(key);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/describe.h"
 #include "reconcilers/eviction/execute.h"
 #include "reconcilers/job_retry/execute.h"
 #include "reconcilers/memory/execute.h"
@@ -85,30 +86,28 @@ bool Executor::submit(const Action& action, Moment since) {
 }
 
 Executor::Lane& Executor::lane_of(const Action& action) {
-  return std::visit(Overloaded{[this](const eviction::EvictPod&) -> Lane& { return evictions_; },
-                               [this](const taint::ApplyRule&) -> Lane& { return taints_; },
-                               [this](const taint::DeleteRule&) -> Lane& { return taints_; },
-                               [this](const taint::PatchNodeTaint&) -> Lane& { return taints_; },
-                               [this](const memory::WriteState&) -> Lane& { return state_; },
-                               [this](const notice::ApplyCondition&) -> Lane& { return conditions_; },
-                               [this](const job_retry::PatchJob&) -> Lane& { return jobs_; },
-                               [this](const job_retry::RecreateJob&) -> Lane& { return jobs_; },
-                               [this](const notice::EmitEvent&) -> Lane& { return events_; }},
-                    action);
+  switch (facts_of(action).queue) {
+    case Queue::Evictions:
+      return evictions_;
+    case Queue::Taints:
+      return taints_;
+    case Queue::Jobs:
+      return jobs_;
+    case Queue::Conditions:
+      return conditions_;
+    case Queue::State:
+      return state_;
+    case Queue::Events:
+      break;
+  }
+  return events_;
 }
 
 Status Executor::carry_out(const Action& action, const std::stop_token& stop) const {
+  // Each reconciler has an `execute` for its own actions.
   return std::visit(
-      Overloaded{
-          [&](const eviction::EvictPod& evict) { return eviction::execute(evict, client_, stop); },
-          [&](const taint::ApplyRule& rule) { return taint::execute(rule, client_, stop); },
-          [&](const taint::DeleteRule& rule) { return taint::execute(rule, client_, stop); },
-          [&](const taint::PatchNodeTaint& node) { return taint::execute(node, client_, stop); },
-          [&](const memory::WriteState& state) { return memory::execute(state, client_, stop); },
-          [&](const notice::ApplyCondition& condition) { return notice::execute(condition, client_, stop); },
-          [&](const job_retry::PatchJob& patch) { return job_retry::execute(patch, client_, stop); },
-          [&](const job_retry::RecreateJob& made) { return job_retry::execute(made, client_, stop); },
-          [&](const notice::EmitEvent& event) { return notice::execute(event, reporting_instance_, client_, stop); }},
+      Overloaded{[&](const notice::EmitEvent& event) { return execute(event, reporting_instance_, client_, stop); },
+                 [&](const auto& one) { return execute(one, client_, stop); }},
       action);
 }
 

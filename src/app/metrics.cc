@@ -1,10 +1,8 @@
 #include "app/metrics.h"
 
-#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
-#include <variant>
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
@@ -13,6 +11,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "app/describe.h"
 #include "base/version.h"
 
 namespace dhc {
@@ -36,13 +35,6 @@ Family<Gauge>& gauge(prometheus::Registry& registry, const char* name, const cha
 
 Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
-
-const char* name_of(const Action& action) {
-  static constexpr std::array kNames = {"EvictPod",       "ApplyCondition", "EmitEvent", "ApplyRule",  "DeleteRule",
-                                        "PatchNodeTaint", "WriteState",     "PatchJob",  "RecreateJob"};
-  static_assert(kNames.size() == std::variant_size_v<Action>);
-  return kNames.at(action.index());
 }
 
 prometheus::Labels kind_label(k8s::Kind kind) { return {{"kind", std::string(k8s::to_string(kind))}}; }
@@ -129,7 +121,7 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
 
 void Metrics::count(const Outcome& outcome) {
   const auto result = outcome.status ? std::string("ok") : std::string(to_string(outcome.status.error().kind));
-  families_->actions.Add({{"action", name_of(outcome.action)}, {"outcome", result}}).Increment();
+  families_->actions.Add({{"action", std::string(facts_of(outcome.action).name)}, {"outcome", result}}).Increment();
 }
 
 void Metrics::reaction(std::chrono::duration<double> time) { families_->reaction.Observe(time.count()); }

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "app/clock.h"
+#include "app/describe.h"
 #include "base/printable.h"
 
 namespace dhc::cli {
@@ -61,18 +61,10 @@ void DemoAccount::decided(const Verdict& verdict) {
 }
 
 void DemoAccount::done(const Outcome& outcome) {
-  const auto result = outcome.status ? std::string() : fmt::format(": {}", outcome.status.error().message);
-  const auto tone = outcome.status ? Tone::Act : Tone::Bad;
-  const auto word = outcome.status ? "done" : "refused";
-  if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
-    line(tone, word, fmt::format("eviction of {}/{}{}", evict->ns, evict->name, result));
-  } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&outcome.action)) {
-    const auto state = !condition->wanted ? "removed" : condition->wanted->status ? "True" : "False";
-    line(tone, word,
-         fmt::format("condition DeviceUnhealthy {} on {}/{}{}", state, condition->ns, condition->name, result));
-  } else if (!outcome.status) {
-    line(tone, word, fmt::format("Event{}", result));
-  }
+  const auto words = words_of(outcome.action);
+  if (!outcome.status) return line(Tone::Bad, "refused", fmt::format("{}: {}", words, outcome.status.error().message));
+  const auto facts = facts_of(outcome.action);
+  if (facts.is_notable || facts.queue == Queue::Conditions) line(Tone::Act, "done", words);
 }
 
 void DemoAccount::warn(std::string_view text) { line(Tone::Bad, "log", std::string(text)); }

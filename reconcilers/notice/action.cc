@@ -1,0 +1,41 @@
+#include "reconcilers/notice/action.h"
+
+#include <fmt/format.h>
+
+namespace dhc::notice {
+
+ActionFacts ApplyCondition::facts() const {
+  return {.name = "ApplyCondition",
+          .kind = "Pod",
+          .ns = ns,
+          .object = name,
+          .uid = uid,
+          .what = wanted ? std::string_view(wanted->reason) : std::string_view("removed"),
+          .queue = Queue::Conditions};
+}
+
+std::string ApplyCondition::words() const {
+  const std::string_view state = !wanted ? "removed" : wanted->status ? "True" : "False";
+  return fmt::format("condition DeviceUnhealthy {} on {}/{}", state, ns, name);
+}
+
+std::optional<WriteKey> ApplyCondition::write_key() const { return std::nullopt; }
+
+ActionFacts EmitEvent::facts() const {
+  return {.name = "EmitEvent",
+          .kind = regarding.kind,
+          .ns = regarding.ns,
+          .object = regarding.name,
+          .uid = regarding.uid,
+          .what = reason,
+          .queue = Queue::Events};
+}
+
+std::string EmitEvent::words() const {
+  return fmt::format("Event {} on {} {}{}{}", reason, regarding.kind, regarding.ns, regarding.ns.empty() ? "" : "/",
+                     regarding.name);
+}
+
+std::optional<WriteKey> EmitEvent::write_key() const { return std::nullopt; }
+
+}  // namespace dhc::notice

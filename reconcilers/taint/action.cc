@@ -1,0 +1,64 @@
+#include "reconcilers/taint/action.h"
+
+#include <fmt/format.h>
+
+#include "domain/write_keys.h"
+
+namespace dhc::taint {
+
+ActionFacts ApplyRule::facts() const {
+  return {.name = "ApplyRule",
+          .kind = "DeviceTaintRule",
+          .ns = {},
+          .object = name,
+          .uid = uid,
+          .what = device,
+          .queue = Queue::Taints,
+          .is_notable = true,
+          .makes_taint = uid.empty()};
+}
+
+std::string ApplyRule::words() const { return fmt::format("DeviceTaintRule {} ({}) for {}", name, effect, device); }
+
+std::optional<WriteKey> ApplyRule::write_key() const {
+  return WriteKey{.key = rule_write_key(name), .seen_version = resource_version};
+}
+
+ActionFacts DeleteRule::facts() const {
+  return {.name = "DeleteRule",
+          .kind = "DeviceTaintRule",
+          .ns = {},
+          .object = name,
+          .uid = uid,
+          .what = device,
+          .queue = Queue::Taints,
+          .is_notable = true};
+}
+
+std::string DeleteRule::words() const { return fmt::format("deletion of DeviceTaintRule {} for {}", name, device); }
+
+std::optional<WriteKey> DeleteRule::write_key() const {
+  return WriteKey{.key = rule_write_key(name), .seen_version = resource_version};
+}
+
+ActionFacts PatchNodeTaint::facts() const {
+  return {.name = "PatchNodeTaint",
+          .kind = "Node",
+          .ns = {},
+          .object = node,
+          .uid = {},
+          .what = add ? "taint" : "untaint",
+          .queue = Queue::Taints,
+          .is_notable = true,
+          .makes_taint = add};
+}
+
+std::string PatchNodeTaint::words() const {
+  return fmt::format("{} {} for {}", add ? "taint on node" : "removal of the taint on node", node, device);
+}
+
+std::optional<WriteKey> PatchNodeTaint::write_key() const {
+  return WriteKey{.key = node_write_key(node), .seen_version = resource_version};
+}
+
+}  // namespace dhc::taint

@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dhc {
+
+/// Requests of one queue wait for each other; each queue has threads of its own.
+enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Conditions, State, Events };
+inline constexpr std::size_t kQueues = 6;
+
+/// The ledger's key of a write to one object, and the version of it that the World showed.
+struct WriteKey {
+  std::string key;
+  std::string seen_version;
+};
+
+/// What an action says of itself: every action has `facts()`, `words()` and `write_key()`, and nothing else asks which
+/// one it is. Views into the action.
+struct ActionFacts {
+  std::string_view name;  ///< In logs, and the label of metrics: never changed.
+  std::string_view kind;  ///< Of the object that is read or written.
+  std::string_view ns;
+  std::string_view object;
+  std::string_view uid;
+  std::string_view what;  ///< The device, or the word of a condition or Event.
+  Queue queue;
+  bool is_notable = false;   ///< Changes the cluster for others: logged at info when it is done.
+  bool makes_taint = false;  ///< One that was not there, of which `taints.perMinute` are allowed.
+};
+
+}  // namespace dhc
