@@ -9,6 +9,7 @@
 #include "base/rfc3339.h"
 #include "domain/names.h"
 #include "domain/operator_time.h"
+#include "reconcilers/notice/unmatched.h"
 
 namespace dhc::notice {
 
@@ -168,6 +169,7 @@ Planned<Verdict> find_facts(const Scene& scene) {
   add_refused_annotations(scene, found, wake);
   add_contested(scene, found);
   add_doubts(scene, found);
+  for (auto& verdict : find_unmatched(scene)) found.verdicts.push_back(std::move(verdict));
   found.wake_at = wake.at();
   return found;
 }

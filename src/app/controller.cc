@@ -46,6 +46,8 @@ struct Controller::State {
   std::size_t brakes_half_open = 0;
   std::uint64_t brake_revision = 0;  // that the memory knows of
   bool blind = false;
+  std::vector<PolicyCoverage> coverage;
+  bool coverage_told = true;  // of this policy
 
   void take(Message&& message, const Now& now);
   void take(Outcome&& outcome, const Now& now);
@@ -87,6 +89,7 @@ void Controller::State::take(Message&& message, const Now& now) {
     take(std::move(*outcome), now);
   } else if (auto* changed = std::get_if<PolicyChanged>(&message)) {
     policy = std::move(changed->policy);
+    coverage_told = false;
     rejected.reset();
     set_rates(now);
   } else if (auto* refused = std::get_if<PolicyRejected>(&message)) {
@@ -249,6 +252,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (!state.world.synced()) return {};
   state.blind = state.world.views().too_old(kEveryView, now).has_value();
   state.world.refresh(now);
+  if (!std::exchange(state.coverage_told, true)) state.coverage = coverage_of(state.world, *state.policy);
   if (!state.leads) return state.stand_by(now);
   state.ledger.learn(state.world, now);
   if (state.policy) state.memory.settle_charges(state.world, state.ledger, *state.policy, now);
@@ -365,6 +369,8 @@ ControllerStats Controller::stats() const {
   stats.rules_api_version = world.inventory().rules_api_version();
   return stats;
 }
+
+std::vector<PolicyCoverage> Controller::take_coverage() { return std::exchange(state_->coverage, {}); }
 
 bool Controller::synced() const { return state_->world.synced(); }
 

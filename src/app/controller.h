@@ -7,6 +7,7 @@
 
 #include "app/message.h"
 #include "base/now.h"
+#include "domain/policy_coverage.h"
 #include "domain/verdict.h"
 
 namespace dhc {
@@ -51,6 +52,10 @@ class Controller {
 
   /// True once every kind but ConfigMap has had its first Snapshot.
   [[nodiscard]] bool synced() const;
+
+  /// How much each policy covers, once for each configuration that was taken in and as soon as the World is known;
+  /// empty otherwise. Of a standby as well.
+  [[nodiscard]] std::vector<PolicyCoverage> take_coverage();
 
  private:
   struct State;

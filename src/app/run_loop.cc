@@ -18,6 +18,18 @@ constexpr Seconds kTick{5};
 // A plan that asks for the past must not make the loop spin.
 constexpr Millis kShortestWait{2};
 constexpr Millis kWaitAfterDrop{100};
+
+void log_coverage(Log& log, const PolicyCoverage& one) {
+  if (one.devices > 0) {
+    return log.info(
+        "policy covers devices",
+        {{"policy", one.policy}, {"mode", to_string(one.mode)}, {"devices", one.devices}, {"held", one.held}});
+  }
+  log.warn(
+      "policy covers no device that is known now: does its match name a resource or driver, and nodes, of this "
+      "cluster?",
+      {{"policy", one.policy}, {"mode", to_string(one.mode)}, {"devices", 0}});
+}
 }  // namespace
 
 RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listener)
@@ -87,6 +99,7 @@ void RunLoop::show(const Outcome& outcome) {
 }
 
 void RunLoop::show(const Now& now) {
+  for (const auto& one : controller_.take_coverage()) log_coverage(shown_.log, one);
   const auto& verdicts = controller_.verdicts();
   if (verdicts != *published_) {
     const auto changes = changes_between(*published_, verdicts);

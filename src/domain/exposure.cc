@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/match_device.h"
+
 namespace dhc {
 
 namespace {
@@ -18,33 +20,10 @@ struct Signal {
   std::string said;
 };
 
-bool any_glob(const std::vector<std::string>& globs, std::string_view text) {
-  return std::ranges::any_of(globs, [&](const std::string& glob) { return glob_matches(glob, text); });
-}
-
-bool names_device(const Match& match, const DeviceKey& key) {
-  if (match.resources.empty() && match.drivers.empty()) return true;
-  return any_glob(key.source == DeviceKey::Source::Plugin ? match.resources : match.drivers, key.scope);
-}
-
-bool selects(const Match& match, const World& world, const k8s::Pod& pod) {
-  static constexpr k8s::StringMap kNone{};
-  const auto* ns = world.namespace_of(pod.meta.ns);
-  const auto* node = world.node(pod.node_name);
-  return match.pods.matches(pod.meta.labels) && match.namespaces.matches(ns == nullptr ? kNone : ns->labels) &&
-         match.nodes.matches(node == nullptr ? kNone : node->meta.labels);
-}
-
 /// Whether the policy speaks of this device on this pod, whatever the device's state.
 bool covers(const DevicePolicy& policy, const World& world, const k8s::Pod& pod, const DeviceKey& key) {
-  return names_device(policy.match, key) && selects(policy.match, world, pod);
+  return !selector_misfit(policy.match, world, pod, key);
 }
-
-bool wants(const Match& match, k8s::Health health) {
-  return std::ranges::find(match.health, health) != match.health.end();
-}
-
-bool message_fits(const Match& match, std::string_view said) { return !match.message || match.message->matches(said); }
 
 /// What the device's state means for this holder: an incident is of those who have seen it themselves. A new pod on a
 /// device whose incident is still open, repaired and acknowledged say, may hear Unknown first (seen on 1.37.1).
@@ -177,8 +156,7 @@ const DevicePolicy* policy_for(const World& world, const Policy& policy, const k
 const DevicePolicy* policy_for_unhealthy(const World& world, const Policy& policy, const k8s::Pod& pod,
                                          const DeviceKey& key, std::string_view said) {
   const auto found = std::ranges::find_if(policy.policies, [&](const DevicePolicy& candidate) {
-    return covers(candidate, world, pod, key) && wants(candidate.match, k8s::Health::Unhealthy) &&
-           message_fits(candidate.match, said);
+    return covers(candidate, world, pod, key) && !unhealthy_misfit(candidate.match, said);
   });
   return found == policy.policies.end() ? nullptr : &*found;
 }

@@ -26,8 +26,9 @@ bool holds(const LabelSelector::Requirement& requirement, const k8s::StringMap& 
 }
 }  // namespace
 
-bool LabelSelector::matches(const k8s::StringMap& labels) const {
-  return std::ranges::all_of(requirements, [&](const Requirement& requirement) { return holds(requirement, labels); });
+const LabelSelector::Requirement* LabelSelector::first_unmet(const k8s::StringMap& labels) const {
+  const auto unmet = std::ranges::find_if_not(requirements, [&](const Requirement& one) { return holds(one, labels); });
+  return unmet == requirements.end() ? nullptr : &*unmet;
 }
 
 struct MessagePattern::Compiled {

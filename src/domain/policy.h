@@ -25,7 +25,9 @@ struct LabelSelector {
     friend bool operator==(const Requirement&, const Requirement&) = default;
   };
   std::vector<Requirement> requirements;  ///< matchLabels become `In` with one value.
-  [[nodiscard]] bool matches(const k8s::StringMap& labels) const;
+  [[nodiscard]] bool matches(const k8s::StringMap& labels) const { return first_unmet(labels) == nullptr; }
+  /// The first requirement that these labels do not meet; null: they meet all.
+  [[nodiscard]] const Requirement* first_unmet(const k8s::StringMap& labels) const;
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
 };
 

@@ -128,6 +128,8 @@ std::string_view to_string(Reason reason) {
       return "BlackHoleNode";
     case Reason::ViewTooOld:
       return "ViewTooOld";
+    case Reason::NoPolicy:
+      return "NoPolicy";
     case Reason::OptedOut:
       return "OptedOut";
     case Reason::OptOutUnknown:

@@ -117,6 +117,8 @@ enum class Reason : std::uint8_t {
   StateNotSaved,          ///< The state ConfigMap could not be written: a restart would forget what is new.
   StateFull,              ///< Not all devices' histories fit into the state ConfigMap.
   StateFromNewerVersion,  ///< A newer version of this program wrote the state ConfigMap: it is left alone.
+  // what nothing is decided about
+  NoPolicy,  ///< A device is Unhealthy and held, and no policy matches it.
 };
 
 inline constexpr std::array kAllReasons = {Reason::Evicting,
@@ -178,6 +180,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::ChangedByOther,
                                            Reason::Acknowledged,
                                            Reason::Quarantined,
+                                           Reason::NoPolicy,
                                            Reason::SilentPlugin,
                                            Reason::DeviceVanished,
                                            Reason::NoReplacementDevice,

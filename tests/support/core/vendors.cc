@@ -73,7 +73,7 @@ bool takes_up(DevicePolicy policy, const std::string& name, bool plugin, const V
   stage.upsert_pod("train");
   stage.run_for(Seconds(2));
   return std::ranges::any_of(stage.verdicts(), [&](const Verdict& verdict) {
-    return verdict.subject.name == "train" && verdict.policy == policy_name;
+    return verdict.subject.name == "train" && verdict.policy == policy_name && verdict.reason != Reason::NoPolicy;
   });
 }
 

@@ -1,0 +1,209 @@
+#include "reconcilers/notice/unmatched.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/printable.h"
+#include "domain/match_device.h"
+
+namespace dhc::notice {
+
+namespace {
+
+constexpr std::size_t kMostPattern = 120;
+constexpr std::size_t kMostSaid = 200;
+
+/// One pod on one Unhealthy device.
+struct Case {
+  const PodRecord& record;
+  const Holding& holding;
+  const DeviceState& state;
+};
+
+/// The policy that comes nearest, and where it fails.
+struct Nearest {
+  const DevicePolicy* policy = nullptr;
+  MatchPart part = MatchPart::Device;
+};
+
+std::optional<MatchPart> selectors_fail(const Match& match, const World& world, const Case& one) {
+  if (!one.holding.ambiguous) return selector_misfit(match, world, one.record.pod, one.holding.key);
+  std::optional<MatchPart> first;
+  for (const auto& candidate : one.holding.candidates) {
+    const auto part = selector_misfit(match, world, one.record.pod, candidate);
+    if (part && (!first || *part < *first)) first = part;
+  }
+  return first;
+}
+
+bool has_claim_condition(const Match& match, const World& world, const Holding& holding) {
+  if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return false;
+  const auto* claim = world.claim(holding.claim);
+  return claim != nullptr && find_claim_condition(match.claim_conditions, *claim, holding.key) != nullptr;
+}
+
+std::optional<MatchPart> misfit(const Match& match, const World& world, const Case& one) {
+  if (const auto part = selectors_fail(match, world, one)) return part;
+  const auto part = unhealthy_misfit(match, one.state.message);
+  return part && has_claim_condition(match, world, one.holding) ? std::nullopt : part;
+}
+
+/// None: some policy matches, or means the device and is off.
+std::optional<Nearest> nearest_policy(const Scene& scene, const Case& one) {
+  Nearest nearest;
+  for (const auto& policy : scene.policy.policies) {
+    const auto part = misfit(policy.match, scene.world, one);
+    if (!part) return std::nullopt;
+    if (nearest.policy == nullptr || *part > nearest.part) nearest = {.policy = &policy, .part = *part};
+  }
+  return nearest;
+}
+
+std::string requirement_text(const LabelSelector::Requirement& requirement) {
+  switch (requirement.op) {
+    case LabelSelector::Operator::In:
+      return fmt::format("{} in ({})", requirement.key, fmt::join(requirement.values, ", "));
+    case LabelSelector::Operator::NotIn:
+      return fmt::format("{} notin ({})", requirement.key, fmt::join(requirement.values, ", "));
+    case LabelSelector::Operator::Exists:
+      return requirement.key;
+    case LabelSelector::Operator::DoesNotExist:
+      return "!" + requirement.key;
+  }
+  return requirement.key;
+}
+
+std::string selector_text(std::string_view key, const LabelSelector& selector, const k8s::StringMap* labels,
+                          const std::string& whose) {
+  static constexpr k8s::StringMap kNone{};
+  const auto& known = labels == nullptr ? kNone : *labels;
+  const auto* unmet = selector.first_unmet(known);
+  if (unmet == nullptr) return fmt::format("its {} does not fit {}", key, whose);
+  const auto value = k8s::find(known, unmet->key);
+  return fmt::format("its {} asks for {}, and {} has {}", key, printable_cut(requirement_text(*unmet), kMostSaid),
+                     whose, value ? fmt::format("{}={}", unmet->key, *value) : "no such label");
+}
+
+std::string health_text(const Match& match) {
+  return fmt::format("its health is [{}]", fmt::join(match.health.empty() ? std::vector<std::string_view>{}
+                                                                          : std::vector<std::string_view>{"Unknown"},
+                                                     ", "));
+}
+
+std::string message_text(const Match& match, const Case& one) {
+  const bool plugin = one.holding.key.source == DeviceKey::Source::Plugin;
+  return fmt::format("its message /{}/ does not match \"{}\"{}", printable_cut(match.message->text(), kMostPattern),
+                     printable_cut(one.state.message, kMostSaid), plugin ? ": a device plugin sends no message" : "");
+}
+
+/// Where the nearest policy fails, to be read after `but`.
+std::string failure_text(const Scene& scene, const Case& one, const Nearest& nearest) {
+  const auto& match = nearest.policy->match;
+  const auto& pod = one.record.pod;
+  const auto* ns = scene.world.namespace_of(pod.meta.ns);
+  const auto* node = scene.world.node(pod.node_name);
+  const std::string_view no_condition =
+      match.claim_conditions.empty() ? "" : ", and no claim condition that it names is set";
+  switch (nearest.part) {
+    case MatchPart::Device:
+      break;
+    case MatchPart::Namespace:
+      return selector_text("namespaceSelector", match.namespaces, ns == nullptr ? nullptr : &ns->labels,
+                           "Namespace " + pod.meta.ns);
+    case MatchPart::Pod:
+      return selector_text("podSelector", match.pods, &pod.meta.labels, "the pod");
+    case MatchPart::Node:
+      return selector_text("nodeSelector", match.nodes, node == nullptr ? nullptr : &node->meta.labels,
+                           "node " + pod.node_name);
+    case MatchPart::Health:
+      return health_text(match).append(no_condition);
+    case MatchPart::Message:
+      return message_text(match, one).append(no_condition);
+  }
+  return {};
+}
+
+Verdict verdict_of(const Scene& scene, const Case& one, const Nearest& nearest) {
+  const auto& key = one.holding.key;
+  const bool named = nearest.policy != nullptr && nearest.part != MatchPart::Device;
+  std::string why = "no policy matches this Unhealthy device";
+  if (named) {
+    why += fmt::format("; the nearest is {}, but {}", nearest.policy->name, failure_text(scene, one, nearest));
+  } else if (nearest.policy == nullptr) {
+    why += ": there is no policy";
+  } else {
+    why += fmt::format(": none names the {} {}", key.source == DeviceKey::Source::Plugin ? "resource" : "driver",
+                       key.scope);
+  }
+  return {.subject = subject_of(one.record.pod),
+          .device = to_string(key),
+          .policy = named ? nearest.policy->name : std::string(),
+          .reason = Reason::NoPolicy,
+          .message = std::move(why),
+          .since = one.state.unhealthy_since->wall,
+          .next_at = std::nullopt};
+}
+
+class Collection {
+ public:
+  explicit Collection(const Scene& scene) : scene_(scene) {
+    for (const auto& exposure : scene.exposures) exposed_.insert(exposure.holding);
+  }
+
+  void look_at(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
+    const auto* record = scene_.world.pod(uid);
+    if (!state.is_witness(uid) || record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
+    const auto* holding = find_holding(record->holdings, key);
+    if (holding == nullptr || exposed_.contains(holding)) return;
+    const Case one{.record = *record, .holding = *holding, .state = state};
+    const auto nearest = nearest_policy(scene_, one);
+    if (!nearest) return;
+    if (found_.size() < kMostUnmatched) {
+      found_.push_back(verdict_of(scene_, one, *nearest));
+    } else {
+      ++rest_;
+      rest_since_ = std::min(rest_since_, state.unhealthy_since->wall);
+    }
+  }
+
+  std::vector<Verdict> done() {
+    if (rest_ == 0) return std::move(found_);
+    found_.push_back(
+        {.subject = {.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}},
+         .device = {},
+         .policy = {},
+         .reason = Reason::NoPolicy,
+         .message = fmt::format("{} more pods hold an Unhealthy device that no policy matches; {} are shown", rest_,
+                                kMostUnmatched),
+         .since = rest_since_,
+         .next_at = std::nullopt});
+    return std::move(found_);
+  }
+
+ private:
+  const Scene& scene_;
+  std::unordered_set<const Holding*> exposed_;
+  std::vector<Verdict> found_;
+  std::size_t rest_ = 0;
+  WallTime rest_since_ = WallTime::max();
+};
+
+}  // namespace
+
+std::vector<Verdict> find_unmatched(const Scene& scene) {
+  Collection collection(scene);
+  for (const auto& key : scene.world.tracker().not_healthy()) {
+    const auto* state = scene.world.tracker().find(key);
+    if (!state->unhealthy_since) continue;
+    for (const auto& uid : state->holders) collection.look_at(key, *state, uid);
+  }
+  return collection.done();
+}
+
+}  // namespace dhc::notice
