@@ -14,7 +14,7 @@ struct Unit {
   std::int64_t millis;
 };
 constexpr std::array<Unit, 4> kUnits = {{{"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
-constexpr std::int64_t kMost = std::int64_t{30} * 24 * 3'600'000;
+constexpr std::int64_t kLongestMillis = std::int64_t{30} * 24 * 3'600'000;
 
 std::size_t count_of(std::string_view text, bool digits) {
   std::size_t count = 0;
@@ -50,10 +50,10 @@ std::expected<Millis, std::string> parse_duration(std::string_view text) {
     std::int64_t number = 0;
     for (const char digit : text.substr(0, digits)) {
       number = number * 10 + (digit - '0');
-      if (number > kMost) return std::unexpected("longer than 30 days (720h)");
+      if (number > kLongestMillis) return std::unexpected("longer than 30 days (720h)");
     }
     total += number * kUnits[which].millis;
-    if (total > kMost) return std::unexpected("longer than 30 days (720h)");
+    if (total > kLongestMillis) return std::unexpected("longer than 30 days (720h)");
     text.remove_prefix(digits + letters);
   }
   return Millis(total);
