@@ -166,6 +166,10 @@ class Planner {
     const auto pods = static_cast<std::int64_t>(unit.exposures.size());
     if (!ruling) ruling = caps_.refuses_eviction(first.key, first.pod().node_name, pods);
     if (!ruling) ruling = budget_.refuses(unit);
+    // Last: an owner is read again only for what would go now.
+    for (const auto* member : unit.exposures) {
+      if (!ruling) ruling = owner_word_too_old(member->pod(), scene_.world, scene_.now);
+    }
     if (!ruling) {
       budget_.take(unit);
       replacement_.take(unit);

@@ -5,6 +5,7 @@
 
 #include "base/json_field.h"
 #include "base/json_text.h"
+#include "domain/known_owners.h"
 #include "domain/names.h"
 
 namespace dhc {
@@ -75,6 +76,11 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
     all.back().needed_by = "condition";
     add(all, "batch", "jobs", "patch");
     all.back().needed_by = "jobRetry";
+  }
+  // After what a feature stands or falls with: the check has little time.
+  for (const auto& owner : kKnownOwners) {
+    add(all, owner.group, owner.resource, "get");
+    all.back().needed_by = "opt-out";
   }
   if (events) {
     add(all, "events.k8s.io", "events", "create");

@@ -15,7 +15,7 @@ struct NeededVerb {
   std::string_view resource;
   std::string_view subresource;
   std::string_view verb;
-  std::string_view needed_by;  ///< `watch`, `evict`, `condition`, `jobRetry` or `events`.
+  std::string_view needed_by;  ///< `watch`, `opt-out`, `evict`, `condition`, `jobRetry`, `events` and so on.
   std::string ns;              ///< Empty: in all namespaces, or cluster-scoped.
   std::string name;            ///< Empty: all objects.
 };

@@ -25,6 +25,7 @@
 #include "reconcilers/job_retry/plan.h"
 #include "reconcilers/memory/plan.h"
 #include "reconcilers/notice/plan.h"
+#include "reconcilers/owners/plan.h"
 #include "reconcilers/taint/plan.h"
 
 namespace dhc {
@@ -58,6 +59,7 @@ struct Controller::State {
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
   [[nodiscard]] Turn stand_by(const Now& now);
+  void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
   void note_write(const Action& action, const Now& now);
   void note_sent(const Action& action, const Now& now);
@@ -106,6 +108,7 @@ void Controller::State::set_rates(const Now& now) {
   ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
   ledger.attempt_tokens().set_rate(eviction::attempts_per_minute(policy->limits), now.mono);
   ledger.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
+  ledger.owner_reads().tokens().set_rate(owners::kReadsPerMinute, now.mono);
 }
 
 void Controller::State::take(const Leading& message, const Now& now) {
@@ -179,7 +182,17 @@ void Controller::State::note_asked_taint(const Action& action, bool is_asked, co
   }
 }
 
+void Controller::State::take_sight(Outcome& outcome, const Now& now) {
+  const auto* read = std::get_if<owners::ReadOwner>(&outcome.action);
+  if (read == nullptr) return;
+  ledger.owner_reads().done(read->ns, owner_key(read->ns, read->owner), read->asked_at, outcome.status, now);
+  // What was stopped before its end has found nothing.
+  if (!outcome.status && outcome.status.error().kind == ErrorKind::Cancelled) return;
+  if (outcome.sight) world.owner_sights().note(*std::move(outcome.sight), read->ns, read->owner, read->asked_at, now);
+}
+
 void Controller::State::take(Outcome&& outcome, const Now& now) {
+  take_sight(outcome, now);
   take_write(outcome, now);
   if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
     const auto* record = world.pod(evict->uid);
@@ -206,6 +219,8 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
     ledger.condition_sent(world.pod(condition->uid)->pod, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {
     ledger.event_sent(event_key(*event), now);
+  } else if (const auto* read = std::get_if<owners::ReadOwner>(&action)) {
+    ledger.owner_reads().sent(read->ns, owner_key(read->ns, read->owner), now);
   }
 }
 
@@ -322,12 +337,13 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   for (auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts}) {
     verdicts.insert(verdicts.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
   }
+  auto reads = owners::plan(scene, verdicts);
   auto notices = notice::plan(scene, verdicts, state.rejected);
 
   Turn turn;
   Wake wake;
-  for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, notices.wake_at,
-                         state.memory.next_change_at(), state.world.next_change_at(now),
+  for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
+                         notices.wake_at, state.memory.next_change_at(), state.world.next_change_at(now),
                          state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now)}) {
     if (at && *at > now.mono) wake.note(at);
   }
@@ -340,6 +356,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   add(taints.actions);
   add(jobs.actions);
   add(evictions.actions);
+  add(reads.actions);
   add(saving.actions);
   state.verdicts = std::move(verdicts);
   state.verdicts.insert(state.verdicts.end(), std::make_move_iterator(notices.verdicts.begin()),

@@ -18,7 +18,7 @@ namespace dhc {
   return std::visit([](const auto& one) { return one.words(); }, action);
 }
 
-/// None: an eviction, a condition or an Event, which have keys of their own.
+/// None: an eviction, a condition, an Event or a read, which have keys of their own.
 [[nodiscard]] inline std::optional<WriteKey> write_key(const Action& action) {
   return std::visit([](const auto& one) { return one.write_key(); }, action);
 }

@@ -7,6 +7,7 @@
 #include "reconcilers/job_retry/execute.h"
 #include "reconcilers/memory/execute.h"
 #include "reconcilers/notice/execute.h"
+#include "reconcilers/owners/execute.h"
 #include "reconcilers/taint/execute.h"
 
 namespace dhc {
@@ -26,6 +27,8 @@ constexpr int kConditionThreads = 2;
 constexpr int kStateThreads = 1;
 // One at a time: Events are best effort, and this bounds what they cost the server.
 constexpr int kEventThreads = 1;
+// An API that does not answer keeps one busy for half a minute at most.
+constexpr int kReadThreads = 2;
 constexpr std::size_t kLaneCapacity = 1024;
 }  // namespace
 
@@ -38,7 +41,8 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
       jobs_(kLaneCapacity),
       conditions_(kLaneCapacity),
       state_(kLaneCapacity),
-      events_(kLaneCapacity) {
+      events_(kLaneCapacity),
+      reads_(kLaneCapacity) {
   const auto start = [this](Lane& lane, int count) {
     for (int i = 0; i < count; ++i) {
       threads_.emplace_back([this, &lane](const std::stop_token& stop) { work(lane, stop); });
@@ -50,6 +54,7 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
   start(conditions_, kConditionThreads);
   start(state_, kStateThreads);
   start(events_, kEventThreads);
+  start(reads_, kReadThreads);
 }
 
 Executor::~Executor() { request_stop(); }
@@ -77,7 +82,7 @@ std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes) {
 std::vector<Action> Executor::withdraw_orders() { return withdraw({&evictions_, &taints_, &jobs_}); }
 
 std::vector<Action> Executor::withdraw_all() {
-  return withdraw({&evictions_, &taints_, &jobs_, &conditions_, &state_, &events_});
+  return withdraw({&evictions_, &taints_, &jobs_, &conditions_, &state_, &events_, &reads_});
 }
 
 bool Executor::submit(const Action& action, Moment since) {
@@ -97,18 +102,25 @@ Executor::Lane& Executor::lane_of(const Action& action) {
       return conditions_;
     case Queue::State:
       return state_;
+    case Queue::Reads:
+      return reads_;
     case Queue::Events:
       break;
   }
   return events_;
 }
 
-Status Executor::carry_out(const Action& action, const std::stop_token& stop) const {
+Executor::Carried Executor::carry_out(const Action& action, const std::stop_token& stop) const {
   // Each reconciler has an `execute` for its own actions.
-  return std::visit(
-      Overloaded{[&](const notice::EmitEvent& event) { return execute(event, reporting_instance_, client_, stop); },
-                 [&](const auto& one) { return execute(one, client_, stop); }},
-      action);
+  return std::visit(Overloaded{[&](const notice::EmitEvent& event) -> Carried {
+                                 return {execute(event, reporting_instance_, client_, stop)};
+                               },
+                               [&](const owners::ReadOwner& read) -> Carried {
+                                 auto found = execute(read, client_, stop);
+                                 return {.status = std::move(found.status), .sight = std::move(found.sight)};
+                               },
+                               [&](const auto& one) -> Carried { return {execute(one, client_, stop)}; }},
+                    action);
 }
 
 void Executor::work(Lane& lane, const std::stop_token& stop) {
@@ -126,8 +138,10 @@ void Executor::work(Lane& lane, const std::stop_token& stop) {
 
 void Executor::attempt(Order order, const std::stop_token& stop) {
   const auto begun = stopwatch_now();
-  auto status = carry_out(order.action, stop);
-  report_({.outcome = {.action = std::move(order.action), .status = std::move(status)},
+  auto carried = carry_out(order.action, stop);
+  report_({.outcome = {.action = std::move(order.action),
+                       .status = std::move(carried.status),
+                       .sight = std::move(carried.sight)},
            .since = order.since,
            .begun = begun});
 }

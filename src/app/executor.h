@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -65,7 +66,12 @@ class Executor {
   using Lane = Mailbox<Order>;
   [[nodiscard]] static std::vector<Action> withdraw(std::initializer_list<Lane*> lanes);
   [[nodiscard]] Lane& lane_of(const Action& action);
-  [[nodiscard]] Status carry_out(const Action& action, const std::stop_token& stop) const;
+  /// How a call ended, and what it found if it was a read.
+  struct Carried {
+    Status status;
+    std::optional<OwnerSight> sight = {};
+  };
+  [[nodiscard]] Carried carry_out(const Action& action, const std::stop_token& stop) const;
   void work(Lane& lane, const std::stop_token& stop);
   void attempt(Order order, const std::stop_token& stop);
 
@@ -78,6 +84,7 @@ class Executor {
   Lane conditions_;
   Lane state_;
   Lane events_;
+  Lane reads_;
   std::mutex mutex_;
   std::condition_variable idle_;
   int busy_ = 0;                       // calls under way; under mutex_

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/now.h"
+#include "domain/owner_sight.h"
 #include "domain/policy.h"
 #include "domain/verdict.h"
 #include "k8s-client/protocol/delivery.h"
@@ -14,19 +15,21 @@
 #include "reconcilers/job_retry/action.h"
 #include "reconcilers/memory/action.h"
 #include "reconcilers/notice/action.h"
+#include "reconcilers/owners/action.h"
 #include "reconcilers/taint/action.h"
 
 namespace dhc {
 
 /// All that the controller can ask for. Each reconciler brings its own alternatives.
-using Action =
-    std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule, taint::DeleteRule,
-                 taint::PatchNodeTaint, memory::WriteState, job_retry::PatchJob, job_retry::RecreateJob>;
+using Action = std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule,
+                            taint::DeleteRule, taint::PatchNodeTaint, memory::WriteState, job_retry::PatchJob,
+                            job_retry::RecreateJob, owners::ReadOwner>;
 
 /// What became of one action.
 struct Outcome {
   Action action;
   Status status;
+  std::optional<OwnerSight> sight = {};  ///< Of ReadOwner: what was found.
 };
 
 /// A new valid configuration.

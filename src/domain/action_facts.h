@@ -1,5 +1,4 @@
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,8 +6,7 @@
 namespace dhc {
 
 /// Requests of one queue wait for each other; each queue has threads of its own.
-enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Conditions, State, Events };
-inline constexpr std::size_t kQueues = 6;
+enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Conditions, State, Events, Reads };
 
 /// The ledger's key of a write to one object, and the version of it that the World showed.
 struct WriteKey {

@@ -2,8 +2,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "domain/names.h"
+#include "domain/owner_chain.h"
 
 namespace dhc {
 
@@ -11,13 +13,6 @@ namespace {
 
 bool says_opt_out(const k8s::Meta* meta) {
   return meta != nullptr && k8s::find(meta->annotations, kOptOutAnnotation) == std::string_view("true");
-}
-
-/// Other API groups have kinds of the same names (Volcano's Job, OpenKruise's StatefulSet): those are not watched.
-bool is_watched(const k8s::OwnerRef& owner) {
-  const bool is_set = owner.kind == "ReplicaSet" || owner.kind == "StatefulSet";
-  return (owner.kind == "Job" && owner.api_version.starts_with("batch/")) ||
-         (is_set && owner.api_version.starts_with("apps/"));
 }
 
 bool is_ours(const k8s::Pod& pod, const Scene& scene) {
@@ -57,20 +52,26 @@ std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
         .reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
   };
   if (says_opt_out(&pod.meta)) return ruling("the pod");
-  if (pod.meta.controller && says_opt_out(world.owner(pod.meta.controller->uid))) {
-    return ruling("its " + pod.meta.controller->kind + " " + pod.meta.controller->name);
-  }
-  if (says_opt_out(world.namespace_of(pod.meta.ns))) return ruling("Namespace " + pod.meta.ns);
-  const auto unknown = [](const std::string& what) {
-    return Ruling{.reason = Reason::OptOutUnknown,
-                  .message = what + " is not known just now, it may have opted out",
-                  .until = {}};
+  const auto chain = chain_above(pod.meta, world);
+  if (chain.opted_out != nullptr) return ruling("its " + words_of(*chain.opted_out));
+  const auto* ns = world.namespace_of(pod.meta.ns);
+  if (says_opt_out(ns)) return ruling("Namespace " + pod.meta.ns);
+  const auto unknown = [](std::string message) {
+    return Ruling{.reason = Reason::OptOutUnknown, .message = std::move(message), .until = {}};
   };
-  if (world.namespace_of(pod.meta.ns) == nullptr) return unknown("Namespace " + pod.meta.ns);
-  if (pod.meta.controller && is_watched(*pod.meta.controller) && world.owner(pod.meta.controller->uid) == nullptr) {
-    return unknown(pod.meta.controller->kind + " " + pod.meta.controller->name);
-  }
+  if (ns == nullptr) return unknown("Namespace " + pod.meta.ns + " is not known just now, it may have opted out");
+  if (chain.unknown != nullptr) return unknown(chain.why);
   return std::nullopt;
+}
+
+std::optional<Ruling> owner_word_too_old(const k8s::Pod& pod, const World& world, const Now& now) {
+  const auto chain = chain_above(pod.meta, world);
+  if (!chain.oldest_at || now.mono - *chain.oldest_at < kOwnerWordAge) return std::nullopt;
+  return Ruling{.reason = Reason::OptOutUnknown,
+                .message = words_of(*chain.oldest) +
+                           " was last read more than five minutes ago: it is read again before the "
+                           "eviction, it may have opted out",
+                .until = {}};
 }
 
 std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& scene) {

@@ -10,7 +10,10 @@ namespace dhc {
 /// back at all.
 [[nodiscard]] std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& scene);
 
-/// That the pod, its owner or its Namespace has opted out, or that one of them is not known just now.
+/// That the pod, one of the owners above it or its Namespace has opted out, or that one of them is not known just now.
 [[nodiscard]] std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world);
+
+/// That an owner above the pod, of a kind that is not watched, was read too long ago to rest an eviction on it.
+[[nodiscard]] std::optional<Ruling> owner_word_too_old(const k8s::Pod& pod, const World& world, const Now& now);
 
 }  // namespace dhc

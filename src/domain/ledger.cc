@@ -292,6 +292,7 @@ void Ledger::forget(const World& world, const Now& now) {
     return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour &&
            now.mono >= entry.second.not_before;
   });
+  owner_reads_.forget(now);
   std::erase_if(emptied_claims_, [&](const std::string& uid) { return !world.is_claim_allocated(uid); });
 }
 

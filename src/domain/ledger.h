@@ -13,6 +13,7 @@
 #include "domain/device_record.h"
 #include "domain/moment.h"
 #include "domain/owner_loss.h"
+#include "domain/owner_reads.h"
 #include "domain/token_bucket.h"
 #include "domain/world.h"
 
@@ -96,6 +97,9 @@ class Ledger {
   [[nodiscard]] TokenBucket& taint_tokens() { return taint_tokens_; }
   [[nodiscard]] const TokenBucket& taint_tokens() const { return taint_tokens_; }
 
+  [[nodiscard]] OwnerReads& owner_reads() { return owner_reads_; }
+  [[nodiscard]] const OwnerReads& owner_reads() const { return owner_reads_; }
+
   /// Reads in the World what became of evictions whose answer we never had, also those of the process before us.
   void learn(const World& world, const Now& now);
 
@@ -118,6 +122,7 @@ class Ledger {
   TokenBucket tokens_;
   TokenBucket attempt_tokens_;
   TokenBucket taint_tokens_{TokenBucket::Start::Full};
+  OwnerReads owner_reads_;
 };
 
 }  // namespace dhc

@@ -9,6 +9,9 @@ inline constexpr std::string_view kOptOutAnnotation = "device-health.io/opt-out"
 inline constexpr std::string_view kBrakeReleaseAnnotation = "device-health.io/brake-release";
 inline constexpr std::string_view kCapReleaseAnnotation = "device-health.io/cap-release";
 
+/// The label of ClusterRoles that let us read owners of more kinds: they are aggregated into one role of ours.
+inline constexpr std::string_view kOwnersRoleLabel = "device-health.io/owners";
+
 /// Our taint, on devices and nodes.
 inline constexpr std::string_view kTaintKey = "device-health.io/unhealthy";
 /// The only value that we give it.

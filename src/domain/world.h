@@ -13,6 +13,7 @@
 #include "domain/inventory.h"
 #include "domain/job_record.h"
 #include "domain/node_books.h"
+#include "domain/owner_sight.h"
 #include "domain/resolver.h"
 #include "domain/views.h"
 #include "k8s-client/protocol/delivery.h"
@@ -131,6 +132,9 @@ class World {
   [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
   /// A Job, ReplicaSet or StatefulSet.
   [[nodiscard]] const k8s::Meta* owner(const std::string& uid) const;
+  /// Owners of every other kind, as far as they have been read.
+  [[nodiscard]] const OwnerSights& owner_sights() const { return owner_sights_; }
+  [[nodiscard]] OwnerSights& owner_sights() { return owner_sights_; }
   [[nodiscard]] const JobRecord* job(const std::string& uid) const;
   /// UIDs of the Jobs that carry an annotation of ours, sorted.
   [[nodiscard]] const std::set<std::string>& noted_jobs() const { return noted_jobs_; }
@@ -207,6 +211,7 @@ class World {
   std::set<std::string> annotated_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
   std::unordered_map<std::string, k8s::Owner> owners_;
+  OwnerSights owner_sights_;
   std::unordered_map<std::string, JobRecord> jobs_;        // by UID
   std::set<std::string> noted_jobs_;                       // UIDs
   std::set<std::string> recreations_;                      // UIDs of dead Jobs

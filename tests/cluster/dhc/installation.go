@@ -30,14 +30,26 @@ const (
 	State     = "device-health-state"
 )
 
-// Install applies manifests/base with kubectl, as a user would.
+// OwnersRole is the role into which the control plane aggregates the rights to read owners.
+const OwnersRole = "device-health-controller-owners"
+
+// Install applies manifests/base with kubectl, as a user would, and waits until the aggregated role has its rules.
 func Install(cp *realcluster.ControlPlane) error {
 	base, err := realcluster.RepositoryFile("manifests/base")
 	if err != nil {
 		return err
 	}
-	_, err = cp.Kubectl("", "apply", "-k", base)
-	return err
+	if _, err = cp.Kubectl("", "apply", "-k", base); err != nil || cp.Options.WithoutControllers {
+		return err
+	}
+	for range 120 {
+		var role *rbacv1.ClusterRole
+		if role, err = cp.Client.RbacV1().ClusterRoles().Get(context.Background(), OwnersRole, metav1.GetOptions{}); err == nil && len(role.Rules) > 0 {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return fmt.Errorf("ClusterRole %s gets no rules: %v", OwnersRole, err)
 }
 
 // Manifests are the roles of manifests/base, as kustomize renders them.

@@ -52,6 +52,27 @@ var kinds = map[string]string{
 	"leases": "Lease",
 }
 
+// owners are the kinds that own pods and are not watched, by group.
+var owners = map[string][]string{
+	"":                         {"pods", "replicationcontrollers"},
+	"apps":                     {"deployments"},
+	"apps.kruise.io":           {"clonesets", "statefulsets"},
+	"argoproj.io":              {"cronworkflows", "rollouts", "workflows"},
+	"batch":                    {"cronjobs"},
+	"batch.volcano.sh":         {"jobs"},
+	"jobset.x-k8s.io":          {"jobsets"},
+	"kubeflow.org":             {"jaxjobs", "mpijobs", "notebooks", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs"},
+	"kubevirt.io":              {"virtualmachineinstances", "virtualmachines"},
+	"leaderworkerset.x-k8s.io": {"leaderworkersets"},
+	"ray.io":                   {"rayclusters", "rayjobs", "rayservices"},
+	"serving.knative.dev":      {"configurations", "revisions", "services"},
+	"serving.kserve.io":        {"inferenceservices"},
+	"sparkoperator.k8s.io":     {"scheduledsparkapplications", "sparkapplications"},
+	"tekton.dev":               {"pipelineruns", "taskruns"},
+	"trainer.kubeflow.org":     {"trainjobs"},
+	"workload.codeflare.dev":   {"appwrappers"},
+}
+
 // The features of manifests/: this list is what a reviewer of the roles reads, so it is written out and not computed.
 func expected() (all []dhc.Verb) {
 	for _, verb := range []string{"list", "watch"} {
@@ -74,6 +95,11 @@ func expected() (all []dhc.Verb) {
 		all = append(all, dhc.Verb{Group: "", Resource: "configmaps", Verb: verb, Name: dhc.State})
 	}
 	all = append(all, dhc.Verb{Group: "batch", Resource: "jobs", Verb: "patch"})
+	for group, resources := range owners {
+		for _, resource := range resources {
+			all = append(all, dhc.Verb{Group: group, Resource: resource, Verb: "get"})
+		}
+	}
 	for _, verb := range []string{"get", "list", "watch", "create", "patch"} {
 		all = append(all, dhc.Verb{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Name: dhc.ConfigMap})
 	}
@@ -140,7 +166,11 @@ func TestWithAllVerbsItIsReady(t *testing.T) {
 	for name, cp := range map[string]*realcluster.ControlPlane{"with WatchList": cluster, "without WatchList": withoutWatchList} {
 		t.Run(name, func(t *testing.T) {
 			dhc.WriteConfigMap(t, cp, dhc.Policy{Namespace: "none"}.Text())
-			controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, dhc.Account, ""), InCluster: true, Elect: true})
+			account := dhc.Account
+			if cp.Options.WithoutControllers { // nobody aggregates roles there
+				account = manifests.AccountWithout(t, cp)
+			}
+			controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, account, ""), InCluster: true, Elect: true})
 			controller.AwaitSays(t, "rights asked for")
 			if err := controller.Says("forbidden: "); err == nil {
 				t.Error("it says that something is forbidden")

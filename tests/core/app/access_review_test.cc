@@ -1,16 +1,22 @@
 #include "app/access_review.h"
 
 #include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
 
 #include <doctest/doctest.h>
 
 namespace {
 bool has_write(const std::vector<dhc::NeededVerb>& verbs) {
-  return std::ranges::any_of(verbs, [](const auto& needed) { return needed.verb != "list" && needed.verb != "watch"; });
+  return std::ranges::any_of(verbs, [](const auto& needed) {
+    return needed.verb != "list" && needed.verb != "watch" && needed.verb != "get";
+  });
 }
 }  // namespace
 
-TEST_CASE("observe mode without Events needs nothing but list and watch") {
+TEST_CASE("observe mode without Events needs nothing but get, list and watch") {
   CHECK_FALSE(has_write(dhc::needed_verbs(dhc::Mode::Observe, false, nullptr, "", false)));
 }
 
@@ -21,8 +27,33 @@ TEST_CASE("enforce mode needs to create evictions and to patch pod status, never
   CHECK(std::ranges::none_of(verbs, [](const auto& v) { return v.resource == "pods" && v.verb == "delete"; }));
   // What an eviction rests on is read before it.
   for (const auto* resource : {"pods", "resourceclaims"}) {
-    CHECK(std::ranges::count_if(verbs, [&](const auto& v) { return v.resource == resource && v.verb == "get"; }) == 1);
+    CHECK(std::ranges::count_if(verbs, [&](const auto& v) {
+            return v.resource == resource && v.verb == "get" && v.needed_by == "evict";
+          }) == 1);
   }
+}
+
+TEST_CASE("each kind of owner that the manifests name is asked for at the start, and no other") {
+  std::ifstream file("manifests/base/rbac-owners.yaml");
+  std::set<std::string> given;
+  std::string group;
+  for (std::string line; std::getline(file, line);) {
+    if (const auto at = line.find("apiGroups: [\""); at != std::string::npos) {
+      group = line.substr(at + 13, line.find('"', at + 13) - at - 13);
+    }
+    const auto at = line.find("resources: [");
+    if (at == std::string::npos) continue;
+    std::istringstream names(line.substr(at + 12, line.find(']') - at - 12));
+    for (std::string name; std::getline(names >> std::ws, name, ',');) given.insert(group + "/" + name);
+  }
+  std::set<std::string> asked;
+  for (const auto& needed : dhc::needed_verbs(dhc::Mode::Observe, false, nullptr, "", false)) {
+    if (needed.verb != "get") continue;
+    CHECK(needed.needed_by == "opt-out");
+    CHECK(asked.insert(std::string(needed.group) + "/" + std::string(needed.resource)).second);
+  }
+  CHECK(asked == given);
+  CHECK(given.contains("ray.io/rayclusters"));
 }
 
 TEST_CASE("a ConfigMap is asked for by its name only") {

@@ -120,6 +120,35 @@ TEST_CASE("an eviction that the gate stops between its fresh read and its reques
   CHECK(dhc::test::error_of(reports.outcomes[0].status) == dhc::ErrorKind::Cancelled);
 }
 
+TEST_CASE("a read of an owner says what it found, and one whose API does not answer holds up no eviction") {
+  Loopback loopback([](dhc::test::ServerConnection& connection) {
+    for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {
+      if (request.starts_with("GET /apis/silent")) return connection.wait_for_client_to_leave();
+      std::string body = R"({"metadata":{"uid":"u","annotations":{"device-health.io/opt-out":"true"}}})";
+      if (request.starts_with("GET /apis/ray.io/v1 ")) {
+        body = R"({"resources":[{"name":"rayclusters","kind":"RayCluster","namespaced":true}]})";
+      }
+      const auto answer =
+          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+          "\r\n\r\n" + body;
+      const bool is_owner = request.starts_with("GET /apis/ray.io");
+      if (!connection.send(is_owner ? answer : answer_to(request))) return;
+    }
+  });
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  CHECK(executor.submit(dhc::owners::ReadOwner{"a", {"silent.example.com/v1", "Kind", "x", "u"}, {}}, {}));
+  CHECK(executor.submit(dhc::owners::ReadOwner{"b", {"ray.io/v1", "RayCluster", "big", "u"}, {}}, {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 1; }));
+  REQUIRE(reports.outcomes[0].sight);
+  CHECK(reports.outcomes[0].sight->state == dhc::OwnerSight::State::Found);
+  CHECK(reports.outcomes[0].sight->meta.annotations.size() == 1);
+  CHECK(executor.submit(eviction_of("p"), {}));
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 2; }));
+  CHECK(reports.outcomes[1].status.has_value());
+}
+
 TEST_CASE("an Event that exists already counts as written") {
   Loopback loopback(dhc::test::always(
       "HTTP/1.1 409 Conflict\r\nContent-Type: application/json\r\nContent-Length: 89\r\n\r\n"

@@ -12,6 +12,7 @@
 #include "reconcilers/job_retry/build.h"
 #include "reconcilers/memory/build.h"
 #include "reconcilers/notice/build.h"
+#include "reconcilers/owners/lookup.h"
 #include "reconcilers/taint/build.h"
 #include "tests/support/core/wide_caps.h"
 
@@ -43,7 +44,10 @@ Result<k8s::Request> request_for(const Action& action) {
                  [](const taint::PatchNodeTaint& node) { return taint::build_node_taint(node); },
                  [](const memory::WriteState& state) { return memory::build_state(state); },
                  [](const job_retry::PatchJob& patch) { return job_retry::build_patch(patch); },
-                 [](const job_retry::RecreateJob& made) { return job_retry::build_read(made); }},
+                 [](const job_retry::RecreateJob& made) { return job_retry::build_read(made); },
+                 [](const owners::ReadOwner&) -> Result<k8s::Request> {
+                   return fail(ErrorKind::Invalid, "a read of an owner is more than one request");
+                 }},
       action);
 }
 
@@ -182,8 +186,20 @@ void Scenario::attempt(const eviction::EvictPod& action) {
   replies_.push_back({now.mono + delay, {action, exchange.outcome()}});
 }
 
+void Scenario::read(const owners::ReadOwner& action) {
+  owners::Lookup lookup(action);
+  Millis delay{0};
+  while (const auto request = lookup.next()) {
+    const auto answer = cluster.handle(*request, now);
+    delay += answer.delay;
+    lookup.answered(judged(answer));
+  }
+  replies_.push_back({now.mono + delay, {.action = action, .status = lookup.status(), .sight = lookup.sight()}});
+}
+
 void Scenario::execute(const Action& action) {
   if (const auto* pod = std::get_if<eviction::EvictPod>(&action)) return attempt(*pod);
+  if (const auto* read_action = std::get_if<owners::ReadOwner>(&action)) return read(*read_action);
   auto request = request_for(action);
   // A replacement is made from the dead Job as it is read.
   if (const auto* made = std::get_if<job_retry::RecreateJob>(&action); made != nullptr && request) {

@@ -63,6 +63,7 @@ class Scenario : public Lab {
   void execute(const Action& action);
   /// Its requests follow each other within this moment; the answer comes after the delays of all.
   void attempt(const eviction::EvictPod& action);
+  void read(const owners::ReadOwner& action);
   [[nodiscard]] std::optional<MonoTime> next_moment() const;
 
   Controller controller_;

@@ -305,7 +305,21 @@ void Stage::show(const taint::PatchNodeTaint& patch) {
   put(node);
 }
 
-void Stage::answer(const Action& action, Status status) { waiting_.emplace_back(Outcome{action, std::move(status)}); }
+void Stage::tell_of_owner(const std::string& name, Status status, OwnerSight sight) {
+  owners_[name] = {.action = {}, .status = std::move(status), .sight = std::move(sight)};
+}
+
+void Stage::answer(const Action& action, Status status) {
+  Outcome outcome{.action = action, .status = std::move(status)};
+  if (const auto* read = std::get_if<owners::ReadOwner>(&action); read != nullptr && outcome.status) {
+    outcome.sight = OwnerSight{.state = OwnerSight::State::Found};
+    if (const auto told = owners_.find(read->owner.name); told != owners_.end()) {
+      outcome.status = told->second.status;
+      outcome.sight = told->second.sight;
+    }
+  }
+  waiting_.emplace_back(std::move(outcome));
+}
 
 void Stage::show(const Action& action) {
   if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) return show(*apply);
@@ -361,6 +375,7 @@ std::vector<std::string> Stage::settle() {
       answer(action, status);
       if (status && evict != nullptr) gone.push_back(evict->name);
       if (status && (evict == nullptr || shows_evictions_)) show(action);
+      if (const auto* read = std::get_if<owners::ReadOwner>(&action)) reads_.push_back(*read);
     }
   }
   return gone;

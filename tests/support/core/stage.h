@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -79,6 +80,9 @@ class Stage {
   void answer_evictions(std::function<Status(const eviction::EvictPod&)> judge) { judge_ = std::move(judge); }
   /// Whether `settle` shows on their pods the evictions that were accepted.
   void show_evictions(bool shown) { shows_evictions_ = shown; }
+  /// What a read of the owner of this name finds from now on, and how it ends; without this it finds one that has not
+  /// opted out.
+  void tell_of_owner(const std::string& name, Status status, OwnerSight sight);
   /// Answers an action.
   void answer(const Action& action, Status status = {});
   /// A turn, with every action answered well, conditions and evictions shown on the pods; repeated until nothing is
@@ -97,6 +101,8 @@ class Stage {
   [[nodiscard]] const std::vector<notice::EmitEvent>& events() const { return events_; }
   [[nodiscard]] const std::vector<notice::ApplyCondition>& conditions() const { return applied_; }
   [[nodiscard]] const std::vector<job_retry::PatchJob>& patches() const { return patches_; }
+  /// Every read of an owner that `settle` has answered.
+  [[nodiscard]] const std::vector<owners::ReadOwner>& reads() const { return reads_; }
   /// Every write but Events, as a word each, in order: `apply None gpu-0`, `delete gpu-0`, `taint node-a`, `evict x`...
   [[nodiscard]] const std::vector<std::string>& writes() const { return writes_; }
   [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
@@ -123,6 +129,8 @@ class Stage {
   std::vector<job_retry::PatchJob> patches_;
   std::vector<std::string> writes_;
   std::set<k8s::Kind> silent_;
+  std::vector<owners::ReadOwner> reads_;
+  std::map<std::string, Outcome> owners_;  // how their reads end, by name
 };
 
 /// The names of the pods that the actions evict.
