@@ -233,11 +233,7 @@ func TestAJobThatIgnoresDisruptionsGetsNoCreditAndAnOwnedOneIsNotTouched(t *test
 			job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"}
 		}, "JobOwnedByOther", false},
 		"another owner": {func(t *testing.T, namespace string, job *batchv1.Job) {
-			owner, err := cluster.Client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "set"}}, metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			job.OwnerReferences = []metav1.OwnerReference{workload.ForeignOwner(t, cluster, namespace)}
 		}, "JobOwnedByOther", false},
 	} {
 		t.Run(name, func(t *testing.T) {
