@@ -265,7 +265,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   for (auto& message : messages) state.take(std::move(message), now);
   if (!state.leads) state.verdicts.clear();
   if (!state.world.synced()) return {};
-  state.blind = state.world.views().too_old(kEveryView, now).has_value();
+  state.blind = state.world.views().is_silent(kEveryView, now);
   state.world.refresh(now);
   if (!std::exchange(state.coverage_told, true)) state.coverage = coverage_of(state.world, *state.policy);
   if (!state.leads) return state.stand_by(now);

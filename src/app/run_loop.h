@@ -35,7 +35,7 @@ struct Shown {
   Board& board;
   Metrics& metrics;
   Log& log;
-  std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch on which steps rest is too old; each turn.
+  std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch that steps rest on is silent.
   std::function<void()> refresh = [] {};          ///< Brings the watches' state to board and metrics; after each turn.
 };
 

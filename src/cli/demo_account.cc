@@ -61,7 +61,7 @@ void DemoAccount::decided(const Verdict& verdict) {
 }
 
 void DemoAccount::done(const Outcome& outcome) {
-  const auto words = words_of(outcome.action);
+  const auto words = dhc::words_of(outcome.action);
   if (!outcome.status) return line(Tone::Bad, "refused", fmt::format("{}: {}", words, outcome.status.error().message));
   const auto facts = facts_of(outcome.action);
   if (facts.is_notable || facts.queue == Queue::Conditions) line(Tone::Act, "done", words);

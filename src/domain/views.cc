@@ -54,6 +54,13 @@ std::optional<OldView> Views::too_old(KindSet kinds, const Now& now) const {
   return worst;
 }
 
+bool Views::is_silent(KindSet kinds, const Now& now) const {
+  return std::ranges::any_of(views_, [&](const auto& entry) {
+    const auto kind = entry.first.first;
+    return kinds.contains(kind) && !not_served_.contains(kind) && now.mono - entry.second.heard_at >= kOldestView;
+  });
+}
+
 KindSet views_of_eviction(const k8s::Pod& pod, const DeviceKey& key) {
   constexpr KindSet kAlways = {k8s::Kind::Pod, k8s::Kind::Node, k8s::Kind::Namespace, k8s::Kind::ConfigMap};
   return kAlways | views_of_device(key) | view_of_owner(pod);

@@ -156,6 +156,19 @@ TEST_CASE("while what is known of pods is doubted nobody is evicted, though the 
   CHECK(stage.run_for(Seconds(300)).empty());
 }
 
+TEST_CASE(
+    "a stream that ends and is renewed makes no leader blind, however often: a watch without a word for long does") {
+  Stage stage = bad_pod();
+  stage.silence(Kind::Pod);
+  stage.deliver(k8s::Delivery(word(Kind::Pod, stage.now().mono.time_since_epoch(), k8s::WatchWord::Doubted)));
+  stage.settle();
+  CHECK_FALSE(stage.controller().stats().blind);
+  stage.run_for(kOldestView - Millis(1), kOldestView - Millis(1));
+  CHECK_FALSE(stage.controller().stats().blind);
+  stage.run_for(Millis(1));
+  CHECK(stage.controller().stats().blind);
+}
+
 TEST_CASE("pods that a fresh list no longer has leave memory") {
   Stage stage = bad_pod();
   stage.pod({.name = "b", .device = "gpu-1", .health = Health::Unhealthy});
