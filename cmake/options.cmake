@@ -101,7 +101,6 @@ function(dhc_unite target)
   if(DHC_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
     # g++ takes every file of a batch for a header; a private type of an anonymous namespace is fine in them.
-    # What shadows a name of a neighbour in the batch shadows nothing: the dev preset looks at each file alone.
-    target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()

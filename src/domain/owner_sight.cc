@@ -15,9 +15,9 @@ std::string owner_key(const std::string& ns, const k8s::OwnerRef& owner) {
 }
 
 bool is_plausible(const k8s::OwnerRef& owner) {
-  constexpr std::size_t kLongestName = 253;
+  constexpr std::size_t kLongestPart = 253;
   for (const auto* part : {&owner.api_version, &owner.kind, &owner.name, &owner.uid}) {
-    if (part->empty() || part->size() > kLongestName) return false;
+    if (part->empty() || part->size() > kLongestPart) return false;
   }
   return true;
 }
