@@ -39,14 +39,13 @@ def main(arguments: list[str]) -> int:
     record.forget(kept)
     schedule = Schedule(steps.wanted(every, wanted), ROOT, RESULTS)
     if before:
-        schedule.say(f"make test, just now, on these very files: {before.passed} passed, {before.failed} failed")
-    total = schedule.run().plus(before or Counts())
+        schedule.say(f"make test, just now, on these very files: {before.counts.passed} passed, {before.counts.failed} failed")
+    total = schedule.run().plus(before.counts if before else Counts())
     if names == ["test"] and record.fingerprint(ROOT) == tree:
-        record.keep(kept, tree, total)
+        record.keep(kept, tree, record.Found(total, schedule.failures()))
     schedule.table()
-    for name, ended in schedule.ended.items():
-        if ended.why:
-            print(f"  {name}: {ended.why}")
+    for line in (before.failures if before else []) + schedule.failures():
+        print(line)
     print(f"{total.passed} passed, {total.failed} failed", flush=True)
     return 1 if total.failed or not total.passed else 0
 

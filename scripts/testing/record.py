@@ -9,8 +9,14 @@ import hashlib
 import json
 import pathlib
 import subprocess
+from typing import NamedTuple
 
 from .counts import Counts
+
+
+class Found(NamedTuple):
+    counts: Counts
+    failures: list[str]  # Schedule.failures()
 
 
 def fingerprint(root: pathlib.Path) -> str:
@@ -31,14 +37,15 @@ def forget(file: pathlib.Path) -> None:
     file.unlink(missing_ok=True)
 
 
-def keep(file: pathlib.Path, tree: str, counts: Counts) -> None:
-    file.write_text(json.dumps({"tree": tree, "passed": counts.passed, "failed": counts.failed}) + "\n")
+def keep(file: pathlib.Path, tree: str, found: Found) -> None:
+    file.write_text(json.dumps({"tree": tree, "passed": found.counts.passed, "failed": found.counts.failed, "failures": found.failures}) + "\n")
 
 
-def find(file: pathlib.Path, tree: str) -> Counts | None:
+def find(file: pathlib.Path, tree: str) -> Found | None:
     """None if there was no such run to its end, or the files were others."""
     try:
         found = json.loads(file.read_text())
-        return Counts(int(found["passed"]), int(found["failed"])) if tree and found["tree"] == tree else None
+        counts, failures = Counts(int(found["passed"]), int(found["failed"])), [str(line) for line in found["failures"]]
+        return Found(counts, failures) if tree and found["tree"] == tree else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

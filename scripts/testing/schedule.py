@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from . import failures
 from .counts import Counts
 from .job import Failed, Job
 
@@ -102,6 +103,19 @@ class Schedule:
         whole = time.monotonic() - self._start
         print(f"  {'in all':<{width}} {'':>6} {_clock(whole):>6} {sum(ended.cpu for ended in self.ended.values()):>6.0f}   ({CORES} cores; logs in {self.results.relative_to(self.root)})")
 
+    def failures(self) -> list[str]:
+        """What failed, a step each, and under it its tests by name: the last thing printed, since of a long run often only the end is kept."""
+        lines = []
+        for name, ended in self.ended.items():
+            if ended.why:
+                log = self._log(name)
+                told = failures.told(log.read_text(errors="replace")) if log.is_file() else []
+                lines += [f"  {name}: {ended.why}", *("    " + line for line in told)]
+        return lines
+
+    def _log(self, name: str) -> pathlib.Path:
+        return self.results / f"{name.replace(' ', '-')}.log"
+
     def _start_what_can(self) -> None:
         for step in list(self.steps.values()):
             if step.name in self.ended or step.name in self._jobs:
@@ -138,7 +152,7 @@ class Schedule:
         first = ended.why and not any(other.why for other in self.ended.values())
         self._jobs.pop(name, None)
         self.ended[name] = ended
-        log = self.results / f"{name.replace(' ', '-')}.log"
+        log = self._log(name)
         tests = f": {ended.counts.passed} passed, {ended.counts.failed} failed" if ended.counts != (0, 0) else ""
         self.say(f"{name}{tests}, {ended.took:.0f} s" if not ended.why else f"{name}: FAILED: {ended.why} ({log.relative_to(self.root)})")
         if first and log.is_file():  # the first is the one to look at; the others may only follow from it

@@ -15,7 +15,7 @@ from planted import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import test as driver
-from testing import record, steps
+from testing import failures, record, steps
 from testing.counts import Counts
 from testing.job import Failed, Job
 from testing.schedule import Schedule, Step
@@ -121,6 +121,24 @@ class Schedules(Folder):
         self.assertIn("build/results/one.log", self.said.getvalue())
         self.assertIn("build/results/two.log", self.said.getvalue())
 
+    def test_the_tests_that_failed_are_named_with_their_last_words_at_the_end(self):
+        text = "=== NAME  TestA\n    a_test.go:1: seen\n=== NAME  TestB\n    b_test.go:2: fine\n=== NAME  TestA/part\n    a_test.go:9: 2 pods, want 3\n        a picture\n" \
+               "--- FAIL: TestA (1s)\n    --- FAIL: TestA/part (1s)\n--- PASS: TestB (1s)\n"
+        self.run_steps(Step("stories", lambda job: (job.log.write_text(text), Counts(1, 1))[1]), Step("good", lambda job: Counts(1, 0)))
+        self.assertEqual(self.schedule.failures(), ["  stories: 1 failed", "    TestA/part", "      a_test.go:9: 2 pods, want 3"])
+
+    def test_what_failed_without_naming_a_test_ends_with_its_last_lines(self):
+        def broken(job):
+            job.log.write_text("".join(f"line {number}\n" for number in range(20)))
+            raise Failed("the compiler ended with 1")
+
+        self.run_steps(Step("build", broken))
+        self.assertEqual(self.schedule.failures(), ["  build: the compiler ended with 1", *(f"    line {number}" for number in range(14, 20))])
+
+    def test_tests_that_ctest_lists_are_named_with_what_did_not_hold(self):
+        text = "core/a_test.cc:12: ERROR: CHECK( a == b ) is NOT correct!\n\nThe following tests FAILED:\n\t 12 - core.a thing of two words (Failed)\n"
+        self.assertEqual(failures.told(text), ["core.a thing of two words", "  core/a_test.cc:12: ERROR: CHECK( a == b ) is NOT correct!"])
+
     def test_steps_that_share_a_thing_never_overlap(self):
         inside, most = [], []
 
@@ -175,8 +193,9 @@ class Records(Folder):
 
     def test_what_was_found_is_taken_while_no_file_has_changed(self):
         tree = record.fingerprint(self.root)
-        record.keep(self.kept, tree, Counts(3, 1))
-        self.assertEqual(record.find(self.kept, record.fingerprint(self.root)), (3, 1))
+        found = record.Found(Counts(3, 1), ["  one: 1 failed"])
+        record.keep(self.kept, tree, found)
+        self.assertEqual(record.find(self.kept, record.fingerprint(self.root)), found)
 
     def test_a_file_that_changed_came_or_went_makes_it_another_tree(self):
         tree = record.fingerprint(self.root)
@@ -190,7 +209,7 @@ class Records(Folder):
     def test_without_git_no_tree_is_the_same_as_another(self):
         with tempfile.TemporaryDirectory() as holder:
             tree = record.fingerprint(pathlib.Path(holder))
-        record.keep(self.kept, tree, Counts(3, 0))
+        record.keep(self.kept, tree, record.Found(Counts(3, 0), []))
         self.assertIsNone(record.find(self.kept, tree))
 
     def test_a_run_that_did_not_come_to_its_end_is_no_record(self):
@@ -236,7 +255,7 @@ class Driver(Folder):
         self.one = Counts(4, 1)
         self.assertEqual(driver.main(["test"]), 1)
         self.assertEqual(driver.main(["--after-test", "verify"]), 1)
-        self.assertEqual((self.ran, self.last_line()), (["one", "two"], "11 passed, 1 failed"))
+        self.assertEqual((self.ran, self.said.getvalue().splitlines()[-2:]), (["one", "two"], ["  one: 1 failed", "11 passed, 1 failed"]))
 
     def test_verify_after_a_test_of_other_files_runs_everything(self):
         self.assertEqual(driver.main(["test"]), 0)
