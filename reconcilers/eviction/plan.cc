@@ -29,7 +29,8 @@ namespace {
 
 class Planner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene), budget_(scene), caps_(scene.caps), replacement_(scene) {
+  Planner(const Scene& scene, PlaceSearch& search)
+      : scene_(scene), budget_(scene), caps_(scene.caps), replacement_(scene, search) {
     for (const auto& exposure : scene.exposures) {
       const auto& controller = exposure.pod().meta.controller;
       if (controller && controller->kind == "Job") siblings_[controller->uid].push_back(&exposure);
@@ -40,7 +41,6 @@ class Planner {
     for (const auto* exposure : fair_order(scene_)) consider(*exposure);
     for (const auto& [uid, attempt] : scene_.ledger.evictions()) say_ended(uid, attempt);
     planned_.wake_at = wake_.at();
-    planned_.offered = replacement_.offered();
     return std::move(planned_);
   }
 
@@ -282,6 +282,6 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const Scene& scene) { return Planner(scene).run(); }
+Plan plan(const Scene& scene, PlaceSearch& search) { return Planner(scene, search).run(); }
 
 }  // namespace dhc::eviction

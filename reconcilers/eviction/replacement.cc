@@ -28,15 +28,6 @@ std::string words_of(Millis time) {
 
 }  // namespace
 
-Places& ReplacementGate::places() {
-  if (!places_) places_.emplace(scene_, scene_.coming);
-  return *places_;
-}
-
-std::optional<std::set<std::string>> ReplacementGate::offered() const {
-  return places_ ? std::optional(places_->offered()) : std::nullopt;
-}
-
 MonoTime ReplacementGate::waits_until(const Unit& unit) const {
   MonoTime until{};
   for (const auto* exposure : unit.exposures) {
@@ -64,7 +55,7 @@ bool ReplacementGate::holds(const Unit& unit) const {
 }
 
 std::optional<Ruling> ReplacementGate::lacking(const Unit& unit) {
-  const auto place = places().find(pods_of(unit));
+  const auto place = search_.places().find(pods_of(unit));
   if (place) return std::nullopt;
   const auto wait = words_of(unit.exposures.front()->policy->evict->no_replacement_wait);
   const auto ruling = [&](const std::string& what, std::optional<MonoTime> until = std::nullopt) {
@@ -85,6 +76,6 @@ std::optional<Ruling> ReplacementGate::lacking(const Unit& unit) {
                   wait));
 }
 
-void ReplacementGate::take(const Unit& unit) { places().take(pods_of(unit)); }
+void ReplacementGate::take(const Unit& unit) { search_.places().take(pods_of(unit)); }
 
 }  // namespace dhc::eviction

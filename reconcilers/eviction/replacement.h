@@ -1,9 +1,7 @@
 #pragma once
 #include <optional>
-#include <set>
-#include <string>
 
-#include "domain/places.h"
+#include "domain/place_search.h"
 #include "reconcilers/eviction/limits.h"
 
 namespace dhc::eviction {
@@ -11,7 +9,7 @@ namespace dhc::eviction {
 /// Whether the pods of a unit have a place to go, and what their eviction does without one.
 class ReplacementGate {
  public:
-  explicit ReplacementGate(const Scene& scene) : scene_(scene) {}
+  ReplacementGate(const Scene& scene, PlaceSearch& search) : scene_(scene), search_(search) {}
 
   /// That no place is known, and what follows; none: a place is known.
   [[nodiscard]] std::optional<Ruling> lacking(const Unit& unit);
@@ -22,17 +20,13 @@ class ReplacementGate {
 
   void take(const Unit& unit);
 
-  /// Waiting pods for which a place is free; none: nobody has looked.
-  [[nodiscard]] std::optional<std::set<std::string>> offered() const;
-
  private:
-  [[nodiscard]] Places& places();
   [[nodiscard]] MonoTime waits_until(const Unit& unit) const;
   [[nodiscard]] bool is_held_for_ever(const Unit& unit) const;
   [[nodiscard]] bool is_braked(const Unit& unit) const;
 
   const Scene& scene_;
-  std::optional<Places> places_;  // made when somebody asks: most turns do not
+  PlaceSearch& search_;
 };
 
 }  // namespace dhc::eviction

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "domain/names.h"
+#include "domain/owner_chain.h"
 #include "domain/resolver.h"
 
 namespace dhc::eviction {
@@ -87,9 +87,7 @@ Status judge_pod(const EvictPod& action, const k8s::Pod& fresh) {
   if (fresh.phase == k8s::PodPhase::Succeeded || fresh.phase == k8s::PodPhase::Failed) {
     return outdated(action, "it has ended");
   }
-  if (k8s::find(fresh.meta.annotations, kOptOutAnnotation) == std::string_view("true")) {
-    return outdated(action, "it has opted out");
-  }
+  if (says_opt_out(fresh.meta)) return outdated(action, "it has opted out");
   return {};
 }
 

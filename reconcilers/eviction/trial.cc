@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "domain/exclusions.h"
-#include "domain/places.h"
 #include "reconcilers/eviction/waits.h"
 
 namespace dhc::eviction {
@@ -23,17 +22,15 @@ bool is_candidate(const Exposure& exposure, const Scene& scene) {
 
 }  // namespace
 
-TrialSearch choose_trial(const Scene& scene) {
+std::optional<TrialChoice> choose_trial(const Scene& scene, PlaceSearch& search) {
   const bool any_is_due = std::ranges::any_of(scene.brake.engaged(), [&](const auto& entry) {
     return !entry.second.trial && scene.now.mono >= next_trial_at(entry.second, scene.policy.limits);
   });
-  if (!any_is_due || scene.policy.limits.paused) return {};
-  std::optional<Places> places;
+  if (!any_is_due || scene.policy.limits.paused) return std::nullopt;
   for (const auto& exposure : scene.exposures) {
     if (!is_candidate(exposure, scene)) continue;
     const auto& pod = exposure.pod();
-    if (!places) places.emplace(scene, scene.coming);
-    if (!places->find(std::array{&pod}, exposure.key.scope)) continue;
+    if (!search.places().find(std::array{&pod}, exposure.key.scope)) continue;
     BrakeTrial trial;
     trial.key = exposure.key;
     trial.ns = pod.meta.ns;
@@ -42,9 +39,9 @@ TrialSearch choose_trial(const Scene& scene) {
     trial.owner_uid = pod.meta.controller_uid();
     trial.owner_is_watched = scene.world.owner(trial.owner_uid) != nullptr;
     trial.chosen = moment_of(scene.now);
-    return {.choice = TrialChoice{.trial = std::move(trial), .node = pod.node_name}, .offered = places->offered()};
+    return TrialChoice{.trial = std::move(trial), .node = pod.node_name};
   }
-  return {.choice = std::nullopt, .offered = places ? std::optional(places->offered()) : std::nullopt};
+  return std::nullopt;
 }
 
 }  // namespace dhc::eviction

@@ -17,6 +17,7 @@
 #include "domain/job_credit.h"
 #include "domain/ledger.h"
 #include "domain/node_case.h"
+#include "domain/place_search.h"
 #include "domain/scene.h"
 #include "domain/world.h"
 #include "reconcilers/eviction/limits.h"
@@ -320,11 +321,11 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                     .saved_revision = state.saved_revision(),
                     .now = now};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
-  auto search = eviction::choose_trial(scene);
-  if (search.choice) state.begin_trial(std::move(search.choice->trial), search.choice->node);
+  PlaceSearch search(scene);
+  if (auto choice = eviction::choose_trial(scene, search)) state.begin_trial(std::move(choice->trial), choice->node);
   state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
-  auto evictions = eviction::plan(scene);
-  state.coming.note_offered(evictions.offered ? evictions.offered : search.offered, now);
+  auto evictions = eviction::plan(scene, search);
+  state.coming.note_offered(search.offered(), now);
   // A taint of this turn finds counted what is evicted in it.
   for (const auto& action : evictions.actions)
     caps.take_eviction(action.key, state.world.pod(action.uid)->pod.node_name, 1);

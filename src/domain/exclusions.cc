@@ -11,10 +11,6 @@ namespace dhc {
 
 namespace {
 
-bool says_opt_out(const k8s::Meta* meta) {
-  return meta != nullptr && k8s::find(meta->annotations, kOptOutAnnotation) == std::string_view("true");
-}
-
 bool is_ours(const k8s::Pod& pod, const Scene& scene) {
   if (scene.policy.own_pod_uid.empty()) return false;
   if (pod.meta.uid == scene.policy.own_pod_uid) return true;
@@ -51,11 +47,11 @@ std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
     return Ruling{
         .reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
   };
-  if (says_opt_out(&pod.meta)) return ruling("the pod");
+  if (says_opt_out(pod.meta)) return ruling("the pod");
   const auto chain = chain_above(pod.meta, world);
   if (chain.opted_out != nullptr) return ruling("its " + words_of(*chain.opted_out));
   const auto* ns = world.namespace_of(pod.meta.ns);
-  if (says_opt_out(ns)) return ruling("Namespace " + pod.meta.ns);
+  if (ns != nullptr && says_opt_out(*ns)) return ruling("Namespace " + pod.meta.ns);
   const auto unknown = [](std::string message) {
     return Ruling{.reason = Reason::OptOutUnknown, .message = std::move(message), .until = {}};
   };

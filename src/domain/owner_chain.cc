@@ -18,10 +18,6 @@ bool is_watched(const k8s::OwnerRef& owner) {
          (is_set && owner.api_version.starts_with("apps/"));
 }
 
-bool says_opt_out(const k8s::Meta& meta) {
-  return k8s::find(meta.annotations, kOptOutAnnotation) == std::string_view("true");
-}
-
 void note_unknown(OwnerChain& chain, const k8s::OwnerRef& owner, bool readable, std::string why) {
   chain.unknown = &owner;
   chain.readable = readable;
@@ -52,6 +48,10 @@ const k8s::Meta* look_at(const k8s::OwnerRef& owner, const OwnerSight* sight, Ow
 }
 
 }  // namespace
+
+bool says_opt_out(const k8s::Meta& meta) {
+  return k8s::find(meta.annotations, kOptOutAnnotation) == std::string_view("true");
+}
 
 std::string words_of(const k8s::OwnerRef& owner) {
   return printable_cut(owner.kind, kLongestName) + " " + printable_cut(owner.name, kLongestName);

@@ -22,6 +22,9 @@ struct OwnerChain {
   std::optional<MonoTime> oldest_at;         ///< When that was; none: nothing was read.
 };
 
+/// Whether the object itself carries the annotation.
+[[nodiscard]] bool says_opt_out(const k8s::Meta& meta);
+
 /// Walks up the controllers of the object with this metadata.
 [[nodiscard]] OwnerChain chain_above(const k8s::Meta& meta, const World& world);
 
