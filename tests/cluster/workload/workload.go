@@ -3,6 +3,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"device-health.io/controller/tests/cluster/realcluster"
@@ -89,10 +91,11 @@ type Job struct {
 	ClaimTemplate   string   // or a ResourceClaimTemplate, one claim per Pod
 	Claim           string   // or one ResourceClaim for all of them
 	Arguments       []string // of the image's program
+	Gated           bool     // each Pod is scheduled when Ungate says so, also those that replace others
 	Change          func(*batchv1.Job)
 }
 
-// Create makes the Job and waits until its Pods run.
+// Create makes the Job, lets its Pods be scheduled and waits until they run.
 func (j Job) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
 	t.Helper()
 	pod := OneContainer(j.Resource, j.ClaimTemplate, j.Claim, j.Arguments...)
@@ -102,6 +105,9 @@ func (j Job) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
 		Spec: batchv1.JobSpec{Parallelism: &j.Parallelism, Completions: &j.Parallelism, BackoffLimit: &j.BackoffLimit,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(j.Name)}, Spec: pod}},
 	}
+	if j.Gated {
+		job.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "story.test/gate"}}
+	}
 	if j.Change != nil {
 		j.Change(job)
 	}
@@ -109,7 +115,28 @@ func (j Job) Create(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if j.Gated {
+		Ungate(t, cp, j.Namespace, j.Name, int(j.Parallelism))
+	}
 	return AwaitRunning(t, cp, j.Namespace, j.Name, int(j.Parallelism))
+}
+
+// Ungate waits until so many Pods of a workload stand at their gate, and opens it.
+func Ungate(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, count int) {
+	t.Helper()
+	realcluster.Eventually(t, time.Minute, fmt.Sprintf("%d Pods of %s stand at their gate", count, name), func() error {
+		gated := slices.DeleteFunc(Pods(t, cp, namespace, name), func(pod corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 })
+		if len(gated) != count {
+			return fmt.Errorf("%d do", len(gated))
+		}
+		for _, pod := range gated {
+			patch := []byte(`{"spec":{"schedulingGates":null}}`)
+			if _, err := cp.Client.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return nil
+	})
 }
 
 // OneContainer is a Pod's specification with one container, main, that holds one device: of a plugin's resource, of a claim from a
