@@ -24,7 +24,7 @@ def go_tests(output: str) -> list[str]:
     for line in output.splitlines():
         if begins := re.match(r"=== (?:RUN|NAME|CONT|PAUSE) +(\S+)", line):
             current = begins[1]
-        elif re.match(r" +\S+\.go:\d+: ", line):
+        elif re.match(r" +\S+\.go:\d+: (?!---- )", line):  # "----" heads a dump of what surrounds the test
             said.setdefault(current, []).append(line.strip())
     for name in failed[:TESTS]:
         lines += [name, *("  " + message for message in said.get(name, [])[-WORDS:])]

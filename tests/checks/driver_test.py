@@ -122,7 +122,7 @@ class Schedules(Folder):
         self.assertIn("build/results/two.log", self.said.getvalue())
 
     def test_the_tests_that_failed_are_named_with_their_last_words_at_the_end(self):
-        text = "=== NAME  TestA\n    a_test.go:1: seen\n=== NAME  TestB\n    b_test.go:2: fine\n=== NAME  TestA/part\n    a_test.go:9: 2 pods, want 3\n        a picture\n" \
+        text = "=== NAME  TestA\n    a_test.go:1: seen\n=== NAME  TestB\n    b_test.go:2: fine\n=== NAME  TestA/part\n    a_test.go:9: 2 pods, want 3\n        a picture\n    a_test.go:7: ---- pods\n" \
                "--- FAIL: TestA (1s)\n    --- FAIL: TestA/part (1s)\n--- PASS: TestB (1s)\n"
         self.run_steps(Step("stories", lambda job: (job.log.write_text(text), Counts(1, 1))[1]), Step("good", lambda job: Counts(1, 0)))
         self.assertEqual(self.schedule.failures(), ["  stories: 1 failed", "    TestA/part", "      a_test.go:9: 2 pods, want 3"])
