@@ -95,7 +95,16 @@ TEST_CASE("a missing verb is one line that names resource, verb and who needs it
   const auto evict = std::ranges::find(verbs, "eviction", &dhc::NeededVerb::subresource);
   REQUIRE(evict != verbs.end());
   CHECK(dhc::forbidden_line(*evict) == "forbidden: pods/eviction create (needed by: evict)");
-  CHECK(dhc::forbidden_line(verbs.back()) == "forbidden: events.events.k8s.io create (needed by: events)");
+  const auto events = std::ranges::find(verbs, "events", &dhc::NeededVerb::resource);
+  REQUIRE(events != verbs.end());
+  CHECK(dhc::forbidden_line(*events) == "forbidden: events.events.k8s.io create (needed by: events)");
+}
+
+TEST_CASE("the owners' kinds, which are many, are asked for after all else") {
+  const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, true, nullptr, "dhc", true);
+  const auto first = std::ranges::find(verbs, "opt-out", &dhc::NeededVerb::needed_by);
+  REQUIRE(first != verbs.end());
+  CHECK(std::all_of(first, verbs.end(), [](const dhc::NeededVerb& needed) { return needed.needed_by == "opt-out"; }));
 }
 
 TEST_CASE("the answer of an access review is read, and anything else is malformed") {
