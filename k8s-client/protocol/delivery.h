@@ -1,6 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -8,6 +11,31 @@
 #include "k8s-client/model/object.h"
 
 namespace dhc::k8s {
+
+/// One object could not be read: what is known of it is kept but must not be acted on.
+struct Unreadable {
+  Kind kind = Kind::Pod;
+  std::string ns;    ///< As far as it could be read.
+  std::string name;  ///< As far as it could be read.
+  std::string uid;   ///< As far as it could be read.
+  std::string why;   ///< Names the field and the fault.
+};
+
+/// The objects of one list that could not be read, to be looked up.
+class UnreadableNames {
+ public:
+  UnreadableNames() = default;
+  explicit UnreadableNames(const std::vector<Unreadable>& unreadable);
+  /// Whether this object may be among them: by its UID where that could be read, else by its name; one that has neither
+  /// may be any.
+  [[nodiscard]] bool contains(const Meta& meta) const;
+  [[nodiscard]] bool empty() const { return !may_be_any_ && uids_.empty() && names_.empty(); }
+
+ private:
+  std::set<std::string, std::less<>> uids_;
+  std::set<std::pair<std::string, std::string>> names_;  // namespace and name
+  bool may_be_any_ = false;
+};
 
 /// The whole of one kind, complete: replaces what was known.
 struct Snapshot {
@@ -18,6 +46,8 @@ struct Snapshot {
   /// The server's data is older than what was delivered before, as after a restore of etcd: what is missing was removed
   /// by nobody.
   bool went_back = false;
+  /// Objects that are there and could not be read: what is known of them stands. Each comes as an Unreadable too.
+  std::vector<Unreadable> unreadable = {};
 };
 
 /// One object was added or changed.
@@ -31,15 +61,6 @@ struct Remove {
   std::string ns;
   std::string name;
   std::string uid;
-};
-
-/// One object could not be read: what is known of it is kept but must not be acted on.
-struct Unreadable {
-  Kind kind = Kind::Pod;
-  std::string ns;    ///< As far as it could be read.
-  std::string name;  ///< As far as it could be read.
-  std::string uid;   ///< As far as it could be read.
-  std::string why;   ///< Names the field and the fault.
 };
 
 /// What a watch says of itself, after what it had to deliver.

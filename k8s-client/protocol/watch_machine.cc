@@ -130,9 +130,7 @@ void WatchMachine::page(ListPage page, const Now& now, double chance, Out out) {
   status_.events += page.objects.size() + page.bad.size();
   status_.bad_objects += page.bad.size();
   for (auto& object : page.objects) keep(std::move(object));
-  for (auto& bad : page.bad) {
-    if (!bad.name.empty()) bad_.insert_or_assign(key_of(bad.ns, bad.name), std::move(bad));
-  }
+  for (auto& bad : page.bad) bad_.insert_or_assign(key_of(bad.ns, bad.name), std::move(bad));
   asked_ = false;
   continue_ = std::move(page.continue_token);
   if (last) finish_sync(std::move(page.resource_version), now, out);
@@ -165,7 +163,7 @@ bool WatchMachine::initial(WatchEvent event, const Now& now, Out out) {
     bad_.erase(key_of(deleted->ns, deleted->name));
   } else if (auto* const bad = std::get_if<BadObject>(&event.what)) {
     ++status_.bad_objects;
-    if (!bad->name.empty()) bad_.insert_or_assign(key_of(bad->ns, bad->name), std::move(*bad));
+    bad_.insert_or_assign(key_of(bad->ns, bad->name), std::move(*bad));
   } else if (const auto* const mark = std::get_if<Bookmark>(&event.what)) {
     if (!mark->initial_events_end) {
       return now.mono - started_at_ < kMarkerOverdue || end_stream(WatchEnding::Closed, std::nullopt);
@@ -249,8 +247,10 @@ void WatchMachine::finish_sync(std::string version, const Now& now, Out out) {
                     .went_back = went_back};
   snapshot.objects.reserve(objects_.size());
   for (auto& entry : objects_) snapshot.objects.push_back(std::move(entry.second));
+  for (auto& entry : bad_) snapshot.unreadable.push_back(unreadable(target_.kind, std::move(entry.second)));
+  auto bad = snapshot.unreadable;
   out.emplace_back(std::move(snapshot));
-  for (auto& entry : bad_) out.emplace_back(unreadable(target_.kind, std::move(entry.second)));
+  for (auto& object : bad) out.emplace_back(std::move(object));
   heard(true, now, out);
   objects_.clear();
   bad_.clear();

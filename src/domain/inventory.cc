@@ -57,7 +57,10 @@ void Inventory::remove_slice(std::string_view uid) {
   rebuild(pool.first, pool.second);
 }
 
-void Inventory::replace_slices(std::vector<k8s::ResourceSlice> slices) {
+void Inventory::replace_slices(std::vector<k8s::ResourceSlice> slices, const k8s::UnreadableNames& unreadable) {
+  for (auto& [uid, slice] : slices_) {
+    if (unreadable.contains(slice.meta)) slices.push_back(std::move(slice));
+  }
   slices_.clear();
   slices_of_pool_.clear();
   for (auto& slice : slices) {
@@ -111,7 +114,11 @@ void Inventory::remove_rule(std::string_view uid) {
   rules_.erase(found);
 }
 
-void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back) {
+void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back,
+                              const k8s::UnreadableNames& unreadable) {
+  for (const auto& [uid, rule] : rules_) {
+    if (unreadable.contains(rule.meta)) rules.push_back(rule);
+  }
   std::set<std::string> present;
   for (const auto& rule : rules) present.insert(rule.meta.uid);
   std::set<std::string> removed = removed_rules_;

@@ -12,6 +12,7 @@
 #include "domain/device_key.h"
 #include "domain/moment.h"
 #include "k8s-client/model/object.h"
+#include "k8s-client/protocol/delivery.h"
 
 namespace dhc {
 
@@ -43,11 +44,14 @@ class Inventory {
  public:
   void upsert(k8s::ResourceSlice slice);
   void remove_slice(std::string_view uid);
-  void replace_slices(std::vector<k8s::ResourceSlice> slices);
+  /// Every slice anew, but for those that are there and could not be read: what is known of them stands.
+  void replace_slices(std::vector<k8s::ResourceSlice> slices, const k8s::UnreadableNames& unreadable = {});
   void upsert(k8s::DeviceTaintRule rule);
   void remove_rule(std::string_view uid);
-  /// Every rule anew. `api_version` is empty where the server has no such kind: then nobody has removed anything.
-  void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back = false);
+  /// Every rule anew, but for those that are there and could not be read. `api_version` is empty where the server has
+  /// no such kind: then nobody has removed anything.
+  void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back = false,
+                     const k8s::UnreadableNames& unreadable = {});
   /// Drops remembered pools of nodes that are gone.
   void forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
 

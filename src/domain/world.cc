@@ -26,12 +26,25 @@ std::vector<T> take_all(std::vector<k8s::Object>& objects) {
   return taken;
 }
 
-/// The keys of `map` that `keep` does not name.
-template <class Map>
-std::vector<std::string> stale_keys(const Map& map, const std::set<std::string>& keep) {
+const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
+const k8s::Meta& meta_in(const k8s::Node& node) { return node.meta; }
+const k8s::Meta& meta_in(const PodRecord& record) { return record.pod.meta; }
+const k8s::Meta& meta_in(const JobRecord& record) { return record.job.meta; }
+const k8s::Meta& meta_in(const auto& record) { return record.claim.meta; }
+
+std::string uid_of(const k8s::Meta& meta) { return meta.uid; }
+std::string name_of(const k8s::Meta& meta) { return meta.name; }
+std::string claim_of(const k8s::Meta& meta) { return claim_key(meta.ns, meta.name); }
+
+/// The keys of `map` that a list does not have, neither readable nor unreadable.
+template <class Map, class KeyOf>
+std::vector<std::string> stale_keys(const Map& map, KeyOf key_of, const std::vector<k8s::Object>& objects,
+                                    const k8s::UnreadableNames& unreadable) {
+  std::set<std::string> keep;
+  for (const auto& object : objects) keep.insert(key_of(k8s::meta_of(object)));
   std::vector<std::string> stale;
-  for (const auto& entry : map) {
-    if (!keep.contains(entry.first)) stale.push_back(entry.first);
+  for (const auto& [key, value] : map) {
+    if (!keep.contains(key) && !unreadable.contains(meta_in(value))) stale.push_back(key);
   }
   return stale;
 }
@@ -59,40 +72,35 @@ bool World::synced() const {
 void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
   seen_.insert(snapshot.kind);
   views_.listed(snapshot.kind, snapshot.served);
-  std::set<std::string> keep;
+  const k8s::UnreadableNames unreadable(snapshot.unreadable);
   switch (snapshot.kind) {
-    case k8s::Kind::Pod: {
-      for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).uid);
-      for (const auto& uid : stale_keys(pods_, keep)) drop_pod(uid, now);
+    case k8s::Kind::Pod:
+      for (const auto& uid : stale_keys(pods_, uid_of, snapshot.objects, unreadable)) drop_pod(uid, now);
+      doubt_pods(unreadable);  // those that the list can read are put after it
       for (auto& pod : take_all<k8s::Pod>(snapshot.objects)) put(std::move(pod), now);
       break;
-    }
-    case k8s::Kind::ResourceClaim: {
-      for (const auto& object : snapshot.objects)
-        keep.insert(claim_key(k8s::meta_of(object).ns, k8s::meta_of(object).name));
-      for (const auto& key : stale_keys(claims_, keep)) drop_claim(key);
+    case k8s::Kind::ResourceClaim:
+      for (const auto& key : stale_keys(claims_, claim_of, snapshot.objects, unreadable)) drop_claim(key);
       for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim));
       break;
-    }
-    case k8s::Kind::Node: {
-      for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).name);
+    case k8s::Kind::Node:
       if (snapshot.went_back) note_lost_taints(snapshot.objects);
-      for (const auto& name : stale_keys(nodes_, keep)) drop_node(name);
+      for (const auto& name : stale_keys(nodes_, name_of, snapshot.objects, unreadable)) drop_node(name);
       for (auto& node : take_all<k8s::Node>(snapshot.objects)) put(std::move(node));
       break;
-    }
     case k8s::Kind::ResourceSlice:
       pools_may_be_stale_ = true;
-      inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects));
+      inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects), unreadable);
       break;
     case k8s::Kind::DeviceTaintRule:
       // A server that has lost the kind has not lost the rules: nobody removed them.
       if (snapshot.served && snapshot.api_version.empty()) snapshot.api_version = "resource.k8s.io/v1";
       inventory_.replace_rules(take_all<k8s::DeviceTaintRule>(snapshot.objects),
-                               snapshot.served ? std::move(snapshot.api_version) : std::string(), snapshot.went_back);
+                               snapshot.served ? std::move(snapshot.api_version) : std::string(), snapshot.went_back,
+                               unreadable);
       break;
     case k8s::Kind::Namespace:
-      namespaces_.clear();
+      for (const auto& name : stale_keys(namespaces_, name_of, snapshot.objects, unreadable)) namespaces_.erase(name);
       for (auto& ns : take_all<k8s::Namespace>(snapshot.objects)) {
         const std::string name = ns.meta.name;
         namespaces_.insert_or_assign(name, std::move(ns.meta));
@@ -101,15 +109,17 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
     case k8s::Kind::Job:
       // A credit that a restore has taken away was taken by nobody, and is owed again.
       if (snapshot.went_back) recreations_.clear();
-      if (!snapshot.went_back) {
-        for (const auto& object : snapshot.objects) keep.insert(k8s::meta_of(object).uid);
+      for (const auto& uid :
+           stale_keys(jobs_, uid_of, snapshot.went_back ? std::vector<k8s::Object>() : snapshot.objects, unreadable)) {
+        drop_job(uid);
       }
-      for (const auto& uid : stale_keys(jobs_, keep)) drop_job(uid);
       for (auto& job : take_all<k8s::Job>(snapshot.objects)) put(std::move(job), now);
       break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
-      std::erase_if(owners_, [&](const auto& entry) { return entry.second.kind == snapshot.kind; });
+      std::erase_if(owners_, [&](const auto& entry) {
+        return entry.second.kind == snapshot.kind && !unreadable.contains(entry.second.meta);
+      });
       for (auto& owner : take_all<k8s::Owner>(snapshot.objects)) {
         const std::string uid = owner.meta.uid;
         owners_.insert_or_assign(uid, std::move(owner));
@@ -183,14 +193,20 @@ void World::apply_one(k8s::Remove&& remove, const Now& now) {
   }
 }
 
-void World::apply_one(k8s::Unreadable&& unreadable, const Now& now) {
-  (void)now;
-  if (unreadable.kind != k8s::Kind::Pod) return;  // the old object stands until a readable one comes
+void World::apply_one(k8s::Unreadable&& unreadable, const Now& /*now*/) {
+  // The old object stands until a readable one comes; of what has no name nobody knows which one it was.
+  if (unreadable.kind != k8s::Kind::Pod || (unreadable.uid.empty() && unreadable.name.empty())) return;
+  if (unreadable.uid.empty()) return doubt_pods(k8s::UnreadableNames({unreadable}));
+  const auto found = pods_.find(unreadable.uid);
+  if (found == pods_.end()) return;
+  found->second.readable = false;
+  dirty_pods_.insert(found->first);
+}
+
+void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
+  if (unreadable.empty()) return;
   for (auto& [uid, record] : pods_) {
-    const auto& meta = record.pod.meta;
-    const bool same =
-        unreadable.uid.empty() ? meta.ns == unreadable.ns && meta.name == unreadable.name : uid == unreadable.uid;
-    if (!same) continue;
+    if (!unreadable.contains(record.pod.meta)) continue;
     record.readable = false;
     dirty_pods_.insert(uid);
   }

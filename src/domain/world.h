@@ -163,6 +163,7 @@ class World {
   void apply_one(k8s::Upsert&& upsert, const Now& now);
   void apply_one(k8s::Remove&& remove, const Now& now);
   void apply_one(k8s::Unreadable&& unreadable, const Now& now);
+  void doubt_pods(const k8s::UnreadableNames& unreadable);
   void put(k8s::Pod&& pod, const Now& now);
   void put(k8s::ResourceClaim&& claim);
   void put(k8s::Job&& job, const Now& now);

@@ -395,6 +395,44 @@ TEST_CASE("an object that cannot be read is delivered as such and stops nothing"
   CHECK(watch.machine.status().bad_objects == 3);
 }
 
+TEST_CASE("a list names in its Snapshot what it has and nobody can read, also what has no name") {
+  const auto unreadable_of = [](const WatchDriver& watch) {
+    REQUIRE_FALSE(watch.out.empty());
+    const auto* snapshot = std::get_if<Snapshot>(&watch.out.front());
+    REQUIRE(snapshot != nullptr);
+    return UnreadableNames(snapshot->unreadable);
+  };
+  const auto meta = [](const std::string& name) {
+    Meta of;
+    of.name = name;
+    of.uid = "uid-" + name;
+    return of;
+  };
+  WatchDriver stream(Kind::Node);
+  CHECK_FALSE(stream.request().empty());
+  CHECK(stream.bad("x", "uid-x"));
+  CHECK(stream.bad("y", "uid-y"));
+  CHECK(stream.added("y", "4"));
+  CHECK(stream.bookmark("5", true));
+  CHECK(unreadable_of(stream).contains(meta("x")));
+  CHECK_FALSE(unreadable_of(stream).contains(meta("z")));
+  CHECK_FALSE(unreadable_of(stream).contains(meta("y")));
+
+  WatchDriver unnamed(Kind::Node);
+  CHECK_FALSE(unnamed.request().empty());
+  CHECK(unnamed.bad("", ""));
+  CHECK(unnamed.bookmark("5", true));
+  CHECK(unreadable_of(unnamed).contains(meta("z")));
+
+  WatchDriver next(Kind::Node);
+  next.sync("100");
+  (void)next.delivered();
+  next.fail(ErrorKind::Gone);
+  CHECK_FALSE(next.request().empty());
+  CHECK(next.bookmark("105", true));
+  CHECK(unreadable_of(next).empty());
+}
+
 TEST_CASE("after an event about nobody the kind is listed at the next good moment") {
   WatchDriver closing(Kind::Node);
   closing.sync("100");
