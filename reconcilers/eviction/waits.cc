@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "domain/condition_text.h"
 #include "domain/exclusions.h"
 #include "domain/job_credit.h"
 #include "domain/our_taint.h"
@@ -96,12 +95,11 @@ std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) 
                 .until = {}};
 }
 
-/// Our condition on the pod, while it names this device.
+/// Our condition on the pod, while it names this device, or more devices than it has room for.
 const k8s::Condition* condition_of(const Exposure& exposure) {
-  const auto* ours = our_condition(exposure.pod());
-  const bool names =
-      ours != nullptr && ours->status == "True" && condition_names(ours->message, to_string(exposure.key));
-  return names ? ours : nullptr;
+  const auto& told = exposure.record->told;
+  const bool names = told.cut || told.find(to_string(exposure.key)) != nullptr;
+  return names ? our_condition(exposure.pod()) : nullptr;
 }
 
 /// When the cluster was first asked to get ready for the eviction: an incident may be much older than the policy that

@@ -52,9 +52,10 @@ class Judge {
     if (!ours) return std::nullopt;
     std::string device = attempt == nullptr ? std::string() : to_string(attempt->key);
     DeviceKey key;
+    const auto words = condition == nullptr ? ConditionWords() : read_condition(condition->message);
     for (const auto& held : ending_.devices) {
       const auto name = to_string(held.key);
-      const bool named = condition != nullptr && condition_names(condition->message, name);
+      const bool named = words.find(name) != nullptr;
       if (attempt == nullptr ? !named : name != device) continue;
       device = name;
       key = held.key;

@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
+#include "domain/condition_text.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::notice {
@@ -15,16 +16,15 @@ namespace dhc::notice {
 namespace {
 using Json = nlohmann::ordered_json;
 
-// **Source:** events/v1 validation: note 1,024 bytes, the others 128; pod condition messages 32 KiB.
+// **Source:** events/v1 validation: note 1,024 bytes, the others 128.
 constexpr std::size_t kLongestNote = 1024;
 constexpr std::size_t kLongestWord = 128;
-constexpr std::size_t kLongestMessage = 32UL * 1024;
 
 Json json_of(const ApplyCondition::Wanted& wanted) {
   return {{"type", kConditionType},
           {"status", wanted.status ? "True" : "False"},
           {"reason", wanted.reason},
-          {"message", printable_cut(wanted.message, kLongestMessage)},
+          {"message", printable_cut(wanted.message, kLongestCondition)},
           {"lastTransitionTime", format_rfc3339(wanted.last_transition)}};
 }
 

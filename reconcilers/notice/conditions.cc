@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/rfc3339.h"
 #include "domain/condition_text.h"
 
 namespace dhc::notice {
@@ -60,10 +59,10 @@ class ConditionPlanner {
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
     if (seen != nullptr && seen->status == "True" && seen->message == message) return;
-    const bool only_words =
-        seen != nullptr && seen->status == "True" && std::ranges::all_of(lines, [&](const ConditionLine& line) {
-          return condition_names(seen->message, line.device);
-        });
+    const auto& told = exposures.front()->record->told;
+    const bool only_words = seen != nullptr && seen->status == "True" &&
+                            std::ranges::all_of(read_condition(message).devices,
+                                                [&](const auto& word) { return told.devices.contains(word.first); });
     const auto* attempt = scene_.ledger.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && scene_.now.mono - attempt->at < kRewordInterval) {
       return wake_.note(attempt->at + kRewordInterval);
@@ -92,28 +91,32 @@ class ConditionPlanner {
     const auto* seen = our_condition(pod);
     if (!is_live(pod) || !record.readable || scene_.policy.mode_cap != Mode::Enforce) return;
     if (seen->status != "True") return forget(record, *seen);
-    std::string recovered;
+    std::vector<RecoveryLine> recovered;
     for (const auto& holding : record.holdings) {
-      const auto device = to_string(holding.key);
-      if (!condition_names(seen->message, device)) continue;
-      const auto fate = fate_of(pod, holding, condition_is_by_claim(seen->message, device));
+      auto device = to_string(holding.key);
+      const auto* word = record.told.find(device);
+      if (word == nullptr) continue;
+      const auto fate = fate_of(pod, holding, word->by_claim);
       if (fate == Fate::Stays) return;
       if (fate == Fate::Nothing) continue;
       const auto* state = scene_.world.tracker().find(holding.key);
       const bool timed = state != nullptr && state->recovered_at;
-      if (!recovered.empty()) recovered += " || ";
-      recovered += device + " healthy since " + format_rfc3339(timed ? state->recovered_at->wall : scene_.now.wall);
+      recovered.push_back({.device = std::move(device), .since = timed ? state->recovered_at->wall : scene_.now.wall});
     }
     if (recovered.empty()) return apply(pod, std::nullopt);
-    apply(pod, ApplyCondition::Wanted{
-                   .status = false, .reason = "Recovered", .message = recovered, .last_transition = scene_.now.wall});
+    std::ranges::sort(recovered, {}, &RecoveryLine::device);
+    apply(pod, ApplyCondition::Wanted{.status = false,
+                                      .reason = "Recovered",
+                                      .message = recovery_message(recovered),
+                                      .last_transition = scene_.now.wall});
   }
 
   /// A False that speaks of no device which the pod still holds says nothing any more.
   void forget(const PodRecord& record, const k8s::Condition& seen) {
-    const bool speaks = std::ranges::any_of(record.holdings, [&](const Holding& holding) {
-      return seen.message.find(to_string(holding.key) + " healthy since ") != std::string::npos;
-    });
+    const auto words = read_recovery(seen.message);
+    const bool speaks = words.cut || std::ranges::any_of(record.holdings, [&](const Holding& holding) {
+                          return words.find(to_string(holding.key)) != nullptr;
+                        });
     if (!speaks) apply(record.pod, std::nullopt);
   }
 

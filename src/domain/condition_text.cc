@@ -10,8 +10,13 @@ namespace dhc {
 namespace {
 constexpr std::string_view kSince = " unhealthy since ";
 constexpr std::string_view kClaimSays = " reported by its claim since ";
+constexpr std::string_view kHealthySince = " healthy since ";
 constexpr std::string_view kBetween = " || ";
+constexpr std::string_view kAnd = "and ";
+constexpr std::string_view kMore = " more devices";
 constexpr std::size_t kSaidLimit = 300;
+constexpr std::size_t kNameLimit = 1024;
+constexpr std::size_t kTailRoom = 64;     // for the number of those left out
 constexpr std::size_t kStampLength = 20;  // 2026-11-20T18:23:16Z
 
 /// Hostile text that can be taken neither for the end of a line nor for one of ours.
@@ -21,46 +26,99 @@ std::string tame(std::string_view text) {
   return out;
 }
 
-/// What the message says of `device` after `words`, or nothing.
-std::optional<std::string_view> said_of(std::string_view message, std::string_view device, std::string_view words) {
-  while (!message.empty()) {
-    const auto end = message.find(kBetween);
-    const std::string_view line = message.substr(0, end);
-    if (line.starts_with(device) && line.substr(device.size()).starts_with(words)) {
-      return line.substr(device.size() + words.size());
-    }
-    if (end == std::string_view::npos) break;
-    message.remove_prefix(end + kBetween.size());
-  }
-  return std::nullopt;
+/// A device's name as it stands in a message: without spaces, so that the first words after it are ours.
+std::string tame_name(std::string_view device) {
+  std::string out = printable_cut(device, kNameLimit);
+  std::ranges::replace(out, '|', '/');
+  std::ranges::replace(out, ' ', '_');
+  return out;
 }
-}  // namespace
 
-std::string condition_message(const std::vector<ConditionLine>& lines) {
-  std::string text;
-  for (const auto& line : lines) {
-    if (!text.empty()) text += kBetween;
-    text += line.device;
-    text += line.by_claim ? kClaimSays : kSince;
-    text += format_rfc3339(line.since);
-    text += " (policy " + line.policy + ")";
-    if (!line.said.empty()) text += ": " + tame(line.said);
-    text += "; next: " + line.next;
-  }
+std::string line_text(const ConditionLine& line) {
+  std::string text = tame_name(line.device);
+  text += line.by_claim ? kClaimSays : kSince;
+  text += format_rfc3339(line.since);
+  text += " (policy " + line.policy + ")";
+  if (!line.said.empty()) text += ": " + tame(line.said);
+  text += "; next: " + line.next;
   return text;
 }
 
-std::optional<WallTime> since_in_condition(std::string_view message, std::string_view device) {
-  const auto rest = said_of(message, device, kSince);
-  return rest ? parse_rfc3339(rest->substr(0, kStampLength)) : std::nullopt;
+/// The parts in their order as far as there is room, and the number of those left out.
+template <class Line, class Text>
+std::string join(const std::vector<Line>& lines, Text text_of) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& line : lines) {
+    const std::string part = text_of(line);
+    const std::size_t room = named + 1 == lines.size() ? 0 : kTailRoom;
+    if (text.size() + kBetween.size() + part.size() + room > kLongestCondition) break;
+    if (!text.empty()) text += kBetween;
+    text += part;
+    ++named;
+  }
+  if (named == lines.size()) return text;
+  if (!text.empty()) text += kBetween;
+  return text + std::string(kAnd) + std::to_string(lines.size() - named) + std::string(kMore);
 }
 
-bool condition_names(std::string_view message, std::string_view device) {
-  return said_of(message, device, kSince) || said_of(message, device, kClaimSays);
+/// Calls `take` with each part of the message.
+template <class Take>
+void each_part(std::string_view message, Take take) {
+  while (!message.empty()) {
+    const auto end = message.find(kBetween);
+    take(message.substr(0, end));
+    if (end == std::string_view::npos) return;
+    message.remove_prefix(end + kBetween.size());
+  }
 }
 
-bool condition_is_by_claim(std::string_view message, std::string_view device) {
-  return said_of(message, device, kClaimSays).has_value();
+}  // namespace
+
+std::string condition_message(const std::vector<ConditionLine>& lines) { return join(lines, line_text); }
+
+std::string recovery_message(const std::vector<RecoveryLine>& lines) {
+  return join(lines, [](const RecoveryLine& line) {
+    return tame_name(line.device) + std::string(kHealthySince) + format_rfc3339(line.since);
+  });
+}
+
+ConditionWords read_recovery(std::string_view message) {
+  ConditionWords words;
+  each_part(message, [&](std::string_view part) {
+    const auto at = part.find(kHealthySince);
+    if (at == std::string_view::npos) {
+      words.cut = words.cut || (part.starts_with(kAnd) && part.ends_with(kMore));
+      return;
+    }
+    const auto stamp = part.substr(at + kHealthySince.size(), kStampLength);
+    words.devices.try_emplace(std::string(part.substr(0, at)), ConditionWords::Word{.since = parse_rfc3339(stamp)});
+  });
+  return words;
+}
+
+ConditionWords read_condition(std::string_view message) {
+  ConditionWords words;
+  each_part(message, [&](std::string_view part) {
+    if (part.starts_with(kAnd) && part.ends_with(kMore)) {
+      words.cut = true;
+      return;
+    }
+    // The first of the two is ours: what follows holds the driver's words.
+    const auto by_kubelet = part.find(kSince);
+    const auto by_claim = part.find(kClaimSays);
+    const auto at = std::min(by_kubelet, by_claim);
+    if (at == std::string_view::npos) return;
+    const auto stamp = part.substr(at + (at == by_claim ? kClaimSays : kSince).size(), kStampLength);
+    words.devices.try_emplace(std::string(part.substr(0, at)),
+                              ConditionWords::Word{.since = parse_rfc3339(stamp), .by_claim = at == by_claim});
+  });
+  return words;
+}
+
+const ConditionWords::Word* ConditionWords::find(std::string_view device) const {
+  const auto found = devices.find(tame_name(device));
+  return found == devices.end() ? nullptr : &found->second;
 }
 
 }  // namespace dhc

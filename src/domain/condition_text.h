@@ -1,4 +1,7 @@
 #pragma once
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,16 +22,36 @@ struct ConditionLine {
       false;  ///< A claim's condition says so, which has a time of its own: nothing to remember for a restart.
 };
 
-/// The condition's message: one part for each device. It is also our memory: the kubelet's field has no time, so that a
-/// restart reads `since` here.
+/// The longest message, in bytes. **Source:** meta/v1 Condition: 32 KiB.
+inline constexpr std::size_t kLongestCondition = 32UL * 1024;
+
+/// The condition's message, as it is stored: one part for each device in the order given, printable, and where they are
+/// too many the number of those left out. It is also our memory: the kubelet's field has no time, so that a restart
+/// reads `since` here.
 [[nodiscard]] std::string condition_message(const std::vector<ConditionLine>& lines);
 
-/// Since when `device` has been unhealthy by a message that `condition_message` made; nothing if it does not speak of
-/// the device.
-[[nodiscard]] std::optional<WallTime> since_in_condition(std::string_view message, std::string_view device);
+/// What such a message says, by device; of a pod with thousands of devices each is looked up, not searched for.
+struct ConditionWords {
+  struct Word {
+    std::optional<WallTime> since;
+    bool by_claim = false;
+    friend bool operator==(const Word&, const Word&) = default;
+  };
+  std::map<std::string, Word, std::less<>> devices;
+  bool cut = false;  ///< It does not name all.
 
-/// Whether such a message speaks of `device` at all, and whether by its claim's words.
-[[nodiscard]] bool condition_names(std::string_view message, std::string_view device);
-[[nodiscard]] bool condition_is_by_claim(std::string_view message, std::string_view device);
+  /// Null if the message does not name the device.
+  [[nodiscard]] const Word* find(std::string_view device) const;
+};
+[[nodiscard]] ConditionWords read_condition(std::string_view message);
+
+/// One device in the message of our pod condition once all have recovered.
+struct RecoveryLine {
+  std::string device;  ///< `to_string(DeviceKey)`.
+  WallTime since;
+};
+/// That message, bounded as the other; and what such a message says.
+[[nodiscard]] std::string recovery_message(const std::vector<RecoveryLine>& lines);
+[[nodiscard]] ConditionWords read_recovery(std::string_view message);
 
 }  // namespace dhc

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "domain/condition_text.h"
 #include "domain/disruption.h"
 #include "domain/names.h"
 #include "domain/write_keys.h"
@@ -15,12 +14,6 @@ constexpr Millis kHour = std::chrono::hours(1);
 constexpr int kEventAttempts = 5;
 // The API server's clock against ours, and the second that its times are cut to.
 constexpr Millis kLateNews = Seconds(5);
-
-std::string_view our_condition_message(const k8s::Pod& pod) {
-  const auto* condition = our_condition(pod);
-  return condition == nullptr || condition->status != "True" ? std::string_view()
-                                                             : std::string_view(condition->message);
-}
 
 /// When the Eviction API began to end the pod, as its own condition says: a grace of any length cannot move that.
 WallTime evicted_at(const k8s::Pod& pod) {
@@ -252,7 +245,7 @@ void Ledger::learn(const World& world, const Now& now) {
     if (begun > began_at_->wall + kLateNews) continue;  // somebody else's, a drain's say
     // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
     for (const auto& holding : record.holdings) {
-      if (!condition_names(our_condition_message(record.pod), to_string(holding.key))) continue;
+      if (record.told.find(to_string(holding.key)) == nullptr) continue;
       auto& attempt = evictions_[uid];
       attempt.key = holding.key;
       attempt.lost_to = devices_of(holding);

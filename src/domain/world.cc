@@ -230,6 +230,15 @@ void World::put(k8s::Pod&& pod, const Now& now) {
   for (const auto& claim : record.pod.claims) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].erase(uid);
   std::vector<std::string> left;
   for (const auto& claim : record.pod.claims) left.push_back(claim_key(record.pod.meta.ns, claim.claim_name));
+  const auto* condition = our_condition(pod);
+  const bool tells = condition != nullptr && condition->status == "True";
+  const auto* known = our_condition(record.pod);
+  const bool told = known != nullptr && known->status == "True";
+  if (!tells) {
+    record.told = {};
+  } else if (!told || known->message != condition->message) {
+    record.told = read_condition(condition->message);
+  }
   record.pod = std::move(pod);
   scheduling_.share(record.pod.scheduling);
   record.readable = true;

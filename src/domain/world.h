@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "domain/condition_text.h"
 #include "domain/health_tracker.h"
 #include "domain/inventory.h"
 #include "domain/job_record.h"
@@ -27,6 +28,7 @@ struct PodRecord {
                                     ///< end (seen on 1.37.1).
   bool was_live = false;            ///< A kubelet ran it when we last drew conclusions.
   bool readable = true;             ///< False: its last version could not be read, nothing may be decided on it.
+  ConditionWords told;              ///< What our condition on it says, if it is True.
   std::vector<ReportDoubt> doubts;  ///< What the kubelet says of it that is laid on no device.
 };
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "domain/condition_text.h"
 #include "domain/names.h"
 #include "domain/world.h"
 
@@ -154,10 +153,9 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
     const auto* holding = record == nullptr ? nullptr : find_holding(record->holdings, key);
     if (holding == nullptr || !is_live(record->pod)) continue;
     bool is_witness = false;
-    if (const auto* condition = our_condition(record->pod); condition != nullptr && condition->status == "True") {
-      const auto since = since_in_condition(condition->message, name);
-      if (since && (!evidence.remembered || *since < *evidence.remembered)) evidence.remembered = since;
-      is_witness = since.has_value();
+    if (const auto* word = record->told.find(name); word != nullptr && word->since && !word->by_claim) {
+      if (!evidence.remembered || *word->since < *evidence.remembered) evidence.remembered = word->since;
+      is_witness = true;
     }
     if (holding->reported && record->readable) {
       auto health = *holding->reported;
