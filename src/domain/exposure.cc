@@ -44,7 +44,22 @@ std::optional<Signal> health_signal(const Match& match, const DeviceState& state
   return std::nullopt;
 }
 
-std::optional<Signal> condition_signal(const Match& match, const World& world, const Holding& holding, const Now& now) {
+/// The later of the condition's own time and our first sight of it; our condition on the pod remembers the first sight
+/// of a process before this one.
+Moment since_of(const k8s::Condition& condition, const World& world, const PodRecord& record, const Holding& holding,
+                const Now& now) {
+  const auto* sight = world.claim_condition(holding.claim, holding.key, condition.type);
+  if (sight == nullptr) return moment_of(now);
+  const auto* word = record.told.find(to_string(holding.key));
+  const bool is_remembered = sight->from_the_start && word != nullptr && word->by_claim && word->since;
+  if (!is_remembered || *word->since >= sight->since.wall) return sight->since;
+  // A time ahead of our first sight says nothing about when it began, also once the clock has passed it.
+  const auto told = condition.last_transition.value_or(*word->since);
+  return moment_of(told > sight->since.wall ? *word->since : std::max(told, *word->since), now);
+}
+
+std::optional<Signal> condition_signal(const Match& match, const World& world, const PodRecord& record,
+                                       const Holding& holding, const Now& now) {
   if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return std::nullopt;
   const auto* claim = world.claim(holding.claim);
   const auto* condition =
@@ -53,9 +68,7 @@ std::optional<Signal> condition_signal(const Match& match, const World& world, c
   std::string said = condition->type + "=" + condition->status;
   if (!condition->reason.empty()) said += " (" + condition->reason + ")";
   if (!condition->message.empty()) said += ": " + condition->message;
-  return Signal{.since = condition->last_transition ? moment_of(*condition->last_transition, now) : moment_of(now),
-                .by_claim = true,
-                .said = said};
+  return Signal{.since = since_of(*condition, world, record, holding, now), .by_claim = true, .said = said};
 }
 
 class Finder {
@@ -116,7 +129,8 @@ class Finder {
       auto signal = health_signal(policy.match, state, uid, *holding);
       // The driver's own words are news also where the kubelet knows nothing just now.
       if (!signal || signal->unknown_now) {
-        if (auto by_claim = condition_signal(policy.match, world_, *holding, now_)) signal = std::move(by_claim);
+        if (auto by_claim = condition_signal(policy.match, world_, *record, *holding, now_))
+          signal = std::move(by_claim);
       }
       if (!signal) continue;
       add_network(*signal, *holding);

@@ -81,7 +81,7 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       break;
     case k8s::Kind::ResourceClaim:
       for (const auto& key : stale_keys(claims_, claim_of, snapshot.objects, unreadable)) drop_claim(key);
-      for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim));
+      for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim), now);
       break;
     case k8s::Kind::Node:
       if (snapshot.went_back) note_lost_taints(snapshot.objects);
@@ -135,9 +135,10 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
   std::visit(
       [&]<class T>(T&& object) {
         using Value = std::remove_cvref_t<T>;
-        if constexpr (std::is_same_v<Value, k8s::Pod> || std::is_same_v<Value, k8s::Job>) {
+        if constexpr (std::is_same_v<Value, k8s::Pod> || std::is_same_v<Value, k8s::Job> ||
+                      std::is_same_v<Value, k8s::ResourceClaim>) {
           put(std::forward<T>(object), now);
-        } else if constexpr (std::is_same_v<Value, k8s::ResourceClaim> || std::is_same_v<Value, k8s::Node>) {
+        } else if constexpr (std::is_same_v<Value, k8s::Node>) {
           put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice> || std::is_same_v<Value, k8s::DeviceTaintRule>) {
           pools_may_be_stale_ = true;  // a slice that changed its pool has left one
@@ -291,13 +292,38 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   dirty_pods_.erase(uid);
 }
 
-void World::put(k8s::ResourceClaim&& claim) {
+void World::look_at_conditions(ClaimRecord& record, bool is_first, const Now& now) {
+  const auto before = std::exchange(record.sights, {});
+  for (const auto& device : record.claim.devices) {
+    const auto key = DeviceKey::dra(device.driver, device.pool, device.device);
+    for (const auto& condition : device.conditions) {
+      ConditionSight sight{.status = condition.status,
+                           .transition = condition.last_transition,
+                           .since = moment_of(now),
+                           .from_the_start = is_first};
+      const auto known = before.find({key, condition.type});
+      if (known != before.end() && known->second.status == sight.status) {
+        const auto& old = known->second;
+        // Another time with the same status: it was another in between, which we have not seen.
+        const bool moved = sight.transition && sight.transition != old.transition;
+        sight.since = moved ? std::max(old.since, moment_of(*sight.transition, now)) : old.since;
+        sight.from_the_start = old.from_the_start && !moved;
+      }
+      record.sights.insert_or_assign({key, condition.type}, std::move(sight));
+    }
+  }
+}
+
+void World::put(k8s::ResourceClaim&& claim, const Now& now) {
   const auto key = key_of(claim);
   auto& record = claims_[key];
   if (!record.gone) index_claim(record.claim, false);
+  const bool is_first = record.claim.meta.uid != claim.meta.uid;
+  if (is_first) record.sights.clear();
   record.claim = std::move(claim);
   requests_.share(record.claim.requests);
   record.gone = false;
+  look_at_conditions(record, is_first, now);
   index_claim(record.claim, true);
   if (has_health_conditions(record.claim)) {
     claims_with_conditions_.insert(key);

@@ -21,6 +21,16 @@
 
 namespace dhc {
 
+/// A condition of a claim's device as it was last seen.
+struct ConditionSight {
+  std::string status;
+  std::optional<WallTime> transition;  ///< As the condition gives it.
+  /// The later of the time that it gave and our first sight of this status; a time ahead of our clock counts as now,
+  /// once.
+  Moment since;
+  bool from_the_start = true;  ///< It stood in the claim's first version that we saw: it may be older than we are.
+};
+
 /// One pod that can hold devices, and those it holds.
 struct PodRecord {
   k8s::Pod pod;
@@ -111,6 +121,9 @@ class World {
   /// UIDs of pods with reports that are laid on no device, sorted.
   [[nodiscard]] const std::set<std::string>& with_doubts() const { return with_doubts_; }
   [[nodiscard]] const k8s::ResourceClaim* claim(std::string_view key) const;
+  /// Null: no such condition stands on the claim's device.
+  [[nodiscard]] const ConditionSight* claim_condition(const std::string& claim, const DeviceKey& key,
+                                                      const std::string& type) const;
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
   /// UIDs of the pods whose spec names the claim, sorted.
   [[nodiscard]] const std::set<std::string>& users_of(const std::string& claim) const;
@@ -159,6 +172,7 @@ class World {
   struct ClaimRecord {
     k8s::ResourceClaim claim;
     bool gone = false;  ///< Deleted, kept for the pods that still name it.
+    std::map<std::pair<DeviceKey, std::string>, ConditionSight> sights = {};  ///< By device and type.
   };
 
   void apply_one(k8s::Snapshot&& snapshot, const Now& now);
@@ -167,7 +181,8 @@ class World {
   void apply_one(k8s::Unreadable&& unreadable, const Now& now);
   void doubt_pods(const k8s::UnreadableNames& unreadable);
   void put(k8s::Pod&& pod, const Now& now);
-  void put(k8s::ResourceClaim&& claim);
+  void put(k8s::ResourceClaim&& claim, const Now& now);
+  static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
   void put(k8s::Job&& job, const Now& now);
   void drop_job(const std::string& uid);
   void index_job_pod(const k8s::Pod& pod, bool add);

@@ -221,6 +221,14 @@ const k8s::ResourceClaim* World::claim(std::string_view key) const {
   return found == claims_.end() ? nullptr : &found->second.claim;
 }
 
+const ConditionSight* World::claim_condition(const std::string& claim, const DeviceKey& key,
+                                             const std::string& type) const {
+  const auto found = claims_.find(claim);
+  if (found == claims_.end()) return nullptr;
+  const auto sight = found->second.sights.find({key, type});
+  return sight == found->second.sights.end() ? nullptr : &sight->second;
+}
+
 const std::set<std::string>& World::users_of(const std::string& claim) const {
   const auto found = claim_users_.find(claim);
   return found == claim_users_.end() ? nobody_ : found->second;
