@@ -1,5 +1,6 @@
 #include "domain/device_key.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -28,6 +29,19 @@ PluginCard card_of_plugin_id(std::string_view id) {
   const bool is_number = error == std::errc() && end == number.data() + number.size();
   if (!is_number || replica < 0 || replica >= kMostReplicas) return {.id = id};
   return {.id = id.substr(0, at), .replica = replica};
+}
+
+bool names_hardware(const DeviceKey& key) {
+  // 8-4-4-4-12 hexadecimal digits.
+  constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+  const std::string_view name = key.device;
+  for (std::size_t at = 0; at + kShape.size() <= name.size(); ++at) {
+    const bool fits = std::ranges::equal(kShape, name.substr(at, kShape.size()),
+                                         [&](char shape, char c) { return shape == 'x' ? is_hex(c) : shape == c; });
+    if (fits) return true;
+  }
+  return false;
 }
 
 std::size_t DeviceKeyHash::operator()(const DeviceKey& key) const {

@@ -32,6 +32,10 @@ struct PluginCard {
 /// `driver/pool/device` or `node/resource/id`, for people.
 [[nodiscard]] std::string to_string(const DeviceKey& key);
 
+/// Whether the device's name is that of the hardware itself, wherever it sits: it holds a UUID. **Source:** NVIDIA's
+/// device plugin (`GPU-<uuid>`, `MIG-<uuid>`, `<id>::<n>`).
+[[nodiscard]] bool names_hardware(const DeviceKey& key);
+
 /// Hash for unordered containers.
 struct DeviceKeyHash {
   [[nodiscard]] std::size_t operator()(const DeviceKey& key) const;

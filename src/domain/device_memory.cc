@@ -111,11 +111,12 @@ void DeviceMemory::forget_past() {
   ++revision_;
 }
 
-std::map<DeviceKey, WallTime> DeviceMemory::open_incidents() const {
-  std::map<DeviceKey, WallTime> open;
+std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
+  std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {
     if (is_black_hole(key)) continue;
-    if (record.open && !record.healthy_between && !record.by_claim) open.emplace(key, record.since);
+    if (!record.open || record.healthy_between || record.by_claim) continue;
+    open.emplace(key, OpenIncident{.since = record.since, .host_uid = record.host_uid});
   }
   return open;
 }

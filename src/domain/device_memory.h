@@ -72,8 +72,8 @@ class DeviceMemory {
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   /// Something else that is written with it has changed.
   void note_change() { ++revision_; }
-  /// Since when devices with open incidents have been bad without a Healthy, for `World::note_incidents`.
-  [[nodiscard]] std::map<DeviceKey, WallTime> open_incidents() const;
+  /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
+  [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
 
   /// When an observation would conclude something new by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at() const { return next_change_at_; }

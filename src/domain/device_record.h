@@ -48,6 +48,8 @@ struct DeviceRecord {
   bool untainting = false;      ///< Our taint on its node is to be removed by us while the incident goes on.
   bool node_tainted = false;    ///< Our taint has been seen on its node in this incident.
   std::string node_uid;         ///< Of that node: another one under its name is nobody's word.
+  std::string host_uid;         ///< Of its node when it was last known to be the same device; empty: not known, or its
+                                ///< name is the hardware's.
   bool was_tainted = false;     ///< Either has been seen since the incident opened.
   bool removing = false;        ///< Our rule is to be removed by us: its absence is no word of a person.
   bool driver_tainted = false;  ///< The driver's own taint has been seen in this incident.

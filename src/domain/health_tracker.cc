@@ -126,6 +126,16 @@ std::int64_t HealthTracker::count_of(const std::string& driver) const {
   return found == dra_.end() ? 0 : found->second;
 }
 
+void HealthTracker::forget_unheld(const std::function<bool(const DeviceKey&)>& is_other) {
+  std::erase_if(not_healthy_, [&](const DeviceKey& key) {
+    const auto device = devices_.find(key);
+    if (device == devices_.end() || !device->second.holders.empty() || !is_other(key)) return false;
+    devices_.erase(device);
+    count(key, -1);
+    return true;
+  });
+}
+
 const DeviceState* HealthTracker::find(const DeviceKey& key) const {
   const auto found = devices_.find(key);
   return found == devices_.end() ? nullptr : &found->second;

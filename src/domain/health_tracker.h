@@ -64,6 +64,9 @@ class HealthTracker {
   /// Forgets devices that nobody has held for an hour.
   void forget(const Now& now);
 
+  /// Forgets devices that nobody holds and `is_other` names: others may sit in their places.
+  void forget_unheld(const std::function<bool(const DeviceKey&)>& is_other);
+
   [[nodiscard]] const DeviceState* find(const DeviceKey& key) const;
   /// Devices that are not Healthy, sorted.
   [[nodiscard]] const std::set<DeviceKey>& not_healthy() const { return not_healthy_; }

@@ -30,6 +30,8 @@ struct DeviceIdentity {
   std::string value;
 };
 
+[[nodiscard]] inline DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
+
 /// The devices of one pool, from the slices of its highest generation.
 struct Pool {
   std::string node;       ///< Empty for network-attached devices.

@@ -36,6 +36,7 @@ void MemoryTurn::run() {
   for (auto& [key, record] : memory_.records_) look_at(record);
   settle_untainting();
   for (auto& record : replaced_) retire(record);
+  for (auto& record : rehosted_) leave_host(record);
   forget();
   memory_.next_change_at_ = next_;
 }
@@ -49,6 +50,10 @@ void MemoryTurn::look_at(DeviceRecord& record) {
   repair_times(record);
   if (is_other_card(record)) {
     replaced_.push_back(record);
+    return;
+  }
+  if (is_other_host(record)) {
+    rehosted_.push_back(record);
     return;
   }
   look_at_identity(record);
@@ -179,25 +184,64 @@ void MemoryTurn::close(DeviceRecord& record, const Recovery& recovery) {
   record.closed_revision = memory_.revision_;
 }
 
+/// The node was made anew under its name, and nothing says that the device is the same: undecided while its driver does
+/// not publish it.
+bool MemoryTurn::is_other_host(DeviceRecord& record) {
+  if (names_hardware(record.key)) return false;
+  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  if (node == nullptr || node->meta.uid == record.host_uid) return false;
+  const bool is_dra = record.key.source == DeviceKey::Source::Dra;
+  if (is_dra && !record.host_uid.empty() && seen_.world.inventory().published(record.key) == nullptr) return false;
+  bool same = record.host_uid.empty();
+  if (is_dra && !record.identity.empty()) {
+    const auto identity = seen_.world.inventory().identity_of(record.key, record.identity_attribute);
+    same = same || (identity && identity->value == record.identity);
+  }
+  if (!same) return true;
+  set(record.host_uid, node->meta.uid);
+  return false;
+}
+
+/// What was known of the place is of another device; only what we made there is still to be removed.
+void MemoryTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std::string why) {
+  fresh.policy = old.policy;
+  fresh.open = false;
+  fresh.closed_at = now_.wall;
+  fresh.closed_because = std::move(why);
+  fresh.was_tainted = old.was_tainted;
+  fresh.rule_uid = old.rule_uid;
+  fresh.removing = !old.rule_uid.empty();
+  fresh.node_tainted = old.node_tainted;
+  fresh.node_uid = old.node_uid;
+  fresh.host_uid = old.host_uid;
+  fresh.knows_rule = true;
+  fresh.closed_revision = memory_.revision_ + 1;
+  memory_.records_.insert_or_assign(old.key, std::move(fresh));
+}
+
+/// The history of a device with an identity waits for it to turn up again; that of another is gone with its node.
+void MemoryTurn::leave_host(const DeviceRecord& record) {
+  DeviceRecord old = record;
+  if (old.open || old.node_tainted || !old.rule_uid.empty()) {
+    start_clean(old, take_history(old.key, no_identity()), "its node was made anew under the name");
+    memory_.records_.find(old.key)->second.host_uid = seen_.world.node(node_of(seen_.world, old.key))->meta.uid;
+  } else {
+    memory_.records_.erase(old.key);
+  }
+  if (!old.identity.empty()) depart(std::move(old));
+  changed();
+}
+
 /// Another card sits in the place: it starts clean, and the old one's history waits for it to turn up again.
 void MemoryTurn::retire(DeviceRecord& record) {
   DeviceRecord old = record;
   const auto identity = seen_.world.inventory().identity_of(old.key, old.identity_attribute);
-  if (identity) {
-    auto fresh = take_history(old.key, *identity);
-    fresh.policy = old.policy;
-    fresh.open = false;
-    fresh.closed_at = now_.wall;
-    fresh.closed_because = "another physical device sits in its place";
-    fresh.was_tainted = old.was_tainted;
-    fresh.rule_uid = old.rule_uid;
-    fresh.removing = !old.rule_uid.empty();
-    fresh.node_tainted = old.node_tainted;
-    fresh.node_uid = old.node_uid;
-    fresh.knows_rule = true;
-    fresh.closed_revision = memory_.revision_ + 1;
-    memory_.records_.insert_or_assign(old.key, std::move(fresh));
-  }
+  if (identity) start_clean(old, take_history(old.key, *identity), "another physical device sits in its place");
+  depart(std::move(old));
+  changed();
+}
+
+void MemoryTurn::depart(DeviceRecord old) {
   old.open = false;
   old.node_tainted = false;
   old.node_uid.clear();
@@ -205,8 +249,8 @@ void MemoryTurn::retire(DeviceRecord& record) {
   old.rule_uid.clear();
   old.losses.clear();
   old.probation_until.reset();
-  memory_.departed_.insert_or_assign(identity_key(old.key, old.identity), std::move(old));
-  changed();
+  auto key = identity_key(old.key, old.identity);
+  memory_.departed_.insert_or_assign(std::move(key), std::move(old));
 }
 
 void MemoryTurn::settle_untainting() {

@@ -37,8 +37,6 @@ bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey
   return a.name < b.name;
 }
 
-DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
-
 }  // namespace
 
 void MemoryTurn::collect_exposures() {
@@ -261,6 +259,8 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.healthy_since.reset();
   record.healthy_between = false;
   record.knows_rule = true;
+  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  if (node != nullptr && !names_hardware(record.key)) record.host_uid = node->meta.uid;
   record.was_tainted = false;
   record.untainting = false;
   // The rule of the incident before may still be there, which serves this one, or be on its way out.

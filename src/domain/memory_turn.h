@@ -58,7 +58,11 @@ class MemoryTurn {
   void repair_times(DeviceRecord& record);
   void close(DeviceRecord& record, const Recovery& recovery);
   [[nodiscard]] bool is_other_card(const DeviceRecord& record) const;
+  [[nodiscard]] bool is_other_host(DeviceRecord& record);
   void retire(DeviceRecord& record);
+  void leave_host(const DeviceRecord& record);
+  void depart(DeviceRecord old);
+  void start_clean(const DeviceRecord& old, DeviceRecord fresh, std::string why);
   void settle_untainting();
   void forget();
 
@@ -68,6 +72,7 @@ class MemoryTurn {
   std::set<DeviceKey> exposed_;  // in a state that some policy names, or Unknown in such an incident
   std::map<DeviceKey, const Exposure*> speaking_;
   std::vector<DeviceRecord> replaced_;
+  std::vector<DeviceRecord> rehosted_;
   std::optional<MonoTime> next_;
 };
 

@@ -187,6 +187,7 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
   put(json, "nodeTainted", record.node_tainted);
   put(json, "untainting", record.untainting);
   put(json, "nodeUID", record.node_uid);
+  put(json, "hostUID", record.host_uid);
   put(json, "wasTainted", record.was_tainted);
   put(json, "rule", record.rule_uid);
   put(json, "removing", record.is_removing());
@@ -234,6 +235,7 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.flag("nodeTainted", record.node_tainted);
   reader.flag("untainting", record.untainting);
   reader.name("nodeUID", record.node_uid);
+  reader.name("hostUID", record.host_uid);
   reader.flag("wasTainted", record.was_tainted);
   reader.name("rule", record.rule_uid);
   reader.flag("removing", record.removing);

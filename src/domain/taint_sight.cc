@@ -65,7 +65,8 @@ class Looker {
   void learn_from(const k8s::DeviceTaintRule& rule) {
     const auto known = incidents_on(rule);
     if (known <= record_.incidents || changed_by_other(rule)) return;
-    // It speaks of the card that was here before.
+    // It speaks of the card that was here before: by its identity, or by our own word that we remove it.
+    if (record_.incidents == 0 && record_.removing) return;
     const auto identity = k8s::find(rule.meta.annotations, kIdentityAnnotation).value_or(std::string_view());
     if (!identity.empty() && !record_.identity.empty() && identity != record_.identity) return;
     record_.incidents = known;

@@ -57,9 +57,10 @@ void World::apply(k8s::Delivery delivery, const Now& now) {
   std::visit([&]<class T>(T&& value) { apply_one(std::forward<T>(value), now); }, std::move(delivery));
 }
 
-void World::note_incidents(std::map<DeviceKey, WallTime> incidents) {
-  for (const auto& [key, since] : incidents) {
-    if (!incidents_.contains(key)) dirty_devices_.insert(key);
+void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
+  for (const auto& [key, incident] : incidents) {
+    const auto known = incidents_.find(key);
+    if (known == incidents_.end() || known->second.host_uid != incident.host_uid) dirty_devices_.insert(key);
   }
   incidents_ = std::move(incidents);
 }
@@ -400,6 +401,8 @@ std::string World::driver_of_class(const std::string& device_class) const {
 
 void World::put(k8s::Node&& node) {
   const std::string name = node.meta.name;
+  const auto known = nodes_.find(name);
+  if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) forget_devices_of(name);
   const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
@@ -407,6 +410,15 @@ void World::put(k8s::Node&& node) {
   if (our_taint_on(node)) lost_taints_.erase(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);
+}
+
+/// A node made anew under a name has other devices, unless their names say that they are the same. What has opened an
+/// incident is remembered elsewhere, with its node.
+void World::forget_devices_of(const std::string& node) {
+  tracker_.forget_unheld([&](const DeviceKey& key) {
+    const auto home = inventory_.node_of(key);
+    return (home.empty() ? key.place : home) == node && !names_hardware(key);
+  });
 }
 
 void World::drop_node(const std::string& name) {

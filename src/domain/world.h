@@ -21,6 +21,13 @@
 
 namespace dhc {
 
+/// An incident that has not ended, as it is remembered.
+struct OpenIncident {
+  WallTime since;
+  std::string host_uid;  ///< Of the device's node then; empty: unknown.
+  friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
+};
+
 /// A condition of a claim's device as it was last seen.
 struct ConditionSight {
   std::string status;
@@ -88,7 +95,7 @@ class World {
 
   /// Devices with an open incident, and since when they have been bad: a report about a device that the tracker has
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
-  void note_incidents(std::map<DeviceKey, WallTime> incidents);
+  void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
 
   /// Resolves what has changed since the last call and feeds the tracker: once a turn, after the deliveries, so that
   /// their order within the turn cannot matter.
@@ -197,6 +204,7 @@ class World {
   void drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
   void drop_node(const std::string& name);
+  void forget_devices_of(const std::string& node);
   void index_claim(const k8s::ResourceClaim& claim, bool add);
   void index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add);
   void refresh_pod(const std::string& uid, const Now& now);
@@ -206,6 +214,7 @@ class World {
   void refresh_node(const std::string& name, const Now& now);
   void count_cards(const NodeBook& book, std::int64_t sign);
   void refresh_device(const DeviceKey& key, const Now& now);
+  [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
   void release_claim_if_unused(const std::string& key);
 
@@ -243,7 +252,7 @@ class World {
   Inventory inventory_;
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;
-  std::map<DeviceKey, WallTime> incidents_;
+  std::map<DeviceKey, OpenIncident> incidents_;
   std::map<DeviceKey, MonoTime> doubted_;  // plugin devices in an incident that say Healthy, and since when
   std::set<std::string> nobody_;           // what an index without an entry answers
   std::set<k8s::Kind> seen_;

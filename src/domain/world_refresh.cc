@@ -143,9 +143,19 @@ std::int64_t World::known_cards(const std::string& resource) const {
   return found == plugin_cards_.end() ? 0 : found->second;
 }
 
+/// Null: none, or its node has been made anew since, which says nothing about the device that sits there now.
+const OpenIncident* World::remembered(const DeviceKey& key) const {
+  const auto found = incidents_.find(key);
+  if (found == incidents_.end()) return nullptr;
+  const auto& incident = found->second;
+  const auto* host = node(inventory_.node_of(key));
+  const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
+  return is_other && !names_hardware(key) ? nullptr : &incident;
+}
+
 Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const {
   Evidence evidence;
-  if (const auto incident = incidents_.find(key); incident != incidents_.end()) evidence.remembered = incident->second;
+  if (const auto* incident = remembered(key)) evidence.remembered = incident->since;
   std::vector<std::string> silent;
   const auto name = to_string(key);
   for (const auto& uid : state.holders) {
