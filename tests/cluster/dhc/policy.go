@@ -19,6 +19,7 @@ type Policy struct {
 	After      string // default 0s
 	EvictAfter string // default 0s
 	Full       string // the map whenNoReplacement, as {wait: 0s}; empty: the default
+	Untainted  bool   // evict.untainted
 	NoEvict    bool
 	Paused     bool
 	Taint      string // the map of this key, as {device: NoSchedule}; empty: nothing is tainted
@@ -35,6 +36,9 @@ func (p Policy) Text() string {
 	}
 	if p.Full != "" {
 		evict += ", whenNoReplacement: " + p.Full
+	}
+	if p.Untainted {
+		evict += ", untainted: true"
 	}
 	rules := "\n  evict: {" + evict + "}"
 	if mode == "" {

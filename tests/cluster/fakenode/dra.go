@@ -66,8 +66,15 @@ func (n *Node) claimHealth(pod *corev1.Pod, container corev1.Container) (entries
 			if request, _, _ := strings.Cut(result.Request, "/"); used.Request != "" && request != used.Request {
 				continue
 			}
+			if n.spec.OneResourceID && len(resources) > 0 {
+				continue // a kubelet drops what has an ID that it has told already
+			}
 			seen := n.healthOf(device{result.Driver, result.Device})
-			entry := map[string]any{"resourceID": result.Driver + "/" + result.Pool + "/" + result.Device, "health": seen.health}
+			id := result.Driver + "/" + result.Pool + "/" + result.Device
+			if n.spec.OneResourceID {
+				id = "k8s." + result.Driver + "/gpu=common"
+			}
+			entry := map[string]any{"resourceID": id, "health": seen.health}
 			if seen.message != "" {
 				entry["message"] = seen.message
 			}

@@ -33,6 +33,8 @@ type Spec struct {
 	Termination time.Duration
 	// ExitZero: a Pod that is told to end succeeds, as one whose containers exit 0 on SIGTERM.
 	ExitZero bool
+	// OneResourceID: the drivers give every device the same first CDI name, and the kubelet tells only the first device of an entry.
+	OneResourceID bool
 }
 
 // Node is one running fake node. Its methods may be called from any goroutine.

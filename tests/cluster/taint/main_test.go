@@ -66,13 +66,20 @@ type rack struct {
 
 func newRack(t *testing.T, cp *realcluster.ControlPlane, devices int) rack {
 	t.Helper()
+	return newRackOf(t, cp, devices, fakenode.Spec{})
+}
+
+// newRackOf is a rack whose node is as the spec says, but for its devices.
+func newRackOf(t *testing.T, cp *realcluster.ControlPlane, devices int, spec fakenode.Spec) rack {
+	t.Helper()
 	forget(t, cp)
 	r := rack{cp: cp, namespace: cp.Namespace(t), driver: realcluster.Unique("gpu") + ".example.com"}
 	var names []string
 	for i := range devices {
 		names = append(names, fmt.Sprint("gpu-", i))
 	}
-	r.node = fakenode.Start(t, cp, fakenode.Spec{DRA: map[string][]string{r.driver: names}})
+	spec.DRA = map[string][]string{r.driver: names}
+	r.node = fakenode.Start(t, cp, spec)
 	r.template = workload.DeviceClass(t, cp, r.namespace, r.driver)
 	t.Cleanup(func() { // ours and others' of this driver
 		for _, rule := range r.rules(context.Background(), t) {
