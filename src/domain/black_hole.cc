@@ -23,6 +23,13 @@ Moment rejected_at(const PodEnding& ending, const World& world, const Now& now) 
   return made ? std::min(ending.at, moment_of(world.ours(*made), now)) : ending.at;
 }
 
+/// What the kubelet of a node before it under its name rejected says nothing about this one. Pods that waited for the
+/// node are older than it, so when we saw them end counts.
+bool is_of_another_node(const PodEnding& ending, const World& world) {
+  const auto* node = world.node(ending.pod.node_name);
+  return node != nullptr && node->meta.creation && ending.at.wall < world.ours(*node->meta.creation);
+}
+
 bool speaks_before(const DevicePolicy& a, const DevicePolicy& b) {
   if (a.job_retry->black_hole_taint != b.job_retry->black_hole_taint) return a.job_retry->black_hole_taint;
   if (a.mode != b.mode) return a.mode == Mode::Enforce;
@@ -41,7 +48,7 @@ MonoTime BlackHole::changes_at() const { return rejections.front().mono + policy
 BlackHoles find_black_holes(const World& world, const Policy& policy, const Now& now) {
   BlackHoles holes;
   for (const auto& [uid, ending] : world.endings()) {
-    if (!was_rejected(ending.pod)) continue;
+    if (!was_rejected(ending.pod) || is_of_another_node(ending, world)) continue;
     for (const auto& request : ending.pod.requests) {
       const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
       const auto* rules = policy_for(world, policy, ending.pod, key);

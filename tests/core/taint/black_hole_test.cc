@@ -70,6 +70,29 @@ TEST_CASE("A node that rejects three pods within ten minutes is tainted, where t
   CHECK(never.verdict("node-a", Reason::Tainted) == nullptr);
 }
 
+TEST_CASE("What the kubelet of a node made anew rejected before does not count, and pods that waited for it do") {
+  HoleStage stage;
+  stage.reject(2);
+  auto node = stage.node_named("node-a");
+  const auto before = stage.now().wall;
+  stage.remove(k8s::Kind::Node, "node-a");
+  stage.run_for(Seconds(5));
+  node.meta.uid = "uid-node-a-again";
+  node.meta.creation = stage.now().wall;
+  stage.put(node);
+  stage.run_for(Seconds(5));
+  stage.reject(2);
+  CHECK(deeds(stage).empty());
+  stage.pod({.name = "waited", .device = "x", .phase = PodPhase::Failed});
+  auto& waited = stage.pod_named("waited");
+  waited.allocated.clear();
+  waited.status_reason = "UnexpectedAdmissionError";
+  waited.meta.creation = before;
+  stage.upsert_pod("waited");
+  stage.run_for(Seconds(1));
+  CHECK(deeds(stage) == "taint node-a");
+}
+
 TEST_CASE("Three rejections in more than the policy's time make no black hole") {
   HoleStage stage;
   for (int i = 0; i < 6; ++i) {
