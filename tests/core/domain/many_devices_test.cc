@@ -43,6 +43,7 @@ TEST_CASE("The condition of a pod with 600 bad devices is written once, and says
 TEST_CASE("A pod with more bad devices than its condition names is evicted as any other") {
   auto stage = pod_with_devices(600);
   stage.policy().evict.emplace().no_replacement_wait = Millis(0);
+  stage.limits().brake_at_least = 1'000;
   stage.send_policy();
   CHECK(stage.run_for(minutes(2), Seconds(10)) == std::vector<std::string>{"many"});
 }
