@@ -31,17 +31,48 @@ WatchStatus Watcher::status() const {
   return status_;
 }
 
+void Watcher::doubt(std::string why) {
+  std::stop_source step(std::nostopstate);
+  {
+    const std::lock_guard lock(mutex_);
+    doubt_ = std::move(why);
+    step = step_;
+  }
+  step.request_stop();
+}
+
+/// From here on a doubt ends this step; one that came before is told to the session before it is asked what to do.
+std::stop_source Watcher::begin_step() {
+  const std::lock_guard lock(mutex_);
+  step_ = std::stop_source();
+  return step_;
+}
+
+void Watcher::tell_doubt(WatchSession& session) {
+  std::optional<std::string> why;
+  {
+    const std::lock_guard lock(mutex_);
+    why = std::exchange(doubt_, std::nullopt);
+  }
+  if (why) session.doubt(*std::move(why), calls_.clock(), out_);
+}
+
 void Watcher::run(const std::stop_token& stop) {
   WatchSession session(target_);
   while (true) {
+    auto ending = begin_step();
+    const std::stop_callback both(stop, [&ending] { ending.request_stop(); });
+    const Stops stops{.all = stop, .step = ending.get_token()};
+    tell_doubt(session);
+    hand_over(stop);
     const auto step = session.next(calls_.clock(), chance());
     publish(session, false);
     if (const auto* const request = std::get_if<SendList>(&step)) {
-      list(request->request, session, stop);
+      list(request->request, session, stops);
     } else if (const auto* const opened = std::get_if<OpenStream>(&step)) {
-      stream(opened->request, session, stop);
+      stream(opened->request, session, stops);
     } else if (const auto* const wait = std::get_if<WaitFor>(&step)) {
-      pause(wait->duration, stop);
+      pause(wait->duration, stops.step);
     }
     if (stop.stop_requested()) session.stop();
     publish(session, true);
@@ -49,29 +80,31 @@ void Watcher::run(const std::stop_token& stop) {
   }
 }
 
-void Watcher::list(const Request& request, WatchSession& session, const std::stop_token& stop) {
+void Watcher::list(const Request& request, WatchSession& session, const Stops& stops) {
   const auto sent = calls_.clock();
-  const auto answer = unless_stopping(client_->call(request, stop), stop);
+  const auto answer = unless_stopping(client_->call(request, stops.step), stops.all);
   if (answer && calls_.answered) calls_.answered(*answer, sent);
+  tell_doubt(session);
   session.list_answered(answer, calls_.clock(), chance(), out_);
-  hand_over(stop);
+  hand_over(stops.all);
 }
 
-void Watcher::stream(const Request& request, WatchSession& session, const std::stop_token& stop) {
+void Watcher::stream(const Request& request, WatchSession& session, const Stops& stops) {
   const auto sink = [&](std::string_view bytes) {
     const bool go_on = session.feed(bytes, calls_.clock(), out_);
-    hand_over(stop);
+    hand_over(stops.all);
     publish(session, false);
-    return go_on && !stop.stop_requested();
+    return go_on && !stops.step.stop_requested();
   };
-  const auto answer = unless_stopping(client_->stream(request, sink, stop), stop);
+  const auto answer = unless_stopping(client_->stream(request, sink, stops.step), stops.all);
+  tell_doubt(session);
   session.stream_ended(answer, calls_.clock(), chance(), out_);
-  hand_over(stop);
+  hand_over(stops.all);
 }
 
-void Watcher::pause(Millis time, const std::stop_token& stop) {
+void Watcher::pause(Millis time, const std::stop_token& step) {
   std::unique_lock lock(mutex_);
-  (void)stopped_.wait_for(lock, stop, time, [] { return false; });
+  (void)stopped_.wait_for(lock, step, time, [] { return false; });
 }
 
 void Watcher::hand_over(const std::stop_token& stop) {

@@ -3,8 +3,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -44,14 +46,27 @@ class Watcher {
   /// Asks to stop without waiting for it, so that several watchers can stop at the same time. Any thread.
   void request_stop() { thread_.request_stop(); }
 
+  /// Somebody has seen that what was delivered is wrong: ends what is under way and lists afresh, at most once a
+  /// minute. Any thread.
+  void doubt(std::string why);
+
+  [[nodiscard]] const WatchTarget& target() const { return target_; }
+
   /// As of the last bytes read. Any thread.
   [[nodiscard]] WatchStatus status() const;
 
  private:
+  /// Who ends what is under way: this watcher's end, or a doubt, which ends one request or wait and no more.
+  struct Stops {
+    std::stop_token all;
+    std::stop_token step;
+  };
   void run(const std::stop_token& stop);
-  void list(const Request& request, WatchSession& session, const std::stop_token& stop);
-  void stream(const Request& request, WatchSession& session, const std::stop_token& stop);
-  void pause(Millis time, const std::stop_token& stop);
+  [[nodiscard]] std::stop_source begin_step();
+  void tell_doubt(WatchSession& session);
+  void list(const Request& request, WatchSession& session, const Stops& stops);
+  void stream(const Request& request, WatchSession& session, const Stops& stops);
+  void pause(Millis time, const std::stop_token& step);
   void hand_over(const std::stop_token& stop);
   void publish(const WatchSession& session, bool show_anyway);
   [[nodiscard]] double chance();
@@ -67,7 +82,9 @@ class Watcher {
 
   mutable std::mutex mutex_;
   std::condition_variable_any stopped_;
-  WatchStatus status_;  // Under mutex_.
+  WatchStatus status_;                // Under mutex_.
+  std::optional<std::string> doubt_;  // Likewise.
+  std::stop_source step_;             // Likewise: ends the request or wait under way.
 
   std::jthread thread_;  // Last: it uses all the others.
 };

@@ -20,9 +20,11 @@ struct Signal {
   std::string witness_ns = {};
   std::string witness_name = {};
   std::string witness_uid = {};
+  std::string witness_version = {};
   /// The claim through which the pod holds the device, in the pod's namespace; empty: a device-plugin device.
   std::string claim_name = {};
   std::string claim_uid = {};
+  std::string claim_version = {};
   std::vector<ClaimConditionMatch> claim_conditions = {};  ///< One of them must stand; empty: the report decides.
   friend bool operator==(const Signal&, const Signal&) = default;
 };
@@ -32,6 +34,7 @@ struct EvictPod {
   std::string ns;
   std::string name;
   std::string uid;
+  std::string seen_version = {};  ///< The pod's resourceVersion as the plan saw it.
   std::optional<std::int64_t> grace_period_seconds;
   std::string shared_claim_uid = {};  ///< Set when all holders of a shared claim are evicted together.
   DeviceKey key;                      ///< The bad device.

@@ -26,6 +26,17 @@ Result<T> read_as(k8s::Kind kind, const Result<k8s::Response>& answer) {
   return std::move(*value);
 }
 
+/// Adds what the server has of an object to what was held of it. A read that failed has shown nothing.
+template <class T>
+void note_read(FreshReads& reads, FreshRead held, const Result<T>& found) {
+  if (!found && found.error().kind != ErrorKind::NotFound) return;
+  if (found) {
+    held.uid = found->meta.uid;
+    held.version = found->meta.resource_version;
+  }
+  reads.push_back(std::move(held));
+}
+
 Result<k8s::Pod> pod_in(const Result<k8s::Response>& answer) { return read_as<k8s::Pod>(k8s::Kind::Pod, answer); }
 
 /// What a failed read means for an eviction that was not sent: nothing has happened, whatever happened to the read.
@@ -125,8 +136,20 @@ void Exchange::evict_if_signal_stands(const k8s::ResourceClaim* claim) {
   step_ = Step::Evict;
 }
 
+/// The pod itself, as a read shows it.
+void Exchange::note_pod(const Result<k8s::Pod>& pod) {
+  note_read(reads_,
+            {.kind = k8s::Kind::Pod,
+             .ns = action_.ns,
+             .name = action_.name,
+             .held_uid = action_.uid,
+             .held_version = action_.seen_version},
+            pod);
+}
+
 void Exchange::take_pod(const Result<k8s::Response>& answer) {
   auto pod = pod_in(answer);
+  note_pod(pod);
   if (!pod) return end(std::unexpected(before_eviction(std::move(pod.error()))));
   if (auto judged = judge_pod(action_, *pod); !judged) return end(std::move(judged));
   reporter_ = std::move(*pod);
@@ -137,6 +160,13 @@ void Exchange::take_pod(const Result<k8s::Response>& answer) {
 void Exchange::take_reporter(const Result<k8s::Response>& answer) {
   const auto what = fmt::format("pod {}, which reports the device,", action_.signal.witness_name);
   auto pod = pod_in(answer);
+  note_read(reads_,
+            {.kind = k8s::Kind::Pod,
+             .ns = action_.signal.witness_ns,
+             .name = action_.signal.witness_name,
+             .held_uid = action_.signal.witness_uid,
+             .held_version = action_.signal.witness_version},
+            pod);
   if (pod && pod->meta.uid != action_.signal.witness_uid) pod = fail(ErrorKind::NotFound, "another UID");
   if (!pod) return end(std::unexpected(signal_gone(std::move(pod.error()), what)));
   reporter_ = std::move(*pod);
@@ -145,6 +175,13 @@ void Exchange::take_reporter(const Result<k8s::Response>& answer) {
 
 void Exchange::take_claim(const Result<k8s::Response>& answer) {
   auto claim = read_as<k8s::ResourceClaim>(k8s::Kind::ResourceClaim, answer);
+  note_read(reads_,
+            {.kind = k8s::Kind::ResourceClaim,
+             .ns = action_.ns,
+             .name = action_.signal.claim_name,
+             .held_uid = action_.signal.claim_uid,
+             .held_version = action_.signal.claim_version},
+            claim);
   if (!claim) {
     return end(std::unexpected(signal_gone(std::move(claim.error()), "claim " + action_.signal.claim_name)));
   }
@@ -162,6 +199,7 @@ void Exchange::take_eviction(const Result<k8s::Response>& answer) {
 
 void Exchange::take_look(const Result<k8s::Response>& answer) {
   const auto pod = pod_in(answer);
+  note_pod(pod);
   const bool gone = pod ? pod->meta.uid != action_.uid : pod.error().kind == ErrorKind::NotFound;
   if (gone || (pod && pod->meta.deletion)) return end({});
   if (!pod) {

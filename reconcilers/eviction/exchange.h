@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "domain/fresh_read.h"
 #include "k8s-client/model/pod.h"
 #include "k8s-client/model/resource_claim.h"
 #include "k8s-client/protocol/request.h"
@@ -30,6 +31,9 @@ class Exchange {
   /// What it came to, once it is over.
   [[nodiscard]] const Status& outcome() const { return outcome_; }
 
+  /// What its reads have shown so far.
+  [[nodiscard]] const FreshReads& reads() const { return reads_; }
+
  private:
   enum class Step : std::uint8_t { ReadPod, ReadReporter, ReadClaim, Evict, LookAgain, Over };
 
@@ -42,11 +46,13 @@ class Exchange {
   void take_claim(const Result<k8s::Response>& answer);
   void take_eviction(const Result<k8s::Response>& answer);
   void take_look(const Result<k8s::Response>& answer);
+  void note_pod(const Result<k8s::Pod>& pod);
 
   const EvictPod action_;
   Step step_ = Step::ReadPod;
   k8s::Pod reporter_;  ///< As it was just read: the pod itself, or the signal's witness.
   Error doubt_;        ///< The answer to the eviction, when the pod is looked at again.
+  FreshReads reads_;
   Status outcome_;
 };
 

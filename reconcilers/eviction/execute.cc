@@ -4,10 +4,10 @@
 
 namespace dhc::eviction {
 
-Status execute(const EvictPod& action, const k8s::Client& client, const std::stop_token& stop) {
+Tried execute(const EvictPod& action, const k8s::Client& client, const std::stop_token& stop) {
   Exchange exchange(action);
   while (const auto request = exchange.next()) exchange.take(client.call(*request, stop));
-  return exchange.outcome();
+  return {.status = exchange.outcome(), .reads = exchange.reads()};
 }
 
 }  // namespace dhc::eviction

@@ -246,6 +246,7 @@ class Planner {
         {.ns = pod.meta.ns,
          .name = pod.meta.name,
          .uid = pod.meta.uid,
+         .seen_version = pod.meta.resource_version,
          .grace_period_seconds = exposure.policy->evict->grace_period_seconds,
          .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
          .key = exposure.key,

@@ -64,6 +64,7 @@ Signal signal_of(const Exposure& exposure, const World& world) {
   if (!exposure.holding->claim.empty()) {
     signal.claim_name = exposure.holding->claim.substr(exposure.holding->claim.find('/') + 1);
     signal.claim_uid = exposure.holding->claim_uid;
+    if (const auto* claim = world.claim(exposure.holding->claim)) signal.claim_version = claim->meta.resource_version;
   }
   if (exposure.by_claim) {
     signal.claim_conditions = match.claim_conditions;
@@ -75,6 +76,7 @@ Signal signal_of(const Exposure& exposure, const World& world) {
     signal.witness_ns = witness->pod.meta.ns;
     signal.witness_name = witness->pod.meta.name;
     signal.witness_uid = witness->pod.meta.uid;
+    signal.witness_version = witness->pod.meta.resource_version;
   }
   return signal;
 }

@@ -68,6 +68,7 @@ struct Application::Parts {
   void reported(Executor::Done done);
   [[nodiscard]] bool tell_clock(Millis ahead);
   void start_watches();
+  void list_afresh(const ViewDoubt& doubt);
   void start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver);
   void start_election();
   void start_configuration(std::optional<PolicyFile>& file);
@@ -183,6 +184,13 @@ void Application::Parts::start_watch(k8s::WatchTarget target, std::function<void
           .show = [this](const k8s::WatchStatus& status) { trouble.note(status.kind, watch_fact(status).problem); }}));
 }
 
+void Application::Parts::list_afresh(const ViewDoubt& doubt) {
+  const std::lock_guard lock(watchers_mutex);
+  for (const auto& watcher : watchers) {
+    if (watcher->target().kind == doubt.kind) watcher->doubt(doubt.why);
+  }
+}
+
 void Application::Parts::start_watches() {
   const std::lock_guard lock(watchers_mutex);
   const auto to_controller = [this](k8s::Delivery delivery) { send(std::move(delivery)); };
@@ -280,6 +288,7 @@ void Application::run(const std::stop_token& stop) {
                     [&parts](bool is_blind) {
                       if (parts.elector) parts.elector->blind(is_blind);
                     },
+                .doubt = [&parts](const ViewDoubt& doubt) { parts.list_afresh(doubt); },
                 .refresh = [&parts] { parts.refresh(); }},
                parts.listener);
   loop.run(token);

@@ -39,6 +39,8 @@ struct Controller::State {
   ComingPods coming;
   AskedTaints asked;
   StateDesk state;
+  ViewChecks checks;
+  std::vector<ViewDoubt> doubts;
   std::map<std::string, WallTime> removed_rules;  // not yet told to the memory, and when they went away
   bool leads = true;                              // until an election says otherwise
   std::shared_ptr<const Policy> policy;
@@ -195,6 +197,7 @@ void Controller::State::take_sight(Outcome& outcome, const Now& now) {
 void Controller::State::take(Outcome&& outcome, const Now& now) {
   take_sight(outcome, now);
   take_write(outcome, now);
+  for (const auto& read : outcome.reads) checks.note(read, now);
   if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
     const auto* record = world.pod(evict->uid);
     ledger.eviction_done(evict->uid, outcome.status, record == nullptr ? "" : record->pod.meta.resource_version, now);
@@ -269,6 +272,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.blind = state.world.views().is_silent(kEveryView, now);
   state.world.refresh(now);
   if (!std::exchange(state.coverage_told, true)) state.coverage = coverage_of(state.world, *state.policy);
+  state.doubts = state.checks.take(state.world, now);
   if (!state.leads) return state.stand_by(now);
   state.ledger.learn(state.world, now);
   if (state.policy) state.memory.settle_charges(state.world, state.ledger, *state.policy, now);
@@ -345,7 +349,8 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   Wake wake;
   for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
                          notices.wake_at, state.memory.next_change_at(), state.world.next_change_at(now),
-                         state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now)}) {
+                         state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
+                         state.checks.next_change_at()}) {
     if (at && *at > now.mono) wake.note(at);
   }
   if (intends) wake.note(now.mono + Millis(1));  // what was intended may be done once it is written
@@ -387,6 +392,8 @@ ControllerStats Controller::stats() const {
   stats.rules_api_version = world.inventory().rules_api_version();
   return stats;
 }
+
+std::vector<ViewDoubt> Controller::take_doubts() { return std::exchange(state_->doubts, {}); }
 
 std::vector<PolicyCoverage> Controller::take_coverage() { return std::exchange(state_->coverage, {}); }
 

@@ -9,6 +9,7 @@
 #include "base/now.h"
 #include "domain/policy_coverage.h"
 #include "domain/verdict.h"
+#include "domain/view_checks.h"
 
 namespace dhc {
 
@@ -56,6 +57,9 @@ class Controller {
   /// How much each policy covers, once for each configuration that was taken in and as soon as the World is known;
   /// empty otherwise. Of a standby as well.
   [[nodiscard]] std::vector<PolicyCoverage> take_coverage();
+
+  /// Watches that a read has shown to be wrong since the last call: their kinds are to be listed afresh.
+  [[nodiscard]] std::vector<ViewDoubt> take_doubts();
 
  private:
   struct State;

@@ -119,6 +119,10 @@ Executor::Carried Executor::carry_out(const Action& action, const std::stop_toke
                                  auto found = execute(read, client_, stop);
                                  return {.status = std::move(found.status), .sight = std::move(found.sight)};
                                },
+                               [&](const eviction::EvictPod& evict) -> Carried {
+                                 auto tried = execute(evict, client_, stop);
+                                 return {.status = std::move(tried.status), .reads = std::move(tried.reads)};
+                               },
                                [&](const auto& one) -> Carried { return {execute(one, client_, stop)}; }},
                     action);
 }
@@ -141,7 +145,8 @@ void Executor::attempt(Order order, const std::stop_token& stop) {
   auto carried = carry_out(order.action, stop);
   report_({.outcome = {.action = std::move(order.action),
                        .status = std::move(carried.status),
-                       .sight = std::move(carried.sight)},
+                       .sight = std::move(carried.sight),
+                       .reads = std::move(carried.reads)},
            .since = order.since,
            .begun = begun});
 }

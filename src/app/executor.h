@@ -66,10 +66,11 @@ class Executor {
   using Lane = Mailbox<Order>;
   [[nodiscard]] static std::vector<Action> withdraw(std::initializer_list<Lane*> lanes);
   [[nodiscard]] Lane& lane_of(const Action& action);
-  /// How a call ended, and what it found if it was a read.
+  /// How a call ended, and what it has read.
   struct Carried {
     Status status;
     std::optional<OwnerSight> sight = {};
+    FreshReads reads = {};
   };
   [[nodiscard]] Carried carry_out(const Action& action, const std::stop_token& stop) const;
   void work(Lane& lane, const std::stop_token& stop);

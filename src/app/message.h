@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/now.h"
+#include "domain/fresh_read.h"
 #include "domain/owner_sight.h"
 #include "domain/policy.h"
 #include "domain/verdict.h"
@@ -30,6 +31,7 @@ struct Outcome {
   Action action;
   Status status;
   std::optional<OwnerSight> sight = {};  ///< Of ReadOwner: what was found.
+  FreshReads reads = {};                 ///< Of EvictPod: what was read before and after it.
 };
 
 /// A new valid configuration.

@@ -36,7 +36,8 @@ struct Shown {
   Metrics& metrics;
   Log& log;
   std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch that steps rest on is silent.
-  std::function<void()> refresh = [] {};          ///< Brings the watches' state to board and metrics; after each turn.
+  std::function<void(const ViewDoubt&)> doubt = [](const ViewDoubt&) {};  ///< A kind is to be listed afresh.
+  std::function<void()> refresh = [] {};  ///< Brings the watches' state to board and metrics; after each turn.
 };
 
 /// The loop around the controller: messages and the time go in, actions go to the executor. Decides nothing.

@@ -211,6 +211,25 @@ TEST_CASE("a watcher stops at once in the middle of a flood") {
   CHECK(watched.time_to_stop() < kSoon);
 }
 
+TEST_CASE("a doubt about what was delivered ends the stream and lists afresh, and the watch goes on") {
+  std::atomic<int> lists = 0;
+  Watched watched([&](ServerConnection& c) {
+    const auto request = c.read_request();
+    if (request.find("sendInitialEvents=true") == std::string::npos) return;
+    c.send(kStreamHead);
+    c.send(chunk(slice_line("ADDED", ++lists == 1 ? "a" : "b", 5) + end_marker(7)));
+    c.wait_for_client_to_leave();
+  });
+  CHECK(eventually([&] { return watched.delivered() == Words{"Snapshot(a)"}; }));
+  watched.watcher->doubt("a read of pod default/web-1");
+  CHECK(eventually([&] { return watched.delivered().back() == "Snapshot(b)"; }));
+  const auto status = watched.watcher->status();
+  CHECK(status.went_back == 1);
+  CHECK(status.went_back_how == "a read of pod default/web-1");
+  CHECK(eventually([&] { return watched.watcher->status().state == WatchState::Watching; }));
+  CHECK(watched.time_to_stop() < kSoon);
+}
+
 TEST_CASE("after an ERROR event of 410 the stream is left and the kind listed again") {
   std::atomic<int> lists = 0;
   Watched watched([&](ServerConnection& c) {

@@ -76,12 +76,17 @@ struct Run {
     }
     over = !exchange.next().has_value();
     outcome = exchange.outcome();
+    for (const auto& read : exchange.reads()) {
+      reads.push_back(
+          fmt::format("{} {} {} -> {} {}", read.name, read.held_uid, read.held_version, read.uid, read.version));
+    }
   }
   [[nodiscard]] std::string kind() const {
     if (!over) return "not over";
     return outcome ? "done" : std::string(to_string(outcome.error().kind));
   }
   std::vector<std::string> requests;
+  std::vector<std::string> reads;
   bool over = false;
   Status outcome;
 };
@@ -176,6 +181,30 @@ TEST_CASE("After an answer in doubt the pod is read again, and decides") {
     CHECK(run.requests == std::vector<std::string>{"GET train", "POST eviction", "GET train"});
     if (!run.outcome) CHECK(run.outcome.error().message.starts_with("two budgets"));
   }
+}
+
+TEST_CASE("What the reads have shown is told beside what was held, whatever became of the eviction") {
+  using Reads = std::vector<std::string>;
+  auto action = plugin_action();
+  action.seen_version = "6";
+  CHECK(Run(action, {ok(pod_text("Unhealthy")), ok("{}")}).reads == Reads{"train u-1 6 -> u-1 7"});
+  CHECK(Run(action, {ok(pod_text("Unhealthy", "", "u-2"))}).reads == Reads{"train u-1 6 -> u-2 7"});
+  CHECK(Run(action, {error(ErrorKind::NotFound)}).reads == Reads{"train u-1 6 ->  "});
+  CHECK(Run(action, {ok(pod_text("Unhealthy")), error(ErrorKind::Doubtful), error(ErrorKind::NotFound)}).reads ==
+        Reads{"train u-1 6 -> u-1 7", "train u-1 6 ->  "});
+  for (const auto kind : {ErrorKind::Forbidden, ErrorKind::Unavailable, ErrorKind::TimedOut, ErrorKind::Malformed}) {
+    CAPTURE(to_string(kind));
+    CHECK(Run(action, {error(kind)}).reads.empty());
+  }
+  auto dra = dra_action();
+  dra.signal.witness_ns = "a";
+  dra.signal.witness_name = "other";
+  dra.signal.witness_uid = "u-9";
+  dra.signal.witness_version = "5";
+  dra.signal.claim_version = "2";
+  CHECK(Run(dra, {ok(dra_pod_text("Unhealthy", "train", "u-1")), ok(dra_pod_text("Unhealthy", "other", "u-9")),
+                  ok(claim_text("dev-0", "True")), ok("{}")})
+            .reads == Reads{"train u-1  -> u-1 7", "other u-9 5 -> u-9 7", "card u-claim 2 -> u-claim 3"});
 }
 
 TEST_CASE("A refusal that leaves no doubt is not looked at again") {

@@ -105,6 +105,8 @@ class Stage {
   [[nodiscard]] const std::vector<owners::ReadOwner>& reads() const { return reads_; }
   /// Every write but Events, as a word each, in order: `apply None gpu-0`, `delete gpu-0`, `taint node-a`, `evict x`...
   [[nodiscard]] const std::vector<std::string>& writes() const { return writes_; }
+  /// Watches that reads have shown to be wrong since the last call.
+  [[nodiscard]] std::vector<ViewDoubt> doubts() { return controller_.take_doubts(); }
   [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
 
  private:
