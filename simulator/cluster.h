@@ -109,6 +109,14 @@ class Cluster {
   void start_plugin(const std::string& node, const std::string& resource);
   void kill_driver(const std::string& node, const std::string& driver);
   void start_driver(const std::string& node, const std::string& driver);
+  /// The pod's containers end and begin anew at once.
+  void restart_containers(const std::string& ns, const std::string& name);
+  /// The driver or plugin of that name begins anew and has forgotten what it knew: it calls every device healthy and
+  /// publishes none of its taints. Back so soon that nothing of it reads Unknown and no slice is deleted.
+  void forget_health(const std::string& node, const std::string& resource_or_driver);
+  /// The machine boots: another boot ID, every container and the kubelet begin anew, drivers and plugins have forgotten
+  /// what they knew.
+  void reboot(const std::string& node, Millis plugins_register_after);
   /// The kubelet forgets its plugins until they register again.
   void restart_kubelet(const std::string& node, Millis plugins_register_after);
   void set_node_ready(const std::string& node, bool ready);

@@ -119,6 +119,41 @@ void Cluster::start_driver(const std::string& node, const std::string& driver) {
   changed();
 }
 
+void Cluster::restart_containers(const std::string& ns, const std::string& name) {
+  if (const auto pod = get(Res::Pods, ns, name); pod != nullptr) sim::restart_containers(state_, *pod);
+  changed();
+}
+
+void Cluster::forget_health(const std::string& node, const std::string& resource_or_driver) {
+  auto& on = machine(node);
+  if (const auto found = on.plugins.find(resource_or_driver); found != on.plugins.end()) {
+    for (auto& device : found->second.devices) device.healthy = true;
+    found->second.registers_at = now().mono;
+  }
+  if (const auto found = on.drivers.find(resource_or_driver); found != on.drivers.end()) {
+    for (auto& device : found->second.devices) {
+      device.health = "Healthy";
+      device.message.clear();
+      device.taints.clear();
+      refresh_holders(state_, on, device.name);
+    }
+  }
+  changed();
+}
+
+void Cluster::reboot(const std::string& node, Millis plugins_register_after) {
+  state_.store.edit(Res::Nodes, {"", node},
+                    [&](Json& object) { object["status"]["nodeInfo"]["bootID"] = state_.store.new_uid(); });
+  for (const auto& pod : pods_where(state_.store, [&](const Json& one) {
+         return text(one, {"spec", "nodeName"}) == node && text(one, {"status", "phase"}) == "Running";
+       })) {
+    sim::restart_containers(state_, *pod);
+  }
+  for (const auto& [resource, plugin] : machine(node).plugins) forget_health(node, resource);
+  for (const auto& [driver, one] : machine(node).drivers) forget_health(node, driver);
+  restart_kubelet(node, plugins_register_after);
+}
+
 void Cluster::restart_kubelet(const std::string& node, Millis plugins_register_after) {
   sim::restart_kubelet(state_, machine(node), plugins_register_after);
   changed();

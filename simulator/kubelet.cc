@@ -252,6 +252,19 @@ void register_plugins(State& state, Machine& machine) {
 
 }  // namespace
 
+void restart_containers(State& state, const Json& pod) {
+  const auto now = state.store.time_text();
+  state.store.edit(Res::Pods, {ns_of(pod), name_of(pod)}, [&](Json& changed) {
+    for (auto& container : changed["status"]["containerStatuses"]) {
+      const auto began = text(container, {"state", "running", "startedAt"});
+      container["restartCount"] = number(container, {"restartCount"}) + 1;
+      container["lastState"] = {
+          {"terminated", {{"exitCode", 137}, {"reason", "Error"}, {"startedAt", began}, {"finishedAt", now}}}};
+      container["state"] = {{"running", {{"startedAt", now}}}};
+    }
+  });
+}
+
 void end_containers(State& state, const Json& pod, int exit_code) {
   const auto now = state.store.time_text();
   const auto policy = text(pod, {"spec", "restartPolicy"});

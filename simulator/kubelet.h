@@ -26,4 +26,7 @@ void restart_kubelet(State& state, Machine& machine, Millis plugins_register_aft
 /// Ends the pod's containers with that exit code: the phase follows, or a restart.
 void end_containers(State& state, const Json& pod, int exit_code);
 
+/// The pod's containers have been killed and run again, since now.
+void restart_containers(State& state, const Json& pod);
+
 }  // namespace dhc::sim

@@ -68,6 +68,10 @@ Json pod_template(const PodShape& shape) {
     container["resources"] = resources;
   }
   spec["containers"] = Json::array({container});
+  for (const auto& path : shape.host_paths) {
+    const Json mounted = {{"path", path}, {"type", ""}};
+    spec["volumes"].push_back({{"name", fmt::format("host-{}", spec["volumes"].size())}, {"hostPath", mounted}});
+  }
   if (!shape.node_selector.empty()) spec["nodeSelector"] = shape.node_selector;
   if (dra) {
     Json claim = {{"name", "gpu"}};

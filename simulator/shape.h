@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/now.h"
 #include "simulator/field.h"
@@ -28,8 +29,9 @@ struct PodShape {
   OnSigterm on_sigterm = OnSigterm::Exit;
   Millis run_for{0};  ///< Then it exits 0; zero: it runs on.
   std::int64_t grace_seconds = 30;
-  bool image_missing = false;      ///< Stays Pending with its devices allocated.
-  bool device_in_sidecar = false;  ///< A restartable init container holds the device instead.
+  bool image_missing = false;           ///< Stays Pending with its devices allocated.
+  std::vector<std::string> host_paths;  ///< Folders of the node that it mounts, as drivers and plugins do.
+  bool device_in_sidecar = false;       ///< A restartable init container holds the device instead.
   std::string restart_policy = "Always";
 };
 

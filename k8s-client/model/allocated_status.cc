@@ -25,16 +25,24 @@ bool read_device(JsonValue value, Fault& fault, ReportedDevice& device) {
   });
 }
 
-bool read_state(JsonValue value, Fault& fault, std::int64_t& code) {
-  code = 0;
+/// What a container's `state` or `lastState` tells.
+struct ContainerState {
+  std::int64_t exit_code = 0;
+  std::optional<WallTime> turned;  ///< Began to run, or ended.
+};
+
+bool read_state(JsonValue value, Fault& fault, ContainerState& state) {
+  state = {};
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
-    if (key != "terminated") return true;
-    code = 0;
-    const bool read = each_field(field, fault, [&](std::string_view part, JsonValue number) {
+    if (key != "terminated" && key != "running") return true;
+    const bool read = each_field(field, fault, [&](std::string_view part, JsonValue inner) {
+      if (part == (key == "running" ? "startedAt" : "finishedAt")) {
+        return read_time(inner, fault, state.turned) || fault.in(part);
+      }
       if (part != "exitCode") return true;
       std::optional<std::int64_t> exit_code;
-      if (!read_integer(number, fault, exit_code)) return fault.in(part);
-      code = exit_code.value_or(0);
+      if (!read_integer(inner, fault, exit_code)) return fault.in(part);
+      state.exit_code = exit_code.value_or(0);
       return true;
     });
     return read || fault.in(key);
@@ -68,13 +76,18 @@ bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& rep
   return each_item(value, fault, [&](JsonValue container) {
     of_container.clear();
     ContainerExit exit;
+    ContainerState state;
+    ContainerState before;
     const bool read = each_field(container, fault, [&](std::string_view key, JsonValue field) {
       if (key == "name") return read_name(field, fault, exit.container) || fault.in(key);
-      if (key == "state") return read_state(field, fault, exit.code) || fault.in(key);
+      if (key == "state") return read_state(field, fault, state) || fault.in(key);
+      if (key == "lastState") return read_state(field, fault, before) || fault.in(key);
       if (key != "allocatedResourcesStatus") return true;
       return read_list(field, fault, of_container, read_allocated_resource) || fault.in(key);
     });
     std::ranges::move(of_container, std::back_inserter(reports.allocated));
+    reports.last_start = std::max({reports.last_start, state.turned, before.turned});
+    exit.code = state.exit_code;
     if (exit.code != 0) reports.exits.push_back(std::move(exit));
     return read;
   });

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@ bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& r
 struct ContainerReports {
   std::vector<AllocatedResource> allocated;  ///< The entries of all containers.
   std::vector<ContainerExit> exits;          ///< Containers whose state is terminated with another code than 0.
+  std::optional<WallTime> last_start;        ///< The latest of all starts of running containers and ends of others.
 };
 bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports);
 

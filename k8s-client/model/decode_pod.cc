@@ -43,38 +43,47 @@ bool read_extended_claim(JsonValue value, Fault& fault, std::string& claim_name)
   });
 }
 
-// True for the kubelet's folders through which device plugins and DRA drivers register: only a driver has business
-// there.
-bool is_plugin_folder(std::string_view path) {
+// The kubelet's folders through which device plugins and DRA drivers register: only a driver has business there.
+void note_plugin_folder(std::string_view path, Pod& pod) {
   constexpr std::string_view kRoot = "/var/lib/kubelet/";
-  if (!path.starts_with(kRoot)) return false;
-  const auto folder = path.substr(kRoot.size());
-  return folder.starts_with("device-plugins") || folder.starts_with("plugins");
+  constexpr std::string_view kDrivers = "plugins/";
+  if (!path.starts_with(kRoot)) return;
+  auto folder = path.substr(kRoot.size());
+  if (!folder.starts_with("device-plugins") && !folder.starts_with("plugins")) return;
+  pod.kubelet_plugin = true;
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  // Of a driver's own folder its name matters, of the others what lies below them does not.
+  const auto end = folder.find('/', folder.starts_with(kDrivers) ? kDrivers.size() : 0);
+  std::string name(folder.substr(0, end));
+  const auto at = std::ranges::lower_bound(pod.plugin_folders, name);
+  if (at == pod.plugin_folders.end() || *at != name) pod.plugin_folders.insert(at, std::move(name));
 }
 
-bool read_volume(JsonValue value, Fault& fault, bool& kubelet_plugin) {
+bool read_volume(JsonValue value, Fault& fault, Pod& pod) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key != "hostPath") return true;
     const bool read = each_field(field, fault, [&](std::string_view part, JsonValue text) {
       if (part != "path") return true;
       std::string path;
       if (!read_name(text, fault, path)) return fault.in(part);
-      kubelet_plugin = kubelet_plugin || is_plugin_folder(path);
+      note_plugin_folder(path, pod);
       return true;
     });
     return read || fault.in(key);
   });
 }
 
-bool read_volumes(JsonValue value, Fault& fault, bool& kubelet_plugin) {
-  kubelet_plugin = false;
-  return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, kubelet_plugin); });
+bool read_volumes(JsonValue value, Fault& fault, Pod& pod) {
+  pod.kubelet_plugin = false;
+  pod.plugin_folders.clear();
+  return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, pod); });
 }
 
 bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.node_name.clear();
   pod.grace_period_seconds.reset();
   pod.kubelet_plugin = false;
+  pod.plugin_folders.clear();
   parts.container_requests.clear();
   parts.init_requests.clear();
   parts.spec_claims.clear();
@@ -86,7 +95,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "containers") return read_container_requests(field, fault, parts.container_requests);
       if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
       if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
-      if (key == "volumes") return read_volumes(field, fault, pod.kubelet_plugin);
+      if (key == "volumes") return read_volumes(field, fault, pod);
       return read_scheduling_field(key, field, fault, parts.scheduling);
     };
     return read() || fault.in(key);
@@ -181,13 +190,23 @@ std::vector<PodClaim> merge_claims(PodParts& parts) {
   return claims;
 }
 
-// Most pods of a cluster hold no device: their records must cost next to nothing.
+// Most pods of a cluster hold no device: their records must cost next to nothing. Of a driver it matters since when it
+// has run.
 void keep_identity_only(Pod& pod) {
   Pod bare;
   bare.meta.ns = std::move(pod.meta.ns);
   bare.meta.name = std::move(pod.meta.name);
   bare.meta.uid = std::move(pod.meta.uid);
   bare.meta.resource_version = std::move(pod.meta.resource_version);
+  if (pod.kubelet_plugin) {
+    bare.meta.creation = pod.meta.creation;
+    bare.meta.controller = std::move(pod.meta.controller);
+    bare.node_name = std::move(pod.node_name);
+    bare.phase = pod.phase;
+    bare.kubelet_plugin = true;
+    bare.plugin_folders = std::move(pod.plugin_folders);
+    bare.last_start = pod.last_start;
+  }
   pod = std::move(bare);
 }
 
@@ -213,6 +232,8 @@ bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
   pod.exits = std::move(parts.reports[0].exits);
   pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());
   pod.exits.shrink_to_fit();
+  pod.last_start.reset();
+  if (pod.kubelet_plugin) pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
   keep_conditions_that_matter(pod);
   keep_rejection(pod);
   if (!can_hold_devices(pod)) keep_identity_only(pod);

@@ -65,6 +65,10 @@ struct Pod {
   std::vector<AllocatedResource> allocated;  ///< Containers, init containers and pod level merged, sorted by name.
   bool kubelet_plugin =
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
+  /// Which of them, each once, sorted: `device-plugins`, `plugins`, `plugins_registry`, or one driver's `plugins/NAME`.
+  std::vector<std::string> plugin_folders;
+  /// Of a driver: when one of its containers last began; of one that has ended, its end.
+  std::optional<WallTime> last_start;
   std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
   /// `device-health.io/DeviceUnhealthy` and `DisruptionTarget`; of a Job's pod the type and status of all others too,
   /// because a podFailurePolicy may name any.
@@ -73,8 +77,8 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// True if the pod can hold a device, or carries our condition; of all other pods only the identity is kept, so that a
-/// big cluster fits in little memory.
+/// True if the pod can hold a device, or carries our condition; of all other pods only the identity is kept, and of
+/// drivers that and when they began, so that a big cluster fits in little memory.
 [[nodiscard]] bool can_hold_devices(const Pod& pod);
 
 }  // namespace dhc::k8s

@@ -60,7 +60,7 @@ class Planner {
     const bool is_case = unit && exposure.open && exposure.policy->evict;
     const auto no_place = is_case ? replacement_.lacking(*unit) : std::nullopt;
     if (no_place) say(exposure, *no_place);  // at once, whatever else the eviction waits for
-    if (auto ruling = window_of(exposure, scene_.now)) return say(exposure, *ruling);
+    if (auto ruling = window_of(exposure, scene_)) return say(exposure, *ruling);
     if (!unit) return say(exposure, unit.error());
     if (auto ruling = waiting_for(exposure, scene_)) return say(exposure, *ruling);
     if (const auto siblings = siblings_.find(pod.meta.controller_uid()); siblings != siblings_.end()) {
@@ -138,7 +138,7 @@ class Planner {
                     .until = {}};
     }
     auto ruling = excluded_because(member, scene_);
-    if (!ruling) ruling = window_of(member, scene_.now);
+    if (!ruling) ruling = window_of(member, scene_);
     if (!ruling) ruling = waiting_for(member, scene_);
     if (!ruling) return std::nullopt;
     ruling->message = "holder " + member.pod().meta.name + " of the shared claim: " + ruling->message;

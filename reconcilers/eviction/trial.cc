@@ -17,7 +17,7 @@ bool is_candidate(const Exposure& exposure, const Scene& scene) {
   if (exposure.mode != Mode::Enforce || exposure.holding->ambiguous || exposure.holding->shared) return false;
   if (!pod.meta.controller || pod.meta.deletion || scene.ledger.eviction(pod.meta.uid) != nullptr) return false;
   if (!scene.brake.may_try(exposure.key, pod.node_name, pod.meta.uid, scene.policy.limits, scene.now)) return false;
-  return !excluded_because(exposure, scene) && !window_of(exposure, scene.now);
+  return !excluded_because(exposure, scene) && !window_of(exposure, scene);
 }
 
 }  // namespace

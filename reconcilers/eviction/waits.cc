@@ -172,13 +172,24 @@ std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& s
       .until = {}};
 }
 
+/// Nobody is evicted from a device that reads Healthy, and nobody is told that it is.
+Ruling reporter_restarted(const Exposure& exposure, const Scene& scene) {
+  const auto* record = scene.memory.find(exposure.key);
+  const auto why = record == nullptr ? std::nullopt : why_forgotten(*record);
+  return {.reason = Reason::ReporterRestarted,
+          .message = fmt::format("{}; nothing is done until it is Unhealthy again, the hold ends, or an operator "
+                                 "acknowledges the incident",
+                                 why.value_or("its driver or plugin has begun anew")),
+          .until = {}};
+}
+
 }  // namespace
 
 MonoTime due_at(const Exposure& exposure) {
   return exposure.opens_at + (exposure.policy->evict ? exposure.policy->evict->after : Millis::zero());
 }
 
-std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
+std::optional<Ruling> window_of(const Exposure& exposure, const Scene& scene) {
   if (!exposure.open && exposure.unknown_now) {
     return Ruling{.reason = Reason::WaitingWhileUnknown,
                   .message = "the device is Unknown just now; the incident does not open until it is Unhealthy again",
@@ -195,6 +206,7 @@ std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
                   .message = fmt::format("policy {} has no evict section", exposure.policy->name),
                   .until = {}};
   }
+  if (exposure.forgotten) return reporter_restarted(exposure, scene);
   if (exposure.unknown_now) {
     return Ruling{
         .reason = Reason::WaitingWhileUnknown,
@@ -203,7 +215,7 @@ std::optional<Ruling> window_of(const Exposure& exposure, const Now& now) {
         .until = {}};
   }
   const MonoTime due = due_at(exposure);
-  if (now.mono < due) {
+  if (scene.now.mono < due) {
     return Ruling{.reason = Reason::WaitingForEvictAfter,
                   .message = fmt::format("evict.after of policy {} is {} s", exposure.policy->name,
                                          seconds_of(exposure.policy->evict->after)),
@@ -228,7 +240,7 @@ std::optional<Ruling> waiting_for_siblings(const Exposure& exposure, const std::
     const bool going = pod.meta.deletion || (attempt != nullptr && attempt->state != Attempt::State::Failed);
     if (pod.meta.uid == exposure.pod().meta.uid || sibling->mode != exposure.mode || !sibling->open || going) continue;
     if (excluded_because(*sibling, scene)) continue;
-    auto ruling = window_of(*sibling, scene.now);
+    auto ruling = window_of(*sibling, scene);
     if (!ruling) ruling = waiting_for(*sibling, scene);
     if (!ruling || !ruling->until || *ruling->until > scene.now.mono + kSiblingPatience) continue;
     return Ruling{

@@ -12,7 +12,7 @@ namespace dhc::eviction {
 
 /// Which time must still pass: the policy's windows, and the device being Unknown just now. Also says if nothing would
 /// ever be evicted.
-[[nodiscard]] std::optional<Ruling> window_of(const Exposure& exposure, const Now& now);
+[[nodiscard]] std::optional<Ruling> window_of(const Exposure& exposure, const Scene& scene);
 
 /// What must still be seen before this pod may be evicted: another device for its owner, the taint, the node's
 /// allocatable, our condition. Order comes from what is seen in the World, never from the order of calls.

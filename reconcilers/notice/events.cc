@@ -32,6 +32,7 @@ bool is_news(Reason reason) {
     case Reason::ClaimStillPinned:
     case Reason::ReplacementOnSameDevice:
     case Reason::DeviceAmbiguous:
+    case Reason::ReporterRestarted:
     case Reason::SilentPlugin:
     case Reason::DeviceVanished:
     case Reason::NoReplacementDevice:

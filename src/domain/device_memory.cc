@@ -116,7 +116,12 @@ std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
   for (const auto& [key, record] : records_) {
     if (is_black_hole(key)) continue;
     if (!record.open || record.healthy_between || record.by_claim) continue;
-    open.emplace(key, OpenIncident{.since = record.since, .host_uid = record.host_uid});
+    open.emplace(key, OpenIncident{.since = record.since,
+                                   .host_uid = record.host_uid,
+                                   .called_bad_at = record.called_bad_at,
+                                   .boot_id = record.boot_id,
+                                   .forgotten = why_forgotten(record).has_value(),
+                                   .vouched_for = record.acknowledged != Acknowledged::No});
   }
   return open;
 }

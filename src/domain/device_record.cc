@@ -67,6 +67,17 @@ Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
   return std::min(hold, std::max(kLongestHold, rules.hold));
 }
 
+std::optional<std::string> why_forgotten(const DeviceRecord& record) {
+  if (record.acknowledged != Acknowledged::No) return std::nullopt;
+  if (record.reporter_since) {
+    return fmt::format("{} began at {}, and has not called it bad: its Healthy is no evidence of a repair",
+                       record.reporter, format_rfc3339(*record.reporter_since));
+  }
+  if (!record.booted_at) return std::nullopt;
+  return fmt::format("its node has booted anew (seen at {}): what was known of it may be forgotten",
+                     format_rfc3339(*record.booted_at));
+}
+
 Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, const Now& now) {
   const RecoverRules defaults;
   const RecoverRules& rules = known == nullptr ? defaults : *known;
@@ -85,12 +96,13 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
       waiting_for = std::move(why);
     }
   };
-  if (record.driver_tainted && record.driver_untainted_at) {
+  const auto forgotten = why_forgotten(record);
+  if (!forgotten && record.driver_tainted && record.driver_untainted_at) {
     const WallTime at = *record.driver_untainted_at + rules.healthy_for;
     if (now.wall >= at) return ends("its driver's own taint has been gone for " + evidence);
     note(at, "its driver's own taint is gone, and must be for " + evidence);
   }
-  if (record.healthy_since) {
+  if (!forgotten && record.healthy_since) {
     if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
       if (is_black_hole(record.key)) return ends("a pod that came after the last rejection has run for " + evidence);
       return ends("a pod that holds it has reported Healthy for " + evidence);
@@ -98,12 +110,26 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
     note(wall_of(record.healthy_since->mono + rules.healthy_for, now),
          std::string(words.well) + ", and must for " + evidence);
   }
+  const WallTime quiet_since = record.quiet_since.value_or(now.wall);
+  if (record.booted_at && rules.probation) {
+    const WallTime at = std::max(*record.booted_at, quiet_since) + rules.healthy_for;
+    if (now.wall >= at) {
+      return {.over = true,
+              .on_probation = true,
+              .why = fmt::format(
+                  "its node has booted anew, and nobody has reported it bad for {}: on probation for 24 h", evidence)};
+    }
+    note(at, fmt::format("its node has booted anew: on probation if nobody reports it bad for {}", evidence));
+  }
   if (first) return waits(std::move(waiting_for), first);
   const auto hold = hold_of(record, rules);
-  const WallTime at = *record.quiet_since + hold;
+  const WallTime at = quiet_since + hold;
   const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.incidents);
-  if (!rules.probation) return waits(std::string(words.silence) + "; then: Keep waits for a person");
-  if (now.wall < at) return waits(std::string(words.silence) + ": " + held, at);
+  const auto silence = forgotten.value_or(std::string(words.silence));
+  if (!rules.probation) {
+    return waits(fmt::format("{}; then: Keep waits for {}", silence, forgotten ? "an operator" : "a person"));
+  }
+  if (now.wall < at) return waits(fmt::format("{}{} {}", silence, forgotten ? ";" : ":", held), at);
   return {.over = true, .on_probation = true, .why = held + " without evidence: on probation for 24 h"};
 }
 

@@ -54,8 +54,13 @@ struct DeviceRecord {
   bool removing = false;        ///< Our rule is to be removed by us: its absence is no word of a person.
   bool driver_tainted = false;  ///< The driver's own taint has been seen in this incident.
   std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
-  std::optional<WallTime> quiet_since;   ///< Since when nobody reports the device bad; the hold counts from here.
-  std::optional<WallTime> absent_since;  ///< Since when nobody publishes or holds it.
+  WallTime called_bad_at;                       ///< When it was last called bad anew in this incident.
+  std::string reporter;  ///< Which driver or plugin began after that, in words: it has not called it bad;
+  std::optional<WallTime> reporter_since;  ///< and when; none: none did.
+  std::string boot_id;                     ///< Of its node when it was called bad.
+  std::optional<WallTime> booted_at;       ///< When another boot of the node was seen after that.
+  std::optional<WallTime> quiet_since;     ///< Since when nobody reports the device bad; the hold counts from here.
+  std::optional<WallTime> absent_since;    ///< Since when nobody publishes or holds it.
 
   std::vector<OwnerLoss> losses;  ///< Oldest first, one an owner.
 
@@ -80,6 +85,10 @@ struct DeviceRecord {
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);
 
+/// Why a Healthy is no evidence of a repair: who reports on the device has begun anew since it was called bad. Nothing:
+/// it is evidence.
+[[nodiscard]] std::optional<std::string> why_forgotten(const DeviceRecord& record);
+
 /// Whether and when an open incident ends.
 struct Recovery {
   bool over = false;
@@ -88,9 +97,10 @@ struct Recovery {
   std::optional<WallTime> at = {};  ///< When time alone would end it.
 };
 
-/// What ends the open incident of this device: the driver's taint that went away, a holder that reports Healthy, a
-/// person's word, or the end of the hold. Without rules (null: the policy is gone, or could not be read) only a
-/// person's word does. A replaced device is the memory's own affair.
+/// What ends the open incident of this device: the driver's taint that went away or a holder that reports Healthy, both
+/// by a reporter that has called it bad itself; a new boot of the node; an operator's word; or the end of the hold.
+/// Without rules (null: the policy is gone, or could not be read) only a person's word does. A replaced device is the
+/// memory's own affair.
 [[nodiscard]] Recovery recovery_of(const DeviceRecord& record, const RecoverRules* rules, const Now& now);
 
 }  // namespace dhc

@@ -34,10 +34,11 @@ std::optional<Signal> health_signal(const Match& match, const DeviceState& state
       message_fits(match, state.message)) {
     return Signal{
         .since = wants_unknown ? state.not_healthy_since.value_or(*state.unhealthy_since) : *state.unhealthy_since,
-        .unknown_now = state.health == k8s::Health::Unknown && !wants_unknown,
+        .unknown_now = state.health == k8s::Health::Unknown && (!wants_unknown || state.forgotten),
         .said = state.message};
   }
-  if (state.health == k8s::Health::Unknown && wants_unknown && state.unknown_since && message_fits(match, {})) {
+  if (state.health == k8s::Health::Unknown && wants_unknown && !state.forgotten && state.unknown_since &&
+      message_fits(match, {})) {
     const Moment since = std::max(*state.unknown_since, holding.seen_at.value_or(*state.unknown_since));
     return Signal{.since = since, .said = {}};
   }
@@ -146,6 +147,7 @@ class Finder {
                         .opens_at = opens_at,
                         .open = now_.mono >= opens_at && (!signal->unknown_now || was_open(state, opens_at)),
                         .unknown_now = signal->unknown_now,
+                        .forgotten = signal->unknown_now && state.forgotten,
                         .by_claim = signal->by_claim,
                         .said = std::move(signal->said)});
       return;

@@ -1,6 +1,7 @@
 #include "domain/health_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dhc {
 
@@ -46,7 +47,9 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   const auto found = devices_.find(key);
   if (found == devices_.end()) return;
   auto& device = found->second;
-  device.has_source = evidence.health.has_value();
+  const bool had_source = std::exchange(device.has_source, evidence.health.has_value());
+  const bool was_unhealthy = device.health == k8s::Health::Unhealthy;
+  const bool was_forgotten = std::exchange(device.forgotten, evidence.forgotten);
   if (!evidence.health && !device.not_healthy_since && !evidence.remembered) {
     device.health = k8s::Health::Unknown;  // held, and nobody speaks of it: not a state that anything acts on
     return;
@@ -74,7 +77,10 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     device.unhealthy_since.reset();  // what was before it says nothing about now
     device.witnesses.clear();
   }
-  const bool remembers = evidence.remembered && !device.seen_healthy && !device.unhealthy_since;
+  // What was called healthy by mistake, before its incident or its reporter's start was known, goes on.
+  const bool remembers = evidence.remembered && (!device.seen_healthy || evidence.forgotten) && !device.unhealthy_since;
+  if (remembers && evidence.forgotten) device.witnesses = std::exchange(device.relieved, {});
+  const bool goes_on = device.unhealthy_since.has_value();
   const Moment begin = remembers ? moment_of(*evidence.remembered, now) : moment_of(now);
   if (!device.not_healthy_since || (remembers && begin < *device.not_healthy_since)) device.not_healthy_since = begin;
   if (!device.unhealthy_since && (remembers || device.health == k8s::Health::Unhealthy)) {
@@ -84,9 +90,12 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     for (const auto& uid : evidence.witnesses) insert_sorted(device.witnesses, uid);
   }
   if (device.health == k8s::Health::Unhealthy) {
+    // What is bad at our first sight of it may have been called so long ago, and by another.
+    const bool was_seen = had_source || goes_on || device.seen_healthy;
+    if (!was_unhealthy && was_seen) device.called_bad_at = moment_of(now);
     device.message = evidence.message;
     device.unknown_since.reset();
-  } else if (!device.unknown_since) {
+  } else if (!device.unknown_since || (was_forgotten && !device.forgotten)) {
     device.unknown_since = moment_of(now);
   }
 }

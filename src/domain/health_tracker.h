@@ -20,7 +20,10 @@ struct DeviceState {
   bool has_source = false;  ///< A running pod's status speaks of it now.
   std::string message;      ///< The driver's words at the last Unhealthy; kept while Unknown, which comes without words
                             ///< (seen on 1.37.1).
-  std::optional<Moment> unhealthy_since;    ///< The incident: Unhealthy -> Unknown -> Unhealthy is one.
+  std::optional<Moment> unhealthy_since;  ///< The incident: Unhealthy -> Unknown -> Unhealthy is one.
+  std::optional<Moment>
+      called_bad_at;       ///< When it was last seen to turn Unhealthy: who reports on it since has said so.
+  bool forgotten = false;  ///< Unknown only because it reads Healthy by a reporter that began after it was called bad.
   std::optional<Moment> not_healthy_since;  ///< Start of the time without a Healthy.
   std::optional<Moment> unknown_since;      ///< Set only while Unknown.
   std::optional<Moment> recovered_at;       ///< When the last incident ended with Healthy.
@@ -44,8 +47,9 @@ inline constexpr Millis kLongestUnknown = std::chrono::minutes(15);
 struct Evidence {
   std::optional<k8s::Health> health;      ///< Unhealthy before Unknown before Healthy; none: no living source.
   std::optional<bool> says_healthy = {};  ///< All living reports, believed or not; none: nobody reports.
-  std::string message;
-  std::optional<WallTime> remembered;  ///< Since when, by our own condition on a holder.
+  bool forgotten = false;                 ///< As of the device: `health` is then Unknown.
+  std::string message = {};
+  std::optional<WallTime> remembered = {};  ///< Since when, by our own condition on a holder.
   /// UIDs of the holders that say Unhealthy, that our condition says have said so, or that nobody reports on while
   /// another holder says so now. An incident is of no other pod's.
   std::vector<std::string> witnesses = {};

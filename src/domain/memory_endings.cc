@@ -95,16 +95,58 @@ void MemoryTurn::look_at_admission(DeviceRecord& record) {
   if (!record.healthy_since) record.healthy_since = moment_of(now_);
 }
 
+/// Whoever reports on the device now has said so itself.
+void MemoryTurn::note_called_bad(DeviceRecord& record, WallTime at) {
+  if (at <= record.called_bad_at) return;
+  set(record.called_bad_at, at);
+  if (record.reporter_since && !began_after(*record.reporter_since, at)) {
+    record.reporter.clear();
+    record.reporter_since.reset();
+  }
+  record.booted_at.reset();
+  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  if (node != nullptr) record.boot_id = node->boot_id;
+}
+
+/// Whether who reports on the device, or its node, has begun anew since it was called bad: NVIDIA's and Habana's
+/// drivers begin by calling every device healthy.
+void MemoryTurn::look_at_reporter(DeviceRecord& record) {
+  const auto* state = seen_.world.tracker().find(record.key);
+  if (state != nullptr && state->called_bad_at) note_called_bad(record, state->called_bad_at->wall);
+  const auto reporter = seen_.world.reporter_of(record.key);
+  if (reporter && began_after(reporter->began, record.called_bad_at) &&
+      (!record.reporter_since || *record.reporter_since < reporter->began)) {
+    set(record.reporter, reporter->name);
+    set(record.reporter_since, std::optional(reporter->began));
+    record.healthy_between = false;  // what it called healthy it had forgotten
+  }
+  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  if (node == nullptr || node->boot_id.empty()) return;
+  if (record.boot_id.empty()) set(record.boot_id, node->boot_id);
+  // Data that went back show an earlier boot for a while: that was none.
+  if (node->boot_id == record.boot_id) return set(record.booted_at, std::optional<WallTime>());
+  if (record.booted_at) return;
+  set(record.booted_at, std::optional(now_.wall));
+  record.healthy_between = false;
+}
+
 void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   if (is_black_hole(record.key)) return look_at_admission(record);
+  const auto driver = seen_.world.inventory().tainted_by_driver(record.key);
+  if (driver == true && (!record.driver_tainted || record.driver_untainted_at)) note_called_bad(record, now_.wall);
+  look_at_reporter(record);
   const auto* state = seen_.world.tracker().find(record.key);
   const bool exposed = exposed_.contains(record.key);
   const bool held = state != nullptr && !state->holders.empty();
-  const auto driver = seen_.world.inventory().tainted_by_driver(record.key);
-  const bool healthy = held && state->has_source && state->health == k8s::Health::Healthy && !exposed && driver != true;
+  const bool forgotten = why_forgotten(record).has_value();
+  const bool healthy =
+      held && state->has_source && state->health == k8s::Health::Healthy && !exposed && driver != true && !forgotten;
   // Unknown from pods that have not seen the incident says nothing about it.
   const bool bad = state != nullptr && (state->health == k8s::Health::Unhealthy || !state->witnesses.empty());
-  const bool not_healthy = exposed || (held && state->has_source && !healthy && bad);
+  // Nor does Unknown once its reporter has begun anew: one that does so again and again must not extend the hold.
+  const bool not_healthy = forgotten
+                               ? called_bad_.contains(record.key) || (held && state->health == k8s::Health::Unhealthy)
+                               : exposed || (held && state->has_source && !healthy && bad);
   if (driver == true) {
     set(record.driver_tainted, true);
     set(record.driver_untainted_at, std::optional<WallTime>());
@@ -123,7 +165,19 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   }
   const bool quiet = !not_healthy && driver != true;
   if (quiet && !record.quiet_since) set(record.quiet_since, std::optional(now_.wall));
-  if (!quiet) set(record.quiet_since, std::optional<WallTime>());
+  if (quiet) return;
+  set(record.quiet_since, std::optional<WallTime>());
+  look_at_cure(record);
+}
+
+/// A device that is still bad `healthyFor` after a boot was not cured by it.
+void MemoryTurn::look_at_cure(DeviceRecord& record) {
+  const auto* rules = rules_of(record, seen_.policy);
+  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  if (!record.booted_at || rules == nullptr || node == nullptr) return;
+  if (now_.wall < *record.booted_at + rules->healthy_for) return wake(*record.booted_at + rules->healthy_for);
+  set(record.booted_at, std::optional<WallTime>());
+  set(record.boot_id, node->boot_id);
 }
 
 void MemoryTurn::look_at_presence(DeviceRecord& record) {
@@ -161,6 +215,9 @@ void MemoryTurn::repair_times(DeviceRecord& record) {
   const auto repair = [&](auto& time, WallTime latest) { repaired = pull_back(time, latest) || repaired; };
   repair(record.since, now_.wall);
   repair(record.opened_at, now_.wall);
+  repair(record.called_bad_at, now_.wall);
+  repair(record.reporter_since, now_.wall);
+  repair(record.booted_at, now_.wall);
   repair(record.quiet_since, now_.wall);
   repair(record.driver_untainted_at, now_.wall);
   repair(record.absent_since, now_.wall);

@@ -44,9 +44,11 @@ void MemoryTurn::collect_exposures() {
     if (exposure.holding->ambiguous) {
       // Any of them may be the bad one: none of them is quiet.
       exposed_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
+      called_bad_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
       continue;
     }
     exposed_.insert(exposure.key);
+    if (!exposure.unknown_now) called_bad_.insert(exposure.key);
     // One report is enough on probation; else the policy's window must have passed.
     const auto* record = memory_.find(exposure.key);
     const bool relapse = record != nullptr && !record->open && record->probation_until && !exposure.unknown_now &&
@@ -108,6 +110,7 @@ void MemoryTurn::adopt_rules() {
     record.policy = text(kPolicyAnnotation);
     record.opened_at = rule.meta.creation ? seen_.world.ours(*rule.meta.creation) : now_.wall;
     record.since = parse_rfc3339(text(kSinceAnnotation)).value_or(record.opened_at);
+    record.called_bad_at = record.opened_at;
     record.incidents = std::max<std::int64_t>(incidents_on(rule), 1);
     record.penalty = 1;
     record.penalty_at = record.opened_at;
@@ -140,6 +143,7 @@ void MemoryTurn::adopt_nodes() {
     record.key = DeviceKey::plugin(name, "unknown", "unknown");
     record.since = now_.wall;
     record.opened_at = now_.wall;
+    record.called_bad_at = now_.wall;
     record.incidents = 1;
     record.penalty = 1;
     record.penalty_at = now_.wall;
@@ -166,6 +170,7 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
   if (found != memory_.records_.end() && goes_on(found->second)) {
     found->second.healthy_between = false;
     set(found->second.by_claim, exposure.by_claim);
+    if (exposure.by_claim) note_called_bad(found->second, exposure.since.wall);
     return choose_policy(found->second, exposure);
   }
   // A mass fault says nothing about the device: it counts when the brake is released.
@@ -249,8 +254,12 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.opened_at = now_.wall;
   record.quarantined = record.quarantined || record.penalty > static_cast<double>(rules.quarantine_above);
   record.acknowledged = Acknowledged::No;
-  record.driver_tainted = false;
+  record.driver_tainted = seen_.world.inventory().tainted_by_driver(record.key) == true;
   record.driver_untainted_at.reset();
+  record.called_bad_at = onset.since;
+  record.reporter.clear();
+  record.reporter_since.reset();
+  record.booted_at.reset();
   record.quiet_since.reset();
   record.absent_since.reset();
   record.closed_at.reset();
@@ -261,6 +270,7 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.knows_rule = true;
   const auto* node = seen_.world.node(node_of(seen_.world, record.key));
   if (node != nullptr && !names_hardware(record.key)) record.host_uid = node->meta.uid;
+  record.boot_id = node == nullptr ? std::string() : node->boot_id;
   record.was_tainted = false;
   record.untainting = false;
   // The rule of the incident before may still be there, which serves this one, or be on its way out.

@@ -52,7 +52,10 @@ class MemoryTurn {
   void look_at_policy(DeviceRecord& record);
   void remove_rule(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
+  void look_at_reporter(DeviceRecord& record);
+  void note_called_bad(DeviceRecord& record, WallTime at);
   void look_at_evidence(DeviceRecord& record);
+  void look_at_cure(DeviceRecord& record);
   void look_at_admission(DeviceRecord& record);
   void look_at_presence(DeviceRecord& record);
   void repair_times(DeviceRecord& record);
@@ -69,7 +72,8 @@ class MemoryTurn {
   DeviceMemory& memory_;
   const DeviceSighting& seen_;
   const Now& now_;
-  std::set<DeviceKey> exposed_;  // in a state that some policy names, or Unknown in such an incident
+  std::set<DeviceKey> exposed_;     // in a state that some policy names, or Unknown in such an incident
+  std::set<DeviceKey> called_bad_;  // of them, those that are not just Unknown
   std::map<DeviceKey, const Exposure*> speaking_;
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;

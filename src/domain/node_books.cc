@@ -30,6 +30,7 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
   for (const auto& [name, count] : held) resources_[name];
   for (auto& [name, book] : resources_) {
     const bool was_dead = book.plugin_dead;
+    const bool had_any = book.capacity > 0;
     book.capacity = k8s::amount_of(node->capacity, name);
     book.allocatable = k8s::amount_of(node->allocatable, name);
     book.largest_capacity = std::max(book.largest_capacity, book.capacity);
@@ -43,6 +44,7 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
     book.plugin_dead = book.held.total > 0 && (book.capacity == 0 || book.capacity < book.held.total);
     if (book.plugin_dead) book.rose_at.reset();
     if (was_dead && !book.plugin_dead) book.rose_at = now.mono;
+    if (book.capacity == 0 && (had_any || (book.plugin_dead && !book.fell_at))) book.fell_at = moment_of(now);
     note(book.silent_since, book.held.total - book.held.unhealthy > book.allocatable, now);
     note(book.vanished_since, book.capacity < book.largest_capacity, now);
   }

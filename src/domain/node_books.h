@@ -28,6 +28,9 @@ struct ResourceBook {
   std::int64_t replicas = 1;           ///< The most that was seen of one card at this capacity.
   std::int64_t replicas_capacity = 0;  ///< That capacity.
   bool plugin_dead = false;            ///< Capacity is 0 or below the devices held: its `Healthy` means nothing.
+  /// When capacity fell to 0: a kubelet that began anew has forgotten what the plugin had said (seen on 1.37.1), and
+  /// what it says since then is of a new registration.
+  std::optional<Moment> fell_at;
   std::optional<MonoTime>
       rose_at;  ///< When capacity came back: every kubelet restart says Healthy about dead devices (seen on 1.37.1).
   std::optional<Moment> silent_since;    ///< Held and not Unhealthy outnumber allocatable.

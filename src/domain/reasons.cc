@@ -36,6 +36,8 @@ std::string_view to_string(Reason reason) {
       return "WaitingForEvictAfter";
     case Reason::WaitingWhileUnknown:
       return "WaitingWhileUnknown";
+    case Reason::ReporterRestarted:
+      return "ReporterRestarted";
     case Reason::WaitingForAllocatable:
       return "WaitingForAllocatable";
     case Reason::DeviceStillSchedulable:

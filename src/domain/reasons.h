@@ -26,10 +26,12 @@ enum class Reason : std::uint8_t {
   WouldCredit,           ///< Observe mode: an enforcing policy would give the retry back now.
   CreditNotNeeded,       ///< The loss costs the Job nothing: its podFailurePolicy ignores it, or its limit has no end.
   // waiting
-  WaitingForWindow,       ///< The device has not been in this state for the policy's `after` yet.
-  WaitingForEvictAfter,   ///< The incident is open, the policy's `evict.after` has not passed yet.
-  WaitingWhileUnknown,    ///< The device is Unknown just now: the incident stays open, nothing is done until it is
-                          ///< Unhealthy again.
+  WaitingForWindow,      ///< The device has not been in this state for the policy's `after` yet.
+  WaitingForEvictAfter,  ///< The incident is open, the policy's `evict.after` has not passed yet.
+  WaitingWhileUnknown,   ///< The device is Unknown just now: the incident stays open, nothing is done until it is
+                         ///< Unhealthy again.
+  ReporterRestarted,  ///< The device's driver or plugin, or its node, has begun anew since the device was called bad:
+                      ///< its Healthy is no evidence of a repair.
   WaitingForAllocatable,  ///< The node's allocatable does not show the loss yet: a replacement would be rejected by the
                           ///< kubelet.
   DeviceStillSchedulable,  ///< No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could hand it
@@ -137,6 +139,7 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::WaitingForWindow,
                                            Reason::WaitingForEvictAfter,
                                            Reason::WaitingWhileUnknown,
+                                           Reason::ReporterRestarted,
                                            Reason::WaitingForAllocatable,
                                            Reason::DeviceStillSchedulable,
                                            Reason::WaitingForClaim,

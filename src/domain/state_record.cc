@@ -179,6 +179,11 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
   if (record.open) {
     json["since"] = format_rfc3339(record.since);
     json["openedAt"] = format_rfc3339(record.opened_at);
+    json["calledBadAt"] = format_rfc3339(record.called_bad_at);
+    put(json, "reporter", record.reporter);
+    put(json, "reporterSince", record.reporter_since);
+    put(json, "bootID", record.boot_id);
+    put(json, "bootedAt", record.booted_at);
     put(json, "quietSince", record.quiet_since);
     put(json, "absentSince", record.absent_since);
     put(json, "driverTainted", record.driver_tainted);
@@ -228,6 +233,12 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.flag("byClaim", record.by_claim);
   reader.time("since", record.since);
   reader.time("openedAt", record.opened_at);
+  record.called_bad_at = record.opened_at;  // a version before this one does not say
+  reader.time("calledBadAt", record.called_bad_at);
+  reader.text("reporter", record.reporter);
+  reader.time("reporterSince", record.reporter_since);
+  reader.name("bootID", record.boot_id);
+  reader.time("bootedAt", record.booted_at);
   reader.time("quietSince", record.quiet_since);
   reader.time("absentSince", record.absent_since);
   reader.flag("driverTainted", record.driver_tainted);

@@ -60,7 +60,13 @@ void World::apply(k8s::Delivery delivery, const Now& now) {
 void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
   for (const auto& [key, incident] : incidents) {
     const auto known = incidents_.find(key);
-    if (known == incidents_.end() || known->second.host_uid != incident.host_uid) dirty_devices_.insert(key);
+    if (known == incidents_.end() || known->second != incident) dirty_devices_.insert(key);
+  }
+  // A Healthy that was not believed is heard again.
+  for (const auto& [key, incident] : incidents_) {
+    if (incidents.contains(key)) continue;
+    dirty_devices_.insert(key);
+    incidents_ended_ = true;
   }
   incidents_ = std::move(incidents);
 }
@@ -77,8 +83,9 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
   switch (snapshot.kind) {
     case k8s::Kind::Pod:
       for (const auto& uid : stale_keys(pods_, uid_of, snapshot.objects, unreadable)) drop_pod(uid, now);
+      for (const auto& uid : reporters_.missing_in(snapshot.objects, unreadable)) note_reporters(reporters_.drop(uid));
       doubt_pods(unreadable);  // those that the list can read are put after it
-      for (auto& pod : take_all<k8s::Pod>(snapshot.objects)) put(std::move(pod), now);
+      for (auto& pod : take_all<k8s::Pod>(snapshot.objects)) put(std::move(pod), now, false);
       break;
     case k8s::Kind::ResourceClaim:
       for (const auto& key : stale_keys(claims_, claim_of, snapshot.objects, unreadable)) drop_claim(key);
@@ -136,8 +143,9 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
   std::visit(
       [&]<class T>(T&& object) {
         using Value = std::remove_cvref_t<T>;
-        if constexpr (std::is_same_v<Value, k8s::Pod> || std::is_same_v<Value, k8s::Job> ||
-                      std::is_same_v<Value, k8s::ResourceClaim>) {
+        if constexpr (std::is_same_v<Value, k8s::Pod>) {
+          put(std::forward<T>(object), now, true);
+        } else if constexpr (std::is_same_v<Value, k8s::Job> || std::is_same_v<Value, k8s::ResourceClaim>) {
           put(std::forward<T>(object), now);
         } else if constexpr (std::is_same_v<Value, k8s::Node>) {
           put(std::forward<T>(object));
@@ -158,6 +166,7 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
 void World::apply_one(k8s::Remove&& remove, const Now& now) {
   switch (remove.kind) {
     case k8s::Kind::Pod:
+      note_reporters(reporters_.drop(remove.uid));
       drop_pod(remove.uid, now);
       break;
     case k8s::Kind::ResourceClaim: {
@@ -214,8 +223,10 @@ void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
   }
 }
 
-void World::put(k8s::Pod&& pod, const Now& now) {
+void World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   const std::string uid = pod.meta.uid;
+  const auto created = pod.meta.creation ? std::optional(ours(*pod.meta.creation)) : std::nullopt;
+  note_reporters(reporters_.put(pod, created, is_news, now));
   if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now);
   auto& record = pods_[uid];
   // What the pod said last of its device must be known before it ends: both may arrive in one turn.

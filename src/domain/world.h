@@ -15,6 +15,7 @@
 #include "domain/job_record.h"
 #include "domain/node_books.h"
 #include "domain/owner_sight.h"
+#include "domain/reporters.h"
 #include "domain/resolver.h"
 #include "domain/views.h"
 #include "k8s-client/protocol/delivery.h"
@@ -24,7 +25,11 @@ namespace dhc {
 /// An incident that has not ended, as it is remembered.
 struct OpenIncident {
   WallTime since;
-  std::string host_uid;  ///< Of the device's node then; empty: unknown.
+  std::string host_uid;      ///< Of the device's node then; empty: unknown.
+  WallTime called_bad_at;    ///< When the device was last called bad anew.
+  std::string boot_id;       ///< Of its node then; empty: unknown.
+  bool forgotten = false;    ///< Its reporter or node is known to have begun anew since.
+  bool vouched_for = false;  ///< An operator has acknowledged it: any Healthy will do.
   friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
 };
 
@@ -145,6 +150,9 @@ class World {
   [[nodiscard]] const k8s::Node* node(const std::string& name) const;
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
+  /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
+  /// pod.
+  [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
   /// Physical cards behind a device-plugin resource over all nodes, as far as they are known.
   [[nodiscard]] std::int64_t known_cards(const std::string& resource) const;
   /// Nodes with an annotation of an operator for us, sorted.
@@ -187,7 +195,7 @@ class World {
   void apply_one(k8s::Remove&& remove, const Now& now);
   void apply_one(k8s::Unreadable&& unreadable, const Now& now);
   void doubt_pods(const k8s::UnreadableNames& unreadable);
-  void put(k8s::Pod&& pod, const Now& now);
+  void put(k8s::Pod&& pod, const Now& now, bool is_news);
   void put(k8s::ResourceClaim&& claim, const Now& now);
   static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
   void put(k8s::Job&& job, const Now& now);
@@ -215,6 +223,8 @@ class World {
   void count_cards(const NodeBook& book, std::int64_t sign);
   void refresh_device(const DeviceKey& key, const Now& now);
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
+  void note_reporters(const std::string& node);
+  [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
   void release_claim_if_unused(const std::string& key);
 
@@ -234,6 +244,7 @@ class World {
   k8s::SharedPool<std::vector<k8s::DeviceRequest>> requests_;
   std::map<std::string, k8s::Node> nodes_;
   std::map<std::string, NodeBook> books_;
+  Reporters reporters_;
   std::map<std::string, std::int64_t> plugin_cards_;  // by resource, over all books
   std::set<std::string> annotated_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
@@ -253,7 +264,8 @@ class World {
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;
   std::map<DeviceKey, OpenIncident> incidents_;
-  std::map<DeviceKey, MonoTime> doubted_;  // plugin devices in an incident that say Healthy, and since when
+  bool incidents_ended_ = false;           // since the last refresh
+  std::map<DeviceKey, MonoTime> doubted_;  // devices in an incident that say Healthy, and since when
   std::set<std::string> nobody_;           // what an index without an entry answers
   std::set<k8s::Kind> seen_;
   std::set<std::string> dirty_pods_;
@@ -263,8 +275,9 @@ class World {
   std::set<std::string> settling_;  // nodes whose plugins' Healthy is not believed yet
 };
 
-/// How long a device-plugin device must say Healthy before that ends an incident that has opened. A kubelet's restart
-/// says Healthy of dead devices and takes the node's capacity away, in two watches that have no common order.
+/// How long a device-plugin device, or one whose driver's pod is known, must say Healthy before that ends an incident
+/// that has opened. A kubelet's restart says Healthy of dead devices and takes the node's capacity away, in two watches
+/// that have no common order; neither have the Healthy of a driver that began anew and the start of its container.
 /// **Source:** seen on 1.37.1: the node's event came 0.9 s before the pod's, and later than it with a slow watch of
 /// nodes.
 inline constexpr Millis kHealthySettle = Seconds(10);

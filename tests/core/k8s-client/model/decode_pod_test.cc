@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "k8s-client/model/decoder.h"
 
 namespace {
@@ -246,6 +247,26 @@ TEST_CASE("A pod that mounts the kubelet's plugin folders from the host is a dri
   CHECK(is_driver("/var/lib/kubelet/plugins_registry/"));
   CHECK(!is_driver("/var/lib/kubelet/pods"));
   CHECK(!is_driver("/srv/plugins"));
+}
+
+TEST_CASE("Of a driver's pod its folders are kept, and when its containers last began or ended") {
+  const auto pod = read_pod(R"({"nodeName":"node-a","volumes":[
+      {"hostPath":{"path":"/var/lib/kubelet/plugins_registry/"}},{"hostPath":{"path":"/var/lib/kubelet/plugins"}},
+      {"hostPath":{"path":"/var/lib/kubelet/plugins/gpu.example.com/sockets"}},
+      {"hostPath":{"path":"/var/lib/kubelet/plugins//"}}]})",
+                            R"({"phase":"Running","containerStatuses":[
+      {"state":{"running":{"startedAt":"2026-11-22T08:00:07Z"}},
+       "lastState":{"terminated":{"exitCode":1,"startedAt":"2026-11-22T07:00:00Z","finishedAt":"2026-11-22T08:00:05Z"}}},
+      {"state":{"waiting":{}},"lastState":{"terminated":{"finishedAt":"2026-11-22T08:00:06Z"}}}]})");
+  CHECK(pod.kubelet_plugin);
+  CHECK(pod.plugin_folders == std::vector<std::string>{"plugins", "plugins/gpu.example.com", "plugins_registry"});
+  CHECK(pod.last_start == dhc::parse_rfc3339("2026-11-22T08:00:07Z"));
+  CHECK(pod.node_name == "node-a");
+  CHECK(pod.phase == PodPhase::Running);
+  CHECK_FALSE(can_hold_devices(pod));
+  const auto other =
+      read_pod("{}", R"({"containerStatuses":[{"state":{"running":{"startedAt":"2026-11-22T08:00:07Z"}}}]})");
+  CHECK_FALSE(other.last_start);
 }
 
 }  // namespace

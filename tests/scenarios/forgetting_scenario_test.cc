@@ -1,0 +1,289 @@
+// A driver or plugin that begins anew calls every device healthy: that is no repair. What ends such an incident, and
+// when.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/core/taint_world.h"
+
+using namespace dhc;
+using namespace dhc::sim;
+using dhc::test::TaintWorld;
+using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+namespace {
+
+constexpr auto kCondition = "device-health.io/DeviceUnhealthy";
+
+/// Two nodes whose driver and plugin run as pods of DaemonSets.
+struct Drivers : TaintWorld {
+  explicit Drivers(Words driver_paths = {"/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry"}) {
+    PodShape driver;
+    driver.host_paths = std::move(driver_paths);
+    cluster.create_daemon_set("kube-system", "gpu-driver", driver);
+    PodShape plugin;
+    plugin.host_paths = {"/var/lib/kubelet/device-plugins"};
+    cluster.create_daemon_set("kube-system", "gpu-plugin", plugin);
+    run_for(10s);
+    rule().recover.hold = 2h;
+    send_policy();
+  }
+
+  [[nodiscard]] std::string pod_of(const std::string& set, const std::string& node) const {
+    for (const auto& name : cluster.pod_names("kube-system")) {
+      const auto pod = cluster.get(Res::Pods, "kube-system", name);
+      if (name.starts_with(set) && text(*pod, {"spec", "nodeName"}) == node) return name;
+    }
+    return {};
+  }
+  void restart_driver(const std::string& node) {
+    cluster.forget_health(node, kDriver);
+    cluster.restart_containers("kube-system", pod_of("gpu-driver", node));
+  }
+  void restart_plugin(const std::string& node) {
+    cluster.forget_health(node, kResource);
+    cluster.restart_containers("kube-system", pod_of("gpu-plugin", node));
+  }
+
+  /// Every status that our condition on the pod has had.
+  [[nodiscard]] Words conditions(const std::string& name) const {
+    Words all;
+    for (const auto& change : cluster.store().changes(Res::Pods)) {
+      if (name_of(*change.object) != name) continue;
+      for (const auto& condition : list(*change.object, {"status", "conditions"})) {
+        if (text(condition, {"type"}) != kCondition) continue;
+        if (all.empty() || all.back() != text(condition, {"status"})) all.push_back(text(condition, {"status"}));
+      }
+    }
+    return all;
+  }
+  [[nodiscard]] std::string message(const std::string& device, std::string_view reason) const {
+    for (const auto& verdict : verdicts()) {
+      if (verdict.device == device && to_string(verdict.reason) == reason) return verdict.message;
+    }
+    return {};
+  }
+};
+
+std::string node_in(const std::string& device) {
+  const auto first = device.find('/');
+  return device.substr(first + 1, device.rfind('/') - first - 1);
+}
+
+}  // namespace
+
+TEST_CASE("a holder's Healthy after the driver's restart ends no incident: the hold does, and then on probation") {
+  Drivers world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  world.restart_driver(node_in(device));
+  world.run_for(1h);
+  CHECK(world.health("s-0") == "Healthy");
+  CHECK(world.effect_of(device) == "NoSchedule");
+  CHECK(world.conditions("s-0") == Words{"True"});
+  CHECK(world.message(device, "Tainted").find("driver pod kube-system/gpu-driver-") != std::string::npos);
+  CHECK(world.message(device, "Tainted").find("is no evidence of a repair") != std::string::npos);
+  const auto waited = world.run_until_untainted(device, 2h);
+  CHECK(waited > 59min);
+  CHECK(waited < 1h + 1min);
+  CHECK(world.says(device, "OnProbation"));
+  world.run_for(1min);
+  CHECK(world.conditions("s-0") == Words{"True", "False"});
+  CHECK(world.steps() == Words{"PATCH rule", "DELETE rule"});
+}
+
+TEST_CASE(
+    "an eviction that waits is not called off by a plugin's restart, and not made on a device that reads Healthy") {
+  Drivers world;
+  world.rule().evict->after = 5min;
+  world.send_policy();
+  world.cluster.create_stateful_set("default", "p", 1, TaintWorld::plugin_pod());
+  world.run_for(10s);
+  const auto node = world.node_of("p-0");
+  const auto bad = world.plugin_device("p-0");
+  world.cluster.set_device_health(node, bad, "Unhealthy");
+  world.run_for(2min);
+  REQUIRE(world.conditions("p-0") == Words{"True"});
+  world.restart_plugin(node);
+  world.run_for(1h);
+  CHECK(world.health("p-0") == "Healthy");
+  CHECK(world.evictions().empty());
+  CHECK(world.conditions("p-0") == Words{"True"});
+  CHECK(world.says_of_pod("p-0", "ReporterRestarted"));
+  // It says so itself: then the eviction is due.
+  world.cluster.set_device_health(node, bad, "Unhealthy");
+  world.run_for(30s);
+  CHECK(world.evictions() == Words{"default/p-0"});
+}
+
+TEST_CASE("a driver's own taint that its restart took away is no evidence") {
+  Drivers world;
+  const auto device = world.start_one();
+  const auto node = node_in(device);
+  const auto name = device.substr(device.rfind('/') + 1);
+  world.set_health(device, "Unhealthy", "Xid 79");
+  world.run_for(2min);
+  REQUIRE(world.steps() == Words{"PATCH rule", "evict"});
+  world.cluster.taint_device(node, name, {"gpu.example.com/xid", "79", "NoSchedule"});
+  world.run_for(10min);
+  world.restart_driver(node);
+  world.run_for(1h + 59min);
+  CHECK(world.effect_of(device) == "NoSchedule");
+  CHECK(world.run_until_untainted(device, 5min) < 2min);
+  CHECK(world.says(device, "OnProbation"));
+}
+
+TEST_CASE("a driver that begins anew again and again does not extend the hold") {
+  Drivers world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  const auto began = world.now.mono;
+  while (!world.rule_for(device).is_null() && world.now.mono - began < 6h) {
+    world.cluster.kill_driver(node_in(device), TaintWorld::kDriver);
+    world.run_for(20s);  // long enough to read Unknown
+    world.restart_driver(node_in(device));
+    world.cluster.start_driver(node_in(device), TaintWorld::kDriver);
+    world.run_for(4min);
+  }
+  CHECK(world.now.mono - began > 2h);
+  CHECK(world.now.mono - began < 2h + 10min);
+  CHECK(world.steps() == Words{"PATCH rule", "DELETE rule"});
+}
+
+TEST_CASE("what a driver has called bad again after its restart, it may call healthy") {
+  Drivers world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  world.restart_driver(node_in(device));
+  world.run_for(20min);
+  world.set_health(device, "Unhealthy", "Xid 79");
+  world.run_for(1min);
+  world.set_health(device, "Healthy");
+  const auto taken = world.run_until_untainted(device, 1h);
+  CHECK(taken >= 10min);
+  CHECK(taken < 11min);
+  CHECK_FALSE(world.says(device, "OnProbation"));
+  CHECK(world.conditions("s-0") == Words{"True", "False"});
+}
+
+TEST_CASE("a driver that has run since before the incident is believed, and so is one that no pod is known of") {
+  for (const auto& paths : {Words{"/var/lib/kubelet/plugins"}, Words{"/var/lib/kubelet/plugins/csi.example.com"}}) {
+    CAPTURE(paths.front());
+    Drivers world(paths);
+    const auto device = world.start_held();
+    world.run_until_tainted(device);
+    world.run_for(1min);
+    if (paths.front().ends_with("csi.example.com")) {
+      world.restart_driver(node_in(device));
+    } else {
+      world.set_health(device, "Healthy");
+    }
+    const auto taken = world.run_until_untainted(device, 1h);
+    CHECK(taken >= 10min);
+    CHECK(taken < 11min);
+    CHECK_FALSE(world.says(device, "OnProbation"));
+  }
+}
+
+TEST_CASE("a new boot of the node is evidence: on probation after healthyFor, and a relapse is an incident at once") {
+  Drivers world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  world.cluster.reboot(node_in(device), 20s);
+  world.run_for(9min);
+  CHECK(world.effect_of(device) == "NoSchedule");
+  CHECK(world.conditions("s-0") == Words{"True"});
+  CHECK(world.run_until_untainted(device, 2min) < 2min);
+  CHECK(world.says(device, "OnProbation"));
+  world.set_health(device, "Unhealthy", "Xid 79");
+  world.run_for(10s);
+  CHECK(world.effect_of(device) == "NoSchedule");
+}
+
+TEST_CASE("a device that is bad again after the boot was not repaired by it") {
+  Drivers world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  world.cluster.reboot(node_in(device), 20s);
+  world.run_for(5min);
+  world.set_health(device, "Unhealthy", "Xid 79");
+  world.run_for(1min);
+  world.restart_driver(node_in(device));
+  world.run_for(1h);
+  CHECK(world.effect_of(device) == "NoSchedule");
+}
+
+TEST_CASE("then: Keep waits for an operator, whatever begins anew") {
+  Drivers world;
+  world.rule().recover.probation = false;
+  world.send_policy();
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  world.restart_driver(node_in(device));
+  world.run_for(4h);
+  world.cluster.reboot(node_in(device), 20s);
+  world.run_for(24h);
+  CHECK(world.effect_of(device) == "NoSchedule");
+  const auto name = text(world.rule_for(device), {"metadata", "name"});
+  REQUIRE(world.cluster
+              .kubectl_patch(Res::TaintRules, "", name,
+                             {{"metadata", {{"annotations", {{"device-health.io/acknowledge", "yes"}}}}}})
+              .status == 200);
+  CHECK(world.run_until_untainted(device, 15min) < 15min);
+  world.run_for(1min);
+  CHECK(world.conditions("s-0") == Words{"True", "False"});
+}
+
+TEST_CASE("a restart of ours at any moment does not make a driver's forgetting a repair") {
+  for (const auto before : {0s, 3s, 30s, 300s}) {
+    for (const auto after : {0s, 5s, 15s, 400s}) {
+      CAPTURE(before.count());
+      CAPTURE(after.count());
+      Drivers world;
+      const auto device = world.start_held();
+      world.run_until_tainted(device);
+      world.run_for(30s + before);
+      world.restart_driver(node_in(device));
+      world.run_for(after);
+      world.restart_controller();
+      world.run_for(30min);
+      CHECK(world.effect_of(device) == "NoSchedule");
+      CHECK(world.conditions("s-0") == Words{"True"});
+      CHECK(world.steps() == Words{"PATCH rule"});
+    }
+  }
+}
+
+TEST_CASE("a driver pod that has been replaced within the incident is no older than its pod") {
+  Drivers world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  const auto node = node_in(device);
+  world.cluster.kubectl_delete(Res::Pods, "kube-system", world.pod_of("gpu-driver", node));
+  world.cluster.forget_health(node, TaintWorld::kDriver);
+  world.run_for(1h);
+  REQUIRE_FALSE(world.pod_of("gpu-driver", node).empty());
+  CHECK(world.health("s-0") == "Healthy");
+  CHECK(world.effect_of(device) == "NoSchedule");
+}
+
+TEST_CASE("a tenant's pod that mounts the drivers' folders changes nothing") {
+  Drivers world({"/var/lib/kubelet/plugins/csi.example.com"});
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  PodShape shape;
+  shape.host_paths = {"/var/lib/kubelet/plugins_registry"};
+  shape.node_selector = {{"kubernetes.io/hostname", node_in(device)}};
+  world.cluster.create_deployment("tenant", "looks-like-a-driver", 1, shape);
+  world.set_health(device, "Healthy");
+  CHECK(world.run_until_untainted(device, 15min) < 11min);
+}
