@@ -42,8 +42,14 @@ struct Meta {
   std::optional<OwnerRef> controller;
   bool has_other_owner = false;  ///< An owner reference that is not the controller's.
 
-  /// Of the owner that manages the object; empty if there is none.
-  [[nodiscard]] std::string controller_uid() const { return controller ? controller->uid : std::string(); }
+  /// Namespace and UID.
+  [[nodiscard]] std::string identity() const { return ns + "/" + uid; }
+  /// The identity of the owner that manages the object; empty if there is none. A reference means an owner in the same
+  /// namespace: who may create objects in one must not speak of another's owners by writing their UID. **Source:**
+  /// "Owners and Dependents": cross-namespace owner references are disallowed by design.
+  [[nodiscard]] std::string controller_identity() const {
+    return controller ? ns + "/" + controller->uid : std::string();
+  }
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 

@@ -61,15 +61,15 @@ Budget::Budget(const Scene& scene)
     const auto until = holds_until(attempt, record->pod, scene.policy.limits);
     if (!until || scene.now.mono >= *until) continue;
     if (*until != MonoTime::max() && (!next_free_ || *until < *next_free_)) next_free_ = until;
-    count(record->pod, attempt.owner_uid, to_string(attempt.key), attempt.at);
+    count(record->pod, attempt.owner, to_string(attempt.key), attempt.at);
   }
 }
 
-void Budget::count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device, MonoTime at) {
+void Budget::count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at) {
   ++in_flight_;
   ++on_node_[pod.node_name];
-  if (owner_uid.empty()) return;
-  auto& last = incidents_of_[owner_uid].try_emplace(device, at).first->second;
+  if (owner.empty()) return;
+  auto& last = incidents_of_[owner].try_emplace(device, at).first->second;
   last = std::max(last, at);
 }
 
@@ -77,7 +77,7 @@ void Budget::count(const k8s::Pod& pod, const std::string& owner_uid, const std:
 /// the same Job that was bad already when the first was evicted. The Job controller's back-off doubles with every step:
 /// pacing a Job's pods one by one would cost hours (seen on 1.37.1).
 bool Budget::is_counted(const Exposure& exposure) const {
-  const auto found = incidents_of_.find(exposure.pod().meta.controller_uid());
+  const auto found = incidents_of_.find(exposure.pod().meta.controller_identity());
   if (found == incidents_of_.end()) return false;
   if (found->second.contains(to_string(exposure.key))) return true;
   return exposure.pod().meta.controller->kind == "Job" &&
@@ -110,7 +110,7 @@ std::optional<Ruling> Budget::refuses(const Unit& unit) const {
     }
   }
   for (const auto* exposure : unit.exposures) {
-    const auto owner = exposure->pod().meta.controller_uid();
+    const auto owner = exposure->pod().meta.controller_identity();
     if (owner.empty()) continue;
     const auto found = incidents_of_.find(owner);
     const auto handled = found == incidents_of_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
@@ -149,7 +149,7 @@ void Budget::take(const Unit& unit) {
   tokens_ -= size;
   attempts_ -= size;
   for (const auto* exposure : unit.exposures)
-    count(exposure->pod(), exposure->pod().meta.controller_uid(), to_string(exposure->key), scene_.now.mono);
+    count(exposure->pod(), exposure->pod().meta.controller_identity(), to_string(exposure->key), scene_.now.mono);
 }
 
 }  // namespace dhc::eviction

@@ -47,7 +47,7 @@ class Budget {
   [[nodiscard]] std::optional<MonoTime> next_free_at() const { return next_free_; }
 
  private:
-  void count(const k8s::Pod& pod, const std::string& owner_uid, const std::string& device, MonoTime at);
+  void count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at);
   [[nodiscard]] std::optional<Ruling> refuses_by_rate(std::int64_t size) const;
   [[nodiscard]] bool is_counted(const Exposure& exposure) const;
 

@@ -33,7 +33,8 @@ class Planner {
       : scene_(scene), budget_(scene), caps_(scene.caps), replacement_(scene, search) {
     for (const auto& exposure : scene.exposures) {
       const auto& controller = exposure.pod().meta.controller;
-      if (controller && controller->kind == "Job") siblings_[controller->uid].push_back(&exposure);
+      if (controller && controller->kind == "Job")
+        siblings_[exposure.pod().meta.controller_identity()].push_back(&exposure);
     }
   }
 
@@ -63,7 +64,7 @@ class Planner {
     if (auto ruling = window_of(exposure, scene_)) return say(exposure, *ruling);
     if (!unit) return say(exposure, unit.error());
     if (auto ruling = waiting_for(exposure, scene_)) return say(exposure, *ruling);
-    if (const auto siblings = siblings_.find(pod.meta.controller_uid()); siblings != siblings_.end()) {
+    if (const auto siblings = siblings_.find(pod.meta.controller_identity()); siblings != siblings_.end()) {
       if (auto ruling = waiting_for_siblings(exposure, siblings->second, scene_)) return say(exposure, *ruling);
     }
     for (const auto* member : unit->exposures) {
@@ -274,7 +275,7 @@ class Planner {
   Caps caps_;
   ReplacementGate replacement_;
   Wake wake_;
-  std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's UID
+  std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's identity
   std::set<std::string> chosen_;
   std::set<std::string> charged_;  // in this turn
   std::set<std::string> said_;

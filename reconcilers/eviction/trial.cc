@@ -36,8 +36,8 @@ std::optional<TrialChoice> choose_trial(const Scene& scene, PlaceSearch& search)
     trial.ns = pod.meta.ns;
     trial.pod = pod.meta.name;
     trial.pod_uid = pod.meta.uid;
-    trial.owner_uid = pod.meta.controller_uid();
-    trial.owner_is_watched = scene.world.owner(trial.owner_uid) != nullptr;
+    if (pod.meta.controller) trial.owner_uid = pod.meta.controller->uid;
+    trial.owner_is_watched = scene.world.owner(trial.ns, trial.owner_uid) != nullptr;
     trial.chosen = moment_of(scene.now);
     return TrialChoice{.trial = std::move(trial), .node = pod.node_name};
   }

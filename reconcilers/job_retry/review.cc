@@ -98,7 +98,7 @@ class Review {
 
   std::optional<Agreed> agreed_for(const k8s::Job& job) const {
     std::optional<Agreed> agreed;
-    for (const auto& uid : scene_.world.pods_of_job(job.meta.uid)) {
+    for (const auto& uid : scene_.world.pods_of_job(job)) {
       const auto& record = *scene_.world.pod(uid);
       for (const auto& holding : record.holdings) {
         for (const auto* policy : policies_for(scene_.world, scene_.policy, record.pod, holding.key)) {
@@ -188,12 +188,12 @@ class Review {
 
   /// Whether no pod of the Job has failed, is going, or is on a bad device.
   bool is_unharmed(const k8s::Job& job) const {
-    for (const auto& uid : scene_.world.pods_of_job(job.meta.uid)) {
+    for (const auto& uid : scene_.world.pods_of_job(job)) {
       const auto& pod = scene_.world.pod(uid)->pod;
       if (pod.phase == k8s::PodPhase::Failed || pod.meta.deletion) return false;
     }
     return std::ranges::none_of(scene_.exposures, [&](const Exposure& exposure) {
-      return exposure.pod().meta.controller_uid() == job.meta.uid;
+      return exposure.pod().meta.controller_identity() == job.meta.identity();
     });
   }
 

@@ -31,8 +31,9 @@ Moment asked_to_go(const k8s::Pod* pod, const Now& now) {
 }
 
 bool is_later(const k8s::Pod& pod, const BrakeTrial& trial) {
-  return pod.meta.controller_uid() == trial.owner_uid && pod.meta.uid != trial.pod_uid && is_live(pod) &&
-         !pod.meta.deletion && pod.meta.creation && *pod.meta.creation >= trial.evicted->wall;
+  return pod.meta.ns == trial.ns && pod.meta.controller && pod.meta.controller->uid == trial.owner_uid &&
+         pod.meta.uid != trial.pod_uid && is_live(pod) && !pod.meta.deletion && pod.meta.creation &&
+         *pod.meta.creation >= trial.evicted->wall;
 }
 
 /// The pod of the same owner that came after the trial's; the oldest of several.
@@ -57,8 +58,8 @@ bool runs_well(const PodRecord& record, const World& world) {
 /// Why no later pod can come; none: one may.
 std::optional<std::string> is_void(const BrakeTrial& trial, const World& world, const Now& now) {
   const auto* job = world.job(trial.owner_uid);
-  if (job != nullptr && k8s::is_finished(job->job)) return "its Job is over";
-  if (trial.owner_is_watched && world.owner(trial.owner_uid) == nullptr) return "its owner is gone";
+  if (job != nullptr && job->job.meta.ns == trial.ns && k8s::is_finished(job->job)) return "its Job is over";
+  if (trial.owner_is_watched && world.owner(trial.ns, trial.owner_uid) == nullptr) return "its owner is gone";
   if (!trial.well_since && now.mono - trial.evicted->mono >= kVoidAfter) {
     return fmt::format("no later pod of its owner ran well within {} min", kVoidAfter / std::chrono::minutes(1));
   }

@@ -27,14 +27,14 @@ bool is_stuck(const k8s::Pod& pod, const Now& now) {
 }
 
 /// The owner will make no other pod, as far as we know it.
-bool is_done(const k8s::OwnerRef& owner, const World& world) {
+bool is_done(const k8s::OwnerRef& owner, const std::string& ns, const World& world) {
   if (owner.uid.empty()) return true;
   if (owner.kind == "Job" && owner.api_version.starts_with("batch/")) {
     const auto* record = world.job(owner.uid);
-    return record == nullptr || k8s::is_finished(record->job) || record->job.suspended;
+    return record == nullptr || record->job.meta.ns != ns || k8s::is_finished(record->job) || record->job.suspended;
   }
   const bool is_set = owner.kind == "ReplicaSet" || owner.kind == "StatefulSet";
-  return is_set && owner.api_version.starts_with("apps/") && world.owner(owner.uid) == nullptr;
+  return is_set && owner.api_version.starts_with("apps/") && world.owner(ns, owner.uid) == nullptr;
 }
 
 /// What one pod needs; a claim that it shares counts for the first of its pods alone.
@@ -67,7 +67,8 @@ void ComingPods::note_departures(const World& world, const Ledger& ledger, const
     auto [found, is_new] = departures_.try_emplace(uid);
     auto& departure = found->second;
     if (is_new) {
-      departure = {.owner = pod.meta.controller.value_or(k8s::OwnerRef{}),
+      departure = {.ns = pod.meta.ns,
+                   .owner = pod.meta.controller.value_or(k8s::OwnerRef{}),
                    .demand = demand_of_one(pod, world),
                    .at = std::chrono::floor<Seconds>(now.wall),
                    .since = now.mono};
@@ -83,28 +84,29 @@ void ComingPods::count_replacements(const World& world) {
   if (departures_.empty()) return;
   std::map<std::string, WallTime> since;
   for (const auto& [uid, departure] : departures_) {
-    const auto [known, is_new] = since.try_emplace(departure.owner.uid, departure.at);
+    const auto [known, is_new] = since.try_emplace(departure.owner_identity(), departure.at);
     if (!is_new) known->second = std::min(known->second, departure.at);
   }
   for (const auto& [uid, record] : world.pods()) {
     const auto& meta = record.pod.meta;
     if (!meta.controller || !meta.creation || departures_.contains(uid) || !is_live(record.pod)) continue;
-    const auto owner = since.find(meta.controller->uid);
+    const auto owner = since.find(meta.controller_identity());
     if (owner != since.end() && *meta.creation >= owner->second) ++replaced_[owner->first];
   }
 }
 
 void ComingPods::forget_departures(const World& world, const Now& now) {
   std::map<std::string, std::size_t> waiting;
-  for (const auto& [uid, departure] : departures_) ++waiting[departure.owner.uid];
+  for (const auto& [uid, departure] : departures_) ++waiting[departure.owner_identity()];
   std::erase_if(departures_, [&](const auto& entry) {
     const auto& [uid, departure] = entry;
     const auto* record = world.pod(uid);
     const bool is_there = record != nullptr && is_live(record->pod);
     if (is_there && record->pod.meta.deletion) return false;
     if (is_there) return !leaving_.contains(uid);  // it was not evicted after all
-    if (now.mono - departure.since >= kReplacementPatience || is_done(departure.owner, world)) return true;
-    return replaced_[departure.owner.uid] >= waiting[departure.owner.uid];
+    if (now.mono - departure.since >= kReplacementPatience || is_done(departure.owner, departure.ns, world))
+      return true;
+    return replaced_[departure.owner_identity()] >= waiting[departure.owner_identity()];
   });
 }
 
@@ -124,7 +126,7 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
   }
   auto replaced = replaced_;
   for (const auto& [uid, departure] : departures_) {
-    if (is_done(departure.owner, world)) continue;
+    if (is_done(departure.owner, departure.ns, world)) continue;
     auto& there = replaced[departure.owner.uid];
     if (there > 0) {
       --there;

@@ -42,7 +42,9 @@ class ComingPods {
 
  private:
   struct Departure {
+    std::string ns;
     k8s::OwnerRef owner;
+    [[nodiscard]] std::string owner_identity() const { return ns + "/" + owner.uid; }
     Demand demand;
     WallTime at;     ///< By the API server's clock once it is known.
     MonoTime since;  ///< When we saw it first.
@@ -53,7 +55,7 @@ class ComingPods {
 
   std::set<std::string> leaving_;
   std::map<std::string, Departure> departures_;    // by the evicted pod's UID
-  std::map<std::string, std::size_t> replaced_;    // owner UID -> pods made since
+  std::map<std::string, std::size_t> replaced_;    // by the owner's identity: pods made since
   std::map<std::string, MonoTime> offered_since_;  // by the waiting pod's UID
 };
 

@@ -15,8 +15,8 @@ bool is_ours(const k8s::Pod& pod, const Scene& scene) {
   if (scene.policy.own_pod_uid.empty()) return false;
   if (pod.meta.uid == scene.policy.own_pod_uid) return true;
   const auto* own = scene.world.pod(scene.policy.own_pod_uid);
-  return own != nullptr && own->pod.meta.controller && pod.meta.controller &&
-         own->pod.meta.controller->uid == pod.meta.controller->uid;
+  return own != nullptr && own->pod.meta.controller &&
+         own->pod.meta.controller_identity() == pod.meta.controller_identity();
 }
 
 std::optional<Ruling> by_kind(const k8s::Pod& pod, const Scene& scene) {

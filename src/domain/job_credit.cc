@@ -162,7 +162,7 @@ std::optional<CreditCase> somebody_elses(const k8s::Job& job) {
 const JobRecord* job_of(const k8s::Pod& pod, const World& world) {
   const auto& owner = pod.meta.controller;
   if (!owner || owner->kind != "Job" || !owner->api_version.starts_with("batch/")) return nullptr;
-  return world.job(owner->uid);
+  return world.job_of(pod.meta);
 }
 
 CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules, const Scene& scene) {

@@ -37,13 +37,13 @@ struct Uncounted {
 
 Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene, const std::set<std::string>& going) {
   Uncounted found;
-  for (const auto& uid : scene.world.pods_of_job(job.meta.uid)) {
+  for (const auto& uid : scene.world.pods_of_job(job)) {
     const auto& other = scene.world.pod(uid)->pod;
     if (uid != pod.meta.uid && is_live(other) && is_going(other, scene, going)) ++found.going;
   }
   for (const auto& [uid, ending] : scene.world.endings()) {
     const MonoTime counted_at = ending.at.mono + kCountedLate;
-    if (ending.pod.meta.controller_uid() != job.meta.uid || ending.pod.phase == k8s::PodPhase::Succeeded ||
+    if (ending.pod.meta.controller_identity() != job.meta.identity() || ending.pod.phase == k8s::PodPhase::Succeeded ||
         scene.now.mono >= counted_at) {
       continue;
     }

@@ -40,7 +40,7 @@ bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
 }  // namespace
 
 std::string loss_owner(const k8s::Pod& pod) {
-  return pod.meta.controller ? pod.meta.controller->uid : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
+  return pod.meta.controller ? pod.meta.controller_identity() : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
 }
 
 void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders,
@@ -52,7 +52,7 @@ void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vec
   attempt.key = holding.key;
   attempt.lost_to = devices_of(holding);
   attempt.holders = std::move(holders);
-  attempt.owner_uid = pod.meta.controller_uid();
+  attempt.owner = pod.meta.controller_identity();
   attempt.loser = loss_owner(pod);
   served_[pod.meta.ns] = now.mono;
   tokens_.take(1, now.mono);
@@ -249,7 +249,7 @@ void Ledger::learn(const World& world, const Now& now) {
       auto& attempt = evictions_[uid];
       attempt.key = holding.key;
       attempt.lost_to = devices_of(holding);
-      attempt.owner_uid = record.pod.meta.controller_uid();
+      attempt.owner = record.pod.meta.controller_identity();
       attempt.loser = loss_owner(record.pod);
       attempt.state = Attempt::State::Accepted;
       attempt.at = mono_of(begun, now);

@@ -23,7 +23,7 @@ namespace dhc {
 struct EvictionAttempt : Attempt {
   DeviceKey key;
   std::vector<DeviceKey> lost_to;    ///< `key`, or every device that an ambiguous one may be.
-  std::string owner_uid;             ///< Of the pod's controller; empty: it has none.
+  std::string owner;                 ///< The identity of the pod's controller; empty: it has none.
   std::string loser;                 ///< As `loss_owner` says.
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
   MonoTime tried_at = MonoTime::min();  ///< When the server last answered, or did not; the minimum: not tried yet.

@@ -66,7 +66,7 @@ OwnerChain chain_above(const k8s::Meta& meta, const World& world) {
     if (owner.kind == "Node" && owner.api_version == "v1") return chain;
     const OwnerSight* sight = nullptr;
     if (is_watched(owner)) {
-      at = world.owner(owner.uid);
+      at = world.owner(meta.ns, owner.uid);
       if (at == nullptr) {
         note_unknown(chain, owner, false, words_of(owner) + " is not known just now, it may have opted out");
       }

@@ -10,8 +10,8 @@
 
 namespace dhc {
 
-/// Whose loss it is when this pod is evicted: its controller's UID. A bare pod that somebody makes anew has another
-/// UID, and is the same by its node and name.
+/// Whose loss it is when this pod is evicted: its controller's identity. A bare pod that somebody makes anew has
+/// another UID, and is the same by its node and name.
 [[nodiscard]] std::string loss_owner(const k8s::Pod& pod);
 
 /// That we evicted a pod of an owner because of a device: its replacement is not evicted for the same one.

@@ -160,18 +160,20 @@ class World {
   /// Nodes on which a plugin is silent or a device has vanished, however short.
   [[nodiscard]] const std::set<std::string>& suspicious_nodes() const { return suspicious_; }
   [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
-  /// A Job, ReplicaSet or StatefulSet.
-  [[nodiscard]] const k8s::Meta* owner(const std::string& uid) const;
+  /// A Job, ReplicaSet or StatefulSet of this namespace.
+  [[nodiscard]] const k8s::Meta* owner(std::string_view ns, const std::string& uid) const;
   /// Owners of every other kind, as far as they have been read.
   [[nodiscard]] const OwnerSights& owner_sights() const { return owner_sights_; }
   [[nodiscard]] OwnerSights& owner_sights() { return owner_sights_; }
   [[nodiscard]] const JobRecord* job(const std::string& uid) const;
+  /// The Job that manages the object; null: none that is known, in its namespace.
+  [[nodiscard]] const JobRecord* job_of(const k8s::Meta& meta) const;
   /// UIDs of the Jobs that carry an annotation of ours, sorted.
   [[nodiscard]] const std::set<std::string>& noted_jobs() const { return noted_jobs_; }
   /// Whether a replacement of the Job with this UID is there.
   [[nodiscard]] bool is_recreated(const std::string& uid) const { return recreations_.contains(uid); }
   /// UIDs of a Job's pods that can hold devices, sorted.
-  [[nodiscard]] const std::set<std::string>& pods_of_job(const std::string& uid) const;
+  [[nodiscard]] const std::set<std::string>& pods_of_job(const k8s::Job& job) const;
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
@@ -253,7 +255,7 @@ class World {
   std::unordered_map<std::string, JobRecord> jobs_;        // by UID
   std::set<std::string> noted_jobs_;                       // UIDs
   std::set<std::string> recreations_;                      // UIDs of dead Jobs
-  std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's UID
+  std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's identity
   std::map<std::string, PodEnding> endings_;               // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
   std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;

@@ -96,7 +96,7 @@ void World::note_removed(JobRecord& record, const RetryCredits& before) const {
 void World::note_departure(const k8s::Pod& pod) {
   if (!is_job_pod(pod) || !is_live(pod) || was_evicted(pod)) return;
   const auto job = jobs_.find(pod.meta.controller->uid);
-  if (job == jobs_.end()) return;
+  if (job == jobs_.end() || job->second.job.meta.ns != pod.meta.ns) return;
   const auto seen = job->second.credit_seen.find(pod.meta.uid);
   if (seen != job->second.credit_seen.end()) seen->second.pod_went = true;
 }
@@ -108,13 +108,13 @@ void World::drop_job(const std::string& uid) {
 
 void World::index_job_pod(const k8s::Pod& pod, bool add) {
   if (!is_job_pod(pod)) return;
-  auto& pods = job_pods_[pod.meta.controller->uid];
+  auto& pods = job_pods_[pod.meta.controller_identity()];
   if (add) {
     pods.insert(pod.meta.uid);
   } else {
     pods.erase(pod.meta.uid);
   }
-  if (pods.empty()) job_pods_.erase(pod.meta.controller->uid);
+  if (pods.empty()) job_pods_.erase(pod.meta.controller_identity());
 }
 
 void World::note_ending(const PodRecord& record, const Now& now) {
@@ -133,7 +133,7 @@ void World::note_ending(const PodRecord& record, const Now& now) {
                               .was_unhealthy = state != nullptr && state->is_witness(pod.meta.uid),
                               .message = state == nullptr ? std::string() : state->message});
   }
-  if (const auto* record_of_job = of_job ? job(pod.meta.controller->uid) : nullptr) {
+  if (const auto* record_of_job = of_job ? job_of(pod.meta) : nullptr) {
     const auto loss = std::ranges::find(record_of_job->losses, pod.meta.uid, &JobLoss::pod_uid);
     if (loss != record_of_job->losses.end()) ending.told = loss->what;
   }
@@ -166,8 +166,13 @@ const JobRecord* World::job(const std::string& uid) const {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-const std::set<std::string>& World::pods_of_job(const std::string& uid) const {
-  const auto found = job_pods_.find(uid);
+const JobRecord* World::job_of(const k8s::Meta& meta) const {
+  const auto* record = meta.controller ? job(meta.controller->uid) : nullptr;
+  return record != nullptr && record->job.meta.ns == meta.ns ? record : nullptr;
+}
+
+const std::set<std::string>& World::pods_of_job(const k8s::Job& job) const {
+  const auto found = job_pods_.find(job.meta.identity());
   return found == job_pods_.end() ? nobody_ : found->second;
 }
 

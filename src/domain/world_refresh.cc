@@ -294,10 +294,14 @@ const k8s::Meta* World::namespace_of(const std::string& name) const {
   return found == namespaces_.end() ? nullptr : &found->second;
 }
 
-const k8s::Meta* World::owner(const std::string& uid) const {
-  if (const auto* record = job(uid)) return &record->job.meta;
-  const auto found = owners_.find(uid);
-  return found == owners_.end() ? nullptr : &found->second.meta;
+const k8s::Meta* World::owner(std::string_view ns, const std::string& uid) const {
+  const k8s::Meta* meta = nullptr;
+  if (const auto* record = job(uid)) {
+    meta = &record->job.meta;
+  } else if (const auto found = owners_.find(uid); found != owners_.end()) {
+    meta = &found->second.meta;
+  }
+  return meta != nullptr && meta->ns == ns ? meta : nullptr;
 }
 
 }  // namespace dhc

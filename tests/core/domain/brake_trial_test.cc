@@ -112,6 +112,18 @@ TEST_CASE("A trial fails when the later pod's device goes bad too") {
   CHECK(has(stage.brake_says(), "half-open from 2026-11-20T13:33:"));
 }
 
+TEST_CASE("A pod of another namespace that names the trial's owner as its own passes no trial") {
+  TrialStage stage;
+  stage.break_devices(8);
+  REQUIRE(stage.run_for(minutes(30) + kWrittenDown, Seconds(10)) == Names{"p-0"});
+  stage.remove_pod("p-0");
+  stage.pod({.name = "forged", .node = "node-b", .owner = "ReplicaSet/0", .device = "other-0", .ns = "mallory"})
+      .meta.creation = stage.now().wall;
+  stage.upsert_pod("forged");
+  stage.run_for(minutes(20), Seconds(10));
+  CHECK(has(stage.brake_says(), "half-open: default/p-0 on node-a/example.com/gpu/gpu-0 is tried"));
+}
+
 TEST_CASE("A trial passes when its later pod has run well for trialRuns, to the millisecond, and not before") {
   TrialStage stage;
   stage.break_devices(8);

@@ -79,6 +79,7 @@ TEST_CASE("An opt-out on the pod, its owner or its Namespace is honoured, and on
   CHECK(reason_after_ten_minutes(one_pod(kBad,
                                          [&](Stage& stage, k8s::Pod&) {
                                            k8s::Owner owner{.kind = k8s::Kind::ReplicaSet, .meta = {}};
+                                           owner.meta.ns = "default";
                                            owner.meta.name = "web";
                                            owner.meta.uid = "uid-web";
                                            owner.meta.annotations = opted;

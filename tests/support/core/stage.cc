@@ -116,7 +116,7 @@ void Stage::put_owner(const k8s::OwnerRef& owner) {
 
 k8s::Pod& Stage::pod(const PodSpec& spec) {
   k8s::Pod pod;
-  pod.meta.ns = "default";
+  pod.meta.ns = spec.ns;
   pod.meta.name = spec.name;
   pod.meta.uid = "uid-" + spec.name;
   pod.node_name = spec.node;
@@ -140,6 +140,11 @@ k8s::Pod& Stage::pod(const PodSpec& spec) {
   if (const auto& owner = pod.meta.controller;
       owner && (owner->kind == "Job" || owner->kind == "ReplicaSet" || owner->kind == "StatefulSet"))
     put_owner(*owner);
+  if (spec.ns != "default") {
+    k8s::Namespace ns;
+    ns.meta.name = spec.ns;
+    put(std::move(ns));
+  }
   put(std::move(pod));
   return pod_named(spec.name);
 }

@@ -24,6 +24,7 @@ struct PodSpec {
   std::string message = {};
   std::string claim = {};  ///< Name of its claim under `gpu`; empty: none.
   k8s::PodPhase phase = k8s::PodPhase::Running;
+  std::string ns = "default";  ///< Its owner is always in `default`: in another one the pod only says that it owns it.
 };
 
 /// The state ConfigMap with this text.
