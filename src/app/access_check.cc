@@ -1,12 +1,18 @@
 #include "app/access_check.h"
 
 #include "app/clock.h"
+#include "app/server_version.h"
 
 namespace dhc {
 
 namespace {
 constexpr Seconds kPatience{5};
 constexpr Seconds kOneAnswer{2};
+
+k8s::Request quick(k8s::Request request) {
+  request.timeouts = {.connect = kOneAnswer, .idle = kOneAnswer, .total = kOneAnswer};
+  return request;
+}
 }  // namespace
 
 bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
@@ -15,9 +21,7 @@ bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& clien
   std::size_t unanswered = 0;
   for (const auto& needed : verbs) {
     if (mono_now() >= deadline || stop.stop_requested()) return false;
-    auto request = build_access_review(needed);
-    request.timeouts = {.connect = kOneAnswer, .idle = kOneAnswer, .total = kOneAnswer};
-    const auto answer = client.call(request, stop);
+    const auto answer = client.call(quick(build_access_review(needed)), stop);
     if (!answer) {
       // One that is too busy for this question may have time for the next.
       ++unanswered;
@@ -30,6 +34,12 @@ bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& clien
   }
   log.debug("rights asked for", {{"verbs", verbs.size()}});
   return unanswered == 0;
+}
+
+void check_version(const k8s::Client& client, Log& log, const std::stop_token& stop) {
+  const auto answer = client.call(quick(k8s::read_request("/version")), stop);
+  if (!answer) return;
+  if (const auto warning = warning_of_rules(answer->body)) log.warn(*warning);
 }
 
 }  // namespace dhc
