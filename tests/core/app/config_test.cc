@@ -252,7 +252,7 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  evict: never\n"
         "\n"
         "limits\n"
-        "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner\n"
+        "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner; at most 1h of a grace period holds a slot\n"
         "  taints: 60 a minute\n"
         "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n"
         "  caps: 10% and at least 2 devices out of service in the cluster, 50% and at least 1 on a node; 5% and at "
