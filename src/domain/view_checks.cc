@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/resolver.h"
 #include "k8s-client/protocol/version_order.h"
 
 namespace dhc {
@@ -19,7 +20,7 @@ const k8s::Meta* held_now(const FreshRead& read, const World& world) {
     const auto* record = world.pod(read.held_uid);
     return record == nullptr ? nullptr : &record->pod.meta;
   }
-  const auto* claim = world.claim(read.ns + "/" + read.name);
+  const auto* claim = world.standing_claim(claim_key(read.ns, read.name));
   return claim == nullptr || claim->meta.uid != read.held_uid ? nullptr : &claim->meta;
 }
 

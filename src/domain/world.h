@@ -133,6 +133,8 @@ class World {
   /// UIDs of pods with reports that are laid on no device, sorted.
   [[nodiscard]] const std::set<std::string>& with_doubts() const { return with_doubts_; }
   [[nodiscard]] const k8s::ResourceClaim* claim(std::string_view key) const;
+  /// As above; null also for one that has been deleted and is remembered for the pods that still name it.
+  [[nodiscard]] const k8s::ResourceClaim* standing_claim(std::string_view key) const;
   /// Null: no such condition stands on the claim's device.
   [[nodiscard]] const ConditionSight* claim_condition(const std::string& claim, const DeviceKey& key,
                                                       const std::string& type) const;

@@ -271,6 +271,11 @@ const k8s::ResourceClaim* World::claim(std::string_view key) const {
   return found == claims_.end() ? nullptr : &found->second.claim;
 }
 
+const k8s::ResourceClaim* World::standing_claim(std::string_view key) const {
+  const auto found = claims_.find(std::string(key));
+  return found == claims_.end() || found->second.gone ? nullptr : &found->second.claim;
+}
+
 const ConditionSight* World::claim_condition(const std::string& claim, const DeviceKey& key,
                                              const std::string& type) const {
   const auto found = claims_.find(claim);

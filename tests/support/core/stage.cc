@@ -1,6 +1,7 @@
 #include "tests/support/core/stage.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -46,11 +47,16 @@ Stage::Stage() {
 
 Now Stage::now() const {
   const auto start = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + std::chrono::hours(12);
-  return {.mono = MonoTime(std::chrono::hours(1) + elapsed_), .wall = WallTime(start) + elapsed_};
+  return {.mono = MonoTime(std::chrono::hours(1) + elapsed_), .wall = WallTime(start) + elapsed_ + clock_ahead_};
 }
 
 void Stage::restart() {
   controller_ = Controller();
+  relist();
+  send_policy();
+}
+
+void Stage::relist() {
   waiting_.clear();
   for (const auto kind : k8s::kAllKinds) {
     k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
@@ -59,7 +65,6 @@ void Stage::restart() {
     }
     waiting_.emplace_back(k8s::Delivery(std::move(snapshot)));
   }
-  send_policy();
 }
 
 void Stage::send_policy() {
@@ -223,6 +228,7 @@ std::vector<Action> Stage::turn() {
     messages.emplace_back(k8s::Delivery(k8s::Told{.kind = kind, .name = {}, .at = now().mono}));
   }
   auto actions = controller_.turn(messages, now()).actions;
+  std::ranges::move(controller_.take_doubts(), std::back_inserter(doubts_));
   for (const auto& action : actions) {
     if (const auto* event = std::get_if<notice::EmitEvent>(&action)) events_.push_back(*event);
     if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) applied_.push_back(*condition);

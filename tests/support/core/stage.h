@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/controller.h"
@@ -39,6 +40,8 @@ class Stage {
   // time
   void advance(Millis by) { elapsed_ += by; }
   [[nodiscard]] Now now() const;
+  /// Sets the wall clock so far ahead of what it would be; negative: back.
+  void set_clock(Millis ahead) { clock_ahead_ = ahead; }
 
   // configuration
   DevicePolicy& policy() { return policy_.policies.front(); }
@@ -73,6 +76,8 @@ class Stage {
   /// From now on the watch of that kind says nothing more of itself; others speak in every turn.
   void silence(k8s::Kind kind) { silent_.insert(kind); }
   void speak(k8s::Kind kind) { silent_.erase(kind); }
+  /// Every watch lists afresh: what was put since the last turn is seen in no event.
+  void relist();
   void deliver(Message message) { waiting_.push_back(std::move(message)); }
 
   /// One turn with all that was put; actions are kept until `settle`.
@@ -107,7 +112,7 @@ class Stage {
   /// Every write but Events, as a word each, in order: `apply None gpu-0`, `delete gpu-0`, `taint node-a`, `evict x`...
   [[nodiscard]] const std::vector<std::string>& writes() const { return writes_; }
   /// Watches that reads have shown to be wrong since the last call.
-  [[nodiscard]] std::vector<ViewDoubt> doubts() { return controller_.take_doubts(); }
+  [[nodiscard]] std::vector<ViewDoubt> doubts() { return std::exchange(doubts_, {}); }
   [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
 
  private:
@@ -124,6 +129,7 @@ class Stage {
   Policy policy_;
   bool caps_hold_ = false;
   Millis elapsed_{0};
+  Millis clock_ahead_{0};
   std::int64_t version_ = 100;
   std::vector<Message> waiting_;
   std::vector<k8s::Object> objects_;
@@ -131,6 +137,7 @@ class Stage {
   std::vector<notice::ApplyCondition> applied_;
   std::vector<job_retry::PatchJob> patches_;
   std::vector<std::string> writes_;
+  std::vector<ViewDoubt> doubts_;
   std::set<k8s::Kind> silent_;
   std::vector<owners::ReadOwner> reads_;
   std::map<std::string, Outcome> owners_;  // how their reads end, by name
