@@ -127,7 +127,7 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
   auto replaced = replaced_;
   for (const auto& [uid, departure] : departures_) {
     if (is_done(departure.owner, departure.ns, world)) continue;
-    auto& there = replaced[departure.owner.uid];
+    auto& there = replaced[departure.owner_identity()];
     if (there > 0) {
       --there;
       continue;

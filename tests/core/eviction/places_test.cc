@@ -295,6 +295,26 @@ TEST_CASE(
   CHECK(stage.settle() == Names{"b"});
 }
 
+TEST_CASE("A replacement that runs already while the evicted pod still ends takes no second place") {
+  Stage stage;
+  stage.limits().brake_at_least = 100;
+  stage.send_policy();
+  stage.node("node-a", 4, 2);
+  stage.node("node-b", 1);
+  stage.pod({.name = "a", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.pod({.name = "b", .owner = "ReplicaSet/y", .device = "gpu-1", .health = Health::Unhealthy});
+  stage.pod({.name = "c", .owner = "ReplicaSet/z", .device = "gpu-2"});
+  stage.pod({.name = "d", .owner = "ReplicaSet/z", .device = "gpu-3"});
+  REQUIRE(stage.run_for(minutes(3)) == Names{"a"});
+  REQUIRE(stage.pod_named("a").meta.deletion);
+  stage.pod({.name = "a-2", .node = "node-b", .owner = "ReplicaSet/x", .device = "gpu-9"}).meta.creation =
+      stage.now().wall;
+  stage.upsert_pod("a-2");
+  CHECK(stage.settle().empty());
+  stage.node("node-b", 2);
+  CHECK(stage.settle() == Names{"b"});
+}
+
 TEST_CASE("A free DRA device is a place although its driver says Unknown or nothing of it") {
   auto stage = dra();
   hold(stage, "web-2", "gpu-1");
