@@ -106,12 +106,16 @@ const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
 }
 
 bool Ledger::lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const {
-  const auto owner = loss_owner(pod);
-  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+  const auto is_lost = [&](const std::string& owner, const DeviceKey& key) {
     const auto found = losses_.find({owner, key});
     if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
     const auto& holders = found->second.loss.holders;
     return std::ranges::find(holders, pod.meta.uid) == holders.end();
+  };
+  const auto owner = loss_owner(pod);
+  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+    // 0.1.0 wrote the UID alone; only what it has written down can still be found so.
+    return is_lost(owner, key) || (pod.meta.controller && is_lost(pod.meta.controller->uid, key));
   });
 }
 

@@ -95,6 +95,28 @@ TEST_CASE("The next process knows it too, by the state, and who held the device 
   CHECK(stage.run_for(minutes(20), Seconds(10)) == Names{"web-3"});
 }
 
+TEST_CASE("What an earlier version wrote down by the owner's UID alone is known too") {
+  Stage stage;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict->after = Seconds(0);
+  stage.send_policy();
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+  REQUIRE(stage.run_for(minutes(2)) == Names{"web-1"});
+  stage.run_for(Seconds(10));
+  auto text = stage.state_text();
+  const std::string key = "\"owner\":\"default/";
+  const auto at = text.find(key);
+  REQUIRE(at != std::string::npos);
+  text.erase(at + key.size() - std::string("default/").size(), std::string("default/").size());
+  stage.put(state_map(text));
+  stage.remove_pod("web-1");
+  stage.pod({.name = "web-2", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.restart();
+  CHECK(stage.run_for(minutes(30), Seconds(10)).empty());
+  CHECK(stage.reasons("web-2") == "ReplacementOnSameDevice");
+}
+
 TEST_CASE("An eviction whose answer is lost counts, also when its pod is gone before the time is over") {
   Stage stage;
   stage.policy().evict->after = Seconds(0);
