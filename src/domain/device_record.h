@@ -69,6 +69,7 @@ struct DeviceRecord {
   std::optional<WallTime> probation_until;
 
   // evidence of this process alone
+  MonoTime called_bad_word = MonoTime::min();  ///< The last word of it that `called_bad_at` has taken in.
   std::optional<Moment> healthy_since;  ///< Since when a living source has called it Healthy without interruption.
   std::uint64_t closed_revision =
       0;                         ///< Of the memory, when the incident ended: written down before anything is undone.

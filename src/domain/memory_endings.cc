@@ -96,7 +96,11 @@ void MemoryTurn::look_at_admission(DeviceRecord& record) {
 }
 
 /// Whoever reports on the device now has said so itself.
-void MemoryTurn::note_called_bad(DeviceRecord& record, WallTime at) {
+/// Each word once: its wall time may be one that the clock, set back since, has yet to come to.
+void MemoryTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
+  if (word.mono <= record.called_bad_word) return;
+  record.called_bad_word = word.mono;
+  const auto at = std::min(word.wall, now_.wall);
   if (at <= record.called_bad_at) return;
   set(record.called_bad_at, at);
   if (record.reporter_since && !began_after(*record.reporter_since, at)) {
@@ -108,17 +112,22 @@ void MemoryTurn::note_called_bad(DeviceRecord& record, WallTime at) {
   if (node != nullptr) record.boot_id = node->boot_id;
 }
 
+/// What it called healthy it had forgotten; but an operator's word has ended with it all the same.
+void MemoryTurn::forget_healthy(DeviceRecord& record) {
+  if (record.acknowledged == Acknowledged::No) record.healthy_between = false;
+}
+
 /// Whether who reports on the device, or its node, has begun anew since it was called bad: NVIDIA's and Habana's
 /// drivers begin by calling every device healthy.
 void MemoryTurn::look_at_reporter(DeviceRecord& record) {
   const auto* state = seen_.world.tracker().find(record.key);
-  if (state != nullptr && state->called_bad_at) note_called_bad(record, state->called_bad_at->wall);
+  if (state != nullptr && state->called_bad_at) note_called_bad(record, *state->called_bad_at);
   const auto reporter = seen_.world.reporter_of(record.key);
   if (reporter && began_after(reporter->began, record.called_bad_at) &&
       (!record.reporter_since || *record.reporter_since < reporter->began)) {
     set(record.reporter, reporter->name);
     set(record.reporter_since, std::optional(reporter->began));
-    record.healthy_between = false;  // what it called healthy it had forgotten
+    forget_healthy(record);
   }
   const auto* node = seen_.world.node(node_of(seen_.world, record.key));
   if (node == nullptr || node->boot_id.empty()) return;
@@ -127,13 +136,14 @@ void MemoryTurn::look_at_reporter(DeviceRecord& record) {
   if (node->boot_id == record.boot_id) return set(record.booted_at, std::optional<WallTime>());
   if (record.booted_at) return;
   set(record.booted_at, std::optional(now_.wall));
-  record.healthy_between = false;
+  forget_healthy(record);
 }
 
 void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   if (is_black_hole(record.key)) return look_at_admission(record);
   const auto driver = seen_.world.inventory().tainted_by_driver(record.key);
-  if (driver == true && (!record.driver_tainted || record.driver_untainted_at)) note_called_bad(record, now_.wall);
+  if (driver == true && (!record.driver_tainted || record.driver_untainted_at))
+    note_called_bad(record, moment_of(now_));
   look_at_reporter(record);
   const auto* state = seen_.world.tracker().find(record.key);
   const bool exposed = exposed_.contains(record.key);

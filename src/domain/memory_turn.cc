@@ -170,7 +170,7 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
   if (found != memory_.records_.end() && goes_on(found->second)) {
     found->second.healthy_between = false;
     set(found->second.by_claim, exposure.by_claim);
-    if (exposure.by_claim) note_called_bad(found->second, exposure.since.wall);
+    if (exposure.by_claim) note_called_bad(found->second, exposure.since);
     return choose_policy(found->second, exposure);
   }
   // A mass fault says nothing about the device: it counts when the brake is released.

@@ -53,7 +53,8 @@ class MemoryTurn {
   void remove_rule(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_reporter(DeviceRecord& record);
-  void note_called_bad(DeviceRecord& record, WallTime at);
+  static void forget_healthy(DeviceRecord& record);
+  void note_called_bad(DeviceRecord& record, const Moment& word);
   void look_at_evidence(DeviceRecord& record);
   void look_at_cure(DeviceRecord& record);
   void look_at_admission(DeviceRecord& record);

@@ -40,7 +40,8 @@ std::string Reporters::put(const k8s::Pod& pod, std::optional<WallTime> created,
   const auto known = std::ranges::find(entries, entry.uid, &Entry::uid);
   if (known != entries.end() && known->said == entry.said) return {};
   entry.began = std::min(entry.said, now.wall);
-  if (is_news) entry.began = std::max(entry.began, now.wall - kOldNews);
+  // Another start than the one that was known is news wherever it is seen.
+  if (is_news || known != entries.end()) entry.began = std::max(entry.began, now.wall - kOldNews);
   node_of_[entry.uid] = pod.node_name;
   if (known == entries.end()) {
     entries.push_back(std::move(entry));

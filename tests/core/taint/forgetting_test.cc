@@ -182,6 +182,13 @@ TEST_CASE("The start of a container is believed within a minute of our sight of 
     stage.run_for(minutes(30), minutes(1));
     CHECK(stage.rule() != nullptr);
   }
+  SUBCASE("an hour behind, and seen only in a list: it is news all the same, for another start was known") {
+    put_driver(stage, stage.now().wall - minutes(50));
+    stage.report("train-1", Health::Healthy);
+    stage.relist();
+    stage.run_for(minutes(30), minutes(1));
+    CHECK(stage.rule() != nullptr);
+  }
   SUBCASE("an hour ahead: once it has called the device bad itself it is believed") {
     put_driver(stage, stage.now().wall + hours(1));
     stage.report("train-1", Health::Healthy);
@@ -193,6 +200,45 @@ TEST_CASE("The start of a container is believed within a minute of our sight of 
     CHECK(stage.rule() == nullptr);
     CHECK(stage.verdict("node-a", Reason::OnProbation) == nullptr);
   }
+}
+
+TEST_CASE(
+    "A wall clock that is set back makes a restart no older than the word before it, and writes no state for ever") {
+  auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.set_clock(hours(1));
+  put_driver(stage, stage.now().wall - hours(2));
+  stage.run_for(Seconds(70));
+  stage.report("train-1", Health::Unknown);
+  stage.run_for(Seconds(20));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(20));
+  REQUIRE(stage.rule() != nullptr);
+  stage.set_clock(Millis(0));
+  stage.run_for(minutes(2));
+  const auto text = stage.state_text();
+  stage.run_for(minutes(2));
+  CHECK(stage.state_text() == text);
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(30), minutes(1));
+  CHECK(stage.rule() != nullptr);
+}
+
+TEST_CASE("An operator's acknowledgement ends with the first Healthy, also when a restart follows at once") {
+  auto stage = held_stage();
+  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+  stage.run_for(Seconds(20));
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(Seconds(20));
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Unknown);
+  stage.run_for(Seconds(5));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(minutes(3));
+  CHECK(stage.rule() != nullptr);
 }
 
 TEST_CASE("Only a DaemonSet's or the node's own pod with the driver's folders speaks for it") {
