@@ -14,7 +14,7 @@ namespace dhc {
 
 namespace {
 
-std::string words_of(std::string_view name, const Cap& cap) {
+std::string words_of_cap(std::string_view name, const Cap& cap) {
   return fmt::format("caps.{} is {} percent and at least {}", name, cap.percent, cap.at_least);
 }
 
@@ -128,7 +128,7 @@ std::optional<Ruling> Caps::refuses_device(const DeviceKey& key, const std::stri
     const auto known = std::max(known_cards(scene_.world, {.scope = key.scope, .node = node}), out + 1);
     if (out + 1 > allowed_by(limits.cap_node, known)) {
       return full(fmt::format("{} of {} devices of {} on node {} are out of service on our account, {}: {}", out, known,
-                              key.scope, node, words_of("node", limits.cap_node), way_out("the node")));
+                              key.scope, node, words_of_cap("node", limits.cap_node), way_out("the node")));
     }
   }
   if (counted_in(use.in_cluster) || use.whole_nodes.contains(node)) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<Ruling> Caps::refuses_device(const DeviceKey& key, const std::stri
   const auto known = std::max(known_cards(scene_.world, {.scope = key.scope, .node = {}}), out + 1);
   if (out + 1 <= allowed_by(limits.cap_cluster, known)) return std::nullopt;
   return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account, {}: {}", out, known,
-                          key.scope, words_of("cluster", limits.cap_cluster), way_out(kOnConfiguration)));
+                          key.scope, words_of_cap("cluster", limits.cap_cluster), way_out(kOnConfiguration)));
 }
 
 std::optional<Ruling> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
@@ -152,7 +152,7 @@ std::optional<Ruling> Caps::refuses_day(const std::string& scope, std::int64_t p
   return full(
       fmt::format("{} pods on devices of {} were evicted within 24 h, {} of {} known devices: release the cap "
                   "with the annotation {} on {}, or wait",
-                  use.evictions, scope, words_of("perDay", cap), known, kCapReleaseAnnotation, kOnConfiguration),
+                  use.evictions, scope, words_of_cap("perDay", cap), known, kCapReleaseAnnotation, kOnConfiguration),
       until);
 }
 
@@ -188,7 +188,7 @@ std::optional<Ruling> Caps::refuses_node_taint(const std::string& scope, const s
   return full(
       fmt::format("{} of {} devices of {} in the cluster are out of service on our account, and the node's taint "
                   "would take {} more, {}: {}",
-                  elsewhere, known, scope, here, words_of("cluster", cap), way_out(kOnConfiguration)));
+                  elsewhere, known, scope, here, words_of_cap("cluster", cap), way_out(kOnConfiguration)));
 }
 
 void Caps::take_node_taint(const std::string& scope, const std::string& node) { uses_[scope].whole_nodes.insert(node); }

@@ -34,7 +34,7 @@ struct Words {
   std::string_view well;
   std::string_view silence;
 };
-Words words_of(const DeviceRecord& record) {
+Words words_of_record(const DeviceRecord& record) {
   if (is_black_hole(record.key)) {
     return {.still_bad = "its kubelet still rejects pods",
             .well = "a pod that came after the last rejection runs",
@@ -84,7 +84,7 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
   // What was adopted without a policy is held as long as a device without evidence.
   if (known == nullptr && !record.policy.empty()) return waits("its policy is not known: a person's word ends it");
-  const auto words = words_of(record);
+  const auto words = words_of_record(record);
   if (record.quarantined) return waits("quarantined until a person acknowledges it");
   if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));
   const auto evidence = duration_words(rules.healthy_for);

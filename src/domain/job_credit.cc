@@ -28,7 +28,7 @@ CreditCase not_needed(std::string message) {
 
 std::string name_of(const k8s::Job& job) { return "Job " + job.meta.name; }
 
-std::string words_of(const Outlook& outlook, const k8s::Job& job) {
+std::string words_of_outlook(const Outlook& outlook, const k8s::Job& job) {
   auto words = fmt::format("the podFailurePolicy of {} ignores this loss", name_of(job));
   if (outlook.ending_codes.empty()) return words;
   return words + fmt::format(", but not if the program ends with exit code {}", fmt::join(outlook.ending_codes, ", "));
@@ -172,7 +172,7 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
   const auto outlook = outlook_of_eviction(job, pod, false);
   switch (outlook.counts) {
     case Counts::Never:
-      return not_needed(words_of(outlook, job));
+      return not_needed(words_of_outlook(outlook, job));
     case Counts::EndsTheJob:
       return not_creditable(
           Reason::FailureRuleMatches,
