@@ -1,7 +1,12 @@
 #include "domain/inventory.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace dhc {
 
@@ -36,6 +41,20 @@ std::string words(const k8s::Taint& taint) {
   return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;
 }
 
+/// What a list has read, after what is known of the objects that it could not read: where an object may be among both,
+/// because one has no name, the list's word comes last and counts.
+template <class T>
+std::vector<T> beside_unreadable(const std::map<std::string, T, std::less<>>& known, std::vector<T> listed,
+                                 const k8s::UnreadableNames& unreadable) {
+  if (unreadable.empty()) return listed;
+  std::vector<T> all;
+  for (const auto& [uid, object] : known) {
+    if (unreadable.contains(object.meta)) all.push_back(object);
+  }
+  std::ranges::move(listed, std::back_inserter(all));
+  return all;
+}
+
 }  // namespace
 
 void Inventory::upsert(k8s::ResourceSlice slice) {
@@ -58,9 +77,7 @@ void Inventory::remove_slice(std::string_view uid) {
 }
 
 void Inventory::replace_slices(std::vector<k8s::ResourceSlice> slices, const k8s::UnreadableNames& unreadable) {
-  for (auto& [uid, slice] : slices_) {
-    if (unreadable.contains(slice.meta)) slices.push_back(std::move(slice));
-  }
+  slices = beside_unreadable(slices_, std::move(slices), unreadable);
   slices_.clear();
   slices_of_pool_.clear();
   for (auto& slice : slices) {
@@ -116,9 +133,7 @@ void Inventory::remove_rule(std::string_view uid) {
 
 void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back,
                               const k8s::UnreadableNames& unreadable) {
-  for (const auto& [uid, rule] : rules_) {
-    if (unreadable.contains(rule.meta)) rules.push_back(rule);
-  }
+  rules = beside_unreadable(rules_, std::move(rules), unreadable);
   std::set<std::string> present;
   for (const auto& rule : rules) present.insert(rule.meta.uid);
   std::set<std::string> removed = removed_rules_;

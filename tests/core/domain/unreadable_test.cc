@@ -78,6 +78,30 @@ TEST_CASE("Where a list has an object without a name, nothing of the kind is tak
   CHECK(stage.controller().stats().pods == 1);
 }
 
+TEST_CASE("What a list can read counts as it reads it, also beside an object without a name") {
+  const k8s::UnreadableNames any({k8s::Unreadable{}});
+  Inventory inventory;
+  k8s::DeviceTaintRule rule;
+  rule.meta.name = "rule";
+  rule.meta.uid = "uid-rule";
+  inventory.upsert(rule);
+  rule.meta.annotations = {{"device-health.io/acknowledge", "fan replaced"}};
+  inventory.replace_rules({rule}, "resource.k8s.io/v1", false, any);
+  REQUIRE(inventory.rule_named("rule") != nullptr);
+  CHECK(inventory.rule_named("rule")->meta.annotations == rule.meta.annotations);
+
+  k8s::ResourceSlice slice;
+  slice.meta.uid = "uid-slice";
+  slice.driver = "d";
+  slice.pool = "p";
+  slice.generation = 1;
+  slice.devices = {{.name = "gpu-0", .taints = {}}};
+  inventory.upsert(slice);
+  slice.devices.front().taints = {{"d/broken", "", "NoSchedule"}};
+  inventory.replace_slices({slice}, any);
+  CHECK(inventory.tainted_by_driver(DeviceKey::dra("d", "p", "gpu-0")) == true);
+}
+
 TEST_CASE("A pod deleted and one made anew under its name are not what a list could not read") {
   auto stage = gpu_stage();
   stage.settle();
