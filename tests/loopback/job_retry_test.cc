@@ -9,6 +9,7 @@
 
 #include "reconcilers/job_retry/execute.h"
 #include "tests/support/shell/loopback.h"
+#include "tests/support/shell/no_credentials.h"
 
 namespace {
 using dhc::ErrorKind;
@@ -16,15 +17,6 @@ using dhc::test::error_of;
 using dhc::test::Loopback;
 
 /// Says nothing about who we are.
-class Nobody final : public dhc::k8s::Credentials {
- public:
-  dhc::Result<std::vector<dhc::k8s::Header>> headers(std::stop_token) override {
-    return std::vector<dhc::k8s::Header>{};
-  }
-  void unauthorized() override {}
-  dhc::Result<dhc::k8s::TlsMaterial> tls(std::stop_token) override { return dhc::k8s::TlsMaterial{}; }
-};
-
 /// The real transport, which waits less for an answer.
 class Impatient final : public dhc::k8s::Transport {
  public:
@@ -64,7 +56,8 @@ dhc::test::HttpsServer::Script by_method(std::string to_get, std::string to_post
 }
 
 dhc::k8s::Client client_of(Loopback& loopback) {
-  return {std::shared_ptr<dhc::k8s::Transport>(std::move(loopback.transport)), std::make_shared<Nobody>(), "test"};
+  return {std::shared_ptr<dhc::k8s::Transport>(std::move(loopback.transport)),
+          std::make_shared<dhc::test::NoCredentials>(), "test"};
 }
 
 dhc::job_retry::PatchJob credit(bool by_test = false) {
@@ -126,8 +119,8 @@ TEST_CASE("a credit without an answer has timed out, and may have happened") {
   Loopback loopback([](dhc::test::ServerConnection& connection) {
     if (!connection.read_request().empty()) connection.wait_for_client_to_leave();
   });
-  const dhc::k8s::Client client(std::make_shared<Impatient>(std::move(loopback.transport)), std::make_shared<Nobody>(),
-                                "test");
+  const dhc::k8s::Client client(std::make_shared<Impatient>(std::move(loopback.transport)),
+                                std::make_shared<dhc::test::NoCredentials>(), "test");
   CHECK(error_of(execute(credit(), client, {})) == ErrorKind::TimedOut);
   CHECK(loopback.server.requests().size() == 1);
 }

@@ -15,19 +15,13 @@
 #include "tests/support/core/fixtures.h"
 #include "tests/support/core/watch_driver.h"
 #include "tests/support/shell/loopback.h"
+#include "tests/support/shell/no_credentials.h"
 
 using namespace dhc;
 using namespace dhc::k8s;
 using namespace dhc::test;
 
 namespace {
-
-class Nobody final : public Credentials {
- public:
-  Result<std::vector<Header>> headers(std::stop_token /*stop*/) override { return std::vector<Header>{}; }
-  void unauthorized() override {}
-  Result<TlsMaterial> tls(std::stop_token /*stop*/) override { return TlsMaterial{}; }
-};
 
 Now read_both() {
   return {.mono = MonoTime(std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now().time_since_epoch())),
@@ -65,7 +59,7 @@ struct Watched {
       : loopback(std::move(script), std::move(options)) {
     watcher = std::make_unique<Watcher>(
         WatchTarget{.kind = Kind::ResourceSlice, .ns = {}, .name = {}},
-        std::make_shared<Client>(std::move(loopback.transport), std::make_shared<Nobody>(), "test"),
+        std::make_shared<Client>(std::move(loopback.transport), std::make_shared<NoCredentials>(), "test"),
         WatcherCalls{.clock = read_both,
                      .deliver =
                          [this](const Delivery& delivery) {

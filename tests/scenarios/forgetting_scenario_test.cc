@@ -75,9 +75,7 @@ std::string node_in(const std::string& device) {
 
 TEST_CASE("a holder's Healthy after the driver's restart ends no incident: the hold does, and then on probation") {
   Drivers world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   world.restart_driver(node_in(device));
   world.run_for(1h);
   CHECK(world.health("s-0") == "Healthy");
@@ -137,9 +135,7 @@ TEST_CASE("a driver's own taint that its restart took away is no evidence") {
 
 TEST_CASE("a driver that begins anew again and again does not extend the hold") {
   Drivers world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   const auto began = world.now.mono;
   while (!world.rule_for(device).is_null() && world.now.mono - began < 6h) {
     world.cluster.kill_driver(node_in(device), TaintWorld::kDriver);
@@ -155,9 +151,7 @@ TEST_CASE("a driver that begins anew again and again does not extend the hold") 
 
 TEST_CASE("what a driver has called bad again after its restart, it may call healthy") {
   Drivers world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   world.restart_driver(node_in(device));
   world.run_for(20min);
   world.set_health(device, "Unhealthy", "Xid 79");
@@ -174,9 +168,7 @@ TEST_CASE("a driver that has run since before the incident is believed, and so i
   for (const auto& paths : {Words{"/var/lib/kubelet/plugins"}, Words{"/var/lib/kubelet/plugins/csi.example.com"}}) {
     CAPTURE(paths.front());
     Drivers world(paths);
-    const auto device = world.start_held();
-    world.run_until_tainted(device);
-    world.run_for(1min);
+    const auto device = world.start_tainted();
     if (paths.front().ends_with("csi.example.com")) {
       world.restart_driver(node_in(device));
     } else {
@@ -191,9 +183,7 @@ TEST_CASE("a driver that has run since before the incident is believed, and so i
 
 TEST_CASE("a new boot of the node is evidence: on probation after healthyFor, and a relapse is an incident at once") {
   Drivers world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   world.cluster.reboot(node_in(device), 20s);
   world.run_for(9min);
   CHECK(world.effect_of(device) == "NoSchedule");
@@ -207,9 +197,7 @@ TEST_CASE("a new boot of the node is evidence: on probation after healthyFor, an
 
 TEST_CASE("a device that is bad again after the boot was not repaired by it") {
   Drivers world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   world.cluster.reboot(node_in(device), 20s);
   world.run_for(5min);
   world.set_health(device, "Unhealthy", "Xid 79");
@@ -223,9 +211,7 @@ TEST_CASE("then: Keep waits for an operator, whatever begins anew") {
   Drivers world;
   world.rule().recover.probation = false;
   world.send_policy();
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   world.restart_driver(node_in(device));
   world.run_for(4h);
   world.cluster.reboot(node_in(device), 20s);
@@ -263,9 +249,7 @@ TEST_CASE("a restart of ours at any moment does not make a driver's forgetting a
 
 TEST_CASE("a driver pod that has been replaced within the incident is no older than its pod") {
   Drivers world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   const auto node = node_in(device);
   world.cluster.kubectl_delete(Res::Pods, "kube-system", world.pod_of("gpu-driver", node));
   world.cluster.forget_health(node, TaintWorld::kDriver);
@@ -277,9 +261,7 @@ TEST_CASE("a driver pod that has been replaced within the incident is no older t
 
 TEST_CASE("a tenant's pod that mounts the drivers' folders changes nothing") {
   Drivers world({"/var/lib/kubelet/plugins/csi.example.com"});
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   PodShape shape;
   shape.host_paths = {"/var/lib/kubelet/plugins_registry"};
   shape.node_selector = {{"kubernetes.io/hostname", node_in(device)}};

@@ -77,9 +77,7 @@ TEST_CASE(
 
 TEST_CASE("a rule deleted by a person is not made again in that incident, but in the next one") {
   TaintWorld world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   REQUIRE(world.cluster.kubectl_delete(Res::TaintRules, "", name_of_rule(world, device)).status == 200);
   world.run_for(2h);
   CHECK(world.rule_count() == 0);
@@ -220,9 +218,7 @@ TEST_CASE("our node taint removed by a person is an acknowledgement") {
 
 TEST_CASE("a state ConfigMap that a person edits is not fought over, and that it cannot be saved is said") {
   TaintWorld world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
   REQUIRE(state != nullptr);
   Json data;

@@ -169,9 +169,7 @@ TEST_CASE("a server without DeviceTaintRules: a policy that taints nodes taints 
 
 TEST_CASE("the kind disappears and comes again while a device is tainted: nobody has acknowledged anything") {
   TaintWorld world;
-  const auto device = world.start_held();
-  world.run_until_tainted(device);
-  world.run_for(1min);
+  const auto device = world.start_tainted();
   world.cluster.serve(Res::TaintRules, false);
   world.run_for(20min);
   CHECK_FALSE(world.says(device, "Acknowledged"));

@@ -258,9 +258,7 @@ TEST_CASE("a restart at any moment of a recovery untaints once, and not before i
   for (int after = 0; after < 660; after += 47) {
     CAPTURE(after);
     TaintWorld world;
-    const auto device = world.start_held();
-    world.run_until_tainted(device);
-    world.run_for(1min);
+    const auto device = world.start_tainted();
     world.set_health(device, "Healthy");
     const auto healthy_at = world.now.mono;
     world.run_for(Seconds(after));

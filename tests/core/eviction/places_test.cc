@@ -79,6 +79,21 @@ std::string message(Stage& stage, const std::string& pod = "web-1") {
   return verdict == nullptr ? std::string() : verdict->message;
 }
 
+/// Two bad pods, a and b, beside two well ones on a full node, and one place on another.
+Stage two_bad_and_one_place() {
+  Stage stage;
+  stage.limits().brake_at_least = 100;
+  stage.limits().per_owner = 10;
+  stage.send_policy();
+  stage.node("node-a", 4, 2);
+  stage.node("node-b", 1);
+  stage.pod({.name = "a", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.pod({.name = "b", .owner = "ReplicaSet/y", .device = "gpu-1", .health = Health::Unhealthy});
+  stage.pod({.name = "c", .owner = "ReplicaSet/z", .device = "gpu-2"});
+  stage.pod({.name = "d", .owner = "ReplicaSet/z", .device = "gpu-3"});
+  return stage;
+}
+
 }  // namespace
 
 TEST_CASE("A bad device that its pod still asks for takes no other device's place: the free one is a place") {
@@ -272,16 +287,7 @@ TEST_CASE("What a Pending pod will take is no place, until the scheduler has lef
 
 TEST_CASE(
     "Of two bad pods and one place one goes, and the other waits until its replacement has come and room is left") {
-  Stage stage;
-  stage.limits().brake_at_least = 100;
-  stage.limits().per_owner = 10;
-  stage.send_policy();
-  stage.node("node-a", 4, 2);
-  stage.node("node-b", 1);
-  stage.pod({.name = "a", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
-  stage.pod({.name = "b", .owner = "ReplicaSet/y", .device = "gpu-1", .health = Health::Unhealthy});
-  stage.pod({.name = "c", .owner = "ReplicaSet/z", .device = "gpu-2"});
-  stage.pod({.name = "d", .owner = "ReplicaSet/z", .device = "gpu-3"});
+  auto stage = two_bad_and_one_place();
   CHECK(stage.run_for(minutes(3)) == Names{"a"});
   CHECK(stage.reasons("b") == "NoReplacementDevice");
   // Gone, and its owner has made no other pod yet, as a Job in its back-off.
@@ -296,15 +302,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A replacement that runs already while the evicted pod still ends takes no second place") {
-  Stage stage;
-  stage.limits().brake_at_least = 100;
-  stage.send_policy();
-  stage.node("node-a", 4, 2);
-  stage.node("node-b", 1);
-  stage.pod({.name = "a", .owner = "ReplicaSet/x", .device = "gpu-0", .health = Health::Unhealthy});
-  stage.pod({.name = "b", .owner = "ReplicaSet/y", .device = "gpu-1", .health = Health::Unhealthy});
-  stage.pod({.name = "c", .owner = "ReplicaSet/z", .device = "gpu-2"});
-  stage.pod({.name = "d", .owner = "ReplicaSet/z", .device = "gpu-3"});
+  auto stage = two_bad_and_one_place();
   REQUIRE(stage.run_for(minutes(3)) == Names{"a"});
   REQUIRE(stage.pod_named("a").meta.deletion);
   stage.pod({.name = "a-2", .node = "node-b", .owner = "ReplicaSet/x", .device = "gpu-9"}).meta.creation =

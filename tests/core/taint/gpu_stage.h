@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/core/stage.h"
@@ -22,6 +23,19 @@ inline const std::vector<std::string> kFourGpus = {"gpu-0", "gpu-1", "gpu-2", "g
              .message = "Xid 79",
              .claim = "train-gpu"});
   return stage;
+}
+
+/// The driver publishes these devices of node-a, and no others.
+inline void publish(Stage& stage, std::vector<k8s::SliceDevice> devices) {
+  k8s::ResourceSlice slice;
+  slice.meta.name = "slice-node-a";
+  slice.meta.uid = "uid-slice-node-a";
+  slice.driver = kDriver;
+  slice.pool = "node-a";
+  slice.generation = 1;
+  slice.node_name = "node-a";
+  slice.devices = std::move(devices);
+  stage.put(slice);
 }
 
 /// The evicted pod goes away, with its claim.

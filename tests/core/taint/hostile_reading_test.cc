@@ -42,15 +42,7 @@ Stage plugin_node() {
 }
 
 void uuid_slice(Stage& stage, const std::string& uuid) {
-  k8s::ResourceSlice slice;
-  slice.meta.name = "slice-node-a";
-  slice.meta.uid = "uid-slice-node-a";
-  slice.driver = kDriver;
-  slice.pool = "node-a";
-  slice.generation = 1;
-  slice.node_name = "node-a";
-  slice.devices = {{.name = "gpu-0", .taints = {}, .attributes = {{"uuid", uuid}}}};
-  stage.put(slice);
+  publish(stage, {{.name = "gpu-0", .taints = {}, .attributes = {{"uuid", uuid}}}});
 }
 
 }  // namespace

@@ -21,17 +21,11 @@ void make_anew(Stage& stage, const std::string& name) {
   stage.put(node);
 }
 
-void publish(Stage& stage, const std::string& uuid) {
-  k8s::ResourceSlice slice;
-  slice.meta.name = "slice-node-a";
-  slice.meta.uid = "uid-slice-node-a";
-  slice.driver = kDriver;
-  slice.pool = "node-a";
-  slice.generation = 1;
-  slice.node_name = "node-a";
-  slice.devices = {{.name = "gpu-0", .taints = {}, .attributes = {}}, {.name = "gpu-1", .taints = {}}};
-  if (!uuid.empty()) slice.devices.front().attributes = {{"uuid", uuid}};
-  stage.put(slice);
+/// Two cards; the first says its UUID, unless that is empty.
+void publish_card(Stage& stage, const std::string& uuid) {
+  std::vector<k8s::SliceDevice> devices = {{.name = "gpu-0", .taints = {}}, {.name = "gpu-1", .taints = {}}};
+  if (!uuid.empty()) devices.front().attributes = {{"uuid", uuid}};
+  publish(stage, std::move(devices));
 }
 
 /// The pod on gpu-0 has been evicted, and its rule stands.
@@ -39,7 +33,7 @@ Stage tainted(const std::string& uuid) {
   auto stage = gpu_stage();
   stage.whole_policy().own_namespace = "dhc";
   stage.send_policy();
-  publish(stage, uuid);
+  publish_card(stage, uuid);
   stage.run_for(minutes(3), Seconds(10));
   drop_pod(stage, "train-1", "train-gpu");
   stage.run_for(minutes(1));
@@ -142,14 +136,14 @@ TEST_CASE("The same card on a node made anew keeps its incident, another one doe
   SUBCASE("another") {
     auto stage = tainted("GPU-1");
     make_anew(stage, "node-a");
-    publish(stage, "GPU-2");
+    publish_card(stage, "GPU-2");
     stage.run_for(minutes(1));
     CHECK(stage.rule() == nullptr);
   }
   SUBCASE("one that does not say") {
     auto stage = tainted("GPU-1");
     make_anew(stage, "node-a");
-    publish(stage, "");
+    publish_card(stage, "");
     stage.run_for(minutes(1));
     CHECK(stage.rule() == nullptr);
   }
@@ -161,7 +155,7 @@ TEST_CASE("Nothing is decided about a card of a node made anew before its driver
   make_anew(stage, "node-a");
   stage.run_for(hours(1), minutes(1));
   CHECK(stage.rule() != nullptr);
-  publish(stage, "GPU-1");
+  publish_card(stage, "GPU-1");
   stage.run_for(hours(1), minutes(1));
   CHECK(stage.rule() != nullptr);
 }

@@ -39,15 +39,7 @@ std::size_t rules_made(const Stage& stage) {
 }
 
 void uuid_slice(Stage& stage, const std::string& uuid, std::vector<k8s::Taint> taints = {}) {
-  k8s::ResourceSlice slice;
-  slice.meta.name = "slice-node-a";
-  slice.meta.uid = "uid-slice-node-a";
-  slice.driver = kDriver;
-  slice.pool = "node-a";
-  slice.generation = 1;
-  slice.node_name = "node-a";
-  slice.devices = {{.name = "gpu-0", .taints = std::move(taints), .attributes = {{"uuid", uuid}}}, {"gpu-1", {}, {}}};
-  stage.put(slice);
+  publish(stage, {{.name = "gpu-0", .taints = std::move(taints), .attributes = {{"uuid", uuid}}}, {"gpu-1", {}, {}}});
 }
 
 }  // namespace

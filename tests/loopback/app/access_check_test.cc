@@ -10,25 +10,19 @@
 
 #include "tests/support/core/fixtures.h"
 #include "tests/support/shell/loopback.h"
+#include "tests/support/shell/no_credentials.h"
 
 using namespace dhc;
 using namespace dhc::test;
 
 namespace {
 
-class Anonymous final : public k8s::Credentials {
- public:
-  Result<std::vector<k8s::Header>> headers(std::stop_token /*stop*/) override { return std::vector<k8s::Header>{}; }
-  void unauthorized() override {}
-  Result<k8s::TlsMaterial> tls(std::stop_token /*stop*/) override { return k8s::TlsMaterial{}; }
-};
-
 /// What is logged about a server that says this of its version.
 std::vector<std::string> lines_about(const std::string& answer) {
   Loopback loopback([&](ServerConnection& c) {
     if (c.read_request().find("GET /version ") != std::string::npos) c.send(answer);
   });
-  const k8s::Client client(std::move(loopback.transport), std::make_shared<Anonymous>(), "test");
+  const k8s::Client client(std::move(loopback.transport), std::make_shared<NoCredentials>(), "test");
   std::vector<std::string> lines;
   Log log(LogFormat::Text, LogLevel::Warn, [&](std::string_view line) { lines.emplace_back(line); });
   check_version(client, log, {});

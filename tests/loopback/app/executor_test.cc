@@ -6,23 +6,16 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/shell/loopback.h"
+#include "tests/support/shell/no_credentials.h"
 
 namespace {
 using dhc::Executor;
 using dhc::test::Loopback;
 
 /// Says nothing about who we are.
-class Nobody final : public dhc::k8s::Credentials {
- public:
-  dhc::Result<std::vector<dhc::k8s::Header>> headers(std::stop_token) override {
-    return std::vector<dhc::k8s::Header>{};
-  }
-  void unauthorized() override {}
-  dhc::Result<dhc::k8s::TlsMaterial> tls(std::stop_token) override { return dhc::k8s::TlsMaterial{}; }
-};
-
 dhc::k8s::Client client_of(Loopback& loopback) {
-  return {std::shared_ptr<dhc::k8s::Transport>(std::move(loopback.transport)), std::make_shared<Nobody>(), "test"};
+  return {std::shared_ptr<dhc::k8s::Transport>(std::move(loopback.transport)),
+          std::make_shared<dhc::test::NoCredentials>(), "test"};
 }
 
 dhc::eviction::EvictPod eviction_of(const std::string& name) {

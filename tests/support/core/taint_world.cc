@@ -63,6 +63,13 @@ std::string TaintWorld::start_held() {
   return device;
 }
 
+std::string TaintWorld::start_tainted() {
+  auto device = start_held();
+  run_until_tainted(device);
+  run_for(std::chrono::minutes(1));
+  return device;
+}
+
 std::string TaintWorld::node_of(const std::string& name) const { return text(pod(name), {"spec", "nodeName"}); }
 
 std::string TaintWorld::device_of(const std::string& name) const {

@@ -23,6 +23,8 @@ class TaintWorld : public Scenario {
   std::string start_one();
   /// The same with the device turned Unhealthy at once and the pod not evicted, so that it goes on reporting.
   std::string start_held();
+  /// The same, a minute after its rule was there.
+  std::string start_tainted();
 
   [[nodiscard]] std::string node_of(const std::string& pod) const;
   /// `driver/pool/device` of the pod's claim.
