@@ -110,7 +110,7 @@ class Losses {
     const bool owned =
         job.meta.controller || job.meta.has_other_owner || !job.managed_by.empty() || !job.meta.labels.empty();
     if (!finding.policy->job_retry->recreate_once || owned || !k8s::is_finished(job)) return;
-    if (scene_.world.is_recreated(job.meta.uid) || !recreated_.insert(job.meta.uid).second) return;
+    if (scene_.world.is_recreated(job) || !recreated_.insert(job.meta.uid).second) return;
     const auto key = job_recreation_key(job.meta.uid);
     if (!scene_.ledger.may_write(key, {}, scene_.now)) {
       say_not_recreated(finding, *scene_.ledger.write(key));

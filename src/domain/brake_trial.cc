@@ -57,8 +57,8 @@ bool runs_well(const PodRecord& record, const World& world) {
 
 /// Why no later pod can come; none: one may.
 std::optional<std::string> is_void(const BrakeTrial& trial, const World& world, const Now& now) {
-  const auto* job = world.job(trial.owner_uid);
-  if (job != nullptr && job->job.meta.ns == trial.ns && k8s::is_finished(job->job)) return "its Job is over";
+  const auto* job = world.job(trial.ns, trial.owner_uid);
+  if (job != nullptr && k8s::is_finished(job->job)) return "its Job is over";
   if (trial.owner_is_watched && world.owner(trial.ns, trial.owner_uid) == nullptr) return "its owner is gone";
   if (!trial.well_since && now.mono - trial.evicted->mono >= kVoidAfter) {
     return fmt::format("no later pod of its owner ran well within {} min", kVoidAfter / std::chrono::minutes(1));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "domain/disruption.h"
+#include "domain/owner_chain.h"
 #include "k8s-client/model/job.h"
 
 namespace dhc {
@@ -29,12 +30,10 @@ bool is_stuck(const k8s::Pod& pod, const Now& now) {
 /// The owner will make no other pod, as far as we know it.
 bool is_done(const k8s::OwnerRef& owner, const std::string& ns, const World& world) {
   if (owner.uid.empty()) return true;
-  if (owner.kind == "Job" && owner.api_version.starts_with("batch/")) {
-    const auto* record = world.job(owner.uid);
-    return record == nullptr || record->job.meta.ns != ns || k8s::is_finished(record->job) || record->job.suspended;
-  }
-  const bool is_set = owner.kind == "ReplicaSet" || owner.kind == "StatefulSet";
-  return is_set && owner.api_version.starts_with("apps/") && world.owner(ns, owner.uid) == nullptr;
+  if (!is_watched(owner)) return false;
+  if (world.owner(ns, owner.uid) == nullptr) return true;
+  const auto* record = world.job(ns, owner.uid);
+  return record != nullptr && (k8s::is_finished(record->job) || record->job.suspended);
 }
 
 /// What one pod needs; a claim that it shares counts for the first of its pods alone.

@@ -25,7 +25,7 @@ std::string node_of(const World& world, const DeviceKey& key) { return world.inv
 
 Millis absence_of(const World& world, const DeviceKey& key) {
   // A process that began when the slices had gone already knows no node of the pool, which often has its name.
-  const bool stands = world.node(node_of(world, key)) != nullptr || world.node(key.place) != nullptr;
+  const bool stands = world.node_under(key) != nullptr || world.node(key.place) != nullptr;
   return std::chrono::hours(stands ? 24 * 7 : 24);
 }
 
@@ -120,7 +120,7 @@ std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
                                    .host_uid = record.host_uid,
                                    .called_bad_at = record.called_bad_at,
                                    .boot_id = record.boot_id,
-                                   .forgotten = why_forgotten(record).has_value(),
+                                   .forgotten = is_forgotten(record),
                                    .vouched_for = record.acknowledged != Acknowledged::No});
   }
   return open;

@@ -67,13 +67,16 @@ Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
   return std::min(hold, std::max(kLongestHold, rules.hold));
 }
 
+bool is_forgotten(const DeviceRecord& record) {
+  return record.acknowledged == Acknowledged::No && (record.reporter_since || record.booted_at);
+}
+
 std::optional<std::string> why_forgotten(const DeviceRecord& record) {
-  if (record.acknowledged != Acknowledged::No) return std::nullopt;
+  if (!is_forgotten(record)) return std::nullopt;
   if (record.reporter_since) {
     return fmt::format("{} began at {}, and has not called it bad: its Healthy is no evidence of a repair",
                        record.reporter, format_rfc3339(*record.reporter_since));
   }
-  if (!record.booted_at) return std::nullopt;
   return fmt::format("its node has booted anew (seen at {}): what was known of it may be forgotten",
                      format_rfc3339(*record.booted_at));
 }

@@ -86,8 +86,9 @@ struct DeviceRecord {
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);
 
-/// Why a Healthy is no evidence of a repair: who reports on the device has begun anew since it was called bad. Nothing:
-/// it is evidence.
+/// Whether a Healthy is no evidence of a repair: who reports on the device has begun anew since it was called bad.
+[[nodiscard]] bool is_forgotten(const DeviceRecord& record);
+/// The same in words; nothing: it is evidence.
 [[nodiscard]] std::optional<std::string> why_forgotten(const DeviceRecord& record);
 
 /// Whether and when an open incident ends.

@@ -108,7 +108,7 @@ void MemoryTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
     record.reporter_since.reset();
   }
   record.booted_at.reset();
-  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  const auto* node = seen_.world.node_under(record.key);
   if (node != nullptr) record.boot_id = node->boot_id;
 }
 
@@ -129,7 +129,7 @@ void MemoryTurn::look_at_reporter(DeviceRecord& record) {
     set(record.reporter_since, std::optional(reporter->began));
     forget_healthy(record);
   }
-  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  const auto* node = seen_.world.node_under(record.key);
   if (node == nullptr || node->boot_id.empty()) return;
   if (record.boot_id.empty()) set(record.boot_id, node->boot_id);
   // Data that went back show an earlier boot for a while: that was none.
@@ -148,7 +148,7 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   const auto* state = seen_.world.tracker().find(record.key);
   const bool exposed = exposed_.contains(record.key);
   const bool held = state != nullptr && !state->holders.empty();
-  const bool forgotten = why_forgotten(record).has_value();
+  const bool forgotten = is_forgotten(record);
   const bool healthy =
       held && state->has_source && state->health == k8s::Health::Healthy && !exposed && driver != true && !forgotten;
   // Unknown from pods that have not seen the incident says nothing about it.
@@ -183,7 +183,7 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
 /// A device that is still bad `healthyFor` after a boot was not cured by it.
 void MemoryTurn::look_at_cure(DeviceRecord& record) {
   const auto* rules = rules_of(record, seen_.policy);
-  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  const auto* node = seen_.world.node_under(record.key);
   if (!record.booted_at || rules == nullptr || node == nullptr) return;
   if (now_.wall < *record.booted_at + rules->healthy_for) return wake(*record.booted_at + rules->healthy_for);
   set(record.booted_at, std::optional<WallTime>());
@@ -255,7 +255,7 @@ void MemoryTurn::close(DeviceRecord& record, const Recovery& recovery) {
 /// not publish it.
 bool MemoryTurn::is_other_host(DeviceRecord& record) {
   if (names_hardware(record.key)) return false;
-  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  const auto* node = seen_.world.node_under(record.key);
   if (node == nullptr || node->meta.uid == record.host_uid) return false;
   const bool is_dra = record.key.source == DeviceKey::Source::Dra;
   if (is_dra && !record.host_uid.empty() && seen_.world.inventory().published(record.key) == nullptr) return false;
@@ -291,7 +291,7 @@ void MemoryTurn::leave_host(const DeviceRecord& record) {
   DeviceRecord old = record;
   if (old.open || old.node_tainted || !old.rule_uid.empty()) {
     start_clean(old, take_history(old.key, no_identity()), "its node was made anew under the name");
-    memory_.records_.find(old.key)->second.host_uid = seen_.world.node(node_of(seen_.world, old.key))->meta.uid;
+    memory_.records_.find(old.key)->second.host_uid = seen_.world.node_under(old.key)->meta.uid;
   } else {
     memory_.records_.erase(old.key);
   }

@@ -268,7 +268,7 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.healthy_since.reset();
   record.healthy_between = false;
   record.knows_rule = true;
-  const auto* node = seen_.world.node(node_of(seen_.world, record.key));
+  const auto* node = seen_.world.node_under(record.key);
   if (node != nullptr && !names_hardware(record.key)) record.host_uid = node->meta.uid;
   record.boot_id = node == nullptr ? std::string() : node->boot_id;
   record.was_tainted = false;

@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::size_t kLongestName = 253;
 
-/// Other API groups have kinds of the same names (Volcano's Job, OpenKruise's StatefulSet): those are not watched.
-bool is_watched(const k8s::OwnerRef& owner) {
-  const bool is_set = owner.kind == "ReplicaSet" || owner.kind == "StatefulSet";
-  return (owner.kind == "Job" && owner.api_version.starts_with("batch/")) ||
-         (is_set && owner.api_version.starts_with("apps/"));
-}
-
 void note_unknown(OwnerChain& chain, const k8s::OwnerRef& owner, bool readable, std::string why) {
   chain.unknown = &owner;
   chain.readable = readable;
@@ -48,6 +41,12 @@ const k8s::Meta* look_at(const k8s::OwnerRef& owner, const OwnerSight* sight, Ow
 }
 
 }  // namespace
+
+bool is_watched(const k8s::OwnerRef& owner) {
+  const bool is_set = owner.kind == "ReplicaSet" || owner.kind == "StatefulSet";
+  return (owner.kind == "Job" && owner.api_version.starts_with("batch/")) ||
+         (is_set && owner.api_version.starts_with("apps/"));
+}
 
 bool says_opt_out(const k8s::Meta& meta) {
   return k8s::find(meta.annotations, kOptOutAnnotation) == std::string_view("true");

@@ -22,6 +22,10 @@ struct OwnerChain {
   std::optional<MonoTime> oldest_at;         ///< When that was; none: nothing was read.
 };
 
+/// Whether the World knows every owner of this kind. Other API groups have kinds of the same names (Volcano's Job,
+/// OpenKruise's StatefulSet): those are not watched.
+[[nodiscard]] bool is_watched(const k8s::OwnerRef& owner);
+
 /// Whether the object itself carries the annotation.
 [[nodiscard]] bool says_opt_out(const k8s::Meta& meta);
 

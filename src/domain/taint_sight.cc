@@ -111,7 +111,7 @@ class Looker {
 
   void acknowledge_by_node() {
     if (!record_.open) return;
-    const auto* node = sight_.world.node(node_of(sight_.world, record_.key));
+    const auto* node = sight_.world.node_under(record_.key);
     if (node == nullptr) return;
     const auto said = k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
     if (!said) return;

@@ -51,8 +51,7 @@ void ViewChecks::note(const FreshRead& read, const Now& now) {
   }
   if (waiting_.size() >= kMostWaiting) return;
   // The first one stands: what it showed is what the watch is longest behind.
-  waiting_.try_emplace(fmt::format("{} {}", static_cast<int>(read.kind), read.held_uid),
-                       Waiting{.read = read, .due = now.mono + kCatchUp});
+  waiting_.try_emplace({read.kind, read.held_uid}, Waiting{.read = read, .due = now.mono + kCatchUp});
 }
 
 std::vector<ViewDoubt> ViewChecks::take(const World& world, const Now& now) {

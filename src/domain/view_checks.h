@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/now.h"
@@ -43,7 +44,7 @@ class ViewChecks {
     FreshRead read;
     MonoTime due;
   };
-  std::map<std::string, Waiting> waiting_;  // by the kind and UID of what was held
+  std::map<std::pair<k8s::Kind, std::string>, Waiting> waiting_;  // by the kind and UID of what was held
   std::map<k8s::Kind, std::string> wrong_;
 };
 

@@ -150,6 +150,8 @@ class World {
   /// True if the claim with this UID exists and is allocated.
   [[nodiscard]] bool is_claim_allocated(const std::string& uid) const { return allocated_claims_.contains(uid); }
   [[nodiscard]] const k8s::Node* node(const std::string& name) const;
+  /// The node of the device; null: network-attached, or not known.
+  [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
   /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
@@ -168,12 +170,14 @@ class World {
   [[nodiscard]] const OwnerSights& owner_sights() const { return owner_sights_; }
   [[nodiscard]] OwnerSights& owner_sights() { return owner_sights_; }
   [[nodiscard]] const JobRecord* job(const std::string& uid) const;
+  /// As above; null also for a Job of another namespace.
+  [[nodiscard]] const JobRecord* job(std::string_view ns, const std::string& uid) const;
   /// The Job that manages the object; null: none that is known, in its namespace.
   [[nodiscard]] const JobRecord* job_of(const k8s::Meta& meta) const;
   /// UIDs of the Jobs that carry an annotation of ours, sorted.
   [[nodiscard]] const std::set<std::string>& noted_jobs() const { return noted_jobs_; }
-  /// Whether a replacement of the Job with this UID is there.
-  [[nodiscard]] bool is_recreated(const std::string& uid) const { return recreations_.contains(uid); }
+  /// Whether a replacement of the Job is there, in its namespace.
+  [[nodiscard]] bool is_recreated(const k8s::Job& job) const { return recreations_.contains(job.meta.identity()); }
   /// UIDs of a Job's pods that can hold devices, sorted.
   [[nodiscard]] const std::set<std::string>& pods_of_job(const k8s::Job& job) const;
   /// Pods that ended or were rejected within the last hour, by UID.
@@ -256,7 +260,7 @@ class World {
   OwnerSights owner_sights_;
   std::unordered_map<std::string, JobRecord> jobs_;        // by UID
   std::set<std::string> noted_jobs_;                       // UIDs
-  std::set<std::string> recreations_;                      // UIDs of dead Jobs
+  std::set<std::string> recreations_;                      // identities of dead Jobs
   std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's identity
   std::map<std::string, PodEnding> endings_;               // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.

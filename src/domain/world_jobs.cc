@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "domain/black_hole.h"
 #include "domain/disruption.h"
 #include "domain/names.h"
@@ -49,7 +51,8 @@ void World::put(k8s::Job&& job, const Now& now) {
   } else {
     noted_jobs_.erase(uid);
   }
-  if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel)) recreations_.emplace(*dead);
+  if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel))
+    recreations_.insert(fmt::format("{}/{}", job.meta.ns, *dead));
   auto parsed = credits ? parse_retry_credits(*credits) : RetryCredits{};
   record.credits_readable = parsed.has_value();
   const auto before = std::exchange(record.credits, std::move(parsed).value_or(RetryCredits{}));
@@ -95,10 +98,10 @@ void World::note_removed(JobRecord& record, const RetryCredits& before) const {
 
 void World::note_departure(const k8s::Pod& pod) {
   if (!is_job_pod(pod) || !is_live(pod) || was_evicted(pod)) return;
-  const auto job = jobs_.find(pod.meta.controller->uid);
-  if (job == jobs_.end() || job->second.job.meta.ns != pod.meta.ns) return;
-  const auto seen = job->second.credit_seen.find(pod.meta.uid);
-  if (seen != job->second.credit_seen.end()) seen->second.pod_went = true;
+  if (job_of(pod.meta) == nullptr) return;
+  auto& credit_seen = jobs_.at(pod.meta.controller->uid).credit_seen;
+  const auto seen = credit_seen.find(pod.meta.uid);
+  if (seen != credit_seen.end()) seen->second.pod_went = true;
 }
 
 void World::drop_job(const std::string& uid) {
@@ -166,9 +169,13 @@ const JobRecord* World::job(const std::string& uid) const {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
+const JobRecord* World::job(std::string_view ns, const std::string& uid) const {
+  const auto* record = job(uid);
+  return record != nullptr && record->job.meta.ns == ns ? record : nullptr;
+}
+
 const JobRecord* World::job_of(const k8s::Meta& meta) const {
-  const auto* record = meta.controller ? job(meta.controller->uid) : nullptr;
-  return record != nullptr && record->job.meta.ns == meta.ns ? record : nullptr;
+  return meta.controller ? job(meta.ns, meta.controller->uid) : nullptr;
 }
 
 const std::set<std::string>& World::pods_of_job(const k8s::Job& job) const {

@@ -149,7 +149,7 @@ const OpenIncident* World::remembered(const DeviceKey& key) const {
   const auto found = incidents_.find(key);
   if (found == incidents_.end()) return nullptr;
   const auto& incident = found->second;
-  const auto* host = node(inventory_.node_of(key));
+  const auto* host = node_under(key);
   const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
   return is_other && !names_hardware(key) ? nullptr : &incident;
 }
@@ -178,7 +178,7 @@ std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
   if (incident.vouched_for) return false;
   if (incident.forgotten) return true;
-  const auto* host = node(inventory_.node_of(key));
+  const auto* host = node_under(key);
   if (host != nullptr && !incident.boot_id.empty() && !host->boot_id.empty() && host->boot_id != incident.boot_id) {
     return true;
   }
