@@ -56,8 +56,8 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
     return ruling;
   }
   const auto* state = scene_.world.tracker().find(record.key);
-  const bool unknown =
-      state != nullptr && !state->holders.empty() && state->has_source && state->health == k8s::Health::Unknown;
+  const bool unknown = state != nullptr && !state->holders.empty() && state->has_source &&
+                       state->health == k8s::Health::Unknown && !state->forgotten;
   // Unknown may be what a policy asks for.
   const auto speaks = [&](const Exposure& exposure) {
     return exposure.key == record.key && exposure.open && !exposure.unknown_now;

@@ -304,6 +304,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.removed_rules.clear();
   state.memory.follow_out_of_service(state.world, now);
   state.world.note_incidents(state.memory.open_incidents());
+  for (const auto& key : state.memory.believed()) state.world.believe(key);
   Caps caps({.world = state.world,
              .policy = *state.policy,
              .book = state.memory.caps(),

@@ -75,6 +75,10 @@ class DeviceMemory {
   /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
   [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
 
+  /// Devices whose Healthy is to be believed although it is said by one that began after they were called bad: no
+  /// incident is or will be open, for no policy speaks of them or the brake is engaged.
+  [[nodiscard]] const std::set<DeviceKey>& believed() const { return believed_; }
+
   /// When an observation would conclude something new by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at() const { return next_change_at_; }
 
@@ -84,6 +88,7 @@ class DeviceMemory {
   std::map<std::string, DeviceRecord> departed_;
   CapBook caps_;
   std::set<std::string> untainting_;  // nodes
+  std::set<DeviceKey> believed_;
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> next_change_at_;
 };

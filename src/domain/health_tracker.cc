@@ -49,7 +49,7 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   auto& device = found->second;
   const bool had_source = std::exchange(device.has_source, evidence.health.has_value());
   const bool was_unhealthy = device.health == k8s::Health::Unhealthy;
-  const bool was_forgotten = std::exchange(device.forgotten, evidence.forgotten);
+  device.forgotten = evidence.forgotten;
   if (!evidence.health && !device.not_healthy_since && !evidence.remembered) {
     device.health = k8s::Health::Unknown;  // held, and nobody speaks of it: not a state that anything acts on
     return;
@@ -95,7 +95,9 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     if (!was_unhealthy && was_seen) device.called_bad_at = moment_of(now);
     device.message = evidence.message;
     device.unknown_since.reset();
-  } else if (!device.unknown_since || (was_forgotten && !device.forgotten)) {
+  } else if (device.forgotten) {
+    device.unknown_since.reset();  // a word that is not believed takes nothing back
+  } else if (!device.unknown_since) {
     device.unknown_since = moment_of(now);
   }
 }

@@ -25,7 +25,7 @@ struct DeviceState {
       called_bad_at;       ///< When it was last seen to turn Unhealthy: who reports on it since has said so.
   bool forgotten = false;  ///< Unknown only because it reads Healthy by a reporter that began after it was called bad.
   std::optional<Moment> not_healthy_since;  ///< Start of the time without a Healthy.
-  std::optional<Moment> unknown_since;      ///< Set only while Unknown.
+  std::optional<Moment> unknown_since;      ///< Set only while Unknown, and not forgotten.
   std::optional<Moment> recovered_at;       ///< When the last incident ended with Healthy.
   Millis last_incident{0};                  ///< How long that incident lasted.
   bool seen_healthy =

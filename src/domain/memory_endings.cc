@@ -31,6 +31,7 @@ void MemoryTurn::run() {
   adopt_rules();
   for (const auto& [key, exposure] : speaking_) open_or_continue(key, *exposure);
   for (const auto& [place, hole] : seen_.black_holes) open_hole(black_hole_key(place.first, place.second), hole);
+  believe();
   adopt_nodes();
   note_losses();
   for (auto& [key, record] : memory_.records_) look_at(record);

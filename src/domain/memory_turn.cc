@@ -154,6 +154,19 @@ void MemoryTurn::adopt_nodes() {
   }
 }
 
+/// Of a device without an incident nothing is known that could be forgotten, if none can open.
+void MemoryTurn::believe() {
+  memory_.believed_.clear();
+  for (const auto& key : seen_.world.tracker().not_healthy()) {
+    if (!seen_.world.tracker().find(key)->forgotten) continue;
+    const auto* record = memory_.find(key);
+    if (record != nullptr && record->open) continue;
+    if (!exposed_.contains(key) || seen_.brake.holding(key, node_of(seen_.world, key)) != nullptr) {
+      memory_.believed_.insert(key);
+    }
+  }
+}
+
 void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure) {
   auto found = memory_.records_.find(key);
   if (found != memory_.records_.end() && is_other_card(found->second)) {
@@ -174,7 +187,9 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
     return choose_policy(found->second, exposure);
   }
   // A mass fault says nothing about the device: it counts when the brake is released.
-  if (exposure.unknown_now || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
+  // A Healthy that is not believed takes nothing back.
+  const bool is_unknown = exposure.unknown_now && !exposure.forgotten;
+  if (is_unknown || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
   if (found == memory_.records_.end()) {
     const auto identity =
         seen_.world.inventory().identity_of(key, exposure.policy->recover.identity_attribute).value_or(no_identity());

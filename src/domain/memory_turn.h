@@ -34,6 +34,7 @@ class MemoryTurn {
   void note_losses();
   void adopt_rules();
   void adopt_nodes();
+  void believe();
   void open_or_continue(const DeviceKey& key, const Exposure& exposure);
   /// What begins an incident.
   struct Onset {

@@ -23,6 +23,7 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
     return;
   }
   if (node->boot_id != boot_id_) {
+    if (!boot_id_.empty()) booted_at_ = now.wall;
     boot_id_ = node->boot_id;
     for (auto& [name, book] : resources_) book.largest_capacity = 0;
   }

@@ -61,9 +61,12 @@ class NodeBook {
   [[nodiscard]] bool is_suspicious() const;
 
   [[nodiscard]] const std::map<std::string, ResourceBook, std::less<>>& resources() const { return resources_; }
+  /// When another boot of the node was seen last; none: this process has seen one boot only.
+  [[nodiscard]] std::optional<WallTime> booted_at() const { return booted_at_; }
 
  private:
   std::string boot_id_;
+  std::optional<WallTime> booted_at_;
   std::map<std::string, ResourceBook, std::less<>> resources_;
 };
 

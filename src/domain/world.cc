@@ -57,20 +57,6 @@ void World::apply(k8s::Delivery delivery, const Now& now) {
   std::visit([&]<class T>(T&& value) { apply_one(std::forward<T>(value), now); }, std::move(delivery));
 }
 
-void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
-  for (const auto& [key, incident] : incidents) {
-    const auto known = incidents_.find(key);
-    if (known == incidents_.end() || known->second != incident) dirty_devices_.insert(key);
-  }
-  // A Healthy that was not believed is heard again.
-  for (const auto& [key, incident] : incidents_) {
-    if (incidents.contains(key)) continue;
-    dirty_devices_.insert(key);
-    incidents_ended_ = true;
-  }
-  incidents_ = std::move(incidents);
-}
-
 bool World::synced() const {
   return std::ranges::all_of(k8s::kAllKinds,
                              [this](k8s::Kind kind) { return kind == k8s::Kind::ConfigMap || seen_.contains(kind); });

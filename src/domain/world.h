@@ -102,6 +102,9 @@ class World {
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
   void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
 
+  /// Whoever calls the device healthy is believed until it is called bad anew.
+  void believe(const DeviceKey& key);
+
   /// Resolves what has changed since the last call and feeds the tracker: once a turn, after the deliveries, so that
   /// their order within the turn cannot matter.
   void refresh(const Now& now);
@@ -233,6 +236,10 @@ class World {
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   void note_reporters(const std::string& node);
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
+  /// Its Healthy may be wrong: it has an open incident, or may get one.
+  [[nodiscard]] bool is_called_bad(const DeviceKey& key, const DeviceState& state) const;
+  /// Its Healthy is said by one that began after it was called bad.
+  [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
   void release_claim_if_unused(const std::string& key);
 
@@ -272,8 +279,9 @@ class World {
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;
   std::map<DeviceKey, OpenIncident> incidents_;
-  bool incidents_ended_ = false;           // since the last refresh
-  std::map<DeviceKey, MonoTime> doubted_;  // devices in an incident that say Healthy, and since when
+  std::set<DeviceKey> believed_;           // whoever calls them healthy
+  bool heard_again_ = false;               // some of them are to be looked at again
+  std::map<DeviceKey, MonoTime> doubted_;  // devices called bad that say Healthy, and since when
   std::set<std::string> nobody_;           // what an index without an entry answers
   std::set<k8s::Kind> seen_;
   std::set<std::string> dirty_pods_;

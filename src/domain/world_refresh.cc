@@ -27,7 +27,7 @@ void World::refresh(const Now& now) {
     refresh_node(name, now);
   }
   for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
-  incidents_ended_ = false;
+  heard_again_ = false;
   while (!dirty_devices_.empty()) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
@@ -144,48 +144,6 @@ std::int64_t World::known_cards(const std::string& resource) const {
   return found == plugin_cards_.end() ? 0 : found->second;
 }
 
-/// Null: none, or its node has been made anew since, which says nothing about the device that sits there now.
-const OpenIncident* World::remembered(const DeviceKey& key) const {
-  const auto found = incidents_.find(key);
-  if (found == incidents_.end()) return nullptr;
-  const auto& incident = found->second;
-  const auto* host = node_under(key);
-  const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
-  return is_other && !names_hardware(key) ? nullptr : &incident;
-}
-
-/// Incidents on the node are judged again by who reports on them.
-void World::note_reporters(const std::string& node) {
-  if (node.empty()) return;
-  for (const auto& [key, incident] : incidents_) {
-    if (inventory_.node_of(key) == node) dirty_devices_.insert(key);
-  }
-}
-
-std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
-  const auto host = inventory_.node_of(key);
-  auto reporter = reporters_.latest(key, host);
-  if (key.source != DeviceKey::Source::Plugin) return reporter;
-  const auto book = books_.find(host);
-  if (book == books_.end()) return reporter;
-  const auto entry = book->second.resources().find(key.scope);
-  if (entry == book->second.resources().end() || !entry->second.fell_at) return reporter;
-  const auto fell = entry->second.fell_at->wall;
-  if (reporter && reporter->began >= fell) return reporter;
-  return Reporter{.name = "the registration of " + key.scope + " with the kubelet of " + host, .began = fell};
-}
-
-bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
-  if (incident.vouched_for) return false;
-  if (incident.forgotten) return true;
-  const auto* host = node_under(key);
-  if (host != nullptr && !incident.boot_id.empty() && !host->boot_id.empty() && host->boot_id != incident.boot_id) {
-    return true;
-  }
-  const auto reporter = reporter_of(key);
-  return reporter && began_after(reporter->began, incident.called_bad_at);
-}
-
 Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const {
   Evidence evidence;
   if (const auto* incident = remembered(key)) evidence.remembered = incident->since;
@@ -227,13 +185,13 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto* state = tracker_.find(key);
   if (state == nullptr) return (void)doubted_.erase(key);
   auto evidence = evidence_of(key, *state, now);
-  const auto* incident = evidence.health == k8s::Health::Healthy ? remembered(key) : nullptr;
-  if (incident != nullptr && has_forgotten(key, *incident)) {
+  if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
+  if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
     doubted_.erase(key);
     evidence.forgotten = true;
     evidence.health = k8s::Health::Unknown;
-  } else if (evidence.says_healthy == true && incidents_.contains(key) &&
-             (key.source == DeviceKey::Source::Plugin || reporter_of(key))) {
+  } else if (evidence.says_healthy == true && is_called_bad(key, *state) &&
+             ((key.source == DeviceKey::Source::Plugin && incidents_.contains(key)) || reporter_of(key))) {
     const auto since = doubted_.try_emplace(key, now.mono).first;
     if (now.mono - since->second < kHealthySettle) evidence.health = k8s::Health::Unknown;
   } else {
@@ -244,7 +202,7 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
   std::optional<MonoTime> next;
-  if (incidents_ended_) next = now.mono + Millis(1);
+  if (heard_again_) next = now.mono + Millis(1);
   for (const auto& name : settling_) {
     const auto at = books_.at(name).next_change_at(now);
     if (at && (!next || *at < *next)) next = at;

@@ -269,3 +269,37 @@ TEST_CASE("a tenant's pod that mounts the drivers' folders changes nothing") {
   world.set_health(device, "Healthy");
   CHECK(world.run_until_untainted(device, 15min) < 11min);
 }
+
+TEST_CASE("a driver that crashes before the incident opens, and calls the device healthy, has not repaired it") {
+  for (const auto gap : {5s, 20s, 50s}) {
+    CAPTURE(gap.count());
+    Drivers world;
+    const auto device = world.start_held();
+    world.run_for(gap);
+    world.cluster.kill_driver(node_in(device), TaintWorld::kDriver);
+    world.run_for(4s);
+    world.restart_driver(node_in(device));
+    world.cluster.start_driver(node_in(device), TaintWorld::kDriver);
+    world.run_for(30min);
+    CHECK(world.health("s-0") == "Healthy");
+    CHECK(world.effect_of(device) == "NoSchedule");
+    CHECK(world.conditions("s-0") == Words{"True"});
+    CHECK(world.message(device, "Tainted").find("is no evidence of a repair") != std::string::npos);
+    CHECK(world.run_until_untainted(device, 2h) > 89min);
+  }
+}
+
+TEST_CASE("a plugin that crashes before the incident opens has not repaired its device either") {
+  Drivers world;
+  world.cluster.create_stateful_set("default", "p", 1, TaintWorld::plugin_pod());
+  world.run_for(10s);
+  const auto node = world.node_of("p-0");
+  world.cluster.set_device_health(node, world.plugin_device("p-0"), "Unhealthy");
+  world.run_for(20s);
+  world.restart_plugin(node);
+  world.run_for(30min);
+  CHECK(world.health("p-0") == "Healthy");
+  CHECK(world.conditions("p-0") == Words{"True"});
+  CHECK(world.says_of_pod("p-0", "ReporterRestarted"));
+  CHECK(world.evictions().empty());
+}

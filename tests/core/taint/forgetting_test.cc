@@ -5,7 +5,7 @@
 #include "domain/device_record.h"
 #include "domain/reporters.h"
 #include "domain/world.h"
-#include "tests/core/taint/gpu_stage.h"
+#include "tests/core/taint/driver_stage.h"
 
 namespace dhc::test {
 
@@ -14,31 +14,6 @@ using std::chrono::hours;
 using std::chrono::minutes;
 
 namespace {
-
-struct DriverPod {
-  std::string name = "gpu-driver-1";
-  std::vector<std::string> folders = {"plugins", "plugins_registry"};
-  std::string owner = "DaemonSet";
-  k8s::PodPhase phase = k8s::PodPhase::Running;
-};
-
-void put_driver(Stage& stage, WallTime began, const DriverPod& spec = {}) {
-  k8s::Pod pod;
-  pod.meta.ns = "kube-system";
-  pod.meta.name = spec.name;
-  pod.meta.uid = "uid-" + spec.name;
-  pod.meta.creation = WallTime(hours(1));
-  if (!spec.owner.empty()) {
-    pod.meta.controller =
-        k8s::OwnerRef{.api_version = "apps/v1", .kind = spec.owner, .name = "driver", .uid = "uid-ds"};
-  }
-  pod.node_name = "node-a";
-  pod.phase = spec.phase;
-  pod.kubelet_plugin = true;
-  pod.plugin_folders = spec.folders;
-  pod.last_start = began;
-  stage.put(pod);
-}
 
 /// Tainted, and still held by the pod, which is not evicted; the driver has run since before that.
 Stage held_stage() {
@@ -52,23 +27,9 @@ Stage held_stage() {
   return stage;
 }
 
-void boot(Stage& stage, const std::string& boot_id) {
-  auto node = stage.node_named("node-a");
-  node.boot_id = boot_id;
-  stage.put(node);
-}
-
 std::string told(const Stage& stage) {
   const auto* verdict = stage.verdict("node-a", Reason::Tainted);
   return verdict == nullptr ? "" : verdict->message;
-}
-
-std::size_t count_of_conditions(const Stage& stage, bool status) {
-  std::size_t count = 0;
-  for (const auto& condition : stage.conditions()) {
-    if (condition.wanted && condition.wanted->status == status) ++count;
-  }
-  return count;
 }
 
 constexpr Millis kBelieved = minutes(10) + kHealthySettle;

@@ -1,0 +1,86 @@
+// The part of World that judges a device's Healthy by who says it: one that began after the device was called
+// bad may have forgotten it.
+#include <algorithm>
+#include <utility>
+
+#include "domain/names.h"
+#include "domain/world.h"
+
+namespace dhc {
+
+void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
+  for (const auto& [key, incident] : incidents) {
+    const auto known = incidents_.find(key);
+    if (known == incidents_.end() || known->second != incident) dirty_devices_.insert(key);
+  }
+  for (const auto& [key, incident] : incidents_) {
+    if (!incidents.contains(key)) believe(key);
+  }
+  incidents_ = std::move(incidents);
+}
+
+void World::believe(const DeviceKey& key) {
+  if (tracker_.find(key) != nullptr) believed_.insert(key);
+  dirty_devices_.insert(key);
+  heard_again_ = true;
+}
+
+/// Null: none, or its node has been made anew since, which says nothing about the device that sits there now.
+const OpenIncident* World::remembered(const DeviceKey& key) const {
+  const auto found = incidents_.find(key);
+  if (found == incidents_.end()) return nullptr;
+  const auto& incident = found->second;
+  const auto* host = node_under(key);
+  const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
+  return is_other && !names_hardware(key) ? nullptr : &incident;
+}
+
+/// Devices that pods on the node hold are judged again by who reports on them.
+void World::note_reporters(const std::string& node) {
+  if (node.empty()) return;
+  for (const auto& uid : pods_on(node)) {
+    for (const auto& holding : pods_.at(uid).holdings) dirty_devices_.insert(holding.key);
+  }
+}
+
+std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
+  const auto host = inventory_.node_of(key);
+  auto reporter = reporters_.latest(key, host);
+  if (key.source != DeviceKey::Source::Plugin) return reporter;
+  const auto book = books_.find(host);
+  if (book == books_.end()) return reporter;
+  const auto entry = book->second.resources().find(key.scope);
+  if (entry == book->second.resources().end() || !entry->second.fell_at) return reporter;
+  const auto fell = entry->second.fell_at->wall;
+  if (reporter && reporter->began >= fell) return reporter;
+  return Reporter{.name = "the registration of " + key.scope + " with the kubelet of " + host, .began = fell};
+}
+
+bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
+  if (incident.vouched_for) return false;
+  if (incident.forgotten) return true;
+  const auto* host = node_under(key);
+  if (host != nullptr && !incident.boot_id.empty() && !host->boot_id.empty() && host->boot_id != incident.boot_id) {
+    return true;
+  }
+  const auto reporter = reporter_of(key);
+  return reporter && began_after(reporter->began, incident.called_bad_at);
+}
+
+bool World::is_called_bad(const DeviceKey& key, const DeviceState& state) const {
+  return incidents_.contains(key) || (state.unhealthy_since && !believed_.contains(key));
+}
+
+bool World::is_forgotten(const DeviceKey& key, const DeviceState& state) const {
+  if (const auto* incident = remembered(key)) return has_forgotten(key, *incident);
+  if (incidents_.contains(key) || !is_called_bad(key, state)) return false;
+  const auto called_bad_at =
+      std::max(state.called_bad_at.value_or(*state.unhealthy_since), *state.unhealthy_since).wall;
+  // A boot has reset the device, and nothing of it has been taken out of service yet.
+  const auto book = books_.find(inventory_.node_of(key));
+  if (book != books_.end() && book->second.booted_at() && *book->second.booted_at() >= called_bad_at) return false;
+  const auto reporter = reporter_of(key);
+  return reporter && began_after(reporter->began, called_bad_at);
+}
+
+}  // namespace dhc
