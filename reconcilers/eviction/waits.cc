@@ -190,7 +190,7 @@ MonoTime due_at(const Exposure& exposure) {
 }
 
 std::optional<Ruling> window_of(const Exposure& exposure, const Scene& scene) {
-  if (!exposure.open && exposure.unknown_now) {
+  if (!exposure.open && exposure.unknown_now && !exposure.forgotten) {
     return Ruling{.reason = Reason::WaitingWhileUnknown,
                   .message = "the device is Unknown just now; the incident does not open until it is Unhealthy again",
                   .until = {}};

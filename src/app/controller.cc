@@ -61,6 +61,7 @@ struct Controller::State {
   void note_brake();
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
+  void believe_old_words(const Now& now);
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
@@ -252,7 +253,17 @@ std::optional<std::uint64_t> Controller::State::saved_revision() const {
   return policy->own_namespace.empty() ? std::optional(memory.revision()) : state.file().saved;
 }
 
+/// The leader has opened the incident of such a device by now, or found that it has none, and may have ended it since.
+void Controller::State::believe_old_words(const Now& now) {
+  for (const auto& key : world.tracker().not_healthy()) {
+    const auto* device = world.tracker().find(key);
+    if (!device->forgotten || !device->unhealthy_since) continue;
+    if (now.mono - device->unhealthy_since->mono >= kLongestUnknown) world.believe(key);
+  }
+}
+
 Turn Controller::State::stand_by(const Now& now) {
+  believe_old_words(now);
   note_removed_rules(now);
   in_flight = 0;
   brakes_half_open = 0;

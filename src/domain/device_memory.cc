@@ -118,7 +118,7 @@ std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
     if (!record.open || record.healthy_between || record.by_claim) continue;
     open.emplace(key, OpenIncident{.since = record.since,
                                    .host_uid = record.host_uid,
-                                   .called_bad_at = record.called_bad_at,
+                                   .word = last_word_of(record),
                                    .boot_id = record.boot_id,
                                    .forgotten = is_forgotten(record),
                                    .vouched_for = record.acknowledged != Acknowledged::No});

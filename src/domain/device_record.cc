@@ -67,6 +67,16 @@ Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
   return std::min(hold, std::max(kLongestHold, rules.hold));
 }
 
+LastWord last_word_of(const DeviceRecord& record) {
+  auto taken_back_at = record.called_healthy_at;
+  // Who has taken its own taint back had not forgotten it, unless it began about then: its start may be seen later.
+  if (record.driver_tainted && record.driver_untainted_at) {
+    const WallTime at = *record.driver_untainted_at + kHealthySettle;
+    taken_back_at = std::min(taken_back_at.value_or(at), at);
+  }
+  return {.called_bad_at = record.called_bad_at, .by_start = record.reporter_start, .taken_back_at = taken_back_at};
+}
+
 bool is_forgotten(const DeviceRecord& record) {
   return record.acknowledged == Acknowledged::No && (record.reporter_since || record.booted_at);
 }
@@ -100,10 +110,14 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
     }
   };
   const auto forgotten = why_forgotten(record);
+  const std::string_view by_whom =
+      record.knows_reporter || is_black_hole(record.key)
+          ? ""
+          : "; the pod of its driver or plugin is not known: its restart would not be seen";
   if (!forgotten && record.driver_tainted && record.driver_untainted_at) {
     const WallTime at = *record.driver_untainted_at + rules.healthy_for;
     if (now.wall >= at) return ends("its driver's own taint has been gone for " + evidence);
-    note(at, "its driver's own taint is gone, and must be for " + evidence);
+    note(at, fmt::format("its driver's own taint is gone, and must be for {}{}", evidence, by_whom));
   }
   if (!forgotten && record.healthy_since) {
     if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
@@ -111,7 +125,7 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
       return ends("a pod that holds it has reported Healthy for " + evidence);
     }
     note(wall_of(record.healthy_since->mono + rules.healthy_for, now),
-         std::string(words.well) + ", and must for " + evidence);
+         fmt::format("{}, and must for {}{}", words.well, evidence, by_whom));
   }
   const WallTime quiet_since = record.quiet_since.value_or(now.wall);
   if (record.booted_at && rules.probation) {

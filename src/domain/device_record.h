@@ -9,6 +9,7 @@
 #include "domain/moment.h"
 #include "domain/owner_loss.h"
 #include "domain/policy.h"
+#include "domain/reporters.h"
 
 namespace dhc {
 
@@ -56,11 +57,13 @@ struct DeviceRecord {
   std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
   WallTime called_bad_at;                       ///< When it was last called bad anew in this incident.
   std::string reporter;  ///< Which driver or plugin began after that, in words: it has not called it bad;
-  std::optional<WallTime> reporter_since;  ///< and when; none: none did.
-  std::string boot_id;                     ///< Of its node when it was called bad.
-  std::optional<WallTime> booted_at;       ///< When another boot of the node was seen after that.
-  std::optional<WallTime> quiet_since;     ///< Since when nobody reports the device bad; the hold counts from here.
-  std::optional<WallTime> absent_since;    ///< Since when nobody publishes or holds it.
+  std::optional<WallTime> reporter_since;     ///< and when; none: none did.
+  std::optional<WallTime> reporter_start;     ///< What the pod of who reported on it then says of its start.
+  std::optional<WallTime> called_healthy_at;  ///< When Healthy was first believed after that.
+  std::string boot_id;                        ///< Of its node when it was called bad.
+  std::optional<WallTime> booted_at;          ///< When another boot of the node was seen after that.
+  std::optional<WallTime> quiet_since;        ///< Since when nobody reports the device bad; the hold counts from here.
+  std::optional<WallTime> absent_since;       ///< Since when nobody publishes or holds it.
 
   std::vector<OwnerLoss> losses;  ///< Oldest first, one an owner.
 
@@ -69,6 +72,7 @@ struct DeviceRecord {
   std::optional<WallTime> probation_until;
 
   // evidence of this process alone
+  bool knows_reporter = false;                 ///< Who reports on it, and since when, is seen.
   MonoTime called_bad_word = MonoTime::min();  ///< The last word of it that `called_bad_at` has taken in.
   std::optional<Moment> healthy_since;  ///< Since when a living source has called it Healthy without interruption.
   std::uint64_t closed_revision =
@@ -85,6 +89,9 @@ struct DeviceRecord {
 
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);
+
+/// What was last said of it, by whoever reports on it.
+[[nodiscard]] LastWord last_word_of(const DeviceRecord& record);
 
 /// Whether a Healthy is no evidence of a repair: who reports on the device has begun anew since it was called bad.
 [[nodiscard]] bool is_forgotten(const DeviceRecord& record);

@@ -102,6 +102,11 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   }
 }
 
+void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word) {
+  const auto found = devices_.find(key);
+  if (found != devices_.end()) found->second.called_bad_at = word;
+}
+
 void HealthTracker::forget(const Now& now) {
   // Only devices that are not Healthy outlive their holders, so only those are looked at.
   for (auto it = not_healthy_.begin(); it != not_healthy_.end();) {

@@ -65,6 +65,9 @@ class HealthTracker {
   /// Takes in what the living sources say now. Safe to repeat.
   void observe(const DeviceKey& key, const Evidence& evidence, const Now& now);
 
+  /// The device's reporter is known to call it bad itself.
+  void note_called_bad(const DeviceKey& key, const Moment& word);
+
   /// Forgets devices that nobody has held for an hour.
   void forget(const Now& now);
 

@@ -108,6 +108,7 @@ void MemoryTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
     record.reporter.clear();
     record.reporter_since.reset();
   }
+  if (record.booted_at && *record.booted_at > at) return;
   record.booted_at.reset();
   const auto* node = seen_.world.node_under(record.key);
   if (node != nullptr) record.boot_id = node->boot_id;
@@ -124,8 +125,10 @@ void MemoryTurn::look_at_reporter(DeviceRecord& record) {
   const auto* state = seen_.world.tracker().find(record.key);
   if (state != nullptr && state->called_bad_at) note_called_bad(record, *state->called_bad_at);
   const auto reporter = seen_.world.reporter_of(record.key);
-  if (reporter && began_after(reporter->began, record.called_bad_at) &&
-      (!record.reporter_since || *record.reporter_since < reporter->began)) {
+  record.knows_reporter = reporter.has_value();
+  const bool anew = reporter && may_have_forgotten(*reporter, last_word_of(record));
+  if (reporter && !began_after(reporter->began, record.called_bad_at)) set(record.reporter_start, reporter->start);
+  if (anew && (!record.reporter_since || *record.reporter_since < reporter->began)) {
     set(record.reporter, reporter->name);
     set(record.reporter_since, std::optional(reporter->began));
     forget_healthy(record);
@@ -171,8 +174,12 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   if (healthy) {
     if (!record.healthy_since) record.healthy_since = moment_of(now_);
     record.healthy_between = true;
+    if (!record.called_healthy_at) set(record.called_healthy_at, std::optional(now_.wall));
   } else {
     record.healthy_since.reset();
+  }
+  if (driver == true || (state != nullptr && state->health == k8s::Health::Unhealthy)) {
+    set(record.called_healthy_at, std::optional<WallTime>());
   }
   const bool quiet = !not_healthy && driver != true;
   if (quiet && !record.quiet_since) set(record.quiet_since, std::optional(now_.wall));
@@ -228,6 +235,7 @@ void MemoryTurn::repair_times(DeviceRecord& record) {
   repair(record.opened_at, now_.wall);
   repair(record.called_bad_at, now_.wall);
   repair(record.reporter_since, now_.wall);
+  repair(record.called_healthy_at, now_.wall);
   repair(record.booted_at, now_.wall);
   repair(record.quiet_since, now_.wall);
   repair(record.driver_untainted_at, now_.wall);

@@ -37,6 +37,11 @@ bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey
   return a.name < b.name;
 }
 
+/// Whether an incident that began at `since` has ended, as another leader may have found meanwhile.
+bool ended_since(const DeviceRecord* record, WallTime since) {
+  return record != nullptr && record->closed_at && *record->closed_at >= since;
+}
+
 }  // namespace
 
 void MemoryTurn::collect_exposures() {
@@ -158,10 +163,12 @@ void MemoryTurn::adopt_nodes() {
 void MemoryTurn::believe() {
   memory_.believed_.clear();
   for (const auto& key : seen_.world.tracker().not_healthy()) {
-    if (!seen_.world.tracker().find(key)->forgotten) continue;
+    const auto* state = seen_.world.tracker().find(key);
+    if (!state->forgotten || !state->unhealthy_since) continue;
     const auto* record = memory_.find(key);
     if (record != nullptr && record->open) continue;
-    if (!exposed_.contains(key) || seen_.brake.holding(key, node_of(seen_.world, key)) != nullptr) {
+    if (ended_since(record, state->unhealthy_since->wall) || !exposed_.contains(key) ||
+        seen_.brake.holding(key, node_of(seen_.world, key)) != nullptr) {
       memory_.believed_.insert(key);
     }
   }
@@ -188,7 +195,8 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
   }
   // A mass fault says nothing about the device: it counts when the brake is released.
   // A Healthy that is not believed takes nothing back.
-  const bool is_unknown = exposure.unknown_now && !exposure.forgotten;
+  const bool is_unknown =
+      exposure.unknown_now && (!exposure.forgotten || ended_since(memory_.find(key), exposure.since.wall));
   if (is_unknown || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
   if (found == memory_.records_.end()) {
     const auto identity =
@@ -274,6 +282,8 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.called_bad_at = onset.since;
   record.reporter.clear();
   record.reporter_since.reset();
+  record.reporter_start.reset();
+  record.called_healthy_at.reset();
   record.booted_at.reset();
   record.quiet_since.reset();
   record.absent_since.reset();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace dhc {
@@ -25,21 +26,32 @@ bool has_ended(const k8s::Pod& pod) {
 
 }  // namespace
 
+bool may_have_forgotten(const Reporter& reporter, const LastWord& word) {
+  if (!began_after(reporter.began, word.called_bad_at)) return false;
+  // Our sight of the kubelet's own restart is no time of its pods, and may be late.
+  if (!reporter.start) return true;
+  // The node's clock may be ahead of ours, so that a start that we know seems to be a new one.
+  if (reporter.start == word.by_start) return false;
+  // A start that was seen late may have come before that, by its own word.
+  return !word.taken_back_at || std::min(reporter.began, *reporter.start) <= *word.taken_back_at;
+}
+
 std::string Reporters::put(const k8s::Pod& pod, std::optional<WallTime> created, bool is_news, const Now& now) {
   if (pod.plugin_folders.empty() || pod.node_name.empty() || !is_of_node(pod) || has_ended(pod)) {
     return drop(pod.meta.uid);
   }
-  Entry entry{.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .drivers = {}, .said = {}, .began = {}};
+  Entry entry{.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .drivers = {}, .start = {}, .began = {}};
   for (const auto& folder : pod.plugin_folders) {
     entry.serves_plugins = entry.serves_plugins || folder == "device-plugins";
     entry.serves_drivers = entry.serves_drivers || folder == "plugins" || folder == "plugins_registry";
     if (folder.starts_with(kDriverFolder)) entry.drivers.push_back(folder.substr(kDriverFolder.size()));
   }
-  entry.said = std::max(created.value_or(WallTime()), pod.last_start.value_or(WallTime()));
+  // What we make of a time changes with what is known of the clocks: that is no other start.
+  entry.start = pod.last_start ? *pod.last_start : pod.meta.creation.value_or(WallTime());
   auto& entries = on_node_[pod.node_name];
   const auto known = std::ranges::find(entries, entry.uid, &Entry::uid);
-  if (known != entries.end() && known->said == entry.said) return {};
-  entry.began = std::min(entry.said, now.wall);
+  if (known != entries.end() && known->start == entry.start) return {};
+  entry.began = std::min(std::max(created.value_or(WallTime()), pod.last_start.value_or(WallTime())), now.wall);
   // Another start than the one that was known is news wherever it is seen.
   if (is_news || known != entries.end()) entry.began = std::max(entry.began, now.wall - kOldNews);
   node_of_[entry.uid] = pod.node_name;
@@ -90,12 +102,17 @@ std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::strin
   if (found == on_node_.end()) return std::nullopt;
   const Entry* latest = nullptr;
   for (const auto& entry : found->second) {
-    if (serves(entry, key) && (latest == nullptr || latest->began < entry.began)) latest = &entry;
+    // Where the node's clock is ahead of ours, several may seem to begin now.
+    if (!serves(entry, key)) continue;
+    if (latest == nullptr || std::tie(latest->began, latest->start) < std::tie(entry.began, entry.start)) {
+      latest = &entry;
+    }
   }
   if (latest == nullptr) return std::nullopt;
   const bool is_plugin = key.source == DeviceKey::Source::Plugin;
   return Reporter{.name = (is_plugin ? "device plugin pod " : "driver pod ") + latest->ns + "/" + latest->name,
-                  .began = latest->began};
+                  .began = latest->began,
+                  .start = latest->start};
 }
 
 }  // namespace dhc

@@ -14,12 +14,37 @@ namespace dhc {
 
 /// Who reports on a device, and since when it has run.
 struct Reporter {
-  std::string name;  ///< In words, such as `driver pod kube-system/gpu-driver-x7k2p`.
-  WallTime began;    ///< By the kubelet's clock, whole seconds.
+  std::string name;               ///< In words, such as `driver pod kube-system/gpu-driver-x7k2p`.
+  WallTime began;                 ///< By the kubelet's clock, whole seconds.
+  std::optional<WallTime> start;  ///< The same as its pod says it, however wrong: another start has another.
+};
+
+/// What is known of the words that were said about a device.
+struct LastWord {
+  WallTime called_bad_at;                      ///< When it was last called bad anew.
+  std::optional<WallTime> by_start = {};       ///< The `start` of who reported on it then.
+  std::optional<WallTime> taken_back_at = {};  ///< Since when that has been taken back, and believed.
+  friend bool operator==(const LastWord&, const LastWord&) = default;
 };
 
 /// Whether it may have begun after `then`: a kubelet cuts its times to the second.
 [[nodiscard]] constexpr bool began_after(WallTime began, WallTime then) { return began + Seconds(1) > then; }
+
+/// Whether it may have forgotten that the device is bad: it began after it was called so, and before that was taken
+/// back.
+[[nodiscard]] bool may_have_forgotten(const Reporter& reporter, const LastWord& word);
+
+/// How long a device-plugin device, or one whose driver's pod is known, must say Healthy before that ends an incident
+/// that has opened. A kubelet's restart says Healthy of dead devices and takes the node's capacity away, in two watches
+/// that have no common order; neither have the Healthy of a driver that began anew and the start of its container.
+/// **Source:** seen on 1.37.1: the node's event came 0.9 s before the pod's, and later than it with a slow watch of
+/// nodes.
+inline constexpr Millis kHealthySettle = Seconds(10);
+
+/// How long an Unhealthy must have stood after a reporter began to be its own word, or that of another. **Source:** the
+/// kubelet drops a DRA driver's word with its stream, or after 30 s, which a pod shows with its next sync, at most 90 s
+/// later; a plugin that is gone takes its devices out of allocatable within 10 s.
+inline constexpr Millis kOwnWord = std::chrono::minutes(3);
 
 /// The pods of DRA drivers and device plugins on each node. They are known by the kubelet's folders that they mount and
 /// by who made them, a DaemonSet or the node itself: a tenant's pod that mounts the same folders is none.
@@ -46,7 +71,7 @@ class Reporters {
     bool serves_plugins = false;
     bool serves_drivers = false;
     std::vector<std::string> drivers;  ///< Those that it serves; empty: any.
-    WallTime said;                     ///< When it began by the kubelet's word.
+    WallTime start;                    ///< When it began by the kubelet's word, and by nothing else.
     WallTime began;                    ///< What we make of it.
   };
   [[nodiscard]] static bool serves(const Entry& entry, const DeviceKey& key);

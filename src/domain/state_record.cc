@@ -182,6 +182,8 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
     json["calledBadAt"] = format_rfc3339(record.called_bad_at);
     put(json, "reporter", record.reporter);
     put(json, "reporterSince", record.reporter_since);
+    put(json, "reporterStart", record.reporter_start);
+    put(json, "calledHealthyAt", record.called_healthy_at);
     put(json, "bootID", record.boot_id);
     put(json, "bootedAt", record.booted_at);
     put(json, "quietSince", record.quiet_since);
@@ -237,6 +239,8 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.time("calledBadAt", record.called_bad_at);
   reader.text("reporter", record.reporter);
   reader.time("reporterSince", record.reporter_since);
+  reader.time("reporterStart", record.reporter_start);
+  reader.time("calledHealthyAt", record.called_healthy_at);
   reader.name("bootID", record.boot_id);
   reader.time("bootedAt", record.booted_at);
   reader.time("quietSince", record.quiet_since);

@@ -54,6 +54,16 @@ std::optional<OldView> Views::too_old(KindSet kinds, const Now& now) const {
   return worst;
 }
 
+std::optional<MonoTime> Views::heard_at(KindSet kinds) const {
+  std::optional<MonoTime> first;
+  for (const auto& [key, view] : views_) {
+    if (!kinds.contains(key.first) || not_served_.contains(key.first)) continue;
+    if (view.doubted) return std::nullopt;
+    if (!first || view.heard_at < *first) first = view.heard_at;
+  }
+  return first;
+}
+
 bool Views::is_silent(KindSet kinds, const Now& now) const {
   return std::ranges::any_of(views_, [&](const auto& entry) {
     const auto kind = entry.first.first;

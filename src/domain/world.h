@@ -26,7 +26,7 @@ namespace dhc {
 struct OpenIncident {
   WallTime since;
   std::string host_uid;      ///< Of the device's node then; empty: unknown.
-  WallTime called_bad_at;    ///< When the device was last called bad anew.
+  LastWord word;             ///< What was last said of the device.
   std::string boot_id;       ///< Of its node then; empty: unknown.
   bool forgotten = false;    ///< Its reporter or node is known to have begun anew since.
   bool vouched_for = false;  ///< An operator has acknowledged it: any Healthy will do.
@@ -201,6 +201,12 @@ class World {
     std::map<std::pair<DeviceKey, std::string>, ConditionSight> sights = {};  ///< By device and type.
   };
 
+  /// An Unhealthy that a reporter's start has not ended, and since when that has been seen.
+  struct Standing {
+    WallTime start;
+    MonoTime since;
+  };
+
   void apply_one(k8s::Snapshot&& snapshot, const Now& now);
   void apply_one(k8s::Upsert&& upsert, const Now& now);
   void apply_one(k8s::Remove&& remove, const Now& now);
@@ -236,8 +242,14 @@ class World {
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   void note_reporters(const std::string& node);
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
-  /// Its Healthy may be wrong: it has an open incident, or may get one.
+  /// It has been called bad, and its incident is not open yet.
   [[nodiscard]] bool is_called_bad(const DeviceKey& key, const DeviceState& state) const;
+  /// A start of its reporter that is not seen yet may be behind its Healthy.
+  [[nodiscard]] bool may_be_forgotten(const DeviceKey& key, const DeviceState& state) const;
+  [[nodiscard]] std::optional<LastWord> last_word(const DeviceKey& key, const DeviceState& state) const;
+  /// Whether the kubelet passes on what the device's driver or plugin says now.
+  [[nodiscard]] bool is_passed_on(const DeviceKey& key) const;
+  void look_at_standing(const DeviceKey& key, const Now& now);
   /// Its Healthy is said by one that began after it was called bad.
   [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
@@ -260,6 +272,7 @@ class World {
   std::map<std::string, k8s::Node> nodes_;
   std::map<std::string, NodeBook> books_;
   Reporters reporters_;
+  std::map<DeviceKey, Standing> standing_;            // Unhealthy devices whose reporter has begun anew
   std::map<std::string, std::int64_t> plugin_cards_;  // by resource, over all books
   std::set<std::string> annotated_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
@@ -290,13 +303,6 @@ class World {
   std::set<std::string> suspicious_;
   std::set<std::string> settling_;  // nodes whose plugins' Healthy is not believed yet
 };
-
-/// How long a device-plugin device, or one whose driver's pod is known, must say Healthy before that ends an incident
-/// that has opened. A kubelet's restart says Healthy of dead devices and takes the node's capacity away, in two watches
-/// that have no common order; neither have the Healthy of a driver that began anew and the start of its container.
-/// **Source:** seen on 1.37.1: the node's event came 0.9 s before the pod's, and later than it with a slow watch of
-/// nodes.
-inline constexpr Millis kHealthySettle = Seconds(10);
 
 /// Our condition on the pod, or null.
 [[nodiscard]] const k8s::Condition* our_condition(const k8s::Pod& pod);

@@ -27,6 +27,7 @@ void World::refresh(const Now& now) {
     refresh_node(name, now);
   }
   for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
+  for (const auto& [key, standing] : standing_) dirty_devices_.insert(key);
   heard_again_ = false;
   while (!dirty_devices_.empty()) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
@@ -183,21 +184,26 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
 
 void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto* state = tracker_.find(key);
-  if (state == nullptr) return (void)doubted_.erase(key);
+  if (state == nullptr) {
+    doubted_.erase(key);
+    believed_.erase(key);
+    standing_.erase(key);
+    return;
+  }
   auto evidence = evidence_of(key, *state, now);
   if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
   if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
     doubted_.erase(key);
     evidence.forgotten = true;
     evidence.health = k8s::Health::Unknown;
-  } else if (evidence.says_healthy == true && is_called_bad(key, *state) &&
-             ((key.source == DeviceKey::Source::Plugin && incidents_.contains(key)) || reporter_of(key))) {
+  } else if (evidence.says_healthy == true && may_be_forgotten(key, *state)) {
     const auto since = doubted_.try_emplace(key, now.mono).first;
     if (now.mono - since->second < kHealthySettle) evidence.health = k8s::Health::Unknown;
   } else {
     doubted_.erase(key);
   }
   tracker_.observe(key, evidence, now);
+  look_at_standing(key, now);
 }
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
@@ -209,6 +215,10 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
   }
   for (const auto& [key, since] : doubted_) {
     const MonoTime at = since + kHealthySettle;
+    if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  for (const auto& [key, standing] : standing_) {
+    const MonoTime at = standing.since + kOwnWord;
     if (at > now.mono && (!next || at < *next)) next = at;
   }
   return next;

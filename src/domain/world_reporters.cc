@@ -20,9 +20,8 @@ void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
 }
 
 void World::believe(const DeviceKey& key) {
-  if (tracker_.find(key) != nullptr) believed_.insert(key);
   dirty_devices_.insert(key);
-  heard_again_ = true;
+  if (tracker_.find(key) != nullptr && believed_.insert(key).second) heard_again_ = true;
 }
 
 /// Null: none, or its node has been made anew since, which says nothing about the device that sits there now.
@@ -53,7 +52,8 @@ std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
   if (entry == book->second.resources().end() || !entry->second.fell_at) return reporter;
   const auto fell = entry->second.fell_at->wall;
   if (reporter && reporter->began >= fell) return reporter;
-  return Reporter{.name = "the registration of " + key.scope + " with the kubelet of " + host, .began = fell};
+  return Reporter{
+      .name = "the registration of " + key.scope + " with the kubelet of " + host, .began = fell, .start = {}};
 }
 
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
@@ -64,23 +64,65 @@ bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) co
     return true;
   }
   const auto reporter = reporter_of(key);
-  return reporter && began_after(reporter->began, incident.called_bad_at);
+  return reporter && may_have_forgotten(*reporter, incident.word);
 }
 
 bool World::is_called_bad(const DeviceKey& key, const DeviceState& state) const {
-  return incidents_.contains(key) || (state.unhealthy_since && !believed_.contains(key));
+  return !incidents_.contains(key) && state.unhealthy_since && !believed_.contains(key);
+}
+
+bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) const {
+  const bool is_plugin = key.source == DeviceKey::Source::Plugin;
+  if (incidents_.contains(key)) return is_plugin || reporter_of(key);
+  return is_called_bad(key, state) && reporter_of(key);
 }
 
 bool World::is_forgotten(const DeviceKey& key, const DeviceState& state) const {
   if (const auto* incident = remembered(key)) return has_forgotten(key, *incident);
-  if (incidents_.contains(key) || !is_called_bad(key, state)) return false;
-  const auto called_bad_at =
-      std::max(state.called_bad_at.value_or(*state.unhealthy_since), *state.unhealthy_since).wall;
+  if (!is_called_bad(key, state)) return false;
+  const auto word = last_word(key, state);
   // A boot has reset the device, and nothing of it has been taken out of service yet.
   const auto book = books_.find(inventory_.node_of(key));
-  if (book != books_.end() && book->second.booted_at() && *book->second.booted_at() >= called_bad_at) return false;
+  if (book != books_.end() && book->second.booted_at() && *book->second.booted_at() >= word->called_bad_at)
+    return false;
   const auto reporter = reporter_of(key);
-  return reporter && began_after(reporter->began, called_bad_at);
+  return reporter && may_have_forgotten(*reporter, *word);
+}
+
+std::optional<LastWord> World::last_word(const DeviceKey& key, const DeviceState& state) const {
+  if (const auto* incident = remembered(key)) return incident->word;
+  if (!state.unhealthy_since) return std::nullopt;
+  const auto said = std::max(state.called_bad_at.value_or(*state.unhealthy_since), *state.unhealthy_since);
+  return LastWord{.called_bad_at = said.wall};
+}
+
+bool World::is_passed_on(const DeviceKey& key) const {
+  const auto* host = node_under(key);
+  if (host == nullptr || !host->ready) return false;
+  if (key.source == DeviceKey::Source::Dra) return true;
+  const auto book = books_.find(host->meta.name);
+  if (book == books_.end()) return false;
+  const auto entry = book->second.resources().find(key.scope);
+  // With all its devices bad nobody can tell it from a plugin that is gone.
+  return entry != book->second.resources().end() && !entry->second.plugin_dead && entry->second.allocatable > 0;
+}
+
+/// A reporter that has begun anew, and under which the device still reads Unhealthy when the kubelet has long dropped
+/// the words of the one before, calls it bad itself; or it never was the one that reports on it.
+void World::look_at_standing(const DeviceKey& key, const Now& now) {
+  const auto* state = tracker_.find(key);
+  const bool is_bad = state != nullptr && state->has_source && state->health == k8s::Health::Unhealthy;
+  const auto reporter = is_bad && is_passed_on(key) ? reporter_of(key) : std::nullopt;
+  const auto word = reporter ? last_word(key, *state) : std::nullopt;
+  if (!word || !may_have_forgotten(*reporter, *word)) return (void)standing_.erase(key);
+  const Standing fresh{.start = reporter->start.value_or(reporter->began), .since = now.mono};
+  auto& standing = standing_.try_emplace(key, fresh).first->second;
+  if (standing.start != fresh.start) standing = fresh;
+  // What has not been heard of since may have changed.
+  const auto heard = views_.heard_at({k8s::Kind::Pod, k8s::Kind::Node});
+  if (!heard || *heard < standing.since + kOwnWord) return;
+  tracker_.note_called_bad(key, {.mono = now.mono, .wall = reporter->began + Seconds(1)});
+  standing_.erase(key);
 }
 
 }  // namespace dhc

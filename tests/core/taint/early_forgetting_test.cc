@@ -39,6 +39,7 @@ TEST_CASE("A driver that begins anew within `after` does not keep its device's i
     stage.advance(onset + minutes(1) - stage.now().mono - Millis(1));
     stage.settle();
     CHECK(deeds(stage).empty());
+    CHECK(stage.reasons("train-1") == "WaitingForWindow");
     stage.advance(Millis(1));
     stage.settle();
     CHECK(deeds(stage) == "apply NoSchedule gpu-0");
@@ -124,6 +125,21 @@ TEST_CASE("What was called bad under the brake, and called healthy by a driver t
     stage.report("train-1", Health::Unhealthy);
     stage.run_for(minutes(2));
     CHECK(deeds(stage).starts_with("apply NoSchedule gpu-1"));
+  }
+}
+
+TEST_CASE("A leader opens no incident of what was forgotten while it stood by and another led") {
+  for (const auto away : {Seconds(10), Seconds(16 * 60)}) {
+    CAPTURE(away.count());
+    auto stage = fresh_stage();
+    stage.run_for(Seconds(20));
+    stage.deliver(Leading{.leads = false});
+    put_driver(stage, stage.now().wall);
+    stage.report("train-1", Health::Healthy);
+    stage.run_for(away, Seconds(5));
+    stage.deliver(Leading{.leads = true});
+    stage.run_for(minutes(5));
+    CHECK((stage.rule() != nullptr) == (away == Seconds(10)));
   }
 }
 

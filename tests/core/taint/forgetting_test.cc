@@ -86,6 +86,7 @@ TEST_CASE("Whether its Healthy or its start is seen first makes no difference") 
   for (const auto gap :
        {Millis(0), Millis(1), kHealthySettle - Millis(1), kHealthySettle + Millis(1), Millis(minutes(9))}) {
     for (const bool start_first : {true, false}) {
+      if (start_first && gap >= kOwnWord) continue;  // the driver calls it bad itself by then
       CAPTURE(gap.count());
       CAPTURE(start_first);
       auto stage = held_stage();
@@ -281,6 +282,7 @@ TEST_CASE("A device that is bad after the boot was not repaired by it, and then:
     boot(stage, "boot-2");
     put_driver(stage, stage.now().wall);
     stage.run_for(minutes(20), minutes(1));
+    put_driver(stage, stage.now().wall);
     stage.report("train-1", Health::Healthy);
   }
   SUBCASE("Keep") {
