@@ -223,13 +223,14 @@ bool WatchMachine::end_stream(WatchEnding ending, std::optional<Error> error) {
   return false;
 }
 
-/// Pods without devices are most of a big cluster's pods and nothing that a Snapshot has to say.
+/// Pods without devices are most of a big cluster's pods and nothing that a Snapshot has to say; but a driver's own pod
+/// tells since when it has run.
 void WatchMachine::keep(Object object) {
   const auto& meta = meta_of(object);
   const auto key = key_of(meta.ns, meta.name);
   bad_.erase(key);
   const auto* const pod = std::get_if<Pod>(&object);
-  if (pod != nullptr && !can_hold_devices(*pod)) {
+  if (pod != nullptr && !can_hold_devices(*pod) && pod->plugin_folders.empty()) {
     objects_.erase(key);
   } else {
     objects_.insert_or_assign(key, std::move(object));

@@ -303,3 +303,15 @@ TEST_CASE("a plugin that crashes before the incident opens has not repaired its 
   CHECK(world.says_of_pod("p-0", "ReporterRestarted"));
   CHECK(world.evictions().empty());
 }
+
+TEST_CASE("a driver that begins anew while no controller runs is known to the next one") {
+  Drivers world;
+  const auto device = world.start_tainted();
+  world.restart_controller();
+  world.restart_driver(node_in(device));
+  world.run_for(30min);
+  CHECK(world.health("s-0") == "Healthy");
+  CHECK(world.effect_of(device) == "NoSchedule");
+  CHECK(world.conditions("s-0") == Words{"True"});
+  CHECK(world.message(device, "Tainted").find("driver pod kube-system/gpu-driver-") != std::string::npos);
+}

@@ -482,7 +482,7 @@ TEST_CASE("a stop ends everything, whatever is going on") {
   CHECK(watch.delivered() == Words{"Snapshot(node-a)"});
 }
 
-TEST_CASE("a pod that holds no devices is left out of a snapshot") {
+TEST_CASE("a pod that holds no devices is left out of a snapshot, but a driver's is not") {
   WatchDriver watch(Kind::Pod);
   CHECK_FALSE(watch.request().empty());
   Pod plain;
@@ -492,8 +492,12 @@ TEST_CASE("a pod that holds no devices is left out of a snapshot") {
   holder.claims.push_back({.name = "gpu", .claim_name = "gpu-1"});
   CHECK(watch.event({.resource_version = "1", .what = Changed{plain}}));
   CHECK(watch.event({.resource_version = "2", .what = Changed{holder}}));
-  CHECK(watch.bookmark("3", true));
-  CHECK(watch.delivered() == Words{"Snapshot(holder)"});
+  Pod driver;
+  driver.meta.name = "driver";
+  driver.plugin_folders = {"plugins"};
+  CHECK(watch.event({.resource_version = "3", .what = Changed{driver}}));
+  CHECK(watch.bookmark("4", true));
+  CHECK(watch.delivered() == Words{"Snapshot(driver,holder)"});
 }
 
 TEST_CASE("the status counts what happened and says when something was heard") {
