@@ -126,6 +126,8 @@ class Cluster {
   /// The API server comes back with the kind or without it: every watch is cut, what is stored stays. Without
   /// DeviceTaintRules nobody heeds the stored ones.
   void serve(Res res, bool served);
+  /// etcd is restored from `store().back_up()` of earlier; kubelets go on, controllers begin anew.
+  void restore_etcd(const Store& backup);
   /// Forgets history: older watches are answered with 410.
   void compact() { state_.store.compact(); }
 

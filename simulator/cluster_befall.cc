@@ -196,4 +196,19 @@ void Cluster::crash_pod(const std::string& ns, const std::string& name, int exit
   changed();
 }
 
+void Cluster::restore_etcd(const Store& backup) {
+  state_.store.restore(backup);
+  // Their processes follow a restored etcd by beginning anew; kubelets only list again.
+  state_.job_view = CachedView(Res::Jobs);
+  state_.job_pod_view = CachedView(Res::Pods);
+  state_.jobs.clear();
+  state_.taints = DeviceTaints();
+  // What kubelets wrote has gone back too, and they write it again.
+  for (auto& [name, machine] : state_.machines) {
+    refresh_all(machine, next_pod_sync(state_));
+    node_status_due(machine, state_.mono() + state_.lags.node_status);
+  }
+  changed();
+}
+
 }  // namespace dhc::sim

@@ -42,6 +42,13 @@ ObjectPtr Store::get(Res res, const Name& name) const {
   return it == objects.end() ? nullptr : it->second;
 }
 
+void Store::restore(const Store& backup) {
+  shelves_ = backup.shelves_;
+  rv_ = backup.rv_;
+  compacted_ = rv_;
+  ++server_;  // the time goes on, and no UID is given twice
+}
+
 void Store::remember(Res res, Change change) {
   auto& changes = shelf(res).changes;
   changes.push_back(std::move(change));

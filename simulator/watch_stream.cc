@@ -97,11 +97,13 @@ WatchOutput WatchStream::poll(const Store& store, const Now& now) {
   }
   add_changes(store, lines);
   if (options_.ends_at && now.mono >= *options_.ends_at) {
-    if (options_.bookmarks) lines.push_back(bookmark(at_, false));
+    if (options_.bookmarks && at_ <= store.rv()) lines.push_back(bookmark(at_, false));
     return finish(std::move(lines), true);
   }
   if (options_.bookmarks && now.mono >= *next_bookmark_) {
-    lines.push_back(bookmark(at_, false));
+    // A client that is ahead of the server, as after etcd was restored, is told nothing. **Source:**
+    // cacheWatcher.process drops every event up to the version that was asked for, bookmarks too.
+    if (at_ <= store.rv()) lines.push_back(bookmark(at_, false));
     next_bookmark_ = now.mono + options_.bookmark_every;
   }
   return finish(std::move(lines), false);
