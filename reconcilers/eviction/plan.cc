@@ -200,6 +200,10 @@ class Planner {
     return holding.shared && scene_.ledger.was_emptied(holding.claim_uid);
   }
 
+  static bool was_accepted(const EvictionAttempt* attempt) {
+    return attempt != nullptr && (attempt->state == Attempt::State::Accepted || attempt->in_vain > 0);
+  }
+
   /// Each eviction is written down before it is sent: a leader that is killed in between, again and again, would
   /// otherwise walk past the caps. One write serves all of a turn.
   std::optional<Ruling> waits_for_charge(const Unit& unit) {
@@ -207,6 +211,8 @@ class Planner {
     const auto& charges = scene_.memory.caps().charges();
     for (const auto* member : unit.exposures) {
       const auto& pod = member->pod();
+      // It has counted when it was accepted, and counts no more when it is asked for again.
+      if (was_accepted(scene_.ledger.eviction(pod.meta.uid))) continue;
       const auto found = charges.find(pod.meta.uid);
       const bool is_charged = found != charges.end();
       all_saved = all_saved && is_charged && scene_.saved_revision && found->second.revision <= *scene_.saved_revision;

@@ -41,6 +41,11 @@ struct LiarWorld : Scenario {
     cluster.set_device_health(text(pod(name), {"spec", "nodeName"}), device, "Unhealthy");
   }
 
+  [[nodiscard]] bool says_of(int i, const std::string& reason) const {
+    const auto held = reasons(fmt::format("s{}-0", i));
+    return std::ranges::find(held, reason) != held.end();
+  }
+
   [[nodiscard]] int running() const {
     int count = 0;
     for (int i = 0; i < kPods; ++i) {
@@ -71,8 +76,33 @@ TEST_CASE("A liar takes two of 24 pods on the simulator, over restarts and chang
   }
   CHECK(world.evictions().size() == 2);
   CHECK(world.running() == kPods - 2);
-  const auto held = world.reasons("s23-0");
-  CHECK(std::ranges::find(held, "CapReached") != held.end());
+  CHECK(world.says_of(23, "CapReached"));
+}
+
+TEST_CASE("A pod that stays although its eviction is accepted again and again counts against the day once") {
+  LiarWorld world;
+  const auto is_state_write = [](const RequestRecord& write) {
+    return write.target.find(std::string(kStateName)) != std::string::npos;
+  };
+  world.cluster.faults().add(
+      {.method = k8s::Method::Post, .path_contains = "/eviction", .count = -1, .status = 201, .body = "{}"});
+  const auto first = world.uid("s0-0");
+  const auto second = world.uid("s1-0");
+  world.lie_about(0);
+  world.run_for(minutes(30));
+  const auto asked = std::ranges::count_if(world.cluster.requests(), [](const RequestRecord& request) {
+    return request.target.find("/eviction") != std::string::npos;
+  });
+  CHECK(asked > 1);
+  CHECK(world.uid("s0-0") == first);
+  CHECK(world.says_of(0, "NotTerminating"));
+  CHECK(std::ranges::count_if(world.cluster.writes(), is_state_write) < 30);
+  // The day's cap is four of 24: there is room for another.
+  world.cluster.faults().clear();
+  world.lie_about(1);
+  world.run_for(minutes(10));
+  CHECK(world.uid("s0-0") != first);
+  CHECK(world.uid("s1-0") != second);
 }
 
 }  // namespace dhc::test
