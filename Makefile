@@ -46,7 +46,7 @@ test-dev: ## Core, scenario and loopback tests, checks and schema
 	@scripts/test.py dev
 
 .PHONY: schedules
-schedules: ## 10,000 random schedules of Jobs on failing hardware (make test runs 60; about a quarter of an hour on 2 cores)
+schedules: ## 10,000 random schedules of each kind (make test runs 60; hours on 2 cores: DHC_SCHEDULES=1000 for fewer)
 	$(install) test
 	@scripts/test.py schedules
 

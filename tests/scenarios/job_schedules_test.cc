@@ -1,35 +1,28 @@
 // Random schedules of crashes, conflicts, lost answers, lag and reordered events around Jobs that lose pods to
 // hardware.
-#include <cstdlib>
-#include <random>
 #include <set>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "tests/support/core/job_world.h"
+#include "tests/support/core/schedules.h"
 
 using namespace dhc;
 using namespace dhc::sim;
+using dhc::test::Dice;
+using dhc::test::first_schedule;
 using dhc::test::job_shape;
 using dhc::test::JobWorld;
+using dhc::test::schedule_count;
 
 namespace {
-
-int number_of(const char* variable, int otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
-/// DHC_SCHEDULES asks for another number, such as 10,000, and DHC_FIRST_SCHEDULE for a part of them.
-int schedule_count() { return number_of("DHC_SCHEDULES", 60); }
-int first_schedule() { return number_of("DHC_FIRST_SCHEDULE", 0); }
 
 class Schedule {
  public:
   /// `length`: how long each of the Job's pods works; 0: without end.
   explicit Schedule(unsigned seed, Millis length = Millis::zero())
-      : random_(seed), world_(shape_of(length), seed + 1), most_(1 + below(4)) {
+      : dice_(seed), world_(shape_of(length), seed + 1), most_(1 + below(4)) {
     world_.rule().job_retry->max_per_job = most_;
     world_.send_policy();
     auto& lags = world_.cluster.lags();
@@ -79,7 +72,7 @@ class Schedule {
     return shape;
   }
 
-  int below(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
+  int below(int end) { return dice_.below(end); }
 
   void befall() {
     auto& faults = world_.cluster.faults();
@@ -164,7 +157,7 @@ class Schedule {
     CHECK(world_.live("train-").size() == static_cast<std::size_t>(world_.pods_wanted));
   }
 
-  std::mt19937 random_;
+  Dice dice_;
   JobWorld world_;
   std::int64_t most_;
   std::int64_t limit_ = 0;

@@ -92,11 +92,33 @@ Scenario::~Scenario() = default;
 void Scenario::send_policy() {
   auto policy = std::make_shared<Policy>(policy_);
   if (!caps_hold_) widen_caps(policy->limits);
+  truth_.told(*policy);
+  for (const auto& rules : policy->policies) {
+    if (rules.job_retry && rules.job_retry->take_back) conduct_.let_take_back();
+  }
   inbox_.emplace_back(PolicyChanged{std::move(policy)});
+}
+
+void Scenario::lead(bool leads) {
+  leads_ = leads;
+  inbox_.emplace_back(Leading{.leads = leads});
+}
+
+void Scenario::restore_etcd(const sim::Store& backup) {
+  cluster.restore_etcd(backup);
+  conduct_.etcd_restored();
+  truth_.etcd_restored();
+}
+
+void Scenario::set_clock_ahead(Millis ahead) {
+  server_ahead_ = ahead;
+  inbox_.emplace_back(ServerClockSeen{ahead});
 }
 
 void Scenario::restart_controller() {
   controller_ = Controller();
+  leads_ = true;
+  truth_.restarted();
   watches_.clear();
   inbox_.clear();
   replies_.clear();
@@ -110,6 +132,7 @@ void Scenario::restart_controller() {
     watches_.push_back(std::make_unique<Watch>(std::move(target)));
   }
   send_policy();
+  if (server_ahead_ != Millis::zero()) inbox_.emplace_back(ServerClockSeen{server_ahead_});
 }
 
 bool Scenario::poll(Watch& watch) {
@@ -118,16 +141,16 @@ bool Scenario::poll(Watch& watch) {
   if (!output.bytes.empty()) watch.spoke_at = now.mono;
   if (!output.ended && now.mono - watch.spoke_at >= watch.idle) {
     watch.open.reset();
-    watch.session.stream_ended(fail(ErrorKind::TimedOut, "silence"), now, kChance, out);
+    watch.session.stream_ended(fail(ErrorKind::TimedOut, "silence"), own_now(), kChance, out);
     for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
     return true;
   }
-  const bool more = output.bytes.empty() || watch.session.feed(output.bytes, now, out);
+  const bool more = output.bytes.empty() || watch.session.feed(output.bytes, own_now(), out);
   if (output.ended || !more) {
     watch.open.reset();
     Result<k8s::Response> end = k8s::Response{200, {}, {}};
     if (output.cut) end = fail(ErrorKind::Unavailable, "the stream was cut");
-    watch.session.stream_ended(end, now, kChance, out);
+    watch.session.stream_ended(end, own_now(), kChance, out);
   }
   const bool busy = !out.empty() || !watch.open;
   for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
@@ -151,7 +174,7 @@ bool Scenario::pump(Watch& watch) {
   if (watch.open) return poll(watch);
   if (watch.wait_until && *watch.wait_until > now.mono) return false;
   watch.wait_until.reset();
-  const auto step = watch.session.next(now, kChance);
+  const auto step = watch.session.next(own_now(), kChance);
   if (const auto* wait = std::get_if<k8s::WaitFor>(&step)) {
     watch.wait_until = now.mono + wait->duration;
     return false;
@@ -164,10 +187,10 @@ bool Scenario::pump(Watch& watch) {
       watch.spoke_at = now.mono;
       watch.idle = stream->request.timeouts.idle;
     } else {
-      watch.session.stream_ended(judged(answer), now, kChance, out);
+      watch.session.stream_ended(judged(answer), own_now(), kChance, out);
     }
   } else if (const auto* send = std::get_if<k8s::SendList>(&step)) {
-    watch.session.list_answered(judged(cluster.handle(send->request, now)), now, kChance, out);
+    watch.session.list_answered(judged(cluster.handle(send->request, now)), own_now(), kChance, out);
   } else {
     return false;
   }
@@ -175,14 +198,37 @@ bool Scenario::pump(Watch& watch) {
   return true;
 }
 
+sim::Answer Scenario::send(const k8s::Request& request) {
+  auto answer = cluster.handle(request, now);
+  conduct_.take({.method = request.method,
+                 .target = request.target,
+                 .body = sim::Json::parse(request.body, nullptr, false),
+                 .status = answer.status});
+  return answer;
+}
+
+bool Scenario::is_calm() const {
+  return leads_ && controller_.synced() && std::ranges::all_of(watches_, [](const auto& watch) {
+           return watch->open && !watch->held && !watch->is_mute;
+         });
+}
+
+void Scenario::check_invariants() {
+  truth_.look(verdicts(), is_calm(), now);
+  for (const auto& broken : conduct_.take_broken()) FAIL_CHECK(broken);
+  for (const auto& broken : truth_.take_broken()) FAIL_CHECK(broken);
+}
+
 void Scenario::attempt(const eviction::EvictPod& action) {
   eviction::Exchange exchange(action);
   Millis delay{0};
+  truth_.before(action, now);
   while (const auto request = exchange.next()) {
-    const auto answer = cluster.handle(*request, now);
+    const auto answer = send(*request);
     delay += answer.delay;
     exchange.take(judged(answer));
   }
+  if (!truth_.after(action, now)) conduct_.eviction_did_nothing(action.uid);
   replies_.push_back({now.mono + delay, {action, exchange.outcome()}});
 }
 
@@ -190,7 +236,7 @@ void Scenario::read(const owners::ReadOwner& action) {
   owners::Lookup lookup(action);
   Millis delay{0};
   while (const auto request = lookup.next()) {
-    const auto answer = cluster.handle(*request, now);
+    const auto answer = send(*request);
     delay += answer.delay;
     lookup.answered(judged(answer));
   }
@@ -203,18 +249,33 @@ void Scenario::execute(const Action& action) {
   auto request = request_for(action);
   // A replacement is made from the dead Job as it is read.
   if (const auto* made = std::get_if<job_retry::RecreateJob>(&action); made != nullptr && request) {
-    request = job_retry::build_replacement(*made, cluster.handle(*request, now).body);
+    request = job_retry::build_replacement(*made, send(*request).body);
   }
   if (!request) {
     replies_.push_back({now.mono, {action, std::unexpected(request.error())}});
     return;
   }
-  const auto answer = cluster.handle(*request, now);
+  const auto answer = send(*request);
   Status status;
   if (auto response = judged(answer); !response) status = std::unexpected(response.error());
   if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) status = job_retry::judged(*patch, status);
   if (!status && is_done(action, status.error().kind)) status = {};
   replies_.push_back({now.mono + answer.delay, {action, status}});
+}
+
+void Scenario::doubt() {
+  for (const auto& doubted : controller_.take_doubts()) {
+    for (auto& watch : watches_) {
+      if (watch->kind != doubted.kind) continue;
+      std::vector<k8s::Delivery> out;
+      watch->session.doubt(doubted.why, own_now(), out);
+      if (watch->open) {
+        watch->open.reset();
+        watch->session.stream_ended(fail(ErrorKind::Unavailable, "ended for a fresh list"), own_now(), kChance, out);
+      }
+      for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+    }
+  }
 }
 
 void Scenario::settle() {
@@ -230,13 +291,17 @@ void Scenario::settle() {
     std::erase_if(replies_, [&](const Reply& reply) { return reply.at <= now.mono; });
     const bool due = wake_at_ && *wake_at_ <= now.mono;
     if (inbox_.empty() && !due) {
-      if (!busy) return;
+      if (!busy) return check_invariants();
       continue;
     }
     auto messages = std::exchange(inbox_, {});
     if (messages.empty()) messages.emplace_back(Tick{});
-    auto turn = controller_.turn(messages, now);
+    auto turn = controller_.turn(messages, own_now());
     wake_at_ = turn.wake_at;
+    doubt();
+    if (!turn.actions.empty() && !(leads_ && controller_.synced())) {
+      FAIL_CHECK("I5: it acts although another leads, or before it has read what there is");
+    }
     for (const auto& action : turn.actions) execute(action);
   }
   FAIL("the controller and the cluster do not come to rest");

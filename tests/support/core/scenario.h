@@ -6,12 +6,15 @@
 
 #include "app/controller.h"
 #include "k8s-client/protocol/watch_session.h"
+#include "tests/support/core/conduct.h"
 #include "tests/support/core/lab.h"
+#include "tests/support/core/server_truth.h"
 
 namespace dhc::test {
 
 /// The whole controller against the simulated cluster in virtual time: every watch through its own bytes, every action
-/// through its own request. No thread, no socket, no sleep.
+/// through its own request. No thread, no socket, no sleep. After each step the invariants are checked, whatever the
+/// test is about.
 class Scenario : public Lab {
  public:
   explicit Scenario(std::uint64_t seed = 1);
@@ -33,8 +36,14 @@ class Scenario : public Lab {
   /// While mute, streams of that kind open and say nothing, until the client's idle limit ends them.
   void mute(k8s::Kind kind, bool is_mute);
 
+  /// etcd is restored from what `cluster.store().back_up()` gave earlier.
+  void restore_etcd(const sim::Store& backup);
+
+  /// How far the server's clock is ahead of the controller's; the controller is told, as it measures it.
+  void set_clock_ahead(Millis ahead);
+
   /// The election's word; delivered with the next turn.
-  void lead(bool leads) { inbox_.emplace_back(Leading{.leads = leads}); }
+  void lead(bool leads);
 
   /// A new process: nothing remembered, every watch anew.
   void restart_controller();
@@ -64,6 +73,15 @@ class Scenario : public Lab {
   /// Its requests follow each other within this moment; the answer comes after the delays of all.
   void attempt(const eviction::EvictPod& action);
   void read(const owners::ReadOwner& action);
+  /// Sends a request of the controller.
+  sim::Answer send(const k8s::Request& request);
+  /// Whether the controller leads and each of its watches tells it all.
+  [[nodiscard]] bool is_calm() const;
+  /// The time as the controller's own clock has it.
+  [[nodiscard]] Now own_now() const { return {now.mono, now.wall - server_ahead_}; }
+  void check_invariants();
+  /// What a read has shown to be wrong is listed afresh.
+  void doubt();
   [[nodiscard]] std::optional<MonoTime> next_moment() const;
 
   Controller controller_;
@@ -74,6 +92,10 @@ class Scenario : public Lab {
   std::vector<Reply> replies_;
   std::vector<Outcome> outcomes_;
   std::optional<MonoTime> wake_at_;
+  bool leads_ = true;
+  Millis server_ahead_{0};
+  Conduct conduct_;
+  ServerTruth truth_{cluster};
 };
 
 }  // namespace dhc::test

@@ -1,0 +1,189 @@
+#include "tests/support/core/server_truth.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/support/core/lab.h"
+
+using namespace dhc;
+using namespace dhc::test;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+constexpr auto kGpu = "example.com/gpu";
+
+/// Eight devices on a node, each held by a pod of a StatefulSet of its own, and a bad controller: the test itself.
+struct Culprit : Lab {
+  Culprit() {
+    policy.policies.emplace_back();
+    policy.policies.front().mode = Mode::Enforce;
+    policy.policies.front().evict = EvictRules{};
+    policy.limits.cap_per_day = {.percent = 100, .at_least = 100};
+    policy.limits.brake_at_least = 100;
+    policy.limits.per_node = 100;
+    policy.limits.max_in_flight = 100;
+    policy.own_namespace = "device-health-system";
+    truth.told(policy);
+    cluster.add_node({"node-a", {{kGpu, 8}}, {}, {}});
+    sim::PodShape shape;
+    shape.resource = kGpu;
+    for (int i = 0; i < 8; ++i) cluster.create_stateful_set("default", fmt::format("s{}", i), 1, shape);
+    live_for(Seconds(20));
+  }
+
+  static std::string name_of(int i) { return fmt::format("s{}-0", i); }
+
+  void live_for(Millis span) {
+    for (Millis done{0}; done < span; done += Seconds(1)) {
+      run_for(Seconds(1));
+      truth.look(verdicts, true, now);
+    }
+  }
+
+  void set(int i, std::string_view health) {
+    cluster.set_device_health("node-a", plugin_device(name_of(i)), health);
+    live_for(Seconds(15));
+  }
+
+  void evict_pod(int i) {
+    eviction::EvictPod action;
+    action.ns = "default";
+    action.name = name_of(i);
+    action.uid = uid(action.name);
+    action.key = DeviceKey::plugin("node-a", kGpu, plugin_device(action.name));
+    truth.before(action, now);
+    CHECK(evict(action.name, action.uid).status == 201);
+    CHECK(truth.after(action, now));
+  }
+
+  /// The names of what was broken, in order.
+  std::string broken() {
+    std::string names;
+    for (const auto& text : truth.take_broken()) names += text.substr(0, text.find(':')) + " ";
+    return names;
+  }
+
+  void send() { truth.told(policy); }
+
+  Policy policy;
+  ServerTruth truth{cluster};
+  std::vector<Verdict> verdicts;
+};
+
+}  // namespace
+
+TEST_CASE("An eviction from a device that the server shows as bad breaks nothing, any other I17") {
+  Culprit culprit;
+  culprit.set(0, "Unhealthy");
+  culprit.evict_pod(0);
+  CHECK(culprit.broken().empty());
+  culprit.evict_pod(1);
+  CHECK(culprit.broken() == "I17 ");
+  culprit.set(2, "Unhealthy");
+  culprit.set(2, "Healthy");
+  culprit.evict_pod(2);
+  CHECK(culprit.broken() == "I17 ");
+}
+
+TEST_CASE("Two more in flight than may be break I3, on a node and in the cluster") {
+  Culprit culprit;
+  culprit.set(0, "Unhealthy");
+  culprit.set(1, "Unhealthy");
+  SUBCASE("maxInFlight") { culprit.policy.limits.max_in_flight = 1; }
+  SUBCASE("perNode") { culprit.policy.limits.per_node = 1; }
+  culprit.send();
+  culprit.evict_pod(0);
+  CHECK(culprit.broken().empty());
+  culprit.evict_pod(1);
+  CHECK(culprit.broken() == "I3 ");
+}
+
+TEST_CASE("More in a minute than a full bucket and its flow break I3") {
+  Culprit culprit;
+  for (int i = 0; i < 3; ++i) culprit.set(i, "Unhealthy");
+  culprit.policy.limits.evictions_per_minute = 1;
+  culprit.send();
+  culprit.evict_pod(0);
+  culprit.evict_pod(1);
+  CHECK(culprit.broken().empty());
+  culprit.evict_pod(2);
+  CHECK(culprit.broken() == "I3 ");
+}
+
+TEST_CASE("More in a day than the cap break I18, unless an operator has released it") {
+  Culprit culprit;
+  for (int i = 0; i < 3; ++i) culprit.set(i, "Unhealthy");
+  culprit.policy.limits.cap_per_day = {.percent = 12, .at_least = 1};
+  culprit.send();
+  culprit.evict_pod(0);
+  CHECK(culprit.broken().empty());
+  culprit.evict_pod(1);
+  CHECK(culprit.broken() == "I18 ");
+  culprit.policy.cap_release = "2026-11-20T19:00:00Z";
+  culprit.send();
+  culprit.evict_pod(2);
+  CHECK(culprit.broken().empty());
+}
+
+TEST_CASE("An owner that is evicted from the same device again within the hour breaks I15") {
+  Culprit culprit;
+  const auto device = culprit.plugin_device("s0-0");
+  culprit.set(0, "Unhealthy");
+  culprit.evict_pod(0);
+  culprit.cluster.set_device_health("node-a", device, "Healthy");
+  culprit.live_for(minutes(2));
+  REQUIRE(culprit.plugin_device("s0-0") == device);
+  SUBCASE("within the hour") {
+    culprit.set(0, "Unhealthy");
+    culprit.evict_pod(0);
+    CHECK(culprit.broken() == "I15 ");
+  }
+  SUBCASE("later") {
+    culprit.live_for(hours(1));
+    culprit.set(0, "Unhealthy");
+    culprit.evict_pod(0);
+    CHECK(culprit.broken().empty());
+  }
+}
+
+TEST_CASE("Under a brake one pod goes at a time, and none before the first trial") {
+  Culprit culprit;
+  culprit.policy.limits.brake_at_least = 3;
+  culprit.policy.policies.front().after = hours(10);  // nobody is asked why
+  culprit.send();
+  for (int i = 0; i < 2; ++i) culprit.set(i, "Unhealthy");
+  culprit.evict_pod(0);
+  CHECK(culprit.broken().empty());
+  for (int i = 2; i < 6; ++i) culprit.set(i, "Unhealthy");
+  culprit.evict_pod(1);
+  CHECK(culprit.broken() == "I12 I12 ");  // of the node, and of the cluster
+  culprit.live_for(minutes(30));
+  culprit.evict_pod(2);
+  CHECK(culprit.broken().empty());
+  culprit.evict_pod(3);
+  CHECK(culprit.broken() == "I12 I12 ");
+}
+
+TEST_CASE("A pod that stays on a bad device without a word breaks I4, once") {
+  Culprit culprit;
+  culprit.set(0, "Unhealthy");
+  culprit.live_for(Seconds(60));
+  CHECK(culprit.broken().empty());
+  SUBCASE("nothing is said") {
+    culprit.live_for(Seconds(60));
+    CHECK(culprit.broken() == "I4 ");
+  }
+  SUBCASE("it carries a reason") {
+    culprit.verdicts.emplace_back();
+    culprit.verdicts.back().subject.uid = culprit.uid("s0-0");
+    culprit.live_for(Seconds(60));
+    CHECK(culprit.broken().empty());
+  }
+}

@@ -1,0 +1,112 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "domain/policy.h"
+#include "domain/verdict.h"
+#include "reconcilers/eviction/action.h"
+#include "simulator/cluster.h"
+
+namespace dhc::test {
+
+/// Holds what a controller does against what the simulated server knows at that moment: the invariants that its
+/// requests alone cannot break. It reads the cluster's own objects and none of the controller's code.
+class ServerTruth {
+ public:
+  explicit ServerTruth(const sim::Cluster& cluster) : cluster_(cluster) {}
+
+  /// The policy that the controller has been told. A new process knows nothing of the brake unless it keeps a state.
+  void told(const Policy& policy) { policy_ = policy; }
+  void restarted();
+  /// A watch that comes back when the new versions have passed its own misses what lies between, as every client's
+  /// does: what the controller says of pods is judged again when it has begun anew.
+  void etcd_restored();
+
+  /// Around the requests of one eviction; afterwards false: the pod stands as it stood.
+  void before(const eviction::EvictPod& eviction, const Now& now);
+  bool after(const eviction::EvictPod& eviction, const Now& now);
+
+  /// After each step. `calm`: the controller leads and each of its watches has told it all.
+  void look(const std::vector<Verdict>& verdicts, bool calm, const Now& now);
+
+  /// What was broken since the last call.
+  [[nodiscard]] std::vector<std::string> take_broken() { return std::exchange(broken_, {}); }
+
+ private:
+  /// A device as the kubelet's report names it: driver or resource, and which.
+  struct Device {
+    std::string scope;
+    std::string node;
+    std::string id;
+    friend auto operator<=>(const Device&, const Device&) = default;
+  };
+  struct Pod {
+    std::string name;
+    std::string node;
+    std::string owner;         // UID of its controller; else its own name
+    std::uint64_t number = 0;  // in the order in which they came
+    std::int64_t grace = 0;
+    bool is_live = false;            // Running and not being deleted
+    std::map<Device, MonoTime> bad;  // since when a policy means it
+  };
+  struct Evicted {
+    std::string uid;
+    std::string node;
+    std::string scope;
+    MonoTime at;
+    MonoTime holds_until;
+    std::string group;  // the shared claim whose holders go together
+  };
+  /// A brake as its rules say it, of a driver or resource on one node or (empty) in the cluster.
+  struct Engaged {
+    MonoTime moves_from;  // when it engaged, or the last trial began
+    std::optional<MonoTime> low_since;
+  };
+  using Place = std::pair<std::string, std::string>;  // driver or resource, and node or nothing
+
+  void say(std::string_view invariant, const eviction::EvictPod& eviction, std::string text);
+  void read_pods(const Now& now);
+  void read_pod(const sim::Json& pod, const Now& now);
+  [[nodiscard]] std::string driver_of(const sim::Json& pod, std::string_view entry) const;
+  [[nodiscard]] bool is_meant(const Device& device, const std::string& health) const;
+  [[nodiscard]] bool shows_signal(const eviction::EvictPod& eviction, const sim::Json& pod) const;
+  void check_slots(const eviction::EvictPod& eviction, const std::string& node, const Now& now);
+  void check_again(const eviction::EvictPod& eviction, const Pod& pod, const Now& now);
+  void check_rates(const eviction::EvictPod& eviction, const Now& now);
+  void check_brake(const eviction::EvictPod& eviction, const std::string& node, const Now& now);
+  void look_at_brakes(bool calm, const Now& now);
+  void look_at_reasons(const std::vector<Verdict>& verdicts, bool calm, const Now& now);
+  [[nodiscard]] std::int64_t known(const std::string& scope, const std::string& node);
+  [[nodiscard]] std::int64_t most_bad(const Place& place);
+  [[nodiscard]] bool is_released() const;
+
+  const sim::Cluster& cluster_;
+  Policy policy_;
+  std::uint64_t seen_rv_ = 0;
+  std::uint64_t server_ = 0;         // which start of the API server that is a version of
+  std::map<std::string, Pod> pods_;  // by UID
+  std::set<std::string> sick_;       // UIDs of those that are on a bad device
+  std::vector<Evicted> evicted_;
+  /// By owner: when, and the number of the last pod that had come by then.
+  std::map<std::pair<std::string, Device>, std::pair<MonoTime, std::uint64_t>> lost_;
+  std::map<Place, std::pair<std::int64_t, std::uint64_t>> known_;  // how many, and as of which version
+  std::map<Place, Engaged> brakes_;
+  std::map<Place, MonoTime> exceeded_;  // since when more are bad than a brake lets be
+  bool restored_ = false;
+  std::optional<MonoTime> calm_since_;
+  bool is_stale_ = false;
+  bool knew_all_ = false;  // the controller, at the last look
+  sim::ObjectPtr before_;  // the pod of the eviction under way; null: it cannot be evicted
+  std::uint64_t numbers_ = 0;
+  std::set<std::string> unexplained_;  // UIDs that have been said
+  std::vector<std::string> broken_;
+};
+
+}  // namespace dhc::test
