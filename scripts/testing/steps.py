@@ -110,6 +110,7 @@ def image(*arguments: str):
 def every_step() -> list[Step]:
     """In the order in which they should start: what others wait for first."""
     program = "dev device-health-controller"
+    programs = (program, "dev audit-check")
     others = sorted(set(story_packages()) - {*STORIES_OF_TEST, *STORIES_OF_NODES})
     return [
         Step("format", format_),
@@ -117,6 +118,7 @@ def every_step() -> list[Step]:
         Step("node programs", only("tests/cluster/run", "prepare", "node"), after=("control plane",), cores=2),
         configure("dev"),
         build("dev", "device-health-controller"),
+        build("dev", "audit-check"),
         build("dev", "core_tests"),
         build("dev", "scenario_tests"),
         build("dev", "loopback_tests"),
@@ -126,12 +128,12 @@ def every_step() -> list[Step]:
         Step("schema", ctest("dev", "schema"), after=(program,)),
         Step("packaging", lambda job: job.counted("tests/packaging/run", **DEV_PROGRAM), after=(program,), cores=2),
         Step("checks", ctest("dev", "checks"), after=(program,)),
-        *(Step(f"stories {package}", stories(package), after=("control plane", program), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
+        *(Step(f"stories {package}", stories(package), after=("control plane", *programs), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
         configure("release"),
         build("release", "all", "build"),
         Step("image build", only("tests/image/run", "--only-build"), cores=2, alone="image"),
         *(Step(f"stories {package}", stories(package, "node"), cores=2, alone="node",
-               after=("node programs", program, *(("image build",) if package == "incluster" else ()))) for package in STORIES_OF_NODES),
+               after=("node programs", *programs, *(("image build",) if package == "incluster" else ()))) for package in STORIES_OF_NODES),
         configure("asan-ubsan"),
         build("asan-ubsan", "core_tests"),
         build("asan-ubsan", "scenario_tests"),

@@ -68,6 +68,12 @@ func run(m *testing.M, ready func([]*ControlPlane) error, options []Options) (co
 		code = 1
 	} else {
 		code = m.Run()
+		for _, cp := range planes {
+			if err := cp.checkInvariants(); err != nil {
+				say("FAILED: the audit log of %s: %v", cp.Options.Name, err)
+				code = 1
+			}
+		}
 	}
 	if report(clean(code != 0)) && code == 0 {
 		code = 1
