@@ -58,7 +58,7 @@ struct Culprit : Lab {
     action.name = name_of(i);
     action.uid = uid(action.name);
     action.key = DeviceKey::plugin("node-a", kGpu, plugin_device(action.name));
-    truth.before(action, now);
+    truth.before(action, true, now);
     CHECK(evict(action.name, action.uid).status == 201);
     CHECK(truth.after(action, now));
   }

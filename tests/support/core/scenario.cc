@@ -222,7 +222,7 @@ void Scenario::check_invariants() {
 void Scenario::attempt(const eviction::EvictPod& action) {
   eviction::Exchange exchange(action);
   Millis delay{0};
-  truth_.before(action, now);
+  truth_.before(action, is_calm(), now);
   while (const auto request = exchange.next()) {
     const auto answer = send(*request);
     delay += answer.delay;

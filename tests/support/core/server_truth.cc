@@ -182,9 +182,9 @@ bool ServerTruth::shows_signal(const eviction::EvictPod& eviction, const Json& p
   return false;
 }
 
-void ServerTruth::before(const eviction::EvictPod& eviction, const Now& now) {
+void ServerTruth::before(const eviction::EvictPod& eviction, bool calm, const Now& now) {
   read_pods(now);
-  look_at_brakes(knew_all_, now);
+  look_at_brakes(calm && !is_stale_, now);
   before_ = cluster_.get(Res::Pods, eviction.ns, eviction.name);
   const bool may_be = before_ != nullptr && sim::uid_of(*before_) == eviction.uid && !sim::is_deleting(*before_);
   if (!may_be) before_ = nullptr;
@@ -396,9 +396,9 @@ void ServerTruth::look_at_reasons(const std::vector<Verdict>& verdicts, bool cal
 
 void ServerTruth::look(const std::vector<Verdict>& verdicts, bool calm, const Now& now) {
   read_pods(now);
-  knew_all_ = calm && !is_stale_;
-  look_at_brakes(knew_all_, now);
-  look_at_reasons(verdicts, knew_all_, now);
+  const bool knows_all = calm && !is_stale_;
+  look_at_brakes(knows_all, now);
+  look_at_reasons(verdicts, knows_all, now);
 }
 
 }  // namespace dhc::test

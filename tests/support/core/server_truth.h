@@ -29,8 +29,8 @@ class ServerTruth {
   /// does: what the controller says of pods is judged again when it has begun anew.
   void etcd_restored();
 
-  /// Around the requests of one eviction; afterwards false: the pod stands as it stood.
-  void before(const eviction::EvictPod& eviction, const Now& now);
+  /// Around the requests of one eviction, `calm` as in `look`; afterwards false: the pod stands as it stood.
+  void before(const eviction::EvictPod& eviction, bool calm, const Now& now);
   bool after(const eviction::EvictPod& eviction, const Now& now);
 
   /// After each step. `calm`: the controller leads and each of its watches has told it all.
@@ -102,7 +102,6 @@ class ServerTruth {
   bool restored_ = false;
   std::optional<MonoTime> calm_since_;
   bool is_stale_ = false;
-  bool knew_all_ = false;  // the controller, at the last look
   sim::ObjectPtr before_;  // the pod of the eviction under way; null: it cannot be evicted
   std::uint64_t numbers_ = 0;
   std::set<std::string> unexplained_;  // UIDs that have been said
