@@ -285,7 +285,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (!std::exchange(state.coverage_told, true)) state.coverage = coverage_of(state.world, *state.policy);
   state.doubts = state.checks.take(state.world, now);
   if (!state.leads) return state.stand_by(now);
-  state.ledger.learn(state.world, now);
+  state.ledger.learn(state.world, state.memory.caps().charges(), now);
   if (state.policy) state.memory.settle_charges(state.world, state.ledger, *state.policy, now);
   state.ledger.forget(state.world, now);
   // Without a policy there is nothing to decide, but a configuration that was rejected is still said.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "domain/cap_book.h"
 #include "domain/disruption.h"
 #include "domain/names.h"
 #include "domain/write_keys.h"
@@ -232,7 +233,18 @@ std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
   return attempt->in_minute >= kWritesAMinute ? std::max(at, attempt->minute + kMinute) : at;
 }
 
-void Ledger::learn(const World& world, const Now& now) {
+/// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written
+/// down, before the eviction or after it. A condition may be missing: the eviction waits for it, but not for ever.
+bool Ledger::was_ours(const PodRecord& record, const Holding& holding, const EvictionCharge* charge) const {
+  if (record.told.find(to_string(holding.key)) != nullptr) return true;
+  if (charge != nullptr && charge->key == holding.key) return true;
+  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+    const auto loss = losses_.find({loss_owner(record.pod), key});
+    return loss != losses_.end() && std::ranges::count(loss->second.loss.holders, record.pod.meta.uid) > 0;
+  });
+}
+
+void Ledger::learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now) {
   if (!began_at_) began_at_ = moment_of(now);
   for (const auto& uid : world.terminating()) {
     const auto& record = *world.pod(uid);
@@ -247,9 +259,10 @@ void Ledger::learn(const World& world, const Now& now) {
     }
     const auto begun = world.ours(evicted_at(record.pod));
     if (begun > began_at_->wall + kLateNews) continue;  // somebody else's, a drain's say
-    // Of the process before us: our condition names the device, so this eviction was ours and holds a slot.
+    // Of the process before us: it holds a slot.
+    const auto charge = charges.find(uid);
     for (const auto& holding : record.holdings) {
-      if (record.told.find(to_string(holding.key)) == nullptr) continue;
+      if (!was_ours(record, holding, charge == charges.end() ? nullptr : &charge->second)) continue;
       auto& attempt = evictions_[uid];
       attempt.key = holding.key;
       attempt.lost_to = devices_of(holding);

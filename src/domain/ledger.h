@@ -19,6 +19,8 @@
 
 namespace dhc {
 
+struct EvictionCharge;
+
 /// One pod that we evict or have evicted.
 struct EvictionAttempt : Attempt {
   DeviceKey key;
@@ -101,13 +103,15 @@ class Ledger {
   [[nodiscard]] const OwnerReads& owner_reads() const { return owner_reads_; }
 
   /// Reads in the World what became of evictions whose answer we never had, also those of the process before us.
-  void learn(const World& world, const Now& now);
+  /// `charges`: the evictions that were written down before they were sent, by pod UID.
+  void learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now);
 
   /// Forgets attempts on pods that are gone, claims that were deallocated, and losses and Events older than an hour.
   void forget(const World& world, const Now& now);
 
  private:
   void note_loss(const EvictionAttempt& attempt, const Now& now);
+  [[nodiscard]] bool was_ours(const PodRecord& record, const Holding& holding, const EvictionCharge* charge) const;
   static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
 

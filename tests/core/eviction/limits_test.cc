@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "domain/names.h"
 #include "tests/support/core/stage.h"
 
 namespace dhc::test {
@@ -75,6 +76,31 @@ TEST_CASE("The slots of evicted pods hold over a restart") {
   stage.restart();
   CHECK(stage.run_for(Seconds(30)).empty());
   CHECK(stage.reasons("p-2") == "TooManyInFlight");
+}
+
+TEST_CASE("The slot of an evicted pod holds over a restart, also where our condition could not be written") {
+  auto stage = many(4);
+  stage.limits().max_in_flight = 1;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  Names gone;
+  while (gone.empty() && stage.now().mono < MonoTime(std::chrono::hours(2))) gone = stage.run_for(Seconds(1));
+  REQUIRE(gone == Names{"p-0"});
+  std::erase_if(stage.pod_named("p-0").conditions,
+                [](const k8s::Condition& condition) { return condition.type == kConditionType; });
+  stage.upsert_pod("p-0");
+  SUBCASE("only the intention to evict is written down") {
+    REQUIRE(stage.state_text().find("lostBy") == std::string::npos);
+    stage.restart();
+    CHECK(stage.run_for(Seconds(20)).empty());
+  }
+  SUBCASE("what came of it is written down") {
+    stage.run_for(Seconds(20));
+    REQUIRE(stage.state_text().find("lostBy") != std::string::npos);
+    stage.restart();
+    CHECK(stage.run_for(Seconds(20)).empty());
+  }
+  CHECK(stage.reasons("p-1").find("TooManyInFlight") != std::string::npos);
 }
 
 TEST_CASE(
