@@ -111,6 +111,7 @@ void Scenario::restore_etcd(const sim::Store& backup) {
 }
 
 void Scenario::set_clock_ahead(Millis ahead) {
+  truth_.clock_set(std::chrono::abs(ahead - server_ahead_));
   server_ahead_ = ahead;
   inbox_.emplace_back(ServerClockSeen{ahead});
 }

@@ -71,12 +71,17 @@ void ServerTruth::restarted() {
 
 void ServerTruth::etcd_restored() {
   is_stale_ = true;
-  // What the controller has written went back too: a later process does not know of these, and may find a brake that
-  // had been released since.
+  // What the controller has written went back too: a later process does not know of these.
   evicted_.clear();
   lost_.clear();
-  for (auto& [place, engaged] : brakes_) engaged.moves_from = MonoTime::min();
-  restored_ = true;
+  // Since when a device is bad went back as well, and a brake that had been released may be found again.
+  may_judge_brakes_ = false;
+}
+
+void ServerTruth::clock_set(Millis by) {
+  for (auto& [place, since] : exceeded_) since -= by;
+  for (auto& [place, engaged] : brakes_) engaged.moves_from -= by;
+  for (auto& one : evicted_) one.holds_until -= by;
 }
 
 bool ServerTruth::is_meant(const Device& device, const std::string& health) const {
@@ -267,7 +272,7 @@ void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now
 
 /// I12: what a brake holds goes by one trial at a time, and the first when it has stood for long.
 void ServerTruth::check_brake(const eviction::EvictPod& eviction, const std::string& node, const Now& now) {
-  if (is_released()) return;
+  if (is_released() || !may_judge_brakes_) return;
   for (const auto& place : {Place{eviction.key.scope, node}, Place{eviction.key.scope, {}}}) {
     const auto brake = brakes_.find(place);
     if (brake == brakes_.end()) continue;
@@ -347,7 +352,7 @@ void ServerTruth::look_at_brakes(bool calm, const Now& now) {
     const auto recent = static_cast<std::int64_t>(tally.recent.size());
     if (standing < limits.brake_at_least || standing <= most_bad(place)) continue;
     // A controller that does not know all may have engaged it already.
-    const auto since = exceeded_.try_emplace(place, restored_ ? MonoTime::min() : now.mono).first->second;
+    const auto since = exceeded_.try_emplace(place, now.mono).first->second;
     if (calm && recent > most_bad(place)) brakes_.try_emplace(place, Engaged{since, {}});
   }
   std::erase_if(exceeded_, [&](const auto& entry) {

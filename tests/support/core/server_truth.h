@@ -25,6 +25,9 @@ class ServerTruth {
   /// The policy that the controller has been told. A new process knows nothing of the brake unless it keeps a state.
   void told(const Policy& policy) { policy_ = policy; }
   void restarted();
+  /// Somebody has set a clock: what is written down of a wait counts by the wall clock, and is longer or shorter by
+  /// that.
+  void clock_set(Millis by);
   /// A watch that comes back when the new versions have passed its own misses what lies between, as every client's
   /// does: what the controller says of pods is judged again when it has begun anew.
   void etcd_restored();
@@ -99,7 +102,7 @@ class ServerTruth {
   std::map<Place, std::pair<std::int64_t, std::uint64_t>> known_;  // how many, and as of which version
   std::map<Place, Engaged> brakes_;
   std::map<Place, MonoTime> exceeded_;  // since when more are bad than a brake lets be
-  bool restored_ = false;
+  bool may_judge_brakes_ = true;
   std::optional<MonoTime> calm_since_;
   bool is_stale_ = false;
   sim::ObjectPtr before_;  // the pod of the eviction under way; null: it cannot be evicted
