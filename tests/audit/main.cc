@@ -19,6 +19,8 @@ using dhc::json_string;
 using dhc::k8s::Method;
 using nlohmann::json;
 
+// Tests speak for the account too, to see what it may not do: they call themselves otherwise.
+constexpr std::string_view kAgent = "device-health-controller/";
 constexpr std::string_view kUser = "system:serviceaccount:device-health-system:device-health-controller";
 
 /// **Source:** the verbs of k8s.io/apiserver, RequestInfo.
@@ -32,10 +34,9 @@ std::optional<Method> method_of(std::string_view verb) {
 
 std::optional<dhc::test::AnsweredRequest> write_of(const json& event) {
   const auto method = method_of(json_string(event, {"verb"}));
-  if (!method || json_string(event, {"stage"}) != "ResponseComplete" ||
-      json_string(event, {"user", "username"}) != kUser) {
-    return std::nullopt;
-  }
+  const bool is_ours =
+      json_string(event, {"user", "username"}) == kUser && json_string(event, {"userAgent"}).starts_with(kAgent);
+  if (!method || !is_ours || json_string(event, {"stage"}) != "ResponseComplete") return std::nullopt;
   const auto* body = json_field(event, {"requestObject"});
   const auto* code = json_field(event, {"responseStatus", "code"});
   return dhc::test::AnsweredRequest{

@@ -21,7 +21,7 @@ import (
 // the Pod is gone: when the watch has not said so half a minute later, the Pods are listed afresh.
 func TestAPodWhoseEndTheWatchNeverToldIsFoundByTheReadBeforeItsEviction(t *testing.T) {
 	t.Parallel()
-	namespace := cluster.Namespace(t)
+	namespace, gpu := cluster.Namespace(t), "example.com/"+realcluster.Unique("gpu")
 	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}})
 	sick := story.Holder(t, workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 2, Resource: gpu}.Create(t, cluster), "gpu-0")
 	proxy, err := realcluster.NewProxy(cluster)

@@ -9,11 +9,8 @@ import (
 	"device-health.io/controller/tests/cluster/realcluster"
 )
 
-const (
-	gpu = "example.com/gpu"
-	// What a loaded machine may need.
-	patience = 2 * time.Minute
-)
+// What a loaded machine may need.
+const patience = 2 * time.Minute
 
 // The second one is restored to its past.
 var cluster, restored *realcluster.ControlPlane

@@ -29,7 +29,7 @@ func TestAQuietClusterIsNeverTooOldToActOn(t *testing.T) {
 		}
 	}
 	t.Parallel()
-	namespace := cluster.Namespace(t)
+	namespace, gpu := cluster.Namespace(t), "example.com/"+realcluster.Unique("gpu")
 	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}})
 	pods := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 2, Resource: gpu}.Create(t, cluster)
 	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text(), InCluster: true, Elect: true})

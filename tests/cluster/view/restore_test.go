@@ -23,6 +23,7 @@ func TestAnEtcdRestoredToThePastEvictsNoHealthyPodAndWhatIsGoneLeavesMemory(t *t
 	t.Parallel()
 	cp := restored
 	namespace := cp.Namespace(t)
+	const gpu = "example.com/gpu"
 	node := fakenode.Start(t, cp, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}})
 	pods := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 2, Resource: gpu}.Create(t, cp)
 	healthy := story.Holder(t, pods, "gpu-0")
