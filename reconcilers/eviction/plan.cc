@@ -164,7 +164,7 @@ class Planner {
     }
     if (!ruling) ruling = held_by_brake(scene_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
     if (!ruling && waits_for_place) ruling = no_place;
-    const auto pods = static_cast<std::int64_t>(unit.exposures.size());
+    const auto pods = uncounted(unit);
     if (!ruling) ruling = caps_.refuses_eviction(first.key, first.pod().node_name, pods);
     if (!ruling) ruling = budget_.refuses(unit);
     // Last: an owner is read again only for what would go now.
@@ -200,8 +200,13 @@ class Planner {
     return holding.shared && scene_.ledger.was_emptied(holding.claim_uid);
   }
 
-  static bool was_accepted(const EvictionAttempt* attempt) {
-    return attempt != nullptr && (attempt->state == Attempt::State::Accepted || attempt->in_vain > 0);
+  /// How many of its pods would count against the day: not those that were accepted in vain, which have.
+  std::int64_t uncounted(const Unit& unit) const {
+    const auto& charges = scene_.memory.caps().charges();
+    return std::ranges::count_if(unit.exposures, [&](const Exposure* member) {
+      const auto charge = charges.find(member->pod().meta.uid);
+      return charge == charges.end() || !charge->second.counted;
+    });
   }
 
   /// Each eviction is written down before it is sent: a leader that is killed in between, again and again, would
@@ -211,8 +216,6 @@ class Planner {
     const auto& charges = scene_.memory.caps().charges();
     for (const auto* member : unit.exposures) {
       const auto& pod = member->pod();
-      // It has counted when it was accepted, and counts no more when it is asked for again.
-      if (was_accepted(scene_.ledger.eviction(pod.meta.uid))) continue;
       const auto found = charges.find(pod.meta.uid);
       const bool is_charged = found != charges.end();
       all_saved = all_saved && is_charged && scene_.saved_revision && found->second.revision <= *scene_.saved_revision;
@@ -228,6 +231,7 @@ class Planner {
                                   .key = member->key,
                                   .node = pod.node_name,
                                   .at = scene_.now.wall,
+                                  .counted = false,
                                   .revision = 0,
                                   .recalled = false});
     }

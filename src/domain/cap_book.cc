@@ -23,7 +23,10 @@ Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attem
   return may_have_happened(attempt->error) ? Fate::Happened : Fate::Dropped;
 }
 
+bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
+
 Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const EvictionAttempt* attempt, const Now& now) {
+  if (charge.counted) return stays(record) ? Fate::Stays : Fate::Dropped;
   if (attempt != nullptr && attempt->state == Attempt::State::Accepted) return Fate::Happened;
   if (attempt != nullptr && attempt->state == Attempt::State::Sending) return Fate::Stays;
   if (record == nullptr) return fate_without_pod(charge, attempt);
@@ -115,7 +118,12 @@ bool CapBook::settle(const World& world, const Ledger& ledger, const Now& now) {
     if (attempt != nullptr) charge.key = attempt->key;
     if (fate == Fate::Happened) count_eviction(charge, now);
     changed = true;
-    at = charges_.erase(at);
+    if (fate == Fate::Happened && stays(world.pod(at->first))) {
+      charge.counted = true;
+      ++at;
+    } else {
+      at = charges_.erase(at);
+    }
   }
   changed = drop_oldest(ledger, now) || changed;
   for (auto& [scope, counts] : evictions_) {

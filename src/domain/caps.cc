@@ -80,6 +80,7 @@ void Caps::add_out_of_service() {
 /// A charge counts while its eviction is on its way; before that it only permits one.
 void Caps::add_charges() {
   for (const auto& [uid, charge] : scene_.book.charges()) {
+    if (charge.counted) continue;
     if (is_under_way(scene_.ledger.eviction(uid), scene_.now)) take_eviction(charge.key, charge.node, 1);
   }
 }

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 
@@ -22,7 +23,7 @@ constexpr std::int64_t kMostCounted = 1'000'000;
 /// As many as ten-minute counts of a day.
 constexpr std::size_t kMostCounts = 145;
 /// What the members around the names take, generously.
-constexpr std::size_t kAroundCharge = 160;
+constexpr std::size_t kAroundCharge = 180;
 constexpr std::size_t kAroundPlace = 80;
 constexpr std::size_t kAroundDevice = 28;
 
@@ -31,13 +32,15 @@ std::string_view word_of(DeviceKey::Source source) { return source == DeviceKey:
 Json charges_json(const CapBook& book) {
   Json list = Json::array();
   for (const auto& [uid, charge] : book.charges()) {
-    list.push_back({{"pod", uid},
-                    {"source", word_of(charge.key.source)},
-                    {"scope", charge.key.scope},
-                    {"place", charge.key.place},
-                    {"device", charge.key.device},
-                    {"node", charge.node},
-                    {"at", format_rfc3339(charge.at)}});
+    Json entry = {{"pod", uid},
+                  {"source", word_of(charge.key.source)},
+                  {"scope", charge.key.scope},
+                  {"place", charge.key.place},
+                  {"device", charge.key.device},
+                  {"node", charge.node},
+                  {"at", format_rfc3339(charge.at)}};
+    if (charge.counted) entry["counted"] = true;
+    list.push_back(std::move(entry));
   }
   return list;
 }
@@ -115,7 +118,11 @@ bool read_charge(const Json& entry, CapBook& book) {
   const auto at = time_in(entry, "at");
   if (!key || !device || !pod || pod->empty() || !node || !at) return false;
   key->device = std::move(*device);
-  book.recall(EvictionCharge{.pod_uid = std::move(*pod), .key = std::move(*key), .node = std::move(*node), .at = *at});
+  book.recall(EvictionCharge{.pod_uid = std::move(*pod),
+                             .key = std::move(*key),
+                             .node = std::move(*node),
+                             .at = *at,
+                             .counted = json_true(entry, {"counted"})});
   return true;
 }
 

@@ -63,7 +63,7 @@ class FaultSchedule {
     const auto writes = world_.write_count();
     world_.run_for(10min);
     // Trials and holds that end by time; a loop would write hundreds.
-    CHECK(world_.write_count() - writes <= 40);
+    CHECK(world_.write_count() - writes <= 15);
     CHECK(world_.controller().synced());
   }
 
@@ -277,7 +277,7 @@ class FaultSchedule {
 
 }  // namespace
 
-TEST_CASE("in any schedule of faults, with brake, caps and limits on and off, every invariant holds at every step") {
+TEST_CASE("in any schedule of faults, with brake, caps and limits on and off, no step breaks an invariant") {
   for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
     CAPTURE(seed);
     FaultSchedule(static_cast<unsigned>(seed)).run();

@@ -65,6 +65,14 @@ TEST_CASE("An eviction names the UID, and succeeds once for each") {
   CHECK(broken_by(eviction("u"), eviction("v")).empty());
   CHECK(broken_by(eviction("u", 429), eviction("u", 500), eviction("u")).empty());
   CHECK(broken_by(eviction("u"), eviction("u")) == "I2 ");
+  Conduct conduct;
+  conduct.take(eviction("u", 500));
+  conduct.eviction_ended("u", true);
+  conduct.take(eviction("u"));
+  CHECK(conduct.take_broken().size() == 1);
+  conduct.eviction_ended("u", false);
+  conduct.take(eviction("u"));
+  CHECK(conduct.take_broken().empty());
   CHECK(broken_by(eviction("")) == "I1 ");
 }
 
@@ -113,7 +121,15 @@ TEST_CASE("Of a Job only its limit and our notes are changed, and the limit fall
   CHECK(broken_by(limit(3), tested) == "I16 ");
   tested.body[1]["path"] = "/metadata/annotations/team";
   CHECK(broken_by(tested) == "I14 ");
+  tested.body[1]["path"] = "/metadata/annotations";
+  CHECK(broken_by(tested) == "I14 ");
+  tested.body[1]["value"] = json::object();
+  CHECK(broken_by(tested).empty());
   Conduct conduct;
+  conduct.take(limit(4));
+  conduct.etcd_restored();
+  conduct.take(limit(3));
+  CHECK(conduct.take_broken().empty());
   conduct.let_take_back();
   conduct.take(limit(4));
   conduct.take(limit(3));
@@ -142,10 +158,10 @@ TEST_CASE("A condition is ours, of one UID, and what is written is bounded") {
   CHECK(broken_by(event) == "I8 ");
   AnsweredRequest state{.method = Method::Patch,
                         .target = kState,
-                        .body = {{"data", {{"devices.json", std::string(1'048'564, 'x')}}}},
+                        .body = {{"data", {{"devices.json", std::string(524'288, 'x')}}}},
                         .status = 200};
   CHECK(broken_by(state).empty());
-  state.body["data"]["devices.json"] = std::string(1'048'565, 'x');
+  state.body["data"]["devices.json"] = std::string(524'289, 'x');
   CHECK(broken_by(state) == "I8 ");
 }
 

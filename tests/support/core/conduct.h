@@ -30,10 +30,11 @@ class Conduct {
   void take(const AnsweredRequest& request);
 
   /// etcd was restored from a backup: who was evicted since may be there again.
-  void etcd_restored() { evicted_.clear(); }
+  void etcd_restored();
 
-  /// A pod's eviction was accepted and did nothing: to ask again is no second success.
-  void eviction_did_nothing(const std::string& uid) { evicted_.erase(uid); }
+  /// What became of an eviction whose answer may lie: it happened all the same, or was accepted and did nothing, so
+  /// that to ask again is no second success.
+  void eviction_ended(const std::string& uid, bool happened);
 
   /// From now on a Job's limit may be lowered: a policy says `takeBack`.
   void let_take_back() { may_take_back_ = true; }

@@ -229,7 +229,7 @@ void Scenario::attempt(const eviction::EvictPod& action) {
     delay += answer.delay;
     exchange.take(judged(answer));
   }
-  if (!truth_.after(action, now)) conduct_.eviction_did_nothing(action.uid);
+  conduct_.eviction_ended(action.uid, truth_.after(action, now));
   replies_.push_back({now.mono + delay, {action, exchange.outcome()}});
 }
 
