@@ -49,12 +49,17 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   auto& device = found->second;
   const bool had_source = std::exchange(device.has_source, evidence.health.has_value());
   const bool was_unhealthy = device.health == k8s::Health::Unhealthy;
-  device.forgotten = evidence.forgotten;
+  const bool unknown_too_long = device.unknown_since && now.mono - device.unknown_since->mono >= kLongestUnknown;
+  // After so long an Unknown nothing goes on that a restart could have forgotten.
+  const bool is_over = evidence.forgotten && unknown_too_long && !evidence.remembered;
+  if (is_over) device.called_bad_at.reset();
+  device.forgotten = evidence.forgotten && !is_over;
   if (!evidence.health && !device.not_healthy_since && !evidence.remembered) {
     device.health = k8s::Health::Unknown;  // held, and nobody speaks of it: not a state that anything acts on
     return;
   }
   device.health = evidence.health.value_or(k8s::Health::Unknown);
+  if (is_over && evidence.says_healthy == true) device.health = k8s::Health::Healthy;
   if (device.health == k8s::Health::Healthy) {
     if (device.unhealthy_since) {
       device.recovered_at = moment_of(now);
@@ -72,7 +77,6 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     return;
   }
   not_healthy_.insert(key);
-  const bool unknown_too_long = device.unknown_since && now.mono - device.unknown_since->mono >= kLongestUnknown;
   if (device.health == k8s::Health::Unhealthy && unknown_too_long && !evidence.remembered) {
     device.unhealthy_since.reset();  // what was before it says nothing about now
     device.witnesses.clear();

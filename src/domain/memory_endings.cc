@@ -128,9 +128,11 @@ void MemoryTurn::look_at_reporter(DeviceRecord& record) {
   record.knows_reporter = reporter.has_value();
   const bool anew = reporter && may_have_forgotten(*reporter, last_word_of(record));
   if (reporter && !began_after(reporter->began, record.called_bad_at)) set(record.reporter_start, reporter->start);
-  if (anew && (!record.reporter_since || *record.reporter_since < reporter->began)) {
+  // A clock that was set back has yet to come to a start: that is taken for now, once.
+  const bool is_later = anew && record.reporter_since && *record.reporter_since < reporter->began;
+  if (anew && (!record.reporter_since || (is_later && reporter->began <= now_.wall))) {
     set(record.reporter, reporter->name);
-    set(record.reporter_since, std::optional(reporter->began));
+    set(record.reporter_since, std::optional(std::min(reporter->began, now_.wall)));
     forget_healthy(record);
   }
   const auto* node = seen_.world.node_under(record.key);

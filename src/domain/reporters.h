@@ -47,7 +47,8 @@ inline constexpr Millis kHealthySettle = Seconds(10);
 inline constexpr Millis kOwnWord = std::chrono::minutes(3);
 
 /// The pods of DRA drivers and device plugins on each node. They are known by the kubelet's folders that they mount and
-/// by who made them, a DaemonSet or the node itself: a tenant's pod that mounts the same folders is none.
+/// by who made them, as their owner reference says: a DaemonSet, or the node itself. Who may mount the kubelet's
+/// folders at all, Pod Security decides.
 class Reporters {
  public:
   /// Takes in a pod made at `created`, by our clock; one that is no reporter any more is forgotten. A start that is

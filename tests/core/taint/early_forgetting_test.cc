@@ -51,6 +51,22 @@ TEST_CASE("A driver that begins anew within `after` does not keep its device's i
   }
 }
 
+TEST_CASE("What was bad before a long Unknown is not gone on with because its driver began anew meanwhile") {
+  for (const bool too_long : {false, true}) {
+    CAPTURE(too_long);
+    auto stage = fresh_stage();
+    stage.run_for(Seconds(1));
+    stage.report("train-1", Health::Unknown);
+    stage.settle();
+    stage.advance(kLongestUnknown - (too_long ? Millis(0) : Millis(1)));
+    put_driver(stage, stage.now().wall - Seconds(11));
+    stage.report("train-1", Health::Healthy);
+    stage.run_for(minutes(10));
+    CHECK(deeds(stage) == (too_long ? "" : "apply NoSchedule gpu-0"));
+    CHECK((stage.controller().stats().devices_unknown == 0) == too_long);
+  }
+}
+
 TEST_CASE("An incident that a restarted driver's Healthy has opened ends with its hold, and opens no other") {
   auto stage = fresh_stage();
   stage.run_for(Seconds(20));

@@ -189,6 +189,20 @@ TEST_CASE(
   CHECK(stage.rule() != nullptr);
 }
 
+TEST_CASE("A wall clock that is set back behind a driver's start writes no state for ever") {
+  auto stage = held_stage();
+  stage.set_clock(hours(1));
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(1));
+  stage.set_clock(Millis(0));
+  stage.run_for(minutes(5));
+  const auto before = stage.writes().size();
+  stage.run_for(minutes(5));
+  CHECK(stage.writes().size() == before);
+  CHECK(stage.rule() != nullptr);
+}
+
 TEST_CASE("An operator's acknowledgement ends with the first Healthy, also when a restart follows at once") {
   auto stage = held_stage();
   stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
