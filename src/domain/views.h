@@ -55,7 +55,8 @@ class Views {
   /// The worst of these kinds' watches that must not be relied on at `now`; none: all may.
   [[nodiscard]] std::optional<OldView> too_old(KindSet kinds, const Now& now) const;
 
-  /// When the quietest of these kinds' watches was last heard; none: one is known to be wrong. A watch without any word yet is left out.
+  /// When the quietest of these kinds' watches was last heard; none: one is known to be wrong. A watch without any word
+  /// yet is left out.
   [[nodiscard]] std::optional<MonoTime> heard_at(KindSet kinds) const;
 
   /// Whether one of these kinds' watches has had no word for `kOldestView`. A stream that has just ended, as every one
