@@ -12,6 +12,7 @@
 #include "bench/allocations.h"
 #include "bench/benches.h"
 #include "bench/synthetic_pod.h"
+#include "domain/names.h"
 #include "k8s-client/model/decoder.h"
 
 namespace dhc::bench {
@@ -72,7 +73,7 @@ void measure_lines(std::string_view what, k8s::Kind kind, const std::vector<std:
   std::size_t bytes = 0;
   for (const auto& line : lines) bytes += line.size();
   if (lines.empty()) return;
-  k8s::Decoder decoder(kind);
+  k8s::Decoder decoder(kind, kKeptFields);
   int bad = 0;
   measure(what, lines.size(), bytes, [&] {
     for (const auto& line : lines)
@@ -89,7 +90,7 @@ void decode() {
   measure_lines("watch line, pod with a device", k8s::Kind::Pod, with_device);
   measure_lines("watch line, pod without", k8s::Kind::Pod, synthetic_lines(false));
   const auto page = page_of(with_device);
-  k8s::Decoder decoder(k8s::Kind::Pod);
+  k8s::Decoder decoder(k8s::Kind::Pod, kKeptFields);
   measure("item of a page of 500, pod with a device", 500, page.size(), [&] { (void)decoder.decode_list(page); });
   const std::string recordings = "tests/fixtures/recordings/watch/";
   measure_lines("recorded pod events", k8s::Kind::Pod, lines_of(recordings + "pods-watchlist.ndjson"));

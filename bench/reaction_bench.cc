@@ -15,6 +15,7 @@
 #include "app/controller.h"
 #include "bench/benches.h"
 #include "bench/synthetic_pod.h"
+#include "domain/names.h"
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/http_request_text.h"
 #include "k8s-client/protocol/watch_session.h"
@@ -91,7 +92,7 @@ Controller filled_controller() {
   for (const auto kind : k8s::kAllKinds) {
     k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
     if (kind == k8s::Kind::Pod || kind == k8s::Kind::Job) {
-      k8s::Decoder decoder(k8s::Kind::Pod);
+      k8s::Decoder decoder(k8s::Kind::Pod, kKeptFields);
       for (int i = 0; i < kPods; ++i) {
         auto pod = decoder.decode_object(to_json({i, true})).value();
         snapshot.objects.push_back(kind == k8s::Kind::Pod ? std::move(pod) : owner_of(k8s::meta_of(pod)));

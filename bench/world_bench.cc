@@ -11,6 +11,7 @@
 #include "bench/allocations.h"
 #include "bench/benches.h"
 #include "bench/synthetic_pod.h"
+#include "domain/names.h"
 #include "domain/world.h"
 #include "k8s-client/model/decoder.h"
 
@@ -28,7 +29,7 @@ std::size_t resident_bytes() {
 
 void fill(std::string_view what, int pods, bool with_device) {
   World world;
-  k8s::Decoder decoder(k8s::Kind::Pod);
+  k8s::Decoder decoder(k8s::Kind::Pod, kKeptFields);
   const Now now{MonoTime{}, WallTime{std::chrono::days{20'000}}};
   malloc_trim(0);
   const auto resident = resident_bytes();

@@ -24,8 +24,8 @@ bool read_data(JsonValue value, Fault& fault, ConfigMap& map) {
 
 }  // namespace
 
-bool read_config_map(JsonObject root, Fault& fault, ConfigMap& map) {
-  return read_root(root, fault, Kind::ConfigMap, map.meta, [&](std::string_view key, JsonValue value) {
+bool read_config_map(JsonObject root, Fault& fault, const KeptFields& kept, ConfigMap& map) {
+  return read_root(root, fault, kept, Kind::ConfigMap, map.meta, [&](std::string_view key, JsonValue value) {
     return key != "data" || read_data(value, fault, map);
   });
 }

@@ -81,13 +81,13 @@ bool read_status(JsonValue value, Fault& fault, DeviceTaintRule& rule) {
 
 }  // namespace
 
-bool read_device_taint_rule(JsonObject root, Fault& fault, DeviceTaintRule& rule) {
+bool read_device_taint_rule(JsonObject root, Fault& fault, const KeptFields& kept, DeviceTaintRule& rule) {
   const auto read_field = [&](std::string_view key, JsonValue value) {
     if (key == "spec") return read_spec(value, fault, rule);
     if (key == "status") return read_status(value, fault, rule);
     return true;
   };
-  return read_root(root, fault, Kind::DeviceTaintRule, rule.meta, read_field, &rule.generation);
+  return read_root(root, fault, kept, Kind::DeviceTaintRule, rule.meta, read_field, &rule.generation);
 }
 
 }  // namespace dhc::k8s

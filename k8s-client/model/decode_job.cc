@@ -176,9 +176,9 @@ bool read_status(JsonValue value, Fault& fault, Job& job) {
   });
 }
 
-void keep_what_matters(Job& job) {
-  std::erase_if(job.meta.labels, [](const auto& label) {
-    return !label.first.starts_with("kueue.x-k8s.io/") && !label.first.starts_with("device-health.io/");
+void keep_what_matters(Job& job, const KeptFields& kept) {
+  std::erase_if(job.meta.labels, [&](const auto& label) {
+    return !label.first.starts_with("kueue.x-k8s.io/") && !kept.contains(label.first);
   });
   job.meta.labels.shrink_to_fit();
   job.conditions.shrink_to_fit();
@@ -193,14 +193,14 @@ void keep_what_matters(Job& job) {
 
 }  // namespace
 
-bool read_job(JsonObject root, Fault& fault, Job& job) {
-  const bool read = read_root(root, fault, Kind::Job, job.meta, [&](std::string_view key, JsonValue value) {
+bool read_job(JsonObject root, Fault& fault, const KeptFields& kept, Job& job) {
+  const bool read = read_root(root, fault, kept, Kind::Job, job.meta, [&](std::string_view key, JsonValue value) {
     if (key == "spec") return read_spec(value, fault, job);
     if (key == "status") return read_status(value, fault, job);
     return true;
   });
   if (!read) return false;
-  keep_what_matters(job);
+  keep_what_matters(job, kept);
   return true;
 }
 

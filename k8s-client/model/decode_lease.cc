@@ -43,8 +43,8 @@ bool read_spec(JsonValue value, Fault& fault, Lease& lease) {
 
 }  // namespace
 
-bool read_lease(JsonObject root, Fault& fault, Lease& lease) {
-  return read_root(root, fault, Kind::Lease, lease.meta, [&](std::string_view key, JsonValue value) {
+bool read_lease(JsonObject root, Fault& fault, const KeptFields& kept, Lease& lease) {
+  return read_root(root, fault, kept, Kind::Lease, lease.meta, [&](std::string_view key, JsonValue value) {
     return key != "spec" || read_spec(value, fault, lease);
   });
 }

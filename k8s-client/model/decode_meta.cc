@@ -10,9 +10,9 @@ namespace dhc::k8s {
 
 namespace {
 
-bool is_kept_annotation(std::string_view key) {
-  return key.starts_with("device-health.io/") || key == "kubernetes.io/config.mirror" ||
-         key == "batch.kubernetes.io/job-completion-index" || key == "batch.kubernetes.io/job-index-failure-count";
+bool is_own_annotation(std::string_view key) {
+  return key == "kubernetes.io/config.mirror" || key == "batch.kubernetes.io/job-completion-index" ||
+         key == "batch.kubernetes.io/job-index-failure-count";
 }
 
 bool is_any_key(std::string_view) { return true; }
@@ -127,10 +127,11 @@ bool read_generation(JsonValue value, Fault& fault, std::int64_t& generation) {
 
 }  // namespace
 
-bool read_meta(JsonValue value, Fault& fault, Meta& meta, std::int64_t* generation) {
+bool read_meta(JsonValue value, Fault& fault, const KeptFields& kept, Meta& meta, std::int64_t* generation) {
   meta = {};
   if (generation != nullptr) *generation = 0;
   bool has_labels = false;
+  const auto is_kept = [&](std::string_view key) { return is_own_annotation(key) || kept.contains(key); };
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     const auto read = [&] {
       if (key == "namespace") return read_name(field, fault, meta.ns);
@@ -142,8 +143,7 @@ bool read_meta(JsonValue value, Fault& fault, Meta& meta, std::int64_t* generati
       if (key == "deletionTimestamp") return read_time(field, fault, meta.deletion);
       if (key == "deletionGracePeriodSeconds") return read_integer(field, fault, meta.deletion_grace_seconds);
       if (key == "labels") return read_map(field, fault, meta.labels, has_labels, is_any_key);
-      if (key == "annotations")
-        return read_map(field, fault, meta.annotations, meta.has_annotations, is_kept_annotation);
+      if (key == "annotations") return read_map(field, fault, meta.annotations, meta.has_annotations, is_kept);
       if (key == "ownerReferences") return read_owners(field, fault, meta);
       return true;
     };

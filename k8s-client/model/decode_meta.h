@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "k8s-client/model/json_reading.h"
+#include "k8s-client/model/kept_fields.h"
 #include "k8s-client/model/meta.h"
 #include "k8s-client/model/object.h"
 
 namespace dhc::k8s {
 
 /// Reads the metadata, and the generation for the kinds that look at it.
-bool read_meta(JsonValue value, Fault& fault, Meta& meta, std::int64_t* generation = nullptr);
+bool read_meta(JsonValue value, Fault& fault, const KeptFields& kept, Meta& meta, std::int64_t* generation = nullptr);
 
 /// False, with the fault set, unless the object has the identity that its kind needs.
 bool require_identity(const Meta& meta, Kind kind, Fault& fault);
@@ -43,19 +44,19 @@ void forget_all_but_meta(Record& record) {
 /// Reads a whole object: its kind is checked, metadata goes to `meta`, `on_field(key, value)` gets the other fields and
 /// names the field of its own faults.
 template <class OnField>
-bool read_root(JsonObject root, Fault& fault, Kind kind, Meta& meta, OnField&& on_field,
+bool read_root(JsonObject root, Fault& fault, const KeptFields& kept, Kind kind, Meta& meta, OnField&& on_field,
                std::int64_t* generation = nullptr) {
   const bool read = each_field(root, fault, [&](std::string_view key, JsonValue value) {
     if (key == "kind") return read_kind(value, fault, kind) || fault.in(key);
-    if (key == "metadata") return read_meta(value, fault, meta, generation) || fault.in(key);
+    if (key == "metadata") return read_meta(value, fault, kept, meta, generation) || fault.in(key);
     return on_field(key, value) || fault.in(key);
   });
   return read && require_identity(meta, kind, fault);
 }
 
 /// An object of which only the metadata is read.
-inline bool read_meta_only(JsonObject root, Fault& fault, Kind kind, Meta& meta) {
-  return read_root(root, fault, kind, meta, [](std::string_view, const JsonValue&) { return true; });
+inline bool read_meta_only(JsonObject root, Fault& fault, const KeptFields& kept, Kind kind, Meta& meta) {
+  return read_root(root, fault, kept, kind, meta, [](std::string_view, const JsonValue&) { return true; });
 }
 
 }  // namespace dhc::k8s

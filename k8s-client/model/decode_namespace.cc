@@ -4,8 +4,8 @@
 
 namespace dhc::k8s {
 
-bool read_namespace(JsonObject root, Fault& fault, Namespace& space) {
-  return read_meta_only(root, fault, Kind::Namespace, space.meta);
+bool read_namespace(JsonObject root, Fault& fault, const KeptFields& kept, Namespace& space) {
+  return read_meta_only(root, fault, kept, Kind::Namespace, space.meta);
 }
 
 }  // namespace dhc::k8s

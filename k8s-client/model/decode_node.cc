@@ -49,8 +49,8 @@ bool read_status(JsonValue value, Fault& fault, Node& node) {
 
 }  // namespace
 
-bool read_node(JsonObject root, Fault& fault, Node& node) {
-  return read_root(root, fault, Kind::Node, node.meta, [&](std::string_view key, JsonValue value) {
+bool read_node(JsonObject root, Fault& fault, const KeptFields& kept, Node& node) {
+  return read_root(root, fault, kept, Kind::Node, node.meta, [&](std::string_view key, JsonValue value) {
     if (key == "spec") return read_spec(value, fault, node);
     if (key == "status") return read_status(value, fault, node);
     return true;

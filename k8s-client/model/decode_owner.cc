@@ -4,8 +4,8 @@
 
 namespace dhc::k8s {
 
-bool read_owner(JsonObject root, Fault& fault, Owner& owner) {
-  return read_meta_only(root, fault, owner.kind, owner.meta);
+bool read_owner(JsonObject root, Fault& fault, const KeptFields& kept, Owner& owner) {
+  return read_meta_only(root, fault, kept, owner.kind, owner.meta);
 }
 
 }  // namespace dhc::k8s

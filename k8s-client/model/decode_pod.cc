@@ -125,11 +125,13 @@ bool read_conditions(JsonValue value, Fault& fault, std::vector<Condition>& cond
 
 bool is_of_job(const Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
 
-// A podFailurePolicy may name any condition; of all other pods only two say something to us.
-void keep_conditions_that_matter(Pod& pod) {
-  const auto is_known = [](const Condition& condition) {
-    return condition.type == kDeviceUnhealthyCondition || condition.type == kDisruptionTargetCondition;
+// A podFailurePolicy may name any condition; of all other pods only few say something to us.
+void keep_conditions_that_matter(Pod& pod, const KeptFields& kept) {
+  const auto is_asked_for = [&](const Condition& condition) { return kept.contains(condition.type); };
+  const auto is_known = [&](const Condition& condition) {
+    return is_asked_for(condition) || condition.type == kDisruptionTargetCondition;
   };
+  pod.has_kept_condition = std::ranges::any_of(pod.conditions, is_asked_for);
   if (!is_of_job(pod)) std::erase_if(pod.conditions, [&](const Condition& condition) { return !is_known(condition); });
   for (auto& condition : pod.conditions) {
     if (!is_known(condition)) condition = {.type = std::move(condition.type), .status = std::move(condition.status)};
@@ -212,9 +214,9 @@ void keep_identity_only(Pod& pod) {
 
 }  // namespace
 
-bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
+bool read_pod(JsonObject root, Fault& fault, const KeptFields& kept, Pod& pod) {
   PodParts parts;
-  const bool read = read_root(root, fault, Kind::Pod, pod.meta, [&](std::string_view key, JsonValue value) {
+  const bool read = read_root(root, fault, kept, Kind::Pod, pod.meta, [&](std::string_view key, JsonValue value) {
     if (key == "spec") return read_spec(value, fault, pod, parts);
     if (key == "status") return read_status(value, fault, pod, parts);
     return true;
@@ -234,7 +236,7 @@ bool read_pod(JsonObject root, Fault& fault, Pod& pod) {
   pod.exits.shrink_to_fit();
   pod.last_start.reset();
   if (pod.kubelet_plugin) pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
-  keep_conditions_that_matter(pod);
+  keep_conditions_that_matter(pod, kept);
   keep_rejection(pod);
   if (!can_hold_devices(pod)) keep_identity_only(pod);
   return true;

@@ -160,8 +160,8 @@ bool read_status(JsonValue value, Fault& fault, ResourceClaim& claim) {
 
 }  // namespace
 
-bool read_resource_claim(JsonObject root, Fault& fault, ResourceClaim& claim) {
-  return read_root(root, fault, Kind::ResourceClaim, claim.meta, [&](std::string_view key, JsonValue value) {
+bool read_resource_claim(JsonObject root, Fault& fault, const KeptFields& kept, ResourceClaim& claim) {
+  return read_root(root, fault, kept, Kind::ResourceClaim, claim.meta, [&](std::string_view key, JsonValue value) {
     if (key == "spec") return read_spec(value, fault, claim);
     return key != "status" || read_status(value, fault, claim);
   });

@@ -55,10 +55,10 @@ bool read_spec(JsonValue value, Fault& fault, ResourceSlice& slice) {
 
 }  // namespace
 
-bool read_resource_slice(JsonObject root, Fault& fault, ResourceSlice& slice) {
-  const bool read = read_root(root, fault, Kind::ResourceSlice, slice.meta, [&](std::string_view key, JsonValue value) {
-    return key != "spec" || read_spec(value, fault, slice);
-  });
+bool read_resource_slice(JsonObject root, Fault& fault, const KeptFields& kept, ResourceSlice& slice) {
+  const bool read =
+      read_root(root, fault, kept, Kind::ResourceSlice, slice.meta,
+                [&](std::string_view key, JsonValue value) { return key != "spec" || read_spec(value, fault, slice); });
   if (!read) return false;
   const bool named = require(slice.driver, fault, "driver") && (require(slice.pool, fault, "name") || fault.in("pool"));
   slice.devices.shrink_to_fit();

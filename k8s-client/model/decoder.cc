@@ -43,33 +43,33 @@ constexpr std::array<EventFrame, 5> kEventFrames = {
 
 // Reads the object behind `root` as `kind`.
 template <class Record, auto kRead>
-bool read_as(JsonObject root, Fault& fault, Object& out) {
-  return kRead(root, fault, out.emplace<Record>());
+bool read_as(JsonObject root, Fault& fault, const KeptFields& kept, Object& out) {
+  return kRead(root, fault, kept, out.emplace<Record>());
 }
 
-bool read_object(JsonObject root, Fault& fault, Kind kind, Object& out) {
+bool read_object(JsonObject root, Fault& fault, const KeptFields& kept, Kind kind, Object& out) {
   switch (kind) {
     case Kind::Pod:
-      return read_as<Pod, read_pod>(root, fault, out);
+      return read_as<Pod, read_pod>(root, fault, kept, out);
     case Kind::ResourceClaim:
-      return read_as<ResourceClaim, read_resource_claim>(root, fault, out);
+      return read_as<ResourceClaim, read_resource_claim>(root, fault, kept, out);
     case Kind::ResourceSlice:
-      return read_as<ResourceSlice, read_resource_slice>(root, fault, out);
+      return read_as<ResourceSlice, read_resource_slice>(root, fault, kept, out);
     case Kind::Node:
-      return read_as<Node, read_node>(root, fault, out);
+      return read_as<Node, read_node>(root, fault, kept, out);
     case Kind::Namespace:
-      return read_as<Namespace, read_namespace>(root, fault, out);
+      return read_as<Namespace, read_namespace>(root, fault, kept, out);
     case Kind::DeviceTaintRule:
-      return read_as<DeviceTaintRule, read_device_taint_rule>(root, fault, out);
+      return read_as<DeviceTaintRule, read_device_taint_rule>(root, fault, kept, out);
     case Kind::Job:
-      return read_as<Job, read_job>(root, fault, out);
+      return read_as<Job, read_job>(root, fault, kept, out);
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
-      return read_owner(root, fault, out.emplace<Owner>(Owner{.kind = kind, .meta = {}}));
+      return read_owner(root, fault, kept, out.emplace<Owner>(Owner{.kind = kind, .meta = {}}));
     case Kind::ConfigMap:
-      return read_as<ConfigMap, read_config_map>(root, fault, out);
+      return read_as<ConfigMap, read_config_map>(root, fault, kept, out);
     case Kind::Lease:
-      return read_as<Lease, read_lease>(root, fault, out);
+      return read_as<Lease, read_lease>(root, fault, kept, out);
   }
   return fault.is("a kind that is not read");
 }
@@ -108,6 +108,7 @@ bool read_bookmark(JsonObject root, Fault& fault, BookmarkMeta& meta) {
 
 struct Decoder::State {
   Kind kind;
+  KeptFields kept;
   JsonDocument document;
 
   WatchEvent bad(std::string_view object, const Fault& fault);
@@ -130,7 +131,7 @@ WatchEvent Decoder::State::bad(std::string_view object, const Fault& fault) {
 WatchEvent Decoder::State::changed(std::string_view object) {
   Fault fault;
   Changed changed;
-  const auto read = [&](JsonObject root) { return read_object(root, fault, kind, changed.object); };
+  const auto read = [&](JsonObject root) { return read_object(root, fault, kept, kind, changed.object); };
   if (!document.read(object, fault, read)) return bad(object, fault);
   auto version = meta_of(changed.object).resource_version;
   return WatchEvent{std::move(version), std::move(changed)};
@@ -139,7 +140,7 @@ WatchEvent Decoder::State::changed(std::string_view object) {
 WatchEvent Decoder::State::deleted(std::string_view object) {
   Fault fault;
   Meta meta;
-  const auto read = [&](JsonObject root) { return read_meta_only(root, fault, kind, meta); };
+  const auto read = [&](JsonObject root) { return read_meta_only(root, fault, kept, kind, meta); };
   if (!document.read(object, fault, read)) return bad(object, fault);
   return WatchEvent{std::move(meta.resource_version),
                     Deleted{std::move(meta.ns), std::move(meta.name), std::move(meta.uid)}};
@@ -231,7 +232,7 @@ bool Decoder::State::read_items(std::string_view json, Fault& fault, ListPage& p
   return step == JsonFrame::Step::End || fault.is("not a list");
 }
 
-Decoder::Decoder(Kind kind) : state_(std::make_unique<State>(State{kind, {}})) {}
+Decoder::Decoder(Kind kind, KeptFields kept) : state_(std::make_unique<State>(State{kind, kept, {}})) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;

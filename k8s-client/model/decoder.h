@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "k8s-client/model/kept_fields.h"
 #include "k8s-client/model/object.h"
 
 namespace dhc::k8s {
@@ -72,7 +73,7 @@ struct ListPage {
 /// that `can_hold_devices` is false; it may become one that can, when its status is written.
 class Decoder {
  public:
-  explicit Decoder(Kind kind);
+  explicit Decoder(Kind kind, KeptFields kept = {});
   ~Decoder();
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;

@@ -35,7 +35,7 @@ struct Meta {
   std::optional<WallTime> deletion;  ///< deletionTimestamp: already includes the grace period. **Source:** ObjectMeta.
   std::optional<std::int64_t> deletion_grace_seconds;
   StringMap labels;
-  /// Only those with prefix `device-health.io/`, `kubernetes.io/config.mirror`, and a Job pod's completion index and
+  /// Only those that its reader was told to keep, `kubernetes.io/config.mirror`, and a Job pod's completion index and
   /// failure count of that index.
   StringMap annotations;
   bool has_annotations = false;  ///< Any at all: a JSON patch cannot add an entry to a map that is not there.

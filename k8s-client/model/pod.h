@@ -46,8 +46,6 @@ struct PodClaim {
   friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 
-/// The condition that this controller writes.
-inline constexpr std::string_view kDeviceUnhealthyCondition = "device-health.io/DeviceUnhealthy";
 /// The condition that the Eviction API and others write before a pod is deleted. **Source:** KEP-3329.
 inline constexpr std::string_view kDisruptionTargetCondition = "DisruptionTarget";
 
@@ -70,15 +68,16 @@ struct Pod {
   /// Of a driver: when one of its containers last began; of one that has ended, its end.
   std::optional<WallTime> last_start;
   std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
-  /// `device-health.io/DeviceUnhealthy` and `DisruptionTarget`; of a Job's pod the type and status of all others too,
-  /// because a podFailurePolicy may name any.
+  /// Those that its reader was told to keep and `DisruptionTarget`; of a Job's pod the type and status of all others
+  /// too, because a podFailurePolicy may name any.
   std::vector<Condition> conditions;
+  bool has_kept_condition = false;  ///< One that its reader was told to keep.
   Shared<SchedulingTerms> scheduling;
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// True if the pod can hold a device, or carries our condition; of all other pods only the identity is kept, and of
-/// drivers that and when they began, so that a big cluster fits in little memory.
+/// True if the pod can hold a device, or carries a condition that is kept; of all other pods only the identity is kept,
+/// and of drivers that and when they began, so that a big cluster fits in little memory.
 [[nodiscard]] bool can_hold_devices(const Pod& pod);
 
 }  // namespace dhc::k8s

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/now.h"
+#include "k8s-client/model/kept_fields.h"
 #include "k8s-client/model/object.h"
 #include "k8s-client/protocol/request.h"
 
@@ -14,6 +15,7 @@ struct WatchTarget {
   Kind kind = Kind::Pod;
   std::string ns;    ///< Only this namespace; empty: all.
   std::string name;  ///< Only the object of this name; empty: all. RBAC by resourceName needs it.
+  KeptFields kept = {};
   friend bool operator==(const WatchTarget&, const WatchTarget&) = default;
 };
 

@@ -7,7 +7,7 @@
 
 namespace dhc::k8s {
 
-WatchSession::WatchSession(const WatchTarget& target) : decoder_(target.kind), machine_(target) {}
+WatchSession::WatchSession(const WatchTarget& target) : decoder_(target.kind, target.kept), machine_(target) {}
 
 WatchStep WatchSession::next(const Now& now, double chance) {
   // The unfinished line of a stream that was cut comes again in the next one.

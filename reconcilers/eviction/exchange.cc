@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "domain/attempt.h"
+#include "domain/names.h"
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/object_path.h"
 #include "reconcilers/eviction/build.h"
@@ -19,7 +20,7 @@ namespace {
 template <class T>
 Result<T> read_as(k8s::Kind kind, const Result<k8s::Response>& answer) {
   if (!answer) return std::unexpected(answer.error());
-  auto object = k8s::Decoder(kind).decode_object(answer->body);
+  auto object = k8s::Decoder(kind, kKeptFields).decode_object(answer->body);
   if (!object) return fail(ErrorKind::Malformed, object.error().why);
   auto* value = std::get_if<T>(&*object);
   if (value == nullptr) return fail(ErrorKind::Malformed, "the server's answer is another kind of object");

@@ -9,9 +9,6 @@
 
 namespace dhc::notice {
 
-/// The type of our pod condition.
-inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";
-
 /// The reportingController of our Events.
 inline constexpr std::string_view kReportingController = "device-health.io/controller";
 

@@ -1,7 +1,12 @@
 #pragma once
 #include <string_view>
 
+#include "k8s-client/model/kept_fields.h"
+
 namespace dhc {
+
+/// Whatever bears our domain is kept of what others may fill.
+inline constexpr k8s::KeptFields kKeptFields = {.prefix = "device-health.io/"};
 
 /// The words that we write into the cluster; each is ours alone.
 inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";

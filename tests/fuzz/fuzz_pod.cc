@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto kind = kAllKinds.at(data[0] % kAllKinds.size());
-  Decoder decoder(kind);
+  Decoder decoder(kind, {.prefix = "device-health.io/"});
   check_object(decoder, text);
   const auto page = decoder.decode_list(text);
   if (page) must(!page->resource_version.empty());

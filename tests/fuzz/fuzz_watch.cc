@@ -49,7 +49,7 @@ void check_event(const WatchEvent& event) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const std::string_view stream(reinterpret_cast<const char*>(data) + 2, size - 2);
-  Decoder decoder(kAllKinds.at(data[0] % kAllKinds.size()));
+  Decoder decoder(kAllKinds.at(data[0] % kAllKinds.size()), {.prefix = "device-health.io/"});
   const auto lines = split(stream, stream.size());
   must(split(stream, std::size_t{1} + data[1]) == lines);
   for (const auto& line : lines) check_event(decoder.decode_event(line));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "domain/condition_text.h"
+#include "domain/names.h"
 #include "domain/token_bucket.h"
 #include "k8s-client/model/decoder.h"
 #include "reconcilers/notice/build.h"
@@ -42,7 +43,7 @@ TEST_CASE("The condition's message comes back from the API as it was sent, with 
   pod["metadata"]["namespace"] = "ns";
   pod["metadata"]["resourceVersion"] = "7";
   pod["spec"]["containers"] = nlohmann::json::array({{{"resources", {{"limits", {{"example.com/gpu", "1"}}}}}}});
-  const auto read = k8s::Decoder(k8s::Kind::Pod).decode_object(pod.dump());
+  const auto read = k8s::Decoder(k8s::Kind::Pod, kKeptFields).decode_object(pod.dump());
   REQUIRE(read.has_value());
   const auto& conditions = std::get<k8s::Pod>(*read).conditions;
   REQUIRE(conditions.size() == 1);

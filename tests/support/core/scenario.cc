@@ -130,6 +130,7 @@ void Scenario::restart_controller() {
       if (policy_.own_namespace.empty()) continue;
       target = {.kind = kind, .ns = policy_.own_namespace, .name = std::string(kStateName)};
     }
+    target.kept = kKeptFields;
     watches_.push_back(std::make_unique<Watch>(std::move(target)));
   }
   send_policy();

@@ -21,6 +21,8 @@ using dhc::test::read_fixture;
 using dhc::test::read_fixture_lines;
 using nlohmann::json;
 
+constexpr KeptFields kKept = {.prefix = "device-health.io/"};
+
 std::string text(const json& object, const char* key) {
   const auto at = object.find(key);
   return at == object.end() || at->is_null() ? std::string() : at->get<std::string>();
@@ -125,7 +127,9 @@ Pod dom_pod(const json& object) {
   }
   for (const auto& condition : part(status, "conditions")) {
     const auto type = text(condition, "type");
-    if (type == "DisruptionTarget" || type.starts_with("device-health.io/")) {
+    const bool is_kept = type.starts_with(kKept.prefix);
+    pod.has_kept_condition = pod.has_kept_condition || is_kept;
+    if (is_kept || type == "DisruptionTarget") {
       pod.conditions.push_back(dom_condition(condition));
     } else if (pod.meta.controller && pod.meta.controller->kind == "Job") {
       pod.conditions.push_back({.type = type, .status = text(condition, "status")});
@@ -269,7 +273,7 @@ TEST_CASE("A DOM of another library reads the same from every recorded list") {
                                                          {Kind::Job, "jobs"}}) {
     CAPTURE(file);
     const auto body = read_fixture(std::string("recordings/list/") + file + ".json");
-    const auto page = Decoder(kind).decode_list(body);
+    const auto page = Decoder(kind, kKept).decode_list(body);
     const auto dom = json::parse(body);
     REQUIRE(page.has_value());
     CHECK(page->resource_version == text(dom["metadata"], "resourceVersion"));
@@ -281,7 +285,7 @@ TEST_CASE("A DOM of another library reads the same from every recorded list") {
 
 TEST_CASE("A DOM of another library reads the same from objects that kubectl printed, of which the List is no page") {
   for (const auto& [kind, file] : std::vector<Recording>{{Kind::Pod, "pods-after"}, {Kind::Job, "jobs-after"}}) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto body = read_fixture(std::string("recordings/list/") + file + ".json");
     CHECK_FALSE(decoder.decode_list(body).has_value());
     const auto dom = json::parse(body);
@@ -300,7 +304,7 @@ TEST_CASE("A DOM of another library reads the same from every recorded event") {
                                                          {Kind::Node, "nodes-watchlist"},
                                                          {Kind::ResourceSlice, "slices-watchlist"},
                                                          {Kind::Job, "jobs-watchlist"}}) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     for (const auto& line : read_fixture_lines(std::string("recordings/watch/") + file + ".ndjson")) {
       const auto event = decoder.decode_event(line);
       const auto dom = json::parse(line);

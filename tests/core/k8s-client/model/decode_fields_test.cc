@@ -18,6 +18,8 @@ using dhc::test::list_of;
 using nlohmann::json;
 using Path = json::json_pointer;
 
+constexpr KeptFields kKept = {.prefix = "device-health.io/"};
+
 // Every place in the document: fields, lists, items, map entries.
 void collect(const json& value, const Path& at, std::vector<Path>& paths) {
   if (!at.empty()) paths.push_back(at);
@@ -102,7 +104,7 @@ void expect_same(const std::expected<Object, BadObject>& a, const std::expected<
 TEST_CASE("The samples use every kind and are read") {
   for (const auto kind : every_kind()) {
     CAPTURE(to_string(kind));
-    const auto object = Decoder(kind).decode_object(full_sample(kind));
+    const auto object = Decoder(kind, kKept).decode_object(full_sample(kind));
     REQUIRE(object.has_value());
     CHECK(kind_of(*object) == kind);
   }
@@ -110,7 +112,7 @@ TEST_CASE("The samples use every kind and are read") {
 
 TEST_CASE("Null is the same as absent, in every field of every kind") {
   for (const auto kind : every_kind()) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto good = json::parse(full_sample(kind));
     for (const auto& path : places_in(good)) {
       CAPTURE(path.to_string());
@@ -125,7 +127,7 @@ TEST_CASE("Null is the same as absent, in every field of every kind") {
 
 TEST_CASE("A wrong type in any field makes that object bad by name, and its neighbours stay readable") {
   for (const auto kind : every_kind()) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto good = json::parse(full_sample(kind));
     const auto before = full_sample(kind, "before", "u-before");
     const auto after = full_sample(kind, "after", "u-after");
@@ -151,7 +153,7 @@ TEST_CASE("A wrong type in any field makes that object bad by name, and its neig
 
 TEST_CASE("A deleted object needs nothing but its metadata to be readable") {
   for (const auto kind : every_kind()) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     auto object = json::parse(full_sample(kind));
     object["spec"] = 17;
     object["status"] = "broken";
@@ -166,16 +168,16 @@ TEST_CASE("A deleted object needs nothing but its metadata to be readable") {
 TEST_CASE("An object of another kind is bad, and a ReplicaSet may come as PartialObjectMetadata") {
   auto object = json::parse(full_sample(Kind::ReplicaSet));
   object["kind"] = "PartialObjectMetadata";
-  CHECK(Decoder(Kind::ReplicaSet).decode_object(object.dump()).has_value());
+  CHECK(Decoder(Kind::ReplicaSet, kKept).decode_object(object.dump()).has_value());
   object["kind"] = "Table";
-  const auto read = Decoder(Kind::ReplicaSet).decode_object(object.dump());
+  const auto read = Decoder(Kind::ReplicaSet, kKept).decode_object(object.dump());
   REQUIRE_FALSE(read.has_value());
   CHECK(read.error() == BadObject{"ns", "n", "u", "kind: another kind"});
 }
 
 TEST_CASE("A document cut at any byte is bad, never half a record") {
   for (const auto kind : every_kind()) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto good = full_sample(kind);
     for (std::size_t size = 0; size < good.size(); ++size) {
       REQUIRE_FALSE(decoder.decode_object(std::string_view(good).substr(0, size)).has_value());
@@ -186,7 +188,7 @@ TEST_CASE("A document cut at any byte is bad, never half a record") {
 
 TEST_CASE("Any one byte replaced gives a record or a bad object, and the next document is read as if nothing was") {
   for (const auto kind : {Kind::Pod, Kind::ResourceClaim, Kind::Node}) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto good = full_sample(kind);
     const auto expected = decoder.decode_object(good);
     for (std::size_t at = 0; at < good.size(); ++at) {

@@ -14,6 +14,8 @@ using namespace dhc::k8s;
 using dhc::test::full_sample;
 using dhc::test::list_of;
 
+constexpr KeptFields kKept = {.prefix = "device-health.io/"};
+
 // What a hostile input may come to.
 enum class Expect {
   Read,        ///< Harmless: in a part that nobody looks at, or an allowed way to write the same.
@@ -140,7 +142,7 @@ TEST_CASE("Each of 31 hostile inputs, of any kind, in any event, is bad by itsel
   const auto inputs = hostile_inputs();
   REQUIRE(inputs.size() == 31);
   for (const auto kind : kAllKinds) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto good = R"({"type":"ADDED","object":)" + full_sample(kind) + "}";
     for (const auto& hostile : inputs) {
       CAPTURE(to_string(kind));
@@ -158,7 +160,7 @@ TEST_CASE("Each of 31 hostile inputs, of any kind, in any event, is bad by itsel
 TEST_CASE("Each of 31 hostile inputs, of any kind, in a list, leaves its neighbours readable or the page Malformed") {
   const auto inputs = hostile_inputs();
   for (const auto kind : kAllKinds) {
-    Decoder decoder(kind);
+    Decoder decoder(kind, kKept);
     const auto before = full_sample(kind, "before", "u-before");
     const auto after = full_sample(kind, "after", "u-after");
     for (const auto& hostile : inputs) {
@@ -186,7 +188,7 @@ TEST_CASE("Each of 31 hostile inputs, of any kind, in a list, leaves its neighbo
 TEST_CASE("Of duplicate keys the last counts, and nothing of the first is left") {
   auto text = full_sample(Kind::Pod);
   text.insert(text.size() - 1, R"(,"status":{"phase":"Pending","allocatedResourcesStatus":[{"name":"a.b/c"}]})");
-  const auto pod = Decoder(Kind::Pod).decode_object(text);
+  const auto pod = Decoder(Kind::Pod, kKept).decode_object(text);
   REQUIRE(pod.has_value());
   CHECK(std::get<Pod>(*pod).phase == PodPhase::Pending);
   CHECK(std::get<Pod>(*pod).status_reason.empty());
@@ -196,14 +198,15 @@ TEST_CASE("Of duplicate keys the last counts, and nothing of the first is left")
 }
 
 TEST_CASE("Of duplicate labels the last counts, and a null one takes it away") {
-  const auto read = Decoder(Kind::Namespace).decode_object(R"({"metadata":{"name":"n","uid":"u","resourceVersion":"7",
+  const auto read =
+      Decoder(Kind::Namespace, kKept).decode_object(R"({"metadata":{"name":"n","uid":"u","resourceVersion":"7",
                           "labels":{"b":"1","a":"1","b":"2","c":"3","c":null}}})");
   REQUIRE(read.has_value());
   CHECK(meta_of(*read).labels == StringMap{{"a", "1"}, {"b", "2"}});
 }
 
 TEST_CASE("An event is read however its members are ordered, spaced and escaped") {
-  Decoder decoder(Kind::Pod);
+  Decoder decoder(Kind::Pod, kKept);
   const auto object = full_sample(Kind::Pod);
   for (const auto& line :
        {R"({"object":)" + object + R"(,"type":"ADDED"})", R"( { "type" : "ADDED" , "object" : )" + object + " } \r\n",
@@ -217,7 +220,7 @@ TEST_CASE("An event is read however its members are ordered, spaced and escaped"
 }
 
 TEST_CASE("A line that is no event is bad and belongs to nobody") {
-  Decoder decoder(Kind::Pod);
+  Decoder decoder(Kind::Pod, kKept);
   for (const auto* line :
        {"", " ", "{}", "null", "[]", "{", "}", "\"", R"({"type":"ADDED"})", R"({"object":)", "<html>", "\xff\xfe",
         R"({"type":"ADDED","object":null})", R"({"type":"ADDED","object":"x"})", R"({"type":"ADDED","object":{}})",
@@ -232,8 +235,9 @@ TEST_CASE("A line that is no event is bad and belongs to nobody") {
 
 TEST_CASE("A type of event that we do not know is bad, with the object's identity and version") {
   for (const auto* type : {R"("SYNC")", "null", "17", R"("\ud800")", R"(["ADDED"])"}) {
-    const auto event = Decoder(Kind::Pod).decode_event(std::string(R"({"type":)") + type + R"(,"object":)" +
-                                                       full_sample(Kind::Pod) + "}");
+    const auto event =
+        Decoder(Kind::Pod, kKept)
+            .decode_event(std::string(R"({"type":)") + type + R"(,"object":)" + full_sample(Kind::Pod) + "}");
     REQUIRE(std::holds_alternative<BadObject>(event.what));
     CHECK(std::get<BadObject>(event.what) == BadObject{"ns", "n", "u", "type: not a type of event"});
     CHECK(event.resource_version == "7");
@@ -241,7 +245,7 @@ TEST_CASE("A type of event that we do not know is bad, with the object's identit
 }
 
 TEST_CASE("A bookmark needs a version, and only the right annotation ends the initial events") {
-  Decoder decoder(Kind::Pod);
+  Decoder decoder(Kind::Pod, kKept);
   const auto bookmark = [&](const std::string& meta) {
     return decoder.decode_event(R"({"type":"BOOKMARK","object":{"kind":"Pod","metadata":)" + meta +
                                 R"(,"spec":{"containers":null}}})");
@@ -261,7 +265,7 @@ TEST_CASE("A bookmark needs a version, and only the right annotation ends the in
 }
 
 TEST_CASE("A page without items or version says nothing about the cluster and is Malformed") {
-  Decoder decoder(Kind::Pod);
+  Decoder decoder(Kind::Pod, kKept);
   for (const auto* body :
        {"", "{}", "[]", "<html>", R"({"metadata":{"resourceVersion":"1"}})", R"({"items":[]})",
         R"({"metadata":null,"items":[]})", R"({"metadata":{"resourceVersion":1},"items":[]})",
@@ -277,7 +281,7 @@ TEST_CASE("A page without items or version says nothing about the cluster and is
 }
 
 TEST_CASE("An empty list is a list, with its version and its token") {
-  Decoder decoder(Kind::Pod);
+  Decoder decoder(Kind::Pod, kKept);
   for (const auto* items : {"[]", "null", " [ ] "}) {
     const auto page = decoder.decode_list(
         std::string(R"({"metadata":{"resourceVersion":"1","continue":"ab=="},"items":)") + items + "}");

@@ -10,8 +10,10 @@ using namespace dhc::k8s;
 using Action = JobFailureRule::Action;
 using nlohmann::json;
 
+constexpr KeptFields kKept = {.prefix = "device-health.io/"};
+
 Job read(const json& object) {
-  const auto decoded = Decoder(Kind::Job).decode_object(object.dump());
+  const auto decoded = Decoder(Kind::Job, kKept).decode_object(object.dump());
   REQUIRE(decoded.has_value());
   return std::get<Job>(*decoded);
 }

@@ -13,19 +13,21 @@ namespace {
 using namespace dhc::k8s;
 using Amounts = std::vector<ResourceAmount>;
 
+constexpr KeptFields kKept = {.prefix = "device-health.io/"};
+
 constexpr std::string_view kMeta =
     R"("metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7","labels":{"a":"b"}})";
 
 Pod read_pod(std::string_view spec, std::string_view status) {
   const auto text = fmt::format(R"({{{},"spec":{},"status":{}}})", kMeta, spec, status);
-  auto read = Decoder(Kind::Pod).decode_object(text);
+  auto read = Decoder(Kind::Pod, kKept).decode_object(text);
   REQUIRE_MESSAGE(read.has_value(), read.error().why);
   return std::get<Pod>(*std::move(read));
 }
 
 std::string why_bad(std::string_view spec, std::string_view status) {
   const auto read =
-      Decoder(Kind::Pod).decode_object(fmt::format(R"({{{},"spec":{},"status":{}}})", kMeta, spec, status));
+      Decoder(Kind::Pod, kKept).decode_object(fmt::format(R"({{{},"spec":{},"status":{}}})", kMeta, spec, status));
   return read.has_value() ? "" : read.error().why;
 }
 
@@ -47,7 +49,7 @@ TEST_CASE("A pod that cannot hold devices comes with its identity and version on
   CHECK_FALSE(can_hold_devices(pod));
 }
 
-TEST_CASE("The same pod is read in full once its status or our condition says more") {
+TEST_CASE("The same pod is read in full once its status or a condition that is asked for says more") {
   CHECK(can_hold_devices(read_pod("{}", R"({"containerStatuses":[{"allocatedResourcesStatus":[{"name":"a.b/c"}]}]})")));
   CHECK(can_hold_devices(read_pod("{}", R"({"extendedResourceClaimStatus":{"resourceClaimName":"x"}})")));
   const auto noticed = read_pod("{}", R"({"phase":"Failed","conditions":[{"type":"Ready","status":"False"},
@@ -67,7 +69,7 @@ TEST_CASE(
                   {{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI"}}]}}}})";
   const auto read = [&](std::string_view kind, std::string_view reason) {
     return std::get<Pod>(
-        Decoder(Kind::Pod).decode_object(fmt::format(kText, kind, container(gpus(1)), reason)).value());
+        Decoder(Kind::Pod, kKept).decode_object(fmt::format(kText, kind, container(gpus(1)), reason)).value());
   };
   const auto of_job = read("Job", "UnexpectedAdmissionError");
   REQUIRE(of_job.conditions.size() == 2);
@@ -215,7 +217,7 @@ TEST_CASE("Devices without a resource ID are kept, and entries without a name ma
 
 TEST_CASE("An object without the identity of its kind is bad") {
   const auto why = [](Kind kind, const char* meta) {
-    const auto read = Decoder(kind).decode_object(std::string(R"({"metadata":)") + meta + "}");
+    const auto read = Decoder(kind, kKept).decode_object(std::string(R"({"metadata":)") + meta + "}");
     return read.has_value() ? "" : read.error().why;
   };
   CHECK(why(Kind::Pod, R"({"name":"n","uid":"u","resourceVersion":"7"})") == "metadata.namespace: missing");
@@ -225,15 +227,33 @@ TEST_CASE("An object without the identity of its kind is bad") {
   CHECK(why(Kind::Node, R"({"name":"n","uid":"u","resourceVersion":"7"})").empty());
 }
 
-TEST_CASE("Only the owner that controls is kept, and only our annotations and the mirror mark") {
-  const auto read =
-      Decoder(Kind::Job).decode_object(R"({"metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
+TEST_CASE("Only the owner that controls is kept, and only annotations that are asked for and the mirror mark") {
+  const auto read = Decoder(Kind::Job, kKept)
+                        .decode_object(R"({"metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
     "ownerReferences":[{"kind":"A","uid":"1"},{"kind":"B","uid":"2","controller":true,"name":"b","apiVersion":"v"},{"kind":"C","controller":false}],
     "annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","kubernetes.io/config.mirror":"x","device-health.io/opt-out":"true"}}})");
   REQUIRE(read.has_value());
   CHECK(meta_of(*read).controller == OwnerRef{"v", "B", "b", "2"});
   CHECK(meta_of(*read).annotations ==
         StringMap{{"device-health.io/opt-out", "true"}, {"kubernetes.io/config.mirror", "x"}});
+}
+
+TEST_CASE("Who asks for nothing gets none of what others may fill, and another prefix gets its own") {
+  const std::string_view text =
+      R"({"metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7","annotations":{"a.io/x":"1","b.io/y":"2"}},
+    "status":{"allocatedResourcesStatus":[{"name":"a.b/c"}],"conditions":[{"type":"a.io/X","status":"True"},{"type":"b.io/Y","status":"True"}]}})";
+  const auto read = [&](KeptFields kept) {
+    return std::get<Pod>(Decoder(Kind::Pod, kept).decode_object(text).value());
+  };
+  const auto none = read({});
+  CHECK(none.meta.annotations.empty());
+  CHECK(none.conditions.empty());
+  CHECK_FALSE(none.has_kept_condition);
+  const auto some = read({.prefix = "b.io/"});
+  CHECK(some.meta.annotations == StringMap{{"b.io/y", "2"}});
+  REQUIRE(some.conditions.size() == 1);
+  CHECK(some.conditions[0].type == "b.io/Y");
+  CHECK(some.has_kept_condition);
 }
 
 TEST_CASE("A pod that mounts the kubelet's plugin folders from the host is a driver") {
