@@ -30,7 +30,7 @@ bool will_be_tainted(const Exposure& exposure, const Scene& scene) {
   if (!needs_node_taint(scene.world, exposure.key)) {
     return taint->device != TaintRules::Device::Never && !exposure.holding->ambiguous;
   }
-  const auto found = scene.node_cases.find({node_of(scene.world, exposure.key), exposure.key.scope});
+  const auto found = scene.node_cases.find({scene.world.node_of(exposure.key), exposure.key.scope});
   return found != scene.node_cases.end() && found->second.enough &&
          (found->second.mode == Mode::Enforce || exposure.mode != Mode::Enforce);
 }

@@ -11,6 +11,7 @@
 #include "domain/disruption.h"
 #include "domain/job_credit.h"
 #include "domain/names.h"
+#include "domain/node_subject.h"
 
 namespace dhc::job_retry {
 

@@ -8,6 +8,7 @@
 
 #include "base/rfc3339.h"
 #include "domain/names.h"
+#include "domain/node_subject.h"
 #include "domain/operator_time.h"
 #include "reconcilers/notice/unmatched.h"
 

@@ -90,7 +90,7 @@ class NodePlanner {
   void keep_without_policy(const DeviceKey& key, const DeviceRecord& record) {
     if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) return;
     if (policy_of(record, scene_.policy) != nullptr) return;
-    const auto name = node_of(scene_.world, key);
+    const auto name = scene_.world.node_of(key);
     const auto* node = scene_.world.node(name);
     if (node == nullptr || !our_taint_on(*node)) return;
     wanted_.insert(name);
@@ -194,7 +194,7 @@ class NodePlanner {
   std::vector<const DeviceRecord*> records_on(const std::string& name) const {
     std::vector<const DeviceRecord*> found;
     for (const auto& [key, record] : scene_.memory.records()) {
-      if (record.node_tainted && node_of(scene_.world, key) == name) found.push_back(&record);
+      if (record.node_tainted && scene_.world.node_of(key) == name) found.push_back(&record);
     }
     return found;
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/node_subject.h"
 #include "domain/our_taint.h"
 #include "domain/rulings.h"
 
@@ -13,7 +14,7 @@ namespace dhc::taint {
 namespace {
 
 Subject subject_of(const DeviceRecord& record, const Scene& scene) {
-  const auto node = node_of(scene.world, record.key);
+  const auto node = scene.world.node_of(record.key);
   if (node.empty()) {
     return {.kind = "DeviceTaintRule", .ns = {}, .name = rule_name(record.key), .uid = record.rule_uid};
   }
@@ -52,7 +53,7 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
     return Ruling{.reason = Reason::Paused, .message = "ControllerLimits says paused: true: no new taint", .until = {}};
   }
   if (auto ruling = held_by_view(scene_, views_of_taint(record.key))) return ruling;
-  if (auto ruling = held_by_brake(scene_, record.key, node_of(scene_.world, record.key), ", no new taint")) {
+  if (auto ruling = held_by_brake(scene_, record.key, scene_.world.node_of(record.key), ", no new taint")) {
     return ruling;
   }
   const auto* state = scene_.world.tracker().find(record.key);
@@ -69,7 +70,7 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
 }
 
 std::optional<Ruling> Speech::takes_from_caps(const DeviceRecord& record) {
-  const auto node = node_of(scene_.world, record.key);
+  const auto node = scene_.world.node_of(record.key);
   if (auto full = caps_.refuses_taint(record.key, node)) return full;
   caps_.take_taint(record.key, node);
   return std::nullopt;

@@ -297,7 +297,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   state.brake.observe({.world = state.world,
                        .policy = *state.policy,
                        .exposures = exposures,
-                       .memory = state.memory,
+                       .records = state.memory.records(),
                        .losses = state.ledger.losses(),
                        .black_holes = black_holes,
                        .saved_revision = state.saved_revision(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "domain/disruption.h"
 #include "domain/exposure.h"
 #include "domain/names.h"
 
@@ -76,10 +77,6 @@ bool admitted_since(const World& world, const DeviceKey& hole, WallTime when) {
            record->pod.meta.creation && world.ours(*record->pod.meta.creation) > when &&
            asks_for(record->pod, hole.scope);
   });
-}
-
-bool was_rejected(const k8s::Pod& pod) {
-  return pod.phase == k8s::PodPhase::Failed && pod.status_reason == kAdmissionError;
 }
 
 }  // namespace dhc

@@ -36,8 +36,4 @@ using BlackHoles = std::map<std::pair<std::string, std::string>, BlackHole>;
 /// True if a pod that asks for the resource runs there and was made after `when`: the kubelet admits again.
 [[nodiscard]] bool admitted_since(const World& world, const DeviceKey& hole, WallTime when);
 
-/// True if a kubelet refused to run this pod. **Source:** seen on 1.37.1: phase Failed, reason
-/// UnexpectedAdmissionError.
-[[nodiscard]] bool was_rejected(const k8s::Pod& pod);
-
 }  // namespace dhc

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "domain/device_memory.h"
 #include "domain/names.h"
 #include "domain/operator_time.h"
 #include "domain/our_taint.h"
@@ -34,7 +33,7 @@ std::optional<WallTime> released_until(const BrakeScope& scope, const BrakeSight
 }
 
 bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
-  const auto* record = seen.memory.find(key);
+  const auto* record = find_record(seen.records, key);
   if (record != nullptr && record->open && !record->healthy_between) {
     return record->acknowledged != Acknowledged::No;
   }
@@ -75,7 +74,7 @@ bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& n
 
 /// When a policy first meant the device: now, unless its incident is remembered from before.
 Moment onset_of(const Exposure& exposure, const BrakeSighting& seen) {
-  const auto* record = seen.memory.find(exposure.key);
+  const auto* record = find_record(seen.records, exposure.key);
   const bool is_known = record != nullptr && record->open && !record->healthy_between;
   return is_known ? moment_of(record->opened_at, seen.now) : moment_of(seen.now);
 }

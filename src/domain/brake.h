@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "domain/black_hole.h"
+#include "domain/device_record.h"
 #include "domain/exposure.h"
 #include "domain/moment.h"
 #include "domain/owner_loss.h"
@@ -16,8 +17,6 @@
 #include "domain/world.h"
 
 namespace dhc {
-
-class DeviceMemory;
 
 /// What one brake covers: a driver or resource, on one node or (empty node) in the cluster.
 struct BrakeScope {
@@ -66,7 +65,7 @@ struct BrakeSighting {
   const World& world;
   const Policy& policy;
   const std::vector<Exposure>& exposures;
-  const DeviceMemory& memory;
+  const DeviceRecords& records;
   const OwnerLosses& losses;
   const BlackHoles& black_holes;
   std::optional<std::uint64_t> saved_revision;  ///< As in Scene.

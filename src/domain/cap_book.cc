@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "domain/device_memory.h"
 #include "domain/disruption.h"
 
 namespace dhc {
@@ -138,12 +137,12 @@ bool CapBook::settle(const World& world, const Ledger& ledger, const Now& now) {
   return changed;
 }
 
-bool CapBook::follow(const World& world, const std::map<DeviceKey, DeviceRecord>& records, const Now& now) {
+bool CapBook::follow(const World& world, const DeviceRecords& records, const Now& now) {
   bool changed = false;
   for (const auto& [key, record] : records) {
     if (!is_tainted(record) || record.acknowledged != Acknowledged::No) continue;
     auto [place, is_new] = out_.try_emplace(key);
-    if (is_new) place->second = {.node = node_of(world, key), .at = now.wall};
+    if (is_new) place->second = {.node = world.node_of(key), .at = now.wall};
     changed = changed || is_new;
   }
   for (auto at = out_.begin(); at != out_.end();) {

@@ -65,7 +65,7 @@ class CapBook {
 
   /// Which devices are still out of service: an incident that has ended, or that an operator has acknowledged, counts
   /// no more. True if something is to be written.
-  [[nodiscard]] bool follow(const World& world, const std::map<DeviceKey, DeviceRecord>& records, const Now& now);
+  [[nodiscard]] bool follow(const World& world, const DeviceRecords& records, const Now& now);
 
   /// An operator has released the cluster's caps: evictions before then count no more. True if there were any.
   [[nodiscard]] bool release(WallTime until);

@@ -6,7 +6,6 @@
 
 #include "domain/black_hole.h"
 #include "domain/brake.h"
-#include "domain/device_memory.h"
 #include "domain/names.h"
 #include "domain/operator_time.h"
 
@@ -70,7 +69,7 @@ void Caps::add_out_of_service() {
     if (out.whole_node) use.whole_nodes.insert(out.node);
   }
   for (const auto& [key, until] : scene_.asked.devices) {
-    if (scene_.now.mono < until) take_taint(key, node_of(scene_.world, key));
+    if (scene_.now.mono < until) take_taint(key, scene_.world.node_of(key));
   }
   for (const auto& [place, until] : scene_.asked.nodes) {
     if (scene_.now.mono < until) take_node_taint(place.first, place.second);

@@ -21,8 +21,6 @@ const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy) {
   return found == nullptr ? nullptr : &found->recover;
 }
 
-std::string node_of(const World& world, const DeviceKey& key) { return world.inventory().node_of(key); }
-
 Millis absence_of(const World& world, const DeviceKey& key) {
   // A process that began when the slices had gone already knows no node of the pool, which often has its name.
   const bool stands = world.node_under(key) != nullptr || world.node(key.place) != nullptr;
@@ -35,16 +33,13 @@ bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now
 
 void DeviceMemory::observe(const DeviceSighting& sighting) { MemoryTurn(*this, sighting).run(); }
 
-const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const {
-  const auto found = records_.find(key);
-  return found == records_.end() ? nullptr : &found->second;
-}
+const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const { return find_record(records_, key); }
 
 bool DeviceMemory::intend_untaint(const World& world, const std::set<std::string>& nodes) {
   const auto before = revision_;
   for (auto& [key, record] : records_) {
     if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) continue;
-    if (record.untainting == nodes.contains(node_of(world, key))) continue;
+    if (record.untainting == nodes.contains(world.node_of(key))) continue;
     record.untainting = !record.untainting;
     ++revision_;
     record.closed_revision = revision_;

@@ -38,7 +38,7 @@ class DeviceMemory {
   /// The record of the device in this place, or null.
   [[nodiscard]] const DeviceRecord* find(const DeviceKey& key) const;
   /// Devices in their places.
-  [[nodiscard]] const std::map<DeviceKey, DeviceRecord>& records() const { return records_; }
+  [[nodiscard]] const DeviceRecords& records() const { return records_; }
   /// Physical devices that have left their place, by driver and identity.
   [[nodiscard]] const std::map<std::string, DeviceRecord>& departed() const { return departed_; }
 
@@ -84,7 +84,7 @@ class DeviceMemory {
 
  private:
   friend class MemoryTurn;
-  std::map<DeviceKey, DeviceRecord> records_;
+  DeviceRecords records_;
   std::map<std::string, DeviceRecord> departed_;
   CapBook caps_;
   std::set<std::string> untainting_;  // nodes
@@ -101,9 +101,6 @@ class DeviceMemory {
 
 /// Its recovery rules; null if it is gone.
 [[nodiscard]] const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy);
-
-/// The node of a device; empty: unknown, or network-attached.
-[[nodiscard]] std::string node_of(const World& world, const DeviceKey& key);
 
 /// After how long that nobody publishes or holds a device its rule is collected: a day; a week if its node stands,
 /// whose driver may be away for a repair. The incident goes on if it turns up again.

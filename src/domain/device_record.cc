@@ -54,6 +54,11 @@ Recovery after_acknowledgement(const DeviceRecord& record, const RecoverRules& r
 
 }  // namespace
 
+const DeviceRecord* find_record(const DeviceRecords& records, const DeviceKey& key) {
+  const auto found = records.find(key);
+  return found == records.end() ? nullptr : &found->second;
+}
+
 double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now) {
   const auto age = std::max(std::chrono::duration_cast<Millis>(now - record.penalty_at), Millis::zero());
   return record.penalty * std::exp2(-static_cast<double>(age.count()) /

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,6 +84,12 @@ struct DeviceRecord {
 
   [[nodiscard]] bool is_removing() const { return removing || removal_sent; }
 };
+
+/// Devices in their places.
+using DeviceRecords = std::map<DeviceKey, DeviceRecord>;
+
+/// The record of the device in this place, or null.
+[[nodiscard]] const DeviceRecord* find_record(const DeviceRecords& records, const DeviceKey& key);
 
 /// The penalty as of `now`. **Source:** exponential decay, as route flap damping (RFC 2439) uses it.
 [[nodiscard]] double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now);

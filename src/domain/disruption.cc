@@ -28,4 +28,8 @@ WallTime asked_to_end_at(const k8s::Pod& pod) {
          Seconds(std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, kLongestGrace));
 }
 
+bool was_rejected(const k8s::Pod& pod) {
+  return pod.phase == k8s::PodPhase::Failed && pod.status_reason == kAdmissionError;
+}
+
 }  // namespace dhc

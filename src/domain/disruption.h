@@ -14,4 +14,8 @@ namespace dhc {
 /// includes the grace period. One of more than ten years counts as ten.
 [[nodiscard]] WallTime asked_to_end_at(const k8s::Pod& pod);
 
+/// True if a kubelet refused to run this pod. **Source:** seen on 1.37.1: phase Failed, reason
+/// UnexpectedAdmissionError.
+[[nodiscard]] bool was_rejected(const k8s::Pod& pod);
+
 }  // namespace dhc

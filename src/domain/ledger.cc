@@ -120,7 +120,7 @@ bool Ledger::lost_recently(const k8s::Pod& pod, const Holding& holding, const No
   });
 }
 
-void Ledger::recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now) {
+void Ledger::recall_losses(const DeviceRecords& records, const Now& now) {
   for (const auto& [key, record] : records) {
     for (auto loss : record.losses) {
       loss.at = std::min(loss.at, now.wall);  // by a wall clock that was once ahead

@@ -56,7 +56,7 @@ class Ledger {
   [[nodiscard]] bool lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const;
   [[nodiscard]] const OwnerLosses& losses() const { return losses_; }
   /// Takes in what a process before us has written down.
-  void recall_losses(const std::map<DeviceKey, DeviceRecord>& records, const Now& now);
+  void recall_losses(const DeviceRecords& records, const Now& now);
 
   /// All holders of this claim were evicted together, and it has not been deallocated since.
   void claim_emptied(const std::string& claim_uid) { emptied_claims_.insert(claim_uid); }

@@ -139,7 +139,7 @@ void MemoryTurn::adopt_nodes() {
       known.emplace();
       for (const auto& [key, record] : memory_.records_) {
         if (record.node_tainted || (record.open && needs_node_taint(seen_.world, key))) {
-          known->insert(node_of(seen_.world, key));
+          known->insert(seen_.world.node_of(key));
         }
       }
     }
@@ -168,7 +168,7 @@ void MemoryTurn::believe() {
     const auto* record = memory_.find(key);
     if (record != nullptr && record->open) continue;
     if (ended_since(record, state->unhealthy_since->wall) || !exposed_.contains(key) ||
-        seen_.brake.holding(key, node_of(seen_.world, key)) != nullptr) {
+        seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
       memory_.believed_.insert(key);
     }
   }

@@ -47,7 +47,7 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Device
     if (!record.open || record.acknowledged != Acknowledged::No || !needs_node_taint(world, key)) continue;
     if (is_black_hole(key)) continue;
     const auto* rules = policy_of(record, policy);
-    const auto node = node_of(world, key);
+    const auto node = world.node_of(key);
     if (rules == nullptr || !rules->taint || node.empty()) continue;
     auto& found = cases[{node, key.scope}];
     found.bad.push_back(&record);

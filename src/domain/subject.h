@@ -7,8 +7,6 @@
 
 namespace dhc {
 
-class World;
-
 /// What a verdict is about.
 struct Subject {
   std::string kind;  ///< A kind of Kubernetes, `Brake` or `Configuration`.
@@ -20,8 +18,5 @@ struct Subject {
 
 [[nodiscard]] Subject subject_of(const k8s::Pod& pod);
 [[nodiscard]] Subject subject_of(const k8s::Job& job);
-
-/// The node of that name, also if the World does not know it.
-[[nodiscard]] Subject subject_of_node(const World& world, const std::string& name);
 
 }  // namespace dhc

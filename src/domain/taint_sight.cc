@@ -83,7 +83,7 @@ class Looker {
   }
 
   void look_at_node() {
-    const auto name = node_of(sight_.world, record_.key);
+    const auto name = sight_.world.node_of(record_.key);
     const auto* node = sight_.world.node(name);
     if (node == nullptr || (!record_.node_uid.empty() && node->meta.uid != record_.node_uid)) {
       // The node, and our taint with it, is gone; nobody has said anything by that.

@@ -154,6 +154,8 @@ class World {
   [[nodiscard]] bool is_claim_allocated(const std::string& uid) const { return allocated_claims_.contains(uid); }
   [[nodiscard]] const k8s::Node* node(const std::string& name) const;
   /// The node of the device; null: network-attached, or not known.
+  /// The node of a device; empty: unknown, or network-attached.
+  [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }

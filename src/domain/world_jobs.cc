@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "domain/black_hole.h"
 #include "domain/disruption.h"
 #include "domain/names.h"
 #include "domain/world.h"
