@@ -169,6 +169,13 @@ func TestEveryAlertHasARunbookAndEveryRunbookAnAlert(t *testing.T) {
 					t.Errorf("%s has no %q", page, part)
 				}
 			}
+			// /verdicts is on the Pod's loopback only, which kubectl port-forward reaches.
+			if strings.Contains(text, "/verdicts") != strings.Contains(text, "127.0.0.1:8082/verdicts") || strings.Contains(text, "8081") {
+				t.Errorf("%s asks for /verdicts where it is not", page)
+			}
+			if strings.Contains(text, "127.0.0.1:8082/") && !(strings.Contains(text, "port-forward") && strings.Contains(text, " 8082 &")) {
+				t.Errorf("%s does not say how 8082 is reached", page)
+			}
 			delete(pages, rule.Alert)
 		}
 	}
