@@ -12,18 +12,6 @@
 
 namespace dhc::test {
 
-namespace {
-
-template <class T>
-T* find_object(std::vector<k8s::Object>& objects, const std::string& name) {
-  for (auto& object : objects) {
-    if (auto* value = std::get_if<T>(&object); value != nullptr && value->meta.name == name) return value;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 k8s::ConfigMap state_map(std::string text, const std::string& ns) {
   k8s::ConfigMap map;
   map.meta.ns = ns;
@@ -41,7 +29,7 @@ Stage::Stage() {
   k8s::Namespace ns;
   ns.meta.name = "default";
   ns.meta.uid = "uid-ns";
-  objects_.emplace_back(ns);
+  put(std::move(ns));
   restart();
 }
 
@@ -60,7 +48,7 @@ void Stage::relist() {
   waiting_.clear();
   for (const auto kind : k8s::kAllKinds) {
     k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
-    for (const auto& object : objects_) {
+    for (const auto& [number, object] : objects_) {
       if (k8s::kind_of(object) == kind) snapshot.objects.push_back(object);
     }
     waiting_.emplace_back(k8s::Delivery(std::move(snapshot)));
@@ -73,19 +61,23 @@ void Stage::send_policy() {
   waiting_.emplace_back(PolicyChanged{std::move(policy)});
 }
 
+k8s::Object* Stage::find(k8s::Kind kind, const std::string& name) {
+  const auto place = places_.find({kind, name});
+  return place == places_.end() ? nullptr : &objects_.at(place->second);
+}
+
+template <class T>
+T* Stage::find_as(k8s::Kind kind, const std::string& name) {
+  return std::get_if<T>(find(kind, name));
+}
+
 void Stage::bump(k8s::Meta& meta) { meta.resource_version = std::to_string(++version_); }
 
 void Stage::put(k8s::Object object) {
   std::visit([this](auto& value) { bump(value.meta); }, object);
-  const auto same = [&](const k8s::Object& other) {
-    return k8s::kind_of(other) == k8s::kind_of(object) && k8s::meta_of(other).name == k8s::meta_of(object).name;
-  };
-  const auto found = std::ranges::find_if(objects_, same);
-  if (found == objects_.end()) {
-    objects_.push_back(object);
-  } else {
-    *found = object;
-  }
+  const auto next = objects_.empty() ? 0 : objects_.rbegin()->first + 1;
+  const auto place = places_.try_emplace({k8s::kind_of(object), k8s::meta_of(object).name}, next).first;
+  objects_.insert_or_assign(place->second, object);
   waiting_.emplace_back(k8s::Delivery(k8s::Upsert{std::move(object)}));
 }
 
@@ -101,10 +93,11 @@ void Stage::node(const std::string& name, std::int64_t capacity, std::optional<s
 }
 
 void Stage::put_owner(const k8s::OwnerRef& owner) {
-  if (find_object<k8s::Owner>(objects_, owner.name) != nullptr ||
-      find_object<k8s::Job>(objects_, owner.name) != nullptr)
-    return;
-  if (owner.kind == "Job") {
+  const auto kind = owner.kind == "Job"           ? k8s::Kind::Job
+                    : owner.kind == "StatefulSet" ? k8s::Kind::StatefulSet
+                                                  : k8s::Kind::ReplicaSet;
+  if (find(kind, owner.name) != nullptr) return;
+  if (kind == k8s::Kind::Job) {
     k8s::Job job;
     job.meta.ns = "default";
     job.meta.name = owner.name;
@@ -112,7 +105,7 @@ void Stage::put_owner(const k8s::OwnerRef& owner) {
     return put(job);
   }
   k8s::Owner object;
-  object.kind = owner.kind == "StatefulSet" ? k8s::Kind::StatefulSet : k8s::Kind::ReplicaSet;
+  object.kind = kind;
   object.meta.ns = "default";
   object.meta.name = owner.name;
   object.meta.uid = owner.uid;
@@ -154,9 +147,9 @@ k8s::Pod& Stage::pod(const PodSpec& spec) {
   return pod_named(spec.name);
 }
 
-k8s::Pod& Stage::pod_named(const std::string& name) { return *find_object<k8s::Pod>(objects_, name); }
+k8s::Pod& Stage::pod_named(const std::string& name) { return *find_as<k8s::Pod>(k8s::Kind::Pod, name); }
 
-k8s::Job& Stage::job_named(const std::string& name) { return *find_object<k8s::Job>(objects_, name); }
+k8s::Job& Stage::job_named(const std::string& name) { return *find_as<k8s::Job>(k8s::Kind::Job, name); }
 
 void Stage::upsert_job(const std::string& name) { put(job_named(name)); }
 
@@ -173,15 +166,7 @@ void Stage::report(const std::string& pod, k8s::Health health, const std::string
   upsert_pod(pod);
 }
 
-void Stage::remove_pod(const std::string& name) {
-  const auto* pod = find_object<k8s::Pod>(objects_, name);
-  if (pod == nullptr) return;
-  waiting_.emplace_back(
-      k8s::Delivery(k8s::Remove{.kind = k8s::Kind::Pod, .ns = pod->meta.ns, .name = name, .uid = pod->meta.uid}));
-  std::erase_if(objects_, [&](const k8s::Object& other) {
-    return k8s::kind_of(other) == k8s::Kind::Pod && k8s::meta_of(other).name == name;
-  });
-}
+void Stage::remove_pod(const std::string& name) { remove(k8s::Kind::Pod, name); }
 
 k8s::ResourceClaim& Stage::claim(const std::string& name, const std::vector<std::string>& devices,
                                  const std::string& owner_pod) {
@@ -198,10 +183,10 @@ k8s::ResourceClaim& Stage::claim(const std::string& name, const std::vector<std:
     claim.results.push_back({.request = "gpu", .driver = std::string(kDriver), .pool = "node-a", .device = device});
   }
   put(std::move(claim));
-  return *find_object<k8s::ResourceClaim>(objects_, name);
+  return *find_as<k8s::ResourceClaim>(k8s::Kind::ResourceClaim, name);
 }
 
-void Stage::upsert_claim(const std::string& name) { put(*find_object<k8s::ResourceClaim>(objects_, name)); }
+void Stage::upsert_claim(const std::string& name) { put(*find_as<k8s::ResourceClaim>(k8s::Kind::ResourceClaim, name)); }
 
 void Stage::slice(const std::string& node, const std::vector<std::string>& devices,
                   const std::vector<std::string>& tainted) {
@@ -239,31 +224,28 @@ std::vector<Action> Stage::turn() {
 }
 
 void Stage::remove(k8s::Kind kind, const std::string& name) {
-  const auto same = [&](const k8s::Object& other) {
-    return k8s::kind_of(other) == kind && k8s::meta_of(other).name == name;
-  };
-  const auto found = std::ranges::find_if(objects_, same);
-  if (found == objects_.end()) return;
-  const auto& meta = k8s::meta_of(*found);
+  const auto place = places_.find({kind, name});
+  if (place == places_.end()) return;
+  const auto object = objects_.find(place->second);
+  const auto& meta = k8s::meta_of(object->second);
   waiting_.emplace_back(k8s::Delivery(k8s::Remove{.kind = kind, .ns = meta.ns, .name = name, .uid = meta.uid}));
-  objects_.erase(found);
+  objects_.erase(object);
+  places_.erase(place);
 }
 
 k8s::DeviceTaintRule* Stage::rule() {
-  for (auto& object : objects_) {
+  for (auto& [number, object] : objects_) {
     if (auto* rule = std::get_if<k8s::DeviceTaintRule>(&object); rule != nullptr && is_our_rule(*rule)) return rule;
   }
   return nullptr;
 }
 
-k8s::Node& Stage::node_named(const std::string& name) { return *find_object<k8s::Node>(objects_, name); }
+k8s::Node& Stage::node_named(const std::string& name) { return *find_as<k8s::Node>(k8s::Kind::Node, name); }
 
 std::string Stage::state_text() const {
-  for (const auto& object : objects_) {
-    const auto* map = std::get_if<k8s::ConfigMap>(&object);
-    if (map != nullptr && map->meta.name == kStateName) return map->data.find(kStateEntry)->second;
-  }
-  return {};
+  const auto place = places_.find({k8s::Kind::ConfigMap, std::string(kStateName)});
+  if (place == places_.end()) return {};
+  return std::get<k8s::ConfigMap>(objects_.at(place->second)).data.find(kStateEntry)->second;
 }
 
 void Stage::note_write(const Action& action) {
@@ -284,7 +266,7 @@ void Stage::note_write(const Action& action) {
 
 void Stage::show(const taint::ApplyRule& apply) {
   k8s::DeviceTaintRule made;
-  if (const auto* old = find_object<k8s::DeviceTaintRule>(objects_, apply.name)) made = *old;
+  if (const auto* old = find_as<k8s::DeviceTaintRule>(k8s::Kind::DeviceTaintRule, apply.name)) made = *old;
   if (made.meta.uid.empty()) {
     made.meta.uid = "uid-rule-" + std::to_string(++version_);
     made.meta.creation = now().wall;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -116,6 +117,11 @@ class Stage {
   [[nodiscard]] bool has_event(const std::string& subject, std::string_view reason) const;
 
  private:
+  using Name = std::pair<k8s::Kind, std::string>;
+  /// Null: there is no such object.
+  [[nodiscard]] k8s::Object* find(k8s::Kind kind, const std::string& name);
+  template <class T>
+  [[nodiscard]] T* find_as(k8s::Kind kind, const std::string& name);
   void put_owner(const k8s::OwnerRef& owner);
   void show(const Action& action);
   void show(const taint::ApplyRule& apply);
@@ -132,7 +138,8 @@ class Stage {
   Millis clock_ahead_{0};
   std::int64_t version_ = 100;
   std::vector<Message> waiting_;
-  std::vector<k8s::Object> objects_;
+  std::map<std::size_t, k8s::Object> objects_;  // in the order in which they came
+  std::map<Name, std::size_t> places_;
   std::vector<notice::EmitEvent> events_;
   std::vector<notice::ApplyCondition> applied_;
   std::vector<job_retry::PatchJob> patches_;
