@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	admissionreviewv1 "k8s.io/api/admission/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"device-health.io/controller/tests/cluster/dhc"
+	"device-health.io/controller/tests/cluster/fakenode"
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+// dryRun makes the API server accept the evictions of a workload's Pods with 201 and do nothing, until it is called off: a mutating webhook
+// turns each of them into a dry run.
+func dryRun(t *testing.T, namespace, name string) (callOff func()) {
+	t.Helper()
+	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionreviewv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+			http.Error(w, "no AdmissionReview", http.StatusBadRequest)
+			return
+		}
+		kind := admissionreviewv1.PatchTypeJSONPatch
+		review.Response = &admissionreviewv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, PatchType: &kind,
+			Patch: []byte(`[{"op":"add","path":"/deleteOptions/dryRun","value":["All"]}]`)}
+		review.Request = nil
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(web.Close)
+	hook := realcluster.Unique("rehearsal") + ".example.com"
+	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
+	hooks := cluster.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	_, err := hooks.Create(t.Context(), &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hook},
+		Webhooks: []admissionv1.MutatingWebhook{{Name: hook, FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &web.URL,
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			MatchConditions:   []admissionv1.MatchCondition{{Name: "workload", Expression: `request.name.startsWith("` + name + `-")`}},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}}}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	callOff = func() { _ = hooks.Delete(t.Context(), hook, metav1.DeleteOptions{}) }
+	t.Cleanup(func() { _ = hooks.Delete(t.Context(), hook, metav1.DeleteOptions{}) })
+	return callOff
+}
+
+// expectAccepted says how many evictions of the Pod were answered with 201 so far, and that none was answered otherwise.
+func expectAccepted(t *testing.T, controller story.Run, pod corev1.Pod, times int) error {
+	t.Helper()
+	if sent := controller.Evictions(t, pod); sent[http.StatusCreated] != times || len(sent) > 1 {
+		return fmt.Errorf("evictions by answer: %v", sent)
+	}
+	return nil
+}
+
+func TestAnEvictionThatIsAcceptedAndNeverHappensIsSaidFreesItsSlotAndIsAskedForAgain(t *testing.T) {
+	namespace := cluster.Namespace(t)
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: gpus(6)})
+	vain := workload.Deployment{Namespace: namespace, Name: "vain", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
+	other := workload.Deployment{Namespace: namespace, Name: "other", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
+	callOff := dryRun(t, namespace, "vain")
+	one := strings.Replace(dhc.Policy{Namespace: namespace}.Text(), "maxInFlight: 10", "maxInFlight: 1", 1)
+	controller := story.Start(t, cluster, dhc.Settings{Policy: one})
+	node.Break(t, gpu, story.DeviceOf(t, cluster, vain))
+	realcluster.Eventually(t, time.Minute, "the eviction is accepted", func() error { return expectAccepted(t, controller, vain, 1) })
+	callOff() // the next one will happen
+	node.Break(t, gpu, story.DeviceOf(t, cluster, other))
+	controller.AwaitVerdict(t, other.Name, "TooManyInFlight")
+	if now, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), vain.Name, metav1.GetOptions{}); err != nil || now.DeletionTimestamp != nil {
+		t.Fatalf("the Pod is %+v, %v", now, err)
+	}
+	// Its grace period, which is a second, and two minutes more.
+	realcluster.Eventually(t, 4*time.Minute, "it is said", func() error {
+		return controller.Says(`"msg":"verdict"`, `"reason":"NotTerminating"`, `"name":"`+vain.Name+`"`, "has accepted the eviction 1 time(s)")
+	})
+	story.AwaitEvent(t, cluster, namespace, vain.Name, "NotTerminating")
+	story.AwaitReplacement(t, cluster, other, 1)
+	story.ExpectEvictedOnce(t, controller, other)
+	story.AwaitReplacement(t, cluster, vain, 1)
+	if err := expectAccepted(t, controller, vain, 2); err != nil {
+		t.Error(err)
+	}
+}
