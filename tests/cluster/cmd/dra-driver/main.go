@@ -36,6 +36,8 @@ const (
 type State struct {
 	// OpaqueNames gives CDI devices names that do not say which device they are.
 	OpaqueNames bool
+	// CommonFirst gives every device first a CDI device that all have in common: the kubelet reports by that name.
+	CommonFirst bool
 	Devices     map[string]Device
 }
 
@@ -83,8 +85,19 @@ func (d *driver) read() bool {
 // The CDI kind belongs to this driver alone.
 func (d *driver) kind() string { return d.name + "/device" }
 
-func (d *driver) cdiFile(claim types.UID) string {
-	return filepath.Join(d.cdi, d.name+"-"+string(claim)+".json")
+// The CDI device that all have in common.
+const common = "common"
+
+func (d *driver) cdiFile(of string) string {
+	return filepath.Join(d.cdi, d.name+"-"+of+".json")
+}
+
+func (d *driver) writeCDI(of string, devices ...map[string]any) error {
+	text, err := json.Marshal(map[string]any{"cdiVersion": "0.6.0", "kind": d.kind(), "devices": devices})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.cdiFile(of), text, 0o644)
 }
 
 func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourcev1.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
@@ -101,13 +114,14 @@ func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourcev1
 				name = string(claim.UID) + "-part-" + string(rune('a'+i))
 			}
 			edits = append(edits, map[string]any{"name": name, "containerEdits": map[string]any{"env": []string{"DEVICE=" + given.Device}}})
+			ids := []string{d.kind() + "=" + name}
+			if d.now().CommonFirst {
+				ids = append([]string{d.kind() + "=" + common}, ids...)
+			}
 			result.Devices = append(result.Devices, kubeletplugin.Device{Requests: []string{given.Request}, PoolName: given.Pool,
-				DeviceName: given.Device, CDIDeviceIDs: []string{d.kind() + "=" + name}})
+				DeviceName: given.Device, CDIDeviceIDs: ids})
 		}
-		text, err := json.Marshal(map[string]any{"cdiVersion": "0.6.0", "kind": d.kind(), "devices": edits})
-		if err == nil {
-			err = os.WriteFile(d.cdiFile(claim.UID), text, 0o644)
-		}
+		err := d.writeCDI(string(claim.UID), edits...)
 		if err == nil {
 			err = d.writeStatus(ctx, claim)
 		}
@@ -121,7 +135,7 @@ func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourcev1
 func (d *driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	results := map[types.UID]error{}
 	for _, claim := range claims {
-		err := os.Remove(d.cdiFile(claim.UID))
+		err := os.Remove(d.cdiFile(string(claim.UID)))
 		if errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
@@ -253,6 +267,11 @@ func main() {
 	data := filepath.Join(*root, "plugins", d.name)
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		log.Fatal(err)
+	}
+	if d.now().CommonFirst {
+		if err := d.writeCDI(common, map[string]any{"name": common, "containerEdits": map[string]any{"env": []string{"DRIVER=" + d.name}}}); err != nil {
+			log.Fatal(err)
+		}
 	}
 	ctx := context.Background()
 	helper, err := kubeletplugin.Start(ctx, d, kubeletplugin.KubeClient(d.client), kubeletplugin.NodeName(d.node), kubeletplugin.DriverName(d.name),
