@@ -5,21 +5,30 @@
 #include <tuple>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace dhc::k8s {
 
 namespace {
 
-bool read_health(JsonValue value, Fault& fault, Health& health) {
+bool read_health(JsonValue value, Fault& fault, ReportedDevice& device) {
   std::string word;
   if (!read_name(value, fault, word)) return false;
-  health = word == "Healthy" ? Health::Healthy : word == "Unhealthy" ? Health::Unhealthy : Health::Unknown;
+  device.health = Health::Unknown;
+  device.other_word = {};
+  for (const auto health : {Health::Healthy, Health::Unknown, Health::Unhealthy}) {
+    if (word != to_string(health)) continue;
+    device.health = health;
+    return true;
+  }
+  if (!word.empty()) device.other_word = printable_cut(word, kLongestHealthWord);
   return true;
 }
 
 bool read_device(JsonValue value, Fault& fault, ReportedDevice& device) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "resourceID") return read_name(field, fault, device.resource_id) || fault.in(key);
-    if (key == "health") return read_health(field, fault, device.health) || fault.in(key);
+    if (key == "health") return read_health(field, fault, device) || fault.in(key);
     if (key == "message") return read_message(field, fault, device.message) || fault.in(key);
     return true;
   });
@@ -52,7 +61,8 @@ bool read_state(JsonValue value, Fault& fault, ContainerState& state) {
 // By ID; of one ID the worst first, then by message, so that the result does not depend on the order.
 void sort_devices(std::vector<ReportedDevice>& devices) {
   std::ranges::sort(devices, [](const ReportedDevice& a, const ReportedDevice& b) {
-    return std::tie(a.resource_id, b.health, b.message) < std::tie(b.resource_id, a.health, a.message);
+    return std::tie(a.resource_id, b.health, b.message, b.other_word) <
+           std::tie(b.resource_id, a.health, a.message, a.other_word);
   });
   const auto repeated = std::ranges::unique(devices, {}, &ReportedDevice::resource_id);
   devices.erase(repeated.begin(), repeated.end());

@@ -194,6 +194,7 @@ bool read_taint(JsonValue value, Fault& fault, Taint& taint) {
     if (key == "key") return read_name(field, fault, taint.key) || fault.in(key);
     if (key == "value") return read_name(field, fault, taint.value) || fault.in(key);
     if (key == "effect") return read_name(field, fault, taint.effect) || fault.in(key);
+    if (key == "timeAdded") return read_time(field, fault, taint.time_added) || fault.in(key);
     return true;
   });
   const auto& effect = taint.effect;

@@ -11,4 +11,8 @@ std::optional<std::string_view> find(const StringMap& map, std::string_view key)
   return std::string_view(at->second);
 }
 
+std::string to_string(const Taint& taint) {
+  return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;
+}
+
 }  // namespace dhc::k8s

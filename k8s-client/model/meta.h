@@ -76,7 +76,15 @@ struct Taint {
   std::string value;
   std::string
       effect;  ///< NoSchedule, NoExecute, PreferNoSchedule, None; unknown effects count as None. **Source:** KEP-5055.
-  friend bool operator==(const Taint&, const Taint&) = default;
+  /// Says nothing about what the taint does, and is not compared: the API server sets it anew with each update in which
+  /// a driver leaves it out. **Source:** k/k SetDefaults_DeviceTaint.
+  std::optional<WallTime> time_added = {};
+  friend bool operator==(const Taint& a, const Taint& b) {
+    return a.key == b.key && a.value == b.value && a.effect == b.effect;
+  }
 };
+
+/// `key=value:effect`, as `kubectl taint` writes it.
+[[nodiscard]] std::string to_string(const Taint& taint);
 
 }  // namespace dhc::k8s

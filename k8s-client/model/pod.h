@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,12 +8,20 @@
 
 #include "k8s-client/model/meta.h"
 #include "k8s-client/model/scheduling.h"
+#include "k8s-client/model/shared.h"
 
 namespace dhc::k8s {
 
 /// Health as the kubelet reports it; a word we do not know, or none, is Unknown. **Source:** KEP-4680, core/v1
 /// ResourceHealth.
 enum class Health : std::uint8_t { Healthy, Unknown, Unhealthy };
+
+/// The kubelet's word.
+[[nodiscard]] std::string_view to_string(Health health);
+
+/// The longest word for a health that is kept, in bytes. **Source:** the words of core/v1 enums are CamelCase and
+/// short.
+inline constexpr std::size_t kLongestHealthWord = 63;
 
 enum class PodPhase : std::uint8_t { Pending, Running, Succeeded, Failed, Unknown };
 
@@ -22,6 +31,9 @@ struct ReportedDevice {
                             ///< buildResourceHealth.
   Health health = Health::Unknown;
   std::string message;  ///< DRA only, at most 1,024 characters, hostile text.
+  /// The kubelet's word where it is none of the three, `health` is Unknown then; printable, cut to
+  /// `kLongestHealthWord`. **Source:** KEP-4680 announces PermanentlyUnhealthy.
+  std::string other_word = {};
   friend bool operator==(const ReportedDevice&, const ReportedDevice&) = default;
 };
 

@@ -29,6 +29,11 @@ Result<std::string> claim_path(std::string_view ns, std::string_view name) {
   return "/apis/resource.k8s.io/v1/namespaces/" + percent_encode(ns) + "/resourceclaims/" + percent_encode(name);
 }
 
+Result<std::string> slice_path(std::string_view name) {
+  if (!is_path_segment(name)) return fail(ErrorKind::Invalid, "the slice's name is not a name that fits in a path");
+  return "/apis/resource.k8s.io/v1/resourceslices/" + percent_encode(name);
+}
+
 Result<std::string> events_path(std::string_view ns) {
   if (!is_path_segment(ns)) return fail(ErrorKind::Invalid, "the Event's namespace is not a name that fits in a path");
   return "/apis/events.k8s.io/v1/namespaces/" + percent_encode(ns) + "/events";

@@ -17,6 +17,9 @@ namespace dhc::k8s {
 /// either is no path segment.
 [[nodiscard]] Result<std::string> claim_path(std::string_view ns, std::string_view name);
 
+/// `/apis/resource.k8s.io/v1/resourceslices/NAME`, percent-encoded; Invalid if the name is no path segment.
+[[nodiscard]] Result<std::string> slice_path(std::string_view name);
+
 /// `/apis/events.k8s.io/v1/namespaces/NS/events`, percent-encoded; Invalid if `ns` is no path segment.
 [[nodiscard]] Result<std::string> events_path(std::string_view ns);
 

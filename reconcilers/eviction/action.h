@@ -13,8 +13,9 @@ namespace dhc::eviction {
 /// What an eviction rests on, and what a read in the moment before it must still show. The plan decides it, `judge`
 /// holds it against the bytes that were read.
 struct Signal {
-  /// What the report of the device may say; empty: the claim's conditions decide, or nothing is asked.
+  /// What the report of the device may say; both empty: the driver's own words decide, or nothing is asked.
   std::vector<k8s::Health> health = {};
+  std::vector<std::string> health_words = {};
   std::optional<MessagePattern> message = {};  ///< Must fit the driver's words with an Unhealthy report.
   /// The pod whose status reports the device, if it is another one that holds the same; empty: the pod itself.
   std::string witness_ns = {};
@@ -25,7 +26,12 @@ struct Signal {
   std::string claim_name = {};
   std::string claim_uid = {};
   std::string claim_version = {};
-  std::vector<ClaimConditionMatch> claim_conditions = {};  ///< One of them must stand; empty: the report decides.
+  std::vector<ClaimConditionMatch> claim_conditions = {};  ///< One of them must stand; empty: none is asked.
+  /// The slice that publishes the device, where a taint in it is the signal; empty: none is asked.
+  std::string slice_name = {};
+  std::string slice_uid = {};
+  std::string slice_version = {};
+  std::vector<DeviceTaintMatch> device_taints = {};  ///< One of them must stand on the device there.
   friend bool operator==(const Signal&, const Signal&) = default;
 };
 

@@ -17,4 +17,7 @@ namespace dhc::eviction {
 [[nodiscard]] Result<k8s::Request> build_read(const std::string& ns, const std::string& pod);
 [[nodiscard]] Result<k8s::Request> build_claim_read(const std::string& ns, const std::string& claim);
 
+/// The same of the slice that publishes the bad device; Invalid if its name does not fit in a path.
+[[nodiscard]] Result<k8s::Request> build_slice_read(const std::string& slice);
+
 }  // namespace dhc::eviction

@@ -98,6 +98,8 @@ Result<k8s::Request> Exchange::request() const {
       return build_read(action_.signal.witness_ns, action_.signal.witness_name);
     case Step::ReadClaim:
       return build_claim_read(action_.ns, action_.signal.claim_name);
+    case Step::ReadSlice:
+      return build_slice_read(action_.signal.slice_name);
     case Step::Evict:
     case Step::Over:
       break;
@@ -113,6 +115,8 @@ void Exchange::take(const Result<k8s::Response>& answer) {
       return take_reporter(answer);
     case Step::ReadClaim:
       return take_claim(answer);
+    case Step::ReadSlice:
+      return take_slice(answer);
     case Step::Evict:
       return take_eviction(answer);
     case Step::LookAgain:
@@ -127,13 +131,13 @@ void Exchange::end(Status outcome) {
   step_ = Step::Over;
 }
 
-void Exchange::read_claim_or_evict() {
-  if (action_.signal.claim_name.empty()) return evict_if_signal_stands(nullptr);
+void Exchange::read_claim_or_go_on() {
+  if (action_.signal.claim_name.empty()) return evict_if_signal_stands();
   step_ = Step::ReadClaim;
 }
 
-void Exchange::evict_if_signal_stands(const k8s::ResourceClaim* claim) {
-  if (auto judged = judge_signal(action_, reporter_, claim); !judged) return end(std::move(judged));
+void Exchange::evict_if_signal_stands() {
+  if (auto judged = judge_signal(action_, fresh_); !judged) return end(std::move(judged));
   step_ = Step::Evict;
 }
 
@@ -153,8 +157,8 @@ void Exchange::take_pod(const Result<k8s::Response>& answer) {
   note_pod(pod);
   if (!pod) return end(std::unexpected(before_eviction(std::move(pod.error()))));
   if (auto judged = judge_pod(action_, *pod); !judged) return end(std::move(judged));
-  reporter_ = std::move(*pod);
-  if (action_.signal.witness_uid.empty()) return read_claim_or_evict();
+  fresh_.reporter = std::move(*pod);
+  if (action_.signal.witness_uid.empty()) return read_claim_or_go_on();
   step_ = Step::ReadReporter;
 }
 
@@ -170,8 +174,8 @@ void Exchange::take_reporter(const Result<k8s::Response>& answer) {
             pod);
   if (pod && pod->meta.uid != action_.signal.witness_uid) pod = fail(ErrorKind::NotFound, "another UID");
   if (!pod) return end(std::unexpected(signal_gone(std::move(pod.error()), what)));
-  reporter_ = std::move(*pod);
-  read_claim_or_evict();
+  fresh_.reporter = std::move(*pod);
+  read_claim_or_go_on();
 }
 
 void Exchange::take_claim(const Result<k8s::Response>& answer) {
@@ -186,7 +190,25 @@ void Exchange::take_claim(const Result<k8s::Response>& answer) {
   if (!claim) {
     return end(std::unexpected(signal_gone(std::move(claim.error()), "claim " + action_.signal.claim_name)));
   }
-  evict_if_signal_stands(&*claim);
+  fresh_.claim = std::move(*claim);
+  if (action_.signal.slice_name.empty()) return evict_if_signal_stands();
+  step_ = Step::ReadSlice;
+}
+
+void Exchange::take_slice(const Result<k8s::Response>& answer) {
+  auto slice = read_as<k8s::ResourceSlice>(k8s::Kind::ResourceSlice, answer);
+  note_read(reads_,
+            {.kind = k8s::Kind::ResourceSlice,
+             .ns = {},
+             .name = action_.signal.slice_name,
+             .held_uid = action_.signal.slice_uid,
+             .held_version = action_.signal.slice_version},
+            slice);
+  if (!slice) {
+    return end(std::unexpected(signal_gone(std::move(slice.error()), "slice " + action_.signal.slice_name)));
+  }
+  fresh_.slice = std::move(*slice);
+  evict_if_signal_stands();
 }
 
 void Exchange::take_eviction(const Result<k8s::Response>& answer) {

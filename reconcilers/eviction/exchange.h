@@ -7,7 +7,7 @@
 #include "k8s-client/model/pod.h"
 #include "k8s-client/model/resource_claim.h"
 #include "k8s-client/protocol/request.h"
-#include "reconcilers/eviction/action.h"
+#include "reconcilers/eviction/signal.h"
 
 namespace dhc::eviction {
 
@@ -35,23 +35,24 @@ class Exchange {
   [[nodiscard]] const FreshReads& reads() const { return reads_; }
 
  private:
-  enum class Step : std::uint8_t { ReadPod, ReadReporter, ReadClaim, Evict, LookAgain, Over };
+  enum class Step : std::uint8_t { ReadPod, ReadReporter, ReadClaim, ReadSlice, Evict, LookAgain, Over };
 
   [[nodiscard]] Result<k8s::Request> request() const;
   void end(Status outcome);
-  void read_claim_or_evict();
-  void evict_if_signal_stands(const k8s::ResourceClaim* claim);
+  void read_claim_or_go_on();
+  void evict_if_signal_stands();
   void take_pod(const Result<k8s::Response>& answer);
   void take_reporter(const Result<k8s::Response>& answer);
   void take_claim(const Result<k8s::Response>& answer);
+  void take_slice(const Result<k8s::Response>& answer);
   void take_eviction(const Result<k8s::Response>& answer);
   void take_look(const Result<k8s::Response>& answer);
   void note_pod(const Result<k8s::Pod>& pod);
 
   const EvictPod action_;
   Step step_ = Step::ReadPod;
-  k8s::Pod reporter_;  ///< As it was just read: the pod itself, or the signal's witness.
-  Error doubt_;        ///< The answer to the eviction, when the pod is looked at again.
+  JudgedObjects fresh_;
+  Error doubt_;  ///< The answer to the eviction, when the pod is looked at again.
   FreshReads reads_;
   Status outcome_;
 };

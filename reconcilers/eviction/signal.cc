@@ -20,6 +20,8 @@ bool accepts(const Signal& signal, k8s::Health health) {
 /// A device that nobody reports is Unknown.
 bool supports(const Signal& signal, const Holding& holding) {
   const auto health = holding.reported.value_or(k8s::Health::Unknown);
+  const bool is_named = std::ranges::find(signal.health_words, holding.other_word) != signal.health_words.end();
+  if (is_named && !holding.other_word.empty()) return !signal.message || signal.message->matches(holding.message);
   // Unknown comes without words: those of the last Unhealthy report have matched already.
   return accepts(signal, health) &&
          (health != k8s::Health::Unhealthy || !signal.message || signal.message->matches(holding.message));
@@ -39,21 +41,42 @@ const PodRecord* witness_of(const Exposure& exposure, const Signal& signal, cons
   return nullptr;
 }
 
-std::string_view word(k8s::Health health) {
-  switch (health) {
-    case k8s::Health::Healthy:
-      return "Healthy";
-    case k8s::Health::Unknown:
-      return "Unknown";
-    case k8s::Health::Unhealthy:
-      return "Unhealthy with other words of the driver";
-  }
-  return "Unknown";
+std::string fresh_health_text(const Holding& holding) {
+  if (!holding.other_word.empty()) return holding.other_word;
+  const auto health = holding.reported.value_or(k8s::Health::Unknown);
+  return fmt::format("{}{}", to_string(health),
+                     health == k8s::Health::Unhealthy ? " with other words of the driver" : "");
 }
 
 std::unexpected<Error> outdated(const EvictPod& action, std::string_view found) {
   return fail(ErrorKind::Outdated,
               fmt::format("a fresh read shows that {}: pod {} was not evicted", found, action.name));
+}
+
+bool allocates(const k8s::ResourceClaim& claim, const DeviceKey& key) {
+  return std::ranges::any_of(claim.results, [&](const k8s::AllocationResult& result) {
+    return !result.admin_access && DeviceKey::dra(result.driver, result.pool, result.device) == key;
+  });
+}
+
+/// The slice is found by name: what it says is compared, not which one it is.
+Status judge_taint(const EvictPod& action, const JudgedObjects& fresh) {
+  const auto& key = action.key;
+  const auto* claim = fresh.claim ? &*fresh.claim : nullptr;
+  const auto& slice = fresh.slice;
+  if (claim == nullptr || !allocates(*claim, key)) {
+    return outdated(action,
+                    fmt::format("claim {} does not hold {} any more", action.signal.claim_name, to_string(key)));
+  }
+  const bool is_at_home = slice && (slice->node_name.empty() || slice->node_name == fresh.reporter.node_name);
+  if (is_at_home && slice->driver == key.scope && slice->pool == key.place) {
+    const auto device = std::ranges::find(slice->devices, key.device, &k8s::SliceDevice::name);
+    const auto is_named = [&](const k8s::Taint& taint) {
+      return std::ranges::any_of(action.signal.device_taints, [&](const auto& match) { return match.fits(taint); });
+    };
+    if (device != slice->devices.end() && std::ranges::any_of(device->taints, is_named)) return {};
+  }
+  return outdated(action, fmt::format("the driver's taint on {} does not stand any more", to_string(key)));
 }
 
 }  // namespace
@@ -66,11 +89,23 @@ Signal signal_of(const Exposure& exposure, const World& world) {
     signal.claim_uid = exposure.holding->claim_uid;
     if (const auto* claim = world.claim(exposure.holding->claim)) signal.claim_version = claim->meta.resource_version;
   }
-  if (exposure.by_claim) {
-    signal.claim_conditions = match.claim_conditions;
-    return signal;
+  switch (exposure.source) {
+    case SignalSource::Claim:
+      signal.claim_conditions = match.claim_conditions;
+      return signal;
+    case SignalSource::Taint:
+      signal.device_taints = match.device_taints;
+      if (const auto* slice = world.inventory().slice_of(exposure.key)) {
+        signal.slice_name = slice->meta.name;
+        signal.slice_uid = slice->meta.uid;
+        signal.slice_version = slice->meta.resource_version;
+      }
+      return signal;
+    case SignalSource::Report:
+      break;
   }
   signal.health = match.health;
+  signal.health_words = match.health_words;
   signal.message = match.message;
   if (const auto* witness = witness_of(exposure, signal, world)) {
     signal.witness_ns = witness->pod.meta.ns;
@@ -93,8 +128,9 @@ Status judge_pod(const EvictPod& action, const k8s::Pod& fresh) {
   return {};
 }
 
-Status judge_signal(const EvictPod& action, const k8s::Pod& reporter, const k8s::ResourceClaim* claim) {
+Status judge_signal(const EvictPod& action, const JudgedObjects& fresh) {
   const auto& signal = action.signal;
+  const auto* claim = fresh.claim ? &*fresh.claim : nullptr;
   if (claim != nullptr && claim->meta.uid != signal.claim_uid) {
     return outdated(action, fmt::format("claim {} is another one now", signal.claim_name));
   }
@@ -103,7 +139,9 @@ Status judge_signal(const EvictPod& action, const k8s::Pod& reporter, const k8s:
     return outdated(action, fmt::format("no condition of claim {} speaks of {} any more", signal.claim_name,
                                         to_string(action.key)));
   }
-  if (signal.health.empty()) return {};
+  if (!signal.device_taints.empty()) return judge_taint(action, fresh);
+  if (signal.health.empty() && signal.health_words.empty()) return {};
+  const auto& reporter = fresh.reporter;
   if (!is_live(reporter))
     return outdated(action, fmt::format("pod {}, which reports the device, has ended", reporter.meta.name));
   const auto resolution = resolve_holdings(reporter, [&](std::string_view ns, std::string_view name) {
@@ -114,8 +152,7 @@ Status judge_signal(const EvictPod& action, const k8s::Pod& reporter, const k8s:
     return outdated(action, fmt::format("pod {} does not hold {} any more", reporter.meta.name, to_string(action.key)));
   }
   if (supports(signal, *holding)) return {};
-  return outdated(action, fmt::format("{} is {} now", to_string(action.key),
-                                      word(holding->reported.value_or(k8s::Health::Unknown))));
+  return outdated(action, fmt::format("{} is {} now", to_string(action.key), fresh_health_text(*holding)));
 }
 
 }  // namespace dhc::eviction

@@ -1,8 +1,11 @@
 #pragma once
+#include <optional>
+
 #include "base/error.h"
 #include "domain/scene.h"
 #include "k8s-client/model/pod.h"
 #include "k8s-client/model/resource_claim.h"
+#include "k8s-client/model/resource_slice.h"
 #include "reconcilers/eviction/action.h"
 
 namespace dhc::eviction {
@@ -14,8 +17,14 @@ namespace dhc::eviction {
 /// Outdated: it is terminating, has ended or has opted out.
 [[nodiscard]] Status judge_pod(const EvictPod& action, const k8s::Pod& fresh);
 
-/// Whether the signal still stands in what was just read: the pod that reports the device, and the claim through which
-/// it is held (null for a device-plugin device). Outdated, with what was found instead, if it does not.
-[[nodiscard]] Status judge_signal(const EvictPod& action, const k8s::Pod& reporter, const k8s::ResourceClaim* claim);
+/// What was read in the moment before an eviction.
+struct JudgedObjects {
+  k8s::Pod reporter = {};                        ///< The pod itself, or the signal's witness.
+  std::optional<k8s::ResourceClaim> claim = {};  ///< Through which the device is held; none for a device plugin's.
+  std::optional<k8s::ResourceSlice> slice = {};  ///< That publishes it, where a taint in it is the signal.
+};
+
+/// Whether the signal still stands in what was just read. Outdated, with what was found instead, if it does not.
+[[nodiscard]] Status judge_signal(const EvictPod& action, const JudgedObjects& fresh);
 
 }  // namespace dhc::eviction

@@ -1,6 +1,7 @@
 #include "reconcilers/job_retry/endings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "domain/condition_text.h"
 #include "domain/disruption.h"
 #include "domain/job_credit.h"
+#include "domain/match_device.h"
 #include "domain/names.h"
 #include "domain/node_subject.h"
 
@@ -118,6 +120,33 @@ class Judge {
     return std::nullopt;
   }
 
+  /// The first policy for the device that names a taint of its driver, when the pod ended or soon after it.
+  const DevicePolicy* policy_naming_taint(const PodEnding::Device& device) const {
+    auto taints = device.taints;
+    if (scene_.now.mono - ending_.at.mono < kLateEvidence) {
+      std::ranges::move(scene_.world.driver_taints().standing(device.key), std::back_inserter(taints));
+    }
+    return first_policy(device.key, [&](const Match& match) {
+      return std::ranges::any_of(taints, [&](const k8s::Taint& taint) {
+        return std::ranges::any_of(match.device_taints, [&](const auto& wanted) { return wanted.fits(taint); });
+      });
+    });
+  }
+
+  const DevicePolicy* policy_naming_word(const PodEnding::Device& device) const {
+    return first_policy(device.key, [&](const Match& match) {
+      return !device.other_word.empty() && message_fits(match, device.other_message) &&
+             std::ranges::find(match.health_words, device.other_word) != match.health_words.end();
+    });
+  }
+
+  template <class Names>
+  const DevicePolicy* first_policy(const DeviceKey& key, Names names) const {
+    const auto policies = policies_for(scene_.world, scene_.policy, pod_, key);
+    const auto found = std::ranges::find_if(policies, [&](const auto* policy) { return names(policy->match); });
+    return found == policies.end() ? nullptr : *found;
+  }
+
   struct Clue {
     std::string why;
     std::string said;  ///< The driver's words about it.
@@ -147,6 +176,18 @@ class Judge {
       if (!clue || !covered(device.key, clue->said)) continue;
       return done(Reason::DiedOfDevice, device.key, to_string(device.key),
                   fmt::format("pod {} failed and {}", pod_.meta.name, clue->why));
+    }
+    for (const auto& device : ending_.devices) {
+      if (covered_by(policy_naming_taint(device))) {
+        return done(
+            Reason::DiedOfDevice, device.key, to_string(device.key),
+            fmt::format("pod {} failed and the driver of {} has tainted it", pod_.meta.name, to_string(device.key)));
+      }
+      if (covered_by(policy_naming_word(device))) {
+        return done(Reason::DiedOfDevice, device.key, to_string(device.key),
+                    fmt::format("pod {} failed and {} was last called {} while it ran", pod_.meta.name,
+                                to_string(device.key), device.other_word));
+      }
     }
     for (const auto& device : ending_.devices) {
       if (device.key.source != DeviceKey::Source::Plugin || !covered(device.key, {})) continue;

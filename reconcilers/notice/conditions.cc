@@ -53,7 +53,7 @@ class ConditionPlanner {
                        .policy = exposure->policy->name,
                        .said = exposure->said,
                        .next = next_step(*exposure->policy),
-                       .by_claim = exposure->by_claim});
+                       .source = exposure->source});
     }
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
@@ -74,11 +74,16 @@ class ConditionPlanner {
   /// What is to become of a True, by one device that it names and the pod still holds.
   enum class Fate : std::uint8_t { Stays, Recovered, Nothing };
 
-  Fate fate_of(const k8s::Pod& pod, const Holding& holding, bool by_claim) const {
+  Fate fate_of(const k8s::Pod& pod, const Holding& holding, SignalSource source) const {
     const bool covered = policy_for(scene_.world, scene_.policy, pod, holding.key) != nullptr;
     if (covered && !enforced(scene_.world, scene_.policy, pod, holding.key))
-      return Fate::Stays;                  // not ours to change now
-    if (by_claim) return Fate::Recovered;  // its signal is gone, or there would be an exposure
+      return Fate::Stays;  // not ours to change now
+    // Its signal is gone, or there would be an exposure; but what nobody publishes has said nothing by that.
+    if (source == SignalSource::Claim) return Fate::Recovered;
+    if (source == SignalSource::Taint) {
+      if (scene_.world.kept_taint(holding.key)) return covered ? Fate::Stays : Fate::Nothing;
+      return scene_.world.inventory().tainted_by_driver(holding.key) ? Fate::Recovered : Fate::Stays;
+    }
     const auto* state = scene_.world.tracker().find(holding.key);
     if (state == nullptr || !state->has_source || state->health == k8s::Health::Unknown) return Fate::Stays;
     if (state->health == k8s::Health::Healthy) return Fate::Recovered;
@@ -96,7 +101,7 @@ class ConditionPlanner {
       auto device = to_string(holding.key);
       const auto* word = record.told.find(device);
       if (word == nullptr) continue;
-      const auto fate = fate_of(pod, holding, word->by_claim);
+      const auto fate = fate_of(pod, holding, word->source);
       if (fate == Fate::Stays) return;
       if (fate == Fate::Nothing) continue;
       const auto* state = scene_.world.tracker().find(holding.key);

@@ -70,10 +70,13 @@ bool is_news(Reason reason) {
   }
 }
 
-/// Said of a node or rule, and about one device.
-/// A brake of the whole cluster, or a configuration from a file, cannot carry an Event.
-bool is_object(const Subject& subject) { return subject.kind != "Brake" && subject.kind != "Configuration"; }
+/// A brake of the whole cluster, a configuration from a file, a driver and a resource cannot carry an Event.
+bool is_object(const Subject& subject) {
+  return subject.kind != "Brake" && subject.kind != "Configuration" && subject.kind != "Driver" &&
+         subject.kind != "Resource";
+}
 
+/// Said of a node or rule, and about one device.
 bool is_about_taint(const Verdict& verdict) {
   return (verdict.subject.kind == "Node" || verdict.subject.kind == "DeviceTaintRule") && !verdict.policy.empty();
 }

@@ -1,5 +1,7 @@
 #include "reconcilers/notice/facts.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "domain/names.h"
 #include "domain/node_subject.h"
 #include "domain/operator_time.h"
+#include "reconcilers/notice/reporters.h"
 #include "reconcilers/notice/unmatched.h"
 
 namespace dhc::notice {
@@ -170,7 +173,11 @@ Planned<Verdict> find_facts(const Scene& scene) {
   add_refused_annotations(scene, found, wake);
   add_contested(scene, found);
   add_doubts(scene, found);
-  for (auto& verdict : find_unmatched(scene)) found.verdicts.push_back(std::move(verdict));
+  auto silent = find_silent_reporters(scene);
+  wake.note(silent.wake_at);
+  std::ranges::move(silent.verdicts, std::back_inserter(found.verdicts));
+  std::ranges::move(find_other_words(scene), std::back_inserter(found.verdicts));
+  std::ranges::move(find_unmatched(scene), std::back_inserter(found.verdicts));
   found.wake_at = wake.at();
   return found;
 }

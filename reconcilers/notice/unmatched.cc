@@ -48,10 +48,15 @@ bool has_claim_condition(const Match& match, const World& world, const Holding& 
   return claim != nullptr && find_claim_condition(match.claim_conditions, *claim, holding.key) != nullptr;
 }
 
+bool has_taint(const Match& match, const World& world, const Holding& holding) {
+  return !holding.ambiguous && world.driver_taints().word_for(holding.key, match.device_taints).has_value();
+}
+
 std::optional<MatchPart> misfit(const Match& match, const World& world, const Case& one) {
   if (const auto part = selectors_fail(match, world, one)) return part;
   const auto part = unhealthy_misfit(match, one.state.message);
-  return part && has_claim_condition(match, world, one.holding) ? std::nullopt : part;
+  const bool by_driver = has_claim_condition(match, world, one.holding) || has_taint(match, world, one.holding);
+  return part && by_driver ? std::nullopt : part;
 }
 
 /// None: some policy matches, or means the device and is off.
@@ -91,9 +96,10 @@ std::string selector_text(std::string_view key, const LabelSelector& selector, c
 }
 
 std::string health_text(const Match& match) {
-  return fmt::format("its health is [{}]", fmt::join(match.health.empty() ? std::vector<std::string_view>{}
-                                                                          : std::vector<std::string_view>{"Unknown"},
-                                                     ", "));
+  std::vector<std::string_view> words(match.health_words.begin(), match.health_words.end());
+  for (const auto health : match.health) words.push_back(to_string(health));
+  std::ranges::sort(words);
+  return fmt::format("its health is [{}]", fmt::join(words, ", "));
 }
 
 std::string message_text(const Match& match, const Case& one) {
@@ -108,8 +114,8 @@ std::string failure_text(const Scene& scene, const Case& one, const Nearest& nea
   const auto& pod = one.record.pod;
   const auto* ns = scene.world.namespace_of(pod.meta.ns);
   const auto* node = scene.world.node(pod.node_name);
-  const std::string_view no_condition =
-      match.claim_conditions.empty() ? "" : ", and no claim condition that it names is set";
+  std::string no_condition = match.claim_conditions.empty() ? "" : ", and no claim condition that it names is set";
+  if (!match.device_taints.empty()) no_condition += ", and no taint that it names is in the device's slice";
   switch (nearest.part) {
     case MatchPart::Device:
       break;

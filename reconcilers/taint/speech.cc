@@ -57,8 +57,9 @@ std::optional<Ruling> Speech::not_now(const DeviceRecord& record) const {
     return ruling;
   }
   const auto* state = scene_.world.tracker().find(record.key);
-  const bool unknown = state != nullptr && !state->holders.empty() && state->has_source &&
-                       state->health == k8s::Health::Unknown && !state->forgotten;
+  // Where the driver itself has said so, a kubelet that knows nothing takes nothing back.
+  const bool unknown = !is_drivers_own(record.source) && state != nullptr && !state->holders.empty() &&
+                       state->has_source && state->health == k8s::Health::Unknown && !state->forgotten;
   // Unknown may be what a policy asks for.
   const auto speaks = [&](const Exposure& exposure) {
     return exposure.key == record.key && exposure.open && !exposure.unknown_now;

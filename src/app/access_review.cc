@@ -69,8 +69,10 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
     all.back().needed_by = "evict";
     add(all, "", "pods", "get");
     all.back().needed_by = "evict";
-    add(all, "resource.k8s.io", "resourceclaims", "get");
-    all.back().needed_by = "evict";
+    for (const std::string_view resource : {"resourceclaims", "resourceslices"}) {
+      add(all, "resource.k8s.io", resource, "get");
+      all.back().needed_by = "evict";
+    }
     add(all, "", "pods", "patch");
     all.back().subresource = "status";
     all.back().needed_by = "condition";

@@ -40,9 +40,11 @@ bool contains_all(const std::vector<T>& all, const std::vector<T>& some) {
 }
 
 bool signals_cover(const Match& wide, const Match& narrow) {
-  const bool messages = !wide.message || wide.message == narrow.message || narrow.health.empty();
-  return messages && contains_all(wide.health, narrow.health) &&
-         contains_all(wide.claim_conditions, narrow.claim_conditions);
+  const bool asks_reports = !narrow.health.empty() || !narrow.health_words.empty();
+  const bool messages = !wide.message || wide.message == narrow.message || !asks_reports;
+  return messages && contains_all(wide.health, narrow.health) && contains_all(wide.health_words, narrow.health_words) &&
+         contains_all(wide.claim_conditions, narrow.claim_conditions) &&
+         contains_all(wide.device_taints, narrow.device_taints);
 }
 
 }  // namespace

@@ -47,14 +47,19 @@ std::string signal_text(const Match& match) {
   std::vector<std::string> parts;
   std::vector<std::string_view> states;
   for (const k8s::Health health : match.health) {
-    states.push_back(health == k8s::Health::Unhealthy ? "Unhealthy" : "Unknown");
+    states.push_back(to_string(health));
   }
+  states.insert(states.end(), match.health_words.begin(), match.health_words.end());
   if (!states.empty()) {
     parts.push_back(fmt::format("{}{}", fmt::join(states, " or "),
                                 match.message ? fmt::format(" with a message like /{}/", match.message->text()) : ""));
   }
   for (const auto& condition : match.claim_conditions) {
     parts.push_back(fmt::format("claim condition {}={}", condition.type, condition.status));
+  }
+  for (const auto& taint : match.device_taints) {
+    parts.push_back(fmt::format("driver's taint {}{}:{}", taint.key, taint.value == "*" ? "" : "=" + taint.value,
+                                taint.effect.empty() ? "NoSchedule or NoExecute" : taint.effect));
   }
   return fmt::format("{}", fmt::join(parts, ", or "));
 }

@@ -396,6 +396,8 @@ ControllerStats Controller::stats() const {
     ++(device->health == k8s::Health::Unhealthy ? stats.devices_unhealthy : stats.devices_unknown);
   }
   stats.devices_healthy = world.tracker().devices().size() - world.tracker().not_healthy().size();
+  stats.other_words = static_cast<std::size_t>(std::ranges::count_if(
+      world.tracker().other_words(), [](const auto& entry) { return !entry.second.silent_since; }));
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.brakes_half_open = state_->brakes_half_open;

@@ -20,6 +20,7 @@ struct ControllerStats {
   std::size_t devices_healthy = 0;
   std::size_t devices_unhealthy = 0;
   std::size_t devices_unknown = 0;
+  std::size_t other_words = 0;  ///< Devices reported now with a word that is none of the three.
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
   std::size_t brakes_half_open = 0;  ///< Whose next trial is due or under way.

@@ -43,6 +43,9 @@ prometheus::Labels kind_label(k8s::Kind kind) { return {{"kind", std::string(k8s
 struct Metrics::Families {
   prometheus::Registry registry;
   Family<Gauge>& devices = gauge(registry, "dhc_devices", "Devices known, by health.");
+  Gauge& other_words = gauge(registry, "dhc_devices_other_health_word",
+                             "Devices reported with a word for their health that this version does not know.")
+                           .Add({});
   Family<Gauge>& verdicts = gauge(registry, "dhc_verdicts", "Verdicts held now, by reason.");
   Family<Gauge>& objects = gauge(registry, "dhc_objects", "Objects held in memory, by kind.");
   Gauge& brakes = gauge(registry, "dhc_brakes_engaged", "Brakes that stop evictions now.").Add({});
@@ -101,6 +104,7 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   set(families_->devices, "health", "Healthy", stats.devices_healthy);
   set(families_->devices, "health", "Unhealthy", stats.devices_unhealthy);
   set(families_->devices, "health", "Unknown", stats.devices_unknown);
+  families_->other_words.Set(static_cast<double>(stats.other_words));
   set(families_->objects, "kind", "Pod", stats.pods);
   set(families_->objects, "kind", "ResourceClaim", stats.claims);
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));

@@ -1,6 +1,7 @@
 #include "domain/condition_text.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -8,8 +9,14 @@
 namespace dhc {
 
 namespace {
-constexpr std::string_view kSince = " unhealthy since ";
-constexpr std::string_view kClaimSays = " reported by its claim since ";
+/// The words between a device and the time, by who says that it is bad.
+struct SourceWords {
+  SignalSource source;
+  std::string_view words;
+};
+constexpr std::array<SourceWords, 3> kSourceWords = {{{SignalSource::Report, " unhealthy since "},
+                                                      {SignalSource::Claim, " reported by its claim since "},
+                                                      {SignalSource::Taint, " tainted by its driver since "}}};
 constexpr std::string_view kHealthySince = " healthy since ";
 constexpr std::string_view kBetween = " || ";
 constexpr std::string_view kAnd = "and ";
@@ -36,7 +43,7 @@ std::string tame_name(std::string_view device) {
 
 std::string line_text(const ConditionLine& line) {
   std::string text = tame_name(line.device);
-  text += line.by_claim ? kClaimSays : kSince;
+  text += std::ranges::find(kSourceWords, line.source, &SourceWords::source)->words;
   text += format_rfc3339(line.since);
   text += " (policy " + line.policy + ")";
   if (!line.said.empty()) text += ": " + tame(line.said);
@@ -104,14 +111,14 @@ ConditionWords read_condition(std::string_view message) {
       words.cut = true;
       return;
     }
-    // The first of the two is ours: what follows holds the driver's words.
-    const auto by_kubelet = part.find(kSince);
-    const auto by_claim = part.find(kClaimSays);
-    const auto at = std::min(by_kubelet, by_claim);
+    // The first of them is ours: what follows holds the driver's words.
+    const auto* said =
+        std::ranges::min_element(kSourceWords, {}, [&](const auto& one) { return part.find(one.words); });
+    const auto at = part.find(said->words);
     if (at == std::string_view::npos) return;
-    const auto stamp = part.substr(at + (at == by_claim ? kClaimSays : kSince).size(), kStampLength);
+    const auto stamp = part.substr(at + said->words.size(), kStampLength);
     words.devices.try_emplace(std::string(part.substr(0, at)),
-                              ConditionWords::Word{.since = parse_rfc3339(stamp), .by_claim = at == by_claim});
+                              ConditionWords::Word{.since = parse_rfc3339(stamp), .source = said->source});
   });
   return words;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/now.h"
+#include "domain/signal_source.h"
 
 namespace dhc {
 
@@ -18,8 +19,7 @@ struct ConditionLine {
   std::string policy;
   std::string said;  ///< The driver's words, may be empty.
   std::string next;  ///< What comes next.
-  bool by_claim =
-      false;  ///< A claim's condition says so, which has a time of its own: nothing to remember for a restart.
+  SignalSource source = SignalSource::Report;
 };
 
 /// The longest message, in bytes. **Source:** meta/v1 Condition: 32 KiB.
@@ -34,7 +34,7 @@ inline constexpr std::size_t kLongestCondition = 32UL * 1024;
 struct ConditionWords {
   struct Word {
     std::optional<WallTime> since;
-    bool by_claim = false;
+    SignalSource source = SignalSource::Report;
     friend bool operator==(const Word&, const Word&) = default;
   };
   std::map<std::string, Word, std::less<>> devices;

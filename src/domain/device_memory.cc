@@ -110,13 +110,17 @@ std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
   std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {
     if (is_black_hole(key)) continue;
-    if (!record.open || record.healthy_between || record.by_claim) continue;
+    if (!record.open || record.healthy_between) continue;
     open.emplace(key, OpenIncident{.since = record.since,
                                    .host_uid = record.host_uid,
                                    .word = last_word_of(record),
                                    .boot_id = record.boot_id,
                                    .forgotten = is_forgotten(record),
-                                   .vouched_for = record.acknowledged != Acknowledged::No});
+                                   .vouched_for = record.acknowledged != Acknowledged::No,
+                                   .reported = !is_drivers_own(record.source),
+                                   .taint_key = record.taint_key,
+                                   .taint_seen = record.driver_tainted,
+                                   .said = record.history.empty() ? std::string() : record.history.back().reason});
   }
   return open;
 }

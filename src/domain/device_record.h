@@ -11,6 +11,7 @@
 #include "domain/owner_loss.h"
 #include "domain/policy.h"
 #include "domain/reporters.h"
+#include "domain/signal_source.h"
 
 namespace dhc {
 
@@ -40,21 +41,23 @@ struct DeviceRecord {
   double penalty = 0;              ///< As of `penalty_at`: one more for each incident, halved with time.
   WallTime penalty_at;
 
-  bool open = false;      ///< An incident is going on.
-  WallTime since;         ///< Since when the device has been in the state that opened it.
-  WallTime opened_at;     ///< When it opened.
-  bool by_claim = false;  ///< A claim's condition opened it, which has a time of its own.
+  bool open = false;                           ///< An incident is going on.
+  WallTime since;                              ///< Since when the device has been in the state that opened it.
+  WallTime opened_at;                          ///< When it opened.
+  SignalSource source = SignalSource::Report;  ///< What says that it is bad.
   bool quarantined = false;
   Acknowledged acknowledged = Acknowledged::No;
-  std::string rule_uid;         ///< Of our rule, once seen; empty: there is none.
-  bool untainting = false;      ///< Our taint on its node is to be removed by us while the incident goes on.
-  bool node_tainted = false;    ///< Our taint has been seen on its node in this incident.
-  std::string node_uid;         ///< Of that node: another one under its name is nobody's word.
-  std::string host_uid;         ///< Of its node when it was last known to be the same device; empty: not known, or its
-                                ///< name is the hardware's.
-  bool was_tainted = false;     ///< Either has been seen since the incident opened.
-  bool removing = false;        ///< Our rule is to be removed by us: its absence is no word of a person.
-  bool driver_tainted = false;  ///< The driver's own taint has been seen in this incident.
+  std::string rule_uid;       ///< Of our rule, once seen; empty: there is none.
+  bool untainting = false;    ///< Our taint on its node is to be removed by us while the incident goes on.
+  bool node_tainted = false;  ///< Our taint has been seen on its node in this incident.
+  std::string node_uid;       ///< Of that node: another one under its name is nobody's word.
+  std::string host_uid;       ///< Of its node when it was last known to be the same device; empty: not known, or its
+                              ///< name is the hardware's.
+  bool was_tainted = false;   ///< Either has been seen since the incident opened.
+  bool removing = false;      ///< Our rule is to be removed by us: its absence is no word of a person.
+  std::string
+      taint_key;  ///< Of the driver's own taint that a policy has named in this incident; empty: there was none.
+  bool driver_tainted = false;                  ///< The driver's own taint has been seen in this incident.
   std::optional<WallTime> driver_untainted_at;  ///< When it was gone again.
   WallTime called_bad_at;                       ///< When it was last called bad anew in this incident.
   std::string reporter;  ///< Which driver or plugin began after that, in words: it has not called it bad;

@@ -20,9 +20,10 @@ struct Exposure {
   MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
   bool open = false;          ///< `opens_at` has come, and the device was not Unknown then.
   bool unknown_now = false;   ///< The device is Unknown just now: the incident stays, nothing is done.
-  bool forgotten = false;     ///< It is so because its reporter began anew, and calls it healthy.
-  bool by_claim = false;      ///< A condition of the claim says so, not the kubelet.
-  std::string said;           ///< The driver's words.
+  bool forgotten = false;     ///< It is so because its reporter began anew, and has not called it bad.
+  SignalSource source = SignalSource::Report;
+  std::string taint_key;  ///< Of the driver's taint, if that says it.
+  std::string said;       ///< The driver's words.
 
   [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
 };

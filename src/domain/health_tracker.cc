@@ -33,11 +33,13 @@ void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_u
   std::erase(device.holders, pod_uid);
   std::erase(device.witnesses, pod_uid);
   std::erase(device.relieved, pod_uid);
+  if (const auto word = other_words_.find(key); word != other_words_.end()) std::erase(word->second.witnesses, pod_uid);
   if (!device.holders.empty()) return;
   if (device.not_healthy_since) {
     device.orphaned_at = now.mono;  // its history matters: the next pod may get the same device
   } else {
     recovered_.erase(key);
+    other_words_.erase(key);
     devices_.erase(found);
     count(key, -1);
   }
@@ -54,6 +56,7 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   const bool is_over = evidence.forgotten && unknown_too_long && !evidence.remembered;
   if (is_over) device.called_bad_at.reset();
   device.forgotten = evidence.forgotten && !is_over;
+  note_other_word(key, device, evidence, now);
   if (!evidence.health && !device.not_healthy_since && !evidence.remembered) {
     device.health = k8s::Health::Unknown;  // held, and nobody speaks of it: not a state that anything acts on
     return;
@@ -74,6 +77,7 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     device.message.clear();
     device.seen_healthy = true;
     not_healthy_.erase(key);
+    other_words_.erase(key);
     return;
   }
   not_healthy_.insert(key);
@@ -111,6 +115,34 @@ void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word) {
   if (found != devices_.end()) found->second.called_bad_at = word;
 }
 
+void HealthTracker::note_other_word(const DeviceKey& key, const DeviceState& device, const Evidence& evidence,
+                                    const Now& now) {
+  const auto known = other_words_.find(key);
+  if (evidence.other_word.empty()) {
+    if (known != other_words_.end() && !known->second.silent_since) known->second.silent_since = moment_of(now);
+    return;
+  }
+  const bool goes_on = known != other_words_.end() && known->second.word == evidence.other_word &&
+                       (!known->second.silent_since || now.mono - known->second.silent_since->mono < kLongestUnknown);
+  const bool remembers = evidence.remembered && !device.seen_healthy;
+  auto& word = other_words_[key];
+  if (!goes_on) {
+    word = {.word = evidence.other_word,
+            .message = {},
+            .since = remembers ? moment_of(*evidence.remembered, now) : moment_of(now),
+            .silent_since = {},
+            .witnesses = {}};
+  }
+  word.message = evidence.other_message;
+  word.silent_since.reset();
+  for (const auto& uid : evidence.other_witnesses) insert_sorted(word.witnesses, uid);
+}
+
+const OtherWord* HealthTracker::other_word_of(const DeviceKey& key) const {
+  const auto found = other_words_.find(key);
+  return found == other_words_.end() ? nullptr : &found->second;
+}
+
 void HealthTracker::forget(const Now& now) {
   // Only devices that are not Healthy outlive their holders, so only those are looked at.
   for (auto it = not_healthy_.begin(); it != not_healthy_.end();) {
@@ -122,6 +154,7 @@ void HealthTracker::forget(const Now& now) {
         devices_.erase(device);
         count(*it, -1);
       }
+      other_words_.erase(*it);
       it = not_healthy_.erase(it);
     } else {
       ++it;
@@ -151,6 +184,7 @@ void HealthTracker::forget_unheld(const std::function<bool(const DeviceKey&)>& i
     const auto device = devices_.find(key);
     if (device == devices_.end() || !device->second.holders.empty() || !is_other(key)) return false;
     devices_.erase(device);
+    other_words_.erase(key);
     count(key, -1);
     return true;
   });

@@ -39,6 +39,16 @@ struct DeviceState {
   [[nodiscard]] bool is_witness(const std::string& pod_uid) const;
 };
 
+/// A kubelet's word for a device's health that is none of the three; the device is Unknown meanwhile.
+struct OtherWord {
+  std::string word;
+  std::string message;                 ///< The driver's, when it was last said.
+  Moment since;                        ///< Since when it has been said; Unknown in between does not end it.
+  std::optional<Moment> silent_since;  ///< Since when it is said no more; none: it is said now.
+  std::vector<std::string> witnesses;  ///< UIDs of holders of which it has been said, sorted.
+  friend bool operator==(const OtherWord&, const OtherWord&) = default;
+};
+
 /// How long Unknown may last between two Unhealthy for them to be one: longer than any restart of a driver, plugin or
 /// kubelet. An incident that has opened is remembered elsewhere, and goes on.
 inline constexpr Millis kLongestUnknown = std::chrono::minutes(15);
@@ -53,6 +63,10 @@ struct Evidence {
   /// UIDs of the holders that say Unhealthy, that our condition says have said so, or that nobody reports on while
   /// another holder says so now. An incident is of no other pod's.
   std::vector<std::string> witnesses = {};
+  /// A word that is none of the three, and the UIDs of the holders of which it is said, sorted; the first of several.
+  std::string other_word = {};
+  std::string other_message = {};
+  std::vector<std::string> other_witnesses = {};
 };
 
 /// Folds observations of devices over time. Part of the World.
@@ -75,6 +89,10 @@ class HealthTracker {
   void forget_unheld(const std::function<bool(const DeviceKey&)>& is_other);
 
   [[nodiscard]] const DeviceState* find(const DeviceKey& key) const;
+  /// Null: no word but the three has been said of the device since it was last Healthy.
+  [[nodiscard]] const OtherWord* other_word_of(const DeviceKey& key) const;
+  /// Devices of which such a word has been said, sorted.
+  [[nodiscard]] const std::map<DeviceKey, OtherWord>& other_words() const { return other_words_; }
   /// Devices that are not Healthy, sorted.
   [[nodiscard]] const std::set<DeviceKey>& not_healthy() const { return not_healthy_; }
   /// Devices whose incident ended within the last five minutes, sorted.
@@ -85,10 +103,12 @@ class HealthTracker {
 
  private:
   void count(const DeviceKey& key, std::int64_t change);
+  void note_other_word(const DeviceKey& key, const DeviceState& device, const Evidence& evidence, const Now& now);
 
   std::unordered_map<DeviceKey, DeviceState, DeviceKeyHash> devices_;
   std::set<DeviceKey> not_healthy_;
   std::set<DeviceKey> recovered_;
+  std::map<DeviceKey, OtherWord> other_words_;
   std::map<std::string, std::int64_t, std::less<>> dra_;  // devices by driver
 };
 

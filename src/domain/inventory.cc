@@ -37,10 +37,6 @@ std::string card_named_by(const k8s::SliceDevice& device) {
   return device.name;
 }
 
-std::string words(const k8s::Taint& taint) {
-  return taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;
-}
-
 /// What a list has read, after what is known of the objects that it could not read: where an object may be among both,
 /// because one has no name, the list's word comes last and counts.
 template <class T>
@@ -156,6 +152,30 @@ const k8s::DeviceTaintRule* Inventory::rule_named(std::string_view name) const {
   return found == rules_.end() ? nullptr : &found->second;
 }
 
+std::optional<std::pair<std::string, std::string>> Inventory::pool_of_slice(std::string_view uid) const {
+  const auto found = slices_.find(uid);
+  if (found == slices_.end()) return std::nullopt;
+  return std::pair(found->second.driver, found->second.pool);
+}
+
+const k8s::ResourceSlice* Inventory::slice_with(std::string_view uid) const {
+  const auto found = slices_.find(uid);
+  return found == slices_.end() ? nullptr : &found->second;
+}
+
+const k8s::ResourceSlice* Inventory::slice_of(const DeviceKey& key) const {
+  if (published(key) == nullptr) return nullptr;
+  const auto uids = slices_of_pool_.find({key.scope, key.place});
+  if (uids == slices_of_pool_.end()) return nullptr;
+  const k8s::ResourceSlice* newest = nullptr;
+  for (const auto& uid : uids->second) {
+    const auto& slice = slices_.find(uid)->second;
+    const bool has = std::ranges::find(slice.devices, key.device, &k8s::SliceDevice::name) != slice.devices.end();
+    if (has && (newest == nullptr || slice.generation >= newest->generation)) newest = &slice;
+  }
+  return newest;
+}
+
 const PublishedDevice* Inventory::published(const DeviceKey& key) const {
   if (key.source != DeviceKey::Source::Dra) return nullptr;
   const auto pool = pools_.find({key.scope, key.place});
@@ -166,8 +186,13 @@ const PublishedDevice* Inventory::published(const DeviceKey& key) const {
 
 std::optional<bool> Inventory::tainted_by_driver(const DeviceKey& key) const {
   const auto* device = published(key);
-  if (device == nullptr) return std::nullopt;
+  if (device == nullptr || pools_.find({key.scope, key.place})->second.contested) return std::nullopt;
   return std::ranges::any_of(device->taints, keeps_off);
+}
+
+bool Inventory::has_taint(const DeviceKey& device, std::string_view taint_key) const {
+  const auto* found = published(device);
+  return found != nullptr && std::ranges::find(found->taints, taint_key, &k8s::Taint::key) != found->taints.end();
 }
 
 std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
@@ -215,14 +240,26 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
     return count(driver, known, true);
   }
   std::int64_t newest = 0;
-  for (const auto& uid : uids) newest = std::max(newest, slices_.find(uid)->second.generation);
+  std::set<std::string> nodes;
+  for (const auto& uid : uids) {
+    const auto& slice = slices_.find(uid)->second;
+    newest = std::max(newest, slice.generation);
+    if (!slice.node_name.empty()) nodes.insert(slice.node_name);
+  }
+  // A node may publish slices of its own alone: one that speaks of another's pool does not move it, and what it says in
+  // a generation that is over is nothing.
+  const auto is_foreign = [&](const std::string& uid) {
+    const auto& slice = slices_.find(uid)->second;
+    return slice.generation == newest && !slice.node_name.empty() && slice.node_name != known.node;
+  };
+  known.contested = nodes.size() > 1 && std::ranges::any_of(uids, is_foreign);
+  if (!nodes.contains(known.node)) known.node.clear();
   known.devices.clear();
-  known.node.clear();
   std::set<std::string> cards;
   for (const auto& uid : uids) {
     const auto& slice = slices_.find(uid)->second;
     if (slice.generation != newest) continue;
-    if (!slice.node_name.empty()) known.node = slice.node_name;
+    if (!known.contested && !slice.node_name.empty()) known.node = slice.node_name;
     for (const auto& device : slice.devices) {
       auto card = card_named_by(device);
       cards.insert(card);
@@ -256,13 +293,13 @@ std::string Inventory::card_of(const DeviceKey& key) const {
 std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored) const {
   if (const auto* device = published(key)) {
     const auto taint = std::ranges::find_if(device->taints, keeps_off);
-    if (taint != device->taints.end()) return "the driver's taint " + words(*taint);
+    if (taint != device->taints.end()) return "the driver's taint " + to_string(*taint);
   }
   if (key.source != DeviceKey::Source::Dra) return std::nullopt;
   const auto judge = [&](const std::string& uid) -> std::optional<std::string> {
     const auto& rule = rules_.find(uid)->second;
     if (rule.meta.name == ignored || !keeps_off(rule.taint) || !selects(rule, key)) return std::nullopt;
-    return "DeviceTaintRule " + rule.meta.name + " with taint " + words(rule.taint);
+    return "DeviceTaintRule " + rule.meta.name + " with taint " + to_string(rule.taint);
   };
   if (const auto exact = exact_rules_.find(key); exact != exact_rules_.end()) {
     for (const auto& uid : exact->second) {

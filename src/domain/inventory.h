@@ -34,9 +34,10 @@ struct DeviceIdentity {
 
 /// The devices of one pool, from the slices of its highest generation.
 struct Pool {
-  std::string node;       ///< Empty for network-attached devices.
-  bool published = true;  ///< False: the slices are gone, the devices are remembered (a driver's restart removes them:
-                          ///< seen on 1.37.1).
+  std::string node;        ///< Empty for network-attached devices.
+  bool contested = false;  ///< Its slices name several nodes: what they say of taints is nobody's word.
+  bool published = true;   ///< False: the slices are gone, the devices are remembered (a driver's restart removes them:
+                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices;
   std::int64_t cards = 0;  ///< Physical ones.
 };
@@ -74,10 +75,20 @@ class Inventory {
   /// Whether the rule went away because the server's data went back, and has not been seen again.
   [[nodiscard]] bool is_lost_rule(const std::string& name) const { return lost_rules_.contains(name); }
 
+  /// The driver and pool of the slice with this UID, or nothing.
+  [[nodiscard]] std::optional<std::pair<std::string, std::string>> pool_of_slice(std::string_view uid) const;
+  /// The slice with this UID, or null.
+  [[nodiscard]] const k8s::ResourceSlice* slice_with(std::string_view uid) const;
+  /// The slice that publishes the device now, or null.
+  [[nodiscard]] const k8s::ResourceSlice* slice_of(const DeviceKey& key) const;
+
   /// The device as its driver publishes it now; null: not published, or remembered only.
   [[nodiscard]] const PublishedDevice* published(const DeviceKey& key) const;
-  /// Whether the driver's own taint keeps the scheduler off; none: the device is not published now.
+  /// Whether the driver's own taint keeps the scheduler off; none: the device is not published now, or by several
+  /// nodes.
   [[nodiscard]] std::optional<bool> tainted_by_driver(const DeviceKey& key) const;
+  /// Whether the driver publishes the device with a taint of this key, whatever its value and effect.
+  [[nodiscard]] bool has_taint(const DeviceKey& device, std::string_view taint_key) const;
   /// What names the physical device: `attribute`, or a well-known one (`uuid`, `serialNumber`, `serial`, in any domain)
   /// if that is empty. Nothing if there is none or the device is not published now.
   [[nodiscard]] std::optional<DeviceIdentity> identity_of(const DeviceKey& key, std::string_view attribute) const;

@@ -36,4 +36,13 @@ bool wants(const Match& match, k8s::Health health) {
 
 bool message_fits(const Match& match, std::string_view said) { return !match.message || match.message->matches(said); }
 
+bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key) {
+  const auto* node = world.node_under(key);
+  const auto labels = node == nullptr ? k8s::StringMap() : node->meta.labels;
+  return std::ranges::any_of(policy.policies, [&](const DevicePolicy& one) {
+    return effective_mode(&one, policy) == Mode::Enforce && names_device(one.match, key) &&
+           one.match.nodes.matches(labels) && world.driver_taints().word_for(key, one.match.device_taints).has_value();
+  });
+}
+
 }  // namespace dhc

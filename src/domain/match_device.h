@@ -29,4 +29,7 @@ enum class MatchPart : std::uint8_t { Device, Namespace, Pod, Node, Health, Mess
 /// Whether the driver's words fit `message`; any do without one.
 [[nodiscard]] bool message_fits(const Match& match, std::string_view said);
 
+/// Whether a driver's taint calls the device bad that a policy names which enforces on its node, whoever may hold it.
+[[nodiscard]] bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key);
+
 }  // namespace dhc

@@ -160,15 +160,19 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   // Unknown from pods that have not seen the incident says nothing about it.
   const bool bad = state != nullptr && (state->health == k8s::Health::Unhealthy || !state->witnesses.empty());
   // Nor does Unknown once its reporter has begun anew: one that does so again and again must not extend the hold.
-  const bool not_healthy = forgotten
+  const bool not_healthy = forgotten || forgotten_.contains(record.key)
                                ? called_bad_.contains(record.key) || (held && state->health == k8s::Health::Unhealthy)
                                : exposed || (held && state->has_source && !healthy && bad);
-  if (driver == true) {
+  const bool tainted = driver == true || tainted_.contains(record.key);
+  if (tainted) {
     set(record.driver_tainted, true);
     set(record.driver_untainted_at, std::optional<WallTime>());
   } else if (!driver) {
     // A driver that comes back has forgotten what it knew: that it says nothing then is no evidence.
     set(record.driver_tainted, false);
+    set(record.driver_untainted_at, std::optional<WallTime>());
+  } else if (record.driver_tainted && seen_.world.inventory().has_taint(record.key, record.taint_key)) {
+    // A later word of less weight is written over the fault, which is not taken back by that.
     set(record.driver_untainted_at, std::optional<WallTime>());
   } else if (record.driver_tainted && !record.driver_untainted_at) {
     set(record.driver_untainted_at, std::optional(now_.wall));
@@ -180,10 +184,10 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
   } else {
     record.healthy_since.reset();
   }
-  if (driver == true || (state != nullptr && state->health == k8s::Health::Unhealthy)) {
+  if (tainted || (state != nullptr && state->health == k8s::Health::Unhealthy)) {
     set(record.called_healthy_at, std::optional<WallTime>());
   }
-  const bool quiet = !not_healthy && driver != true;
+  const bool quiet = !not_healthy && !tainted;
   if (quiet && !record.quiet_since) set(record.quiet_since, std::optional(now_.wall));
   if (quiet) return;
   set(record.quiet_since, std::optional<WallTime>());

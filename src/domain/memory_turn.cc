@@ -54,6 +54,8 @@ void MemoryTurn::collect_exposures() {
     }
     exposed_.insert(exposure.key);
     if (!exposure.unknown_now) called_bad_.insert(exposure.key);
+    if (exposure.forgotten) forgotten_.insert(exposure.key);
+    if (exposure.source == SignalSource::Taint && !exposure.unknown_now) tainted_.insert(exposure.key);
     // One report is enough on probation; else the policy's window must have passed.
     const auto* record = memory_.find(exposure.key);
     const bool relapse = record != nullptr && !record->open && record->probation_until && !exposure.unknown_now &&
@@ -159,14 +161,14 @@ void MemoryTurn::adopt_nodes() {
   }
 }
 
-/// Of a device without an incident nothing is known that could be forgotten, if none can open.
+/// Of a device without an incident of its report nothing is known that could be forgotten, if none can open.
 void MemoryTurn::believe() {
   memory_.believed_.clear();
   for (const auto& key : seen_.world.tracker().not_healthy()) {
     const auto* state = seen_.world.tracker().find(key);
     if (!state->forgotten || !state->unhealthy_since) continue;
     const auto* record = memory_.find(key);
-    if (record != nullptr && record->open) continue;
+    if (record != nullptr && record->open && !is_drivers_own(record->source)) continue;
     if (ended_since(record, state->unhealthy_since->wall) || !exposed_.contains(key) ||
         seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
       memory_.believed_.insert(key);
@@ -189,8 +191,10 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
   };
   if (found != memory_.records_.end() && goes_on(found->second)) {
     found->second.healthy_between = false;
-    set(found->second.by_claim, exposure.by_claim);
-    if (exposure.by_claim) note_called_bad(found->second, exposure.since);
+    // What the kubelet has called bad once, it may call healthy by mistake later.
+    if (is_drivers_own(found->second.source)) set(found->second.source, exposure.source);
+    if (!exposure.taint_key.empty()) set(found->second.taint_key, exposure.taint_key);
+    if (is_drivers_own(exposure.source) && !exposure.unknown_now) note_called_bad(found->second, exposure.since);
     return choose_policy(found->second, exposure);
   }
   // A mass fault says nothing about the device: it counts when the brake is released.
@@ -203,9 +207,11 @@ void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure
         seen_.world.inventory().identity_of(key, exposure.policy->recover.identity_attribute).value_or(no_identity());
     found = memory_.records_.emplace(key, take_history(key, identity)).first;
   }
-  begin(
-      found->second,
-      {.policy = *exposure.policy, .since = exposure.since.wall, .by_claim = exposure.by_claim, .said = exposure.said});
+  begin(found->second, {.policy = *exposure.policy,
+                        .since = exposure.since.wall,
+                        .source = exposure.source,
+                        .taint_key = exposure.taint_key,
+                        .said = exposure.said});
 }
 
 /// A node that only kills what it is given, where the policy has it tainted. Rejections of an incident that has ended
@@ -272,7 +278,8 @@ void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
   if (record.history.size() > kHistory) record.history.pop_front();
   record.open = true;
-  record.by_claim = onset.by_claim;
+  record.source = onset.source;
+  record.taint_key = onset.taint_key;
   record.since = onset.since;
   record.opened_at = now_.wall;
   record.quarantined = record.quarantined || record.penalty > static_cast<double>(rules.quarantine_above);

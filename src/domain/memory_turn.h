@@ -40,7 +40,8 @@ class MemoryTurn {
   struct Onset {
     const DevicePolicy& policy;
     WallTime since;
-    bool by_claim = false;
+    SignalSource source = SignalSource::Report;
+    std::string taint_key = {};
     std::string said;
   };
   void open_hole(const DeviceKey& key, const BlackHole& hole);
@@ -76,6 +77,8 @@ class MemoryTurn {
   const Now& now_;
   std::set<DeviceKey> exposed_;     // in a state that some policy names, or Unknown in such an incident
   std::set<DeviceKey> called_bad_;  // of them, those that are not just Unknown
+  std::set<DeviceKey> forgotten_;   // of them, those whose driver has begun anew, or come back without a word
+  std::set<DeviceKey> tainted_;     // by their drivers, in words that some policy names
   std::map<DeviceKey, const Exposure*> speaking_;
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "domain/match_device.h"
+
 namespace dhc {
 
 namespace {
@@ -251,7 +253,8 @@ bool Places::is_bad(const DeviceKey& key) const {
   const auto* record = scene_.memory.find(key);
   if (record != nullptr && record->open) return record->acknowledged == Acknowledged::No;
   const auto* state = scene_.world.tracker().find(key);
-  return state != nullptr && state->unhealthy_since.has_value();
+  if (state != nullptr && state->unhealthy_since) return true;
+  return is_called_bad_by_taint(scene_.policy, scene_.world, key);
 }
 
 bool Places::offers(const k8s::Node& node, const Demand& demand) const {

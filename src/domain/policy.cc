@@ -79,6 +79,12 @@ bool glob_matches(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', g) == std::string_view::npos;
 }
 
+bool DeviceTaintMatch::fits(const k8s::Taint& taint) const {
+  const bool by_effect =
+      effect.empty() ? taint.effect == "NoSchedule" || taint.effect == "NoExecute" : glob_matches(effect, taint.effect);
+  return by_effect && glob_matches(key, taint.key) && glob_matches(value, taint.value);
+}
+
 bool makes_rules(const DevicePolicy& policy) {
   return policy.taint && policy.taint->device != TaintRules::Device::Never;
 }

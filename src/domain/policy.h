@@ -52,6 +52,15 @@ struct ClaimConditionMatch {
   friend bool operator==(const ClaimConditionMatch&, const ClaimConditionMatch&) = default;
 };
 
+/// A taint in a driver's ResourceSlice that counts as a signal; globs. **Source:** KEP-5055.
+struct DeviceTaintMatch {
+  std::string key;
+  std::string value = "*";
+  std::string effect;  ///< Empty: NoSchedule or NoExecute. None is information, and counts only if it is named.
+  [[nodiscard]] bool fits(const k8s::Taint& taint) const;
+  friend bool operator==(const DeviceTaintMatch&, const DeviceTaintMatch&) = default;
+};
+
 /// What a policy applies to: every selector must fit, and any signal.
 struct Match {
   std::vector<std::string> resources;  ///< Globs over device-plugin resources.
@@ -60,8 +69,10 @@ struct Match {
   LabelSelector pods;
   LabelSelector nodes;
   std::vector<k8s::Health> health = {k8s::Health::Unhealthy};
+  std::vector<std::string> health_words;  ///< Words of `health` that are neither Healthy, Unknown nor Unhealthy.
   std::optional<MessagePattern> message;
   std::vector<ClaimConditionMatch> claim_conditions;
+  std::vector<DeviceTaintMatch> device_taints;
   friend bool operator==(const Match&, const Match&) = default;
 };
 

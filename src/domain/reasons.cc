@@ -132,6 +132,10 @@ std::string_view to_string(Reason reason) {
       return "ViewTooOld";
     case Reason::NoPolicy:
       return "NoPolicy";
+    case Reason::ReporterNeverSpoke:
+      return "ReporterNeverSpoke";
+    case Reason::HealthWordUnknown:
+      return "HealthWordUnknown";
     case Reason::OptedOut:
       return "OptedOut";
     case Reason::OptOutUnknown:

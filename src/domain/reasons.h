@@ -120,7 +120,9 @@ enum class Reason : std::uint8_t {
   StateFull,              ///< Not all devices' histories fit into the state ConfigMap.
   StateFromNewerVersion,  ///< A newer version of this program wrote the state ConfigMap: it is left alone.
   // what nothing is decided about
-  NoPolicy,  ///< A device is Unhealthy and held, and no policy matches it.
+  NoPolicy,            ///< A device is Unhealthy and held, and no policy matches it.
+  ReporterNeverSpoke,  ///< Pods hold devices of a driver or plugin that has never said anything about one's health.
+  HealthWordUnknown,   ///< A kubelet's word for a device's health is none that we know: it is treated as Unknown.
 };
 
 inline constexpr std::array kAllReasons = {Reason::Evicting,
@@ -184,6 +186,8 @@ inline constexpr std::array kAllReasons = {Reason::Evicting,
                                            Reason::Acknowledged,
                                            Reason::Quarantined,
                                            Reason::NoPolicy,
+                                           Reason::ReporterNeverSpoke,
+                                           Reason::HealthWordUnknown,
                                            Reason::SilentPlugin,
                                            Reason::DeviceVanished,
                                            Reason::NoReplacementDevice,

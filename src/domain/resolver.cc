@@ -76,7 +76,11 @@ class Targets {
   std::map<std::string, const Target*, std::less<>> by_full_id_;
 };
 
-void fold(Holding& holding, k8s::Health health, std::string_view message) {
+void fold(Holding& holding, const k8s::ReportedDevice& report) {
+  const auto health = report.health;
+  const auto& message = report.message;
+  const bool is_first = holding.other_word.empty() || report.other_word < holding.other_word;
+  if (!report.other_word.empty() && is_first) holding.other_word = report.other_word;
   if (!holding.reported || health > *holding.reported) {
     holding.reported = health;
     holding.message = message;
@@ -139,8 +143,7 @@ class Builder {
 
   void add_plugin_report(const k8s::AllocatedResource& entry) {
     for (const auto& device : entry.devices) {
-      fold(holding_of(DeviceKey::plugin(pod_.node_name, entry.name, device.resource_id)), device.health,
-           device.message);
+      fold(holding_of(DeviceKey::plugin(pod_.node_name, entry.name, device.resource_id)), device);
     }
   }
 
@@ -218,7 +221,7 @@ class Builder {
     if (targets.all().size() == 1) {
       const auto& [key, only] = *targets.all().begin();
       if (!only.held) return;
-      for (const auto& device : entry.devices) fold(holding_of(key), device.health, device.message);
+      for (const auto& device : entry.devices) fold(holding_of(key), device);
       return;
     }
     match_by_name(entry, claim, targets);
@@ -255,7 +258,7 @@ class Builder {
       if (!target.held) continue;
       auto& holding = holding_of(key);
       holding.inferred = holding.inferred || !is_full_id(named->second.front()->resource_id);
-      fold(holding, named->second.front()->health, named->second.front()->message);
+      fold(holding, *named->second.front());
     }
     for (const auto* device : lost) add_lost(*device, entry, claim, open);
   }
@@ -283,7 +286,7 @@ class Builder {
     holding.candidates.clear();
     for (const auto* target : open) holding.candidates.push_back(target->key);
     describe(holding, claim);
-    fold(holding, device.health, device.message);
+    fold(holding, device);
   }
 
   const k8s::Pod& pod_;

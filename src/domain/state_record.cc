@@ -175,7 +175,10 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
   put(json, "quarantined", record.quarantined);
   put(json, "acknowledged", std::string(word_of(record.acknowledged)));
   put(json, "open", record.open);
-  put(json, "byClaim", record.by_claim);
+  // What does not know of taints as a signal takes one for a claim's word, which waits for no report either.
+  put(json, "byClaim", is_drivers_own(record.source));
+  put(json, "byTaint", record.source == SignalSource::Taint);
+  put(json, "taintKey", record.taint_key);
   if (record.open) {
     json["since"] = format_rfc3339(record.since);
     json["openedAt"] = format_rfc3339(record.opened_at);
@@ -232,7 +235,12 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.flag("quarantined", record.quarantined);
   read_acknowledged(record, reader);
   reader.flag("open", record.open);
-  reader.flag("byClaim", record.by_claim);
+  bool by_driver = false;
+  bool by_taint = false;
+  reader.flag("byClaim", by_driver);
+  reader.flag("byTaint", by_taint);
+  if (by_driver) record.source = by_taint ? SignalSource::Taint : SignalSource::Claim;
+  reader.text("taintKey", record.taint_key);
   reader.time("since", record.since);
   reader.time("openedAt", record.opened_at);
   record.called_bad_at = record.opened_at;  // a version before this one does not say

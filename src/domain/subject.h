@@ -9,7 +9,7 @@ namespace dhc {
 
 /// What a verdict is about.
 struct Subject {
-  std::string kind;  ///< A kind of Kubernetes, `Brake` or `Configuration`.
+  std::string kind;  ///< A kind of Kubernetes, `Brake`, `Configuration`, `Driver` (DRA) or `Resource`.
   std::string ns;
   std::string name;
   std::string uid;  ///< Empty if it has none, or it is not known.

@@ -12,13 +12,21 @@ namespace dhc {
 
 namespace {
 
-std::string_view resource_of(k8s::Kind kind) { return kind == k8s::Kind::ResourceClaim ? "claim" : "pod"; }
+/// In words; the kinds that are read before an eviction.
+std::string name_of_read(const FreshRead& read) {
+  if (read.kind == k8s::Kind::ResourceSlice) return "slice " + read.name;
+  return fmt::format("{} {}/{}", read.kind == k8s::Kind::ResourceClaim ? "claim" : "pod", read.ns, read.name);
+}
 
 /// What is held now of the object that was held when the read was sent; null: no such object any more.
 const k8s::Meta* held_now(const FreshRead& read, const World& world) {
   if (read.kind == k8s::Kind::Pod) {
     const auto* record = world.pod(read.held_uid);
     return record == nullptr ? nullptr : &record->pod.meta;
+  }
+  if (read.kind == k8s::Kind::ResourceSlice) {
+    const auto* slice = world.inventory().slice_with(read.held_uid);
+    return slice == nullptr ? nullptr : &slice->meta;
   }
   const auto* claim = world.standing_claim(claim_key(read.ns, read.name));
   return claim == nullptr || claim->meta.uid != read.held_uid ? nullptr : &claim->meta;
@@ -31,7 +39,7 @@ bool has_caught_up(const FreshRead& read, const World& world) {
 }
 
 std::string why_behind(const FreshRead& read) {
-  const auto what = fmt::format("{} {}/{}", resource_of(read.kind), read.ns, read.name);
+  const auto what = name_of_read(read);
   const auto seconds = std::chrono::duration_cast<Seconds>(ViewChecks::kCatchUp).count();
   if (read.uid == read.held_uid) {
     return fmt::format("a read showed {} at resourceVersion {}, {} s later the watch is still at an older one", what,
@@ -44,9 +52,8 @@ std::string why_behind(const FreshRead& read) {
 
 void ViewChecks::note(const FreshRead& read, const Now& now) {
   if (read.uid == read.held_uid && k8s::is_older_version(read.version, read.held_version)) {
-    wrong_.try_emplace(read.kind,
-                       fmt::format("a read showed {} {}/{} at resourceVersion {}, it was at {}", resource_of(read.kind),
-                                   read.ns, read.name, read.version, read.held_version));
+    wrong_.try_emplace(read.kind, fmt::format("a read showed {} at resourceVersion {}, it was at {}",
+                                              name_of_read(read), read.version, read.held_version));
     return;
   }
   if (waiting_.size() >= kMostWaiting) return;

@@ -85,6 +85,7 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
     case k8s::Kind::ResourceSlice:
       pools_may_be_stale_ = true;
       inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects), unreadable);
+      driver_taints_.look_at_all(inventory_, now);
       break;
     case k8s::Kind::DeviceTaintRule:
       // A server that has lost the kind has not lost the rules: nobody removed them.
@@ -135,8 +136,9 @@ void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
           put(std::forward<T>(object), now);
         } else if constexpr (std::is_same_v<Value, k8s::Node>) {
           put(std::forward<T>(object));
-        } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice> || std::is_same_v<Value, k8s::DeviceTaintRule>) {
-          pools_may_be_stale_ = true;  // a slice that changed its pool has left one
+        } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice>) {
+          put(std::forward<T>(object), now);
+        } else if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) {
           inventory_.upsert(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Namespace>) {
           const std::string name = object.meta.name;
@@ -168,8 +170,7 @@ void World::apply_one(k8s::Remove&& remove, const Now& now) {
       break;
     }
     case k8s::Kind::ResourceSlice:
-      pools_may_be_stale_ = true;
-      inventory_.remove_slice(remove.uid);
+      drop_slice(remove.uid, now);
       break;
     case k8s::Kind::DeviceTaintRule:
       inventory_.remove_rule(remove.uid);
@@ -270,6 +271,7 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   pods_.erase(found);
   index_job_pod(record.pod, false);
   note_departure(record.pod);
+  speakers_.remove(record.heard);
   for (const auto& holding : record.holdings) {
     tracker_.remove_holder(holding.key, uid, now);
     dirty_devices_.insert(holding.key);
@@ -322,6 +324,7 @@ void World::put(k8s::ResourceClaim&& claim, const Now& now) {
   requests_.share(record.claim.requests);
   record.gone = false;
   look_at_conditions(record, is_first, now);
+  speakers_.note(record.claim);
   index_claim(record.claim, true);
   if (has_health_conditions(record.claim)) {
     claims_with_conditions_.insert(key);
@@ -330,6 +333,22 @@ void World::put(k8s::ResourceClaim&& claim, const Now& now) {
   }
   const auto& users = users_of(key);
   dirty_pods_.insert(users.begin(), users.end());
+}
+
+void World::put(k8s::ResourceSlice&& slice, const Now& now) {
+  pools_may_be_stale_ = true;  // one that changed its pool has left one
+  const auto left = inventory_.pool_of_slice(slice.meta.uid);
+  const std::pair pool(slice.driver, slice.pool);
+  inventory_.upsert(std::move(slice));
+  if (left && *left != pool) driver_taints_.look_at(inventory_, left->first, left->second, now);
+  driver_taints_.look_at(inventory_, pool.first, pool.second, now);
+}
+
+void World::drop_slice(const std::string& uid, const Now& now) {
+  pools_may_be_stale_ = true;
+  const auto left = inventory_.pool_of_slice(uid);
+  inventory_.remove_slice(uid);
+  if (left) driver_taints_.look_at(inventory_, left->first, left->second, now);
 }
 
 void World::drop_claim(const std::string& key) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "domain/condition_text.h"
+#include "domain/driver_taints.h"
 #include "domain/health_tracker.h"
 #include "domain/inventory.h"
 #include "domain/job_record.h"
@@ -17,6 +18,7 @@
 #include "domain/owner_sight.h"
 #include "domain/reporters.h"
 #include "domain/resolver.h"
+#include "domain/speakers.h"
 #include "domain/views.h"
 #include "k8s-client/protocol/delivery.h"
 
@@ -30,7 +32,20 @@ struct OpenIncident {
   std::string boot_id;       ///< Of its node then; empty: unknown.
   bool forgotten = false;    ///< Its reporter or node is known to have begun anew since.
   bool vouched_for = false;  ///< An operator has acknowledged it: any Healthy will do.
+  bool reported = true;      ///< The kubelet has called the device bad in it.
+  std::string taint_key;     ///< Of the driver's taint that a policy has named in it; empty: there was none.
+  bool taint_seen = false;   ///< The driver has published the device ever since that taint was last seen.
+  std::string said;          ///< The driver's words that opened it.
   friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
+};
+
+/// A driver's taint in an open incident that the driver has not taken back by its own word.
+struct KeptTaint {
+  std::string key;
+  WallTime since;          ///< Of the incident.
+  WallTime last_word;      ///< When the device was last called bad anew.
+  std::string said;        ///< The driver's words that opened the incident.
+  bool forgotten = false;  ///< The driver has begun anew, or has come back without a word.
 };
 
 /// A condition of a claim's device as it was last seen.
@@ -48,6 +63,7 @@ struct PodRecord {
   k8s::Pod pod;
   std::vector<Holding> holdings;    ///< Kept while the pod lives: a template claim is gone within a second of the pod's
                                     ///< end (seen on 1.37.1).
+  std::vector<Heard> heard;         ///< What the speakers have counted of it.
   bool was_live = false;            ///< A kubelet ran it when we last drew conclusions.
   bool readable = true;             ///< False: its last version could not be read, nothing may be decided on it.
   ConditionWords told;              ///< What our condition on it says, if it is True.
@@ -83,8 +99,11 @@ struct JobRecord {
 struct PodEnding {
   struct Device {
     DeviceKey key;
-    bool was_unhealthy = false;  ///< When the pod ended.
-    std::string message;         ///< The driver's words then.
+    bool was_unhealthy = false;      ///< When the pod ended.
+    std::string message;             ///< The driver's words then.
+    std::vector<k8s::Taint> taints;  ///< The driver's own, then.
+    std::string other_word;          ///< What the kubelet said of it then that is none of its three words.
+    std::string other_message;
   };
   k8s::Pod pod;  ///< As it ended.
   std::vector<Device> devices;
@@ -189,6 +208,13 @@ class World {
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
+  /// What the drivers say of their devices by taints in their slices.
+  [[nodiscard]] const DriverTaints& driver_taints() const { return driver_taints_; }
+  /// None: no driver's taint is part of the device's open incident, or its driver has taken it back.
+  [[nodiscard]] std::optional<KeptTaint> kept_taint(const DeviceKey& key) const;
+  /// Devices with such a taint in their open incident, sorted.
+  [[nodiscard]] std::vector<DeviceKey> tainted_incidents() const;
+  [[nodiscard]] const Speakers& speakers() const { return speakers_; }
   /// Names of the DeviceTaintRules that went away since the last call.
   [[nodiscard]] std::set<std::string> take_removed_rules() { return inventory_.take_removed_rules(); }
   /// Whether the rule or the node's taint of ours went away because the server's data went back, until it is seen
@@ -227,6 +253,8 @@ class World {
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   void apply_one(k8s::Told&& word, const Now& now);
   void put(k8s::Node&& node);
+  void put(k8s::ResourceSlice&& slice, const Now& now);
+  void drop_slice(const std::string& uid, const Now& now);
   void note_lost_taints(const std::vector<k8s::Object>& nodes);
   void drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
@@ -242,8 +270,12 @@ class World {
   void count_cards(const NodeBook& book, std::int64_t sign);
   void refresh_device(const DeviceKey& key, const Now& now);
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
+  [[nodiscard]] const OpenIncident* reported_incident(const DeviceKey& key) const;
   void note_reporters(const std::string& node);
+  void follow_kept_taints(const Now& now);
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
+  /// Also one that began before the node was made anew.
+  [[nodiscard]] bool has_reported_incident(const DeviceKey& key) const;
   /// It has been called bad, and its incident is not open yet.
   [[nodiscard]] bool is_called_bad(const DeviceKey& key, const DeviceState& state) const;
   /// A start of its reporter that is not seen yet may be behind its Healthy.
@@ -255,6 +287,7 @@ class World {
   /// Its Healthy is said by one that began after it was called bad.
   [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
+  static void note_other_word(Evidence& evidence, const Holding& holding, const std::string& uid);
   void release_claim_if_unused(const std::string& key);
 
   std::unordered_map<std::string, PodRecord> pods_;       // by UID
@@ -291,13 +324,17 @@ class World {
   Millis server_ahead_{0};
   std::set<std::string> lost_taints_;  // nodes
   Inventory inventory_;
+  DriverTaints driver_taints_;
+  Speakers speakers_;
   bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
   HealthTracker tracker_;
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> believed_;           // whoever calls them healthy
   bool heard_again_ = false;               // some of them are to be looked at again
   std::map<DeviceKey, MonoTime> doubted_;  // devices called bad that say Healthy, and since when
-  std::set<std::string> nobody_;           // what an index without an entry answers
+  std::map<DeviceKey, MonoTime> bare_;     // published without the taint of their incident, and when that counts
+  MonoTime refreshed_at_;
+  std::set<std::string> nobody_;  // what an index without an entry answers
   std::set<k8s::Kind> seen_;
   std::set<std::string> dirty_pods_;
   std::set<std::string> dirty_nodes_;

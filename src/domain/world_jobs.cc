@@ -131,9 +131,14 @@ void World::note_ending(const PodRecord& record, const Now& now) {
   PodEnding ending{.pod = of_job ? pod : only_rejection(pod), .devices = {}, .at = moment_of(now), .told = {}};
   for (const auto& holding : record.holdings) {
     const auto* state = tracker_.find(holding.key);
+    const auto* word = tracker_.other_word_of(holding.key);
+    const bool is_said = word != nullptr && std::ranges::binary_search(word->witnesses, pod.meta.uid);
     ending.devices.push_back({.key = holding.key,
                               .was_unhealthy = state != nullptr && state->is_witness(pod.meta.uid),
-                              .message = state == nullptr ? std::string() : state->message});
+                              .message = state == nullptr ? std::string() : state->message,
+                              .taints = driver_taints_.standing(holding.key),
+                              .other_word = is_said ? word->word : std::string(),
+                              .other_message = is_said ? word->message : std::string()});
   }
   if (const auto* record_of_job = of_job ? job_of(pod.meta) : nullptr) {
     const auto loss = std::ranges::find(record_of_job->losses, pod.meta.uid, &JobLoss::pod_uid);

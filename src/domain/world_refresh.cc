@@ -33,7 +33,15 @@ void World::refresh(const Now& now) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
   }
-  if (std::exchange(pools_may_be_stale_, false)) inventory_.forget_nodes_but(nodes_);
+  if (std::exchange(pools_may_be_stale_, false)) {
+    inventory_.forget_nodes_but(nodes_);
+    driver_taints_.forget_but(inventory_);
+  }
+  driver_taints_.forget(now, [this](const DeviceKey& key) {
+    const auto* state = tracker_.find(key);
+    return state != nullptr && !state->holders.empty();
+  });
+  follow_kept_taints(now);
   tracker_.forget(now);
   forget_endings(now);
 }
@@ -81,6 +89,12 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     dirty_devices_.insert(old.key);
     if (find_holding(resolved.holdings, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
   }
+  const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
+  auto heard = counts ? heard_of(record.pod, resolved.holdings) : std::vector<Heard>();
+  // First the new: what goes on is held without a break.
+  speakers_.add(heard, now);
+  speakers_.remove(record.heard);
+  record.heard = std::move(heard);
   record.holdings = std::move(resolved.holdings);
   for (auto& doubt : resolved.doubts) {
     const auto known = std::ranges::find(record.doubts, doubt.why, &ReportDoubt::why);
@@ -145,9 +159,21 @@ std::int64_t World::known_cards(const std::string& resource) const {
   return found == plugin_cards_.end() ? 0 : found->second;
 }
 
+void World::note_other_word(Evidence& evidence, const Holding& holding, const std::string& uid) {
+  const auto& word = holding.other_word;
+  if (word.empty() || (!evidence.other_word.empty() && evidence.other_word < word)) return;
+  if (word != evidence.other_word) {
+    evidence.other_witnesses.clear();
+    evidence.other_message = holding.message;
+  }
+  evidence.other_word = word;
+  evidence.other_message = std::min(evidence.other_message, holding.message);
+  evidence.other_witnesses.push_back(uid);
+}
+
 Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const {
   Evidence evidence;
-  if (const auto* incident = remembered(key)) evidence.remembered = incident->since;
+  if (const auto* incident = reported_incident(key)) evidence.remembered = incident->since;
   std::vector<std::string> silent;
   const auto name = to_string(key);
   for (const auto& uid : state.holders) {
@@ -155,7 +181,7 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
     const auto* holding = record == nullptr ? nullptr : find_holding(record->holdings, key);
     if (holding == nullptr || !is_live(record->pod)) continue;
     bool is_witness = false;
-    if (const auto* word = record->told.find(name); word != nullptr && word->since && !word->by_claim) {
+    if (const auto* word = record->told.find(name); word != nullptr && word->since && !is_drivers_own(word->source)) {
       if (!evidence.remembered || *word->since < *evidence.remembered) evidence.remembered = word->since;
       is_witness = true;
     }
@@ -171,6 +197,7 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
         evidence.message = holding->message;
       }
       is_witness = is_witness || health == k8s::Health::Unhealthy;
+      note_other_word(evidence, *holding, uid);
     } else if (!holding->reported) {
       silent.push_back(uid);
     }
@@ -219,6 +246,9 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
   }
   for (const auto& [key, standing] : standing_) {
     const MonoTime at = standing.since + kOwnWord;
+    if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  for (const auto& [key, at] : bare_) {
     if (at > now.mono && (!next || at < *next)) next = at;
   }
   return next;

@@ -14,7 +14,9 @@ void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
     if (known == incidents_.end() || known->second != incident) dirty_devices_.insert(key);
   }
   for (const auto& [key, incident] : incidents_) {
-    if (!incidents.contains(key)) believe(key);
+    const auto next = incidents.find(key);
+    if (next == incidents.end()) heard_again_ = true;
+    if (incident.reported && (next == incidents.end() || !next->second.reported)) believe(key);
   }
   incidents_ = std::move(incidents);
 }
@@ -32,6 +34,12 @@ const OpenIncident* World::remembered(const DeviceKey& key) const {
   const auto* host = node_under(key);
   const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
   return is_other && !names_hardware(key) ? nullptr : &incident;
+}
+
+/// As above, of an incident in which the kubelet has called the device bad.
+const OpenIncident* World::reported_incident(const DeviceKey& key) const {
+  const auto* incident = remembered(key);
+  return incident != nullptr && incident->reported ? incident : nullptr;
 }
 
 /// Devices that pods on the node hold are judged again by who reports on them.
@@ -67,18 +75,23 @@ bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) co
   return reporter && may_have_forgotten(*reporter, incident.word);
 }
 
+bool World::has_reported_incident(const DeviceKey& key) const {
+  const auto found = incidents_.find(key);
+  return found != incidents_.end() && found->second.reported;
+}
+
 bool World::is_called_bad(const DeviceKey& key, const DeviceState& state) const {
-  return !incidents_.contains(key) && state.unhealthy_since && !believed_.contains(key);
+  return !has_reported_incident(key) && state.unhealthy_since && !believed_.contains(key);
 }
 
 bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) const {
   const bool is_plugin = key.source == DeviceKey::Source::Plugin;
-  if (incidents_.contains(key)) return is_plugin || reporter_of(key);
+  if (has_reported_incident(key)) return is_plugin || reporter_of(key);
   return is_called_bad(key, state) && reporter_of(key);
 }
 
 bool World::is_forgotten(const DeviceKey& key, const DeviceState& state) const {
-  if (const auto* incident = remembered(key)) return has_forgotten(key, *incident);
+  if (const auto* incident = reported_incident(key)) return has_forgotten(key, *incident);
   if (!is_called_bad(key, state)) return false;
   const auto word = last_word(key, state);
   // A boot has reset the device, and nothing of it has been taken out of service yet.
@@ -90,7 +103,7 @@ bool World::is_forgotten(const DeviceKey& key, const DeviceState& state) const {
 }
 
 std::optional<LastWord> World::last_word(const DeviceKey& key, const DeviceState& state) const {
-  if (const auto* incident = remembered(key)) return incident->word;
+  if (const auto* incident = reported_incident(key)) return incident->word;
   if (!state.unhealthy_since) return std::nullopt;
   const auto said = std::max(state.called_bad_at.value_or(*state.unhealthy_since), *state.unhealthy_since);
   return LastWord{.called_bad_at = said.wall};

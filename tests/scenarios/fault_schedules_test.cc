@@ -81,6 +81,7 @@ class FaultSchedule {
     rule.taint->node = dice_.one_in(2);
     rule.recover.healthy_for = dice_.between(10s, 5min);
     if (dice_.one_in(4)) rule.match.health.push_back(k8s::Health::Unknown);
+    if (dice_.one_in(2)) rule.match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
     limits.brake_at_least = dice_.one_in(3) ? 1000 : 2 + dice_.below(3);
     limits.brake_trial_after = dice_.between(2min, 30min);
     limits.brake_trial_runs = dice_.between(30s, 5min);
@@ -114,8 +115,18 @@ class FaultSchedule {
     }
   }
 
+  /// What the driver says by a taint of its own, whatever it said before.
+  void taint_any() {
+    const auto node = any_node();
+    const auto device = fmt::format("gpu-{}", dice_.below(4));
+    world_.cluster.untaint_device(node, device);
+    if (dice_.one_in(3)) return;
+    world_.cluster.taint_device(
+        node, device, {"gpu.example.com/xid", dice_.one_in(2) ? "79" : "48", dice_.one_in(4) ? "None" : "NoSchedule"});
+  }
+
   void befall() {
-    switch (dice_.below(16)) {
+    switch (dice_.below(18)) {
       case 0:
       case 1:
       case 2:
@@ -143,6 +154,9 @@ class FaultSchedule {
         return hurt_etcd();
       case 14:
         return world_.set_clock_ahead(dice_.between(-10min, 10min));
+      case 15:
+      case 16:
+        return taint_any();
       default:
         return hurt_cluster();
     }

@@ -1,77 +1,16 @@
 // A driver or plugin that begins anew calls every device healthy: that is no repair. What ends such an incident, and
 // when.
-#include <algorithm>
-
 #include <doctest/doctest.h>
 
-#include "tests/support/core/taint_world.h"
+#include "tests/support/core/drivers_world.h"
 
 using namespace dhc;
 using namespace dhc::sim;
+using dhc::test::Drivers;
+using dhc::test::node_in;
 using dhc::test::TaintWorld;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
-
-namespace {
-
-constexpr auto kCondition = "device-health.io/DeviceUnhealthy";
-
-/// Two nodes whose driver and plugin run as pods of DaemonSets.
-struct Drivers : TaintWorld {
-  explicit Drivers(Words driver_paths = {"/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry"}) {
-    PodShape driver;
-    driver.host_paths = std::move(driver_paths);
-    cluster.create_daemon_set("kube-system", "gpu-driver", driver);
-    PodShape plugin;
-    plugin.host_paths = {"/var/lib/kubelet/device-plugins"};
-    cluster.create_daemon_set("kube-system", "gpu-plugin", plugin);
-    run_for(10s);
-    rule().recover.hold = 2h;
-    send_policy();
-  }
-
-  [[nodiscard]] std::string pod_of(const std::string& set, const std::string& node) const {
-    for (const auto& name : cluster.pod_names("kube-system")) {
-      const auto pod = cluster.get(Res::Pods, "kube-system", name);
-      if (name.starts_with(set) && text(*pod, {"spec", "nodeName"}) == node) return name;
-    }
-    return {};
-  }
-  void restart_driver(const std::string& node) {
-    cluster.forget_health(node, kDriver);
-    cluster.restart_containers("kube-system", pod_of("gpu-driver", node));
-  }
-  void restart_plugin(const std::string& node) {
-    cluster.forget_health(node, kResource);
-    cluster.restart_containers("kube-system", pod_of("gpu-plugin", node));
-  }
-
-  /// Every status that our condition on the pod has had.
-  [[nodiscard]] Words conditions(const std::string& name) const {
-    Words all;
-    for (const auto& change : cluster.store().changes(Res::Pods)) {
-      if (name_of(*change.object) != name) continue;
-      for (const auto& condition : list(*change.object, {"status", "conditions"})) {
-        if (text(condition, {"type"}) != kCondition) continue;
-        if (all.empty() || all.back() != text(condition, {"status"})) all.push_back(text(condition, {"status"}));
-      }
-    }
-    return all;
-  }
-  [[nodiscard]] std::string message(const std::string& device, std::string_view reason) const {
-    for (const auto& verdict : verdicts()) {
-      if (verdict.device == device && to_string(verdict.reason) == reason) return verdict.message;
-    }
-    return {};
-  }
-};
-
-std::string node_in(const std::string& device) {
-  const auto first = device.find('/');
-  return device.substr(first + 1, device.rfind('/') - first - 1);
-}
-
-}  // namespace
 
 TEST_CASE("a holder's Healthy after the driver's restart ends no incident: the hold does, and then on probation") {
   Drivers world;

@@ -26,6 +26,7 @@ type Policy struct {
 	Recover    string // likewise
 	JobRetry   string // likewise; empty: no Job gets a retry back
 	Caps       string // likewise; empty: none is ever reached
+	Match      string // one more key of match, as deviceTaints: [{key: a/b}]
 }
 
 // Text is the configuration's documents.
@@ -63,6 +64,10 @@ func (p Policy) Text() string {
 	if p.JobRetry != "" {
 		rules += "\n  jobRetry: " + p.JobRetry
 	}
+	match := p.Match
+	if match != "" {
+		match = "\n    " + match
+	}
 	return fmt.Sprintf(strings.TrimPrefix(`
 apiVersion: device-health.io/v1alpha1
 kind: DeviceHealthPolicy
@@ -70,7 +75,7 @@ metadata: {name: test}
 spec:
   mode: %s
   match:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}%s
   after: %s%s
 ---
 apiVersion: device-health.io/v1alpha1
@@ -80,7 +85,7 @@ spec:
   paused: %t
   evictions: {perMinute: 600, maxInFlight: 10, perNode: 10, perOwner: 10}
   caps: %s
-`, "\n"), mode, p.Namespace, after, rules, p.Paused, caps)
+`, "\n"), mode, p.Namespace, match, after, rules, p.Paused, caps)
 }
 
 // WriteConfigMap creates or replaces the controller's ConfigMap.

@@ -52,21 +52,23 @@ TEST_CASE("what is left out has the defaults of the policy") {
 }
 
 TEST_CASE("every key is read") {
-  const auto config =
-      parse(kHead +
-            "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
-            "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
-            "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
-            "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
-            "    health: [Unknown]\n    message: 'Xid (48|79)'\n"
-            "    claimConditions: [{type: Ready, status: \"False\"}]\n  after: 1h30m\n"
-            "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
-            "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
-            kLimits +
-            "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
-            "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
-            "  caps: {cluster: {percent: 11, atLeast: 12}, node: {percent: 13, atLeast: 14}, "
-            "perDay: {percent: 0, atLeast: 0}}\n");
+  const auto config = parse(
+      kHead +
+      "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
+      "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
+      "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
+      "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
+      "    health: [Unknown, PermanentlyUnhealthy]\n    message: 'Xid (48|79)'\n"
+      "    claimConditions: [{type: Ready, status: \"False\"}]\n"
+      "    deviceTaints: [{key: gpu.nvidia.com/*, value: '79', effect: None}, {key: a/b, value: ''}, {key: c/d}]\n"
+      "  after: 1h30m\n"
+      "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
+      "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
+      kLimits +
+      "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
+      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
+      "  caps: {cluster: {percent: 11, atLeast: 12}, node: {percent: 13, atLeast: 14}, "
+      "perDay: {percent: 0, atLeast: 0}}\n");
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);
@@ -81,6 +83,9 @@ TEST_CASE("every key is read") {
   CHECK(policy.match.health == std::vector{k8s::Health::Unknown});
   CHECK(policy.match.message->matches("GPU Xid 79, fallen off the bus"));
   CHECK(policy.match.claim_conditions == std::vector<ClaimConditionMatch>{{"Ready", "False"}});
+  CHECK(policy.match.health_words == std::vector<std::string>{"PermanentlyUnhealthy"});
+  CHECK(policy.match.device_taints ==
+        std::vector<DeviceTaintMatch>{{"gpu.nvidia.com/*", "79", "None"}, {"a/b", "", ""}, {"c/d", "*", ""}});
   CHECK(policy.after == std::chrono::minutes(90));
   CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true, std::chrono::minutes(2), true});
   CHECK(config->limits_given);
@@ -257,6 +262,30 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n"
         "  caps: 10% and at least 2 devices out of service in the cluster, 50% and at least 1 on a node; 5% and at "
         "least 4 evictions a day\n");
+}
+
+TEST_CASE("words for health and the driver's taints are told") {
+  const auto config = parse(named("gpus",
+                                  "match: {drivers: [a.io], health: [Unhealthy, PermanentlyUnhealthy], "
+                                  "deviceTaints: [{key: a.io/xid}, {key: b, value: '7', effect: None}]}"));
+  REQUIRE(config);
+  CHECK(config->warnings.empty());
+  CHECK(
+      format_config(*config).contains("  when: Unhealthy or PermanentlyUnhealthy, or driver's taint "
+                                      "a.io/xid:NoSchedule or NoExecute, or driver's taint "
+                                      "b=7:None for 1m\n"));
+}
+
+TEST_CASE("a word that nobody is known to say, and a taint that can hardly be meant, are warned of") {
+  const auto warned = [](const std::string& match) {
+    const auto config = parse(named("p", "match: " + match));
+    REQUIRE(config);
+    return config->warnings.size() == 1 ? config->warnings.front().message : std::string();
+  };
+  CHECK(warned("{health: [Degraded]}") ==
+        "spec.match.health[0]: 'Degraded' is no word that Kubernetes is known to report");
+  CHECK(warned("{deviceTaints: [{key: '*'}]}").contains("is every taint of the driver"));
+  CHECK(warned("{resources: [a.io/gpu], deviceTaints: [{key: a}]}").contains("match names resources alone"));
 }
 
 TEST_CASE("what somebody wrote is shown short and without control characters") {

@@ -126,6 +126,15 @@ TEST_CASE("a policy that passes its vendor's words by is found out") {
                true) == "");
 }
 
+TEST_CASE("a policy that takes a vendor's information for a fault, or misses its taint, is found out") {
+  const std::string taken = R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: gpu.nvidia.com/xid, effect: "*"}]})";
+  CHECK(faults(policy(taken)) == "p: acts on taint gpu.nvidia.com/xid=43:None of gpu.nvidia.com, which is no fault");
+  CHECK(faults(policy(R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: gpu.nvidia.com/xid}]})"), true) ==
+        "p: passes by taint gpu.nvidia.com/gpu-lost:NoSchedule of gpu.nvidia.com");
+  CHECK(faults(policy(R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: nvidia.com/xid}]})")) ==
+        "p: no driver gpu.nvidia.com has a taint nvidia.com/xid");
+}
+
 TEST_CASE("a policy for a name that nobody has, or for a vendor that reports nothing, is found out") {
   CHECK(faults(policy("{drivers: [gpu.nvidia.org]}")) == "p: no vendor that is known has the name gpu.nvidia.org");
   CHECK(faults(policy("{drivers: [gpu.amd.com]}")) == "p: enforces for gpu.amd.com, which never reports a fault");

@@ -75,7 +75,7 @@ TEST_CASE("What a driver says is taken for no device, whatever it says") {
                                                         .policy = "p",
                                                         .said = "x unhealthy since 2020-01-01T00:00:00Z",
                                                         .next = "and 3 more devices",
-                                                        .by_claim = true},
+                                                        .source = SignalSource::Claim},
                                                        {.device = "hostile\x01 || d/p/gpu-9",
                                                         .since = WallTime(Seconds(2'000'000)),
                                                         .policy = "p",
@@ -84,7 +84,7 @@ TEST_CASE("What a driver says is taken for no device, whatever it says") {
   CHECK(words.devices.size() == 2);
   CHECK_FALSE(words.cut);
   REQUIRE(words.find("d/p/gpu-0") != nullptr);
-  CHECK(words.find("d/p/gpu-0")->by_claim);
+  CHECK(words.find("d/p/gpu-0")->source == SignalSource::Claim);
   CHECK(words.find("d/p/gpu-0")->since == WallTime(Seconds(1'000'000)));
   CHECK(words.find("d/p/gpu-9") == nullptr);
   REQUIRE(words.find("hostile\x01 || d/p/gpu-9") != nullptr);

@@ -46,6 +46,15 @@ std::string claim_text(std::string_view device, std::string_view ready, std::str
       uid, device, device, ready);
 }
 
+std::string slice_text(std::string_view device, std::string_view taint, std::string_view pool = "p",
+                       std::string_view node = "node-a") {
+  return fmt::format(
+      R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{{"name":"slice","uid":"u-slice",)"
+      R"("resourceVersion":"3"}},"spec":{{"driver":"d","nodeName":"{}","pool":{{"name":"{}","generation":1}},)"
+      R"("devices":[{{"name":"{}","taints":[{}]}}]}}}})",
+      node, pool, device, taint);
+}
+
 EvictPod plugin_action() {
   EvictPod action{
       .ns = "a", .name = "train", .uid = "u-1", .grace_period_seconds = {}, .key = {}, .device = {}, .policy = {}};
@@ -237,6 +246,55 @@ TEST_CASE("Where a claim's condition is the signal, the claim is read and decide
   CHECK(run.kind() == "done");
   CHECK(run.requests == std::vector<std::string>{"GET train", "GET card", "POST eviction"});
   CHECK(Run(action, {pod, ok(claim_text("dev-0", "True")), ok("{}")}).kind() == "Outdated");
+}
+
+TEST_CASE("Where the driver's taint is the signal, claim and slice are read, and nothing is evicted when it is gone") {
+  constexpr std::string_view kXid = R"({"key":"d/xid","value":"79","effect":"NoSchedule"})";
+  constexpr std::string_view kHarmless = R"({"key":"d/xid","value":"43","effect":"None"})";
+  auto action = dra_action();
+  action.signal.health.clear();
+  action.signal.slice_name = "slice";
+  action.signal.device_taints = {{.key = "d/*", .effect = {}}};
+  const auto pod = ok(dra_pod_text("Unknown", "train", "u-1"));
+  const auto claim = ok(claim_text("dev-0", "True"));
+  const Run run(action, {pod, claim, ok(slice_text("dev-0", kXid)), ok("{}")});
+  CHECK(run.kind() == "done");
+  CHECK(run.requests == std::vector<std::string>{"GET train", "GET card", "GET slice", "POST eviction"});
+  const auto ends = [&](const Result<k8s::Response>& slice) {
+    const Run other(action, {pod, claim, slice, ok("{}")});
+    CHECK(other.requests.size() == 3);
+    return other.kind();
+  };
+  CHECK(ends(ok(slice_text("dev-0", ""))) == "Outdated");
+  CHECK(ends(ok(slice_text("dev-0", kHarmless))) == "Outdated");
+  CHECK(ends(ok(slice_text("dev-1", kXid))) == "Outdated");
+  CHECK(ends(ok(slice_text("dev-0", kXid, "q"))) == "Outdated");
+  CHECK(ends(ok(slice_text("dev-0", kXid, "p", "node-x"))) == "Outdated");
+  CHECK(ends(error(ErrorKind::NotFound)) == "Outdated");
+  CHECK(ends(error(ErrorKind::Forbidden)) == "Forbidden");
+  CHECK(ends(error(ErrorKind::TimedOut)) == "Unread");
+  CHECK(ends(ok("no JSON")) == "Unread");
+  // The claim has been given another device since.
+  CHECK(Run(action, {pod, ok(claim_text("dev-1", "True")), ok(slice_text("dev-0", kXid)), ok("{}")}).kind() ==
+        "Outdated");
+}
+
+TEST_CASE("A taint without a slice that publishes the device evicts nobody") {
+  auto action = dra_action();
+  action.signal.health.clear();
+  action.signal.device_taints = {{.key = "d/*", .effect = {}}};
+  const Run run(action, {ok(dra_pod_text("Unknown", "train", "u-1")), ok(claim_text("dev-0", "True")), ok("{}")});
+  CHECK(run.kind() == "Outdated");
+}
+
+TEST_CASE("A word that the policy names is held against what the read shows") {
+  auto action = plugin_action();
+  action.signal.health_words = {"PermanentlyUnhealthy"};
+  CHECK(Run(action, {ok(pod_text("PermanentlyUnhealthy")), ok("{}")}).kind() == "done");
+  CHECK(Run(action, {ok(pod_text("Unhealthy")), ok("{}")}).kind() == "done");
+  const Run other(action, {ok(pod_text("Degraded")), ok("{}")});
+  CHECK(other.kind() == "Outdated");
+  CHECK(other.outcome.error().message.contains("is Degraded now"));
 }
 
 TEST_CASE("Where another holder's report is the signal, that pod is read as well") {

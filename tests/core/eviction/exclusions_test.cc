@@ -180,7 +180,7 @@ TEST_CASE("Unknown is acted on only by a policy that names it") {
   spec.health = Health::Unknown;
   auto stage = one_pod(spec, [](Stage&, k8s::Pod&) {});
   CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
-  CHECK(stage.verdicts().empty());
+  CHECK(stage.reasons("web-1").empty());
   stage.policy().match.health = {Health::Unhealthy, Health::Unknown};
   stage.send_policy();
   CHECK(stage.run_for(minutes(2), Seconds(10)) == Names{"web-1"});

@@ -18,6 +18,7 @@ using std::chrono::minutes;
 namespace {
 
 constexpr auto kGpu = "example.com/gpu";
+constexpr auto kDriver = "gpu.example.com";
 
 /// Eight devices on a node, each held by a pod of a StatefulSet of its own, and a bad controller: the test itself.
 struct Culprit : Lab {
@@ -52,12 +53,14 @@ struct Culprit : Lab {
     live_for(Seconds(15));
   }
 
-  void evict_pod(int i) {
+  void evict_pod(int i) { evict_from(name_of(i), DeviceKey::plugin("node-a", kGpu, plugin_device(name_of(i)))); }
+
+  void evict_from(const std::string& name, DeviceKey key) {
     eviction::EvictPod action;
     action.ns = "default";
-    action.name = name_of(i);
-    action.uid = uid(action.name);
-    action.key = DeviceKey::plugin("node-a", kGpu, plugin_device(action.name));
+    action.name = name;
+    action.uid = uid(name);
+    action.key = std::move(key);
     truth.before(action, true, now);
     CHECK(evict(action.name, action.uid).status == 201);
     CHECK(truth.after(action, now));
@@ -75,6 +78,34 @@ struct Culprit : Lab {
   Policy policy;
   ServerTruth truth{cluster};
   std::vector<Verdict> verdicts;
+};
+
+/// A pod besides, on a device of a DRA driver of which the kubelet says Unknown, and a policy that asks for more than
+/// Unhealthy.
+struct SilentCulprit : Culprit {
+  SilentCulprit() {
+    policy.policies.front().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
+    policy.policies.front().match.health_words = {"PermanentlyUnhealthy"};
+    send();
+    cluster.add_node({"node-b", {}, {{kDriver, 2}}, {}});
+    sim::PodShape shape;
+    shape.device_class = kDriver;
+    cluster.create_stateful_set("default", "t", 1, shape);
+    live_for(Seconds(20));
+    device = dra_device("t-0");
+    say_of_it("Unknown");
+  }
+  void say_of_it(std::string_view health) {
+    cluster.set_device_health("node-b", device, health);
+    live_for(Seconds(15));
+  }
+  void taint(const std::string& key, const std::string& effect) {
+    cluster.taint_device("node-b", device, {key, "79", effect});
+    live_for(Seconds(5));
+  }
+  void evict_it() { evict_from("t-0", DeviceKey::dra(kDriver, "node-b", device)); }
+
+  std::string device;
 };
 
 }  // namespace
@@ -186,4 +217,54 @@ TEST_CASE("A pod that stays on a bad device without a word breaks I4, once") {
     culprit.live_for(Seconds(60));
     CHECK(culprit.broken().empty());
   }
+}
+
+TEST_CASE("A driver's taint that a policy names is a signal, and no other taint is one") {
+  SilentCulprit culprit;
+  SUBCASE("named") {
+    culprit.taint("gpu.example.com/xid", "NoSchedule");
+    culprit.evict_it();
+    CHECK(culprit.broken().empty());
+    return;
+  }
+  SUBCASE("information") { culprit.taint("gpu.example.com/xid", "None"); }
+  SUBCASE("another key") { culprit.taint("nic.example.com/link", "NoSchedule"); }
+  SUBCASE("taken back") {
+    culprit.taint("gpu.example.com/xid", "NoSchedule");
+    culprit.cluster.untaint_device("node-b", culprit.device);
+    culprit.live_for(Seconds(5));
+  }
+  culprit.evict_it();
+  CHECK(culprit.broken() == "I17 ");
+}
+
+TEST_CASE("A word of the kubelet that a policy names is a signal") {
+  SilentCulprit culprit;
+  SUBCASE("named") {
+    culprit.say_of_it("PermanentlyUnhealthy");
+    culprit.evict_it();
+    CHECK(culprit.broken().empty());
+  }
+  SUBCASE("another one") {
+    culprit.say_of_it("Degraded");
+    culprit.evict_it();
+    CHECK(culprit.broken() == "I17 ");
+  }
+}
+
+TEST_CASE("A pod that stays on a device with a named taint without a word breaks I4") {
+  SilentCulprit culprit;
+  culprit.taint("gpu.example.com/xid", "NoSchedule");
+  culprit.live_for(minutes(2));
+  CHECK(culprit.broken() == "I4 ");
+}
+
+TEST_CASE("Devices with a named taint engage a brake") {
+  SilentCulprit culprit;
+  culprit.policy.limits.brake_at_least = 1;
+  culprit.policy.policies.front().after = hours(10);  // nobody is asked why
+  culprit.send();
+  culprit.taint("gpu.example.com/xid", "NoSchedule");
+  culprit.evict_it();
+  CHECK(culprit.broken() == "I12 I12 ");  // of the node, and of the cluster
 }

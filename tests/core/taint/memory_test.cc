@@ -214,6 +214,8 @@ TEST_CASE("Writing and reading the state changes nothing") {
   record.acknowledged = Acknowledged::Changed;
   record.rule_uid = "u";
   record.removing = true;
+  record.source = SignalSource::Taint;
+  record.taint_key = "gpu.example.com/xid";
   record.driver_tainted = true;
   record.driver_untainted_at = at;
   record.quiet_since = at;
@@ -235,6 +237,9 @@ TEST_CASE("Writing and reading the state changes nothing") {
   CHECK(again.find(record.key)->identity == record.identity);
   CHECK(again.find(record.key)->acknowledged == Acknowledged::Changed);
   CHECK(again.find(record.key)->quiet_since == record.quiet_since);
+  CHECK(again.find(record.key)->source == SignalSource::Taint);
+  CHECK(again.find(record.key)->taint_key == record.taint_key);
+  CHECK(text.contains(R"("byClaim":true)"));  // what an older version reads
   REQUIRE(again.find(record.key)->losses.size() == 1);
   CHECK(again.find(record.key)->losses.front().at == at);
   CHECK(again.find(record.key)->losses.front().holders == std::vector<std::string>{"pod-1", "pod-2"});

@@ -25,18 +25,6 @@ constexpr Millis kBrakeSettle = Seconds(30);
 // Beyond its grace, counted from a deletionTimestamp in whole seconds.
 constexpr Millis kHangs = minutes(2) - Seconds(1);
 
-std::string_view word_of(k8s::Health health) {
-  switch (health) {
-    case k8s::Health::Healthy:
-      return "Healthy";
-    case k8s::Health::Unhealthy:
-      return "Unhealthy";
-    case k8s::Health::Unknown:
-      return "Unknown";
-  }
-  return {};
-}
-
 bool has_condition(const Json& device, const std::vector<ClaimConditionMatch>& wanted) {
   return std::ranges::any_of(list(device, {"conditions"}), [&](const Json& condition) {
     return std::ranges::any_of(wanted, [&](const ClaimConditionMatch& match) {
@@ -92,15 +80,19 @@ bool ServerTruth::is_meant(const Device& device, const std::string& health) cons
     if (!is_any && std::ranges::none_of(match.resources, fits) && std::ranges::none_of(match.drivers, fits)) {
       return false;
     }
-    return std::ranges::any_of(match.health, [&](k8s::Health named) { return word_of(named) == health; });
+    return std::ranges::find(match.health_words, health) != match.health_words.end() ||
+           std::ranges::any_of(match.health, [&](k8s::Health named) { return k8s::to_string(named) == health; });
   };
   return std::ranges::any_of(policy_.policies, means);
 }
 
 void ServerTruth::read_pods(const Now& now) {
   const auto& store = cluster_.store();
-  if (seen_rv_ == store.rv() && server_ == store.server()) return;
-  if (server_ != store.server() || store.oldest_rv(Res::Pods) > seen_rv_) {
+  auto tainted = named_taints(cluster_, policy_);
+  const bool is_known = tainted == tainted_;
+  if (is_known && seen_rv_ == store.rv() && server_ == store.server()) return;
+  tainted_ = std::move(tainted);
+  if (!is_known || server_ != store.server() || store.oldest_rv(Res::Pods) > seen_rv_) {
     std::set<std::string> there;
     for (const auto& [name, pod] : store.all(Res::Pods)) {
       there.insert(sim::uid_of(*pod));
@@ -154,18 +146,37 @@ void ServerTruth::read_pod(const Json& object, const Now& now) {
       const auto name = text(entry, {"name"});
       const auto scope = name.starts_with("claim:") ? driver_of(object, name) : name;
       for (const auto& one : list(entry, {"resources"})) {
-        Device device{scope, pod.node, text(one, {"resourceID"})};
+        const auto id = text(one, {"resourceID"});
+        // Of `vendor/class=CLAIM-DEVICE` what a driver's slice says too.
+        Device device{scope, pod.node, name.starts_with("claim:") ? id.substr(id.find('=') + 1) : id};
         if (!is_meant(device, text(one, {"health"}))) continue;
         const auto before = pod.bad.find(device);
         bad.emplace(std::move(device), before == pod.bad.end() ? now.mono : before->second);
       }
     }
   }
-  pod.bad = std::move(bad);
+  const auto before = std::exchange(pod.bad, std::move(bad));
+  add_tainted(object, pod, before, now);
   if (pod.bad.empty()) {
     sick_.erase(sim::uid_of(object));
   } else {
     sick_.insert(sim::uid_of(object));
+  }
+}
+
+void ServerTruth::add_tainted(const Json& object, Pod& pod, const std::map<Device, MonoTime>& before,
+                              const Now& now) const {
+  if (tainted_.empty()) return;
+  for (const auto& use : list(object, {"spec", "resourceClaims"})) {
+    const auto claim = cluster_.get(Res::Claims, sim::ns_of(object), sim::claim_name_of(object, use));
+    if (claim == nullptr) continue;
+    for (const auto& result : list(*claim, {"status", "allocation", "devices", "results"})) {
+      const TaintedDevice named{text(result, {"driver"}), text(result, {"pool"}), text(result, {"device"})};
+      if (!tainted_.contains(named)) continue;
+      Device device{named.driver, pod.node, fmt::format("{}-{}", sim::uid_of(*claim), named.device)};
+      const auto known = before.find(device);
+      pod.bad.try_emplace(std::move(device), known == before.end() ? now.mono : known->second);
+    }
   }
 }
 

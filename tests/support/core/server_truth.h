@@ -13,6 +13,7 @@
 #include "domain/verdict.h"
 #include "reconcilers/eviction/action.h"
 #include "simulator/cluster.h"
+#include "tests/support/core/slice_taints.h"
 
 namespace dhc::test {
 
@@ -77,6 +78,7 @@ class ServerTruth {
   void say(std::string_view invariant, const eviction::EvictPod& eviction, std::string text);
   void read_pods(const Now& now);
   void read_pod(const sim::Json& pod, const Now& now);
+  void add_tainted(const sim::Json& object, Pod& pod, const std::map<Device, MonoTime>& before, const Now& now) const;
   [[nodiscard]] std::string driver_of(const sim::Json& pod, std::string_view entry) const;
   [[nodiscard]] bool is_meant(const Device& device, const std::string& health) const;
   [[nodiscard]] bool shows_signal(const eviction::EvictPod& eviction, const sim::Json& pod) const;
@@ -96,6 +98,7 @@ class ServerTruth {
   std::uint64_t server_ = 0;         // which start of the API server that is a version of
   std::map<std::string, Pod> pods_;  // by UID
   std::set<std::string> sick_;       // UIDs of those that are on a bad device
+  std::set<TaintedDevice> tainted_;  // by their drivers, as a policy names it
   std::vector<Evicted> evicted_;
   /// By owner: when, and the number of the last pod that had come by then.
   std::map<std::pair<std::string, Device>, std::pair<MonoTime, std::uint64_t>> lost_;

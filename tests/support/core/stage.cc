@@ -161,6 +161,7 @@ void Stage::report(const std::string& pod, k8s::Health health, const std::string
     for (auto& device : entry.devices) {
       device.health = health;
       device.message = message;
+      device.other_word = {};
     }
   }
   upsert_pod(pod);

@@ -1,0 +1,21 @@
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "domain/scene.h"
+
+namespace dhc::notice {
+
+/// How many verdicts of a kind about drivers and resources there are at most.
+inline constexpr std::size_t kMostReporters = 50;
+
+/// A verdict for each driver and device plugin whose devices pods have held for `kSpeakerGrace` and that has said
+/// nothing about the health of any since this process began. A policy with mode off that names it first is answer
+/// enough.
+[[nodiscard]] Planned<Verdict> find_silent_reporters(const Scene& scene);
+
+/// A verdict for each driver and resource of whose devices a word other than Healthy, Unhealthy and Unknown is said
+/// now that no policy for their pods names. Words come from a kubelet: few of them are told.
+[[nodiscard]] std::vector<Verdict> find_other_words(const Scene& scene);
+
+}  // namespace dhc::notice

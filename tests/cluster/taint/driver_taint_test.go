@@ -1,0 +1,100 @@
+package taint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"device-health.io/controller/tests/cluster/dhc"
+	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
+)
+
+// A driver that says by a taint in its ResourceSlice what the kubelet never hears of.
+
+const namesTheTaint = "deviceTaints: [{key: driver.example.com/*}]"
+
+// taints is what the driver says of one device.
+func taints(device, value string, effect resourcev1.DeviceTaintEffect) map[string][]resourcev1.DeviceTaint {
+	return map[string][]resourcev1.DeviceTaint{device: {{Key: "driver.example.com/xid", Value: value, Effect: effect}}}
+}
+
+func TestATaintOfTheDriverMovesThePodAndNeedsNoRuleOfOurs(t *testing.T) {
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	controller := r.start(t, dhc.Policy{Match: namesTheTaint, After: "2s"})
+	must(t, r.node.PublishSlice(t.Context(), r.driver, taints(device, "79", resourcev1.DeviceTaintEffectNoSchedule)))
+	next := story.AwaitReplacement(t, cluster, sick, 1)
+	if again := deviceOf(next[0]); again == device {
+		t.Errorf("the replacement is on %s again", again)
+	}
+	story.ExpectEvictedOnce(t, controller, sick)
+	if rules := r.rules(t.Context(), t); len(rules) != 0 {
+		t.Errorf("there are rules: %+v", rules)
+	}
+	event := story.AwaitEvent(t, cluster, r.namespace, sick.Name, "DeviceUnhealthy")
+	if !strings.Contains(event.Note, "driver.example.com/xid=79:NoSchedule") {
+		t.Errorf("the Event says %s", event.Note)
+	}
+	var slices []string
+	for _, request := range controller.Requests(t, func(one realcluster.AuditEvent) bool { return one.Verb == "get" }) {
+		if request.ObjectRef.Resource == "resourceslices" {
+			slices = append(slices, fmt.Sprint(request.ObjectRef.Name, " ", request.Response.Code))
+		}
+	}
+	if len(slices) != 1 || !strings.HasSuffix(slices[0], " 200") {
+		t.Errorf("the slice was read before the eviction: %v", slices)
+	}
+}
+
+func TestATaintThatNoPolicyNamesMovesNobody(t *testing.T) {
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	controller := r.start(t, dhc.Policy{})
+	must(t, r.node.PublishSlice(t.Context(), r.driver, taints(device, "79", resourcev1.DeviceTaintEffectNoSchedule)))
+	controller.Stays(t, sick, 3*time.Second)
+	story.ExpectUntouched(t, controller, sick)
+}
+
+// The API server dates a taint anew with each update in which the driver leaves timeAdded out.
+func TestATaintThatIsPublishedAgainAndAgainIsTheSameFault(t *testing.T) {
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	controller := r.start(t, dhc.Policy{Match: namesTheTaint, After: "6s"})
+	began := time.Now()
+	number := 79
+	realcluster.Eventually(t, time.Minute, sick.Name+" is evicted", func() error {
+		// Were each date a new fault, none would ever last long enough.
+		must(t, r.node.PublishSlice(t.Context(), r.driver, taints(device, fmt.Sprint(number), resourcev1.DeviceTaintEffectNoSchedule)))
+		number++
+		now, err := cluster.Client.CoreV1().Pods(sick.Namespace).Get(t.Context(), sick.Name, metav1.GetOptions{})
+		if err == nil && now.UID == sick.UID && now.DeletionTimestamp == nil {
+			return fmt.Errorf("it still runs, at number %d", number)
+		}
+		return nil
+	})
+	story.AwaitReplacement(t, cluster, sick, 1)
+	if at := controller.EvictedAt(t, sick); at.Sub(began) < 6*time.Second {
+		t.Errorf("evicted %s after the taint", at.Sub(began))
+	}
+	story.ExpectEvictedOnce(t, controller, sick)
+}
+
+func TestAHarmlessWordOverAFaultNeitherActsNorEndsIt(t *testing.T) {
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	controller := r.start(t, dhc.Policy{Match: namesTheTaint, EvictAfter: "20s", Recover: "{healthyFor: 2s, hold: 24h}"})
+	must(t, r.node.PublishSlice(t.Context(), r.driver, taints(device, "79", resourcev1.DeviceTaintEffectNoSchedule)))
+	controller.AwaitVerdict(t, sick.Name, "WaitingForEvictAfter")
+	must(t, r.node.PublishSlice(t.Context(), r.driver, taints(device, "43", resourcev1.DeviceTaintEffectNone)))
+	controller.AwaitVerdict(t, sick.Name, "WaitingWhileUnknown")
+	r.awaitRule(t, device, "NoSchedule") // ours: the driver's keeps nobody off any more
+	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
+	r.awaitNoRule(t, 30*time.Second)
+	r.awaitSaid(t, controller, "Untainted", "for 2 s")
+	story.ExpectUntouched(t, controller, sick)
+}
