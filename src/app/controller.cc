@@ -43,6 +43,7 @@ struct Controller::State {
   std::vector<ViewDoubt> doubts;
   std::map<std::string, WallTime> removed_rules;  // not yet told to the memory, and when they went away
   bool leads = true;                              // until an election says otherwise
+  std::optional<MonoTime> term_began;             // until what was called bad before it has been judged
   std::shared_ptr<const Policy> policy;
   std::optional<notice::RejectedConfig> rejected;
   std::vector<Verdict> verdicts;
@@ -61,7 +62,7 @@ struct Controller::State {
   void note_brake();
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
-  void believe_old_words(const Now& now);
+  [[nodiscard]] std::vector<Exposure> look_at_devices(const Now& now);
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
@@ -120,7 +121,9 @@ void Controller::State::take(const Leading& message, const Now& now) {
   leads = message.leads;
   brake = Brake();
   brake_revision = 0;
+  term_began.reset();
   if (!leads) return;
+  term_began = now.mono;
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
   // than what another leader may have done and written since.
   ledger = Ledger();
@@ -253,17 +256,17 @@ std::optional<std::uint64_t> Controller::State::saved_revision() const {
   return policy->own_namespace.empty() ? std::optional(memory.revision()) : state.file().saved;
 }
 
-/// The leader has opened the incident of such a device by now, or found that it has none, and may have ended it since.
-void Controller::State::believe_old_words(const Now& now) {
-  for (const auto& key : world.tracker().not_healthy()) {
-    const auto* device = world.tracker().find(key);
-    if (!device->forgotten || !device->unhealthy_since) continue;
-    if (now.mono - device->unhealthy_since->mono >= kLongestUnknown) world.believe(key);
-  }
+/// A term begins with what the leader before has left open, and believes what it had judged.
+std::vector<Exposure> Controller::State::look_at_devices(const Now& now) {
+  auto exposures = find_exposures(world, *policy, now);
+  const auto began = std::exchange(term_began, std::nullopt);
+  if (!began) return exposures;
+  for (const auto& key : memory.judged_before(world, exposures, *began)) world.believe(key);
+  world.refresh(now);
+  return find_exposures(world, *policy, now);
 }
 
 Turn Controller::State::stand_by(const Now& now) {
-  believe_old_words(now);
   note_removed_rules(now);
   in_flight = 0;
   brakes_half_open = 0;
@@ -292,8 +295,8 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
   if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
+  const auto exposures = state.look_at_devices(now);
   const auto black_holes = find_black_holes(state.world, *state.policy, now);
-  const auto exposures = find_exposures(state.world, *state.policy, now);
   state.brake.observe({.world = state.world,
                        .policy = *state.policy,
                        .exposures = exposures,

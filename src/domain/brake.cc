@@ -72,6 +72,12 @@ bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& n
          entry->second.allocatable >= entry->second.capacity && book->second.healthy_is_believable(key.scope, now);
 }
 
+/// What a restarted reporter calls healthy ends no incident, but is no news of a fault either.
+bool is_called_healthy(const Exposure& exposure, const DeviceRecords& records) {
+  const auto* record = find_record(records, exposure.key);
+  return exposure.forgotten && record != nullptr && record->open;
+}
+
 /// When a policy first meant the device: now, unless its incident is remembered from before.
 Moment onset_of(const Exposure& exposure, const BrakeSighting& seen) {
   const auto* record = find_record(seen.records, exposure.key);
@@ -151,6 +157,7 @@ void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey,
 void Brake::note_signals(const BrakeSighting& seen) {
   for (auto& [key, bad] : bad_) bad.speaks = false;
   for (const auto& exposure : seen.exposures) {
+    if (is_called_healthy(exposure, seen.records)) continue;
     const auto& key = exposure.key;
     const auto [found, is_new] = bad_.try_emplace(key);
     auto& bad = found->second;

@@ -106,6 +106,20 @@ void DeviceMemory::forget_past() {
   ++revision_;
 }
 
+std::set<DeviceKey> DeviceMemory::judged_before(const World& world, const std::vector<Exposure>& exposures,
+                                                MonoTime term_began) const {
+  std::set<DeviceKey> judged;
+  for (const auto& key : world.tracker().not_healthy()) {
+    const auto* state = world.tracker().find(key);
+    const auto* record = find(key);
+    if (state->forgotten && state->unhealthy_since && (record == nullptr || !record->open)) judged.insert(key);
+  }
+  for (const auto& exposure : exposures) {
+    if (exposure.opens_at > term_began) judged.erase(exposure.key);
+  }
+  return judged;
+}
+
 std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
   std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {

@@ -79,6 +79,11 @@ class DeviceMemory {
   /// incident is or will be open, for no policy speaks of them or the brake is engaged.
   [[nodiscard]] const std::set<DeviceKey>& believed() const { return believed_; }
 
+  /// The same at the beginning of a term: what could have become an incident by then, the leader before has opened, or
+  /// found that it is none.
+  [[nodiscard]] std::set<DeviceKey> judged_before(const World& world, const std::vector<Exposure>& exposures,
+                                                  MonoTime term_began) const;
+
   /// When an observation would conclude something new by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at() const { return next_change_at_; }
 

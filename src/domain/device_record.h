@@ -62,7 +62,7 @@ struct DeviceRecord {
   WallTime called_bad_at;                       ///< When it was last called bad anew in this incident.
   std::string reporter;  ///< Which driver or plugin began after that, in words: it has not called it bad;
   std::optional<WallTime> reporter_since;     ///< and when; none: none did.
-  std::optional<WallTime> reporter_start;     ///< What the pod of who reported on it then says of its start.
+  std::optional<WallTime> reporter_start;     ///< `Reporter::newest` of who reported on it then.
   std::optional<WallTime> called_healthy_at;  ///< When Healthy was first believed after that.
   std::string boot_id;                        ///< Of its node when it was called bad.
   std::optional<WallTime> booted_at;          ///< When another boot of the node was seen after that.

@@ -101,6 +101,7 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
     // What is bad at our first sight of it may have been called so long ago, and by another.
     const bool was_seen = had_source || goes_on || device.seen_healthy;
     if (!was_unhealthy && was_seen) device.called_bad_at = moment_of(now);
+    if (!was_unhealthy || device.boot_id.empty()) device.boot_id = evidence.boot_id;
     device.message = evidence.message;
     device.unknown_since.reset();
   } else if (device.forgotten) {
@@ -110,9 +111,11 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   }
 }
 
-void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word) {
+void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word, const std::string& boot_id) {
   const auto found = devices_.find(key);
-  if (found != devices_.end()) found->second.called_bad_at = word;
+  if (found == devices_.end()) return;
+  found->second.called_bad_at = word;
+  found->second.boot_id = boot_id;
 }
 
 void HealthTracker::note_other_word(const DeviceKey& key, const DeviceState& device, const Evidence& evidence,

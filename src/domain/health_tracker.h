@@ -23,6 +23,7 @@ struct DeviceState {
   std::optional<Moment> unhealthy_since;  ///< The incident: Unhealthy -> Unknown -> Unhealthy is one.
   std::optional<Moment>
       called_bad_at;       ///< When it was last seen to turn Unhealthy: who reports on it since has said so.
+  std::string boot_id;     ///< Of its node when it was last seen to turn Unhealthy; empty: not known.
   bool forgotten = false;  ///< Unknown only because it reads Healthy by a reporter that began after it was called bad.
   std::optional<Moment> not_healthy_since;  ///< Start of the time without a Healthy.
   std::optional<Moment> unknown_since;      ///< Set only while Unknown, and not forgotten.
@@ -59,9 +60,12 @@ struct Evidence {
   std::optional<bool> says_healthy = {};  ///< All living reports, believed or not; none: nobody reports.
   bool forgotten = false;                 ///< As of the device: `health` is then Unknown.
   std::string message = {};
-  std::optional<WallTime> remembered = {};  ///< Since when, by our own condition on a holder.
-  /// UIDs of the holders that say Unhealthy, that our condition says have said so, or that nobody reports on while
-  /// another holder says so now. An incident is of no other pod's.
+  std::optional<WallTime> remembered = {};   ///< Since when, by our own condition on a holder.
+  std::vector<std::string> healthy_by = {};  ///< UIDs of the holders that say Healthy, believed or not.
+  std::string boot_id = {};                  ///< Of the device's node; empty: not known.
+  /// UIDs of the holders that say Unhealthy, that our condition says have said so, that nobody reports on while
+  /// another holder says so now, or that came to the device when its reporter had forgotten what it said of it. An
+  /// incident is of no other pod's.
   std::vector<std::string> witnesses = {};
   /// A word that is none of the three, and the UIDs of the holders of which it is said, sorted; the first of several.
   std::string other_word = {};
@@ -79,8 +83,8 @@ class HealthTracker {
   /// Takes in what the living sources say now. Safe to repeat.
   void observe(const DeviceKey& key, const Evidence& evidence, const Now& now);
 
-  /// The device's reporter is known to call it bad itself.
-  void note_called_bad(const DeviceKey& key, const Moment& word);
+  /// The device's reporter is known to call it bad itself, in this boot of its node.
+  void note_called_bad(const DeviceKey& key, const Moment& word, const std::string& boot_id);
 
   /// Forgets devices that nobody has held for an hour.
   void forget(const Now& now);

@@ -104,6 +104,8 @@ void MemoryTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
   const auto at = std::min(word.wall, now_.wall);
   if (at <= record.called_bad_at) return;
   set(record.called_bad_at, at);
+  const auto reporter = seen_.world.reporter_of(record.key);
+  if (reporter && !began_after(reporter->began, at)) note_start(record, *reporter);
   if (record.reporter_since && !began_after(*record.reporter_since, at)) {
     record.reporter.clear();
     record.reporter_since.reset();
@@ -119,6 +121,11 @@ void MemoryTurn::forget_healthy(DeviceRecord& record) {
   if (record.acknowledged == Acknowledged::No) record.healthy_between = false;
 }
 
+/// Who reports on it began before it was last called bad.
+void MemoryTurn::note_start(DeviceRecord& record, const Reporter& reporter) {
+  set(record.reporter_start, reporter.start ? std::optional(reporter.newest) : std::nullopt);
+}
+
 /// Whether who reports on the device, or its node, has begun anew since it was called bad: NVIDIA's and Habana's
 /// drivers begin by calling every device healthy.
 void MemoryTurn::look_at_reporter(DeviceRecord& record) {
@@ -127,12 +134,18 @@ void MemoryTurn::look_at_reporter(DeviceRecord& record) {
   const auto reporter = seen_.world.reporter_of(record.key);
   record.knows_reporter = reporter.has_value();
   const bool anew = reporter && may_have_forgotten(*reporter, last_word_of(record));
-  if (reporter && !began_after(reporter->began, record.called_bad_at)) set(record.reporter_start, reporter->start);
+  // Once: data that went back show an earlier start for a while.
+  const bool is_noted = record.reporter_start.has_value();
+  if (reporter && !is_noted && !anew && !began_after(reporter->began, record.called_bad_at)) {
+    note_start(record, *reporter);
+  }
+  // A node's clock that is behind tells a start before the word that it came after.
+  const auto began = anew ? std::max(reporter->began, record.called_bad_at) : WallTime();
   // A clock that was set back has yet to come to a start: that is taken for now, once.
-  const bool is_later = anew && record.reporter_since && *record.reporter_since < reporter->began;
-  if (anew && (!record.reporter_since || (is_later && reporter->began <= now_.wall))) {
+  const bool is_later = anew && record.reporter_since && *record.reporter_since < began;
+  if (anew && (!record.reporter_since || (is_later && began <= now_.wall))) {
     set(record.reporter, reporter->name);
-    set(record.reporter_since, std::optional(std::min(reporter->began, now_.wall)));
+    set(record.reporter_since, std::optional(std::min(began, now_.wall)));
     forget_healthy(record);
   }
   const auto* node = seen_.world.node_under(record.key);

@@ -55,6 +55,7 @@ class MemoryTurn {
   void remove_rule(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_reporter(DeviceRecord& record);
+  void note_start(DeviceRecord& record, const Reporter& reporter);
   static void forget_healthy(DeviceRecord& record);
   void note_called_bad(DeviceRecord& record, const Moment& word);
   void look_at_evidence(DeviceRecord& record);

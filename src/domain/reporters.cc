@@ -27,16 +27,18 @@ bool has_ended(const k8s::Pod& pod) {
 }  // namespace
 
 bool may_have_forgotten(const Reporter& reporter, const LastWord& word) {
-  if (!began_after(reporter.began, word.called_bad_at)) return false;
+  const bool seems_anew = began_after(reporter.began, word.called_bad_at);
   // Our sight of the kubelet's own restart is no time of its pods, and may be late.
-  if (!reporter.start) return true;
-  // The node's clock may be ahead of ours, so that a start that we know seems to be a new one.
-  if (reporter.start == word.by_start) return false;
+  if (!reporter.start) return seems_anew;
+  // The node's clock may be ahead of ours, so that a start that we know seems to be a new one, or behind, so that a new
+  // one seems to be old.
+  const bool is_later = word.by_start && reporter.newest > *word.by_start;
+  if (!is_later && (!seems_anew || reporter.start == word.by_start)) return false;
   // A start that was seen late may have come before that, by its own word.
   return !word.taken_back_at || std::min(reporter.began, *reporter.start) <= *word.taken_back_at;
 }
 
-std::string Reporters::put(const k8s::Pod& pod, std::optional<WallTime> created, bool is_news, const Now& now) {
+std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_news, const Now& now) {
   if (pod.plugin_folders.empty() || pod.node_name.empty() || !is_of_node(pod) || has_ended(pod)) {
     return drop(pod.meta.uid);
   }
@@ -48,12 +50,16 @@ std::string Reporters::put(const k8s::Pod& pod, std::optional<WallTime> created,
   }
   // What we make of a time changes with what is known of the clocks: that is no other start.
   entry.start = pod.last_start ? *pod.last_start : pod.meta.creation.value_or(WallTime());
+  entry.has_run = pod.last_start.has_value();
   auto& entries = on_node_[pod.node_name];
   const auto known = std::ranges::find(entries, entry.uid, &Entry::uid);
   if (known != entries.end() && known->start == entry.start) return {};
-  entry.began = std::min(std::max(created.value_or(WallTime()), pod.last_start.value_or(WallTime())), now.wall);
-  // Another start than the one that was known is news wherever it is seen.
-  if (is_news || known != entries.end()) entry.began = std::max(entry.began, now.wall - kOldNews);
+  const auto told = std::max(pod.meta.creation.value_or(WallTime()), entry.start);
+  entry.began = std::min(told - server_ahead, now.wall);
+  if (is_news) entry.began = std::max(entry.began, now.wall - kOldNews);
+  // An earlier start than the one that was known is of data that went back.
+  const bool is_later = known != entries.end() && entry.has_run && (!known->has_run || known->start < entry.start);
+  if (is_later) entry.began = now.wall;
   node_of_[entry.uid] = pod.node_name;
   if (known == entries.end()) {
     entries.push_back(std::move(entry));
@@ -101,9 +107,11 @@ std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::strin
   const auto found = on_node_.find(node);
   if (found == on_node_.end()) return std::nullopt;
   const Entry* latest = nullptr;
+  WallTime newest;
   for (const auto& entry : found->second) {
     // Where the node's clock is ahead of ours, several may seem to begin now.
     if (!serves(entry, key)) continue;
+    newest = std::max(newest, entry.start);
     if (latest == nullptr || std::tie(latest->began, latest->start) < std::tie(entry.began, entry.start)) {
       latest = &entry;
     }
@@ -112,7 +120,8 @@ std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::strin
   const bool is_plugin = key.source == DeviceKey::Source::Plugin;
   return Reporter{.name = (is_plugin ? "device plugin pod " : "driver pod ") + latest->ns + "/" + latest->name,
                   .began = latest->began,
-                  .start = latest->start};
+                  .start = latest->start,
+                  .newest = newest};
 }
 
 }  // namespace dhc

@@ -212,8 +212,7 @@ void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
 
 void World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   const std::string uid = pod.meta.uid;
-  const auto created = pod.meta.creation ? std::optional(ours(*pod.meta.creation)) : std::nullopt;
-  note_reporters(reporters_.put(pod, created, is_news, now));
+  note_reporters(reporters_.put(pod, server_ahead_, is_news, now));
   if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now);
   auto& record = pods_[uid];
   // What the pod said last of its device must be known before it ends: both may arrive in one turn.

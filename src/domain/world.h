@@ -284,6 +284,7 @@ class World {
   /// Whether the kubelet passes on what the device's driver or plugin says now.
   [[nodiscard]] bool is_passed_on(const DeviceKey& key) const;
   void look_at_standing(const DeviceKey& key, const Now& now);
+  [[nodiscard]] bool is_reset(const DeviceKey& key, const DeviceState& state, WallTime called_bad_at) const;
   /// Its Healthy is said by one that began after it was called bad.
   [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;

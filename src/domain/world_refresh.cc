@@ -174,6 +174,7 @@ void World::note_other_word(Evidence& evidence, const Holding& holding, const st
 Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const {
   Evidence evidence;
   if (const auto* incident = reported_incident(key)) evidence.remembered = incident->since;
+  if (const auto* host = node_under(key)) evidence.boot_id = host->boot_id;
   std::vector<std::string> silent;
   const auto name = to_string(key);
   for (const auto& uid : state.holders) {
@@ -188,6 +189,7 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
     if (holding->reported && record->readable) {
       auto health = *holding->reported;
       evidence.says_healthy = evidence.says_healthy.value_or(true) && health == k8s::Health::Healthy;
+      if (health == k8s::Health::Healthy) evidence.healthy_by.push_back(uid);
       if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
         const auto book = books_.find(key.place);
         if (book != books_.end() && !book->second.healthy_is_believable(key.scope, now)) health = k8s::Health::Unknown;
@@ -223,9 +225,11 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
     doubted_.erase(key);
     evidence.forgotten = true;
     evidence.health = k8s::Health::Unknown;
+    // Without its reporter's restart they would have heard what a pod before them heard, which may have ended by it.
+    if (is_called_bad(key, *state)) std::ranges::move(evidence.healthy_by, std::back_inserter(evidence.witnesses));
   } else if (evidence.says_healthy == true && may_be_forgotten(key, *state)) {
     const auto since = doubted_.try_emplace(key, now.mono).first;
-    if (now.mono - since->second < kHealthySettle) evidence.health = k8s::Health::Unknown;
+    if (now.mono - since->second < settle_of(key)) evidence.health = k8s::Health::Unknown;
   } else {
     doubted_.erase(key);
   }
@@ -241,7 +245,7 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
     if (at && (!next || *at < *next)) next = at;
   }
   for (const auto& [key, since] : doubted_) {
-    const MonoTime at = since + kHealthySettle;
+    const MonoTime at = since + settle_of(key);
     if (at > now.mono && (!next || at < *next)) next = at;
   }
   for (const auto& [key, standing] : standing_) {

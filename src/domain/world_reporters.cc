@@ -8,6 +8,14 @@
 
 namespace dhc {
 
+namespace {
+
+/// No machine boots so soon after a word of its kubelet: a boot that is seen sooner came before the word, in a watch
+/// that is behind the pods'.
+constexpr Millis kQuickestBoot = Seconds(15);
+
+}  // namespace
+
 void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
   for (const auto& [key, incident] : incidents) {
     const auto known = incidents_.find(key);
@@ -60,8 +68,10 @@ std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
   if (entry == book->second.resources().end() || !entry->second.fell_at) return reporter;
   const auto fell = entry->second.fell_at->wall;
   if (reporter && reporter->began >= fell) return reporter;
-  return Reporter{
-      .name = "the registration of " + key.scope + " with the kubelet of " + host, .began = fell, .start = {}};
+  return Reporter{.name = "the registration of " + key.scope + " with the kubelet of " + host,
+                  .began = fell,
+                  .start = {},
+                  .newest = fell};
 }
 
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
@@ -90,14 +100,21 @@ bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) con
   return is_called_bad(key, state) && reporter_of(key);
 }
 
+/// Another boot of its node than the one under which it was called bad has reset the device.
+bool World::is_reset(const DeviceKey& key, const DeviceState& state, WallTime called_bad_at) const {
+  const auto* host = node_under(key);
+  if (host == nullptr || host->boot_id.empty() || state.boot_id.empty() || host->boot_id == state.boot_id) return false;
+  const auto book = books_.find(host->meta.name);
+  const auto seen_at = book == books_.end() ? std::nullopt : book->second.booted_at();
+  return !seen_at || *seen_at >= called_bad_at + kQuickestBoot;
+}
+
 bool World::is_forgotten(const DeviceKey& key, const DeviceState& state) const {
   if (const auto* incident = reported_incident(key)) return has_forgotten(key, *incident);
   if (!is_called_bad(key, state)) return false;
   const auto word = last_word(key, state);
-  // A boot has reset the device, and nothing of it has been taken out of service yet.
-  const auto book = books_.find(inventory_.node_of(key));
-  if (book != books_.end() && book->second.booted_at() && *book->second.booted_at() >= word->called_bad_at)
-    return false;
+  // Nothing of a device that was reset has been taken out of service yet.
+  if (is_reset(key, state, word->called_bad_at)) return false;
   const auto reporter = reporter_of(key);
   return reporter && may_have_forgotten(*reporter, *word);
 }
@@ -134,7 +151,8 @@ void World::look_at_standing(const DeviceKey& key, const Now& now) {
   // What has not been heard of since may have changed.
   const auto heard = views_.heard_at({k8s::Kind::Pod, k8s::Kind::Node});
   if (!heard || *heard < standing.since + kOwnWord) return;
-  tracker_.note_called_bad(key, {.mono = now.mono, .wall = reporter->began + Seconds(1)});
+  const auto spoke = std::max(reporter->began, word->called_bad_at) + Seconds(1);
+  tracker_.note_called_bad(key, {.mono = now.mono, .wall = spoke}, node_under(key)->boot_id);
   standing_.erase(key);
 }
 

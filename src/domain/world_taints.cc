@@ -25,7 +25,7 @@ void World::follow_kept_taints(const Now& now) {
   for (const auto& [key, incident] : incidents_) {
     if (incident.taint_key.empty() || !is_bare(inventory_, key, incident.taint_key)) continue;
     // The start of the driver's container comes by another watch than its slices, and has no order with them.
-    bare_.try_emplace(key, now.mono + (reporter_of(key) ? kHealthySettle : Millis::zero()));
+    bare_.try_emplace(key, now.mono + (reporter_of(key) ? settle_of(key) : Millis::zero()));
   }
 }
 

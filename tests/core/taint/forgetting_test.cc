@@ -32,7 +32,7 @@ std::string told(const Stage& stage) {
   return verdict == nullptr ? "" : verdict->message;
 }
 
-constexpr Millis kBelieved = minutes(10) + kHealthySettle;
+constexpr Millis kBelieved = minutes(10) + kDriverSettle;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ TEST_CASE("A driver that began a second before its device was called bad is beli
     stage.run_for(Seconds(70));
     stage.report("train-1", Health::Healthy);
     stage.settle();
-    stage.advance(kHealthySettle);
+    stage.advance(kDriverSettle);
     stage.settle();
     stage.advance(minutes(10) - Millis(1));
     stage.settle();
@@ -84,7 +84,7 @@ TEST_CASE(
 
 TEST_CASE("Whether its Healthy or its start is seen first makes no difference") {
   for (const auto gap :
-       {Millis(0), Millis(1), kHealthySettle - Millis(1), kHealthySettle + Millis(1), Millis(minutes(9))}) {
+       {Millis(0), Millis(1), kDriverSettle - Millis(1), kDriverSettle + Millis(1), Millis(minutes(9))}) {
     for (const bool start_first : {true, false}) {
       if (start_first && gap >= kOwnWord) continue;  // the driver calls it bad itself by then
       CAPTURE(gap.count());
@@ -100,10 +100,21 @@ TEST_CASE("Whether its Healthy or its start is seen first makes no difference") 
       CHECK(told(stage).find("is no evidence of a repair") != std::string::npos);
       const auto& last = stage.conditions().back();
       CHECK((last.wanted && last.wanted->status));
-      if (gap < kHealthySettle || start_first) CHECK(count_of_conditions(stage, false) == 0);
+      if (gap < kDriverSettle || start_first) CHECK(count_of_conditions(stage, false) == 0);
       CHECK(deeds(stage) == "apply NoSchedule gpu-0");
     }
   }
+}
+
+TEST_CASE("A DRA driver whose start is told 23 s after its Healthy has repaired nothing") {
+  auto stage = held_stage();
+  const auto began = stage.now().wall;
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(Seconds(23));
+  put_driver(stage, began);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(stage.rule() != nullptr);
+  CHECK(count_of_conditions(stage, false) == 0);
 }
 
 TEST_CASE("A restart of ours forgets no restart of a driver, also when its pod has gone meanwhile") {
@@ -133,6 +144,40 @@ TEST_CASE("A driver that began while we were away is found out by what its pod s
   stage.restart();
   stage.run_for(hours(1), minutes(1));
   CHECK(stage.rule() != nullptr);
+}
+
+TEST_CASE("A driver that began while we were away is found out on a node whose clock is behind, and may speak again") {
+  auto stage = held_stage();
+  put_driver(stage, stage.now().wall - minutes(5));
+  stage.report("train-1", Health::Healthy);
+  stage.restart();
+  stage.run_for(hours(1), minutes(1));
+  CHECK(stage.rule() != nullptr);
+  CHECK(told(stage).find("is no evidence of a repair") != std::string::npos);
+  CHECK(count_of_conditions(stage, false) == 0);
+  SUBCASE("we begin anew again") {
+    stage.restart();
+    stage.run_for(hours(1), minutes(1));
+    CHECK(stage.rule() != nullptr);
+    return;
+  }
+  SUBCASE("it calls the device bad itself") {
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(Seconds(20));
+  }
+  SUBCASE("an Unhealthy stands that we have not seen begin") {
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.restart();
+    stage.run_for(kOwnWord + Seconds(1));
+  }
+  stage.report("train-1", Health::Healthy);
+  SUBCASE("and we begin anew") {
+    stage.settle();
+    stage.restart();
+  }
+  stage.run_for(kBelieved + Seconds(2), Seconds(1));
+  CHECK(stage.rule() == nullptr);
+  CHECK(stage.verdict("node-a", Reason::OnProbation) == nullptr);
 }
 
 TEST_CASE("The start of a container is believed within a minute of our sight of it, whatever the node's clock says") {
@@ -208,7 +253,7 @@ TEST_CASE("An operator's acknowledgement ends with the first Healthy, also when 
   stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
   stage.run_for(Seconds(20));
   stage.report("train-1", Health::Healthy);
-  stage.run_for(Seconds(20));
+  stage.run_for(Seconds(40));
   put_driver(stage, stage.now().wall);
   stage.report("train-1", Health::Unknown);
   stage.run_for(Seconds(5));

@@ -14,7 +14,7 @@ using std::chrono::minutes;
 
 namespace {
 
-constexpr Millis kBelieved = minutes(10) + kHealthySettle;
+constexpr Millis kBelieved = minutes(10) + kDriverSettle;
 
 /// Tainted, and held by a pod that is not evicted; the driver has run since before that.
 Stage tainted_stage() {
@@ -159,7 +159,7 @@ TEST_CASE("A driver that has taken its word back before it begins anew has forgo
       auto stage = tainted_stage();
       stage.report("train-1", Health::Healthy);
       stage.settle();
-      pass(stage, kHealthySettle);
+      pass(stage, kDriverSettle);
       pass(stage, late);
       put_driver(stage, stage.now().wall);
       stage.settle();
@@ -195,6 +195,42 @@ TEST_CASE("A restart of ours makes no driver begin anew on a node whose clock is
   }
 }
 
+TEST_CASE("Which of two starts was told first makes no driver begin anew after a restart of ours") {
+  auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.report("train-1", Health::Healthy);
+  const DriverPod other{.name = "other"};
+  put_driver(stage, stage.now().wall - hours(1));
+  put_driver(stage, stage.now().wall - hours(1), other);
+  stage.run_for(minutes(2));
+  const auto began = stage.now().wall;
+  stage.run_for(Seconds(6));
+  put_driver(stage, began + Seconds(5), other);
+  stage.run_for(Seconds(17));
+  put_driver(stage, began);
+  stage.run_for(minutes(1));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(70));
+  REQUIRE(stage.rule() != nullptr);
+  stage.restart();
+  stage.settle();
+  CHECK(recovers(stage));
+}
+
+TEST_CASE("A restore of etcd that shows an older start of a driver for a while is no start of it") {
+  auto stage = tainted_stage();
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(Seconds(40));
+  put_driver(stage, stage.now().wall - hours(30));
+  stage.relist();
+  stage.run_for(Seconds(10));
+  put_driver(stage, stage.now().wall - hours(1) - Seconds(120));
+  stage.run_for(minutes(10));
+  CHECK(stage.rule() == nullptr);
+}
+
 TEST_CASE("What we learn of the clocks makes no pod begin anew") {
   Reporters reporters;
   k8s::Pod pod;
@@ -209,9 +245,9 @@ TEST_CASE("What we learn of the clocks makes no pod begin anew") {
   const auto at = [](Millis since) {
     return Now{.mono = MonoTime(since), .wall = WallTime(std::chrono::duration_cast<WallTime::duration>(since))};
   };
-  CHECK(reporters.put(pod, *pod.meta.creation, true, at(hours(2) + Seconds(5))) == "node-a");
+  CHECK(reporters.put(pod, Millis(0), true, at(hours(2) + Seconds(5))) == "node-a");
   const auto began = reporters.latest(key, "node-a")->began;
-  CHECK(reporters.put(pod, *pod.meta.creation + Millis(5), true, at(hours(3))).empty());
+  CHECK(reporters.put(pod, Millis(-5), true, at(hours(3))).empty());
   CHECK(reporters.latest(key, "node-a")->began == began);
 }
 
@@ -224,7 +260,7 @@ TEST_CASE("The verdict says whether the pod that reports on a device is known") 
     if (known) put_driver(stage, stage.now().wall - hours(1));
     stage.run_for(Seconds(70));
     stage.report("train-1", Health::Healthy);
-    stage.run_for(kHealthySettle + Seconds(1));
+    stage.run_for(kDriverSettle + Seconds(1));
     const auto* verdict = stage.verdict("node-a", Reason::Tainted);
     REQUIRE(verdict != nullptr);
     CHECK((verdict->message.find("is not known: its restart would not be seen") == std::string::npos) == known);
