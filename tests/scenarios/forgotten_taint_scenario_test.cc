@@ -98,7 +98,7 @@ TEST_CASE("what a restarted driver taints again is due, and its own end of that 
     world.taint("94");
     world.run_for(1min);
     world.untaint();
-    world.run_for(15s);
+    world.run_for(35s);
     CHECK(world.conditions("s-0") == Words{"True", "False"});
     CHECK(world.run_until_untainted(world.device, 11min) < 11min);
     CHECK_FALSE(world.says(world.device, "OnProbation"));
@@ -133,7 +133,7 @@ TEST_CASE("a driver that has run all along takes its taint back: that is believe
   world.taint();
   world.run_for(2min);
   world.untaint();
-  world.run_for(8s);
+  world.run_for(28s);
   CHECK(world.conditions("s-0") == Words{"True"});
   CHECK(world.evictions().empty());
   world.run_for(4s);
@@ -195,13 +195,13 @@ TEST_CASE("a fault that a harmless word was written over outlives a restart of o
   }
   SUBCASE("the word is taken back") {
     world.untaint();
-    world.run_for(15s);
+    world.run_for(35s);
     CHECK(world.conditions("s-0") == Words{"True", "False"});
     CHECK(world.run_until_untainted(world.device, 11min) < 11min);
   }
   SUBCASE("a word with another key is none about the fault") {
     world.taint("", "None", "gpu.example.com/unmonitored");
-    world.run_for(15s);
+    world.run_for(35s);
     CHECK(world.conditions("s-0") == Words{"True", "False"});
     CHECK(world.run_until_untainted(world.device, 11min) < 11min);
   }
