@@ -1,4 +1,4 @@
-package controller
+package view
 
 import (
 	"encoding/json"
@@ -69,8 +69,9 @@ func expectAccepted(t *testing.T, controller story.Run, pod corev1.Pod, times in
 }
 
 func TestAnEvictionThatIsAcceptedAndNeverHappensIsSaidFreesItsSlotAndIsAskedForAgain(t *testing.T) {
+	const gpu = "example.com/gpu"
 	namespace := cluster.Namespace(t)
-	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: gpus(6)})
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-4", "gpu-5"}}})
 	vain := workload.Deployment{Namespace: namespace, Name: "vain", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
 	other := workload.Deployment{Namespace: namespace, Name: "other", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
 	callOff := dryRun(t, namespace, "vain")
