@@ -12,7 +12,7 @@
 #include "bench/allocations.h"
 #include "bench/benches.h"
 #include "bench/synthetic_pod.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "k8s-client/model/decoder.h"
 
 namespace dhc::bench {

@@ -15,7 +15,7 @@
 #include "app/controller.h"
 #include "bench/benches.h"
 #include "bench/synthetic_pod.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/http_request_text.h"
 #include "k8s-client/protocol/watch_session.h"

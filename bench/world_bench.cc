@@ -11,8 +11,8 @@
 #include "bench/allocations.h"
 #include "bench/benches.h"
 #include "bench/synthetic_pod.h"
-#include "domain/names.h"
-#include "domain/world.h"
+#include "domain/cluster/world.h"
+#include "domain/contract/names.h"
 #include "k8s-client/model/decoder.h"
 
 namespace dhc::bench {

@@ -3,9 +3,14 @@
 # Where tests find the program.
 set(dhc_test_environment "DHC_BINARY=${CMAKE_BINARY_DIR}/device-health-controller")
 
-# dhc_suite(NAME DIRECTORY LIBRARY...): one doctest executable of all .cc files under tests/DIRECTORY.
+# dhc_suite(NAME DIRECTORY LIBRARY...): one doctest executable of all .cc files under tests/DIRECTORY; core's has those
+# of the whole controller, too.
 function(dhc_suite name directory)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${directory}/*.cc")
+  if(directory STREQUAL core)
+    file(GLOB_RECURSE controller_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/controller/*.cc")
+    list(APPEND tests ${controller_tests})
+  endif()
   if(NOT tests)
     return()
   endif()

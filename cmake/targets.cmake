@@ -11,7 +11,7 @@ dhc_library(dhc_core ${dhc_core_sources})
 target_link_libraries(dhc_core
   PUBLIC fmt::fmt
   PRIVATE Boost::headers simdjson::simdjson nlohmann_json::nlohmann_json yaml-cpp PkgConfig::re2)
-set_source_files_properties(src/base/version.cc PROPERTIES COMPILE_DEFINITIONS "DHC_VERSION=\"${PROJECT_VERSION}\"")
+set_source_files_properties(base/version.cc PROPERTIES COMPILE_DEFINITIONS "DHC_VERSION=\"${PROJECT_VERSION}\"")
 
 dhc_library(dhc_simulator ${dhc_simulator_sources})
 target_link_libraries(dhc_simulator PUBLIC dhc_core PRIVATE nlohmann_json::nlohmann_json PkgConfig::re2)

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-folders=(k8s-client src reconcilers simulator tests bench)
+folders=(base k8s-client domain reconcilers src simulator tests bench)
 mapfile -t files < <(git ls-files --cached --others --exclude-standard -- "${folders[@]}" | grep -E '\.(cc|h)$')
 [[ ${#files[@]} -gt 0 ]] || { echo "lint: no files" >&2; exit 1; }
 
@@ -17,7 +17,7 @@ format() { printf '%s\0' "${files[@]}" | xargs -0 clang-format-19 "$@"; }
 # run-clang-tidy over the sources that are named, or over all of them.
 tidy() {
   cmake --preset tidy >/dev/null
-  local sources=("$PWD/(k8s-client|src|reconcilers|simulator|tests|bench)/.*\.cc$") file
+  local sources=("$PWD/(base|k8s-client|domain|reconcilers|src|simulator|tests|bench)/.*\.cc$") file
   if [[ $# -gt 0 ]]; then
     sources=()
     for file in "$@"; do sources+=("$PWD/${file//./\\.}$"); done

@@ -9,7 +9,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 
-#include "simulator/cluster.h"
+#include "simulator/script/cluster.h"
 
 namespace dhc::sim {
 

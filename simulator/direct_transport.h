@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "k8s-client/transport.h"
-#include "simulator/cluster.h"
+#include "simulator/script/cluster.h"
 
 namespace dhc::sim {
 

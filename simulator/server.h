@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/now.h"
-#include "simulator/cluster.h"
+#include "simulator/script/cluster.h"
 
 namespace dhc::sim {
 

@@ -3,10 +3,10 @@
 
 usage: check_includes.py [ROOT]
 
-1. Every .cc and .h under k8s-client/, src/, reconcilers/ and simulator/ is in exactly one list of CMakeLists.txt,
+1. Every .cc and .h under base/, k8s-client/, domain/, reconcilers/, src/ and simulator/ is in exactly one list of CMakeLists.txt,
    every entry is a file, entries are in alphabetical order.
 2. A core file's own #include lines name only the headers allowed below, and it never says ::now( .
-3. Includes point one way through the folders (docs: the design's folder graph), in both rooms.
+3. Each folder includes only what stands before it in the order of a turn, in both rooms (docs/architecture.md).
 
 Transitive includes are not looked at: <memory> alone reaches <pthread.h>. What the compiled code asks for is the
 business of check_core_symbols.py.
@@ -28,46 +28,54 @@ LIBRARIES = re.compile(
     r"^(simdjson\.h|nlohmann/json(_fwd)?\.hpp|yaml-cpp/(yaml|eventhandler)\.h|re2/(re2|set|stringpiece)\.h|fmt/(core|format|ranges|compile)\.h)$"
 )
 # Beast's parser is a pure function of bytes. Only the files that read HTTP messages may use it.
-HTTP_FILES = re.compile(r"^(k8s-client/protocol|simulator)/http_\w+\.(cc|h)$")
+HTTP_FILES = re.compile(r"^k8s-client/protocol/http_\w+\.(cc|h)$")
 HTTP_HEADERS = re.compile(r"^boost/(asio/buffer|optional(/optional)?|system/error_code|beast/http/\w+|beast/core/(error|string_type))\.hpp$")
 
-K8S_CORE = {"k8s-client", "k8s-client/model", "k8s-client/protocol"}
-K8S = K8S_CORE | {"k8s-client/auth"}
+# The order of a turn: a folder includes itself and what stands before it.
+ORDER = (
+    "base",
+    "k8s-client",
+    "domain/contract",
+    "domain/policy",
+    "domain/cluster",
+    "domain/findings",
+    "domain/history",
+    "domain/limits",
+    "domain/incidents",
+    "reconcilers/shared",
+    "reconcilers",  # each of them; none includes another
+    "src/app",
+    "src/cli",
+)
+# A cluster of its own, which knows nothing of the controller.
+SIMULATOR = ("base", "k8s-client", "simulator/api", "simulator/controllers", "simulator/node", "simulator/script", "simulator")
+SUBFOLDERS = {"domain", "reconcilers", "src", "simulator"}
 
 
-def layer(path: str) -> str:
-    """The node of the folder graph in which a file stands."""
+def folder_of(path: str) -> str:
+    """The folder of the order in which a file stands; `main` for the program's own file, which includes all."""
     parts = path.split("/")
-    if parts[0] == "k8s-client":
-        return "/".join(parts[:2]) if len(parts) > 2 else "k8s-client"
-    if parts[0] == "src":
-        return "main" if path == "src/app/main.cc" else "/".join(parts[:2])
-    if parts[0] == "reconcilers":
-        return "/".join(parts[:2]) if len(parts) > 2 else "reconcilers"
-    return parts[0]
+    if path == "src/app/main.cc":
+        return "main"
+    return "/".join(parts[:2]) if parts[0] in SUBFOLDERS and len(parts) > 2 else parts[0]
+
+
+def place_in(order: tuple[str, ...], folder: str) -> int | None:
+    """Where a folder stands in the order; every reconciler in the same place."""
+    if folder not in order and folder.startswith("reconcilers/"):
+        folder = "reconcilers"
+    return order.index(folder) if folder in order else None
 
 
 def may_include(source: str, target: str) -> bool:
-    """Whether a file of layer `source` may include a file of layer `target`; rooms are checked apart from this."""
+    """Whether a file of folder `source` may include one of folder `target`; rooms are checked apart from this."""
     if source == target or source == "main":
         return True
-    if source == "src/base":
-        return False
-    if target == "src/base":
+    if source == "src/cli" and target in SIMULATOR:  # the demo's cluster
         return True
-    if source in K8S:
-        return target in K8S
-    if source == "simulator":
-        return target in K8S
-    if source == "src/domain":
-        return target in K8S_CORE
-    if source.startswith("reconcilers"):
-        return target in K8S or target in ("src/domain", "reconcilers")
-    if source == "src/app":
-        return target in K8S or target == "src/domain" or target.startswith("reconcilers")
-    if source == "src/cli":
-        return True
-    return False
+    order = SIMULATOR if source in SIMULATOR[2:] else ORDER
+    here, there = place_in(order, source), place_in(order, target)
+    return here is not None and there is not None and there < here
 
 
 def code_lines(text: str):
@@ -130,8 +138,10 @@ def check_file(root: pathlib.Path, path: str, room: dict[str, str]) -> list[str]
             bad.append(f'{here}: include "{header}" by its path from the root or from src: "{target.removeprefix("src/")}"')
         elif core and room[target] != "core":
             bad.append(f'{here}: core may not include "{header}", which is of the shell')
-        elif not may_include(layer(path), layer(target)):
-            bad.append(f'{here}: {layer(path)} may not include "{header}" of {layer(target)}')
+        elif path.startswith("domain/") and target.startswith("k8s-client/auth/"):
+            bad.append(f'{here}: the domain may not include "{header}": it knows no credentials')
+        elif not may_include(folder_of(path), folder_of(target)):
+            bad.append(f'{here}: {folder_of(path)} may not include "{header}" of {folder_of(target)}')
     return bad
 
 

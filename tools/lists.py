@@ -2,7 +2,7 @@
 import pathlib
 import re
 
-FOLDERS = ("k8s-client", "src", "reconcilers", "simulator")
+FOLDERS = ("base", "k8s-client", "domain", "reconcilers", "src", "simulator")
 ROOMS = {
     "DHC_CORE_SOURCES": "core",
     "DHC_SHELL_SOURCES": "shell",

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "domain/action_facts.h"
-#include "domain/device_key.h"
-#include "domain/policy.h"
+#include "domain/contract/device_key.h"
+#include "domain/policy/policy.h"
+#include "reconcilers/shared/action_facts.h"
 
 namespace dhc::eviction {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "domain/attempt.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
+#include "domain/limits/attempt.h"
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/object_path.h"
 #include "reconcilers/eviction/build.h"

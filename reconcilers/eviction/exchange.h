@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "domain/fresh_read.h"
+#include "domain/cluster/fresh_read.h"
 #include "k8s-client/model/pod.h"
 #include "k8s-client/model/resource_claim.h"
 #include "k8s-client/protocol/request.h"

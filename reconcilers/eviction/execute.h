@@ -2,7 +2,7 @@
 #include <stop_token>
 
 #include "base/error.h"
-#include "domain/fresh_read.h"
+#include "domain/cluster/fresh_read.h"
 #include "k8s-client/client.h"
 #include "reconcilers/eviction/action.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "domain/scene.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::eviction {
 

@@ -10,18 +10,18 @@
 
 #include <fmt/format.h>
 
-#include "domain/exclusions.h"
-#include "domain/job_end.h"
-#include "domain/names.h"
-#include "domain/rulings.h"
-#include "domain/state_caps.h"
-#include "domain/write_keys.h"
+#include "domain/contract/names.h"
+#include "domain/incidents/state_caps.h"
+#include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/shared_claims.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
+#include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/job_end.h"
+#include "reconcilers/shared/rulings.h"
 
 namespace dhc::eviction {
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <vector>
 
-#include "domain/place_search.h"
-#include "domain/scene.h"
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/shared/place_search.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::eviction {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "domain/scene.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::eviction {
 

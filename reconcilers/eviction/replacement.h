@@ -1,8 +1,8 @@
 #pragma once
 #include <optional>
 
-#include "domain/place_search.h"
 #include "reconcilers/eviction/limits.h"
+#include "reconcilers/shared/place_search.h"
 
 namespace dhc::eviction {
 

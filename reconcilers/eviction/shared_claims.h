@@ -1,8 +1,8 @@
 #pragma once
 #include <expected>
 
-#include "domain/scene.h"
 #include "reconcilers/eviction/limits.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::eviction {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "domain/owner_chain.h"
-#include "domain/resolver.h"
+#include "domain/cluster/owner_chain.h"
+#include "domain/cluster/resolver.h"
 
 namespace dhc::eviction {
 

@@ -2,11 +2,11 @@
 #include <optional>
 
 #include "base/error.h"
-#include "domain/scene.h"
 #include "k8s-client/model/pod.h"
 #include "k8s-client/model/resource_claim.h"
 #include "k8s-client/model/resource_slice.h"
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::eviction {
 

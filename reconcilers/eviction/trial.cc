@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "domain/exclusions.h"
 #include "reconcilers/eviction/waits.h"
+#include "reconcilers/shared/exclusions.h"
 
 namespace dhc::eviction {
 

@@ -2,9 +2,9 @@
 #include <optional>
 #include <string>
 
-#include "domain/brake.h"
-#include "domain/place_search.h"
-#include "domain/scene.h"
+#include "domain/limits/brake.h"
+#include "reconcilers/shared/place_search.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::eviction {
 

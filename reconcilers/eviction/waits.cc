@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "domain/exclusions.h"
-#include "domain/job_credit.h"
-#include "domain/our_taint.h"
-#include "domain/rulings.h"
-#include "domain/write_keys.h"
+#include "domain/contract/our_taint.h"
+#include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/limits.h"
+#include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/rulings.h"
 
 namespace dhc::eviction {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "domain/write_keys.h"
+#include "domain/limits/write_keys.h"
 
 namespace dhc::job_retry {
 

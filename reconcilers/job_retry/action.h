@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "domain/action_facts.h"
+#include "reconcilers/shared/action_facts.h"
 
 namespace dhc::job_retry {
 

@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/json_field.h"
 #include "base/json_text.h"
-#include "domain/job_record.h"
-#include "domain/names.h"
+#include "domain/contract/job_record.h"
+#include "domain/contract/names.h"
 #include "k8s-client/model/job.h"
 #include "k8s-client/protocol/object_path.h"
 

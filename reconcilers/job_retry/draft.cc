@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "domain/job_credit.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
+#include "reconcilers/shared/job_credit.h"
 
 namespace dhc::job_retry {
 

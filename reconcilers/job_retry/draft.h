@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/scene.h"
 #include "reconcilers/job_retry/action.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::job_retry {
 

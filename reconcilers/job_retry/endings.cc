@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "domain/black_hole.h"
-#include "domain/condition_text.h"
-#include "domain/disruption.h"
-#include "domain/job_credit.h"
-#include "domain/match_device.h"
-#include "domain/names.h"
-#include "domain/node_subject.h"
+#include "domain/cluster/disruption.h"
+#include "domain/cluster/node_subject.h"
+#include "domain/contract/condition_text.h"
+#include "domain/contract/names.h"
+#include "domain/findings/black_hole.h"
+#include "domain/findings/match_device.h"
+#include "reconcilers/shared/job_credit.h"
 
 namespace dhc::job_retry {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "domain/scene.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::job_retry {
 

@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "domain/exclusions.h"
-#include "domain/job_credit.h"
-#include "domain/names.h"
-#include "domain/rulings.h"
-#include "domain/write_keys.h"
+#include "domain/contract/names.h"
+#include "domain/limits/write_keys.h"
 #include "reconcilers/job_retry/endings.h"
+#include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/rulings.h"
 
 namespace dhc::job_retry {
 

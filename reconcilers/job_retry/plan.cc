@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "domain/exclusions.h"
-#include "domain/job_credit.h"
-#include "domain/retry_rules.h"
-#include "domain/write_keys.h"
+#include "domain/limits/write_keys.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/job_retry/losses.h"
 #include "reconcilers/job_retry/review.h"
 #include "reconcilers/job_retry/turn.h"
+#include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/retry_rules.h"
 
 namespace dhc::job_retry {
 

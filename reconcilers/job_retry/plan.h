@@ -1,8 +1,8 @@
 #pragma once
 #include <variant>
 
-#include "domain/scene.h"
 #include "reconcilers/job_retry/action.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::job_retry {
 

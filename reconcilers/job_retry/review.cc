@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "domain/disruption.h"
-#include "domain/names.h"
+#include "domain/cluster/disruption.h"
+#include "domain/contract/names.h"
 
 namespace dhc::job_retry {
 

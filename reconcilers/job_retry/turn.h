@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "domain/rulings.h"
-#include "domain/subject.h"
+#include "domain/contract/subject.h"
 #include "reconcilers/job_retry/draft.h"
 #include "reconcilers/job_retry/plan.h"
+#include "reconcilers/shared/rulings.h"
 
 namespace dhc::job_retry {
 

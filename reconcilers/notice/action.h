@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/now.h"
-#include "domain/action_facts.h"
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
+#include "reconcilers/shared/action_facts.h"
 
 namespace dhc::notice {
 

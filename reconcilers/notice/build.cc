@@ -8,7 +8,7 @@
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
-#include "domain/condition_text.h"
+#include "domain/contract/condition_text.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::notice {

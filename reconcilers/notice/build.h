@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "k8s-client/protocol/request.h"
 #include "reconcilers/notice/action.h"
 

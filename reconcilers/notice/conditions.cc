@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "domain/condition_text.h"
+#include "domain/contract/condition_text.h"
 
 namespace dhc::notice {
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "domain/scene.h"
 #include "reconcilers/notice/action.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::notice {
 

@@ -2,9 +2,9 @@
 #include <optional>
 #include <span>
 
-#include "domain/scene.h"
 #include "reconcilers/notice/action.h"
 #include "reconcilers/notice/plan.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::notice {
 

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "domain/names.h"
-#include "domain/node_subject.h"
-#include "domain/operator_time.h"
+#include "domain/cluster/node_subject.h"
+#include "domain/contract/names.h"
+#include "domain/contract/operator_time.h"
 #include "reconcilers/notice/reporters.h"
 #include "reconcilers/notice/unmatched.h"
 

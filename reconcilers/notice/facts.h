@@ -1,5 +1,5 @@
 #pragma once
-#include "domain/scene.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::notice {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "domain/scene.h"
 #include "reconcilers/notice/action.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::notice {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "domain/match_device.h"
+#include "domain/findings/match_device.h"
 
 namespace dhc::notice {
 

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/printable.h"
-#include "domain/match_device.h"
+#include "domain/findings/match_device.h"
 
 namespace dhc::notice {
 

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "domain/scene.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::notice {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/now.h"
-#include "domain/action_facts.h"
 #include "k8s-client/model/meta.h"
+#include "reconcilers/shared/action_facts.h"
 
 namespace dhc::owners {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "domain/owner_sight.h"
+#include "domain/cluster/owner_sight.h"
 #include "k8s-client/client.h"
 #include "reconcilers/owners/action.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/json_field.h"
 #include "base/printable.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::owners {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "domain/owner_sight.h"
+#include "domain/cluster/owner_sight.h"
 #include "k8s-client/protocol/request.h"
 #include "reconcilers/owners/action.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "domain/owner_chain.h"
+#include "domain/cluster/owner_chain.h"
 
 namespace dhc::owners {
 

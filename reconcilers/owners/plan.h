@@ -1,8 +1,8 @@
 #pragma once
 #include <span>
 
-#include "domain/scene.h"
 #include "reconcilers/owners/action.h"
+#include "reconcilers/shared/scene.h"
 
 namespace dhc::owners {
 

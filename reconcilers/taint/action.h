@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/now.h"
-#include "domain/action_facts.h"
-#include "domain/device_key.h"
+#include "domain/contract/device_key.h"
+#include "reconcilers/shared/action_facts.h"
 
 namespace dhc::taint {
 

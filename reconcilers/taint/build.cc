@@ -8,8 +8,8 @@
 
 #include "base/json_text.h"
 #include "base/rfc3339.h"
-#include "domain/names.h"
-#include "domain/our_taint.h"
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::taint {

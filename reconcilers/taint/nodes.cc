@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "domain/black_hole.h"
-#include "domain/names.h"
-#include "domain/our_taint.h"
-#include "domain/write_keys.h"
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+#include "domain/findings/black_hole.h"
+#include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
 

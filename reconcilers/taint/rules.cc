@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "domain/names.h"
-#include "domain/our_taint.h"
-#include "domain/write_keys.h"
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+#include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "domain/node_subject.h"
-#include "domain/our_taint.h"
-#include "domain/rulings.h"
+#include "domain/cluster/node_subject.h"
+#include "domain/contract/our_taint.h"
+#include "reconcilers/shared/rulings.h"
 
 namespace dhc::taint {
 

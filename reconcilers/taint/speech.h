@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "domain/scene.h"
+#include "reconcilers/shared/scene.h"
 #include "reconcilers/taint/action.h"
 
 namespace dhc::taint {

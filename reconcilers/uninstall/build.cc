@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::uninstall {

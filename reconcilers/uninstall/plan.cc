@@ -9,8 +9,8 @@
 
 #include "base/json_field.h"
 #include "base/printable.h"
-#include "domain/names.h"
-#include "domain/our_taint.h"
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
 
 namespace dhc::uninstall {
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/printable.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 
 namespace dhc::uninstall {
 

@@ -5,8 +5,8 @@
 
 #include "base/json_field.h"
 #include "base/json_text.h"
-#include "domain/known_owners.h"
-#include "domain/names.h"
+#include "domain/contract/known_owners.h"
+#include "domain/contract/names.h"
 
 namespace dhc {
 

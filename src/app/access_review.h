@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "domain/policy.h"
+#include "domain/policy/policy.h"
 #include "k8s-client/protocol/request.h"
 
 namespace dhc {

@@ -21,7 +21,7 @@
 #include "app/policy_file.h"
 #include "app/policy_map.h"
 #include "app/trouble_log.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "k8s-client/watcher.h"
 
 namespace dhc {

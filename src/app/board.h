@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/health_report.h"
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
 
 namespace dhc {
 

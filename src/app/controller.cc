@@ -8,25 +8,25 @@
 
 #include "app/describe.h"
 #include "app/state_desk.h"
-#include "domain/black_hole.h"
-#include "domain/brake.h"
-#include "domain/caps.h"
-#include "domain/coming_pods.h"
-#include "domain/device_memory.h"
-#include "domain/exposure.h"
-#include "domain/job_credit.h"
-#include "domain/ledger.h"
-#include "domain/node_case.h"
-#include "domain/place_search.h"
-#include "domain/scene.h"
-#include "domain/world.h"
+#include "domain/cluster/world.h"
+#include "domain/findings/black_hole.h"
+#include "domain/findings/exposure.h"
+#include "domain/incidents/device_memory.h"
+#include "domain/incidents/node_case.h"
+#include "domain/limits/brake.h"
+#include "domain/limits/caps.h"
+#include "domain/limits/ledger.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/plan.h"
 #include "reconcilers/eviction/trial.h"
+#include "reconcilers/incident_state/plan.h"
 #include "reconcilers/job_retry/plan.h"
-#include "reconcilers/memory/plan.h"
 #include "reconcilers/notice/plan.h"
 #include "reconcilers/owners/plan.h"
+#include "reconcilers/shared/coming_pods.h"
+#include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/place_search.h"
+#include "reconcilers/shared/scene.h"
 #include "reconcilers/taint/plan.h"
 
 namespace dhc {
@@ -143,7 +143,7 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   const auto key = write_key(outcome.action);
   // Of an earlier term: it says nothing about what is remembered now.
   if (!key || ledger.write(key->key) == nullptr) return;
-  const auto* written = std::get_if<memory::WriteState>(&outcome.action);
+  const auto* written = std::get_if<incident_state::WriteState>(&outcome.action);
   if (written != nullptr && !state.is_current(*written)) return;
   ledger.write_done(key->key, outcome.status, now);
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
@@ -169,7 +169,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
     memory.rule_removal_sent(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
     if (!patch->add) memory.untaint_sent(patch->node);
-  } else if (const auto* written = std::get_if<memory::WriteState>(&action)) {
+  } else if (const auto* written = std::get_if<incident_state::WriteState>(&action)) {
     state.note_sent(*written);
   }
 }
@@ -352,7 +352,7 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   const bool intends = state.memory.intend_untaint(state.world, taints.untainting);
   state.memory.charge(std::move(evictions.charges));
   auto jobs = job_retry::plan(scene);
-  auto saving = memory::plan(scene, state.state.file());
+  auto saving = incident_state::plan(scene, state.state.file());
   auto verdicts = std::move(evictions.verdicts);
   for (auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts}) {
     verdicts.insert(verdicts.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));

@@ -7,9 +7,9 @@
 
 #include "app/message.h"
 #include "base/now.h"
-#include "domain/policy_coverage.h"
-#include "domain/verdict.h"
-#include "domain/view_checks.h"
+#include "domain/cluster/view_checks.h"
+#include "domain/contract/verdict.h"
+#include "domain/findings/policy_coverage.h"
 
 namespace dhc {
 

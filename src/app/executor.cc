@@ -4,8 +4,8 @@
 
 #include "app/describe.h"
 #include "reconcilers/eviction/execute.h"
+#include "reconcilers/incident_state/execute.h"
 #include "reconcilers/job_retry/execute.h"
-#include "reconcilers/memory/execute.h"
 #include "reconcilers/notice/execute.h"
 #include "reconcilers/owners/execute.h"
 #include "reconcilers/taint/execute.h"

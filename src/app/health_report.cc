@@ -5,7 +5,7 @@
 
 #include "base/json_text.h"
 #include "base/rfc3339.h"
-#include "domain/views.h"
+#include "domain/cluster/views.h"
 #include "k8s-client/protocol/server_clock.h"
 
 namespace dhc {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/now.h"
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
 #include "k8s-client/protocol/watch_status.h"
 
 namespace dhc {

@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/now.h"
-#include "domain/fresh_read.h"
-#include "domain/owner_sight.h"
-#include "domain/policy.h"
-#include "domain/verdict.h"
+#include "domain/cluster/fresh_read.h"
+#include "domain/cluster/owner_sight.h"
+#include "domain/contract/verdict.h"
+#include "domain/policy/policy.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/incident_state/action.h"
 #include "reconcilers/job_retry/action.h"
-#include "reconcilers/memory/action.h"
 #include "reconcilers/notice/action.h"
 #include "reconcilers/owners/action.h"
 #include "reconcilers/taint/action.h"
@@ -23,7 +23,7 @@ namespace dhc {
 
 /// All that the controller can ask for. Each reconciler brings its own alternatives.
 using Action = std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule,
-                            taint::DeleteRule, taint::PatchNodeTaint, memory::WriteState, job_retry::PatchJob,
+                            taint::DeleteRule, taint::PatchNodeTaint, incident_state::WriteState, job_retry::PatchJob,
                             job_retry::RecreateJob, owners::ReadOwner>;
 
 /// What became of one action.

@@ -6,7 +6,7 @@
 
 #include "app/controller.h"
 #include "app/message.h"
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
 #include "k8s-client/protocol/watch_status.h"
 
 namespace dhc {

@@ -1,7 +1,7 @@
 #pragma once
 #include "app/log.h"
 #include "app/message.h"
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
 
 namespace dhc {
 

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "app/board.h"
-#include "app/config.h"
 #include "app/log.h"
 #include "app/message.h"
 #include "app/metrics.h"
-#include "domain/policy.h"
+#include "domain/policy/config.h"
+#include "domain/policy/policy.h"
 
 namespace dhc {
 

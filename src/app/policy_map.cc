@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "domain/names.h"
+#include "domain/contract/names.h"
 
 namespace dhc {
 

@@ -3,9 +3,9 @@
 #include <utility>
 #include <variant>
 
-#include "domain/brake_state.h"
-#include "domain/names.h"
-#include "domain/state_text.h"
+#include "domain/contract/names.h"
+#include "domain/incidents/brake_state.h"
+#include "domain/incidents/state_text.h"
 
 namespace dhc {
 
@@ -147,12 +147,12 @@ std::optional<MonoTime> StateDesk::waits(const std::string& own_namespace, const
   return std::nullopt;
 }
 
-void StateDesk::note_sent(const memory::WriteState& written) {
+void StateDesk::note_sent(const incident_state::WriteState& written) {
   sent_text_ = written.text;
   is_overwritten_ = false;
 }
 
-void StateDesk::note_saved(const memory::WriteState& written, const Now& now) {
+void StateDesk::note_saved(const incident_state::WriteState& written, const Now& now) {
   if (!is_current(written)) return;
   has_saved_ = true;
   if (!is_overwritten_) file_.saved = written.revision;

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/now.h"
-#include "domain/brake_state.h"
-#include "domain/device_memory.h"
-#include "domain/world.h"
+#include "domain/cluster/world.h"
+#include "domain/incidents/brake_state.h"
+#include "domain/incidents/device_memory.h"
 #include "k8s-client/protocol/delivery.h"
-#include "reconcilers/memory/plan.h"
+#include "reconcilers/incident_state/plan.h"
 
 namespace dhc {
 
@@ -28,25 +28,25 @@ class StateDesk {
   [[nodiscard]] std::optional<MonoTime> waits(const std::string& own_namespace, const Now& now);
 
   /// What is on its way: the watch will show it.
-  void note_sent(const memory::WriteState& written);
+  void note_sent(const incident_state::WriteState& written);
 
   /// It was accepted. What an earlier term has sent says nothing in this one.
-  void note_saved(const memory::WriteState& written, const Now& now);
+  void note_saved(const incident_state::WriteState& written, const Now& now);
 
   /// Whether the write belongs to this term.
-  [[nodiscard]] bool is_current(const memory::WriteState& written) const { return written.term == file_.term; }
+  [[nodiscard]] bool is_current(const incident_state::WriteState& written) const { return written.term == file_.term; }
 
   /// The brakes that were loaded with the memory last, once.
   [[nodiscard]] std::optional<BrakeState> take_brakes() { return std::exchange(brakes_, std::nullopt); }
 
-  [[nodiscard]] const memory::StateFile& file() const { return file_; }
+  [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
   [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, const Now& now);
   void load(DeviceMemory& memory, const Now& now);
   void take_sections(std::vector<StateSection> sections, const Now& now);
 
-  memory::StateFile file_;
+  incident_state::StateFile file_;
   std::optional<BrakeState> brakes_;
   bool is_listed_ = false;              // whether it exists is known
   std::optional<k8s::ConfigMap> seen_;  // as it was last seen

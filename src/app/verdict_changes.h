@@ -2,7 +2,7 @@
 #include <span>
 #include <vector>
 
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
 
 namespace dhc {
 

@@ -9,7 +9,7 @@
 #include "app/access_review.h"
 #include "app/log.h"
 #include "base/now.h"
-#include "domain/policy.h"
+#include "domain/policy/policy.h"
 
 namespace dhc::cli {
 

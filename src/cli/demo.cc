@@ -18,7 +18,7 @@
 #include "k8s-client/auth/access.h"
 #include "k8s-client/auth/kubeconfig.h"
 #include "k8s-client/transport_factory.h"
-#include "simulator/demo_script.h"
+#include "simulator/script/demo_script.h"
 #include "simulator/server.h"
 
 namespace dhc::cli {

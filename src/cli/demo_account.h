@@ -5,8 +5,8 @@
 
 #include "app/message.h"
 #include "base/now.h"
-#include "domain/verdict.h"
-#include "simulator/demo_script.h"
+#include "domain/contract/verdict.h"
+#include "simulator/script/demo_script.h"
 
 namespace dhc::cli {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "domain/verdict.h"
-#include "simulator/demo_script.h"
+#include "domain/contract/verdict.h"
+#include "simulator/script/demo_script.h"
 
 namespace dhc::cli {
 

@@ -13,7 +13,7 @@
 #include "app/signals.h"
 #include "base/version.h"
 #include "cli/connection.h"
-#include "domain/names.h"
+#include "domain/contract/names.h"
 
 namespace dhc::cli {
 

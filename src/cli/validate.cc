@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "app/config.h"
-#include "app/config_text.h"
+#include "domain/policy/config.h"
+#include "domain/policy/config_text.h"
 #include "k8s-client/auth/file.h"
 
 namespace dhc::cli {

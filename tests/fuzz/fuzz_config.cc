@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "app/config.h"
-#include "app/config_duration.h"
-#include "app/config_text.h"
+#include "domain/policy/config.h"
+#include "domain/policy/config_duration.h"
+#include "domain/policy/config_text.h"
 
 // Any bytes as a configuration file: either a valid configuration, which is sorted and within its bounds, or at least
 // one mistake, each with a place in the text and a remedy. The same bytes say the same a second time.

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "domain/names.h"
+#include "domain/contract/names.h"
 #include "tests/support/core/scenario.h"
 
 namespace dhc::test {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "k8s-client/protocol/lease_machine.h"
-#include "simulator/answer.h"
+#include "simulator/api/answer.h"
 #include "tests/support/core/lab.h"
 
 namespace dhc::test {

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/rfc3339.h"
-#include "domain/views.h"
+#include "domain/cluster/views.h"
 
 using dhc::Facts;
 using dhc::MonoTime;

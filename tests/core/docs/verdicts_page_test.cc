@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "domain/reasons.h"
+#include "domain/contract/reasons.h"
 
 TEST_CASE("the page about verdicts explains every reason, each once, and no other") {
   std::ifstream file("docs/verdicts.md");

@@ -1,7 +1,7 @@
 // How much is remembered of what drivers taint.
 #include <doctest/doctest.h>
 
-#include "tests/core/domain/driver_taint_stage.h"
+#include "tests/controller/cluster/driver_taint_stage.h"
 
 namespace dhc::test {
 

@@ -1,7 +1,7 @@
 // The driver's own taint in its ResourceSlice (KEP-5055) as a signal: `match.deviceTaints`.
 #include <doctest/doctest.h>
 
-#include "tests/core/domain/driver_taint_stage.h"
+#include "tests/controller/cluster/driver_taint_stage.h"
 
 namespace dhc::test {
 

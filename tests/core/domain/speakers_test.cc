@@ -1,7 +1,7 @@
 // Who has never said anything about its devices: `ReporterNeverSpoke`.
 #include <doctest/doctest.h>
 
-#include "tests/core/domain/driver_taint_stage.h"
+#include "tests/controller/cluster/driver_taint_stage.h"
 
 namespace dhc::test {
 

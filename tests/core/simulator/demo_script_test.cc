@@ -1,4 +1,4 @@
-#include "simulator/demo_script.h"
+#include "simulator/script/demo_script.h"
 
 #include <doctest/doctest.h>
 

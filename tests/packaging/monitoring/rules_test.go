@@ -97,7 +97,7 @@ func selectors(expression parser.Node) (names []string) {
 // words checks that a matcher's values are words that exist: an alert on a reason that was renamed would never fire.
 func words(t *testing.T, where, metric string, matcher *labels.Matcher) {
 	t.Helper()
-	source := map[string]string{"reason": "docs/verdicts.md", "outcome": "src/base/error.cc", "state": "k8s-client/protocol/watch_status.cc", "health": "docs/metrics.md"}[matcher.Name]
+	source := map[string]string{"reason": "docs/verdicts.md", "outcome": "base/error.cc", "state": "k8s-client/protocol/watch_status.cc", "health": "docs/metrics.md"}[matcher.Name]
 	if source == "" || matcher.Value == "ok" {
 		return
 	}

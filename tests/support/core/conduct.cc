@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "domain/names.h"
-#include "simulator/field.h"
+#include "domain/contract/names.h"
+#include "simulator/api/field.h"
 
 namespace dhc::test {
 

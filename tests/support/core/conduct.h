@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s-client/protocol/request.h"
-#include "simulator/target.h"
+#include "simulator/api/target.h"
 
 namespace dhc::test {
 

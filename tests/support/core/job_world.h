@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "domain/job_record.h"
-#include "domain/names.h"
+#include "domain/contract/job_record.h"
+#include "domain/contract/names.h"
 #include "tests/support/core/scenario.h"
 
 namespace dhc::test {

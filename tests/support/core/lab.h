@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "simulator/cluster.h"
+#include "simulator/script/cluster.h"
 
 namespace dhc::test {
 

@@ -4,13 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include "domain/names.h"
-#include "domain/reasons.h"
+#include "domain/contract/names.h"
+#include "domain/contract/reasons.h"
 #include "k8s-client/protocol/api_error.h"
 #include "reconcilers/eviction/build.h"
 #include "reconcilers/eviction/exchange.h"
+#include "reconcilers/incident_state/build.h"
 #include "reconcilers/job_retry/build.h"
-#include "reconcilers/memory/build.h"
 #include "reconcilers/notice/build.h"
 #include "reconcilers/owners/lookup.h"
 #include "reconcilers/taint/build.h"
@@ -42,7 +42,7 @@ Result<k8s::Request> request_for(const Action& action) {
                  [](const taint::ApplyRule& rule) { return taint::build_rule(rule); },
                  [](const taint::DeleteRule& rule) { return taint::build_delete(rule); },
                  [](const taint::PatchNodeTaint& node) { return taint::build_node_taint(node); },
-                 [](const memory::WriteState& state) { return memory::build_state(state); },
+                 [](const incident_state::WriteState& state) { return incident_state::build_state(state); },
                  [](const job_retry::PatchJob& patch) { return job_retry::build_patch(patch); },
                  [](const job_retry::RecreateJob& made) { return job_retry::build_read(made); },
                  [](const owners::ReadOwner&) -> Result<k8s::Request> {

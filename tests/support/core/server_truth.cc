@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "domain/names.h"
-#include "simulator/field.h"
-#include "simulator/state.h"
+#include "domain/contract/names.h"
+#include "simulator/api/field.h"
+#include "simulator/controllers/state.h"
 
 namespace dhc::test {
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "domain/policy.h"
-#include "domain/verdict.h"
+#include "domain/contract/verdict.h"
+#include "domain/policy/policy.h"
 #include "reconcilers/eviction/action.h"
-#include "simulator/cluster.h"
+#include "simulator/script/cluster.h"
 #include "tests/support/core/slice_taints.h"
 
 namespace dhc::test {

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "domain/names.h"
-#include "simulator/field.h"
+#include "domain/contract/names.h"
+#include "simulator/api/field.h"
 
 namespace dhc::test {
 

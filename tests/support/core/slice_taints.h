@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "domain/policy.h"
-#include "simulator/cluster.h"
+#include "domain/policy/policy.h"
+#include "simulator/script/cluster.h"
 
 namespace dhc::test {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/rfc3339.h"
-#include "domain/names.h"
-#include "domain/our_taint.h"
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
 #include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
@@ -256,7 +256,7 @@ void Stage::note_write(const Action& action) {
     writes_.push_back("delete " + removal->key.device);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
     writes_.push_back((patch->add ? "taint " : "untaint ") + patch->node);
-  } else if (std::holds_alternative<memory::WriteState>(action)) {
+  } else if (std::holds_alternative<incident_state::WriteState>(action)) {
     writes_.emplace_back("state");
   } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     writes_.push_back("evict " + evict->name);
@@ -321,7 +321,7 @@ void Stage::show(const Action& action) {
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     return remove(k8s::Kind::DeviceTaintRule, removal->name);
   }
-  if (const auto* state = std::get_if<memory::WriteState>(&action)) {
+  if (const auto* state = std::get_if<incident_state::WriteState>(&action)) {
     return put(state_map(state->text, state->ns));
   }
   if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {

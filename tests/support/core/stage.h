@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/controller.h"
-#include "domain/device_key.h"
-#include "domain/policy.h"
+#include "domain/contract/device_key.h"
+#include "domain/policy/policy.h"
 #include "k8s-client/model/object.h"
 
 namespace dhc::test {

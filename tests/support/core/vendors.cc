@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/config_text.h"
+#include "domain/policy/config_text.h"
 #include "tests/support/core/fixtures.h"
 #include "tests/support/core/stage.h"
 

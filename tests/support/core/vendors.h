@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config.h"
+#include "domain/policy/config.h"
 #include "k8s-client/model/pod.h"
 
 namespace dhc::test {

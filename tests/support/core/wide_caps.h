@@ -1,5 +1,5 @@
 #pragma once
-#include "domain/policy.h"
+#include "domain/policy/policy.h"
 
 namespace dhc::test {
 

@@ -1,0 +1,35 @@
+#include "domain/cluster/disruption.h"
+
+#include <algorithm>
+
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+namespace {
+
+bool is_disruption(const k8s::Condition& condition) {
+  return condition.type == kDisruptionTarget && condition.status == "True";
+}
+
+}  // namespace
+
+bool was_disrupted(const k8s::Pod& pod) { return std::ranges::any_of(pod.conditions, is_disruption); }
+
+bool was_evicted(const k8s::Pod& pod) {
+  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
+    return is_disruption(condition) && condition.reason == kEvictedByApi;
+  });
+}
+
+WallTime asked_to_end_at(const k8s::Pod& pod) {
+  constexpr std::int64_t kLongestGrace = Seconds(std::chrono::years(10)).count();
+  return *pod.meta.deletion -
+         Seconds(std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, kLongestGrace));
+}
+
+bool was_rejected(const k8s::Pod& pod) {
+  return pod.phase == k8s::PodPhase::Failed && pod.status_reason == kAdmissionError;
+}
+
+}  // namespace dhc

@@ -1,0 +1,315 @@
+#include "domain/cluster/inventory.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dhc {
+
+namespace {
+
+bool keeps_off(const k8s::Taint& taint) { return taint.effect == "NoSchedule" || taint.effect == "NoExecute"; }
+
+// A rule whose selector has more than we can judge proves nothing.
+bool selects(const k8s::DeviceTaintRule& rule, const DeviceKey& key) {
+  return rule.has_selector && !rule.has_other_selectors && (!rule.driver || *rule.driver == key.scope) &&
+         (!rule.pool || *rule.pool == key.place) && (!rule.device || *rule.device == key.device);
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return out;
+}
+
+/// **Source:** NVIDIA's and AMD's DRA drivers: a partition carries its card's `pciBusID`, or the card's UUID as
+/// `parentUUID`. Other attributes prove nothing: a TPU's `uuid` is its node's.
+std::string card_named_by(const k8s::SliceDevice& device) {
+  for (const std::string_view word : {"pcibusid", "parentuuid"}) {
+    for (const auto& [name, value] : device.attributes) {
+      if (!value.empty() && lower(std::string_view(name).substr(name.rfind('/') + 1)) == word) return value;
+    }
+  }
+  return device.name;
+}
+
+/// What a list has read, after what is known of the objects that it could not read: where an object may be among both,
+/// because one has no name, the list's word comes last and counts.
+template <class T>
+std::vector<T> beside_unreadable(const std::map<std::string, T, std::less<>>& known, std::vector<T> listed,
+                                 const k8s::UnreadableNames& unreadable) {
+  if (unreadable.empty()) return listed;
+  std::vector<T> all;
+  for (const auto& [uid, object] : known) {
+    if (unreadable.contains(object.meta)) all.push_back(object);
+  }
+  std::ranges::move(listed, std::back_inserter(all));
+  return all;
+}
+
+}  // namespace
+
+void Inventory::upsert(k8s::ResourceSlice slice) {
+  remove_slice(slice.meta.uid);
+  const std::string uid = slice.meta.uid;
+  const std::string driver = slice.driver;
+  const std::string pool = slice.pool;
+  slices_.insert_or_assign(uid, std::move(slice));
+  slices_of_pool_[{driver, pool}].insert(uid);
+  rebuild(driver, pool);
+}
+
+void Inventory::remove_slice(std::string_view uid) {
+  const auto found = slices_.find(uid);
+  if (found == slices_.end()) return;
+  const auto pool = std::pair(found->second.driver, found->second.pool);
+  slices_of_pool_[pool].erase(found->first);
+  slices_.erase(found);
+  rebuild(pool.first, pool.second);
+}
+
+void Inventory::replace_slices(std::vector<k8s::ResourceSlice> slices, const k8s::UnreadableNames& unreadable) {
+  slices = beside_unreadable(slices_, std::move(slices), unreadable);
+  slices_.clear();
+  slices_of_pool_.clear();
+  for (auto& slice : slices) {
+    slices_of_pool_[{slice.driver, slice.pool}].insert(slice.meta.uid);
+    const std::string uid = slice.meta.uid;
+    slices_.insert_or_assign(uid, std::move(slice));
+  }
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const auto& [key, pool] : pools_) keys.push_back(key);
+  for (const auto& [key, uids] : slices_of_pool_) keys.push_back(key);
+  for (const auto& [driver, pool] : keys) rebuild(driver, pool);
+}
+
+void Inventory::index(const k8s::DeviceTaintRule& rule, bool add) {
+  const auto& uid = rule.meta.uid;
+  if (!rule.driver || !rule.pool || !rule.device) {
+    add ? (void)wide_rules_.insert(uid) : (void)wide_rules_.erase(uid);
+    return;
+  }
+  const auto key = DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
+  if (add) {
+    exact_rules_[key].insert(uid);
+    return;
+  }
+  const auto found = exact_rules_.find(key);
+  if (found == exact_rules_.end()) return;
+  found->second.erase(uid);
+  if (found->second.empty()) exact_rules_.erase(found);
+}
+
+void Inventory::upsert(k8s::DeviceTaintRule rule) {
+  const std::string uid = rule.meta.uid;
+  if (const auto named = rule_names_.find(rule.meta.name); named != rule_names_.end() && named->second != uid) {
+    remove_rule(std::string(named->second));
+  }
+  if (const auto old = rules_.find(uid); old != rules_.end()) index(old->second, false);
+  index(rule, true);
+  lost_rules_.erase(rule.meta.name);
+  rule_names_[rule.meta.name] = uid;
+  rules_.insert_or_assign(uid, std::move(rule));
+}
+
+void Inventory::remove_rule(std::string_view uid) {
+  const auto found = rules_.find(uid);
+  if (found == rules_.end()) return;
+  index(found->second, false);
+  // A rule of the same name may have been made since: the name is then the new one's.
+  const auto name = rule_names_.find(found->second.meta.name);
+  if (name != rule_names_.end() && name->second == uid) rule_names_.erase(name);
+  removed_rules_.insert(found->second.meta.name);
+  rules_.erase(found);
+}
+
+void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back,
+                              const k8s::UnreadableNames& unreadable) {
+  rules = beside_unreadable(rules_, std::move(rules), unreadable);
+  std::set<std::string> present;
+  for (const auto& rule : rules) present.insert(rule.meta.uid);
+  std::set<std::string> removed = removed_rules_;
+  for (const auto& [uid, rule] : rules_) {
+    if (present.contains(uid)) continue;
+    (went_back ? lost_rules_ : removed).insert(rule.meta.name);
+  }
+  rules_.clear();
+  rule_names_.clear();
+  exact_rules_.clear();
+  wide_rules_.clear();
+  for (auto& rule : rules) upsert(std::move(rule));
+  if (!api_version.empty()) removed_rules_ = std::move(removed);
+  rules_api_version_ = std::move(api_version);
+}
+
+const k8s::DeviceTaintRule* Inventory::rule_named(std::string_view name) const {
+  const auto uid = rule_names_.find(name);
+  const auto found = uid == rule_names_.end() ? rules_.end() : rules_.find(uid->second);
+  return found == rules_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::pair<std::string, std::string>> Inventory::pool_of_slice(std::string_view uid) const {
+  const auto found = slices_.find(uid);
+  if (found == slices_.end()) return std::nullopt;
+  return std::pair(found->second.driver, found->second.pool);
+}
+
+const k8s::ResourceSlice* Inventory::slice_with(std::string_view uid) const {
+  const auto found = slices_.find(uid);
+  return found == slices_.end() ? nullptr : &found->second;
+}
+
+const k8s::ResourceSlice* Inventory::slice_of(const DeviceKey& key) const {
+  if (published(key) == nullptr) return nullptr;
+  const auto uids = slices_of_pool_.find({key.scope, key.place});
+  if (uids == slices_of_pool_.end()) return nullptr;
+  const k8s::ResourceSlice* newest = nullptr;
+  for (const auto& uid : uids->second) {
+    const auto& slice = slices_.find(uid)->second;
+    const bool has = std::ranges::find(slice.devices, key.device, &k8s::SliceDevice::name) != slice.devices.end();
+    if (has && (newest == nullptr || slice.generation >= newest->generation)) newest = &slice;
+  }
+  return newest;
+}
+
+const PublishedDevice* Inventory::published(const DeviceKey& key) const {
+  if (key.source != DeviceKey::Source::Dra) return nullptr;
+  const auto pool = pools_.find({key.scope, key.place});
+  if (pool == pools_.end() || !pool->second.published) return nullptr;
+  const auto device = pool->second.devices.find(key.device);
+  return device == pool->second.devices.end() ? nullptr : &device->second;
+}
+
+std::optional<bool> Inventory::tainted_by_driver(const DeviceKey& key) const {
+  const auto* device = published(key);
+  if (device == nullptr || pools_.find({key.scope, key.place})->second.contested) return std::nullopt;
+  return std::ranges::any_of(device->taints, keeps_off);
+}
+
+bool Inventory::has_taint(const DeviceKey& device, std::string_view taint_key) const {
+  const auto* found = published(device);
+  return found != nullptr && std::ranges::find(found->taints, taint_key, &k8s::Taint::key) != found->taints.end();
+}
+
+std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
+  const auto* device = published(key);
+  if (device == nullptr) return std::nullopt;
+  if (!attribute.empty()) {
+    const auto value = k8s::find(device->attributes, attribute);
+    if (!value || value->empty()) return std::nullopt;
+    return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
+  }
+  for (const std::string_view word : {"uuid", "serialnumber", "serial"}) {
+    for (const auto& [name, value] : device->attributes) {
+      if (lower(std::string_view(name).substr(name.rfind('/') + 1)) == word && !value.empty()) {
+        return DeviceIdentity{.attribute = name, .value = value};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Inventory::node_of(const DeviceKey& key) const {
+  if (key.source != DeviceKey::Source::Dra) return key.place;
+  const auto pool = pools_.find({key.scope, key.place});
+  return pool == pools_.end() ? std::string() : pool->second.node;
+}
+
+void Inventory::forget_nodes_but(const std::map<std::string, k8s::Node>& nodes) {
+  std::erase_if(pools_, [&](const auto& entry) {
+    const auto& [key, pool] = entry;
+    if (pool.published || pool.node.empty() || nodes.contains(pool.node)) return false;
+    count(key.first, pool, false);
+    return true;
+  });
+  std::erase_if(cards_, [](const auto& entry) { return entry.second == 0; });
+  std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+void Inventory::rebuild(const std::string& driver, const std::string& pool) {
+  auto& known = pools_[{driver, pool}];
+  const auto& uids = slices_of_pool_[{driver, pool}];
+  count(driver, known, false);
+  known.published = !uids.empty();
+  if (uids.empty()) {
+    for (auto& [name, device] : known.devices) device.taints.clear();  // what nobody publishes holds nobody off
+    return count(driver, known, true);
+  }
+  std::int64_t newest = 0;
+  std::set<std::string> nodes;
+  for (const auto& uid : uids) {
+    const auto& slice = slices_.find(uid)->second;
+    newest = std::max(newest, slice.generation);
+    if (!slice.node_name.empty()) nodes.insert(slice.node_name);
+  }
+  // A node may publish slices of its own alone: one that speaks of another's pool does not move it, and what it says in
+  // a generation that is over is nothing.
+  const auto is_foreign = [&](const std::string& uid) {
+    const auto& slice = slices_.find(uid)->second;
+    return slice.generation == newest && !slice.node_name.empty() && slice.node_name != known.node;
+  };
+  known.contested = nodes.size() > 1 && std::ranges::any_of(uids, is_foreign);
+  if (!nodes.contains(known.node)) known.node.clear();
+  known.devices.clear();
+  std::set<std::string> cards;
+  for (const auto& uid : uids) {
+    const auto& slice = slices_.find(uid)->second;
+    if (slice.generation != newest) continue;
+    if (!known.contested && !slice.node_name.empty()) known.node = slice.node_name;
+    for (const auto& device : slice.devices) {
+      auto card = card_named_by(device);
+      cards.insert(card);
+      known.devices[device.name] = {.taints = device.taints, .attributes = device.attributes, .card = std::move(card)};
+    }
+  }
+  known.cards = static_cast<std::int64_t>(cards.size());
+  count(driver, known, true);
+}
+
+void Inventory::count(const std::string& driver, const Pool& pool, bool add) {
+  const auto change = add ? pool.cards : -pool.cards;
+  if (change == 0) return;
+  cards_[{driver, std::string()}] += change;
+  if (!pool.node.empty()) cards_[{driver, pool.node}] += change;
+}
+
+std::int64_t Inventory::known_cards(const std::string& driver, const std::string& node) const {
+  const auto found = cards_.find({driver, node});
+  return found == cards_.end() ? 0 : found->second;
+}
+
+std::string Inventory::card_of(const DeviceKey& key) const {
+  if (key.source == DeviceKey::Source::Plugin) return std::string(card_of_plugin_id(key.device).id);
+  const auto pool = pools_.find({key.scope, key.place});
+  if (pool == pools_.end()) return key.device;
+  const auto device = pool->second.devices.find(key.device);
+  return device == pool->second.devices.end() ? key.device : device->second.card;
+}
+
+std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored) const {
+  if (const auto* device = published(key)) {
+    const auto taint = std::ranges::find_if(device->taints, keeps_off);
+    if (taint != device->taints.end()) return "the driver's taint " + to_string(*taint);
+  }
+  if (key.source != DeviceKey::Source::Dra) return std::nullopt;
+  const auto judge = [&](const std::string& uid) -> std::optional<std::string> {
+    const auto& rule = rules_.find(uid)->second;
+    if (rule.meta.name == ignored || !keeps_off(rule.taint) || !selects(rule, key)) return std::nullopt;
+    return "DeviceTaintRule " + rule.meta.name + " with taint " + to_string(rule.taint);
+  };
+  if (const auto exact = exact_rules_.find(key); exact != exact_rules_.end()) {
+    for (const auto& uid : exact->second) {
+      if (auto why = judge(uid)) return why;
+    }
+  }
+  for (const auto& uid : wide_rules_) {
+    if (auto why = judge(uid)) return why;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dhc

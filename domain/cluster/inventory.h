@@ -1,0 +1,125 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/moment.h"
+#include "domain/contract/device_key.h"
+#include "k8s-client/model/object.h"
+#include "k8s-client/protocol/delivery.h"
+
+namespace dhc {
+
+/// One device as its driver publishes it.
+struct PublishedDevice {
+  std::vector<k8s::Taint> taints;
+  k8s::StringMap attributes;
+  std::string card;  ///< The physical card in its pool: what its partitions have in common.
+  friend bool operator==(const PublishedDevice&, const PublishedDevice&) = default;
+};
+
+/// A slice attribute that names one physical device.
+struct DeviceIdentity {
+  std::string attribute;
+  std::string value;
+};
+
+[[nodiscard]] inline DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
+
+/// The devices of one pool, from the slices of its highest generation.
+struct Pool {
+  std::string node;        ///< Empty for network-attached devices.
+  bool contested = false;  ///< Its slices name several nodes: what they say of taints is nobody's word.
+  bool published = true;   ///< False: the slices are gone, the devices are remembered (a driver's restart removes them:
+                           ///< seen on 1.37.1).
+  std::map<std::string, PublishedDevice> devices;
+  std::int64_t cards = 0;  ///< Physical ones.
+};
+
+/// What DRA drivers publish, and the taint rules over it. Changed only by slices and rules.
+class Inventory {
+ public:
+  void upsert(k8s::ResourceSlice slice);
+  void remove_slice(std::string_view uid);
+  /// Every slice anew, but for those that are there and could not be read: what is known of them stands.
+  void replace_slices(std::vector<k8s::ResourceSlice> slices, const k8s::UnreadableNames& unreadable = {});
+  void upsert(k8s::DeviceTaintRule rule);
+  void remove_rule(std::string_view uid);
+  /// Every rule anew, but for those that are there and could not be read. `api_version` is empty where the server has
+  /// no such kind: then nobody has removed anything.
+  void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back = false,
+                     const k8s::UnreadableNames& unreadable = {});
+  /// Drops remembered pools of nodes that are gone.
+  void forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
+
+  /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device
+  /// out.
+  /// **Source:** KEP-5055; only slices of the pool's highest generation count.
+  /// A rule named `ignored` does not count.
+  [[nodiscard]] std::optional<std::string> unschedulable_because(const DeviceKey& key,
+                                                                 std::string_view ignored = {}) const;
+
+  /// The rule of this name, or null.
+  [[nodiscard]] const k8s::DeviceTaintRule* rule_named(std::string_view name) const;
+  [[nodiscard]] const std::map<std::string, k8s::DeviceTaintRule, std::less<>>& rules() const { return rules_; }
+  /// Such as `resource.k8s.io/v1`; empty: the server has no DeviceTaintRules.
+  [[nodiscard]] const std::string& rules_api_version() const { return rules_api_version_; }
+  /// Names of the rules that went away since the last call.
+  [[nodiscard]] std::set<std::string> take_removed_rules() { return std::exchange(removed_rules_, {}); }
+  /// Whether the rule went away because the server's data went back, and has not been seen again.
+  [[nodiscard]] bool is_lost_rule(const std::string& name) const { return lost_rules_.contains(name); }
+
+  /// The driver and pool of the slice with this UID, or nothing.
+  [[nodiscard]] std::optional<std::pair<std::string, std::string>> pool_of_slice(std::string_view uid) const;
+  /// The slice with this UID, or null.
+  [[nodiscard]] const k8s::ResourceSlice* slice_with(std::string_view uid) const;
+  /// The slice that publishes the device now, or null.
+  [[nodiscard]] const k8s::ResourceSlice* slice_of(const DeviceKey& key) const;
+
+  /// The device as its driver publishes it now; null: not published, or remembered only.
+  [[nodiscard]] const PublishedDevice* published(const DeviceKey& key) const;
+  /// Whether the driver's own taint keeps the scheduler off; none: the device is not published now, or by several
+  /// nodes.
+  [[nodiscard]] std::optional<bool> tainted_by_driver(const DeviceKey& key) const;
+  /// Whether the driver publishes the device with a taint of this key, whatever its value and effect.
+  [[nodiscard]] bool has_taint(const DeviceKey& device, std::string_view taint_key) const;
+  /// What names the physical device: `attribute`, or a well-known one (`uuid`, `serialNumber`, `serial`, in any domain)
+  /// if that is empty. Nothing if there is none or the device is not published now.
+  [[nodiscard]] std::optional<DeviceIdentity> identity_of(const DeviceKey& key, std::string_view attribute) const;
+  /// The node of the device's pool, also while it is not published; empty: unknown, or network-attached.
+  [[nodiscard]] std::string node_of(const DeviceKey& key) const;
+
+  /// The physical card in the device's pool, also while it is not published: partitions of one card share it, as the
+  /// replicas of a plugin's device do. The device's own name if nothing tells.
+  [[nodiscard]] std::string card_of(const DeviceKey& key) const;
+  /// Physical cards that the driver publishes or has published, on a node or (empty) in the cluster.
+  [[nodiscard]] std::int64_t known_cards(const std::string& driver, const std::string& node) const;
+
+  /// Pools by (driver, pool name).
+  [[nodiscard]] const std::map<std::pair<std::string, std::string>, Pool>& pools() const { return pools_; }
+
+ private:
+  void rebuild(const std::string& driver, const std::string& pool);
+  void count(const std::string& driver, const Pool& pool, bool add);
+  void index(const k8s::DeviceTaintRule& rule, bool add);
+
+  std::map<std::string, k8s::ResourceSlice, std::less<>> slices_;   // by UID
+  std::map<std::string, k8s::DeviceTaintRule, std::less<>> rules_;  // by UID
+  std::map<std::string, std::string, std::less<>> rule_names_;      // name -> UID
+  std::map<DeviceKey, std::set<std::string>> exact_rules_;          // UIDs of rules that select one device
+  std::set<std::string> wide_rules_;                                // UIDs of the others
+  std::set<std::string> removed_rules_;
+  std::set<std::string> lost_rules_;  // by name
+  std::string rules_api_version_ = "resource.k8s.io/v1";
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> slices_of_pool_;
+  std::map<std::pair<std::string, std::string>, std::int64_t> cards_;  // by (driver, node or empty)
+  std::map<std::pair<std::string, std::string>, Pool> pools_;
+};
+
+}  // namespace dhc

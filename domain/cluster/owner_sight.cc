@@ -1,0 +1,42 @@
+#include "domain/cluster/owner_sight.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dhc {
+
+std::string owner_key(const std::string& ns, const k8s::OwnerRef& owner) {
+  std::string key;
+  // With their lengths: no text that stands in one part can look like the border to the next.
+  for (const auto* part : {&ns, &owner.api_version, &owner.kind, &owner.name, &owner.uid}) {
+    key.append(std::to_string(part->size())).append(":").append(*part);
+  }
+  return key;
+}
+
+bool is_plausible(const k8s::OwnerRef& owner) {
+  constexpr std::size_t kLongestPart = 253;
+  for (const auto* part : {&owner.api_version, &owner.kind, &owner.name, &owner.uid}) {
+    if (part->empty() || part->size() > kLongestPart) return false;
+  }
+  return true;
+}
+
+void OwnerSights::note(OwnerSight sight, const std::string& ns, const k8s::OwnerRef& owner, MonoTime asked_at,
+                       const Now& now) {
+  auto key = owner_key(ns, owner);
+  const auto known = sights_.find(key);
+  if (known != sights_.end() && known->second.at > asked_at) return;
+  sight.at = asked_at;
+  sights_.insert_or_assign(std::move(key), std::move(sight));
+  std::erase_if(sights_, [&](const auto& entry) { return now.mono - entry.second.at >= kOwnerSightKept; });
+  if (sights_.size() <= kMostOwnerSights) return;
+  sights_.erase(std::ranges::min_element(sights_, {}, [](const auto& entry) { return entry.second.at; }));
+}
+
+const OwnerSight* OwnerSights::find(const std::string& ns, const k8s::OwnerRef& owner) const {
+  const auto found = sights_.find(owner_key(ns, owner));
+  return found == sights_.end() ? nullptr : &found->second;
+}
+
+}  // namespace dhc

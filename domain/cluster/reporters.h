@@ -1,0 +1,91 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/now.h"
+#include "domain/contract/device_key.h"
+#include "k8s-client/model/object.h"
+#include "k8s-client/model/pod.h"
+#include "k8s-client/protocol/delivery.h"
+
+namespace dhc {
+
+/// Who reports on a device, and since when it has run.
+struct Reporter {
+  std::string name;               ///< In words, such as `driver pod kube-system/gpu-driver-x7k2p`.
+  WallTime began;                 ///< By our clock, as well as that is known.
+  std::optional<WallTime> start;  ///< The same as its pod says it, however wrong: another start has another.
+  WallTime
+      newest;  ///< The latest `start` of all that may report on the device: a later one is of one that began since.
+};
+
+/// What is known of the words that were said about a device.
+struct LastWord {
+  WallTime called_bad_at;                      ///< When it was last called bad anew.
+  std::optional<WallTime> by_start = {};       ///< The `newest` of who reported on it then.
+  std::optional<WallTime> taken_back_at = {};  ///< Since when that has been taken back, and believed.
+  friend bool operator==(const LastWord&, const LastWord&) = default;
+};
+
+/// Whether it may have begun after `then`: a kubelet cuts its times to the second.
+[[nodiscard]] constexpr bool began_after(WallTime began, WallTime then) { return began + Seconds(1) > then; }
+
+/// Whether it may have forgotten that the device is bad: it began after it was called so, and before that was taken
+/// back.
+[[nodiscard]] bool may_have_forgotten(const Reporter& reporter, const LastWord& word);
+
+/// How long a device-plugin device must say Healthy before that is believed. A kubelet's restart says Healthy of dead
+/// devices and takes the node's capacity away, in two watches that have no common order. **Source:** seen on 1.37.1:
+/// the node's event came 0.9 s before the pod's, and later than it with a slow watch of nodes.
+inline constexpr Millis kHealthySettle = Seconds(10);
+/// The same for a DRA device whose driver's pod is known: a driver that began anew says Healthy at once, and its
+/// kubelet shows the start of its container with a later sync of the pod. **Source:** seen on 1.37.1: up to 23 s later.
+inline constexpr Millis kDriverSettle = Seconds(30);
+[[nodiscard]] constexpr Millis settle_of(const DeviceKey& key) {
+  return key.source == DeviceKey::Source::Dra ? kDriverSettle : kHealthySettle;
+}
+
+/// How long an Unhealthy must have stood after a reporter began to be its own word, or that of another. **Source:** the
+/// kubelet drops a DRA driver's word with its stream, or after 30 s, which a pod shows with its next sync, at most 90 s
+/// later; a plugin that is gone takes its devices out of allocatable within 10 s.
+inline constexpr Millis kOwnWord = std::chrono::minutes(3);
+
+/// The pods of DRA drivers and device plugins on each node. They are known by the kubelet's folders that they mount and
+/// by who made them, as their owner reference says: a DaemonSet, or the node itself. Who may mount the kubelet's
+/// folders at all, Pod Security decides.
+class Reporters {
+ public:
+  /// Takes in a pod; one that is no reporter any more is forgotten. `server_ahead`: how far the API server's clock is
+  /// ahead of ours. A start that is news, not part of a list, was not long ago, and one later than what was known of
+  /// the pod is just now, whatever the node's clock says. The node whose reporters changed; empty: nothing did.
+  std::string put(const k8s::Pod& pod, Millis server_ahead, bool is_news, const Now& now);
+  /// As above for a pod that is gone.
+  std::string drop(const std::string& uid);
+  /// UIDs of those that a list does not have, neither readable nor unreadable.
+  [[nodiscard]] std::vector<std::string> missing_in(const std::vector<k8s::Object>& pods,
+                                                    const k8s::UnreadableNames& unreadable) const;
+
+  /// Of those that speak for the device on its node the one that began last.
+  [[nodiscard]] std::optional<Reporter> latest(const DeviceKey& key, const std::string& node) const;
+
+ private:
+  struct Entry {
+    std::string ns;
+    std::string name;
+    std::string uid;
+    bool serves_plugins = false;
+    bool serves_drivers = false;
+    std::vector<std::string> drivers;  ///< Those that it serves; empty: any.
+    WallTime start;                    ///< When it began by the kubelet's word, and by nothing else.
+    bool has_run = false;              ///< False: that is when its pod was made.
+    WallTime began;                    ///< What we make of it.
+  };
+  [[nodiscard]] static bool serves(const Entry& entry, const DeviceKey& key);
+
+  std::unordered_map<std::string, std::vector<Entry>> on_node_;
+  std::unordered_map<std::string, std::string> node_of_;  // by UID
+};
+
+}  // namespace dhc

@@ -1,0 +1,66 @@
+#include "domain/cluster/speakers.h"
+
+#include <algorithm>
+
+namespace dhc {
+
+namespace {
+
+Heard& heard_from(std::vector<Heard>& heard, const Speaker& who) {
+  const auto found = std::ranges::find(heard, who, &Heard::who);
+  return found == heard.end() ? heard.emplace_back(Heard{.who = who}) : *found;
+}
+
+bool says_something(const Holding& holding) {
+  return !holding.other_word.empty() || (holding.reported && *holding.reported != k8s::Health::Unknown);
+}
+
+}  // namespace
+
+std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<Holding>& holdings) {
+  std::vector<Heard> heard;
+  for (const auto& holding : holdings) {
+    auto& entry = heard_from(heard, {.source = holding.key.source, .scope = holding.key.scope});
+    entry.has_spoken = entry.has_spoken || says_something(holding);
+    if (holding.ambiguous) continue;
+    ++entry.held;
+    if (holding.reported) ++entry.reported;
+  }
+  // A driver may serve an extended resource too, by a claim that the scheduler has made.
+  if (!pod.claims.empty()) return heard;
+  for (const auto& request : pod.requests) {
+    auto& entry = heard_from(heard, {.source = DeviceKey::Source::Plugin, .scope = request.resource});
+    if (entry.held == 0 && !entry.has_spoken) entry.held = 1;
+  }
+  return heard;
+}
+
+void Speakers::add(const std::vector<Heard>& heard, const Now& now) {
+  for (const auto& entry : heard) {
+    auto& sight = all_[entry.who];
+    sight.has_spoken = sight.has_spoken || entry.has_spoken;
+    if (sight.held == 0) sight.since = moment_of(now);
+    sight.held += entry.held;
+    sight.reported += entry.reported;
+  }
+}
+
+void Speakers::remove(const std::vector<Heard>& heard) {
+  for (const auto& entry : heard) {
+    const auto found = all_.find(entry.who);
+    if (found == all_.end()) continue;
+    auto& sight = found->second;
+    sight.held -= entry.held;
+    sight.reported -= entry.reported;
+    // Who has spoken is remembered, or a driver's every pause would be news.
+    if (sight.held == 0 && !sight.has_spoken) all_.erase(found);
+  }
+}
+
+void Speakers::note(const k8s::ResourceClaim& claim) {
+  for (const auto& device : claim.devices) {
+    if (!device.conditions.empty()) all_[{.source = DeviceKey::Source::Dra, .scope = device.driver}].has_spoken = true;
+  }
+}
+
+}  // namespace dhc

@@ -1,0 +1,58 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/moment.h"
+#include "domain/cluster/resolver.h"
+
+namespace dhc {
+
+/// A DRA driver, or a device plugin by its resource.
+struct Speaker {
+  DeviceKey::Source source = DeviceKey::Source::Dra;
+  std::string scope;  ///< As in DeviceKey.
+  friend auto operator<=>(const Speaker&, const Speaker&) = default;
+};
+
+/// What one running pod lets be heard of one reporter.
+struct Heard {
+  Speaker who;
+  std::int64_t held = 0;      ///< Its devices on the pod.
+  std::int64_t reported = 0;  ///< Of them, those of which the kubelet says anything, Unknown included.
+  bool has_spoken = false;    ///< By a report other than Unknown.
+};
+
+/// By reporter, each once. Where the kubelet says nothing, a plugin's devices are known by the pod's requests alone,
+/// and count as one.
+[[nodiscard]] std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<Holding>& holdings);
+
+/// What has been heard of one reporter since this process began.
+struct SpeakerSight {
+  std::int64_t held = 0;      ///< Its devices on running pods, counted once for each pod.
+  std::int64_t reported = 0;  ///< Of them, those of which the kubelet says anything, Unknown included.
+  Moment since;               ///< Since when some have been held without a break.
+  bool has_spoken = false;    ///< By a report other than Unknown, or a claim's condition.
+};
+
+/// Who has ever said anything about a device's health. A device plugin that is registered always does, by the kubelet;
+/// a DRA driver only if it has a health stream, and its node the feature gate.
+class Speakers {
+ public:
+  void add(const std::vector<Heard>& heard, const Now& now);
+  void remove(const std::vector<Heard>& heard);
+  /// A driver's conditions on a claim's devices.
+  void note(const k8s::ResourceClaim& claim);
+
+  [[nodiscard]] const std::map<Speaker, SpeakerSight>& all() const { return all_; }
+
+ private:
+  std::map<Speaker, SpeakerSight> all_;
+};
+
+/// How long devices must have been held before silence is no longer that of a driver or kubelet that has just started.
+inline constexpr Millis kSpeakerGrace = std::chrono::minutes(10);
+
+}  // namespace dhc

@@ -1,0 +1,447 @@
+#include "domain/cluster/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+
+namespace dhc {
+
+namespace {
+
+std::string key_of(const k8s::ResourceClaim& claim) { return claim_key(claim.meta.ns, claim.meta.name); }
+
+bool has_health_conditions(const k8s::ResourceClaim& claim) {
+  return std::ranges::any_of(claim.devices, [](const auto& device) { return !device.conditions.empty(); });
+}
+
+template <class T>
+std::vector<T> take_all(std::vector<k8s::Object>& objects) {
+  std::vector<T> taken;
+  taken.reserve(objects.size());
+  for (auto& object : objects) {
+    if (auto* value = std::get_if<T>(&object)) taken.push_back(std::move(*value));
+  }
+  return taken;
+}
+
+const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
+const k8s::Meta& meta_in(const k8s::Node& node) { return node.meta; }
+const k8s::Meta& meta_in(const PodRecord& record) { return record.pod.meta; }
+const k8s::Meta& meta_in(const JobRecord& record) { return record.job.meta; }
+const k8s::Meta& meta_in(const auto& record) { return record.claim.meta; }
+
+std::string uid_of(const k8s::Meta& meta) { return meta.uid; }
+std::string name_of(const k8s::Meta& meta) { return meta.name; }
+std::string claim_of(const k8s::Meta& meta) { return claim_key(meta.ns, meta.name); }
+
+/// The keys of `map` that a list does not have, neither readable nor unreadable.
+template <class Map, class KeyOf>
+std::vector<std::string> stale_keys(const Map& map, KeyOf key_of, const std::vector<k8s::Object>& objects,
+                                    const k8s::UnreadableNames& unreadable) {
+  std::set<std::string> keep;
+  for (const auto& object : objects) keep.insert(key_of(k8s::meta_of(object)));
+  std::vector<std::string> stale;
+  for (const auto& [key, value] : map) {
+    if (!keep.contains(key) && !unreadable.contains(meta_in(value))) stale.push_back(key);
+  }
+  return stale;
+}
+
+}  // namespace
+
+bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending; }
+
+void World::apply(k8s::Delivery delivery, const Now& now) {
+  std::visit([&]<class T>(T&& value) { apply_one(std::forward<T>(value), now); }, std::move(delivery));
+}
+
+bool World::synced() const {
+  return std::ranges::all_of(k8s::kAllKinds,
+                             [this](k8s::Kind kind) { return kind == k8s::Kind::ConfigMap || seen_.contains(kind); });
+}
+
+void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
+  seen_.insert(snapshot.kind);
+  views_.listed(snapshot.kind, snapshot.served);
+  const k8s::UnreadableNames unreadable(snapshot.unreadable);
+  switch (snapshot.kind) {
+    case k8s::Kind::Pod:
+      for (const auto& uid : stale_keys(pods_, uid_of, snapshot.objects, unreadable)) drop_pod(uid, now);
+      for (const auto& uid : reporters_.missing_in(snapshot.objects, unreadable)) note_reporters(reporters_.drop(uid));
+      doubt_pods(unreadable);  // those that the list can read are put after it
+      for (auto& pod : take_all<k8s::Pod>(snapshot.objects)) put(std::move(pod), now, false);
+      break;
+    case k8s::Kind::ResourceClaim:
+      for (const auto& key : stale_keys(claims_, claim_of, snapshot.objects, unreadable)) drop_claim(key);
+      for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim), now);
+      break;
+    case k8s::Kind::Node:
+      if (snapshot.went_back) note_lost_taints(snapshot.objects);
+      for (const auto& name : stale_keys(nodes_, name_of, snapshot.objects, unreadable)) drop_node(name);
+      for (auto& node : take_all<k8s::Node>(snapshot.objects)) put(std::move(node));
+      break;
+    case k8s::Kind::ResourceSlice:
+      pools_may_be_stale_ = true;
+      inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects), unreadable);
+      driver_taints_.look_at_all(inventory_, now);
+      break;
+    case k8s::Kind::DeviceTaintRule:
+      // A server that has lost the kind has not lost the rules: nobody removed them.
+      if (snapshot.served && snapshot.api_version.empty()) snapshot.api_version = "resource.k8s.io/v1";
+      inventory_.replace_rules(take_all<k8s::DeviceTaintRule>(snapshot.objects),
+                               snapshot.served ? std::move(snapshot.api_version) : std::string(), snapshot.went_back,
+                               unreadable);
+      break;
+    case k8s::Kind::Namespace:
+      for (const auto& name : stale_keys(namespaces_, name_of, snapshot.objects, unreadable)) namespaces_.erase(name);
+      for (auto& ns : take_all<k8s::Namespace>(snapshot.objects)) {
+        const std::string name = ns.meta.name;
+        namespaces_.insert_or_assign(name, std::move(ns.meta));
+      }
+      break;
+    case k8s::Kind::Job:
+      // A credit that a restore has taken away was taken by nobody, and is owed again.
+      if (snapshot.went_back) recreations_.clear();
+      for (const auto& uid :
+           stale_keys(jobs_, uid_of, snapshot.went_back ? std::vector<k8s::Object>() : snapshot.objects, unreadable)) {
+        drop_job(uid);
+      }
+      for (auto& job : take_all<k8s::Job>(snapshot.objects)) put(std::move(job), now);
+      break;
+    case k8s::Kind::ReplicaSet:
+    case k8s::Kind::StatefulSet:
+      std::erase_if(owners_, [&](const auto& entry) {
+        return entry.second.kind == snapshot.kind && !unreadable.contains(entry.second.meta);
+      });
+      for (auto& owner : take_all<k8s::Owner>(snapshot.objects)) {
+        const std::string uid = owner.meta.uid;
+        owners_.insert_or_assign(uid, std::move(owner));
+      }
+      break;
+    case k8s::Kind::ConfigMap:
+    case k8s::Kind::Lease:
+      break;  // configuration and election, not state: read by others
+  }
+}
+
+void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
+  std::visit(
+      [&]<class T>(T&& object) {
+        using Value = std::remove_cvref_t<T>;
+        if constexpr (std::is_same_v<Value, k8s::Pod>) {
+          put(std::forward<T>(object), now, true);
+        } else if constexpr (std::is_same_v<Value, k8s::Job> || std::is_same_v<Value, k8s::ResourceClaim>) {
+          put(std::forward<T>(object), now);
+        } else if constexpr (std::is_same_v<Value, k8s::Node>) {
+          put(std::forward<T>(object));
+        } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice>) {
+          put(std::forward<T>(object), now);
+        } else if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) {
+          inventory_.upsert(std::forward<T>(object));
+        } else if constexpr (std::is_same_v<Value, k8s::Namespace>) {
+          const std::string name = object.meta.name;
+          namespaces_.insert_or_assign(name, std::forward<T>(object).meta);
+        } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
+          const std::string uid = object.meta.uid;
+          owners_.insert_or_assign(uid, std::forward<T>(object));
+        }
+      },
+      std::move(upsert.object));
+}
+
+void World::apply_one(k8s::Remove&& remove, const Now& now) {
+  switch (remove.kind) {
+    case k8s::Kind::Pod:
+      note_reporters(reporters_.drop(remove.uid));
+      drop_pod(remove.uid, now);
+      break;
+    case k8s::Kind::ResourceClaim: {
+      // A claim of the same name may have been made anew: only the one that was deleted goes.
+      const auto key = claim_key(remove.ns, remove.name);
+      const auto found = claims_.find(key);
+      if (found != claims_.end() && (remove.uid.empty() || found->second.claim.meta.uid == remove.uid)) drop_claim(key);
+      break;
+    }
+    case k8s::Kind::Node: {
+      const auto found = nodes_.find(remove.name);
+      if (found != nodes_.end() && (remove.uid.empty() || found->second.meta.uid == remove.uid)) drop_node(remove.name);
+      break;
+    }
+    case k8s::Kind::ResourceSlice:
+      drop_slice(remove.uid, now);
+      break;
+    case k8s::Kind::DeviceTaintRule:
+      inventory_.remove_rule(remove.uid);
+      break;
+    case k8s::Kind::Namespace:
+      namespaces_.erase(remove.name);
+      break;
+    case k8s::Kind::Job:
+      drop_job(remove.uid);
+      break;
+    case k8s::Kind::ReplicaSet:
+    case k8s::Kind::StatefulSet:
+      owners_.erase(remove.uid);
+      break;
+    case k8s::Kind::ConfigMap:
+    case k8s::Kind::Lease:
+      break;
+  }
+}
+
+void World::apply_one(k8s::Unreadable&& unreadable, const Now& /*now*/) {
+  // The old object stands until a readable one comes; of what has no name nobody knows which one it was.
+  if (unreadable.kind != k8s::Kind::Pod || (unreadable.uid.empty() && unreadable.name.empty())) return;
+  if (unreadable.uid.empty()) return doubt_pods(k8s::UnreadableNames({unreadable}));
+  const auto found = pods_.find(unreadable.uid);
+  if (found == pods_.end()) return;
+  found->second.readable = false;
+  dirty_pods_.insert(found->first);
+}
+
+void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
+  if (unreadable.empty()) return;
+  for (auto& [uid, record] : pods_) {
+    if (!unreadable.contains(record.pod.meta)) continue;
+    record.readable = false;
+    dirty_pods_.insert(uid);
+  }
+}
+
+void World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
+  const std::string uid = pod.meta.uid;
+  note_reporters(reporters_.put(pod, server_ahead_, is_news, now));
+  if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now);
+  auto& record = pods_[uid];
+  // What the pod said last of its device must be known before it ends: both may arrive in one turn.
+  if (dirty_pods_.contains(uid) && is_live(record.pod) && !is_live(pod)) {
+    refresh_pod(uid, now);
+    for (const auto& holding : record.holdings) refresh_device(holding.key, now);
+  }
+  index_job_pod(record.pod, false);
+  index_job_pod(pod, true);
+  if (record.pod.node_name != pod.node_name) {
+    if (!record.pod.node_name.empty()) pods_on_[record.pod.node_name].erase(uid);
+    if (!pod.node_name.empty()) pods_on_[pod.node_name].insert(uid);
+  }
+  for (const auto& claim : record.pod.claims) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].erase(uid);
+  std::vector<std::string> left;
+  for (const auto& claim : record.pod.claims) left.push_back(claim_key(record.pod.meta.ns, claim.claim_name));
+  const auto* condition = our_condition(pod);
+  const bool tells = condition != nullptr && condition->status == "True";
+  const auto* known = our_condition(record.pod);
+  const bool told = known != nullptr && known->status == "True";
+  if (!tells) {
+    record.told = {};
+  } else if (!told || known->message != condition->message) {
+    record.told = read_condition(condition->message);
+  }
+  record.pod = std::move(pod);
+  scheduling_.share(record.pod.scheduling);
+  record.readable = true;
+  if (record.pod.node_name.empty() && is_live(record.pod)) {
+    unbound_.insert(uid);
+  } else {
+    unbound_.erase(uid);
+  }
+  if (record.pod.meta.deletion) {
+    terminating_.insert(uid);
+  } else {
+    terminating_.erase(uid);
+  }
+  if (our_condition(record.pod) != nullptr) {
+    with_condition_.insert(uid);
+  } else {
+    with_condition_.erase(uid);
+  }
+  for (const auto& claim : record.pod.claims) {
+    if (!claim.claim_name.empty()) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].insert(uid);
+  }
+  for (const auto& key : left) release_claim_if_unused(key);
+  dirty_pods_.insert(uid);
+}
+
+void World::drop_pod(const std::string& uid, const Now& now) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  const auto record = std::move(found->second);
+  pods_.erase(found);
+  index_job_pod(record.pod, false);
+  note_departure(record.pod);
+  speakers_.remove(record.heard);
+  for (const auto& holding : record.holdings) {
+    tracker_.remove_holder(holding.key, uid, now);
+    dirty_devices_.insert(holding.key);
+  }
+  if (!record.pod.node_name.empty()) {
+    pods_on_[record.pod.node_name].erase(uid);
+    dirty_nodes_.insert(record.pod.node_name);
+  }
+  for (const auto& claim : record.pod.claims) {
+    const auto key = claim_key(record.pod.meta.ns, claim.claim_name);
+    claim_users_[key].erase(uid);
+    release_claim_if_unused(key);
+  }
+  terminating_.erase(uid);
+  unbound_.erase(uid);
+  with_condition_.erase(uid);
+  with_doubts_.erase(uid);
+  dirty_pods_.erase(uid);
+}
+
+void World::look_at_conditions(ClaimRecord& record, bool is_first, const Now& now) {
+  const auto before = std::exchange(record.sights, {});
+  for (const auto& device : record.claim.devices) {
+    const auto key = DeviceKey::dra(device.driver, device.pool, device.device);
+    for (const auto& condition : device.conditions) {
+      ConditionSight sight{.status = condition.status,
+                           .transition = condition.last_transition,
+                           .since = moment_of(now),
+                           .from_the_start = is_first};
+      const auto known = before.find({key, condition.type});
+      if (known != before.end() && known->second.status == sight.status) {
+        const auto& old = known->second;
+        // Another time with the same status: it was another in between, which we have not seen.
+        const bool moved = sight.transition && sight.transition != old.transition;
+        sight.since = moved ? std::max(old.since, moment_of(*sight.transition, now)) : old.since;
+        sight.from_the_start = old.from_the_start && !moved;
+      }
+      record.sights.insert_or_assign({key, condition.type}, std::move(sight));
+    }
+  }
+}
+
+void World::put(k8s::ResourceClaim&& claim, const Now& now) {
+  const auto key = key_of(claim);
+  auto& record = claims_[key];
+  if (!record.gone) index_claim(record.claim, false);
+  const bool is_first = record.claim.meta.uid != claim.meta.uid;
+  if (is_first) record.sights.clear();
+  record.claim = std::move(claim);
+  requests_.share(record.claim.requests);
+  record.gone = false;
+  look_at_conditions(record, is_first, now);
+  speakers_.note(record.claim);
+  index_claim(record.claim, true);
+  if (has_health_conditions(record.claim)) {
+    claims_with_conditions_.insert(key);
+  } else {
+    claims_with_conditions_.erase(key);
+  }
+  const auto& users = users_of(key);
+  dirty_pods_.insert(users.begin(), users.end());
+}
+
+void World::put(k8s::ResourceSlice&& slice, const Now& now) {
+  pools_may_be_stale_ = true;  // one that changed its pool has left one
+  const auto left = inventory_.pool_of_slice(slice.meta.uid);
+  const std::pair pool(slice.driver, slice.pool);
+  inventory_.upsert(std::move(slice));
+  if (left && *left != pool) driver_taints_.look_at(inventory_, left->first, left->second, now);
+  driver_taints_.look_at(inventory_, pool.first, pool.second, now);
+}
+
+void World::drop_slice(const std::string& uid, const Now& now) {
+  pools_may_be_stale_ = true;
+  const auto left = inventory_.pool_of_slice(uid);
+  inventory_.remove_slice(uid);
+  if (left) driver_taints_.look_at(inventory_, left->first, left->second, now);
+}
+
+void World::drop_claim(const std::string& key) {
+  const auto found = claims_.find(key);
+  if (found == claims_.end() || found->second.gone) return;
+  index_claim(found->second.claim, false);
+  found->second.gone = true;
+  claims_with_conditions_.erase(key);
+  release_claim_if_unused(key);
+}
+
+void World::release_claim_if_unused(const std::string& key) {
+  const auto users = claim_users_.find(key);
+  if (users != claim_users_.end() && !users->second.empty()) return;
+  if (users != claim_users_.end()) claim_users_.erase(users);
+  const auto found = claims_.find(key);
+  if (found != claims_.end() && found->second.gone) claims_.erase(found);
+}
+
+void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
+  if (add && claim.allocated) {
+    allocated_claims_.insert(claim.meta.uid);
+  } else {
+    allocated_claims_.erase(claim.meta.uid);
+  }
+  for (const auto& result : claim.results) {
+    index_class(claim, result, add);
+    if (result.admin_access) continue;
+    const auto key = DeviceKey::dra(result.driver, result.pool, result.device);
+    if (add) {
+      ++allocated_[key];
+    } else if (const auto found = allocated_.find(key); found != allocated_.end() && --found->second == 0) {
+      allocated_.erase(found);
+    }
+  }
+}
+
+void World::apply_one(k8s::Told&& word, const Now& /*now*/) { views_.told(word); }
+
+void World::note_lost_taints(const std::vector<k8s::Object>& nodes) {
+  std::set<std::string> tainted;
+  for (const auto& [name, node] : nodes_) {
+    if (our_taint_on(node)) tainted.insert(name);
+  }
+  for (const auto& object : nodes) {
+    const auto* node = std::get_if<k8s::Node>(&object);
+    if (node != nullptr && tainted.contains(node->meta.name)) lost_taints_.insert(node->meta.name);
+  }
+}
+
+void World::index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add) {
+  const auto name = std::string_view(result.request).substr(0, result.request.find('/'));
+  const auto request = std::ranges::find(*claim.requests, name, &k8s::DeviceRequest::name);
+  if (request == claim.requests->end() || request->device_class.empty()) return;
+  auto& drivers = class_drivers_[request->device_class];
+  auto& count = drivers[result.driver];
+  count += add ? 1 : -1;
+  if (count == 0) drivers.erase(result.driver);
+  if (drivers.empty()) class_drivers_.erase(request->device_class);
+}
+
+std::string World::driver_of_class(const std::string& device_class) const {
+  const auto found = class_drivers_.find(device_class);
+  return found == class_drivers_.end() ? std::string() : found->second.begin()->first;
+}
+
+void World::put(k8s::Node&& node) {
+  const std::string name = node.meta.name;
+  const auto known = nodes_.find(name);
+  if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) forget_devices_of(name);
+  const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
+                            k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
+                            k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
+  is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
+  if (our_taint_on(node)) lost_taints_.erase(name);
+  nodes_.insert_or_assign(name, std::move(node));
+  dirty_nodes_.insert(name);
+}
+
+/// A node made anew under a name has other devices, unless their names say that they are the same. What has opened an
+/// incident is remembered elsewhere, with its node.
+void World::forget_devices_of(const std::string& node) {
+  tracker_.forget_unheld([&](const DeviceKey& key) {
+    const auto home = inventory_.node_of(key);
+    return (home.empty() ? key.place : home) == node && !names_hardware(key);
+  });
+}
+
+void World::drop_node(const std::string& name) {
+  nodes_.erase(name);
+  annotated_nodes_.erase(name);
+  lost_taints_.erase(name);
+  pools_may_be_stale_ = true;
+  dirty_nodes_.insert(name);
+}
+
+}  // namespace dhc

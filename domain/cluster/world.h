@@ -1,0 +1,353 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "domain/cluster/driver_taints.h"
+#include "domain/cluster/health_tracker.h"
+#include "domain/cluster/inventory.h"
+#include "domain/cluster/node_books.h"
+#include "domain/cluster/owner_sight.h"
+#include "domain/cluster/reporters.h"
+#include "domain/cluster/resolver.h"
+#include "domain/cluster/speakers.h"
+#include "domain/cluster/views.h"
+#include "domain/contract/condition_text.h"
+#include "domain/contract/job_record.h"
+#include "k8s-client/protocol/delivery.h"
+
+namespace dhc {
+
+/// An incident that has not ended, as it is remembered.
+struct OpenIncident {
+  WallTime since;
+  std::string host_uid;      ///< Of the device's node then; empty: unknown.
+  LastWord word;             ///< What was last said of the device.
+  std::string boot_id;       ///< Of its node then; empty: unknown.
+  bool forgotten = false;    ///< Its reporter or node is known to have begun anew since.
+  bool vouched_for = false;  ///< An operator has acknowledged it: any Healthy will do.
+  bool reported = true;      ///< The kubelet has called the device bad in it.
+  std::string taint_key;     ///< Of the driver's taint that a policy has named in it; empty: there was none.
+  bool taint_seen = false;   ///< The driver has published the device ever since that taint was last seen.
+  std::string said;          ///< The driver's words that opened it.
+  friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
+};
+
+/// A driver's taint in an open incident that the driver has not taken back by its own word.
+struct KeptTaint {
+  std::string key;
+  WallTime since;          ///< Of the incident.
+  WallTime last_word;      ///< When the device was last called bad anew.
+  std::string said;        ///< The driver's words that opened the incident.
+  bool forgotten = false;  ///< The driver has begun anew, or has come back without a word.
+};
+
+/// A condition of a claim's device as it was last seen.
+struct ConditionSight {
+  std::string status;
+  std::optional<WallTime> transition;  ///< As the condition gives it.
+  /// The later of the time that it gave and our first sight of this status; a time ahead of our clock counts as now,
+  /// once.
+  Moment since;
+  bool from_the_start = true;  ///< It stood in the claim's first version that we saw: it may be older than we are.
+};
+
+/// One pod that can hold devices, and those it holds.
+struct PodRecord {
+  k8s::Pod pod;
+  std::vector<Holding> holdings;    ///< Kept while the pod lives: a template claim is gone within a second of the pod's
+                                    ///< end (seen on 1.37.1).
+  std::vector<Heard> heard;         ///< What the speakers have counted of it.
+  bool was_live = false;            ///< A kubelet ran it when we last drew conclusions.
+  bool readable = true;             ///< False: its last version could not be read, nothing may be decided on it.
+  ConditionWords told;              ///< What our condition on it says, if it is True.
+  std::vector<ReportDoubt> doubts;  ///< What the kubelet says of it that is laid on no device.
+};
+
+/// What this process has seen of one credit.
+struct CreditSeen {
+  MonoTime at;               ///< Since when it has been on the Job, with its limit.
+  std::int64_t counted = 0;  ///< Failures that the Job had counted then.
+  bool suspended = false;    ///< The Job has been suspended since.
+  bool pod_went = false;     ///< The pod was there, and has gone since.
+};
+
+/// A credit that somebody else took out of the Job's annotation: an acknowledgement, not to be made again.
+struct RemovedCredit {
+  std::int64_t limit = 0;  ///< That it had produced.
+  MonoTime seen_at;        ///< Since when it had been seen.
+};
+
+/// One Job, and what has been seen of it.
+struct JobRecord {
+  k8s::Job job;
+  RetryCredits credits;                           ///< As the Job's annotation says; empty if there is none.
+  std::vector<JobLoss> losses;                    ///< As the Job's annotation says.
+  bool credits_readable = true;                   ///< False: the annotation is not what we wrote.
+  std::map<std::string, CreditSeen> credit_seen;  ///< By pod UID.
+  std::map<std::string, RemovedCredit> removed;   ///< By pod UID, of pods that are still remembered.
+};
+
+/// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand,
+/// and in no other place: the dead pod itself will never say what its device was like (seen on 1.37.1).
+struct PodEnding {
+  struct Device {
+    DeviceKey key;
+    bool was_unhealthy = false;      ///< When the pod ended.
+    std::string message;             ///< The driver's words then.
+    std::vector<k8s::Taint> taints;  ///< The driver's own, then.
+    std::string other_word;          ///< What the kubelet said of it then that is none of its three words.
+    std::string other_message;
+  };
+  k8s::Pod pod;  ///< As it ended.
+  std::vector<Device> devices;
+  Moment at;
+  std::string told;  ///< What the Job's annotation was last seen to say of it; empty: nothing.
+};
+
+/// The last known state of the cluster, changed only by deliveries; `refresh` draws the conclusions. Copies nothing
+/// out.
+class World {
+ public:
+  void apply(k8s::Delivery delivery, const Now& now);
+
+  /// Devices with an open incident, and since when they have been bad: a report about a device that the tracker has
+  /// forgotten, also by a restart, continues its incident, and what ends it must last.
+  void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
+
+  /// Whoever calls the device healthy is believed until it is called bad anew.
+  void believe(const DeviceKey& key);
+
+  /// Resolves what has changed since the last call and feeds the tracker: once a turn, after the deliveries, so that
+  /// their order within the turn cannot matter.
+  void refresh(const Now& now);
+
+  /// True once every kind but ConfigMap has had its first Snapshot.
+  [[nodiscard]] bool synced() const;
+
+  /// How old what is known here is.
+  [[nodiscard]] const Views& views() const { return views_; }
+
+  /// How far the API server's clock is ahead of ours.
+  void note_server_ahead(Millis ahead) { server_ahead_ = ahead; }
+  /// A time that the API server has written (creationTimestamp, deletionTimestamp), by our clock.
+  [[nodiscard]] WallTime ours(WallTime theirs) const { return theirs - server_ahead_; }
+
+  /// When `refresh` would conclude something new by time alone.
+  [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
+
+  [[nodiscard]] const PodRecord* pod(std::string_view uid) const;
+  [[nodiscard]] const std::unordered_map<std::string, PodRecord>& pods() const { return pods_; }
+  /// UIDs of the pods with devices on a node, sorted.
+  [[nodiscard]] const std::set<std::string>& pods_on(const std::string& node) const;
+  /// UIDs of pods with a deletionTimestamp, sorted.
+  [[nodiscard]] const std::set<std::string>& terminating() const { return terminating_; }
+  /// UIDs of pods that no node has yet, sorted.
+  [[nodiscard]] const std::set<std::string>& unbound() const { return unbound_; }
+  /// UIDs of pods with our condition, whatever its status, sorted.
+  [[nodiscard]] const std::set<std::string>& with_condition() const { return with_condition_; }
+  /// UIDs of pods with reports that are laid on no device, sorted.
+  [[nodiscard]] const std::set<std::string>& with_doubts() const { return with_doubts_; }
+  [[nodiscard]] const k8s::ResourceClaim* claim(std::string_view key) const;
+  /// As above; null also for one that has been deleted and is remembered for the pods that still name it.
+  [[nodiscard]] const k8s::ResourceClaim* standing_claim(std::string_view key) const;
+  /// Null: no such condition stands on the claim's device.
+  [[nodiscard]] const ConditionSight* claim_condition(const std::string& claim, const DeviceKey& key,
+                                                      const std::string& type) const;
+  [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
+  /// UIDs of the pods whose spec names the claim, sorted.
+  [[nodiscard]] const std::set<std::string>& users_of(const std::string& claim) const;
+  /// Claims on which a driver has written device conditions (KEP-4817), sorted by key.
+  [[nodiscard]] const std::set<std::string>& claims_with_conditions() const { return claims_with_conditions_; }
+  /// The driver whose devices claims of this DeviceClass were given; empty: no claim shows it.
+  [[nodiscard]] std::string driver_of_class(const std::string& device_class) const;
+  /// True if some claim holds the device now.
+  [[nodiscard]] bool is_allocated(const DeviceKey& key) const { return allocated_.contains(key); }
+  /// True if the claim with this UID exists and is allocated.
+  [[nodiscard]] bool is_claim_allocated(const std::string& uid) const { return allocated_claims_.contains(uid); }
+  [[nodiscard]] const k8s::Node* node(const std::string& name) const;
+  /// The node of the device; null: network-attached, or not known.
+  /// The node of a device; empty: unknown, or network-attached.
+  [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
+  [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
+  [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
+  /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
+  /// pod.
+  [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
+  /// Physical cards behind a device-plugin resource over all nodes, as far as they are known.
+  [[nodiscard]] std::int64_t known_cards(const std::string& resource) const;
+  /// Nodes with an annotation of an operator for us, sorted.
+  [[nodiscard]] const std::set<std::string>& annotated_nodes() const { return annotated_nodes_; }
+  /// Nodes on which a plugin is silent or a device has vanished, however short.
+  [[nodiscard]] const std::set<std::string>& suspicious_nodes() const { return suspicious_; }
+  [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
+  /// A Job, ReplicaSet or StatefulSet of this namespace.
+  [[nodiscard]] const k8s::Meta* owner(std::string_view ns, const std::string& uid) const;
+  /// Owners of every other kind, as far as they have been read.
+  [[nodiscard]] const OwnerSights& owner_sights() const { return owner_sights_; }
+  [[nodiscard]] OwnerSights& owner_sights() { return owner_sights_; }
+  [[nodiscard]] const JobRecord* job(const std::string& uid) const;
+  /// As above; null also for a Job of another namespace.
+  [[nodiscard]] const JobRecord* job(std::string_view ns, const std::string& uid) const;
+  /// The Job that manages the object; null: none that is known, in its namespace.
+  [[nodiscard]] const JobRecord* job_of(const k8s::Meta& meta) const;
+  /// UIDs of the Jobs that carry an annotation of ours, sorted.
+  [[nodiscard]] const std::set<std::string>& noted_jobs() const { return noted_jobs_; }
+  /// Whether a replacement of the Job is there, in its namespace.
+  [[nodiscard]] bool is_recreated(const k8s::Job& job) const { return recreations_.contains(job.meta.identity()); }
+  /// UIDs of a Job's pods that can hold devices, sorted.
+  [[nodiscard]] const std::set<std::string>& pods_of_job(const k8s::Job& job) const;
+  /// Pods that ended or were rejected within the last hour, by UID.
+  [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
+  [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
+  [[nodiscard]] const Inventory& inventory() const { return inventory_; }
+  /// What the drivers say of their devices by taints in their slices.
+  [[nodiscard]] const DriverTaints& driver_taints() const { return driver_taints_; }
+  /// None: no driver's taint is part of the device's open incident, or its driver has taken it back.
+  [[nodiscard]] std::optional<KeptTaint> kept_taint(const DeviceKey& key) const;
+  /// Devices with such a taint in their open incident, sorted.
+  [[nodiscard]] std::vector<DeviceKey> tainted_incidents() const;
+  [[nodiscard]] const Speakers& speakers() const { return speakers_; }
+  /// Names of the DeviceTaintRules that went away since the last call.
+  [[nodiscard]] std::set<std::string> take_removed_rules() { return inventory_.take_removed_rules(); }
+  /// Whether the rule or the node's taint of ours went away because the server's data went back, until it is seen
+  /// again: nobody has said anything by that.
+  [[nodiscard]] bool is_lost_rule(const std::string& name) const { return inventory_.is_lost_rule(name); }
+  [[nodiscard]] bool is_lost_taint(const std::string& node) const { return lost_taints_.contains(node); }
+
+ private:
+  struct ClaimRecord {
+    k8s::ResourceClaim claim;
+    bool gone = false;  ///< Deleted, kept for the pods that still name it.
+    std::map<std::pair<DeviceKey, std::string>, ConditionSight> sights = {};  ///< By device and type.
+  };
+
+  /// An Unhealthy that a reporter's start has not ended, and since when that has been seen.
+  struct Standing {
+    WallTime start;
+    MonoTime since;
+  };
+
+  void apply_one(k8s::Snapshot&& snapshot, const Now& now);
+  void apply_one(k8s::Upsert&& upsert, const Now& now);
+  void apply_one(k8s::Remove&& remove, const Now& now);
+  void apply_one(k8s::Unreadable&& unreadable, const Now& now);
+  void doubt_pods(const k8s::UnreadableNames& unreadable);
+  void put(k8s::Pod&& pod, const Now& now, bool is_news);
+  void put(k8s::ResourceClaim&& claim, const Now& now);
+  static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
+  void put(k8s::Job&& job, const Now& now);
+  void drop_job(const std::string& uid);
+  void index_job_pod(const k8s::Pod& pod, bool add);
+  void note_ending(const PodRecord& record, const Now& now);
+  void forget_endings(const Now& now);
+  void keep_ending(PodEnding ending);
+  void note_departure(const k8s::Pod& pod);
+  void note_removed(JobRecord& record, const RetryCredits& before) const;
+  void apply_one(k8s::Told&& word, const Now& now);
+  void put(k8s::Node&& node);
+  void put(k8s::ResourceSlice&& slice, const Now& now);
+  void drop_slice(const std::string& uid, const Now& now);
+  void note_lost_taints(const std::vector<k8s::Object>& nodes);
+  void drop_pod(const std::string& uid, const Now& now);
+  void drop_claim(const std::string& key);
+  void drop_node(const std::string& name);
+  void forget_devices_of(const std::string& node);
+  void index_claim(const k8s::ResourceClaim& claim, bool add);
+  void index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add);
+  void refresh_pod(const std::string& uid, const Now& now);
+  /// A claim is deallocated once its pod has ended, and a watch of its own may say so before the pod's: until that says
+  /// it too, the pod holds what it held. So it does while its claim is known as another than it has.
+  void keep_deallocated(const PodRecord& record, Resolution& resolved) const;
+  void refresh_node(const std::string& name, const Now& now);
+  void count_cards(const NodeBook& book, std::int64_t sign);
+  void refresh_device(const DeviceKey& key, const Now& now);
+  [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
+  [[nodiscard]] const OpenIncident* reported_incident(const DeviceKey& key) const;
+  void note_reporters(const std::string& node);
+  void follow_kept_taints(const Now& now);
+  [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
+  /// Also one that began before the node was made anew.
+  [[nodiscard]] bool has_reported_incident(const DeviceKey& key) const;
+  /// It has been called bad, and its incident is not open yet.
+  [[nodiscard]] bool is_called_bad(const DeviceKey& key, const DeviceState& state) const;
+  /// A start of its reporter that is not seen yet may be behind its Healthy.
+  [[nodiscard]] bool may_be_forgotten(const DeviceKey& key, const DeviceState& state) const;
+  [[nodiscard]] std::optional<LastWord> last_word(const DeviceKey& key, const DeviceState& state) const;
+  /// Whether the kubelet passes on what the device's driver or plugin says now.
+  [[nodiscard]] bool is_passed_on(const DeviceKey& key) const;
+  void look_at_standing(const DeviceKey& key, const Now& now);
+  [[nodiscard]] bool is_reset(const DeviceKey& key, const DeviceState& state, WallTime called_bad_at) const;
+  /// Its Healthy is said by one that began after it was called bad.
+  [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
+  [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
+  static void note_other_word(Evidence& evidence, const Holding& holding, const std::string& uid);
+  void release_claim_if_unused(const std::string& key);
+
+  std::unordered_map<std::string, PodRecord> pods_;       // by UID
+  std::map<std::string, std::set<std::string>> pods_on_;  // by node
+  std::set<std::string> terminating_;
+  std::set<std::string> unbound_;
+  std::set<std::string> with_condition_;
+  std::set<std::string> with_doubts_;
+  std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
+  std::unordered_map<std::string, ClaimRecord> claims_;       // by claim key
+  std::set<std::string> claims_with_conditions_;
+  std::unordered_map<DeviceKey, int, DeviceKeyHash> allocated_;
+  std::unordered_set<std::string> allocated_claims_;                 // UIDs
+  std::map<std::string, std::map<std::string, int>> class_drivers_;  // DeviceClass -> driver -> requests
+  k8s::SharedPool<k8s::SchedulingTerms> scheduling_;
+  k8s::SharedPool<std::vector<k8s::DeviceRequest>> requests_;
+  std::map<std::string, k8s::Node> nodes_;
+  std::map<std::string, NodeBook> books_;
+  Reporters reporters_;
+  std::map<DeviceKey, Standing> standing_;            // Unhealthy devices whose reporter has begun anew
+  std::map<std::string, std::int64_t> plugin_cards_;  // by resource, over all books
+  std::set<std::string> annotated_nodes_;
+  std::map<std::string, k8s::Meta> namespaces_;
+  std::unordered_map<std::string, k8s::Owner> owners_;
+  OwnerSights owner_sights_;
+  std::unordered_map<std::string, JobRecord> jobs_;        // by UID
+  std::set<std::string> noted_jobs_;                       // UIDs
+  std::set<std::string> recreations_;                      // identities of dead Jobs
+  std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's identity
+  std::map<std::string, PodEnding> endings_;               // by pod UID
+  // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
+  std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
+  Views views_;
+  Millis server_ahead_{0};
+  std::set<std::string> lost_taints_;  // nodes
+  Inventory inventory_;
+  DriverTaints driver_taints_;
+  Speakers speakers_;
+  bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
+  HealthTracker tracker_;
+  std::map<DeviceKey, OpenIncident> incidents_;
+  std::set<DeviceKey> believed_;           // whoever calls them healthy
+  bool heard_again_ = false;               // some of them are to be looked at again
+  std::map<DeviceKey, MonoTime> doubted_;  // devices called bad that say Healthy, and since when
+  std::map<DeviceKey, MonoTime> bare_;     // published without the taint of their incident, and when that counts
+  MonoTime refreshed_at_;
+  std::set<std::string> nobody_;  // what an index without an entry answers
+  std::set<k8s::Kind> seen_;
+  std::set<std::string> dirty_pods_;
+  std::set<std::string> dirty_nodes_;
+  std::set<DeviceKey> dirty_devices_;
+  std::set<std::string> suspicious_;
+  std::set<std::string> settling_;  // nodes whose plugins' Healthy is not believed yet
+};
+
+/// Our condition on the pod, or null.
+[[nodiscard]] const k8s::Condition* our_condition(const k8s::Pod& pod);
+
+/// True while a kubelet runs the pod: its reports are evidence, and it can be evicted.
+[[nodiscard]] bool is_live(const k8s::Pod& pod);
+
+}  // namespace dhc

@@ -1,0 +1,314 @@
+// The half of World that draws conclusions: what the pods hold, what the nodes tell of their plugins, how each device
+// is.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "domain/cluster/world.h"
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+const k8s::Condition* our_condition(const k8s::Pod& pod) {
+  const auto found = std::ranges::find(pod.conditions, kConditionType, &k8s::Condition::type);
+  return found == pod.conditions.end() ? nullptr : &*found;
+}
+
+void World::refresh(const Now& now) {
+  // A plugin's Healthy becomes believable by time alone: its devices are looked at again until that has happened.
+  dirty_nodes_.insert(settling_.begin(), settling_.end());
+  while (!dirty_pods_.empty()) {
+    const std::string uid = std::move(dirty_pods_.extract(dirty_pods_.begin()).value());
+    refresh_pod(uid, now);
+  }
+  while (!dirty_nodes_.empty()) {
+    const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
+    refresh_node(name, now);
+  }
+  for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
+  for (const auto& [key, standing] : standing_) dirty_devices_.insert(key);
+  heard_again_ = false;
+  while (!dirty_devices_.empty()) {
+    const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
+    refresh_device(key, now);
+  }
+  if (std::exchange(pools_may_be_stale_, false)) {
+    inventory_.forget_nodes_but(nodes_);
+    driver_taints_.forget_but(inventory_);
+  }
+  driver_taints_.forget(now, [this](const DeviceKey& key) {
+    const auto* state = tracker_.find(key);
+    return state != nullptr && !state->holders.empty();
+  });
+  follow_kept_taints(now);
+  tracker_.forget(now);
+  forget_endings(now);
+}
+
+void World::keep_deallocated(const PodRecord& record, Resolution& resolved) const {
+  if (record.pod.node_name.empty()) return;
+  std::set<std::string> kept;
+  std::vector<Holding> missing;
+  for (const auto& old : record.holdings) {
+    const auto* named = old.claim.empty() ? nullptr : claim(old.claim);
+    if (named == nullptr || named->meta.uid != old.claim_uid) continue;
+    if (named->allocated && !resolved.behind.contains(old.claim)) continue;
+    kept.insert(old.claim);
+    if (find_holding(resolved.holdings, old.key) == nullptr) missing.push_back(old);
+  }
+  std::ranges::move(missing, std::back_inserter(resolved.holdings));
+  std::ranges::sort(resolved.holdings, {}, &Holding::key);
+  // What was joined while the claim was known needs no word about it.
+  std::erase_if(resolved.doubts, [&](const ReportDoubt& doubt) {
+    return doubt.kind == ReportDoubt::Kind::ClaimBehind && kept.contains(doubt.claim);
+  });
+}
+
+void World::refresh_pod(const std::string& uid, const Now& now) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  auto& record = found->second;
+  if (!is_live(record.pod)) note_ending(record, now);
+  record.was_live = is_live(record.pod);
+  auto resolved = resolve_holdings(
+      record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
+  if (is_live(record.pod)) {
+    keep_deallocated(record, resolved);
+  } else {
+    // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen
+    // on 1.37.1).
+    for (auto& holding : resolved.holdings) holding.reported.reset();
+    resolved.doubts.clear();
+  }
+  for (auto& holding : resolved.holdings) {
+    const auto* old = find_holding(record.holdings, holding.key);
+    holding.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
+  }
+  for (const auto& old : record.holdings) {
+    dirty_devices_.insert(old.key);
+    if (find_holding(resolved.holdings, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
+  }
+  const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
+  auto heard = counts ? heard_of(record.pod, resolved.holdings) : std::vector<Heard>();
+  // First the new: what goes on is held without a break.
+  speakers_.add(heard, now);
+  speakers_.remove(record.heard);
+  record.heard = std::move(heard);
+  record.holdings = std::move(resolved.holdings);
+  for (auto& doubt : resolved.doubts) {
+    const auto known = std::ranges::find(record.doubts, doubt.why, &ReportDoubt::why);
+    doubt.since = known == record.doubts.end() ? moment_of(now) : known->since;
+  }
+  record.doubts = std::move(resolved.doubts);
+  if (record.doubts.empty()) {
+    with_doubts_.erase(uid);
+  } else {
+    with_doubts_.insert(uid);
+  }
+  for (const auto& holding : record.holdings) {
+    tracker_.add_holder(holding.key, uid);
+    dirty_devices_.insert(holding.key);
+  }
+  if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
+}
+
+void World::refresh_node(const std::string& name, const Now& now) {
+  std::map<std::string, HeldDevices, std::less<>> held;
+  std::set<DeviceKey> counted;
+  std::set<std::pair<std::string_view, std::string_view>> cards;  // into the pods
+  for (const auto& uid : pods_on(name)) {
+    const auto& record = pods_.at(uid);
+    if (!is_live(record.pod)) continue;
+    for (const auto& holding : record.holdings) {
+      if (holding.key.source != DeviceKey::Source::Plugin || !counted.insert(holding.key).second) continue;
+      auto& count = held[holding.key.scope];
+      ++count.total;
+      if (holding.reported == k8s::Health::Unhealthy) ++count.unhealthy;
+      const auto card = card_of_plugin_id(holding.key.device);
+      if (cards.emplace(holding.key.scope, card.id).second) ++count.cards;
+      count.replicas = std::max(count.replicas, card.replica + 1);
+    }
+  }
+  auto& book = books_[name];
+  count_cards(book, -1);
+  book.update(node(name), held, now);
+  count_cards(book, 1);
+  dirty_devices_.insert(counted.begin(), counted.end());
+  if (book.is_suspicious()) {
+    suspicious_.insert(name);
+  } else {
+    suspicious_.erase(name);
+  }
+  if (book.next_change_at(now)) {
+    settling_.insert(name);
+  } else {
+    settling_.erase(name);
+  }
+  if (node(name) != nullptr || !counted.empty()) return;
+  books_.erase(name);
+  if (pods_on(name).empty()) pods_on_.erase(name);
+}
+
+void World::count_cards(const NodeBook& book, std::int64_t sign) {
+  for (const auto& [resource, entry] : book.resources()) plugin_cards_[resource] += sign * entry.known_cards();
+}
+
+std::int64_t World::known_cards(const std::string& resource) const {
+  const auto found = plugin_cards_.find(resource);
+  return found == plugin_cards_.end() ? 0 : found->second;
+}
+
+void World::note_other_word(Evidence& evidence, const Holding& holding, const std::string& uid) {
+  const auto& word = holding.other_word;
+  if (word.empty() || (!evidence.other_word.empty() && evidence.other_word < word)) return;
+  if (word != evidence.other_word) {
+    evidence.other_witnesses.clear();
+    evidence.other_message = holding.message;
+  }
+  evidence.other_word = word;
+  evidence.other_message = std::min(evidence.other_message, holding.message);
+  evidence.other_witnesses.push_back(uid);
+}
+
+Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const {
+  Evidence evidence;
+  if (const auto* incident = reported_incident(key)) evidence.remembered = incident->since;
+  if (const auto* host = node_under(key)) evidence.boot_id = host->boot_id;
+  std::vector<std::string> silent;
+  const auto name = to_string(key);
+  for (const auto& uid : state.holders) {
+    const auto* record = pod(uid);
+    const auto* holding = record == nullptr ? nullptr : find_holding(record->holdings, key);
+    if (holding == nullptr || !is_live(record->pod)) continue;
+    bool is_witness = false;
+    if (const auto* word = record->told.find(name); word != nullptr && word->since && !is_drivers_own(word->source)) {
+      if (!evidence.remembered || *word->since < *evidence.remembered) evidence.remembered = word->since;
+      is_witness = true;
+    }
+    if (holding->reported && record->readable) {
+      auto health = *holding->reported;
+      evidence.says_healthy = evidence.says_healthy.value_or(true) && health == k8s::Health::Healthy;
+      if (health == k8s::Health::Healthy) evidence.healthy_by.push_back(uid);
+      if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
+        const auto book = books_.find(key.place);
+        if (book != books_.end() && !book->second.healthy_is_believable(key.scope, now)) health = k8s::Health::Unknown;
+      }
+      if (!evidence.health || health > *evidence.health) {
+        evidence.health = health;
+        evidence.message = holding->message;
+      }
+      is_witness = is_witness || health == k8s::Health::Unhealthy;
+      note_other_word(evidence, *holding, uid);
+    } else if (!holding->reported) {
+      silent.push_back(uid);
+    }
+    if (is_witness) evidence.witnesses.push_back(uid);
+  }
+  // It holds the very device that another holder calls Unhealthy now, and its kubelet never speaks of it: a sidecar's,
+  // or a claim that no container names.
+  if (evidence.health == k8s::Health::Unhealthy) std::ranges::move(silent, std::back_inserter(evidence.witnesses));
+  return evidence;
+}
+
+void World::refresh_device(const DeviceKey& key, const Now& now) {
+  const auto* state = tracker_.find(key);
+  if (state == nullptr) {
+    doubted_.erase(key);
+    believed_.erase(key);
+    standing_.erase(key);
+    return;
+  }
+  auto evidence = evidence_of(key, *state, now);
+  if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
+  if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
+    doubted_.erase(key);
+    evidence.forgotten = true;
+    evidence.health = k8s::Health::Unknown;
+    // Without its reporter's restart they would have heard what a pod before them heard, which may have ended by it.
+    if (is_called_bad(key, *state)) std::ranges::move(evidence.healthy_by, std::back_inserter(evidence.witnesses));
+  } else if (evidence.says_healthy == true && may_be_forgotten(key, *state)) {
+    const auto since = doubted_.try_emplace(key, now.mono).first;
+    if (now.mono - since->second < settle_of(key)) evidence.health = k8s::Health::Unknown;
+  } else {
+    doubted_.erase(key);
+  }
+  tracker_.observe(key, evidence, now);
+  look_at_standing(key, now);
+}
+
+std::optional<MonoTime> World::next_change_at(const Now& now) const {
+  std::optional<MonoTime> next;
+  if (heard_again_) next = now.mono + Millis(1);
+  for (const auto& name : settling_) {
+    const auto at = books_.at(name).next_change_at(now);
+    if (at && (!next || *at < *next)) next = at;
+  }
+  for (const auto& [key, since] : doubted_) {
+    const MonoTime at = since + settle_of(key);
+    if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  for (const auto& [key, standing] : standing_) {
+    const MonoTime at = standing.since + kOwnWord;
+    if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  for (const auto& [key, at] : bare_) {
+    if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  return next;
+}
+
+const PodRecord* World::pod(std::string_view uid) const {
+  const auto found = pods_.find(std::string(uid));
+  return found == pods_.end() ? nullptr : &found->second;
+}
+
+const std::set<std::string>& World::pods_on(const std::string& node) const {
+  const auto found = pods_on_.find(node);
+  return found == pods_on_.end() ? nobody_ : found->second;
+}
+
+const k8s::ResourceClaim* World::claim(std::string_view key) const {
+  const auto found = claims_.find(std::string(key));
+  return found == claims_.end() ? nullptr : &found->second.claim;
+}
+
+const k8s::ResourceClaim* World::standing_claim(std::string_view key) const {
+  const auto found = claims_.find(std::string(key));
+  return found == claims_.end() || found->second.gone ? nullptr : &found->second.claim;
+}
+
+const ConditionSight* World::claim_condition(const std::string& claim, const DeviceKey& key,
+                                             const std::string& type) const {
+  const auto found = claims_.find(claim);
+  if (found == claims_.end()) return nullptr;
+  const auto sight = found->second.sights.find({key, type});
+  return sight == found->second.sights.end() ? nullptr : &sight->second;
+}
+
+const std::set<std::string>& World::users_of(const std::string& claim) const {
+  const auto found = claim_users_.find(claim);
+  return found == claim_users_.end() ? nobody_ : found->second;
+}
+
+const k8s::Node* World::node(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+const k8s::Meta* World::namespace_of(const std::string& name) const {
+  const auto found = namespaces_.find(name);
+  return found == namespaces_.end() ? nullptr : &found->second;
+}
+
+const k8s::Meta* World::owner(std::string_view ns, const std::string& uid) const {
+  const k8s::Meta* meta = nullptr;
+  if (const auto* record = job(uid)) {
+    meta = &record->job.meta;
+  } else if (const auto found = owners_.find(uid); found != owners_.end()) {
+    meta = &found->second.meta;
+  }
+  return meta != nullptr && meta->ns == ns ? meta : nullptr;
+}
+
+}  // namespace dhc

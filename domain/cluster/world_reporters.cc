@@ -1,0 +1,159 @@
+// The part of World that judges a device's Healthy by who says it: one that began after the device was called
+// bad may have forgotten it.
+#include <algorithm>
+#include <utility>
+
+#include "domain/cluster/world.h"
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+namespace {
+
+/// No machine boots so soon after a word of its kubelet: a boot that is seen sooner came before the word, in a watch
+/// that is behind the pods'.
+constexpr Millis kQuickestBoot = Seconds(15);
+
+}  // namespace
+
+void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
+  for (const auto& [key, incident] : incidents) {
+    const auto known = incidents_.find(key);
+    if (known == incidents_.end() || known->second != incident) dirty_devices_.insert(key);
+  }
+  for (const auto& [key, incident] : incidents_) {
+    const auto next = incidents.find(key);
+    if (next == incidents.end()) heard_again_ = true;
+    if (incident.reported && (next == incidents.end() || !next->second.reported)) believe(key);
+  }
+  incidents_ = std::move(incidents);
+}
+
+void World::believe(const DeviceKey& key) {
+  dirty_devices_.insert(key);
+  if (tracker_.find(key) != nullptr && believed_.insert(key).second) heard_again_ = true;
+}
+
+/// Null: none, or its node has been made anew since, which says nothing about the device that sits there now.
+const OpenIncident* World::remembered(const DeviceKey& key) const {
+  const auto found = incidents_.find(key);
+  if (found == incidents_.end()) return nullptr;
+  const auto& incident = found->second;
+  const auto* host = node_under(key);
+  const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
+  return is_other && !names_hardware(key) ? nullptr : &incident;
+}
+
+/// As above, of an incident in which the kubelet has called the device bad.
+const OpenIncident* World::reported_incident(const DeviceKey& key) const {
+  const auto* incident = remembered(key);
+  return incident != nullptr && incident->reported ? incident : nullptr;
+}
+
+/// Devices that pods on the node hold are judged again by who reports on them.
+void World::note_reporters(const std::string& node) {
+  if (node.empty()) return;
+  for (const auto& uid : pods_on(node)) {
+    for (const auto& holding : pods_.at(uid).holdings) dirty_devices_.insert(holding.key);
+  }
+}
+
+std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
+  const auto host = inventory_.node_of(key);
+  auto reporter = reporters_.latest(key, host);
+  if (key.source != DeviceKey::Source::Plugin) return reporter;
+  const auto book = books_.find(host);
+  if (book == books_.end()) return reporter;
+  const auto entry = book->second.resources().find(key.scope);
+  if (entry == book->second.resources().end() || !entry->second.fell_at) return reporter;
+  const auto fell = entry->second.fell_at->wall;
+  if (reporter && reporter->began >= fell) return reporter;
+  return Reporter{.name = "the registration of " + key.scope + " with the kubelet of " + host,
+                  .began = fell,
+                  .start = {},
+                  .newest = fell};
+}
+
+bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
+  if (incident.vouched_for) return false;
+  if (incident.forgotten) return true;
+  const auto* host = node_under(key);
+  if (host != nullptr && !incident.boot_id.empty() && !host->boot_id.empty() && host->boot_id != incident.boot_id) {
+    return true;
+  }
+  const auto reporter = reporter_of(key);
+  return reporter && may_have_forgotten(*reporter, incident.word);
+}
+
+bool World::has_reported_incident(const DeviceKey& key) const {
+  const auto found = incidents_.find(key);
+  return found != incidents_.end() && found->second.reported;
+}
+
+bool World::is_called_bad(const DeviceKey& key, const DeviceState& state) const {
+  return !has_reported_incident(key) && state.unhealthy_since && !believed_.contains(key);
+}
+
+bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) const {
+  const bool is_plugin = key.source == DeviceKey::Source::Plugin;
+  if (has_reported_incident(key)) return is_plugin || reporter_of(key);
+  return is_called_bad(key, state) && reporter_of(key);
+}
+
+/// Another boot of its node than the one under which it was called bad has reset the device.
+bool World::is_reset(const DeviceKey& key, const DeviceState& state, WallTime called_bad_at) const {
+  const auto* host = node_under(key);
+  if (host == nullptr || host->boot_id.empty() || state.boot_id.empty() || host->boot_id == state.boot_id) return false;
+  const auto book = books_.find(host->meta.name);
+  const auto seen_at = book == books_.end() ? std::nullopt : book->second.booted_at();
+  return !seen_at || *seen_at >= called_bad_at + kQuickestBoot;
+}
+
+bool World::is_forgotten(const DeviceKey& key, const DeviceState& state) const {
+  if (const auto* incident = reported_incident(key)) return has_forgotten(key, *incident);
+  if (!is_called_bad(key, state)) return false;
+  const auto word = last_word(key, state);
+  // Nothing of a device that was reset has been taken out of service yet.
+  if (is_reset(key, state, word->called_bad_at)) return false;
+  const auto reporter = reporter_of(key);
+  return reporter && may_have_forgotten(*reporter, *word);
+}
+
+std::optional<LastWord> World::last_word(const DeviceKey& key, const DeviceState& state) const {
+  if (const auto* incident = reported_incident(key)) return incident->word;
+  if (!state.unhealthy_since) return std::nullopt;
+  const auto said = std::max(state.called_bad_at.value_or(*state.unhealthy_since), *state.unhealthy_since);
+  return LastWord{.called_bad_at = said.wall};
+}
+
+bool World::is_passed_on(const DeviceKey& key) const {
+  const auto* host = node_under(key);
+  if (host == nullptr || !host->ready) return false;
+  if (key.source == DeviceKey::Source::Dra) return true;
+  const auto book = books_.find(host->meta.name);
+  if (book == books_.end()) return false;
+  const auto entry = book->second.resources().find(key.scope);
+  // With all its devices bad nobody can tell it from a plugin that is gone.
+  return entry != book->second.resources().end() && !entry->second.plugin_dead && entry->second.allocatable > 0;
+}
+
+/// A reporter that has begun anew, and under which the device still reads Unhealthy when the kubelet has long dropped
+/// the words of the one before, calls it bad itself; or it never was the one that reports on it.
+void World::look_at_standing(const DeviceKey& key, const Now& now) {
+  const auto* state = tracker_.find(key);
+  const bool is_bad = state != nullptr && state->has_source && state->health == k8s::Health::Unhealthy;
+  const auto reporter = is_bad && is_passed_on(key) ? reporter_of(key) : std::nullopt;
+  const auto word = reporter ? last_word(key, *state) : std::nullopt;
+  if (!word || !may_have_forgotten(*reporter, *word)) return (void)standing_.erase(key);
+  const Standing fresh{.start = reporter->start.value_or(reporter->began), .since = now.mono};
+  auto& standing = standing_.try_emplace(key, fresh).first->second;
+  if (standing.start != fresh.start) standing = fresh;
+  // What has not been heard of since may have changed.
+  const auto heard = views_.heard_at({k8s::Kind::Pod, k8s::Kind::Node});
+  if (!heard || *heard < standing.since + kOwnWord) return;
+  const auto spoke = std::max(reporter->began, word->called_bad_at) + Seconds(1);
+  tracker_.note_called_bad(key, {.mono = now.mono, .wall = spoke}, node_under(key)->boot_id);
+  standing_.erase(key);
+}
+
+}  // namespace dhc

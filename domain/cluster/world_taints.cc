@@ -1,0 +1,56 @@
+// The part of World that remembers drivers' taints: a driver that begins anew has forgotten what it tainted.
+#include <algorithm>
+
+#include "domain/cluster/world.h"
+
+namespace dhc {
+
+namespace {
+
+/// Whether the driver publishes the device without any taint of that key. One of another value or effect is written
+/// over the fault, which is not taken back by that. **Source:** NVIDIA's driver 0.5.0: one taint a key, a harmless XID
+/// 43 with effect None after a fatal 79.
+bool is_bare(const Inventory& inventory, const DeviceKey& device, const std::string& taint_key) {
+  return inventory.tainted_by_driver(device) && !inventory.has_taint(device, taint_key);
+}
+
+}  // namespace
+
+void World::follow_kept_taints(const Now& now) {
+  refreshed_at_ = now.mono;
+  std::erase_if(bare_, [&](const auto& entry) {
+    const auto incident = incidents_.find(entry.first);
+    return incident == incidents_.end() || !is_bare(inventory_, entry.first, incident->second.taint_key);
+  });
+  for (const auto& [key, incident] : incidents_) {
+    if (incident.taint_key.empty() || !is_bare(inventory_, key, incident.taint_key)) continue;
+    // The start of the driver's container comes by another watch than its slices, and has no order with them.
+    bare_.try_emplace(key, now.mono + (reporter_of(key) ? settle_of(key) : Millis::zero()));
+  }
+}
+
+std::optional<KeptTaint> World::kept_taint(const DeviceKey& key) const {
+  const auto* incident = remembered(key);
+  if (incident == nullptr || incident->taint_key.empty()) return std::nullopt;
+  KeptTaint kept{.key = incident->taint_key,
+                 .since = incident->since,
+                 .last_word = incident->word.called_bad_at,
+                 .said = incident->said,
+                 .forgotten = has_forgotten(key, *incident)};
+  const auto bare = bare_.find(key);
+  if (bare == bare_.end()) return kept;
+  if (incident->vouched_for) return std::nullopt;
+  kept.forgotten = kept.forgotten || !incident->taint_seen;
+  if (!kept.forgotten && bare->second <= refreshed_at_) return std::nullopt;
+  return kept;
+}
+
+std::vector<DeviceKey> World::tainted_incidents() const {
+  std::vector<DeviceKey> keys;
+  for (const auto& [key, incident] : incidents_) {
+    if (!incident.taint_key.empty()) keys.push_back(key);
+  }
+  return keys;
+}
+
+}  // namespace dhc

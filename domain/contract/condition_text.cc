@@ -1,0 +1,131 @@
+#include "domain/contract/condition_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/printable.h"
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+/// The words between a device and the time, by who says that it is bad.
+struct SourceWords {
+  SignalSource source;
+  std::string_view words;
+};
+constexpr std::array<SourceWords, 3> kSourceWords = {{{SignalSource::Report, " unhealthy since "},
+                                                      {SignalSource::Claim, " reported by its claim since "},
+                                                      {SignalSource::Taint, " tainted by its driver since "}}};
+constexpr std::string_view kHealthySince = " healthy since ";
+constexpr std::string_view kBetween = " || ";
+constexpr std::string_view kAnd = "and ";
+constexpr std::string_view kMore = " more devices";
+constexpr std::size_t kSaidLimit = 300;
+constexpr std::size_t kNameLimit = 1024;
+constexpr std::size_t kTailRoom = 64;     // for the number of those left out
+constexpr std::size_t kStampLength = 20;  // 2026-11-20T18:23:16Z
+
+/// Hostile text that can be taken neither for the end of a line nor for one of ours.
+std::string tame(std::string_view text) {
+  std::string out = printable_cut(text, kSaidLimit);
+  std::ranges::replace(out, '|', '/');
+  return out;
+}
+
+/// A device's name as it stands in a message: without spaces, so that the first words after it are ours.
+std::string tame_name(std::string_view device) {
+  std::string out = printable_cut(device, kNameLimit);
+  std::ranges::replace(out, '|', '/');
+  std::ranges::replace(out, ' ', '_');
+  return out;
+}
+
+std::string line_text(const ConditionLine& line) {
+  std::string text = tame_name(line.device);
+  text += std::ranges::find(kSourceWords, line.source, &SourceWords::source)->words;
+  text += format_rfc3339(line.since);
+  text += " (policy " + line.policy + ")";
+  if (!line.said.empty()) text += ": " + tame(line.said);
+  text += "; next: " + line.next;
+  return text;
+}
+
+/// The parts in their order as far as there is room, and the number of those left out.
+template <class Line, class Text>
+std::string join(const std::vector<Line>& lines, Text text_of) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& line : lines) {
+    const std::string part = text_of(line);
+    const std::size_t room = named + 1 == lines.size() ? 0 : kTailRoom;
+    if (text.size() + kBetween.size() + part.size() + room > kLongestCondition) break;
+    if (!text.empty()) text += kBetween;
+    text += part;
+    ++named;
+  }
+  if (named == lines.size()) return text;
+  if (!text.empty()) text += kBetween;
+  return text + std::string(kAnd) + std::to_string(lines.size() - named) + std::string(kMore);
+}
+
+/// Calls `take` with each part of the message.
+template <class Take>
+void each_part(std::string_view message, Take take) {
+  while (!message.empty()) {
+    const auto end = message.find(kBetween);
+    take(message.substr(0, end));
+    if (end == std::string_view::npos) return;
+    message.remove_prefix(end + kBetween.size());
+  }
+}
+
+}  // namespace
+
+std::string condition_message(const std::vector<ConditionLine>& lines) { return join(lines, line_text); }
+
+std::string recovery_message(const std::vector<RecoveryLine>& lines) {
+  return join(lines, [](const RecoveryLine& line) {
+    return tame_name(line.device) + std::string(kHealthySince) + format_rfc3339(line.since);
+  });
+}
+
+ConditionWords read_recovery(std::string_view message) {
+  ConditionWords words;
+  each_part(message, [&](std::string_view part) {
+    const auto at = part.find(kHealthySince);
+    if (at == std::string_view::npos) {
+      words.cut = words.cut || (part.starts_with(kAnd) && part.ends_with(kMore));
+      return;
+    }
+    const auto stamp = part.substr(at + kHealthySince.size(), kStampLength);
+    words.devices.try_emplace(std::string(part.substr(0, at)), ConditionWords::Word{.since = parse_rfc3339(stamp)});
+  });
+  return words;
+}
+
+ConditionWords read_condition(std::string_view message) {
+  ConditionWords words;
+  each_part(message, [&](std::string_view part) {
+    if (part.starts_with(kAnd) && part.ends_with(kMore)) {
+      words.cut = true;
+      return;
+    }
+    // The first of them is ours: what follows holds the driver's words.
+    const auto* said =
+        std::ranges::min_element(kSourceWords, {}, [&](const auto& one) { return part.find(one.words); });
+    const auto at = part.find(said->words);
+    if (at == std::string_view::npos) return;
+    const auto stamp = part.substr(at + said->words.size(), kStampLength);
+    words.devices.try_emplace(std::string(part.substr(0, at)),
+                              ConditionWords::Word{.since = parse_rfc3339(stamp), .source = said->source});
+  });
+  return words;
+}
+
+const ConditionWords::Word* ConditionWords::find(std::string_view device) const {
+  const auto found = devices.find(tame_name(device));
+  return found == devices.end() ? nullptr : &found->second;
+}
+
+}  // namespace dhc

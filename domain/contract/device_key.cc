@@ -1,0 +1,56 @@
+#include "domain/contract/device_key.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace dhc {
+
+DeviceKey DeviceKey::dra(std::string driver, std::string pool, std::string device) {
+  return {.source = Source::Dra, .scope = std::move(driver), .place = std::move(pool), .device = std::move(device)};
+}
+
+DeviceKey DeviceKey::plugin(std::string node, std::string resource, std::string id) {
+  return {.source = Source::Plugin, .scope = std::move(resource), .place = std::move(node), .device = std::move(id)};
+}
+
+std::string to_string(const DeviceKey& key) {
+  if (key.source == DeviceKey::Source::Dra) return key.scope + "/" + key.place + "/" + key.device;
+  return key.place + "/" + key.scope + "/" + key.device;
+}
+
+PluginCard card_of_plugin_id(std::string_view id) {
+  constexpr std::int64_t kMostReplicas = 10'000;
+  const auto at = id.rfind("::");
+  if (at == 0 || at == std::string_view::npos) return {.id = id};
+  const auto number = id.substr(at + 2);
+  std::int64_t replica = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), replica);
+  const bool is_number = error == std::errc() && end == number.data() + number.size();
+  if (!is_number || replica < 0 || replica >= kMostReplicas) return {.id = id};
+  return {.id = id.substr(0, at), .replica = replica};
+}
+
+bool names_hardware(const DeviceKey& key) {
+  // 8-4-4-4-12 hexadecimal digits.
+  constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+  const std::string_view name = key.device;
+  for (std::size_t at = 0; at + kShape.size() <= name.size(); ++at) {
+    const bool fits = std::ranges::equal(kShape, name.substr(at, kShape.size()),
+                                         [&](char shape, char c) { return shape == 'x' ? is_hex(c) : shape == c; });
+    if (fits) return true;
+  }
+  return false;
+}
+
+std::size_t DeviceKeyHash::operator()(const DeviceKey& key) const {
+  const std::hash<std::string_view> hash;
+  std::size_t seed = hash(key.scope);
+  for (const std::string_view part : {std::string_view(key.place), std::string_view(key.device)}) {
+    seed ^= hash(part) + 0x9e3779b97f4a7c15U + (seed << 6U) + (seed >> 2U);
+  }
+  return seed;
+}
+
+}  // namespace dhc

@@ -1,0 +1,63 @@
+#include "domain/contract/our_taint.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+std::string rule_name(const DeviceKey& key) {
+  // A NUL stands in no name, so that two devices never make the same text.
+  const std::string text = key.scope + '\0' + key.place + '\0' + key.device;
+  return fmt::format("{}{:016x}", kRulePrefix, stable_hash(text));
+}
+
+bool is_our_rule(const k8s::DeviceTaintRule& rule) {
+  return rule.meta.name.starts_with(kRulePrefix) &&
+         k8s::find(rule.meta.labels, kManagedByLabel) == std::string_view(kManagedBy);
+}
+
+std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule) {
+  if (!rule.has_selector || rule.has_other_selectors || !rule.driver || !rule.pool || !rule.device) return std::nullopt;
+  return DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
+}
+
+std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule) {
+  const auto device = device_of(rule);
+  if (!device || rule_name(*device) != rule.meta.name) return "its selector no longer names the device";
+  if (rule.taint.key != kTaintKey) return "its taint's key is " + rule.taint.key;
+  if (rule.taint.value != kRuleValue) return "its taint's value is '" + rule.taint.value + "'";
+  const auto applied = k8s::find(rule.meta.annotations, kEffectAnnotation);
+  if (!applied || *applied != rule.taint.effect) return "its effect is " + rule.taint.effect;
+  return std::nullopt;
+}
+
+std::int64_t incidents_on(const k8s::DeviceTaintRule& rule) {
+  std::int64_t count = 0;
+  for (const char c : k8s::find(rule.meta.annotations, kIncidentsAnnotation).value_or(std::string_view())) {
+    if (c < '0' || c > '9' || count > 1000) return 0;
+    count = count * 10 + (c - '0');
+  }
+  return count;
+}
+
+bool is_acknowledged(const k8s::DeviceTaintRule& rule) {
+  const auto said = k8s::find(rule.meta.annotations, kAcknowledgeAnnotation);
+  return said && !said->empty() && *said != "false";
+}
+
+std::optional<std::size_t> our_taint_on(const k8s::Node& node) {
+  auto found = std::ranges::find(node.taints, node_taint());
+  if (found == node.taints.end()) found = std::ranges::find(node.taints, kTaintKey, &k8s::Taint::key);
+  if (found == node.taints.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - node.taints.begin());
+}
+
+k8s::Taint node_taint() {
+  return {.key = std::string(kTaintKey), .value = std::string(kRuleValue), .effect = "NoSchedule"};
+}
+
+}  // namespace dhc

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "domain/contract/device_key.h"
+#include "k8s-client/model/node.h"
+#include "k8s-client/model/object.h"
+
+namespace dhc {
+
+/// The name of the one DeviceTaintRule that we make for a device: the same in every process.
+[[nodiscard]] std::string rule_name(const DeviceKey& key);
+
+/// True if we made the rule: our label and our kind of name.
+[[nodiscard]] bool is_our_rule(const k8s::DeviceTaintRule& rule);
+
+/// The device that the rule selects, if it selects exactly one.
+[[nodiscard]] std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule);
+
+/// What somebody else has changed on our rule, in words; none: it is as we applied it. A changed rule is a person's
+/// word: it is neither applied again nor deleted (invariant I14).
+[[nodiscard]] std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule);
+
+/// How many incidents the rule remembers; 0: it does not say.
+[[nodiscard]] std::int64_t incidents_on(const k8s::DeviceTaintRule& rule);
+
+/// True if a person wrote the acknowledgement on our rule.
+[[nodiscard]] bool is_acknowledged(const k8s::DeviceTaintRule& rule);
+
+/// Where our taint stands in `spec.taints`, counted from 0; none: the node has none. If there is none as we make it,
+/// one with our key and another effect or value is meant.
+[[nodiscard]] std::optional<std::size_t> our_taint_on(const k8s::Node& node);
+
+/// The only taint that we put on a node.
+[[nodiscard]] k8s::Taint node_taint();
+
+}  // namespace dhc

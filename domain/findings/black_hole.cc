@@ -1,0 +1,82 @@
+#include "domain/findings/black_hole.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "domain/cluster/disruption.h"
+#include "domain/contract/names.h"
+#include "domain/findings/exposure.h"
+
+namespace dhc {
+
+namespace {
+
+// No plugin names a device so: the text is for people, in logs and in the state.
+constexpr std::string_view kAdmission = "admission of pods";
+
+bool asks_for(const k8s::Pod& pod, const std::string& resource) {
+  return std::ranges::any_of(pod.requests, [&](const auto& request) { return request.resource == resource; });
+}
+
+/// A process that has just begun sees old rejections late.
+Moment rejected_at(const PodEnding& ending, const World& world, const Now& now) {
+  const auto& made = ending.pod.meta.creation;
+  return made ? std::min(ending.at, moment_of(world.ours(*made), now)) : ending.at;
+}
+
+/// What the kubelet of a node before it under its name rejected says nothing about this one. Pods that waited for the
+/// node are older than it, so when we saw them end counts.
+bool is_of_another_node(const PodEnding& ending, const World& world) {
+  const auto* node = world.node(ending.pod.node_name);
+  return node != nullptr && node->meta.creation && ending.at.wall < world.ours(*node->meta.creation);
+}
+
+bool speaks_before(const DevicePolicy& a, const DevicePolicy& b) {
+  if (a.job_retry->black_hole_taint != b.job_retry->black_hole_taint) return a.job_retry->black_hole_taint;
+  if (a.mode != b.mode) return a.mode == Mode::Enforce;
+  return &a < &b;  // they are sorted by priority
+}
+
+}  // namespace
+
+std::optional<Moment> BlackHole::since() const {
+  const auto enough = static_cast<std::size_t>(policy->job_retry->black_hole_rejections);
+  return rejections.size() < enough ? std::nullopt : std::optional(rejections[enough - 1]);
+}
+
+MonoTime BlackHole::changes_at() const { return rejections.front().mono + policy->job_retry->black_hole_within; }
+
+BlackHoles find_black_holes(const World& world, const Policy& policy, const Now& now) {
+  BlackHoles holes;
+  for (const auto& [uid, ending] : world.endings()) {
+    if (!was_rejected(ending.pod) || is_of_another_node(ending, world)) continue;
+    for (const auto& request : ending.pod.requests) {
+      const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
+      const auto* rules = policy_for(world, policy, ending.pod, key);
+      if (rules == nullptr || !rules->job_retry || rules->mode == Mode::Off) continue;
+      if (now.mono - rejected_at(ending, world, now).mono >= rules->job_retry->black_hole_within) continue;
+      auto& hole = holes[{ending.pod.node_name, request.resource}];
+      hole.rejections.push_back(rejected_at(ending, world, now));
+      if (hole.policy == nullptr || speaks_before(*rules, *hole.policy)) hole.policy = rules;
+    }
+  }
+  for (auto& [place, hole] : holes) std::ranges::sort(hole.rejections, {}, &Moment::mono);
+  return holes;
+}
+
+DeviceKey black_hole_key(const std::string& node, const std::string& resource) {
+  return DeviceKey::plugin(node, resource, std::string(kAdmission));
+}
+
+bool is_black_hole(const DeviceKey& key) { return key.source == DeviceKey::Source::Plugin && key.device == kAdmission; }
+
+bool admitted_since(const World& world, const DeviceKey& hole, WallTime when) {
+  return std::ranges::any_of(world.pods_on(hole.place), [&](const std::string& uid) {
+    const auto* record = world.pod(uid);
+    return record != nullptr && record->pod.phase == k8s::PodPhase::Running && !record->pod.meta.deletion &&
+           record->pod.meta.creation && world.ours(*record->pod.meta.creation) > when &&
+           asks_for(record->pod, hole.scope);
+  });
+}
+
+}  // namespace dhc

@@ -1,0 +1,39 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/moment.h"
+#include "domain/cluster/world.h"
+#include "domain/policy/policy.h"
+
+namespace dhc {
+
+/// The pods that one node's kubelet rejected, of one device-plugin resource that they asked for, within the policy's
+/// `blackHole.within`.
+struct BlackHole {
+  std::vector<Moment> rejections;        ///< Oldest first; never empty.
+  const DevicePolicy* policy = nullptr;  ///< One that taints such a node before others; never null.
+
+  /// When there were enough of them for new pods to go there only to die; none: there are too few.
+  [[nodiscard]] std::optional<Moment> since() const;
+  /// When time alone makes it another.
+  [[nodiscard]] MonoTime changes_at() const;
+};
+
+/// By (node, resource).
+using BlackHoles = std::map<std::pair<std::string, std::string>, BlackHole>;
+
+/// Every node whose kubelet has rejected pods lately. Points into `policy`: valid for one turn.
+[[nodiscard]] BlackHoles find_black_holes(const World& world, const Policy& policy, const Now& now);
+
+/// The key under which the device memory keeps such a node's incident: no device of the resource has it.
+[[nodiscard]] DeviceKey black_hole_key(const std::string& node, const std::string& resource);
+[[nodiscard]] bool is_black_hole(const DeviceKey& key);
+
+/// True if a pod that asks for the resource runs there and was made after `when`: the kubelet admits again.
+[[nodiscard]] bool admitted_since(const World& world, const DeviceKey& hole, WallTime when);
+
+}  // namespace dhc

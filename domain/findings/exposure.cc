@@ -1,0 +1,329 @@
+#include "domain/findings/exposure.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "domain/findings/match_device.h"
+
+namespace dhc {
+
+namespace {
+
+/// Something that a policy may act on, with its time.
+struct Signal {
+  Moment since;
+  bool unknown_now = false;
+  std::optional<MonoTime> unknown_from = {};  ///< Since when, if that is known.
+  bool forgotten = false;                     ///< As of Exposure.
+  SignalSource source = SignalSource::Report;
+  std::string taint_key = {};
+  std::string said;
+};
+
+/// Whether the policy speaks of this device on this pod, whatever the device's state.
+bool covers(const DevicePolicy& policy, const World& world, const k8s::Pod& pod, const DeviceKey& key) {
+  return !selector_misfit(policy.match, world, pod, key);
+}
+
+std::string text_of_word(const OtherWord& word) {
+  return word.message.empty() ? word.word : word.word + ": " + word.message;
+}
+
+/// A word of the kubelet that is none of the three, and is named by the policy.
+std::optional<Signal> word_signal(const Match& match, const DeviceState& state, const OtherWord* word,
+                                  const std::string& pod_uid) {
+  if (word == nullptr || std::ranges::find(match.health_words, word->word) == match.health_words.end()) {
+    return std::nullopt;
+  }
+  if (!std::ranges::binary_search(word->witnesses, pod_uid) || !message_fits(match, word->message)) return std::nullopt;
+  Signal signal{.since = word->since, .unknown_now = word->silent_since.has_value(), .said = text_of_word(*word)};
+  if (word->silent_since) signal.unknown_from = word->silent_since->mono;
+  // What was Unhealthy before is bad without a break.
+  if (state.unhealthy_since && state.is_witness(pod_uid) && wants(match, k8s::Health::Unhealthy)) {
+    signal.since = std::min(signal.since, *state.unhealthy_since);
+  }
+  return signal;
+}
+
+/// What the device's state means for this holder: an incident is of those who have seen it themselves. A new pod on a
+/// device whose incident is still open, repaired and acknowledged say, may hear Unknown first (seen on 1.37.1).
+std::optional<Signal> state_signal(const Match& match, const DeviceState& state, const std::string& pod_uid,
+                                   const Holding& holding) {
+  const bool wants_unknown = wants(match, k8s::Health::Unknown);
+  if (state.unhealthy_since && state.is_witness(pod_uid) && wants(match, k8s::Health::Unhealthy) &&
+      message_fits(match, state.message)) {
+    Signal signal{
+        .since = wants_unknown ? state.not_healthy_since.value_or(*state.unhealthy_since) : *state.unhealthy_since,
+        .unknown_now = state.health == k8s::Health::Unknown && (!wants_unknown || state.forgotten),
+        .said = state.message};
+    if (state.unknown_since) signal.unknown_from = state.unknown_since->mono;
+    return signal;
+  }
+  if (state.health == k8s::Health::Unknown && wants_unknown && !state.forgotten && state.unknown_since &&
+      message_fits(match, {})) {
+    const Moment since = std::max(*state.unknown_since, holding.seen_at.value_or(*state.unknown_since));
+    return Signal{.since = since, .said = {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Signal> health_signal(const Match& match, const World& world, const DeviceState& state,
+                                    const std::string& pod_uid, const Holding& holding) {
+  auto by_word = word_signal(match, state, world.tracker().other_word_of(holding.key), pod_uid);
+  if (by_word && !by_word->unknown_now) return by_word;
+  auto by_state = state_signal(match, state, pod_uid, holding);
+  return by_state ? by_state : by_word;
+}
+
+/// When a driver's own signal began, as far as we saw it.
+struct Beginning {
+  Moment since;
+  bool from_the_start = false;    ///< It may be older than we are.
+  std::optional<WallTime> given;  ///< By its own account.
+};
+
+/// The later of the signal's own time and our first sight of it; our condition on the pod remembers the first sight of
+/// a process before this one.
+Moment since_of(const Beginning& began, SignalSource source, const PodRecord& record, const DeviceKey& key,
+                const Now& now) {
+  const auto* word = record.told.find(to_string(key));
+  const bool is_remembered = began.from_the_start && word != nullptr && word->source == source && word->since;
+  if (!is_remembered || *word->since >= began.since.wall) return began.since;
+  // A time ahead of our first sight says nothing about when it began, also once the clock has passed it.
+  const auto given = began.given.value_or(*word->since);
+  return moment_of(given > began.since.wall ? *word->since : std::max(given, *word->since), now);
+}
+
+std::optional<Signal> condition_signal(const Match& match, const World& world, const PodRecord& record,
+                                       const Holding& holding, const Now& now) {
+  if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return std::nullopt;
+  const auto* claim = world.claim(holding.claim);
+  const auto* condition =
+      claim == nullptr ? nullptr : find_claim_condition(match.claim_conditions, *claim, holding.key);
+  if (condition == nullptr) return std::nullopt;
+  std::string said = condition->type + "=" + condition->status;
+  if (!condition->reason.empty()) said += " (" + condition->reason + ")";
+  if (!condition->message.empty()) said += ": " + condition->message;
+  Beginning began{.since = moment_of(now), .given = condition->last_transition};
+  if (const auto* sight = world.claim_condition(holding.claim, holding.key, condition->type)) {
+    began.since = sight->since;
+    began.from_the_start = sight->from_the_start;
+  }
+  return Signal{.since = since_of(began, SignalSource::Claim, record, holding.key, now),
+                .source = SignalSource::Claim,
+                .said = std::move(said)};
+}
+
+/// Of a pod that held the device under a taint that its driver shows no more, and has not taken back.
+std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTaint> kept, const PodRecord& record,
+                                        const Holding& holding, const Now& now) {
+  const auto is_named = [&](const DeviceTaintMatch& one) { return glob_matches(one.key, kept->key); };
+  if (!kept || std::ranges::none_of(match.device_taints, is_named)) return std::nullopt;
+  const bool was_told = record.told.cut || record.told.find(to_string(holding.key)) != nullptr;
+  const bool was_there = holding.seen_at && holding.seen_at->wall <= kept->last_word;
+  if (!was_told && !was_there) return std::nullopt;
+  return Signal{.since = moment_of(kept->since, now),
+                .unknown_now = true,
+                .forgotten = kept->forgotten,
+                .source = SignalSource::Taint,
+                .taint_key = std::move(kept->key),
+                .said = std::move(kept->said)};
+}
+
+/// **Source:** KEP-5055: a driver may taint its own devices; NVIDIA's says nothing else of a dead one.
+std::optional<Signal> taint_signal(const Match& match, const World& world, const PodRecord& record,
+                                   const Holding& holding, const Now& now) {
+  if (match.device_taints.empty() || holding.ambiguous) return std::nullopt;
+  auto kept = world.kept_taint(holding.key);
+  // A node may publish slices of its own alone: one that speaks of another's pool is not believed.
+  const auto home = world.inventory().node_of(holding.key);
+  const bool is_home = home.empty() || home == record.pod.node_name;
+  auto word = is_home ? world.driver_taints().word_for(holding.key, match.device_taints) : std::nullopt;
+  if (!word) return kept_taint_signal(match, std::move(kept), record, holding, now);
+  const Beginning began{.since = word->since, .from_the_start = word->from_the_start, .given = word->added};
+  const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
+  // Counted back from our first sight of it: what the wall clock does later changes nothing.
+  const Now sight{.mono = word->since.mono, .wall = word->since.wall};
+  return Signal{
+      .since = goes_on ? moment_of(kept->since, sight) : since_of(began, SignalSource::Taint, record, holding.key, now),
+      .unknown_now = word->unknown_from.has_value(),
+      .unknown_from = word->unknown_from,
+      .forgotten = word->unknown_from && kept && kept->forgotten,
+      .source = SignalSource::Taint,
+      .taint_key = std::move(word->key),
+      .said = std::move(word->said)};
+}
+
+class Finder {
+ public:
+  Finder(const World& world, const Policy& policy, const Now& now) : world_(world), policy_(policy), now_(now) {}
+
+  std::vector<Exposure> find() {
+    for (const auto& key : world_.tracker().not_healthy()) {
+      const auto* state = world_.tracker().find(key);
+      for (const auto& uid : state->holders) add(key, *state, uid);
+    }
+    for (const auto& claim : world_.claims_with_conditions()) add_claim(claim);
+    if (std::ranges::any_of(policy_.policies, names_taints)) {
+      add_tainted(world_.driver_taints().devices());
+      add_tainted(world_.tainted_incidents());
+    }
+    std::ranges::sort(found_, {}, [](const Exposure& e) { return std::tie(e.since, e.key, e.pod().meta.uid); });
+    return std::move(found_);
+  }
+
+ private:
+  void add_claim(const std::string& claim) {
+    for (const auto& uid : world_.users_of(claim)) {
+      const auto* record = world_.pod(uid);
+      if (record == nullptr) continue;
+      for (const auto& holding : record->holdings) {
+        if (holding.claim != claim) continue;
+        if (const auto* state = world_.tracker().find(holding.key)) add(holding.key, *state, uid);
+      }
+    }
+  }
+
+  static bool names_taints(const DevicePolicy& policy) { return !policy.match.device_taints.empty(); }
+
+  void add_tainted(const std::vector<DeviceKey>& keys) {
+    for (const auto& key : keys) {
+      const auto* state = world_.tracker().find(key);
+      if (state == nullptr) continue;
+      for (const auto& uid : state->holders) add(key, *state, uid);
+    }
+  }
+
+  /// Which interface it is, for people who look for the device on its node.
+  void add_network(Signal& signal, const Holding& holding) const {
+    const auto* claim = holding.claim.empty() ? nullptr : world_.claim(holding.claim);
+    if (claim == nullptr) return;
+    for (const auto& device : claim->devices) {
+      if (device.network.empty() || DeviceKey::dra(device.driver, device.pool, device.device) != holding.key) continue;
+      signal.said += (signal.said.empty() ? "" : "; ") + ("network: " + device.network);
+    }
+  }
+
+  /// A policy speaks of an ambiguous device if it speaks of every one that it may be.
+  bool covers_all(const DevicePolicy& policy, const k8s::Pod& pod, const Holding& holding) const {
+    if (!holding.ambiguous) return covers(policy, world_, pod, holding.key);
+    return std::ranges::all_of(holding.candidates,
+                               [&](const DeviceKey& candidate) { return covers(policy, world_, pod, candidate); });
+  }
+
+  /// Nothing opens while the device is Unknown, and what was open before that stays open.
+  static bool was_open(const Signal& signal, MonoTime opens_at) {
+    return !signal.unknown_from || opens_at <= *signal.unknown_from;
+  }
+
+  /// The driver's own words are news also where the kubelet knows nothing just now.
+  std::optional<Signal> signal_for(const Match& match, const DeviceState& state, const PodRecord& record,
+                                   const Holding& holding) const {
+    auto signal = health_signal(match, world_, state, record.pod.meta.uid, holding);
+    if (!signal || signal->unknown_now) {
+      if (auto by_claim = condition_signal(match, world_, record, holding, now_)) signal = std::move(by_claim);
+    }
+    if (!signal || signal->unknown_now) {
+      auto by_taint = taint_signal(match, world_, record, holding, now_);
+      if (by_taint && (!signal || !by_taint->unknown_now)) signal = std::move(by_taint);
+    }
+    return signal;
+  }
+
+  static bool is_forgotten_report(const Signal& signal, const DeviceState& state) {
+    return signal.source == SignalSource::Report && state.forgotten;
+  }
+
+  void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
+    const auto* record = world_.pod(uid);
+    if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
+    const auto* holding = find_holding(record->holdings, key);
+    if (holding == nullptr || !seen_.insert({key, uid}).second) return;
+    for (const auto& policy : policy_.policies) {
+      if (!covers_all(policy, record->pod, *holding)) continue;
+      auto signal = signal_for(policy.match, state, *record, *holding);
+      if (!signal) continue;
+      add_network(*signal, *holding);
+      const Mode mode = effective_mode(&policy, policy_);
+      if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
+      const MonoTime opens_at = signal->since.mono + policy.after;
+      found_.push_back({.key = key,
+                        .record = record,
+                        .holding = holding,
+                        .policy = &policy,
+                        .mode = mode,
+                        .since = signal->since,
+                        .opens_at = opens_at,
+                        .open = now_.mono >= opens_at && (!signal->unknown_now || was_open(*signal, opens_at)),
+                        .unknown_now = signal->unknown_now,
+                        .forgotten = signal->unknown_now && (signal->forgotten || is_forgotten_report(*signal, state)),
+                        .source = signal->source,
+                        .taint_key = std::move(signal->taint_key),
+                        .said = std::move(signal->said)});
+      return;
+    }
+  }
+
+  const World& world_;
+  const Policy& policy_;
+  const Now& now_;
+  std::set<std::pair<DeviceKey, std::string>> seen_;
+  std::vector<Exposure> found_;
+};
+
+}  // namespace
+
+const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
+  const auto found = std::ranges::find_if(
+      policy.policies, [&](const DevicePolicy& candidate) { return covers(candidate, world, pod, key); });
+  return found == policy.policies.end() ? nullptr : &*found;
+}
+
+const DevicePolicy* policy_for_unhealthy(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                         const DeviceKey& key, std::string_view said) {
+  const auto found = std::ranges::find_if(policy.policies, [&](const DevicePolicy& candidate) {
+    return covers(candidate, world, pod, key) && !unhealthy_misfit(candidate.match, said);
+  });
+  return found == policy.policies.end() ? nullptr : &*found;
+}
+
+std::vector<const DevicePolicy*> policies_for(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                              const DeviceKey& key) {
+  std::vector<const DevicePolicy*> found;
+  for (const auto& candidate : policy.policies) {
+    if (covers(candidate, world, pod, key)) found.push_back(&candidate);
+  }
+  return found;
+}
+
+bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
+  return std::ranges::any_of(policy.policies, [&](const DevicePolicy& candidate) {
+    return candidate.mode == Mode::Enforce && covers(candidate, world, pod, key);
+  });
+}
+
+const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch>& wanted,
+                                           const k8s::ResourceClaim& claim, const DeviceKey& key) {
+  const auto same = [&](const auto& entry) {
+    return entry.driver == key.scope && entry.pool == key.place && entry.device == key.device;
+  };
+  const auto result = std::ranges::find_if(claim.results, same);
+  const auto device = std::ranges::find_if(claim.devices, same);
+  if (result == claim.results.end() || device == claim.devices.end()) return nullptr;
+  for (const auto& match : wanted) {
+    if (std::ranges::find(result->binding_conditions, match.type) != result->binding_conditions.end()) continue;
+    for (const auto& condition : device->conditions) {
+      if (condition.type == match.type && condition.status == match.status) return &condition;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now) {
+  return Finder(world, policy, now).find();
+}
+
+}  // namespace dhc

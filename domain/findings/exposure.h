@@ -1,0 +1,56 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/moment.h"
+#include "domain/cluster/world.h"
+#include "domain/policy/policy.h"
+
+namespace dhc {
+
+/// One pod that holds one device in a state that a policy names. Points into World and Policy: valid for one turn.
+struct Exposure {
+  DeviceKey key;
+  const PodRecord* record = nullptr;
+  const Holding* holding = nullptr;
+  const DevicePolicy* policy = nullptr;
+  Mode mode = Mode::Observe;  ///< The policy's, capped by the controller's.
+  Moment since;               ///< Since when the device is in this state.
+  MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
+  bool open = false;          ///< `opens_at` has come, and the device was not Unknown then.
+  bool unknown_now = false;   ///< The device is Unknown just now: the incident stays, nothing is done.
+  bool forgotten = false;     ///< It is so because its reporter began anew, and has not called it bad.
+  SignalSource source = SignalSource::Report;
+  std::string taint_key;  ///< Of the driver's taint, if that says it.
+  std::string said;       ///< The driver's words.
+
+  [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
+};
+
+/// The first policy whose selectors fit this device and pod, whatever the device's state; null if none does.
+[[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                             const DeviceKey& key);
+
+/// The first policy whose selectors fit and that means a device which is Unhealthy with these words of its driver.
+[[nodiscard]] const DevicePolicy* policy_for_unhealthy(const World& world, const Policy& policy, const k8s::Pod& pod,
+                                                       const DeviceKey& key, std::string_view said);
+
+/// Every policy whose selectors fit this device and pod, in their order.
+[[nodiscard]] std::vector<const DevicePolicy*> policies_for(const World& world, const Policy& policy,
+                                                            const k8s::Pod& pod, const DeviceKey& key);
+
+/// Whether any policy whose selectors fit enforces.
+[[nodiscard]] bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);
+
+/// The first condition that a policy names and the driver has set on this device of the claim; null if there is none.
+/// **Source:** KEP-4817 for the conditions, KEP-5007 for those that are about binding and never about health.
+[[nodiscard]] const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch>& wanted,
+                                                         const k8s::ResourceClaim& claim, const DeviceKey& key);
+
+/// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode
+/// off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a
+/// node yet.
+[[nodiscard]] std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now);
+
+}  // namespace dhc

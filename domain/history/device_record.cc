@@ -1,0 +1,158 @@
+#include "domain/history/device_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+#include "domain/findings/black_hole.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kLongestHold = std::chrono::hours(7 * 24);
+
+std::string duration_words(Millis time) {
+  const auto seconds = std::chrono::ceil<Seconds>(time).count();
+  if (seconds >= 3600 && seconds % 3600 == 0) return fmt::format("{} h", seconds / 3600);
+  if (seconds >= 60 && seconds % 60 == 0) return fmt::format("{} min", seconds / 60);
+  return fmt::format("{} s", seconds);
+}
+
+Recovery waits(std::string why, std::optional<WallTime> at = {}) {
+  return {.over = false, .on_probation = false, .why = std::move(why), .at = at};
+}
+
+Recovery ends(std::string why) { return {.over = true, .on_probation = false, .why = std::move(why)}; }
+
+/// What is waited for, in words: of a device, and of a node whose kubelet rejects pods.
+struct Words {
+  std::string_view still_bad;
+  std::string_view well;
+  std::string_view silence;
+};
+Words words_of_record(const DeviceRecord& record) {
+  if (is_black_hole(record.key)) {
+    return {.still_bad = "its kubelet still rejects pods",
+            .well = "a pod that came after the last rejection runs",
+            .silence = "no pod has come since"};
+  }
+  return {.still_bad = "it is still reported bad",
+          .well = "a pod that holds it reports Healthy",
+          .silence = "nobody reports on it"};
+}
+
+Recovery after_acknowledgement(const DeviceRecord& record, const RecoverRules& rules, const Now& now) {
+  if (!record.quiet_since) return waits("a person has acknowledged it; it is still reported bad");
+  const WallTime at = *record.quiet_since + rules.healthy_for;
+  if (now.wall >= at) return ends("acknowledged, and nobody has reported it bad since");
+  return waits("a person has acknowledged it", at);
+}
+
+}  // namespace
+
+const DeviceRecord* find_record(const DeviceRecords& records, const DeviceKey& key) {
+  const auto found = records.find(key);
+  return found == records.end() ? nullptr : &found->second;
+}
+
+double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now) {
+  const auto age = std::max(std::chrono::duration_cast<Millis>(now - record.penalty_at), Millis::zero());
+  return record.penalty * std::exp2(-static_cast<double>(age.count()) /
+                                    static_cast<double>(std::max(rules.half_life, Millis(1)).count()));
+}
+
+Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
+  Millis hold = rules.hold;
+  for (std::int64_t i = 1; i < record.incidents && hold < kLongestHold; ++i) hold *= 2;
+  // A policy may ask for more than the bound from the start.
+  return std::min(hold, std::max(kLongestHold, rules.hold));
+}
+
+LastWord last_word_of(const DeviceRecord& record) {
+  auto taken_back_at = record.called_healthy_at;
+  // Who has taken its own taint back had not forgotten it, unless it began about then: its start may be seen later.
+  if (record.driver_tainted && record.driver_untainted_at) {
+    const WallTime at = *record.driver_untainted_at + kHealthySettle;
+    taken_back_at = std::min(taken_back_at.value_or(at), at);
+  }
+  return {.called_bad_at = record.called_bad_at, .by_start = record.reporter_start, .taken_back_at = taken_back_at};
+}
+
+bool is_forgotten(const DeviceRecord& record) {
+  return record.acknowledged == Acknowledged::No && (record.reporter_since || record.booted_at);
+}
+
+std::optional<std::string> why_forgotten(const DeviceRecord& record) {
+  if (!is_forgotten(record)) return std::nullopt;
+  if (record.reporter_since) {
+    return fmt::format("{} began at {}, and has not called it bad: its Healthy is no evidence of a repair",
+                       record.reporter, format_rfc3339(*record.reporter_since));
+  }
+  return fmt::format("its node has booted anew (seen at {}): what was known of it may be forgotten",
+                     format_rfc3339(*record.booted_at));
+}
+
+Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, const Now& now) {
+  const RecoverRules defaults;
+  const RecoverRules& rules = known == nullptr ? defaults : *known;
+  if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
+  // What was adopted without a policy is held as long as a device without evidence.
+  if (known == nullptr && !record.policy.empty()) return waits("its policy is not known: a person's word ends it");
+  const auto words = words_of_record(record);
+  if (record.quarantined) return waits("quarantined until a person acknowledges it");
+  if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));
+  const auto evidence = duration_words(rules.healthy_for);
+  std::optional<WallTime> first;
+  std::string waiting_for;
+  const auto note = [&](WallTime at, std::string why) {
+    if (!first || at < *first) {
+      first = at;
+      waiting_for = std::move(why);
+    }
+  };
+  const auto forgotten = why_forgotten(record);
+  const std::string_view by_whom =
+      record.knows_reporter || is_black_hole(record.key)
+          ? ""
+          : "; the pod of its driver or plugin is not known: its restart would not be seen";
+  if (!forgotten && record.driver_tainted && record.driver_untainted_at) {
+    const WallTime at = *record.driver_untainted_at + rules.healthy_for;
+    if (now.wall >= at) return ends("its driver's own taint has been gone for " + evidence);
+    note(at, fmt::format("its driver's own taint is gone, and must be for {}{}", evidence, by_whom));
+  }
+  if (!forgotten && record.healthy_since) {
+    if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
+      if (is_black_hole(record.key)) return ends("a pod that came after the last rejection has run for " + evidence);
+      return ends("a pod that holds it has reported Healthy for " + evidence);
+    }
+    note(wall_of(record.healthy_since->mono + rules.healthy_for, now),
+         fmt::format("{}, and must for {}{}", words.well, evidence, by_whom));
+  }
+  const WallTime quiet_since = record.quiet_since.value_or(now.wall);
+  if (record.booted_at && rules.probation) {
+    const WallTime at = std::max(*record.booted_at, quiet_since) + rules.healthy_for;
+    if (now.wall >= at) {
+      return {.over = true,
+              .on_probation = true,
+              .why = fmt::format(
+                  "its node has booted anew, and nobody has reported it bad for {}: on probation for 24 h", evidence)};
+    }
+    note(at, fmt::format("its node has booted anew: on probation if nobody reports it bad for {}", evidence));
+  }
+  if (first) return waits(std::move(waiting_for), first);
+  const auto hold = hold_of(record, rules);
+  const WallTime at = quiet_since + hold;
+  const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.incidents);
+  const auto silence = forgotten.value_or(std::string(words.silence));
+  if (!rules.probation) {
+    return waits(fmt::format("{}; then: Keep waits for {}", silence, forgotten ? "an operator" : "a person"));
+  }
+  if (now.wall < at) return waits(fmt::format("{}{} {}", silence, forgotten ? ";" : ":", held), at);
+  return {.over = true, .on_probation = true, .why = held + " without evidence: on probation for 24 h"};
+}
+
+}  // namespace dhc

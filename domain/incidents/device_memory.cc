@@ -1,0 +1,142 @@
+#include "domain/incidents/device_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "domain/findings/black_hole.h"
+#include "domain/incidents/memory_turn.h"
+#include "domain/limits/caps.h"
+
+namespace dhc {
+
+std::string identity_key(const DeviceKey& key, const std::string& identity) { return key.scope + '\0' + identity; }
+
+const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy) {
+  const auto found = std::ranges::find(policy.policies, record.policy, &DevicePolicy::name);
+  return found == policy.policies.end() ? nullptr : &*found;
+}
+
+const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy) {
+  const auto* found = policy_of(record, policy);
+  return found == nullptr ? nullptr : &found->recover;
+}
+
+Millis absence_of(const World& world, const DeviceKey& key) {
+  // A process that began when the slices had gone already knows no node of the pool, which often has its name.
+  const bool stands = world.node_under(key) != nullptr || world.node(key.place) != nullptr;
+  return std::chrono::hours(stands ? 24 * 7 : 24);
+}
+
+bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now) {
+  return record.absent_since && now - *record.absent_since >= absence_of(world, record.key);
+}
+
+void DeviceMemory::observe(const DeviceSighting& sighting) { MemoryTurn(*this, sighting).run(); }
+
+const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const { return find_record(records_, key); }
+
+bool DeviceMemory::intend_untaint(const World& world, const std::set<std::string>& nodes) {
+  const auto before = revision_;
+  for (auto& [key, record] : records_) {
+    if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) continue;
+    if (record.untainting == nodes.contains(world.node_of(key))) continue;
+    record.untainting = !record.untainting;
+    ++revision_;
+    record.closed_revision = revision_;
+  }
+  return revision_ != before;
+}
+
+void DeviceMemory::rule_removal_sent(const DeviceKey& key) {
+  const auto found = records_.find(key);
+  if (found != records_.end()) found->second.removal_sent = true;
+}
+
+void DeviceMemory::rule_removal_failed(const DeviceKey& key) {
+  const auto found = records_.find(key);
+  if (found != records_.end()) found->second.removal_sent = false;
+}
+
+void DeviceMemory::charge(std::vector<EvictionCharge> charges) {
+  if (charges.empty()) return;
+  ++revision_;
+  for (auto& charge : charges) {
+    charge.revision = revision_;
+    caps_.charge(std::move(charge));
+  }
+}
+
+void DeviceMemory::settle_charges(const World& world, const Ledger& ledger, const Policy& policy, const Now& now) {
+  bool changed = caps_.settle(world, ledger, now);
+  if (const auto until = cap_release(policy.cap_release, now)) changed = caps_.release(*until) || changed;
+  if (changed) ++revision_;
+}
+
+void DeviceMemory::follow_out_of_service(const World& world, const Now& now) {
+  if (caps_.follow(world, records_, now)) ++revision_;
+}
+
+void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps) {
+  caps_ = std::move(caps);
+  records_.clear();
+  departed_.clear();
+  for (auto& record : records) {
+    const DeviceKey key = record.key;
+    records_.insert_or_assign(key, std::move(record));
+  }
+  for (auto& record : departed) {
+    auto key = identity_key(record.key, record.identity);
+    departed_.insert_or_assign(std::move(key), std::move(record));
+  }
+}
+
+void DeviceMemory::forget_past() {
+  departed_.clear();
+  // What still has a taint to lose is kept until that is gone.
+  std::erase_if(records_, [](const auto& entry) {
+    const auto& record = entry.second;
+    return !record.open && !record.node_tainted && record.rule_uid.empty();
+  });
+  for (auto& [key, record] : records_) {
+    record.incidents = 1;
+    record.penalty = 1;
+    record.quarantined = false;
+    if (record.history.size() > 1) record.history.erase(record.history.begin(), record.history.end() - 1);
+  }
+  ++revision_;
+}
+
+std::set<DeviceKey> DeviceMemory::judged_before(const World& world, const std::vector<Exposure>& exposures,
+                                                MonoTime term_began) const {
+  std::set<DeviceKey> judged;
+  for (const auto& key : world.tracker().not_healthy()) {
+    const auto* state = world.tracker().find(key);
+    const auto* record = find(key);
+    if (state->forgotten && state->unhealthy_since && (record == nullptr || !record->open)) judged.insert(key);
+  }
+  for (const auto& exposure : exposures) {
+    if (exposure.opens_at > term_began) judged.erase(exposure.key);
+  }
+  return judged;
+}
+
+std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
+  std::map<DeviceKey, OpenIncident> open;
+  for (const auto& [key, record] : records_) {
+    if (is_black_hole(key)) continue;
+    if (!record.open || record.healthy_between) continue;
+    open.emplace(key, OpenIncident{.since = record.since,
+                                   .host_uid = record.host_uid,
+                                   .word = last_word_of(record),
+                                   .boot_id = record.boot_id,
+                                   .forgotten = is_forgotten(record),
+                                   .vouched_for = record.acknowledged != Acknowledged::No,
+                                   .reported = !is_drivers_own(record.source),
+                                   .taint_key = record.taint_key,
+                                   .taint_seen = record.driver_tainted,
+                                   .said = record.history.empty() ? std::string() : record.history.back().reason});
+  }
+  return open;
+}
+
+}  // namespace dhc

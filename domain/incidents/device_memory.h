@@ -1,0 +1,115 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/cluster/world.h"
+#include "domain/findings/exposure.h"
+#include "domain/history/device_record.h"
+#include "domain/limits/brake.h"
+#include "domain/limits/cap_book.h"
+#include "domain/policy/policy.h"
+
+namespace dhc {
+
+/// What one turn shows of the devices.
+struct DeviceSighting {
+  const World& world;
+  const Policy& policy;
+  const Brake& brake;
+  const BlackHoles& black_holes;
+  const std::vector<Exposure>& exposures;
+  const OwnerLosses& losses;
+  const std::map<std::string, WallTime>& removed_rules;  ///< DeviceTaintRules that went away since the last turn, when.
+  Now now;
+};
+
+/// The incidents of every device, open and past: what taints are decided on when nobody holds the device any more. What
+/// it learns from the World it learns again after a restart; the rest it writes down (`state_text`).
+class DeviceMemory {
+ public:
+  /// Opens, continues and ends incidents. Safe to repeat.
+  void observe(const DeviceSighting& sighting);
+
+  /// The record of the device in this place, or null.
+  [[nodiscard]] const DeviceRecord* find(const DeviceKey& key) const;
+  /// Devices in their places.
+  [[nodiscard]] const DeviceRecords& records() const { return records_; }
+  /// Physical devices that have left their place, by driver and identity.
+  [[nodiscard]] const std::map<std::string, DeviceRecord>& departed() const { return departed_; }
+
+  /// The nodes from which our taint is to be removed; those that are none of them keep it. Incidents that go on
+  /// remember it, and that is written down before anything is sent: the process after us must not take our own doing
+  /// for a person's word. True if there is something to be written.
+  bool intend_untaint(const World& world, const std::set<std::string>& nodes);
+
+  /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
+  void rule_removal_sent(const DeviceKey& key);
+  void untaint_sent(const std::string& node) { untainting_.insert(node); }
+  /// It was refused for sure, or never sent.
+  void rule_removal_failed(const DeviceKey& key);
+  void untaint_failed(const std::string& node) { untainting_.erase(node); }
+  [[nodiscard]] bool is_untainting(const std::string& node) const { return untainting_.contains(node); }
+
+  /// What counts against the caps.
+  [[nodiscard]] const CapBook& caps() const { return caps_; }
+  /// Writes evictions down before they are sent; each may be sent once its revision is saved.
+  void charge(std::vector<EvictionCharge> charges);
+  /// What became of charged evictions, before the ledger forgets the pods that are gone.
+  void settle_charges(const World& world, const Ledger& ledger, const Policy& policy, const Now& now);
+  /// Which devices are still out of service, by the records.
+  void follow_out_of_service(const World& world, const Now& now);
+
+  /// Takes in what a process before us has written; replaces everything.
+  void load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps = {});
+  /// A person has deleted what was written: past incidents are forgotten, open ones stay.
+  void forget_past();
+  /// Counts changes of what is to be written down.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
+  /// Something else that is written with it has changed.
+  void note_change() { ++revision_; }
+  /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
+  [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
+
+  /// Devices whose Healthy is to be believed although it is said by one that began after they were called bad: no
+  /// incident is or will be open, for no policy speaks of them or the brake is engaged.
+  [[nodiscard]] const std::set<DeviceKey>& believed() const { return believed_; }
+
+  /// The same at the beginning of a term: what could have become an incident by then, the leader before has opened, or
+  /// found that it is none.
+  [[nodiscard]] std::set<DeviceKey> judged_before(const World& world, const std::vector<Exposure>& exposures,
+                                                  MonoTime term_began) const;
+
+  /// When an observation would conclude something new by time alone.
+  [[nodiscard]] std::optional<MonoTime> next_change_at() const { return next_change_at_; }
+
+ private:
+  friend class MemoryTurn;
+  DeviceRecords records_;
+  std::map<std::string, DeviceRecord> departed_;
+  CapBook caps_;
+  std::set<std::string> untainting_;  // nodes
+  std::set<DeviceKey> believed_;
+  std::uint64_t revision_ = 0;
+  std::optional<MonoTime> next_change_at_;
+};
+
+/// The same physical device wherever it sits.
+[[nodiscard]] std::string identity_key(const DeviceKey& key, const std::string& identity);
+
+/// The policy that holds for a record: that of its last incident; null if it is gone.
+[[nodiscard]] const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy);
+
+/// Its recovery rules; null if it is gone.
+[[nodiscard]] const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy);
+
+/// After how long that nobody publishes or holds a device its rule is collected: a day; a week if its node stands,
+/// whose driver may be away for a repair. The incident goes on if it turns up again.
+[[nodiscard]] Millis absence_of(const World& world, const DeviceKey& key);
+[[nodiscard]] bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now);
+
+}  // namespace dhc

@@ -1,0 +1,318 @@
+#include "domain/incidents/memory_turn.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "base/printable.h"
+#include "base/rfc3339.h"
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+#include "domain/incidents/node_case.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr std::size_t kHistory = 10;
+constexpr std::size_t kReasonLimit = 120;
+constexpr std::size_t kLosses = 10;
+constexpr std::size_t kHoldersOfLoss = 20;
+
+/// Whether a policy has this kind of device tainted at all.
+bool taints(const DevicePolicy& policy, const DeviceKey& key, const World& world) {
+  return needs_node_taint(world, key) ? policy.taint && policy.taint->node : makes_rules(policy);
+}
+
+/// Which of two policies speaks for a device that several pods hold: one that taints before one that does not, one that
+/// enforces before one that observes, then the one that comes first.
+bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey& key, const World& world) {
+  const auto rank = [&](const DevicePolicy& policy) {
+    return (taints(policy, key, world) ? 0 : 2) + (policy.mode == Mode::Enforce ? 0 : 1);
+  };
+  if (rank(a) != rank(b)) return rank(a) < rank(b);
+  if (a.priority != b.priority) return a.priority > b.priority;
+  return a.name < b.name;
+}
+
+/// Whether an incident that began at `since` has ended, as another leader may have found meanwhile.
+bool ended_since(const DeviceRecord* record, WallTime since) {
+  return record != nullptr && record->closed_at && *record->closed_at >= since;
+}
+
+}  // namespace
+
+void MemoryTurn::collect_exposures() {
+  for (const auto& exposure : seen_.exposures) {
+    if (exposure.holding->ambiguous) {
+      // Any of them may be the bad one: none of them is quiet.
+      exposed_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
+      called_bad_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
+      continue;
+    }
+    exposed_.insert(exposure.key);
+    if (!exposure.unknown_now) called_bad_.insert(exposure.key);
+    if (exposure.forgotten) forgotten_.insert(exposure.key);
+    if (exposure.source == SignalSource::Taint && !exposure.unknown_now) tainted_.insert(exposure.key);
+    // One report is enough on probation; else the policy's window must have passed.
+    const auto* record = memory_.find(exposure.key);
+    const bool relapse = record != nullptr && !record->open && record->probation_until && !exposure.unknown_now &&
+                         now_.wall < *record->probation_until;
+    if (!exposure.open && !relapse) continue;
+    auto& speaker = speaking_[exposure.key];
+    if (speaker == nullptr || speaks_before(*exposure.policy, *speaker->policy, exposure.key, seen_.world))
+      speaker = &exposure;
+  }
+}
+
+/// Nobody is evicted twice for the same device in an hour, also by a process after this one: the newest are written
+/// down.
+void MemoryTurn::note_losses() {
+  std::map<DeviceKey, std::vector<OwnerLoss>> by_device;
+  for (const auto& [who, timed] : seen_.losses) {
+    if (now_.wall - timed.loss.at < kLossMemory) by_device[who.second].push_back(timed.loss);
+  }
+  // A device that may have been the bad one among several has no incident of its own.
+  for (const auto& [key, losses] : by_device) {
+    if (memory_.records_.contains(key)) continue;
+    const auto identity = seen_.world.inventory().identity_of(key, {}).value_or(no_identity());
+    memory_.records_.emplace(key, take_history(key, identity));
+  }
+  for (auto& [key, record] : memory_.records_) {
+    const auto found = by_device.find(key);
+    if (found == by_device.end()) {
+      record.losses.clear();  // that they are too old by now need not be written
+      continue;
+    }
+    auto& losses = found->second;
+    std::ranges::sort(losses, std::greater(), [](const OwnerLoss& loss) { return std::tie(loss.at, loss.owner_uid); });
+    if (losses.size() > kLosses) losses.resize(kLosses);
+    for (auto& loss : losses) {
+      // A holder that is left out counts as the replacement: it is not evicted, which is the safe side.
+      if (loss.holders.size() > kHoldersOfLoss) loss.holders.resize(kHoldersOfLoss);
+    }
+    if (std::ranges::mismatch(losses, record.losses).in1 == losses.end()) {
+      record.losses = std::move(losses);
+    } else {
+      set(record.losses, std::move(losses));
+    }
+  }
+}
+
+/// Our rules of which nothing is remembered: the memory was lost, and the rule itself says enough to go on.
+void MemoryTurn::adopt_rules() {
+  for (const auto& [uid, rule] : seen_.world.inventory().rules()) {
+    if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule)) continue;
+    const auto key = device_of(rule);
+    if (memory_.records_.contains(*key)) continue;
+    const auto text = [&](std::string_view name) {
+      return std::string(k8s::find(rule.meta.annotations, name).value_or(std::string_view()));
+    };
+    DeviceRecord record;
+    record.key = *key;
+    record.identity = text(kIdentityAnnotation);
+    record.identity_attribute = text(kIdentityAttributeAnnotation);
+    record.policy = text(kPolicyAnnotation);
+    record.opened_at = rule.meta.creation ? seen_.world.ours(*rule.meta.creation) : now_.wall;
+    record.since = parse_rfc3339(text(kSinceAnnotation)).value_or(record.opened_at);
+    record.called_bad_at = record.opened_at;
+    record.incidents = std::max<std::int64_t>(incidents_on(rule), 1);
+    record.penalty = 1;
+    record.penalty_at = record.opened_at;
+    record.history.push_back({.at = record.opened_at, .reason = "adopted from DeviceTaintRule " + rule.meta.name});
+    record.open = true;
+    record.was_tainted = true;
+    record.rule_uid = rule.meta.uid;
+    record.knows_rule = true;
+    memory_.records_.emplace(*key, std::move(record));
+    changed();
+  }
+}
+
+/// A node with our taint of which nothing is remembered: it is held as long as a device without evidence is.
+void MemoryTurn::adopt_nodes() {
+  std::optional<std::set<std::string>> known;
+  for (const auto& [name, node] : seen_.world.nodes()) {
+    const auto at = node.taints.empty() ? std::nullopt : our_taint_on(node);
+    if (!at || node.taints[*at] != node_taint() || memory_.untainting_.contains(name)) continue;
+    if (!known) {
+      known.emplace();
+      for (const auto& [key, record] : memory_.records_) {
+        if (record.node_tainted || (record.open && needs_node_taint(seen_.world, key))) {
+          known->insert(seen_.world.node_of(key));
+        }
+      }
+    }
+    if (known->contains(name)) continue;
+    auto& record = memory_.records_[DeviceKey::plugin(name, "unknown", "unknown")];
+    record.key = DeviceKey::plugin(name, "unknown", "unknown");
+    record.since = now_.wall;
+    record.opened_at = now_.wall;
+    record.called_bad_at = now_.wall;
+    record.incidents = 1;
+    record.penalty = 1;
+    record.penalty_at = now_.wall;
+    record.history = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
+    record.acknowledged = Acknowledged::No;
+    record.open = true;
+    changed();
+  }
+}
+
+/// Of a device without an incident of its report nothing is known that could be forgotten, if none can open.
+void MemoryTurn::believe() {
+  memory_.believed_.clear();
+  for (const auto& key : seen_.world.tracker().not_healthy()) {
+    const auto* state = seen_.world.tracker().find(key);
+    if (!state->forgotten || !state->unhealthy_since) continue;
+    const auto* record = memory_.find(key);
+    if (record != nullptr && record->open && !is_drivers_own(record->source)) continue;
+    if (ended_since(record, state->unhealthy_since->wall) || !exposed_.contains(key) ||
+        seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
+      memory_.believed_.insert(key);
+    }
+  }
+}
+
+void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure) {
+  auto found = memory_.records_.find(key);
+  if (found != memory_.records_.end() && is_other_card(found->second)) {
+    retire(found->second);
+    found = memory_.records_.find(key);
+  }
+  // A blink within healthyFor is the same break, so that a device that flaps does not become a lemon in a minute; but a
+  // person's word ends with the first Healthy.
+  const auto goes_on = [&](const DeviceRecord& record) {
+    if (!record.open || !record.healthy_between) return record.open;
+    return record.acknowledged == Acknowledged::No &&
+           now_.wall - record.opened_at < exposure.policy->recover.healthy_for;
+  };
+  if (found != memory_.records_.end() && goes_on(found->second)) {
+    found->second.healthy_between = false;
+    // What the kubelet has called bad once, it may call healthy by mistake later.
+    if (is_drivers_own(found->second.source)) set(found->second.source, exposure.source);
+    if (!exposure.taint_key.empty()) set(found->second.taint_key, exposure.taint_key);
+    if (is_drivers_own(exposure.source) && !exposure.unknown_now) note_called_bad(found->second, exposure.since);
+    return choose_policy(found->second, exposure);
+  }
+  // A mass fault says nothing about the device: it counts when the brake is released.
+  // A Healthy that is not believed takes nothing back.
+  const bool is_unknown =
+      exposure.unknown_now && (!exposure.forgotten || ended_since(memory_.find(key), exposure.since.wall));
+  if (is_unknown || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
+  if (found == memory_.records_.end()) {
+    const auto identity =
+        seen_.world.inventory().identity_of(key, exposure.policy->recover.identity_attribute).value_or(no_identity());
+    found = memory_.records_.emplace(key, take_history(key, identity)).first;
+  }
+  begin(found->second, {.policy = *exposure.policy,
+                        .since = exposure.since.wall,
+                        .source = exposure.source,
+                        .taint_key = exposure.taint_key,
+                        .said = exposure.said});
+}
+
+/// A node that only kills what it is given, where the policy has it tainted. Rejections of an incident that has ended
+/// open no other; on probation one new rejection is enough.
+void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
+  const auto& rules = *hole.policy->job_retry;
+  if (!rules.black_hole_taint) return;
+  auto found = memory_.records_.find(key);
+  if (found != memory_.records_.end() && found->second.open) return;
+  auto enough = rules.black_hole_rejections;
+  std::int64_t count = 0;
+  const bool is_known = found != memory_.records_.end();
+  if (is_known && found->second.probation_until && now_.wall < *found->second.probation_until) enough = 1;
+  for (const auto& rejection : hole.rejections) {
+    if (!is_known || !found->second.closed_at || rejection.wall > *found->second.closed_at) ++count;
+  }
+  // When many nodes reject at once it is not the nodes, also not after the brake is released, unless one still does.
+  if (now_.mono - hole.rejections.back().mono >= seen_.policy.limits.brake_within) return;
+  if (count < enough || seen_.brake.holding(key, key.place) != nullptr) return;
+  if (!is_known) {
+    DeviceRecord record;
+    record.key = key;
+    found = memory_.records_.emplace(key, std::move(record)).first;
+  }
+  begin(found->second, {.policy = *hole.policy,
+                        .since = hole.rejections.front().wall,
+                        .said = "its kubelet rejected " + std::to_string(hole.rejections.size()) + " pods"});
+}
+
+/// The policy that opened an incident keeps it, unless it is gone or one that taints comes along.
+void MemoryTurn::choose_policy(DeviceRecord& record, const Exposure& exposure) {
+  const auto* present = policy_of(record, seen_.policy);
+  if (present == exposure.policy) return;
+  if (present != nullptr && !speaks_before(*exposure.policy, *present, record.key, seen_.world)) return;
+  set(record.policy, exposure.policy->name);
+}
+
+bool MemoryTurn::is_other_card(const DeviceRecord& record) const {
+  if (record.identity.empty() || record.identity_attribute.empty()) return false;
+  const auto now_there = seen_.world.inventory().identity_of(record.key, record.identity_attribute);
+  return now_there && now_there->value != record.identity;
+}
+
+/// The record of a device that is met for the first time in this place; a card that moved brings its history along.
+DeviceRecord MemoryTurn::take_history(const DeviceKey& key, const DeviceIdentity& identity) {
+  DeviceRecord record;
+  if (const auto old = memory_.departed_.find(identity_key(key, identity.value));
+      !identity.value.empty() && old != memory_.departed_.end()) {
+    record = std::move(old->second);
+    memory_.departed_.erase(old);
+  }
+  record.key = key;
+  record.identity = identity.value;
+  record.identity_attribute = identity.attribute;
+  return record;
+}
+
+void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
+  const auto& rules = onset.policy.recover;
+  record.policy = onset.policy.name;
+  record.penalty = penalty_of(record, rules, now_.wall) + 1;
+  record.penalty_at = now_.wall;
+  ++record.incidents;
+  record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
+  if (record.history.size() > kHistory) record.history.pop_front();
+  record.open = true;
+  record.source = onset.source;
+  record.taint_key = onset.taint_key;
+  record.since = onset.since;
+  record.opened_at = now_.wall;
+  record.quarantined = record.quarantined || record.penalty > static_cast<double>(rules.quarantine_above);
+  record.acknowledged = Acknowledged::No;
+  record.driver_tainted = seen_.world.inventory().tainted_by_driver(record.key) == true;
+  record.driver_untainted_at.reset();
+  record.called_bad_at = onset.since;
+  record.reporter.clear();
+  record.reporter_since.reset();
+  record.reporter_start.reset();
+  record.called_healthy_at.reset();
+  record.booted_at.reset();
+  record.quiet_since.reset();
+  record.absent_since.reset();
+  record.closed_at.reset();
+  record.closed_because.clear();
+  record.probation_until.reset();
+  record.healthy_since.reset();
+  record.healthy_between = false;
+  record.knows_rule = true;
+  const auto* node = seen_.world.node_under(record.key);
+  if (node != nullptr && !names_hardware(record.key)) record.host_uid = node->meta.uid;
+  record.boot_id = node == nullptr ? std::string() : node->boot_id;
+  record.was_tainted = false;
+  record.untainting = false;
+  // The rule of the incident before may still be there, which serves this one, or be on its way out.
+  const bool is_gone = seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr;
+  if (is_gone) {
+    record.rule_uid.clear();
+    record.removal_sent = false;
+  }
+  if (!record.removal_sent) record.removing = false;
+  changed();
+}
+
+}  // namespace dhc

@@ -1,0 +1,89 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "domain/findings/black_hole.h"
+#include "domain/incidents/device_memory.h"
+
+namespace dhc {
+
+/// One observation of the device memory: opens, continues and ends incidents.
+class MemoryTurn {
+ public:
+  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen) : memory_(memory), seen_(seen), now_(seen.now) {}
+
+  void run();
+
+ private:
+  void changed() { ++memory_.revision_; }
+  /// Changes a member, and remembers that there is something to write.
+  template <class T, class U>
+  void set(T& member, U&& value) {
+    if (member == value) return;
+    member = std::forward<U>(value);
+    changed();
+  }
+  void wake(WallTime at);
+
+  // what is new
+  void collect_exposures();
+  void note_losses();
+  void adopt_rules();
+  void adopt_nodes();
+  void believe();
+  void open_or_continue(const DeviceKey& key, const Exposure& exposure);
+  /// What begins an incident.
+  struct Onset {
+    const DevicePolicy& policy;
+    WallTime since;
+    SignalSource source = SignalSource::Report;
+    std::string taint_key = {};
+    std::string said;
+  };
+  void open_hole(const DeviceKey& key, const BlackHole& hole);
+  void begin(DeviceRecord& record, const Onset& onset);
+  void choose_policy(DeviceRecord& record, const Exposure& exposure);
+  [[nodiscard]] DeviceRecord take_history(const DeviceKey& key, const DeviceIdentity& identity);
+
+  // what goes on and ends
+  void look_at(DeviceRecord& record);
+  void look_at_policy(DeviceRecord& record);
+  void remove_rule(DeviceRecord& record);
+  void look_at_identity(DeviceRecord& record);
+  void look_at_reporter(DeviceRecord& record);
+  void note_start(DeviceRecord& record, const Reporter& reporter);
+  static void forget_healthy(DeviceRecord& record);
+  void note_called_bad(DeviceRecord& record, const Moment& word);
+  void look_at_evidence(DeviceRecord& record);
+  void look_at_cure(DeviceRecord& record);
+  void look_at_admission(DeviceRecord& record);
+  void look_at_presence(DeviceRecord& record);
+  void repair_times(DeviceRecord& record);
+  void close(DeviceRecord& record, const Recovery& recovery);
+  [[nodiscard]] bool is_other_card(const DeviceRecord& record) const;
+  [[nodiscard]] bool is_other_host(DeviceRecord& record);
+  void retire(DeviceRecord& record);
+  void leave_host(const DeviceRecord& record);
+  void depart(DeviceRecord old);
+  void start_clean(const DeviceRecord& old, DeviceRecord fresh, std::string why);
+  void settle_untainting();
+  void forget();
+
+  DeviceMemory& memory_;
+  const DeviceSighting& seen_;
+  const Now& now_;
+  std::set<DeviceKey> exposed_;     // in a state that some policy names, or Unknown in such an incident
+  std::set<DeviceKey> called_bad_;  // of them, those that are not just Unknown
+  std::set<DeviceKey> forgotten_;   // of them, those whose driver has begun anew, or come back without a word
+  std::set<DeviceKey> tainted_;     // by their drivers, in words that some policy names
+  std::map<DeviceKey, const Exposure*> speaking_;
+  std::vector<DeviceRecord> replaced_;
+  std::vector<DeviceRecord> rehosted_;
+  std::optional<MonoTime> next_;
+};
+
+}  // namespace dhc

@@ -1,0 +1,68 @@
+#include "domain/incidents/node_case.h"
+
+#include <algorithm>
+
+#include "domain/findings/black_hole.h"
+
+namespace dhc {
+
+bool needs_node_taint(const World& world, const DeviceKey& key) {
+  return key.source == DeviceKey::Source::Plugin || world.inventory().rules_api_version().empty();
+}
+
+namespace {
+
+/// How many devices of each case's resource or driver its node has. One walk, whatever the number of cases.
+void count_known(const World& world, NodeCases& cases) {
+  const auto wanted = [&](const std::string& node, const std::string& scope) {
+    const auto found = cases.find({node, scope});
+    return found != cases.end() && found->second.policy->taint->node;
+  };
+  for (auto& [place, found] : cases) {
+    const auto book = world.books().find(place.first);
+    if (!wanted(place.first, place.second) || book == world.books().end()) continue;
+    const auto entry = book->second.resources().find(place.second);
+    if (entry != book->second.resources().end()) {
+      found.known = std::max(entry->second.largest_capacity, entry->second.held.total);
+    }
+  }
+  for (const auto& [key, pool] : world.inventory().pools()) {
+    if (pool.node.empty() || !wanted(pool.node, key.first)) continue;
+    cases.at({pool.node, key.first}).known += static_cast<std::int64_t>(pool.devices.size());
+  }
+}
+
+}  // namespace
+
+NodeCases find_node_cases(const World& world, const Policy& policy, const DeviceMemory& memory) {
+  NodeCases cases;
+  const auto mode_of = [&](const DevicePolicy& rules) { return effective_mode(&rules, policy); };
+  const auto before = [&](const DevicePolicy& a, const DevicePolicy& b) {
+    const auto rank = [&](const DevicePolicy& rules) {
+      return (rules.taint->node ? 0 : 2) + (mode_of(rules) == Mode::Enforce ? 0 : 1);
+    };
+    return rank(a) != rank(b) ? rank(a) < rank(b) : &a < &b;  // they are sorted by priority
+  };
+  for (const auto& [key, record] : memory.records()) {
+    if (!record.open || record.acknowledged != Acknowledged::No || !needs_node_taint(world, key)) continue;
+    if (is_black_hole(key)) continue;
+    const auto* rules = policy_of(record, policy);
+    const auto node = world.node_of(key);
+    if (rules == nullptr || !rules->taint || node.empty()) continue;
+    auto& found = cases[{node, key.scope}];
+    found.bad.push_back(&record);
+    if (found.policy == nullptr || before(*rules, *found.policy)) found.policy = rules;
+  }
+  count_known(world, cases);
+  for (auto& [place, found] : cases) {
+    const auto& taint = *found.policy->taint;
+    const auto bad = static_cast<std::int64_t>(found.bad.size());
+    found.mode = mode_of(*found.policy);
+    found.known = std::max(found.known, bad);
+    found.enough =
+        taint.node && bad >= taint.node_at_least_devices && bad * 100 >= taint.node_at_least_percent * found.known;
+  }
+  return cases;
+}
+
+}  // namespace dhc

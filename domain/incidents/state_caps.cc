@@ -1,0 +1,211 @@
+#include "domain/incidents/state_caps.h"
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_field.h"
+#include "base/json_text.h"
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+/// As long as the API's names are let in.
+constexpr std::size_t kLongestCapName = 1024;
+constexpr std::int64_t kMostCounted = 1'000'000;
+/// As many as ten-minute counts of a day.
+constexpr std::size_t kMostCounts = 145;
+/// What the members around the names take, generously.
+constexpr std::size_t kAroundCharge = 180;
+constexpr std::size_t kAroundPlace = 80;
+constexpr std::size_t kAroundDevice = 28;
+
+std::string_view word_of(DeviceKey::Source source) { return source == DeviceKey::Source::Dra ? "dra" : "plugin"; }
+
+Json charges_json(const CapBook& book) {
+  Json list = Json::array();
+  for (const auto& [uid, charge] : book.charges()) {
+    Json entry = {{"pod", uid},
+                  {"source", word_of(charge.key.source)},
+                  {"scope", charge.key.scope},
+                  {"place", charge.key.place},
+                  {"device", charge.key.device},
+                  {"node", charge.node},
+                  {"at", format_rfc3339(charge.at)}};
+    if (charge.counted) entry["counted"] = true;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+/// Devices of one place in one entry: a name and a time each.
+Json out_json(const CapBook& book, bool with_tainted) {
+  std::map<std::tuple<DeviceKey::Source, std::string, std::string, std::string>, std::pair<Json, Json>> places;
+  for (const auto& [key, out] : book.out()) {
+    if (!out.evicted && !with_tainted) continue;
+    auto& [evicted, tainted] = places[{key.source, key.scope, key.place, out.node}];
+    (out.evicted ? evicted : tainted)[key.device] = format_rfc3339(out.at);
+  }
+  Json list = Json::array();
+  for (auto& [place, devices] : places) {
+    const auto& [source, scope, where, node] = place;
+    Json entry = {{"source", word_of(source)}, {"scope", scope}, {"place", where}, {"node", node}};
+    if (!devices.first.is_null()) entry["evicted"] = std::move(devices.first);
+    if (!devices.second.is_null()) entry["tainted"] = std::move(devices.second);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json evictions_json(const CapBook& book, std::size_t most) {
+  Json list = Json::array();
+  for (const auto& [scope, counts] : book.evictions()) {
+    auto kept = counts;
+    merge_counts(kept, most);
+    for (const auto& count : kept) {
+      list.push_back({{"scope", scope},
+                      {"first", format_rfc3339(count.first)},
+                      {"last", format_rfc3339(count.last)},
+                      {"count", count.count}});
+    }
+  }
+  return list;
+}
+
+std::string text_with(const CapBook& book, bool with_tainted, std::size_t most_counts) {
+  return json_text(Json{{"charges", charges_json(book)},
+                        {"out", out_json(book, with_tainted)},
+                        {"evictions", evictions_json(book, most_counts)}});
+}
+
+std::optional<std::string> name_in(const Json& entry, const char* key) {
+  const auto found = entry.find(key);
+  if (found == entry.end() || !found->is_string()) return std::nullopt;
+  auto name = found->get<std::string>();
+  if (name.size() > kLongestCapName) return std::nullopt;
+  return name;
+}
+
+std::optional<WallTime> time_in(const Json& entry, const char* key) {
+  const auto text = name_in(entry, key);
+  return text ? parse_rfc3339(*text) : std::nullopt;
+}
+
+/// Scope, place and source of an entry; the device is left empty.
+std::optional<DeviceKey> place_in(const Json& entry) {
+  const auto source = name_in(entry, "source");
+  auto scope = name_in(entry, "scope");
+  auto place = name_in(entry, "place");
+  if (!source || (*source != "dra" && *source != "plugin") || !scope || scope->empty() || !place) return std::nullopt;
+  return DeviceKey{.source = *source == "dra" ? DeviceKey::Source::Dra : DeviceKey::Source::Plugin,
+                   .scope = std::move(*scope),
+                   .place = std::move(*place),
+                   .device = {}};
+}
+
+bool read_charge(const Json& entry, CapBook& book) {
+  auto key = place_in(entry);
+  auto device = name_in(entry, "device");
+  auto pod = name_in(entry, "pod");
+  auto node = name_in(entry, "node");
+  const auto at = time_in(entry, "at");
+  if (!key || !device || !pod || pod->empty() || !node || !at) return false;
+  key->device = std::move(*device);
+  book.recall(EvictionCharge{.pod_uid = std::move(*pod),
+                             .key = std::move(*key),
+                             .node = std::move(*node),
+                             .at = *at,
+                             .counted = json_true(entry, {"counted"})});
+  return true;
+}
+
+bool read_devices(const Json& entry, const char* member, bool evicted, CapBook& book) {
+  const auto devices = entry.find(member);
+  if (devices == entry.end()) return true;
+  auto key = place_in(entry);
+  auto node = name_in(entry, "node");
+  if (!devices->is_object() || !key || !node) return false;
+  for (const auto& [device, time] : devices->items()) {
+    const auto at = time_in(*devices, device.c_str());
+    if (!at || device.empty() || device.size() > kLongestCapName) return false;
+    key->device = device;
+    book.recall(*key, {.node = *node, .at = *at, .evicted = evicted});
+  }
+  return true;
+}
+
+bool read_out(const Json& entry, CapBook& book) {
+  return place_in(entry) && read_devices(entry, "evicted", true, book) && read_devices(entry, "tainted", false, book);
+}
+
+bool read_count(const Json& entry, CapBook& book) {
+  const auto scope = name_in(entry, "scope");
+  const auto first = time_in(entry, "first");
+  const auto last = time_in(entry, "last");
+  const auto count = entry.find("count");
+  if (!scope || scope->empty() || !first || !last || *last < *first || count == entry.end()) return false;
+  if (!count->is_number_integer() || *count < 1 || *count > kMostCounted) return false;
+  book.recall(*scope, {.first = *first, .last = *last, .count = count->get<std::int64_t>()});
+  return true;
+}
+
+template <class Read>
+void read_list(const Json& json, const char* key, CapBook& book, std::size_t& bad, Read read) {
+  const auto list = json.find(key);
+  if (list == json.end()) return;
+  if (!list->is_array()) {
+    ++bad;
+    return;
+  }
+  for (const auto& entry : *list) {
+    if (!entry.is_object() || !read(entry, book)) ++bad;
+  }
+}
+
+}  // namespace
+
+std::string caps_text(const CapBook& book, std::size_t limit) {
+  if (book == CapBook()) return {};
+  auto text = text_with(book, true, kMostCounts);
+  if (text.size() > limit) text = text_with(book, false, kMostCounts);
+  if (text.size() > limit) text = text_with(book, false, 1);
+  return text;
+}
+
+bool has_room(const CapBook& book, std::size_t limit) {
+  const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
+  std::size_t size = kAroundCharge;
+  for (const auto& [uid, charge] : book.charges()) {
+    size += kAroundCharge + uid.size() + length(charge.key) + charge.node.size();
+  }
+  const DeviceKey* before = nullptr;
+  for (const auto& [key, out] : book.out()) {
+    if (!out.evicted) continue;
+    const bool same_place = before != nullptr && before->scope == key.scope && before->place == key.place;
+    size += kAroundDevice + key.device.size() +
+            (same_place ? 0 : kAroundPlace + key.scope.size() + key.place.size() + out.node.size());
+    before = &key;
+  }
+  return size + 2 * kAroundCharge + kLongestCapName < limit;
+}
+
+CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad) {
+  CapBook book;
+  if (!json.is_object()) {
+    ++bad;
+    return book;
+  }
+  read_list(json, "charges", book, bad, read_charge);
+  read_list(json, "out", book, bad, read_out);
+  read_list(json, "evictions", book, bad, read_count);
+  return book;
+}
+
+}  // namespace dhc

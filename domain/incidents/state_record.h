@@ -1,0 +1,16 @@
+#pragma once
+#include <optional>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "domain/history/device_record.h"
+
+namespace dhc {
+
+/// One device as the state ConfigMap keeps it; `departed`: it has left its place.
+[[nodiscard]] nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed);
+
+/// And back; nothing if a member is not one that we wrote.
+[[nodiscard]] std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json, bool& departed);
+
+}  // namespace dhc

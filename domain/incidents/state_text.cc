@@ -1,0 +1,107 @@
+#include "domain/incidents/state_text.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.h"
+#include "domain/incidents/state_caps.h"
+#include "domain/incidents/state_record.h"
+
+namespace dhc {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kVersion = 1;
+
+struct Piece {
+  bool open;
+  double penalty;
+  WallTime at;
+  std::string text;
+};
+
+}  // namespace
+
+StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>& sections, std::size_t limit) {
+  std::vector<Piece> pieces;
+  const auto add = [&](const DeviceRecord& record, bool departed) {
+    pieces.push_back({.open = record.open || record.node_tainted || !record.rule_uid.empty(),
+                      .penalty = record.penalty,
+                      .at = record.penalty_at,
+                      .text = json_text(state_json(record, departed))});
+  };
+  for (const auto& [key, record] : memory.records()) add(record, false);
+  for (const auto& [key, record] : memory.departed()) add(record, true);
+  std::vector<const Piece*> by_weight;
+  for (const auto& piece : pieces) by_weight.push_back(&piece);
+  std::ranges::sort(by_weight, [](const Piece* a, const Piece* b) {
+    return std::tie(a->open, a->penalty, a->at, a->text) > std::tie(b->open, b->penalty, b->at, b->text);
+  });
+  std::string head = fmt::format(R"({{"version":{},)", kVersion);
+  if (const auto caps = caps_text(memory.caps()); !caps.empty()) head += fmt::format(R"("caps":{},)", caps);
+  for (const auto& section : sections) {
+    if (!section.text.empty()) head += json_text(Json(section.name)) + ":" + section.text + ",";
+  }
+  head += R"("devices":[)";
+  std::size_t size = head.size() + 2;  // with what closes it
+  std::vector<const Piece*> kept;
+  for (const auto* piece : by_weight) {
+    if (size + piece->text.size() + 1 > limit) break;
+    size += piece->text.size() + 1;
+    kept.push_back(piece);
+  }
+  std::ranges::sort(kept);  // by their place in `pieces`: the order of the devices
+  std::string text = head;
+  for (const auto* piece : kept) {
+    if (piece != kept.front()) text += ',';
+    text += piece->text;
+  }
+  return {.text = text + "]}", .left_out = pieces.size() - kept.size()};
+}
+
+StateContent parse_state(std::string_view text) {
+  StateContent content;
+  const auto damaged = [&](std::string why) {
+    content.damage = std::move(why);
+    return content;
+  };
+  if (text.size() > 2 * kStateLimit) return damaged("it is larger than anything that we write");
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return damaged("it is not a JSON object");
+  const auto version = json.find("version");
+  if (version != json.end() && version->is_number_unsigned() && version->get<std::uint64_t>() > kVersion) {
+    content.newer_version = version->get<std::uint64_t>();
+    return content;
+  }
+  if (version == json.end() || *version != kVersion) return damaged(fmt::format("its version is not {}", kVersion));
+  const auto list = json.find("devices");
+  if (list == json.end() || !list->is_array()) return damaged("it has no list of devices");
+  for (const auto& [name, value] : json.items()) {
+    if (name == "version" || name == "devices" || name == "caps") continue;
+    content.sections.push_back({.name = name, .text = json_text(value)});
+  }
+  std::size_t bad = 0;
+  for (const auto& item : *list) {
+    bool departed = false;
+    auto record = read_state_record(item, departed);
+    if (!record) {
+      ++bad;
+      continue;
+    }
+    (departed ? content.departed : content.records).push_back(std::move(*record));
+  }
+  if (bad > 0) content.damage = fmt::format("{} of {} devices could not be read", bad, list->size());
+  bad = 0;
+  if (const auto caps = json.find("caps"); caps != json.end()) content.caps = read_caps(*caps, bad);
+  if (bad > 0) {
+    content.damage = fmt::format("{}{}{} entries of the caps could not be read", content.damage.value_or(""),
+                                 content.damage ? "; " : "", bad);
+  }
+  return content;
+}
+
+}  // namespace dhc

@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "domain/cluster/world.h"
+#include "domain/history/device_record.h"
+
+namespace dhc {
+
+/// What one turn shows of our rules and node taints.
+struct TaintSight {
+  const World& world;
+  const std::map<std::string, WallTime>& removed_rules;  ///< Rules that went away since the last turn, and when.
+  const std::set<std::string>& untainting;               ///< Nodes whose taint we have asked to remove.
+  WallTime now;
+};
+
+/// Takes in what became of our rule or node taint for the record's device, and what a person has said by it. True if
+/// the record has changed.
+bool look_at_taint(DeviceRecord& record, const TaintSight& sight);
+
+}  // namespace dhc

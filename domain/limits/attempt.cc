@@ -1,0 +1,123 @@
+#include "domain/limits/attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dhc {
+
+namespace {
+
+/// `first` doubling with each failure, at most `most`.
+Millis doubling(Millis first, Millis most, int failures) {
+  Millis wait = first;
+  for (int i = 1; i < failures && wait < most; ++i) wait *= 2;
+  return std::min(wait, most);
+}
+
+}  // namespace
+
+void note_sent(Attempt& attempt, std::string seen_version, const Now& now) {
+  if (attempt.in_minute == 0 || now.mono - attempt.minute >= kMinute) {
+    attempt.minute = now.mono;
+    attempt.in_minute = 0;
+  }
+  ++attempt.in_minute;
+  attempt.state = Attempt::State::Sending;
+  attempt.at = now.mono;
+  attempt.resource_version = std::move(seen_version);
+}
+
+void note_done(Attempt& attempt, const Status& status, const Now& now) {
+  attempt.at = now.mono;
+  if (status) {
+    attempt.state = Attempt::State::Accepted;
+    attempt.failures = 0;
+    return;
+  }
+  attempt.state = Attempt::State::Failed;
+  attempt.error = status.error();
+  attempt.not_before = now.mono;
+  if (attempt.error.kind == ErrorKind::Cancelled) {
+    // Nothing was written: an order that is taken back turn after turn must not use up its minute.
+    attempt.in_minute = std::max(0, attempt.in_minute - 1);
+    return;
+  }
+  ++attempt.failures;
+  attempt.not_before += backoff_after(attempt.error, attempt.failures);
+}
+
+bool too_often(const Attempt& attempt, const Now& now) {
+  return attempt.in_minute >= kWritesAMinute && now.mono - attempt.minute < kMinute;
+}
+
+bool may_stand(const Attempt& attempt) {
+  return attempt.state != Attempt::State::Failed || may_have_happened(attempt.error);
+}
+
+bool is_under_way(const Attempt* attempt, const Now& now) {
+  if (attempt == nullptr || !may_stand(*attempt)) return false;
+  return attempt->state != Attempt::State::Failed || now.mono < attempt->not_before;
+}
+
+bool may_have_happened(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::Doubtful:
+    case ErrorKind::Unavailable:
+    case ErrorKind::TimedOut:
+      return true;
+    case ErrorKind::NotFound:
+    case ErrorKind::Conflict:
+    case ErrorKind::Contested:
+    case ErrorKind::Gone:
+    case ErrorKind::Blocked:
+    case ErrorKind::TooManyRequests:
+    case ErrorKind::Unauthorized:
+    case ErrorKind::Forbidden:
+    case ErrorKind::Invalid:
+    case ErrorKind::Declined:
+    case ErrorKind::Outdated:
+    case ErrorKind::Unread:
+    case ErrorKind::Cancelled:
+    case ErrorKind::Malformed:
+      return false;
+  }
+  return true;
+}
+
+Millis eviction_pause(const Error& error, int failures) {
+  constexpr Millis kLongestPause = std::chrono::minutes(10);
+  if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return doubling(kUnseen, kLongestPause, failures);
+  return error.kind == ErrorKind::NotFound ? kLongestPause : Millis::zero();
+}
+
+Millis backoff_after(const Error& error, int failures) {
+  switch (error.kind) {
+    case ErrorKind::NotFound:
+    case ErrorKind::Conflict:
+    case ErrorKind::TimedOut:
+    case ErrorKind::Gone:
+    case ErrorKind::Outdated:
+      return kUnseen;  // or a newer version of the object, whichever comes first
+    case ErrorKind::Blocked:
+      return doubling(Seconds(5), Seconds(60), failures);
+    case ErrorKind::Unauthorized:
+      return doubling(Seconds(2), Seconds(60), failures);
+    case ErrorKind::Forbidden:
+    case ErrorKind::Invalid:
+    case ErrorKind::Contested:
+      return doubling(Seconds(60), std::chrono::minutes(10), failures);
+    case ErrorKind::Declined:
+      return doubling(kUnseen, std::chrono::minutes(10), failures);
+    case ErrorKind::TooManyRequests:
+    case ErrorKind::Doubtful:
+    case ErrorKind::Unread:
+    case ErrorKind::Unavailable:
+    case ErrorKind::Malformed:
+      return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));
+    case ErrorKind::Cancelled:
+      return Seconds(1);
+  }
+  return Seconds(60);
+}
+
+}  // namespace dhc

@@ -1,0 +1,305 @@
+#include "domain/limits/brake.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/contract/names.h"
+#include "domain/contract/operator_time.h"
+#include "domain/contract/our_taint.h"
+
+namespace dhc {
+
+namespace {
+
+/// What nobody holds and nobody speaks of is forgotten, as by the tracker.
+constexpr Millis kUnheldMemory = std::chrono::hours(1);
+
+/// Up to when an operator has looked at the scope: what began until then does not count.
+std::optional<WallTime> released_until(const BrakeScope& scope, const BrakeSighting& seen) {
+  std::string_view said = seen.policy.brake_release;
+  if (!scope.node.empty()) {
+    const auto* node = seen.world.node(scope.node);
+    said = node == nullptr ? std::string_view()
+                           : k8s::find(node->meta.annotations, kBrakeReleaseAnnotation).value_or(std::string_view());
+  }
+  if (said.empty()) return std::nullopt;
+  const auto until = operator_time(said, seen.now.wall);
+  return until ? std::optional(*until) : std::nullopt;
+}
+
+bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
+  const auto* record = find_record(seen.records, key);
+  if (record != nullptr && record->open && !record->healthy_between) {
+    return record->acknowledged != Acknowledged::No;
+  }
+  // While the brake is engaged no incident opens that could be acknowledged.
+  if (!seen.world.annotated_nodes().contains(bad.node)) return false;
+  const auto& annotations = seen.world.node(bad.node)->meta.annotations;
+  const auto said = k8s::find(annotations, kAcknowledgeAnnotation);
+  const auto until = said ? operator_time(*said, seen.now.wall) : std::unexpected(std::string());
+  return until && bad.began <= *until;
+}
+
+/// Tainted by us, or we evicted the pod that held it.
+bool is_our_account(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
+  const auto* rule = seen.world.inventory().rule_named(rule_name(key));
+  if (rule != nullptr && is_our_rule(*rule) && rule->taint.effect == "NoSchedule") return true;
+  const auto* node = seen.world.node(bad.node);
+  if (node != nullptr && our_taint_on(*node)) return true;
+  return std::ranges::any_of(seen.losses, [&](const auto& entry) { return entry.first.second == key; });
+}
+
+bool is_held(const DeviceKey& key, const World& world) {
+  const auto* state = world.tracker().find(key);
+  return state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+           const auto* record = world.pod(uid);
+           return record != nullptr && is_live(record->pod);
+         });
+}
+
+/// A plugin's devices have no names while nobody holds them: when all are allocatable none of them is bad.
+bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& now) {
+  if (key.source != DeviceKey::Source::Plugin) return false;
+  const auto book = world.books().find(key.place);
+  if (book == world.books().end()) return false;
+  const auto entry = book->second.resources().find(key.scope);
+  return entry != book->second.resources().end() && entry->second.capacity > 0 &&
+         entry->second.allocatable >= entry->second.capacity && book->second.healthy_is_believable(key.scope, now);
+}
+
+/// What a restarted reporter calls healthy ends no incident, but is no news of a fault either.
+bool is_called_healthy(const Exposure& exposure, const DeviceRecords& records) {
+  const auto* record = find_record(records, exposure.key);
+  return exposure.forgotten && record != nullptr && record->open;
+}
+
+/// When a policy first meant the device: now, unless its incident is remembered from before.
+Moment onset_of(const Exposure& exposure, const BrakeSighting& seen) {
+  const auto* record = find_record(seen.records, exposure.key);
+  const bool is_known = record != nullptr && record->open && !record->healthy_between;
+  return is_known ? moment_of(record->opened_at, seen.now) : moment_of(seen.now);
+}
+
+std::int64_t known_nodes(const World& world, const std::string& resource) {
+  return std::ranges::count_if(world.books(), [&](const auto& entry) {
+    const auto found = entry.second.resources().find(resource);
+    return found != entry.second.resources().end() && found->second.largest_capacity > 0;
+  });
+}
+
+std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
+  std::set<DeviceKey> held;
+  for (const auto& uid : world.pods_on(scope.node)) {
+    for (const auto& holding : world.pod(uid)->holdings) {
+      if (holding.key.source == DeviceKey::Source::Dra && holding.key.scope == scope.scope) held.insert(holding.key);
+    }
+  }
+  return static_cast<std::int64_t>(held.size());
+}
+
+std::int64_t plugin_cards_on(const World& world, const BrakeScope& scope) {
+  const auto book = world.books().find(scope.node);
+  if (book == world.books().end()) return 0;
+  const auto entry = book->second.resources().find(scope.scope);
+  return entry == book->second.resources().end() ? 0 : entry->second.known_cards();
+}
+
+}  // namespace
+
+/// What counts in one scope.
+struct Brake::Tally {
+  std::int64_t standing = 0;  // bad now
+  std::int64_t recent = 0;    // of them, those that went bad within the window
+  std::optional<WallTime> released;
+};
+
+std::string to_string(const BrakeScope& scope, const EngagedBrake& brake) {
+  if (scope.nodes) {
+    return fmt::format("{} of {} nodes with {} reject the pods that they are given", brake.devices, brake.known,
+                       scope.scope);
+  }
+  return fmt::format("{} of {} devices of {} {} are bad", brake.devices, brake.known, scope.scope,
+                     scope.node.empty() ? "in the cluster" : "on node " + scope.node);
+}
+
+std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& node) {
+  return {BrakeScope{.scope = key.scope, .node = node}, BrakeScope{.scope = key.scope, .node = {}},
+          BrakeScope{.scope = key.scope, .node = {}, .nodes = true}};
+}
+
+std::int64_t known_cards(const World& world, const BrakeScope& scope) {
+  if (scope.nodes) return known_nodes(world, scope.scope);
+  const auto published = world.inventory().known_cards(scope.scope, scope.node);
+  if (scope.node.empty()) {
+    return world.known_cards(scope.scope) + std::max(published, world.tracker().count_of(scope.scope));
+  }
+  return plugin_cards_on(world, scope) + std::max(published, held_by_pods_on(world, scope));
+}
+
+void Brake::observe(const BrakeSighting& seen) {
+  note_signals(seen);
+  look_at_silent(seen);
+  weigh_devices(seen);
+  weigh_nodes(seen);
+  follow_trials(seen);
+}
+
+void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey, BadDevice> unheld) {
+  engaged_ = std::move(engaged);
+  for (auto& [key, bad] : unheld) bad_.try_emplace(key, std::move(bad));
+}
+
+void Brake::note_signals(const BrakeSighting& seen) {
+  for (auto& [key, bad] : bad_) bad.speaks = false;
+  for (const auto& exposure : seen.exposures) {
+    if (is_called_healthy(exposure, seen.records)) continue;
+    const auto& key = exposure.key;
+    const auto [found, is_new] = bad_.try_emplace(key);
+    auto& bad = found->second;
+    if (is_new) {
+      bad.onset = onset_of(exposure, seen);
+      bad.card = seen.world.inventory().card_of(key);
+    }
+    if (!bad.speaks || exposure.since.wall < bad.began) bad.began = exposure.since.wall;
+    bad.speaks = true;
+    bad.node = exposure.pod().node_name;
+    bad.out = false;
+    bad.unheld_since.reset();
+  }
+  for (auto& [key, bad] : bad_) bad.acknowledged = is_vouched_for(key, bad, seen);
+}
+
+/// Devices that no report calls bad any more: well again, or without anybody who could say so.
+void Brake::look_at_silent(const BrakeSighting& seen) {
+  for (auto at = bad_.begin(); at != bad_.end();) {
+    at = !at->second.speaks && is_over(at->first, at->second, seen) ? bad_.erase(at) : std::next(at);
+  }
+}
+
+/// Whether a device that nobody reports now counts no longer, and never will without a new report.
+bool Brake::is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen) {
+  const auto& now = seen.now;
+  if (is_held(key, seen.world) || is_allocatable_again(key, seen.world, now)) return true;
+  if (!bad.node.empty() && seen.world.node(bad.node) == nullptr) return true;
+  if (!bad.unheld_since) {
+    bad.unheld_since = now.mono;
+    if (!engaged_.empty()) ++revision_;
+  }
+  bad.out = bad.out || is_our_account(key, bad, seen);
+  if (bad.out) return now.mono - bad.onset.mono >= seen.policy.limits.brake_within;
+  return now.mono - *bad.unheld_since >= kUnheldMemory;
+}
+
+void Brake::weigh_devices(const BrakeSighting& seen) {
+  // By driver or resource, and by node or (empty) in the cluster; into bad_, which stays as it is meanwhile.
+  using Entry = std::map<DeviceKey, BadDevice>::value_type;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<const Entry*>> groups;
+  for (const auto& entry : bad_) {
+    const auto& [key, bad] = entry;
+    if (bad.acknowledged) continue;
+    groups[{key.scope, {}}].push_back(&entry);
+    if (!bad.node.empty()) groups[{key.scope, bad.node}].push_back(&entry);
+  }
+  for (const auto& [scope, brake] : engaged_) {
+    if (!scope.nodes) groups.try_emplace({scope.scope, scope.node});
+  }
+  for (const auto& [place, entries] : groups) {
+    const BrakeScope scope{.scope = std::string(place.first), .node = std::string(place.second)};
+    const auto enough = static_cast<std::size_t>(seen.policy.limits.brake_at_least);
+    if (entries.size() < enough && !engaged_.contains(scope)) continue;
+    Tally tally;
+    tally.released = released_until(scope, seen);
+    std::set<std::pair<std::string_view, std::string_view>> standing;
+    std::set<std::pair<std::string_view, std::string_view>> recent;
+    for (const auto* entry : entries) {
+      const auto& [key, bad] = *entry;
+      if (tally.released && bad.began <= *tally.released) continue;
+      standing.emplace(key.place, bad.card);
+      if (seen.now.mono - bad.onset.mono < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
+    }
+    tally.standing = static_cast<std::int64_t>(standing.size());
+    tally.recent = static_cast<std::int64_t>(recent.size());
+    judge(scope, tally, seen);
+  }
+}
+
+/// Nodes that became black holes count in the cluster alone, against the nodes that have the resource.
+void Brake::weigh_nodes(const BrakeSighting& seen) {
+  std::map<BrakeScope, Tally> tallies;
+  for (const auto& [scope, brake] : engaged_) {
+    if (scope.nodes) tallies[scope].released = released_until(scope, seen);
+  }
+  for (const auto& [place, hole] : seen.black_holes) {
+    const auto since = hole.since();
+    if (!since) continue;
+    auto& tally = tallies[{.scope = place.second, .node = {}, .nodes = true}];
+    tally.released = released_until({.scope = place.second, .node = {}, .nodes = true}, seen);
+    if (tally.released && since->wall <= *tally.released) continue;
+    ++tally.standing;
+    if (seen.now.mono - since->mono < seen.policy.limits.brake_within) ++tally.recent;
+  }
+  for (const auto& [scope, tally] : tallies) judge(scope, tally, seen);
+}
+
+void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen) {
+  const auto& limits = seen.policy.limits;
+  auto found = engaged_.find(scope);
+  if (found == engaged_.end() && tally.recent < limits.brake_at_least) return;
+  const auto known = std::max(known_cards(seen.world, scope), tally.standing);
+  const auto most = std::max(limits.brake_at_least - 1, limits.brake_percent * known / 100);
+  if (found == engaged_.end()) {
+    if (tally.recent <= most) return;
+    const auto now = moment_of(seen.now);
+    found = engaged_.try_emplace(scope).first;
+    found->second.since = now;
+    found->second.waits_from = now;
+    ++revision_;
+  }
+  auto& brake = found->second;
+  brake.devices = tally.standing;
+  brake.known = known;
+  brake.most = most;
+  if (tally.standing > most) return brake.low_since.reset();
+  if (!brake.low_since) brake.low_since = seen.now.mono;
+  const bool by_operator = tally.released && brake.since.wall <= *tally.released;
+  if (!by_operator && seen.now.mono - *brake.low_since < kReleaseSettle) return;
+  engaged_.erase(found);
+  ++revision_;
+}
+
+const HeldScope* Brake::holding(const DeviceKey& key, const std::string& node, std::string_view pod_uid) const {
+  const auto lets_go = [&](const std::optional<BrakeTrial>& trial) {
+    return trial && trial->is_written && trial->key == key && (pod_uid.empty() || trial->pod_uid == pod_uid);
+  };
+  for (const auto& scope : scopes_of(key, node)) {
+    const auto found = engaged_.find(scope);
+    if (found != engaged_.end() && !lets_go(found->second.trial)) return &*found;
+  }
+  return nullptr;
+}
+
+std::optional<MonoTime> Brake::next_change_at(const Limits& limits) const {
+  if (engaged_.empty()) return std::nullopt;
+  std::optional<MonoTime> next;
+  const auto note = [&](MonoTime at) {
+    if (!next || at < *next) next = at;
+  };
+  for (const auto& [scope, brake] : engaged_) {
+    if (brake.low_since) note(*brake.low_since + kReleaseSettle);
+    if (brake.trial) note(next_step_at(*brake.trial, limits));
+    if (!brake.trial) note(next_trial_at(brake, limits));
+    for (const auto& [uid, until] : brake.not_again) note(until);
+  }
+  for (const auto& [key, bad] : bad_) {
+    if (bad.out) note(bad.onset.mono + limits.brake_within);
+    if (!bad.out && bad.unheld_since) note(*bad.unheld_since + kUnheldMemory);
+  }
+  return next;
+}
+
+}  // namespace dhc

@@ -1,0 +1,158 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/moment.h"
+#include "domain/cluster/world.h"
+#include "domain/findings/black_hole.h"
+#include "domain/findings/exposure.h"
+#include "domain/history/device_record.h"
+#include "domain/history/owner_loss.h"
+#include "domain/policy/policy.h"
+
+namespace dhc {
+
+/// What one brake covers: a driver or resource, on one node or (empty node) in the cluster.
+struct BrakeScope {
+  std::string scope;  ///< Driver or resource.
+  std::string node;
+  bool nodes = false;  ///< It counts nodes that became black holes, not devices; in the cluster alone.
+  friend auto operator<=>(const BrakeScope&, const BrakeScope&) = default;
+};
+
+/// The one pod that a half-open brake lets go.
+struct BrakeTrial {
+  DeviceKey key;
+  std::string ns;
+  std::string pod;
+  std::string pod_uid;
+  std::string owner_uid;
+  bool owner_is_watched = false;  ///< Then its absence means that no later pod can come.
+  Moment chosen;
+  std::optional<Moment> evicted;       ///< When its pod was asked to go: `mono` as we saw it, `wall` by the server.
+  std::string later_uid = {};          ///< The pod of the same owner that came after it; empty: none yet.
+  std::optional<MonoTime> well_since;  ///< Since when that runs on devices that no signal calls bad.
+  std::uint64_t revision = 0;          ///< Of the memory: nothing is evicted before that much is written.
+  bool is_written = false;
+  MonoTime looked_at;  ///< When a later pod was last looked for.
+};
+
+/// One engaged brake.
+struct EngagedBrake {
+  Moment since;
+  std::int64_t devices = 0;                   ///< Physical cards that are bad now and count.
+  std::int64_t known = 0;                     ///< Physical cards of the scope.
+  std::int64_t most = 0;                      ///< It is released when no more than so many count.
+  std::optional<MonoTime> low_since;          ///< Since when no more than `most` count.
+  std::int64_t trials = 0;                    ///< Pods that were evicted on trial since it engaged.
+  Moment waits_from;                          ///< The wait for the next trial counts from here.
+  std::optional<BrakeTrial> trial;            ///< It is half-open, and this one is under way.
+  std::string last_trial;                     ///< How the last one ended, in words; empty: there was none.
+  std::map<std::string, MonoTime> not_again;  ///< UIDs of pods that could not be evicted on trial, and until when.
+};
+
+/// An engaged brake with what it covers.
+using HeldScope = std::pair<const BrakeScope, EngagedBrake>;
+
+/// What one turn shows the brake.
+struct BrakeSighting {
+  const World& world;
+  const Policy& policy;
+  const std::vector<Exposure>& exposures;
+  const DeviceRecords& records;
+  const OwnerLosses& losses;
+  const BlackHoles& black_holes;
+  std::optional<std::uint64_t> saved_revision;  ///< As in Scene.
+  Now now;
+};
+
+/// A device that a policy means and that has not been seen well since.
+struct BadDevice {
+  std::string node;           ///< Of the pod that holds it, or held it last.
+  std::string card;           ///< The physical card, on its node or in its pool.
+  Moment onset;               ///< When a policy first meant it.
+  WallTime began;             ///< Since when it has been bad, by the report.
+  bool speaks = false;        ///< It is reported now.
+  bool acknowledged = false;  ///< An operator vouches for it.
+  bool out = false;           ///< Out of service on our account, and nobody holds it.
+  std::optional<MonoTime> unheld_since;
+};
+
+/// How long no more than `most` devices must count before a brake is released: the reports of one node's pods change
+/// one after the other, and the last of them would be evicted while they do.
+inline constexpr Millis kReleaseSettle = Seconds(30);
+
+/// Stops new evictions, credits and taints of a scope when too many of its devices go bad at once, or too many nodes
+/// reject the pods that ask for them: then suspect the reporting fault. It holds as long as the fault lasts, over
+/// restarts and changes of leader; what stands for long is tried, one pod at a time.
+class Brake {
+ public:
+  /// Takes in what policies mean now. Safe to repeat.
+  void observe(const BrakeSighting& seen);
+
+  /// The brake that holds this device on this node, if any. A trial's device is not held; with a pod's UID, only the
+  /// trial's pod is not.
+  [[nodiscard]] const HeldScope* holding(const DeviceKey& key, const std::string& node,
+                                         std::string_view pod_uid = {}) const;
+
+  [[nodiscard]] const std::map<BrakeScope, EngagedBrake>& engaged() const { return engaged_; }
+  /// What counts or may count again, by device.
+  [[nodiscard]] const std::map<DeviceKey, BadDevice>& bad() const { return bad_; }
+
+  /// True if a brake holds this device on this node, and each that does is half-open with no trial under way.
+  [[nodiscard]] bool may_try(const DeviceKey& key, const std::string& node, const std::string& pod_uid,
+                             const Limits& limits, const Now& now) const;
+  /// Engaged brakes whose next trial is due or under way.
+  [[nodiscard]] std::size_t count_half_open(const Limits& limits, const Now& now) const;
+  /// Each brake that holds the device on this node lets this pod go, once that is written down.
+  void begin_trial(const BrakeTrial& trial, const std::string& node);
+
+  /// Takes in what a process before us has written: brakes, and of their devices those that nobody holds.
+  void load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey, BadDevice> unheld);
+  /// Counts changes of what is to be written down.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
+
+  /// When an engaged brake changes by time alone.
+  [[nodiscard]] std::optional<MonoTime> next_change_at(const Limits& limits) const;
+
+ private:
+  struct Tally;
+  void note_signals(const BrakeSighting& seen);
+  void look_at_silent(const BrakeSighting& seen);
+  bool is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen);
+  void weigh_devices(const BrakeSighting& seen);
+  void weigh_nodes(const BrakeSighting& seen);
+  void judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen);
+  void follow_trials(const BrakeSighting& seen);
+
+  std::map<DeviceKey, BadDevice> bad_;
+  std::map<BrakeScope, EngagedBrake> engaged_;
+  std::uint64_t revision_ = 0;
+};
+
+/// The brakes that can hold a device on a node.
+[[nodiscard]] std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& node);
+
+/// When time alone takes a trial one step further.
+[[nodiscard]] MonoTime next_step_at(const BrakeTrial& trial, const Limits& limits);
+
+/// When a trial may begin: `trialAfter` from `waits_from`, doubled with each trial, at most a day.
+[[nodiscard]] MonoTime next_trial_at(const EngagedBrake& brake, const Limits& limits);
+
+/// What has engaged it, as `3 of 8 devices of R on node N are bad`.
+[[nodiscard]] std::string to_string(const BrakeScope& scope, const EngagedBrake& brake);
+
+/// What an engaged brake waits for, in words.
+[[nodiscard]] std::string waits_for(const EngagedBrake& brake, const Limits& limits, const Now& now);
+
+/// How many physical cards of a scope are known: node capacities (or the largest since boot) by what one card is
+/// offered as, published or remembered pools, and devices that pods hold.
+[[nodiscard]] std::int64_t known_cards(const World& world, const BrakeScope& scope);
+
+}  // namespace dhc

@@ -1,0 +1,171 @@
+#include "domain/limits/cap_book.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "domain/cluster/disruption.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kOneCount = std::chrono::minutes(10);
+// A charge that was not used for so long would only let an eviction of another day through.
+constexpr Millis kUnusedCharge = std::chrono::hours(1);
+
+enum class Fate : std::uint8_t { Stays, Happened, Dropped };
+
+/// Of a charge whose pod is gone. What a process before this one has charged it may have sent.
+Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attempt) {
+  if (attempt == nullptr) return charge.recalled ? Fate::Happened : Fate::Dropped;
+  return may_have_happened(attempt->error) ? Fate::Happened : Fate::Dropped;
+}
+
+bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
+
+Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const EvictionAttempt* attempt, const Now& now) {
+  if (charge.counted) return stays(record) ? Fate::Stays : Fate::Dropped;
+  if (attempt != nullptr && attempt->state == Attempt::State::Accepted) return Fate::Happened;
+  if (attempt != nullptr && attempt->state == Attempt::State::Sending) return Fate::Stays;
+  if (record == nullptr) return fate_without_pod(charge, attempt);
+  const auto& pod = record->pod;
+  const bool unsure = attempt != nullptr && may_have_happened(attempt->error);
+  // Somebody else's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
+  if (pod.meta.deletion) return was_evicted(pod) || unsure ? Fate::Happened : Fate::Dropped;
+  if (!is_live(pod) && !unsure) return Fate::Dropped;
+  return now.wall - charge.at >= kUnusedCharge && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;
+}
+
+/// A wall clock that was once ahead must not hold evictions for longer than a day.
+bool pull_back(WallTime& time, const Now& now) {
+  if (time <= now.wall) return false;
+  time = now.wall;
+  return true;
+}
+
+bool is_tainted(const DeviceRecord& record) { return !record.rule_uid.empty() || record.node_tainted; }
+
+bool is_still_out(const OutOfService& out, const DeviceRecord& record) {
+  if (record.acknowledged != Acknowledged::No) return false;
+  return is_tainted(record) || (out.evicted && record.open);
+}
+
+}  // namespace
+
+void merge_counts(std::vector<EvictionCount>& counts, std::size_t most) {
+  while (counts.size() > most && counts.size() > 1) {
+    counts[1].count += counts[0].count;
+    counts[1].first = counts[0].first;
+    counts.erase(counts.begin());
+  }
+}
+
+void CapBook::charge(EvictionCharge charge) {
+  auto uid = charge.pod_uid;
+  charges_.insert_or_assign(std::move(uid), std::move(charge));
+}
+
+void CapBook::recall(EvictionCharge charge) {
+  charge.recalled = true;
+  this->charge(std::move(charge));
+}
+
+void CapBook::recall(const std::string& scope, EvictionCount count) {
+  auto& counts = evictions_[scope];
+  counts.insert(std::ranges::upper_bound(counts, count.last, {}, &EvictionCount::last), count);
+}
+
+void CapBook::count_eviction(const EvictionCharge& charge, const Now& now) {
+  auto& counts = evictions_[charge.key.scope];
+  if (counts.empty() || now.wall - counts.back().first >= kOneCount) {
+    counts.push_back({.first = now.wall, .last = now.wall, .count = 0});
+  }
+  counts.back().last = std::max(counts.back().last, now.wall);
+  ++counts.back().count;
+  auto [place, is_new] = out_.try_emplace(charge.key);
+  if (is_new) place->second = {.node = charge.node, .at = now.wall};
+  place->second.evicted = true;
+}
+
+/// Pods that budgets keep refusing must not fill the book: the longest unused charge goes, and is made again when its
+/// turn comes.
+bool CapBook::drop_oldest(const Ledger& ledger, const Now& now) {
+  if (charges_.size() <= kMostCharges) return false;
+  std::vector<std::pair<WallTime, std::string>> unused;
+  for (const auto& [uid, charge] : charges_) {
+    if (!is_under_way(ledger.eviction(uid), now)) unused.emplace_back(charge.at, uid);
+  }
+  std::ranges::sort(unused);
+  const auto too_many = std::min(charges_.size() - kMostCharges, unused.size());
+  for (std::size_t i = 0; i < too_many; ++i) charges_.erase(unused[i].second);
+  return too_many > 0;
+}
+
+bool CapBook::settle(const World& world, const Ledger& ledger, const Now& now) {
+  bool changed = false;
+  for (auto at = charges_.begin(); at != charges_.end();) {
+    auto& charge = at->second;
+    changed = pull_back(charge.at, now) || changed;
+    const auto* attempt = ledger.eviction(at->first);
+    const auto fate = fate_of(charge, world.pod(at->first), attempt, now);
+    if (fate == Fate::Stays) {
+      ++at;
+      continue;
+    }
+    // It may have been charged for another bad device of the pod.
+    if (attempt != nullptr) charge.key = attempt->key;
+    if (fate == Fate::Happened) count_eviction(charge, now);
+    changed = true;
+    if (fate == Fate::Happened && stays(world.pod(at->first))) {
+      charge.counted = true;
+      ++at;
+    } else {
+      at = charges_.erase(at);
+    }
+  }
+  changed = drop_oldest(ledger, now) || changed;
+  for (auto& [scope, counts] : evictions_) {
+    for (auto& count : counts) {
+      changed = pull_back(count.last, now) || changed;
+      changed = pull_back(count.first, now) || changed;
+    }
+    // That they are too old by now need not be written.
+    std::erase_if(counts, [&](const EvictionCount& count) { return now.wall - count.last >= kDay; });
+  }
+  std::erase_if(evictions_, [](const auto& entry) { return entry.second.empty(); });
+  return changed;
+}
+
+bool CapBook::follow(const World& world, const DeviceRecords& records, const Now& now) {
+  bool changed = false;
+  for (const auto& [key, record] : records) {
+    if (!is_tainted(record) || record.acknowledged != Acknowledged::No) continue;
+    auto [place, is_new] = out_.try_emplace(key);
+    if (is_new) place->second = {.node = world.node_of(key), .at = now.wall};
+    changed = changed || is_new;
+  }
+  for (auto at = out_.begin(); at != out_.end();) {
+    auto& [key, out] = *at;
+    changed = pull_back(out.at, now) || changed;
+    const auto found = records.find(key);
+    const bool known = found != records.end();
+    out.whole_node = known && found->second.node_tainted;
+    // Nothing is remembered of a device that a report did not name for sure.
+    const bool goes_on = known ? is_still_out(out, found->second) : now.wall - out.at < kDay;
+    at = goes_on ? std::next(at) : out_.erase(at);
+    changed = changed || !goes_on;
+  }
+  return changed;
+}
+
+bool CapBook::release(WallTime until) {
+  bool changed = false;
+  for (auto& [scope, counts] : evictions_) {
+    changed = std::erase_if(counts, [&](const EvictionCount& count) { return count.last < until; }) > 0 || changed;
+  }
+  std::erase_if(evictions_, [](const auto& entry) { return entry.second.empty(); });
+  return changed;
+}
+
+}  // namespace dhc

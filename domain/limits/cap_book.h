@@ -1,0 +1,93 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "domain/cluster/world.h"
+#include "domain/history/device_record.h"
+#include "domain/limits/ledger.h"
+
+namespace dhc {
+
+/// That a pod may be evicted, written down before its eviction is sent: whoever leads next counts it although no answer
+/// was ever seen.
+struct EvictionCharge {
+  std::string pod_uid;
+  DeviceKey key;
+  std::string node;
+  WallTime at;
+  /// It was accepted and has counted, but the pod stays: asked for again it counts no more.
+  bool counted = false;
+  // of this process alone
+  std::uint64_t revision = 0;  ///< Of the memory that has to be saved before the eviction is sent.
+  bool recalled = false;       ///< Read from the state: a process before this one may have sent the eviction.
+  friend bool operator==(const EvictionCharge&, const EvictionCharge&) = default;
+};
+
+/// A device that is out of service on our account.
+struct OutOfService {
+  std::string node;
+  WallTime at;              ///< When we took it out.
+  bool evicted = false;     ///< By evicting a pod from it; else by our taint alone.
+  bool whole_node = false;  ///< Our taint stands on its node for it.
+  friend bool operator==(const OutOfService&, const OutOfService&) = default;
+};
+
+/// Evictions for one driver or resource within ten minutes.
+struct EvictionCount {
+  WallTime first;
+  WallTime last;
+  std::int64_t count = 0;
+  friend bool operator==(const EvictionCount&, const EvictionCount&) = default;
+};
+
+/// What of our own doing counts against the caps. Part of the device memory and written down with it.
+class CapBook {
+ public:
+  /// How long an eviction counts against `caps.perDay`.
+  static constexpr Millis kDay = std::chrono::hours(24);
+  /// How many pods may be charged and not yet evicted.
+  static constexpr std::size_t kMostCharges = 500;
+
+  /// By pod UID.
+  [[nodiscard]] const std::map<std::string, EvictionCharge>& charges() const { return charges_; }
+  [[nodiscard]] const std::map<DeviceKey, OutOfService>& out() const { return out_; }
+  /// By driver or resource; oldest first.
+  [[nodiscard]] const std::map<std::string, std::vector<EvictionCount>>& evictions() const { return evictions_; }
+
+  void charge(EvictionCharge charge);
+
+  /// What became of the charged evictions, by the ledger and the World: those that happened, or may have, count from
+  /// now on; those that surely did not are dropped with their pods. True if something is to be written.
+  [[nodiscard]] bool settle(const World& world, const Ledger& ledger, const Now& now);
+
+  /// Which devices are still out of service: an incident that has ended, or that an operator has acknowledged, counts
+  /// no more. True if something is to be written.
+  [[nodiscard]] bool follow(const World& world, const DeviceRecords& records, const Now& now);
+
+  /// An operator has released the cluster's caps: evictions before then count no more. True if there were any.
+  [[nodiscard]] bool release(WallTime until);
+
+  // as they are read from the state
+  void recall(EvictionCharge charge);
+  void recall(const DeviceKey& key, OutOfService out) { out_.insert_or_assign(key, std::move(out)); }
+  void recall(const std::string& scope, EvictionCount count);
+
+  friend bool operator==(const CapBook&, const CapBook&) = default;
+
+ private:
+  void count_eviction(const EvictionCharge& charge, const Now& now);
+  [[nodiscard]] bool drop_oldest(const Ledger& ledger, const Now& now);
+
+  std::map<std::string, EvictionCharge> charges_;
+  std::map<DeviceKey, OutOfService> out_;
+  std::map<std::string, std::vector<EvictionCount>> evictions_;
+};
+
+/// The newest of neighbouring counts takes in the older one, so that no more than `most` remain: nothing is forgotten
+/// early.
+void merge_counts(std::vector<EvictionCount>& counts, std::size_t most);
+
+}  // namespace dhc

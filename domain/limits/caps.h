@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "domain/cluster/world.h"
+#include "domain/contract/verdict.h"
+#include "domain/limits/cap_book.h"
+#include "domain/policy/policy.h"
+
+namespace dhc {
+
+/// Requests for taints that are not seen yet, and until when they count.
+struct AskedTaints {
+  std::map<DeviceKey, MonoTime> devices;
+  std::map<std::pair<std::string, std::string>, MonoTime> nodes;  ///< By (driver or resource, node).
+};
+
+/// All that the caps are judged on.
+struct CapScene {
+  const World& world;
+  const Policy& policy;
+  const CapBook& book;
+  const Ledger& ledger;
+  const AskedTaints& asked;
+  Now now;
+};
+
+/// How much of each driver's or resource's devices is out of service on our account, and whether more may follow:
+/// whoever reports wrongly, however slowly, takes no more than the caps (invariant I18). A value of one turn; taking
+/// changes only this copy.
+class Caps {
+ public:
+  explicit Caps(const CapScene& scene);
+
+  /// The full cap that refuses the eviction of so many pods from this device on this node; none: they may go.
+  [[nodiscard]] std::optional<Ruling> refuses_eviction(const DeviceKey& key, const std::string& node,
+                                                       std::int64_t pods) const;
+  void take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods);
+
+  /// The full cap that refuses our taint on this device.
+  [[nodiscard]] std::optional<Ruling> refuses_taint(const DeviceKey& key, const std::string& node) const;
+  void take_taint(const DeviceKey& key, const std::string& node);
+
+  /// The full cap that refuses our taint on this node, which takes all its devices of the driver or resource out of
+  /// service. A node alone is never too large: `taint.node` and `nodeAtLeast` have asked for it.
+  [[nodiscard]] std::optional<Ruling> refuses_node_taint(const std::string& scope, const std::string& node) const;
+  void take_node_taint(const std::string& scope, const std::string& node);
+
+ private:
+  /// Of one driver or resource.
+  struct Use {
+    std::map<std::string, std::set<DeviceKey>> on_node;     // physical devices that count against caps.node
+    std::map<std::string, std::set<DeviceKey>> in_cluster;  // and against caps.cluster, by node
+    std::set<std::string> whole_nodes;
+    std::int64_t evictions = 0;
+    std::optional<WallTime> first_eviction;  // when the oldest of them was
+  };
+
+  void add_out_of_service();
+  void add_charges();
+  void add_evictions();
+  [[nodiscard]] std::optional<Ruling> refuses_device(const DeviceKey& key, const std::string& node) const;
+  [[nodiscard]] std::optional<Ruling> refuses_day(const std::string& scope, std::int64_t pods) const;
+  /// Without those on the node `but` (null: with all).
+  [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const;
+  [[nodiscard]] const Use& use_of(const std::string& scope) const;
+
+  CapScene scene_;
+  std::optional<WallTime> released_;  // in the cluster
+  std::map<std::string, Use> uses_;
+  Use nothing_;  // of what is not in `uses_`
+};
+
+/// The time of an annotation by which an operator releases caps; a time ahead of the clock releases nothing.
+[[nodiscard]] std::optional<WallTime> cap_release(const std::string& value, const Now& now);
+
+/// Until when the caps of one node are released.
+[[nodiscard]] std::optional<WallTime> cap_release_of_node(const World& world, const std::string& node, const Now& now);
+
+/// How many of so many known devices a cap allows.
+[[nodiscard]] std::int64_t allowed_by(const Cap& cap, std::int64_t known);
+
+}  // namespace dhc

@@ -1,0 +1,309 @@
+#include "domain/limits/ledger.h"
+
+#include <algorithm>
+
+#include "domain/cluster/disruption.h"
+#include "domain/contract/names.h"
+#include "domain/limits/cap_book.h"
+#include "domain/limits/write_keys.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kHour = std::chrono::hours(1);
+constexpr int kEventAttempts = 5;
+// The API server's clock against ours, and the second that its times are cut to.
+constexpr Millis kLateNews = Seconds(5);
+
+/// When the Eviction API began to end the pod, as its own condition says: a grace of any length cannot move that.
+WallTime evicted_at(const k8s::Pod& pod) {
+  const auto condition = std::ranges::find(pod.conditions, kDisruptionTarget, &k8s::Condition::type);
+  if (condition != pod.conditions.end() && condition->last_transition) return *condition->last_transition;
+  return asked_to_end_at(pod);
+}
+
+/// Our rule stands in the World as another one than we wrote on: when it is absent again, that is news.
+bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
+  if (attempt.state != Attempt::State::Accepted || !key.starts_with(kRuleKeyPrefix)) return false;
+  const auto* rule = world.inventory().rule_named(std::string(key.substr(kRuleKeyPrefix.size())));
+  return rule != nullptr && rule->meta.resource_version != attempt.resource_version;
+}
+
+std::vector<DeviceKey> devices_of(const Holding& holding) {
+  return holding.ambiguous ? holding.candidates : std::vector{holding.key};
+}
+
+bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
+  return attempt.resource_version != pod.meta.resource_version;
+}
+
+}  // namespace
+
+std::string loss_owner(const k8s::Pod& pod) {
+  return pod.meta.controller ? pod.meta.controller_identity() : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
+}
+
+void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders,
+                           const Now& now) {
+  auto& attempt = evictions_[pod.meta.uid];
+  const bool accepted_before = attempt.state == Attempt::State::Accepted;
+  if (accepted_before) ++attempt.in_vain;
+  note_sent(attempt, pod.meta.resource_version, now);
+  attempt.key = holding.key;
+  attempt.lost_to = devices_of(holding);
+  attempt.holders = std::move(holders);
+  attempt.owner = pod.meta.controller_identity();
+  attempt.loser = loss_owner(pod);
+  served_[pod.meta.ns] = now.mono;
+  tokens_.take(1, now.mono);
+  attempt_tokens_.take(1, now.mono);
+}
+
+MonoTime Ledger::served_at(std::string_view ns) const {
+  const auto found = served_.find(ns);
+  return found == served_.end() ? MonoTime::min() : found->second;
+}
+
+void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version,
+                           const Now& now) {
+  const auto found = evictions_.find(pod_uid);
+  if (found == evictions_.end()) return;
+  auto& attempt = found->second;
+  note_done(attempt, status, now);
+  // One whose answer never came may have happened: it counts, and the pod itself is no replacement.
+  const bool maybe = !status && may_have_happened(attempt.error);
+  if (status || maybe) note_loss(attempt, now);
+  if (status) return note_tried(attempt, true, now);
+  attempt.resource_version = seen_version;
+  // What was never sent or refused used no eviction; a request that may have happened did.
+  if (!maybe) tokens_.give_back(1, now.mono);
+  if (attempt.error.kind == ErrorKind::Cancelled) return attempt_tokens_.give_back(1, now.mono);
+  note_tried(attempt, maybe, now);
+  attempt.not_before = std::max(attempt.not_before, now.mono + eviction_pause(attempt.error, attempt.failures));
+  if (maybe && !attempt.doubted_until) attempt.doubted_until = now.mono + kUnseen;
+}
+
+void Ledger::note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now) {
+  attempt.tried_at = now.mono;
+  attempt.in_doubt = attempt.in_doubt || may_be_evicted;
+}
+
+void Ledger::note_loss(const EvictionAttempt& attempt, const Now& now) {
+  for (const auto& key : attempt.lost_to) {
+    auto [place, is_first] = losses_.try_emplace({attempt.loser, key});
+    auto& [at, loss] = place->second;
+    // A pod that came to the device after an earlier loss is a replacement, although it holds the device now.
+    if (is_first || now.mono - at >= kLossMemory) loss.holders = attempt.holders;
+    loss.owner_uid = attempt.loser;
+    loss.at = now.wall;
+    at = now.mono;
+  }
+}
+
+const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
+  const auto found = evictions_.find(pod_uid);
+  return found == evictions_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const {
+  const auto is_lost = [&](const std::string& owner, const DeviceKey& key) {
+    const auto found = losses_.find({owner, key});
+    if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
+    const auto& holders = found->second.loss.holders;
+    return std::ranges::find(holders, pod.meta.uid) == holders.end();
+  };
+  const auto owner = loss_owner(pod);
+  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+    // 0.1.0 wrote the UID alone; only what it has written down can still be found so.
+    return is_lost(owner, key) || (pod.meta.controller && is_lost(pod.meta.controller->uid, key));
+  });
+}
+
+void Ledger::recall_losses(const DeviceRecords& records, const Now& now) {
+  for (const auto& [key, record] : records) {
+    for (auto loss : record.losses) {
+      loss.at = std::min(loss.at, now.wall);  // by a wall clock that was once ahead
+      const TimedLoss recalled{.at = mono_of(loss.at, now), .loss = loss};
+      const auto [known, is_new] = losses_.try_emplace({loss.owner_uid, key}, recalled);
+      if (is_new) continue;
+      // What was written down knows who held the device; which was the later one, either may know.
+      known->second.loss.holders = loss.holders;
+      if (known->second.loss.at < loss.at) known->second = recalled;
+    }
+  }
+}
+
+void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
+  auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
+  auto& attempt = found->second;
+  if (is_first) attempt.first_at = now.mono;
+  note_sent(attempt, pod.meta.resource_version, now);
+}
+
+void Ledger::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
+  const auto found = conditions_.find(pod_uid);
+  if (found != conditions_.end()) note_done(found->second, status, now);
+}
+
+const Attempt* Ledger::condition(const std::string& pod_uid) const {
+  const auto found = conditions_.find(pod_uid);
+  return found == conditions_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::may_send_condition(const k8s::Pod& pod, const Now& now) const {
+  const auto* attempt = condition(pod.meta.uid);
+  if (attempt == nullptr) return true;
+  if (too_often(*attempt, now)) return false;
+  switch (attempt->state) {
+    case Attempt::State::Sending:
+      return false;
+    case Attempt::State::Accepted:
+      return world_moved_on(*attempt, pod) || now.mono - attempt->at >= kUnseen;
+    case Attempt::State::Failed:
+      return now.mono >= attempt->not_before;
+  }
+  return false;
+}
+
+void Ledger::event_sent(const std::string& name, const Now& now) {
+  auto& attempt = events_[name];
+  attempt.state = Attempt::State::Sending;
+  attempt.at = now.mono;
+}
+
+void Ledger::event_done(const std::string& name, const Status& status, const Now& now) {
+  const auto found = events_.find(name);
+  if (found == events_.end()) return;
+  auto& attempt = found->second;
+  attempt.at = now.mono;
+  // Events are best effort: after a few failures, or when the server will never take this one, it is left.
+  const bool again = !status && ++attempt.failures < kEventAttempts && status.error().kind != ErrorKind::Invalid &&
+                     status.error().kind != ErrorKind::NotFound;
+  attempt.state = again ? Attempt::State::Failed : Attempt::State::Accepted;
+  if (again) attempt.not_before = now.mono + backoff_after(status.error(), attempt.failures);
+}
+
+bool Ledger::may_send_event(const std::string& name, const Now& now) const {
+  const auto found = events_.find(name);
+  if (found == events_.end()) return true;
+  return found->second.state == Attempt::State::Failed && now.mono >= found->second.not_before;
+}
+
+void Ledger::write_sent(const std::string& key, const std::string& seen_version, const Now& now) {
+  auto& attempt = writes_[key];
+  if (attempt.failures == 0) attempt.first_at = now.mono;
+  note_sent(attempt, seen_version, now);
+}
+
+void Ledger::write_done(const std::string& key, const Status& status, const Now& now) {
+  const auto found = writes_.find(key);
+  if (found != writes_.end()) note_done(found->second, status, now);
+}
+
+const Attempt* Ledger::write(const std::string& key) const {
+  const auto found = writes_.find(key);
+  return found == writes_.end() ? nullptr : &found->second;
+}
+
+bool Ledger::may_write(const std::string& key, const std::string& seen_version, const Now& now) const {
+  const auto* attempt = write(key);
+  if (attempt == nullptr) return true;
+  if (too_often(*attempt, now)) return false;
+  const bool moved_on = attempt->resource_version != seen_version;
+  switch (attempt->state) {
+    case Attempt::State::Sending:
+      return false;
+    case Attempt::State::Accepted:
+      return moved_on || now.mono - attempt->at >= kUnseen;
+    case Attempt::State::Failed: {
+      // A conflict is over as soon as the World shows another version.
+      const auto kind = attempt->error.kind;
+      const bool world_decides = kind == ErrorKind::Conflict || kind == ErrorKind::NotFound;
+      return now.mono >= attempt->not_before || (world_decides && moved_on);
+    }
+  }
+  return false;
+}
+
+std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
+  const auto* attempt = write(key);
+  if (attempt == nullptr || attempt->state == Attempt::State::Sending) return std::nullopt;
+  const MonoTime at = attempt->state == Attempt::State::Failed ? attempt->not_before : attempt->at + kUnseen;
+  return attempt->in_minute >= kWritesAMinute ? std::max(at, attempt->minute + kMinute) : at;
+}
+
+/// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written
+/// down, before the eviction or after it. A condition may be missing: the eviction waits for it, but not for ever.
+bool Ledger::was_ours(const PodRecord& record, const Holding& holding, const EvictionCharge* charge) const {
+  if (record.told.find(to_string(holding.key)) != nullptr) return true;
+  if (charge != nullptr && charge->key == holding.key) return true;
+  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+    const auto loss = losses_.find({loss_owner(record.pod), key});
+    return loss != losses_.end() && std::ranges::count(loss->second.loss.holders, record.pod.meta.uid) > 0;
+  });
+}
+
+void Ledger::learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now) {
+  if (!began_at_) began_at_ = moment_of(now);
+  for (const auto& uid : world.terminating()) {
+    const auto& record = *world.pod(uid);
+    if (!was_evicted(record.pod)) continue;
+    const auto known = evictions_.find(uid);
+    if (known != evictions_.end()) {
+      // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
+      if (known->second.state == Attempt::State::Failed && known->second.in_doubt)
+        eviction_done(uid, {}, record.pod.meta.resource_version, now);
+      note_shown(known->second, record.pod, world, now);
+      continue;
+    }
+    const auto begun = world.ours(evicted_at(record.pod));
+    if (begun > began_at_->wall + kLateNews) continue;  // somebody else's, a drain's say
+    // Of the process before us: it holds a slot.
+    const auto charge = charges.find(uid);
+    for (const auto& holding : record.holdings) {
+      if (!was_ours(record, holding, charge == charges.end() ? nullptr : &charge->second)) continue;
+      auto& attempt = evictions_[uid];
+      attempt.key = holding.key;
+      attempt.lost_to = devices_of(holding);
+      attempt.owner = record.pod.meta.controller_identity();
+      attempt.loser = loss_owner(record.pod);
+      attempt.state = Attempt::State::Accepted;
+      attempt.at = mono_of(begun, now);
+      for (const auto& key : attempt.lost_to) {
+        losses_.try_emplace(
+            {attempt.loser, key},
+            TimedLoss{.at = attempt.at, .loss = {.owner_uid = attempt.loser, .at = begun, .holders = {uid}}});
+      }
+    }
+  }
+}
+
+void Ledger::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now) {
+  if (attempt.state != Attempt::State::Accepted || attempt.shown) return;
+  attempt.shown = true;
+  // Its grace begins with the deletion, which may come long after the answer.
+  attempt.at = std::max(attempt.at, mono_of(world.ours(evicted_at(pod)), now));
+}
+
+void Ledger::forget(const World& world, const Now& now) {
+  const auto gone = [&](const auto& entry) {
+    return world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending;
+  };
+  std::erase_if(evictions_, gone);
+  std::erase_if(conditions_, gone);
+  std::erase_if(served_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
+  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kLossMemory; });
+  std::erase_if(events_, [&](const auto& entry) {
+    return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;
+  });
+  std::erase_if(writes_, [&](const auto& entry) {
+    if (is_seen(entry.first, entry.second, world)) return true;
+    return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour &&
+           now.mono >= entry.second.not_before;
+  });
+  owner_reads_.forget(now);
+  std::erase_if(emptied_claims_, [&](const std::string& uid) { return !world.is_claim_allocated(uid); });
+}
+
+}  // namespace dhc

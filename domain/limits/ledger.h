@@ -1,0 +1,132 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/moment.h"
+#include "domain/cluster/world.h"
+#include "domain/history/device_record.h"
+#include "domain/history/owner_loss.h"
+#include "domain/limits/attempt.h"
+#include "domain/limits/owner_reads.h"
+#include "domain/limits/token_bucket.h"
+
+namespace dhc {
+
+struct EvictionCharge;
+
+/// One pod that we evict or have evicted.
+struct EvictionAttempt : Attempt {
+  DeviceKey key;
+  std::vector<DeviceKey> lost_to;    ///< `key`, or every device that an ambiguous one may be.
+  std::string owner;                 ///< The identity of the pod's controller; empty: it has none.
+  std::string loser;                 ///< As `loss_owner` says.
+  std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
+  MonoTime tried_at = MonoTime::min();  ///< When the server last answered, or did not; the minimum: not tried yet.
+  bool in_doubt = false;                ///< One of the attempts may have happened.
+  bool shown = false;                   ///< The World has shown the pod terminating.
+  int in_vain = 0;                      ///< Times that it was accepted and had to be asked for again.
+  /// Until when an answer that never came holds the pod's slot. Set by the first one: the slot is held once, not again
+  /// with every attempt.
+  std::optional<MonoTime> doubted_until = {};
+};
+
+/// The memory of attempts: in flight, failures, not before. What must outlive a restart is written in the cluster, and
+/// learned from it.
+class Ledger {
+ public:
+  // Evictions, by pod UID.
+  void eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders, const Now& now);
+  /// `seen_version` is the pod's as the World shows it now: only a newer one is news about a call whose answer never
+  /// came.
+  void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);
+  [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
+  /// When a pod of this namespace was last sent for eviction; the beginning of time: not within the hour.
+  [[nodiscard]] MonoTime served_at(std::string_view ns) const;
+  [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
+
+  /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
+  /// and this pod came after it (invariant I15).
+  [[nodiscard]] bool lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const;
+  [[nodiscard]] const OwnerLosses& losses() const { return losses_; }
+  /// Takes in what a process before us has written down.
+  void recall_losses(const DeviceRecords& records, const Now& now);
+
+  /// All holders of this claim were evicted together, and it has not been deallocated since.
+  void claim_emptied(const std::string& claim_uid) { emptied_claims_.insert(claim_uid); }
+  [[nodiscard]] bool was_emptied(const std::string& claim_uid) const { return emptied_claims_.contains(claim_uid); }
+
+  // Conditions, by pod UID.
+  void condition_sent(const k8s::Pod& pod, const Now& now);
+  void condition_done(const std::string& pod_uid, const Status& status, const Now& now);
+  /// When this process began to act; none: it has not.
+  [[nodiscard]] const std::optional<Moment>& began_at() const { return began_at_; }
+  [[nodiscard]] const Attempt* condition(const std::string& pod_uid) const;
+  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, and the World has shown the
+  /// last one.
+  [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
+
+  // Events, by their deterministic names.
+  void event_sent(const std::string& name, const Now& now);
+  void event_done(const std::string& name, const Status& status, const Now& now);
+  [[nodiscard]] bool may_send_event(const std::string& name, const Now& now) const;
+
+  // Every other write, by a key of write_keys.h. `seen_version` is the object's
+  // resourceVersion as the World shows it; empty: it does not exist.
+  void write_sent(const std::string& key, const std::string& seen_version, const Now& now);
+  void write_done(const std::string& key, const Status& status, const Now& now);
+  [[nodiscard]] const Attempt* write(const std::string& key) const;
+  /// True if nothing is under way, no back-off holds, and the World has shown what was last written (or 30 s are over).
+  [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now) const;
+  /// When time alone would allow it again; none: it may be done now, or time does not help.
+  [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key) const;
+
+  /// Of evictions.
+  [[nodiscard]] TokenBucket& tokens() { return tokens_; }
+  [[nodiscard]] const TokenBucket& tokens() const { return tokens_; }
+
+  /// Of attempts to evict, which a refusal uses up although it evicts nobody.
+  [[nodiscard]] TokenBucket& attempt_tokens() { return attempt_tokens_; }
+  [[nodiscard]] const TokenBucket& attempt_tokens() const { return attempt_tokens_; }
+
+  /// Of new taints.
+  [[nodiscard]] TokenBucket& taint_tokens() { return taint_tokens_; }
+  [[nodiscard]] const TokenBucket& taint_tokens() const { return taint_tokens_; }
+
+  [[nodiscard]] OwnerReads& owner_reads() { return owner_reads_; }
+  [[nodiscard]] const OwnerReads& owner_reads() const { return owner_reads_; }
+
+  /// Reads in the World what became of evictions whose answer we never had, also those of the process before us.
+  /// `charges`: the evictions that were written down before they were sent, by pod UID.
+  void learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now);
+
+  /// Forgets attempts on pods that are gone, claims that were deallocated, and losses and Events older than an hour.
+  void forget(const World& world, const Now& now);
+
+ private:
+  void note_loss(const EvictionAttempt& attempt, const Now& now);
+  [[nodiscard]] bool was_ours(const PodRecord& record, const Holding& holding, const EvictionCharge* charge) const;
+  static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
+  static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
+
+  std::unordered_map<std::string, EvictionAttempt> evictions_;
+  std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
+  std::unordered_map<std::string, Attempt> conditions_;
+  std::map<std::string, Attempt, std::less<>> events_;
+  std::map<std::string, Attempt, std::less<>> writes_;
+  OwnerLosses losses_;
+  std::optional<Moment> began_at_;  // when these attempts began
+  std::set<std::string> emptied_claims_;
+  TokenBucket tokens_;
+  TokenBucket attempt_tokens_;
+  TokenBucket taint_tokens_{TokenBucket::Start::Full};
+  OwnerReads owner_reads_;
+};
+
+}  // namespace dhc

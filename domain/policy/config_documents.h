@@ -1,0 +1,41 @@
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "base/yaml_tree.h"
+#include "domain/policy/config_reading.h"
+#include "domain/policy/policy.h"
+
+namespace dhc {
+
+/// The `metadata.name` of a document; nothing if there was a mistake, which is then noted; the same below.
+[[nodiscard]] std::optional<std::string> read_name(const YamlNode& document, MistakeList& mistakes);
+
+/// The spec of a DeviceHealthPolicy; the name is left empty.
+[[nodiscard]] DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes);
+
+/// The `taint` of a policy.
+[[nodiscard]] TaintRules read_taint(const YamlNode& node, MistakeList& mistakes);
+
+/// The `recover` of a policy.
+[[nodiscard]] RecoverRules read_recover(const YamlNode& node, MistakeList& mistakes);
+
+/// The `jobRetry` of a policy.
+[[nodiscard]] JobRetryRules read_job_retry(const YamlNode& node, MistakeList& mistakes);
+
+/// Whether a node may be tainted: `Never` or `NoSchedule`. NoExecute is refused with the reason.
+[[nodiscard]] std::optional<bool> read_node_taint(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
+/// The `match` of a policy.
+[[nodiscard]] Match read_match(const YamlNode& node, MistakeList& mistakes);
+
+/// The spec of a ControllerLimits.
+[[nodiscard]] Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes);
+
+/// A label selector by Kubernetes' rules. **Source:** apimachinery, meta/v1/validation.
+[[nodiscard]] LabelSelector read_selector(const YamlNode& node, std::string_view path, MistakeList& mistakes);
+
+/// True if `text` is a DNS-1123 subdomain: a Kubernetes object's name, or the prefix of a label.
+[[nodiscard]] bool is_dns_subdomain(std::string_view text);
+
+}  // namespace dhc

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/policy/config_documents.h"
+
+namespace dhc {
+
+namespace {
+
+void read_when_no_replacement(const YamlNode& node, EvictRules& rules, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"wait", "then"};
+  static constexpr std::array<std::string_view, 2> kThen = {"Evict", "Hold"};
+  if (!check_map(node, "spec.evict.whenNoReplacement", kKeys, mistakes)) return;
+  if (const YamlNode* given = node.find("wait")) {
+    set(rules.no_replacement_wait, read_duration(*given, "spec.evict.whenNoReplacement.wait", Millis(0), mistakes));
+  }
+  if (const YamlNode* given = node.find("then")) {
+    rules.hold_without_replacement =
+        read_word(*given, "spec.evict.whenNoReplacement.then", kThen, mistakes).value_or(0) == 1;
+  }
+}
+
+EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 7> kKeys = {
+      "after", "gracePeriodSeconds", "barePods", "sharedClaims", "untainted", "whenBlocked", "whenNoReplacement"};
+  static constexpr std::array<std::string_view, 2> kShared = {"Never", "Together"};
+  static constexpr std::array<std::string_view, 1> kBlocked = {"Wait"};
+  constexpr std::int64_t kDay = 86'400;
+  EvictRules rules;
+  if (!check_map(node, "spec.evict", kKeys, mistakes)) return rules;
+  if (const YamlNode* given = node.find("after")) {
+    set(rules.after, read_duration(*given, "spec.evict.after", Millis(0), mistakes));
+  }
+  if (const YamlNode* given = node.find("gracePeriodSeconds");
+      given != nullptr && given->kind != YamlNode::Kind::Null) {
+    if (given->kind == YamlNode::Kind::Scalar && !given->quoted && given->text == "0") {
+      mistakes.add(
+          given->place,
+          "spec.evict.gracePeriodSeconds is 0: the pod would be gone from the API while its containers still run",
+          "write null for the pod's own grace period, or a number from 1");
+    } else {
+      set(rules.grace_period_seconds, read_number(*given, "spec.evict.gracePeriodSeconds", 1, kDay, mistakes));
+    }
+  }
+  if (const YamlNode* given = node.find("barePods")) {
+    set(rules.bare_pods, read_flag(*given, "spec.evict.barePods", mistakes));
+  }
+  if (const YamlNode* given = node.find("sharedClaims")) {
+    rules.shared_claims_together = read_word(*given, "spec.evict.sharedClaims", kShared, mistakes).value_or(0) == 1;
+  }
+  if (const YamlNode* given = node.find("untainted")) {
+    set(rules.untainted, read_flag(*given, "spec.evict.untainted", mistakes));
+  }
+  if (const YamlNode* given = node.find("whenBlocked")) {
+    static_cast<void>(read_word(*given, "spec.evict.whenBlocked", kBlocked, mistakes));
+  }
+  if (const YamlNode* given = node.find("whenNoReplacement")) read_when_no_replacement(*given, rules, mistakes);
+  return rules;
+}
+
+/// Combinations that no reader could mean: each would look as if it did something.
+void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeList& mistakes) {
+  const auto map_of = [&spec](std::string_view key) {
+    const YamlNode* given = spec.find(key);
+    return given != nullptr && given->kind == YamlNode::Kind::Map ? given : nullptr;
+  };
+  const YamlNode* match = map_of("match");
+  const YamlNode* taint = map_of("taint");
+  const bool plugins_only =
+      match != nullptr && match->find("resources") != nullptr && match->find("drivers") == nullptr;
+  const YamlNode* node = taint == nullptr ? nullptr : taint->find("node");
+  const bool node_never = node == nullptr || node->text == "Never";
+  if (taint != nullptr && plugins_only && node_never && policy.taint->device != TaintRules::Device::Never) {
+    mistakes.add(taint->place,
+                 "spec.taint taints nothing: match names resources alone, a device-plugin device cannot be tainted by "
+                 "itself, and node is Never",
+                 "write node: NoSchedule, or remove taint");
+  }
+  const YamlNode* recover = map_of("recover");
+  const bool node_may_get_one = policy.job_retry && policy.job_retry->black_hole_taint;
+  if (recover != nullptr && spec.find("taint") == nullptr && !node_may_get_one) {
+    mistakes.add(recover->place, "spec.recover has no effect: it says when a taint goes away, and there is no taint",
+                 "add taint: {}, or remove recover");
+  }
+}
+
+}  // namespace
+
+DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 8> kKeys = {"mode",  "priority", "match", "after",
+                                                            "taint", "jobRetry", "evict", "recover"};
+  static constexpr std::array<std::string_view, 3> kModes = {"off", "observe", "enforce"};
+  static constexpr std::array<Mode, 3> kModeValues = {Mode::Off, Mode::Observe, Mode::Enforce};
+  constexpr std::int64_t kMostPriority = 1'000'000;
+  DevicePolicy policy;
+  if (!check_map(spec, "spec", kKeys, mistakes)) return policy;
+  if (const YamlNode* given = spec.find("mode")) {
+    if (const auto which = read_word(*given, "spec.mode", kModes, mistakes)) policy.mode = kModeValues.at(*which);
+  }
+  if (const YamlNode* given = spec.find("priority")) {
+    set(policy.priority, read_number(*given, "spec.priority", -kMostPriority, kMostPriority, mistakes));
+  }
+  if (const YamlNode* given = spec.find("match")) {
+    policy.match = read_match(*given, mistakes);
+  } else {
+    mistakes.add(spec.place, "spec has no match", "say what the policy is for; match: {} means every device");
+  }
+  if (const YamlNode* given = spec.find("after")) {
+    set(policy.after, read_duration(*given, "spec.after", Millis(0), mistakes));
+  }
+  if (const YamlNode* given = spec.find("taint")) policy.taint = read_taint(*given, mistakes);
+  if (const YamlNode* given = spec.find("jobRetry")) policy.job_retry = read_job_retry(*given, mistakes);
+  if (const YamlNode* given = spec.find("evict")) policy.evict = read_evict(*given, mistakes);
+  if (const YamlNode* given = spec.find("recover")) policy.recover = read_recover(*given, mistakes);
+  check_together(spec, policy, mistakes);
+  return policy;
+}
+
+namespace {
+
+/// One cap; `path` is that of the map.
+void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"percent", "atLeast"};
+  constexpr std::int64_t kMost = 100'000;
+  if (!check_map(node, path, kKeys, mistakes)) return;
+  if (const YamlNode* given = node.find("percent")) {
+    set(cap.percent, read_number(*given, path + ".percent", 0, 100, mistakes));
+  }
+  if (const YamlNode* given = node.find("atLeast")) {
+    set(cap.at_least, read_number(*given, path + ".atLeast", 0, kMost, mistakes));
+  }
+}
+
+void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 3> kKeys = {"cluster", "node", "perDay"};
+  const YamlNode* caps = spec.find("caps");
+  if (caps == nullptr || !check_map(*caps, "spec.caps", kKeys, mistakes)) return;
+  const std::array<Cap*, 3> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day};
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const YamlNode* given = caps->find(kKeys.at(i));
+    if (given != nullptr) read_cap(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);
+  }
+}
+
+}  // namespace
+
+Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 5> kKeys = {"paused", "evictions", "taints", "brake", "caps"};
+  // The numbers first.
+  static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
+                                                                 "countedGrace"};
+  static constexpr std::array<std::string_view, 1> kTaints = {"perMinute"};
+  static constexpr std::array<std::string_view, 5> kBrake = {"percent", "atLeast", "within", "trialAfter", "trialRuns"};
+  constexpr std::int64_t kMost = 10'000;
+  Limits limits;
+  if (!check_map(spec, "spec", kKeys, mistakes)) return limits;
+  if (const YamlNode* given = spec.find("paused")) set(limits.paused, read_flag(*given, "spec.paused", mistakes));
+  const YamlNode* evictions = spec.find("evictions");
+  if (evictions != nullptr && check_map(*evictions, "spec.evictions", kEvictions, mistakes)) {
+    const std::array<std::int64_t*, 4> fields = {&limits.evictions_per_minute, &limits.max_in_flight, &limits.per_node,
+                                                 &limits.per_owner};
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const YamlNode* given = evictions->find(kEvictions.at(i));
+      if (given == nullptr) continue;
+      set(*fields.at(i), read_number(*given, fmt::format("spec.evictions.{}", kEvictions.at(i)), 1, kMost, mistakes));
+    }
+    if (const YamlNode* given = evictions->find("countedGrace")) {
+      set(limits.counted_grace, read_duration(*given, "spec.evictions.countedGrace", Seconds(30), mistakes));
+    }
+  }
+  const YamlNode* taints = spec.find("taints");
+  if (taints != nullptr && check_map(*taints, "spec.taints", kTaints, mistakes)) {
+    if (const YamlNode* given = taints->find("perMinute")) {
+      set(limits.taints_per_minute, read_number(*given, "spec.taints.perMinute", 1, kMost, mistakes));
+    }
+  }
+  const YamlNode* brake = spec.find("brake");
+  if (brake != nullptr && check_map(*brake, "spec.brake", kBrake, mistakes)) {
+    if (const YamlNode* given = brake->find("percent")) {
+      set(limits.brake_percent, read_number(*given, "spec.brake.percent", 1, 100, mistakes));
+    }
+    if (const YamlNode* given = brake->find("atLeast")) {
+      set(limits.brake_at_least, read_number(*given, "spec.brake.atLeast", 1, kMost, mistakes));
+    }
+    if (const YamlNode* given = brake->find("within")) {
+      set(limits.brake_within, read_duration(*given, "spec.brake.within", Seconds(1), mistakes));
+    }
+    if (const YamlNode* given = brake->find("trialAfter")) {
+      set(limits.brake_trial_after, read_duration(*given, "spec.brake.trialAfter", Seconds(1), mistakes));
+    }
+    if (const YamlNode* given = brake->find("trialRuns")) {
+      set(limits.brake_trial_runs, read_duration(*given, "spec.brake.trialRuns", Seconds(1), mistakes));
+    }
+  }
+  read_caps(spec, limits, mistakes);
+  return limits;
+}
+
+std::optional<std::string> read_name(const YamlNode& document, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 3> kKeys = {"name", "labels", "annotations"};
+  const YamlNode* metadata = document.find("metadata");
+  if (metadata == nullptr) {
+    mistakes.add(document.place, "the document has no metadata", "add metadata: {name: ...}");
+    return std::nullopt;
+  }
+  if (!check_map(*metadata, "metadata", kKeys, mistakes)) return std::nullopt;
+  for (const char* key : {"labels", "annotations"}) {
+    // Not read by us; only of the right shape, so that the document can become an object unchanged.
+    const YamlNode* map = metadata->find(key);
+    if (map == nullptr) continue;
+    std::vector<std::string_view> any;
+    for (std::size_t i = 0; i < map->items.size(); i += 2) any.emplace_back(map->items[i].text);
+    if (!check_map(*map, fmt::format("metadata.{}", key), any, mistakes)) continue;
+    for (std::size_t i = 0; i + 1 < map->items.size(); i += 2) {
+      const YamlNode& value = map->items[i + 1];
+      const bool blank = value.kind == YamlNode::Kind::Scalar && value.quoted;  // any string in quotes will do
+      if (!blank)
+        static_cast<void>(read_text(value, fmt::format("metadata.{}.{}", key, shown(map->items[i].text)), mistakes));
+    }
+  }
+  const YamlNode* name = metadata->find("name");
+  if (name == nullptr) {
+    mistakes.add(metadata->place, "metadata has no name", "add name: ...");
+    return std::nullopt;
+  }
+  auto text = read_text(*name, "metadata.name", mistakes);
+  if (text && !is_dns_subdomain(*text)) {
+    mistakes.add(name->place, fmt::format("metadata.name is {}, which is no object's name", shown(*text)),
+                 "write lower-case letters, digits, '-' and '.'");
+    return std::nullopt;
+  }
+  return text;
+}
+
+}  // namespace dhc

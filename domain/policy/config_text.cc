@@ -1,0 +1,174 @@
+#include "domain/policy/config_text.h"
+
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "domain/policy/config_duration.h"
+
+namespace dhc {
+
+namespace {
+
+std::string selector_text(const LabelSelector& selector) {
+  std::vector<std::string> parts;
+  for (const auto& requirement : selector.requirements) {
+    const std::string values = fmt::format("{}", fmt::join(requirement.values, ","));
+    switch (requirement.op) {
+      case LabelSelector::Operator::In:
+        parts.push_back(requirement.values.size() == 1 ? fmt::format("{}={}", requirement.key, values)
+                                                       : fmt::format("{} in ({})", requirement.key, values));
+        break;
+      case LabelSelector::Operator::NotIn:
+        parts.push_back(fmt::format("{} notin ({})", requirement.key, values));
+        break;
+      case LabelSelector::Operator::Exists:
+        parts.push_back(requirement.key);
+        break;
+      case LabelSelector::Operator::DoesNotExist:
+        parts.push_back("!" + requirement.key);
+        break;
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+std::string devices_text(const Match& match) {
+  if (match.resources.empty() && match.drivers.empty()) return "every device";
+  std::vector<std::string> parts;
+  if (!match.resources.empty()) parts.push_back(fmt::format("resources {}", fmt::join(match.resources, ", ")));
+  if (!match.drivers.empty()) parts.push_back(fmt::format("drivers {}", fmt::join(match.drivers, ", ")));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string signal_text(const Match& match) {
+  std::vector<std::string> parts;
+  std::vector<std::string_view> states;
+  for (const k8s::Health health : match.health) {
+    states.push_back(to_string(health));
+  }
+  states.insert(states.end(), match.health_words.begin(), match.health_words.end());
+  if (!states.empty()) {
+    parts.push_back(fmt::format("{}{}", fmt::join(states, " or "),
+                                match.message ? fmt::format(" with a message like /{}/", match.message->text()) : ""));
+  }
+  for (const auto& condition : match.claim_conditions) {
+    parts.push_back(fmt::format("claim condition {}={}", condition.type, condition.status));
+  }
+  for (const auto& taint : match.device_taints) {
+    parts.push_back(fmt::format("driver's taint {}{}:{}", taint.key, taint.value == "*" ? "" : "=" + taint.value,
+                                taint.effect.empty() ? "NoSchedule or NoExecute" : taint.effect));
+  }
+  return fmt::format("{}", fmt::join(parts, ", or "));
+}
+
+std::string taint_text(const TaintRules& taint) {
+  std::string_view device = "never";
+  if (taint.device == TaintRules::Device::NoSchedule) device = "NoSchedule";
+  if (taint.device == TaintRules::Device::Staged) device = "None first, then NoSchedule";
+  return fmt::format("  taint: DRA devices {}; nodes {}\n", device,
+                     taint.node ? fmt::format("NoSchedule from {} bad plugin devices and {}% of the node's",
+                                              taint.node_at_least_devices, taint.node_at_least_percent)
+                                : "never");
+}
+
+std::string recover_text(const RecoverRules& recover) {
+  std::string text =
+      fmt::format("  recover: healthy for {}, else {} {}; ", format_duration(recover.healthy_for),
+                  recover.probation ? "probation after" : "kept for a person after", format_duration(recover.hold));
+  text += fmt::format("penalty halves in {}, quarantine above {}", format_duration(recover.half_life),
+                      recover.quarantine_above);
+  if (!recover.identity_attribute.empty()) text += fmt::format("; a device is its {}", recover.identity_attribute);
+  return text + "\n";
+}
+
+std::string no_retries_text(bool evict_all_the_same) {
+  return fmt::format("no retries back; a pod whose loss would end its Job: {}",
+                     evict_all_the_same ? "evicted all the same" : "held");
+}
+
+std::string job_retry_text(const JobRetryRules& retry) {
+  std::string text = "  Jobs: ";
+  if (retry.credit) {
+    text +=
+        fmt::format("up to {} retries back each, seen {} before the eviction{}; not creditable: {}", retry.max_per_job,
+                    format_duration(retry.settle), retry.take_back ? ", taken back if unspent" : "",
+                    retry.evict_when_not_creditable ? "evicted all the same" : "held");
+    if (retry.recreate_once) text += "; a Job that died of hardware is made once more";
+  } else {
+    text += no_retries_text(retry.evict_when_not_creditable);
+  }
+  return text + fmt::format("; {} rejected pods on a node within {} make it a black hole{}\n",
+                            retry.black_hole_rejections, format_duration(retry.black_hole_within),
+                            retry.black_hole_taint ? ", which is tainted" : "");
+}
+
+std::string evict_text(const EvictRules& evict) {
+  std::string text =
+      fmt::format("  evict: {} later, {}", format_duration(evict.after),
+                  evict.grace_period_seconds ? fmt::format("grace period {}s", *evict.grace_period_seconds)
+                                             : std::string("the pod's own grace period"));
+  text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
+                      evict.shared_claims_together ? "together" : "never");
+  text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),
+                      evict.hold_without_replacement ? "hold" : "evict");
+  if (evict.untainted) text += "; from devices that the scheduler could hand back as well";
+  return text + "\n";
+}
+
+std::string policy_text(const DevicePolicy& policy) {
+  std::string text = fmt::format("\n{} (priority {}, {})\n", policy.name, policy.priority, to_string(policy.mode));
+  text += fmt::format("  devices: {}\n", devices_text(policy.match));
+  for (const auto& [what, selector] :
+       {std::pair{"namespaces", &policy.match.namespaces}, std::pair{"pods", &policy.match.pods},
+        std::pair{"nodes", &policy.match.nodes}}) {
+    if (!selector->requirements.empty()) text += fmt::format("  {}: {}\n", what, selector_text(*selector));
+  }
+  text += fmt::format("  when: {} for {}\n", signal_text(policy.match), format_duration(policy.after));
+  text += policy.taint ? taint_text(*policy.taint) : "  taint: never\n";
+  if (policy.taint || (policy.job_retry && policy.job_retry->black_hole_taint)) text += recover_text(policy.recover);
+  if (policy.job_retry) {
+    text += job_retry_text(*policy.job_retry);
+  } else {
+    text += policy.evict ? fmt::format("  Jobs: {}\n", no_retries_text(false)) : "  Jobs: no retries back\n";
+  }
+  return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
+}
+
+std::string limits_text(const Limits& limits) {
+  return fmt::format(
+      "\nlimits{}\n  evictions: {} a minute, {} in flight, {} a node, {} an owner; at most {} of a grace period holds "
+      "a slot\n  taints: {} a minute\n"
+      "  brake: more than {}% and at least {} devices of one kind within {}; a trial after {}, passed after {}\n"
+      "  caps: {}% and at least {} devices out of service in the cluster, {}% and at least {} on a node; {}% and at "
+      "least {} evictions a day\n",
+      limits.paused ? " (PAUSED: nothing is evicted, credited or newly tainted)" : "", limits.evictions_per_minute,
+      limits.max_in_flight, limits.per_node, limits.per_owner, format_duration(limits.counted_grace),
+      limits.taints_per_minute, limits.brake_percent, limits.brake_at_least, format_duration(limits.brake_within),
+      format_duration(limits.brake_trial_after), format_duration(limits.brake_trial_runs), limits.cap_cluster.percent,
+      limits.cap_cluster.at_least, limits.cap_node.percent, limits.cap_node.at_least, limits.cap_per_day.percent,
+      limits.cap_per_day.at_least);
+}
+
+}  // namespace
+
+std::string format_mistake(const ConfigMistake& mistake) {
+  return fmt::format("{}:{}:{}: {}; {}", mistake.file, mistake.line, mistake.column, mistake.message, mistake.remedy);
+}
+
+std::string format_warning(const ConfigMistake& warning) {
+  return fmt::format("{}:{}:{}: warning: {}; {}", warning.file, warning.line, warning.column, warning.message,
+                     warning.remedy);
+}
+
+std::string format_config(const Config& config) {
+  const std::size_t count = config.policies.size();
+  std::string text = fmt::format("{} {}, {} limits: valid\n", count, count == 1 ? "policy" : "policies",
+                                 config.limits_given ? "own" : "default");
+  for (const DevicePolicy& policy : config.policies) text += policy_text(policy);
+  return text + limits_text(config.limits);
+}
+
+}  // namespace dhc

@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "domain/incidents/state_text.h"
+#include "reconcilers/incident_state/action.h"
+#include "reconcilers/shared/scene.h"
+
+namespace dhc::incident_state {
+
+/// How often the state is written at most,
+inline constexpr Millis kWriteInterval = Seconds(5);
+/// and how often while evictions wait for their charge to be written.
+inline constexpr Millis kChargeInterval = Seconds(1);
+
+/// What is known of the state ConfigMap.
+struct StateFile {
+  std::optional<std::uint64_t> saved = 0;  ///< The memory's revision that was last accepted; none: it is to be written.
+  bool unread = false;                     ///< It could not be read in time: it is not written either.
+  std::optional<std::uint64_t> newer_version;  ///< Of a newer program: it is not written over.
+  std::size_t left_out = 0;                    ///< Records that did not fit when it was last written.
+  WallTime since;                              ///< When it was last loaded or written.
+  std::optional<std::string> damage;           ///< What could not be read when it was loaded, until it is written anew.
+  std::string uid;                             ///< Of the ConfigMap as it was last seen; empty: there is none.
+  std::string version;                         ///< Its resourceVersion.
+  std::vector<StateSection> unknown;           ///< Sections of a newer version, written again as they were.
+  std::uint64_t term = 0;                      ///< Counts the times that we began to lead.
+};
+
+/// Writes the memory down when it has changed, in every mode (invariant I7), if we know our own namespace.
+[[nodiscard]] Planned<WriteState> plan(const Scene& scene, const StateFile& file);
+
+}  // namespace dhc::incident_state

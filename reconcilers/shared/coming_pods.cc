@@ -1,0 +1,156 @@
+#include "reconcilers/shared/coming_pods.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "domain/cluster/disruption.h"
+#include "domain/cluster/owner_chain.h"
+#include "k8s-client/model/job.h"
+
+namespace dhc {
+
+namespace {
+
+/// How long beyond its grace period a pod is believed to be leaving. **Source:** seen on 1.37.1: the scheduler counts a
+/// pod until its object is gone, so one that hangs keeps its replacement Pending.
+constexpr Millis kLeavingPatience = std::chrono::minutes(2);
+
+bool evicted_by_us(const k8s::Pod& pod, const Ledger& ledger, const Now& now) {
+  if (is_under_way(ledger.eviction(pod.meta.uid), now)) return true;
+  const auto* condition = our_condition(pod);  // a process before us may have evicted it
+  return pod.meta.deletion && condition != nullptr && condition->status == "True";
+}
+
+bool is_stuck(const k8s::Pod& pod, const Now& now) {
+  return pod.meta.deletion && now.wall - *pod.meta.deletion >= kLeavingPatience;
+}
+
+/// The owner will make no other pod, as far as we know it.
+bool is_done(const k8s::OwnerRef& owner, const std::string& ns, const World& world) {
+  if (owner.uid.empty()) return true;
+  if (!is_watched(owner)) return false;
+  if (world.owner(ns, owner.uid) == nullptr) return true;
+  const auto* record = world.job(ns, owner.uid);
+  return record != nullptr && (k8s::is_finished(record->job) || record->job.suspended);
+}
+
+/// What one pod needs; a claim that it shares counts for the first of its pods alone.
+Demand demand_of_one(const k8s::Pod& pod, const World& world) {
+  k8s::Pod alone = pod;
+  std::erase_if(alone.claims, [&](const k8s::PodClaim& claim) {
+    const auto& users = world.users_of(claim_key(pod.meta.ns, claim.claim_name));
+    return !users.empty() && *users.begin() != pod.meta.uid;
+  });
+  const std::array pods = {static_cast<const k8s::Pod*>(&alone)};
+  return demand_of(pods, world);
+}
+
+}  // namespace
+
+void ComingPods::observe(const World& world, const Ledger& ledger, const Now& now) {
+  leaving_.clear();
+  note_departures(world, ledger, now);
+  count_replacements(world);
+  forget_departures(world, now);
+  std::erase_if(offered_since_, [&](const auto& entry) { return !world.unbound().contains(entry.first); });
+}
+
+void ComingPods::note_departures(const World& world, const Ledger& ledger, const Now& now) {
+  const auto note = [&](const std::string& uid) {
+    const auto* record = world.pod(uid);
+    if (record == nullptr || !is_live(record->pod) || !evicted_by_us(record->pod, ledger, now)) return;
+    const auto& pod = record->pod;
+    if (!is_stuck(pod, now)) leaving_.insert(uid);
+    auto [found, is_new] = departures_.try_emplace(uid);
+    auto& departure = found->second;
+    if (is_new) {
+      departure = {.ns = pod.meta.ns,
+                   .owner = pod.meta.controller.value_or(k8s::OwnerRef{}),
+                   .demand = demand_of_one(pod, world),
+                   .at = std::chrono::floor<Seconds>(now.wall),
+                   .since = now.mono};
+    }
+    if (pod.meta.deletion) departure.at = asked_to_end_at(pod);
+  };
+  for (const auto& [uid, attempt] : ledger.evictions()) note(uid);
+  for (const auto& uid : world.terminating()) note(uid);
+}
+
+void ComingPods::count_replacements(const World& world) {
+  replaced_.clear();
+  if (departures_.empty()) return;
+  std::map<std::string, WallTime> since;
+  for (const auto& [uid, departure] : departures_) {
+    const auto [known, is_new] = since.try_emplace(departure.owner_identity(), departure.at);
+    if (!is_new) known->second = std::min(known->second, departure.at);
+  }
+  for (const auto& [uid, record] : world.pods()) {
+    const auto& meta = record.pod.meta;
+    if (!meta.controller || !meta.creation || departures_.contains(uid) || !is_live(record.pod)) continue;
+    const auto owner = since.find(meta.controller_identity());
+    if (owner != since.end() && *meta.creation >= owner->second) ++replaced_[owner->first];
+  }
+}
+
+void ComingPods::forget_departures(const World& world, const Now& now) {
+  std::map<std::string, std::size_t> waiting;
+  for (const auto& [uid, departure] : departures_) ++waiting[departure.owner_identity()];
+  std::erase_if(departures_, [&](const auto& entry) {
+    const auto& [uid, departure] = entry;
+    const auto* record = world.pod(uid);
+    const bool is_there = record != nullptr && is_live(record->pod);
+    if (is_there && record->pod.meta.deletion) return false;
+    if (is_there) return !leaving_.contains(uid);  // it was not evicted after all
+    if (now.mono - departure.since >= kReplacementPatience || is_done(departure.owner, departure.ns, world))
+      return true;
+    return replaced_[departure.owner_identity()] >= waiting[departure.owner_identity()];
+  });
+}
+
+std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& now) const {
+  std::vector<const k8s::Pod*> waiting;
+  for (const auto& uid : world.unbound()) {
+    const auto& pod = world.pod(uid)->pod;
+    if (!is_live(pod) || pod.meta.deletion || pod.scheduling->gated) continue;
+    const auto offered = offered_since_.find(uid);
+    if (offered != offered_since_.end() && now.mono - offered->second >= kOfferPatience) continue;
+    waiting.push_back(&pod);
+  }
+  std::ranges::sort(waiting, {}, [](const auto* pod) { return std::tie(pod->meta.creation, pod->meta.uid); });
+  std::vector<Coming> coming;
+  for (const auto* pod : waiting) {
+    coming.push_back({.uid = pod->meta.uid, .demand = demand_of_one(*pod, world)});
+  }
+  auto replaced = replaced_;
+  for (const auto& [uid, departure] : departures_) {
+    if (is_done(departure.owner, departure.ns, world)) continue;
+    auto& there = replaced[departure.owner_identity()];
+    if (there > 0) {
+      --there;
+      continue;
+    }
+    coming.push_back({.uid = {}, .demand = departure.demand});
+  }
+  return coming;
+}
+
+void ComingPods::note_offered(const std::optional<std::set<std::string>>& uids, const Now& now) {
+  if (!uids) return offered_since_.clear();
+  for (const auto& uid : *uids) offered_since_.try_emplace(uid, now.mono);
+  std::erase_if(offered_since_, [&](const auto& entry) {
+    return !uids->contains(entry.first) && now.mono - entry.second < kOfferPatience;
+  });
+}
+
+std::optional<MonoTime> ComingPods::next_change_at(const Now& now) const {
+  std::optional<MonoTime> next;
+  for (const auto& [uid, since] : offered_since_) {
+    const MonoTime at = since + kOfferPatience;
+    if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  return next;
+}
+
+}  // namespace dhc

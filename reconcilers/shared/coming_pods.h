@@ -1,0 +1,62 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "domain/cluster/demand.h"
+#include "domain/limits/ledger.h"
+
+namespace dhc {
+
+/// How long an offered device keeps being counted for a pod that waits: the scheduler binds within seconds, and one
+/// that it leaves alone for a minute has other reasons to wait. Else a tenant's Pending pods would hold everybody's
+/// evictions.
+inline constexpr Millis kOfferPatience = Seconds(60);
+/// How long the replacement of an evicted pod is waited for. **Source:** the Job controller's longest back-off.
+inline constexpr Millis kReplacementPatience = std::chrono::minutes(10);
+
+/// Pods that will take devices soon: those that wait for a node, and the replacements of pods that we evicted, which
+/// are not there yet. Owned by the controller, observed once a turn.
+class ComingPods {
+ public:
+  struct Coming {
+    std::string uid;  ///< Empty: a replacement that is not there yet.
+    Demand demand;
+  };
+
+  void observe(const World& world, const Ledger& ledger, const Now& now);
+
+  /// In the order in which they are likely to be served.
+  [[nodiscard]] std::vector<Coming> list(const World& world, const Now& now) const;
+
+  /// UIDs of the pods that give back all that they hold: evicted by us, and not stuck.
+  [[nodiscard]] const std::set<std::string>& leaving() const { return leaving_; }
+
+  /// Pods that wait although a place is free for them, as of this turn; nothing if nobody has looked.
+  void note_offered(const std::optional<std::set<std::string>>& uids, const Now& now);
+
+  /// When time alone changes the list.
+  [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
+
+ private:
+  struct Departure {
+    std::string ns;
+    k8s::OwnerRef owner;
+    [[nodiscard]] std::string owner_identity() const { return ns + "/" + owner.uid; }
+    Demand demand;
+    WallTime at;     ///< By the API server's clock once it is known.
+    MonoTime since;  ///< When we saw it first.
+  };
+  void note_departures(const World& world, const Ledger& ledger, const Now& now);
+  void forget_departures(const World& world, const Now& now);
+  void count_replacements(const World& world);
+
+  std::set<std::string> leaving_;
+  std::map<std::string, Departure> departures_;    // by the evicted pod's UID
+  std::map<std::string, std::size_t> replaced_;    // by the owner's identity: pods made since
+  std::map<std::string, MonoTime> offered_since_;  // by the waiting pod's UID
+};
+
+}  // namespace dhc

@@ -1,0 +1,83 @@
+#include "reconcilers/shared/failure_outlook.h"
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+namespace {
+
+using Action = k8s::JobFailureRule::Action;
+
+// What SIGTERM and SIGKILL make of a container that does not handle them: its exit code is not known before.
+constexpr std::array<std::int64_t, 2> kKilledCodes = {143, 137};
+
+bool ends_more(std::optional<Action> action) { return action == Action::FailJob || action == Action::FailIndex; }
+
+void set_condition(std::vector<k8s::Condition>& conditions, std::string_view type, std::string_view status) {
+  std::erase_if(conditions, [&](const k8s::Condition& condition) { return condition.type == type; });
+  conditions.push_back({.type = std::string(type), .status = std::string(status)});
+}
+
+/// How the pod looks when it has been evicted. **Source:** core/v1: no ended pod is ready.
+k8s::PodEnd evicted_end(const k8s::Pod& pod, bool with_our_condition) {
+  k8s::PodEnd end{.conditions = pod.conditions, .exits = {}};
+  for (const auto type : {"Ready", "ContainersReady"}) set_condition(end.conditions, type, "False");
+  set_condition(end.conditions, kDisruptionTarget, "True");
+  if (with_our_condition) set_condition(end.conditions, kConditionType, "True");
+  return end;
+}
+
+/// The exit codes that a program may choose: each that a rule names, and one that none does.
+std::set<std::int64_t> own_codes(const k8s::Job& job) {
+  std::set<std::int64_t> codes;
+  for (const auto& rule : job.failure_rules) {
+    if (rule.on_exit_codes) codes.insert(rule.on_exit_codes->values.begin(), rule.on_exit_codes->values.end());
+  }
+  if (codes.empty()) return codes;
+  for (const auto code : kKilledCodes) codes.insert(code);
+  std::int64_t other = 1;
+  while (codes.contains(other)) ++other;
+  codes.insert(other);
+  codes.erase(0);
+  return codes;
+}
+
+}  // namespace
+
+Counts counts(const k8s::Job& job, const std::vector<k8s::PodEnd>& ends) {
+  bool never = true;
+  for (const auto& end : ends) {
+    const auto action = k8s::action_for(job, end);
+    if (ends_more(action)) return Counts::EndsTheJob;
+    never = never && action == Action::Ignore;
+  }
+  return never ? Counts::Never : Counts::Maybe;
+}
+
+Outlook outlook_of_eviction(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition) {
+  auto end = evicted_end(pod, with_our_condition);
+  std::vector<k8s::PodEnd> ends = {end};
+  for (const auto code : kKilledCodes) {
+    end.exits = {{.container = {}, .code = code}};
+    ends.push_back(end);
+  }
+  Outlook outlook{.counts = counts(job, ends), .ending_codes = {}};
+  if (outlook.counts != Counts::Never) return outlook;
+  for (const auto code : own_codes(job)) {
+    end.exits = {{.container = {}, .code = code}};
+    const auto action = k8s::action_for(job, end);
+    if (ends_more(action)) {
+      outlook.ending_codes.push_back(code);
+    } else if (action != Action::Ignore) {
+      outlook.counts = Counts::Maybe;
+    }
+  }
+  return outlook;
+}
+
+}  // namespace dhc

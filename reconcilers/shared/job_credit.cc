@@ -1,0 +1,256 @@
+#include "reconcilers/shared/job_credit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "domain/contract/names.h"
+#include "domain/limits/write_keys.h"
+#include "reconcilers/shared/failure_outlook.h"
+#include "reconcilers/shared/retry_rules.h"
+
+namespace dhc {
+
+namespace {
+
+using Kind = CreditCase::Kind;
+
+CreditCase not_creditable(Reason reason, std::string message) {
+  return {.kind = Kind::NotCreditable, .reason = reason, .message = std::move(message), .seen_at = {}};
+}
+
+CreditCase not_needed(std::string message) {
+  return {.kind = Kind::NotNeeded, .reason = Reason::CreditNotNeeded, .message = std::move(message), .seen_at = {}};
+}
+
+std::string name_of(const k8s::Job& job) { return "Job " + job.meta.name; }
+
+std::string words_of_outlook(const Outlook& outlook, const k8s::Job& job) {
+  auto words = fmt::format("the podFailurePolicy of {} ignores this loss", name_of(job));
+  if (outlook.ending_codes.empty()) return words;
+  return words + fmt::format(", but not if the program ends with exit code {}", fmt::join(outlook.ending_codes, ", "));
+}
+
+std::string index_of(const k8s::Pod& pod) {
+  return std::string(k8s::find(pod.meta.annotations, kCompletionIndexAnnotation).value_or("?"));
+}
+
+std::int64_t index_failures(const k8s::Pod& pod) {
+  const auto text = k8s::find(pod.meta.annotations, kIndexFailuresAnnotation).value_or("0");
+  std::int64_t failures = 0;
+  std::from_chars(text.data(), text.data() + text.size(), failures);
+  return failures;
+}
+
+/// A person who takes our record of a credit away has acknowledged it: it is not given again, and the limit that it
+/// made, if it still stands, pays for the loss.
+std::optional<CreditCase> was_removed(const k8s::Pod& pod, const JobRecord& record) {
+  const auto found = record.removed.find(pod.meta.uid);
+  if (found == record.removed.end()) return std::nullopt;
+  const auto& [limit, seen_at] = found->second;
+  const auto name = name_of(record.job);
+  if (record.job.backoff_limit < limit) {
+    return not_creditable(
+        Reason::CreditReverted,
+        fmt::format("somebody removed this pod's credit from {} and took back its limit {}", name, limit));
+  }
+  return CreditCase{.kind = Kind::Given,
+                    .reason = Reason::Credited,
+                    .message = fmt::format("somebody removed this pod's credit from {}, but backoffLimit is still {}",
+                                           name, record.job.backoff_limit),
+                    .seen_at = seen_at};
+}
+
+/// What holds for a pod that runs and for one that has failed.
+CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules) {
+  const auto& job = record.job;
+  const auto& credits = record.credits;
+  if (!record.credits_readable) {
+    return not_creditable(Reason::CreditRecordUnreadable,
+                          fmt::format("the annotation {} of {} is not what we wrote: what was credited is not known",
+                                      kRetryCreditsAnnotation, name_of(job)));
+  }
+  if (job.backoff_limit < credits.limit) {
+    return not_creditable(Reason::CreditReverted,
+                          fmt::format("backoffLimit of {} is {}, and {} was our last credit's: somebody took it back",
+                                      name_of(job), job.backoff_limit, credits.limit));
+  }
+  const auto* given = credits.find(pod.meta.uid);
+  if (given != nullptr && given->state != RetryCredit::State::Unspent) {
+    const auto seen = record.credit_seen.find(pod.meta.uid);
+    return {.kind = Kind::Given,
+            .reason = Reason::Credited,
+            .message = fmt::format("{} has a retry more for this pod: its credit made backoffLimit {}", name_of(job),
+                                   given->limit),
+            .seen_at = seen == record.credit_seen.end() ? MonoTime::max() : seen->second.at};
+  }
+  if (auto removed = was_removed(pod, record)) return *std::move(removed);
+  // There is no credit for an index.
+  if (auto lost = lost_index(pod, job)) return not_creditable(Reason::IndexOutOfRetries, *std::move(lost));
+  if (job.backoff_limit_per_index) {
+    return not_needed(
+        fmt::format("the loss costs index {} of {} one of its {} retries (backoffLimitPerIndex), which "
+                    "cannot be given back; {} are used",
+                    index_of(pod), name_of(job), *job.backoff_limit_per_index, index_failures(pod)));
+  }
+  if (job.backoff_limit >= kLimitless) {
+    return not_needed(fmt::format("backoffLimit of {} has no end", name_of(job)));
+  }
+  if (!credits.has_unspent() && static_cast<std::int64_t>(credits.credits.size()) >= rules.max_per_job) {
+    return not_creditable(Reason::CreditLimitReached,
+                          fmt::format("{} has got {} retries back, jobRetry.maxPerJob is {}", name_of(job),
+                                      credits.credits.size(), rules.max_per_job));
+  }
+  return {.kind = Kind::Needed, .reason = Reason::Crediting, .message = {}, .seen_at = {}};
+}
+
+Ruling wait_for_credit(const JobRecord& record, const Scene& scene) {
+  const auto key = job_write_key(record.job.meta.uid);
+  const auto* attempt = scene.ledger.write(key);
+  auto message = fmt::format("{} gets this pod's retry back first", name_of(record.job));
+  if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
+    message += fmt::format("; the last attempt failed: {}: {}", to_string(attempt->error.kind), attempt->error.message);
+  }
+  return {.reason = Reason::WaitingForCredit, .message = std::move(message), .until = {}};
+}
+
+}  // namespace
+
+bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene) {
+  const auto* ours = our_condition(pod);
+  if (ours != nullptr && ours->status == "True") return false;
+  if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
+  const auto* attempt = scene.ledger.condition(pod.meta.uid);
+  return attempt == nullptr || attempt->state != Attempt::State::Failed;
+}
+
+std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job) {
+  if (!job.backoff_limit_per_index || index_failures(pod) < *job.backoff_limit_per_index) return std::nullopt;
+  auto message = fmt::format("index {} of {} has no retry left (backoffLimitPerIndex {}, which cannot be changed)",
+                             index_of(pod), name_of(job), *job.backoff_limit_per_index);
+  if (job.max_failed_indexes) {
+    message += fmt::format("; with maxFailedIndexes {} the loss may end the whole Job", *job.max_failed_indexes);
+  }
+  return message;
+}
+
+std::optional<CreditCase> somebody_elses(const k8s::Job& job) {
+  if (!job.managed_by.empty() && job.managed_by != k8s::kJobController) {
+    return not_creditable(Reason::JobManagedByOther,
+                          fmt::format("{} is managed by {}: its retries are not ours", name_of(job), job.managed_by));
+  }
+  const auto& owner = job.meta.controller;
+  if (owner && owner->kind != "CronJob") {
+    return not_creditable(Reason::JobOwnedByOther, fmt::format("{} belongs to {} {}, which decides about its retries",
+                                                               name_of(job), owner->kind, owner->name));
+  }
+  if (!owner && job.meta.has_other_owner) {
+    return not_creditable(
+        Reason::JobOwnedByOther,
+        fmt::format("{} has an owner that is not its controller, and may decide about its retries", name_of(job)));
+  }
+  if (std::ranges::any_of(job.meta.labels, [](const auto& l) { return l.first == "kueue.x-k8s.io/queue-name"; })) {
+    return not_creditable(Reason::JobOwnedByOther, fmt::format("{} is queued by Kueue", name_of(job)));
+  }
+  if (job.suspended) return not_creditable(Reason::JobSuspended, fmt::format("{} is suspended", name_of(job)));
+  return std::nullopt;
+}
+
+const JobRecord* job_of(const k8s::Pod& pod, const World& world) {
+  const auto& owner = pod.meta.controller;
+  if (!owner || owner->kind != "Job" || !owner->api_version.starts_with("batch/")) return nullptr;
+  return world.job_of(pod.meta);
+}
+
+CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules, const Scene& scene) {
+  const auto& job = record.job;
+  if (k8s::is_ending(job) || job.meta.deletion) return {};
+  if (auto other = somebody_elses(job)) return *std::move(other);
+  const auto outlook = outlook_of_eviction(job, pod, false);
+  switch (outlook.counts) {
+    case Counts::Never:
+      return not_needed(words_of_outlook(outlook, job));
+    case Counts::EndsTheJob:
+      return not_creditable(
+          Reason::FailureRuleMatches,
+          fmt::format("a podFailurePolicy rule of {} would end it, or the pod's index", name_of(job)));
+    case Counts::Maybe:
+      break;
+  }
+  if (awaits_condition(pod, job, scene)) {
+    return {.kind = Kind::AwaitsCondition, .reason = Reason::WaitingForCondition, .message = {}, .seen_at = {}};
+  }
+  return by_limit(pod, record, rules);
+}
+
+CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules) {
+  const auto& job = record.job;
+  if (k8s::is_ending(job) || job.meta.deletion) return {};
+  if (auto other = somebody_elses(job)) return *std::move(other);
+  switch (counts(job, {k8s::PodEnd{.conditions = pod.conditions, .exits = pod.exits}})) {
+    case Counts::Never:
+      return not_needed(fmt::format("the podFailurePolicy of {} ignored this loss", name_of(job)));
+    case Counts::EndsTheJob:
+      return not_creditable(Reason::FailureRuleMatches,
+                            fmt::format("a podFailurePolicy rule of {} ended it, or the pod's index", name_of(job)));
+    case Counts::Maybe:
+      break;
+  }
+  return by_limit(pod, record, rules);
+}
+
+namespace {
+
+/// What the rules of all policies that give this pod's retry back say together.
+std::optional<Ruling> held_by(const JobRetryRules& rules, const Exposure& exposure, const JobRecord& record,
+                              const Scene& scene) {
+  const auto& pod = exposure.pod();
+  const auto found = credit_case(pod, record, rules, scene);
+  const bool enforcing = exposure.mode == Mode::Enforce;
+  switch (found.kind) {
+    case Kind::None:
+    case Kind::NotNeeded:
+      return std::nullopt;
+    case Kind::AwaitsCondition:
+      if (!enforcing) return std::nullopt;
+      return Ruling{.reason = Reason::WaitingForCondition,
+                    .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
+                    .until = {}};
+    case Kind::NotCreditable:
+      if (rules.evict_when_not_creditable) return std::nullopt;
+      return Ruling{.reason = Reason::NotCreditable,
+                    .message = found.message + "; jobRetry.whenNotCreditable: Evict evicts all the same",
+                    .until = {}};
+    case Kind::Needed:
+      // Nothing is written in observe mode, and no credit is given while evictions stop: those say why.
+      if (!enforcing || scene.policy.limits.paused ||
+          scene.brake.holding(exposure.key, pod.node_name, pod.meta.uid) != nullptr) {
+        return std::nullopt;
+      }
+      return wait_for_credit(record, scene);
+    case Kind::Given: {
+      const MonoTime until = found.seen_at == MonoTime::max() ? found.seen_at : found.seen_at + rules.settle;
+      if (scene.now.mono >= until) return std::nullopt;
+      return Ruling{.reason = Reason::WaitingForCredit,
+                    .message = fmt::format("{} shows this pod's retry; the Job controller gets jobRetry.settle ({} s) "
+                                           "to read it",
+                                           name_of(record.job), std::chrono::ceil<Seconds>(rules.settle).count()),
+                    .until = until};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene) {
+  const auto* record = job_of(exposure.pod(), scene.world);
+  if (record == nullptr) return std::nullopt;  // no Job, not batch/v1's, or gone with its pods to follow
+  const auto rules = retry_rules(exposure, scene);
+  return rules.crediting ? held_by(*rules.crediting, exposure, *record, scene) : std::nullopt;
+}
+
+}  // namespace dhc

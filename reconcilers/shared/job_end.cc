@@ -1,0 +1,106 @@
+#include "reconcilers/shared/job_end.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "reconcilers/shared/failure_outlook.h"
+#include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/retry_rules.h"
+
+namespace dhc {
+
+namespace {
+
+/// The Job's own watch may show a failure later than the pod's does.
+constexpr Millis kCountedLate = kUnseen;
+
+/// Why a loss would end the Job, and until when if time alone may show that it would not.
+struct End {
+  std::string why;
+  std::optional<MonoTime> until = {};
+};
+
+bool is_going(const k8s::Pod& pod, const Scene& scene, const std::set<std::string>& going) {
+  if (pod.meta.deletion || going.contains(pod.meta.uid)) return true;
+  const auto* attempt = scene.ledger.eviction(pod.meta.uid);
+  return attempt != nullptr && may_stand(*attempt);
+}
+
+/// Losses of the Job that it may not have counted yet.
+struct Uncounted {
+  std::int64_t going = 0;
+  std::int64_t ended = 0;
+  std::optional<MonoTime> until;  ///< When the first that has ended is counted for sure.
+};
+
+Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene, const std::set<std::string>& going) {
+  Uncounted found;
+  for (const auto& uid : scene.world.pods_of_job(job)) {
+    const auto& other = scene.world.pod(uid)->pod;
+    if (uid != pod.meta.uid && is_live(other) && is_going(other, scene, going)) ++found.going;
+  }
+  for (const auto& [uid, ending] : scene.world.endings()) {
+    const MonoTime counted_at = ending.at.mono + kCountedLate;
+    if (ending.pod.meta.controller_identity() != job.meta.identity() || ending.pod.phase == k8s::PodPhase::Succeeded ||
+        scene.now.mono >= counted_at) {
+      continue;
+    }
+    ++found.ended;
+    if (!found.until || counted_at < *found.until) found.until = counted_at;
+  }
+  return found;
+}
+
+std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene,
+                          const std::set<std::string>& going) {
+  if (outlook_of_eviction(job, pod, false).counts == Counts::EndsTheJob) {
+    return End{.why = "a podFailurePolicy rule would end it, or the pod's index"};
+  }
+  if (auto index = lost_index(pod, job)) return End{.why = std::move(*index)};
+  // With a limit for each index the Job has one only if somebody wrote it.
+  if (job.backoff_limit >= kLimitless) return std::nullopt;
+  const auto others = uncounted(pod, job, scene, going);
+  const auto failed = job.failed + job.uncounted;
+  if (failed + others.going + others.ended < job.backoff_limit) return std::nullopt;
+  return End{.why = fmt::format("backoffLimit is {}, {} of its pods have failed and {} more are going",
+                                job.backoff_limit, failed, others.going + others.ended),
+             .until = others.until};
+}
+
+/// Whether the retry is given back, so that the loss costs nothing.
+bool is_paid_for(const Exposure& exposure, const JobRecord& record, const std::optional<JobRetryRules>& crediting,
+                 const Scene& scene) {
+  return crediting && credit_case(exposure.pod(), record, *crediting, scene).kind != CreditCase::Kind::NotCreditable;
+}
+
+}  // namespace
+
+std::optional<Ruling> held_for_job_end(const Exposure& exposure, const Scene& scene,
+                                       const std::set<std::string>& going) {
+  const auto& pod = exposure.pod();
+  const auto* record = job_of(pod, scene.world);
+  if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
+  const auto rules = retry_rules(exposure, scene);
+  if (rules.holding == nullptr || is_paid_for(exposure, *record, rules.crediting, scene)) return std::nullopt;
+  const auto& job = record->job;
+  if (outlook_of_eviction(job, pod, false).counts == Counts::Never) return std::nullopt;
+  if (awaits_condition(pod, job, scene)) {
+    // Nothing is written in observe mode: what would be done next is said as if it were.
+    if (exposure.mode != Mode::Enforce) return std::nullopt;
+    return Ruling{.reason = Reason::WaitingForCondition,
+                  .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
+                  .until = {}};
+  }
+  auto end = end_by(pod, job, scene, going);
+  if (!end) return std::nullopt;
+  return Ruling{
+      .reason = Reason::WouldEndJob,
+      .message = fmt::format("the loss would end Job {}: {}; policy {} gives no retry back: jobRetry: {{}} "
+                             "does, jobRetry: {{credit: false, whenNotCreditable: Evict}} evicts all the same",
+                             job.meta.name, end->why, rules.holding->name),
+      .until = end->until};
+}
+
+}  // namespace dhc

@@ -1,0 +1,17 @@
+#pragma once
+#include <set>
+#include <string>
+
+#include "reconcilers/shared/scene.h"
+
+namespace dhc {
+
+/// That the loss of this pod would end its Job, or the pod's index, and no policy gives the retry back: then it is held
+/// unless every policy that covers a device of the pod says otherwise. None: it would not, or no Job is known.
+/// `going` are the UIDs of pods that this turn evicts.
+/// **Source:** batch/v1, seen on 1.37.1: a Job fails with the failure after its backoffLimit, and a pod that is being
+/// deleted counts as one.
+[[nodiscard]] std::optional<Ruling> held_for_job_end(const Exposure& exposure, const Scene& scene,
+                                                     const std::set<std::string>& going);
+
+}  // namespace dhc

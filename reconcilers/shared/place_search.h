@@ -1,0 +1,30 @@
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+
+#include "reconcilers/shared/places.h"
+
+namespace dhc {
+
+/// The places of one turn, shared by all who look for one, and made when the first asks: most turns do not.
+class PlaceSearch {
+ public:
+  explicit PlaceSearch(const Scene& scene) : scene_(scene) {}
+
+  [[nodiscard]] Places& places() {
+    if (!places_) places_.emplace(scene_, scene_.coming);
+    return *places_;
+  }
+
+  /// Waiting pods for which a place is free, by UID, for `ComingPods::note_offered`; none: nobody has looked.
+  [[nodiscard]] std::optional<std::set<std::string>> offered() const {
+    return places_ ? std::optional(places_->offered()) : std::nullopt;
+  }
+
+ private:
+  const Scene& scene_;
+  std::optional<Places> places_;
+};
+
+}  // namespace dhc

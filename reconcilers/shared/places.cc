@@ -1,0 +1,300 @@
+#include "reconcilers/shared/places.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/findings/match_device.h"
+
+namespace dhc {
+
+namespace {
+
+std::int64_t unhealthy_held(const k8s::Pod& pod, const std::string& resource) {
+  const auto entry = std::ranges::find(pod.allocated, resource, &k8s::AllocatedResource::name);
+  return entry == pod.allocated.end()
+             ? 0
+             : std::ranges::count(entry->devices, k8s::Health::Unhealthy, &k8s::ReportedDevice::health);
+}
+
+}  // namespace
+
+Places::Places(const Scene& scene, const ComingPods& coming) : scene_(scene) {
+  for (const auto& pool : scene.world.inventory().pools()) {
+    if (pool.second.published) pools_on_[pool.second.node].push_back(&pool);
+  }
+  std::vector<const k8s::Pod*> leaving;
+  for (const auto& uid : coming.leaving()) leaving.push_back(&scene.world.pod(uid)->pod);
+  give_back(released_by(leaving));
+  for (const auto& next : coming.list(scene.world, scene.now)) {
+    if (!settle(next.demand)) {
+      ++waiting_[next.demand];
+    } else if (!next.uid.empty()) {
+      offered_.insert(next.uid);
+    }
+  }
+}
+
+/// Takes a place for the demand, if there is one.
+bool Places::settle(const Demand& demand) {
+  std::string why;
+  const auto* node = search(demand, {}, why);
+  if (node == nullptr) return false;
+  std::vector<DeviceKey> picked;
+  static_cast<void>(fits(*node, demand, {}, {}, picked));
+  occupy(*node, demand, picked);
+  return true;
+}
+
+/// Whether the demand finds its place on a node where something is given back, after those who wait for just that.
+bool Places::is_left_on(const k8s::Node& node, const Demand& demand, const Released& released,
+                        const std::string& suspect) {
+  std::vector<DeviceKey> picked;
+  if (!fits(node, demand, released, suspect, picked)) return false;
+  const auto taken = taken_;
+  const auto taken_devices = taken_devices_;
+  bool is_left = true;
+  for (auto wanted = waiting_.begin(); is_left && wanted != waiting_.end(); ++wanted) {
+    for (auto count = wanted->second; is_left && count > 0 && fits(node, wanted->first, released, {}, picked);
+         --count) {
+      occupy(node, wanted->first, picked);
+      is_left = fits(node, demand, released, suspect, picked);
+    }
+  }
+  taken_ = taken;
+  taken_devices_ = taken_devices;
+  return is_left;
+}
+
+std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* const> pods,
+                                                     const std::string& suspect) {
+  const auto demand = demand_of(pods, scene_.world);
+  const auto released = released_by(pods);
+  std::set<std::string> own;
+  for (const auto* pod : pods) own.insert(pod->node_name);
+  for (const auto& name : own) {
+    const auto* node = scene_.world.node(name);
+    if (node != nullptr && is_left_on(*node, demand, released, suspect)) return name;
+  }
+  std::string why;
+  const auto* node = search(demand, suspect, why);
+  if (node == nullptr) return std::unexpected(why);
+  return node->meta.name;
+}
+
+void Places::take(std::span<const k8s::Pod* const> pods) {
+  const auto demand = demand_of(pods, scene_.world);
+  give_back(released_by(pods));
+  for (auto& [wanted, count] : waiting_) {
+    while (count > 0 && settle(wanted)) --count;
+  }
+  std::erase_if(waiting_, [](const auto& entry) { return entry.second == 0; });
+  if (!settle(demand)) ++waiting_[demand];
+}
+
+void Places::give_back(const Released& released) {
+  for (const auto& uid : released.pods) {
+    const auto& node = scene_.world.pod(uid)->pod.node_name;
+    std::erase_if(free_, [&](const auto& entry) { return entry.first.first == node; });
+  }
+  gone_.pods.insert(released.pods.begin(), released.pods.end());
+  gone_.devices.insert(released.devices.begin(), released.devices.end());
+  if (!released.pods.empty()) searches_.clear();
+}
+
+void Places::occupy(const k8s::Node& node, const Demand& demand, const std::vector<DeviceKey>& picked) {
+  for (const auto& [resource, amount] : demand.resources) taken_[{node.meta.name, resource}] += amount;
+  taken_devices_.insert(picked.begin(), picked.end());
+}
+
+Places::Released Places::released_by(std::span<const k8s::Pod* const> pods) const {
+  Released released;
+  for (const auto* pod : pods) released.pods.insert(pod->meta.uid);
+  const auto stays = [&](const std::string& uid) {
+    return is_live(scene_.world.pod(uid)->pod) && !released.pods.contains(uid) && !gone_.pods.contains(uid);
+  };
+  for (const auto* pod : pods) {
+    for (const auto& named : pod->claims) {
+      const auto key = claim_key(pod->meta.ns, named.claim_name);
+      const auto* claim = named.claim_name.empty() ? nullptr : scene_.world.claim(key);
+      if (claim == nullptr || std::ranges::any_of(scene_.world.users_of(key), stays)) continue;
+      for (const auto& result : claim->results) {
+        if (!result.admin_access) released.devices.insert(DeviceKey::dra(result.driver, result.pool, result.device));
+      }
+    }
+  }
+  return released;
+}
+
+const k8s::Node* Places::search(const Demand& demand, const std::string& suspect, std::string& why) {
+  auto& known = searches_[{demand, suspect}];
+  if (!known.why_none) {
+    const auto& nodes = scene_.world.nodes();
+    for (auto node = nodes.lower_bound(known.next); node != nodes.end(); ++node) {
+      std::vector<DeviceKey> picked;
+      if (!fits(node->second, demand, {}, suspect, picked)) continue;
+      known.next = node->first;
+      return &node->second;
+    }
+    known.why_none = why_none(demand, suspect);
+  }
+  why = *known.why_none;
+  return nullptr;
+}
+
+bool Places::fits(const k8s::Node& node, const Demand& demand, const Released& released, const std::string& suspect,
+                  std::vector<DeviceKey>& picked) {
+  picked.clear();
+  return accepts(node, demand) && !has_bad(node.meta.name, suspect) && has_resources(node, demand, released) &&
+         pick(node.meta.name, demand, released, suspect, picked);
+}
+
+bool Places::accepts(const k8s::Node& node, const Demand& demand) const {
+  if (!node.ready || node.unschedulable || node.meta.deletion) return false;
+  const auto rejects = [&](const auto& wanted) {
+    const auto hole = scene_.black_holes.find({node.meta.name, wanted.first});
+    return hole != scene_.black_holes.end() && hole->second.since().has_value();
+  };
+  return std::ranges::none_of(demand.resources, rejects) && std::ranges::all_of(demand.terms, [&](const auto& terms) {
+           return k8s::selects_node(*terms, node) && k8s::tolerates_taints(*terms, node);
+         });
+}
+
+/// Whether the brake counts a bad device of this driver or resource there; a node without a name: network-attached.
+bool Places::has_bad(const std::string& node, const std::string& suspect) {
+  if (suspect.empty()) return false;
+  const auto [found, is_new] = bad_nodes_.try_emplace(suspect);
+  if (is_new) {
+    for (const auto& [key, bad] : scene_.brake.bad()) {
+      if (key.scope == suspect) found->second.insert(bad.node);
+    }
+  }
+  return found->second.contains(node);
+}
+
+bool Places::has_resources(const k8s::Node& node, const Demand& demand, const Released& released) {
+  return std::ranges::all_of(demand.resources, [&](const auto& wanted) {
+    const auto& [resource, amount] = wanted;
+    auto free = free_on(node, resource);
+    for (const auto& uid : released.pods) {
+      const auto& pod = scene_.world.pod(uid)->pod;
+      if (pod.node_name == node.meta.name && !gone_.pods.contains(uid)) free += used_by(pod, resource);
+    }
+    return free >= amount;
+  });
+}
+
+std::int64_t Places::free_on(const k8s::Node& node, const std::string& resource) {
+  const std::pair key(node.meta.name, resource);
+  const auto [found, is_new] = free_.try_emplace(key);
+  if (is_new) {
+    // The kubelet's numbers show a loss seconds after the pods do.
+    auto usable = k8s::amount_of(node.allocatable, resource);
+    const auto book = scene_.world.books().find(node.meta.name);
+    if (book != scene_.world.books().end()) {
+      const auto entry = book->second.resources().find(resource);
+      if (entry != book->second.resources().end()) {
+        usable = std::min(usable, entry->second.capacity - entry->second.held.unhealthy);
+      }
+    }
+    for (const auto& uid : scene_.world.pods_on(node.meta.name)) {
+      if (!gone_.pods.contains(uid)) usable -= used_by(scene_.world.pod(uid)->pod, resource);
+    }
+    found->second = usable;
+  }
+  const auto taken = taken_.find(key);
+  return found->second - (taken == taken_.end() ? 0 : taken->second);
+}
+
+/// What the scheduler counts: all that the pod asks for, also of a bad device that allocatable no longer shows. One
+/// that is on its way out gives that back, and nobody gets it.
+std::int64_t Places::used_by(const k8s::Pod& pod, const std::string& resource) const {
+  if (!is_live(pod)) return 0;
+  const auto amount = k8s::amount_of(pod.requests, resource);
+  const bool leaves = pod.meta.deletion && scene_.now.wall < *pod.meta.deletion;
+  return leaves ? std::max<std::int64_t>(amount - unhealthy_held(pod, resource), 0) : amount;
+}
+
+bool Places::pick(const std::string& node, const Demand& demand, const Released& released, const std::string& suspect,
+                  std::vector<DeviceKey>& picked) {
+  static constexpr std::string_view kAnywhere;
+  // Kinds that say more come first, so that one that says nothing does not take what only they may have.
+  for (auto wanted = demand.devices.rbegin(); wanted != demand.devices.rend(); ++wanted) {
+    auto missing = wanted->second;
+    for (const auto& place : {std::string_view(node), kAnywhere}) {
+      const auto pools = pools_on_.find(std::string(place));
+      if (pools == pools_on_.end() || (place.empty() && has_bad({}, suspect))) continue;
+      for (const auto* pool : pools->second) {
+        const auto& [name, devices] = *pool;
+        if (name.first != wanted->first.driver) continue;
+        for (auto device = devices.devices.begin(); missing > 0 && device != devices.devices.end(); ++device) {
+          if (!is_of_kind(device->second, wanted->first)) continue;
+          auto key = DeviceKey::dra(name.first, name.second, device->first);
+          if (!is_free(key, released) || std::ranges::find(picked, key) != picked.end()) continue;
+          picked.push_back(std::move(key));
+          --missing;
+        }
+      }
+    }
+    if (missing > 0) return false;
+  }
+  return true;
+}
+
+bool Places::is_free(const DeviceKey& key, const Released& released) const {
+  if (taken_devices_.contains(key)) return false;
+  if (scene_.world.is_allocated(key) && !gone_.devices.contains(key) && !released.devices.contains(key)) return false;
+  return !is_bad(key) && !scene_.world.inventory().unschedulable_because(key);
+}
+
+/// A device with an open incident stays bad when nobody reports it any more; one that an operator vouches for is not.
+bool Places::is_bad(const DeviceKey& key) const {
+  const auto* record = scene_.memory.find(key);
+  if (record != nullptr && record->open) return record->acknowledged == Acknowledged::No;
+  const auto* state = scene_.world.tracker().find(key);
+  if (state != nullptr && state->unhealthy_since) return true;
+  return is_called_bad_by_taint(scene_.policy, scene_.world, key);
+}
+
+bool Places::offers(const k8s::Node& node, const Demand& demand) const {
+  const auto has_resource = [&](const auto& wanted) { return k8s::amount_of(node.capacity, wanted.first) > 0; };
+  const auto pools = pools_on_.find(node.meta.name);
+  const auto has_driver = [&](const auto& wanted) {
+    return pools != pools_on_.end() && std::ranges::any_of(pools->second, [&](const auto* pool) {
+             return pool->first.first == wanted.first.driver;
+           });
+  };
+  return std::ranges::any_of(demand.resources, has_resource) || std::ranges::any_of(demand.devices, has_driver);
+}
+
+std::string Places::why_none(const Demand& demand, const std::string& suspect) {
+  std::int64_t unusable = 0;
+  std::int64_t unaccepted = 0;
+  std::int64_t full = 0;
+  std::int64_t inside = 0;
+  for (const auto& [name, node] : scene_.world.nodes()) {
+    if (!offers(node, demand)) continue;
+    if (has_bad(node.meta.name, suspect)) {
+      ++inside;
+    } else if (!node.ready || node.unschedulable || node.meta.deletion) {
+      ++unusable;
+    } else if (!accepts(node, demand)) {
+      ++unaccepted;
+    } else {
+      ++full;
+    }
+  }
+  std::string nodes;
+  const auto add = [&](std::int64_t count, std::string_view what) {
+    if (count > 0) nodes += fmt::format("{}{} {}", nodes.empty() ? "" : ", ", count, what);
+  };
+  add(full, full == 1 ? "node has too few free" : "nodes have too few free");
+  add(unaccepted, unaccepted == 1 ? "node does not accept the pod" : "nodes do not accept the pod");
+  add(unusable, "not Ready or cordoned");
+  add(inside, "within the brake's scope");
+  return fmt::format("no node is known to have {} free, healthy and untainted ({}; not judged: {})", to_string(demand),
+                     nodes.empty() ? "no node has any" : nodes, not_judged(demand));
+}
+
+}  // namespace dhc

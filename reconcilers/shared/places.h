@@ -1,0 +1,81 @@
+#pragma once
+#include <expected>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reconcilers/shared/coming_pods.h"
+#include "reconcilers/shared/scene.h"
+
+namespace dhc {
+
+/// Looks for places that pods could go to: free, untainted devices that no signal calls bad, all on one node that
+/// accepts the pods. A device that nobody holds is reported by nobody: Unknown does not make it bad. What other pods
+/// will take is taken first. As of one turn; what is found is remembered, so it costs what the first search costs.
+class Places {
+ public:
+  /// What pods that wait, and the replacements of pods that we evicted, will take is taken at once.
+  Places(const Scene& scene, const ComingPods& coming);
+
+  /// The node on which these pods could all run once they have given back what they hold, or in words why none is
+  /// known. With `suspect`, a driver or resource, it is none where the brake counts a bad device of it.
+  [[nodiscard]] std::expected<std::string, std::string> find(std::span<const k8s::Pod* const> pods,
+                                                             const std::string& suspect = {});
+
+  /// These pods are evicted in this turn: they give back what they hold, and their replacements take a place, if one is
+  /// known.
+  void take(std::span<const k8s::Pod* const> pods);
+
+  /// Waiting pods for which a place is free, by UID: for `ComingPods::note_offered`.
+  [[nodiscard]] const std::set<std::string>& offered() const { return offered_; }
+
+ private:
+  using PoolEntry = std::pair<const std::pair<std::string, std::string>, Pool>;
+  struct Released {
+    std::set<std::string> pods;  // UIDs
+    std::set<DeviceKey> devices;
+  };
+  /// One search; what it has found out stays true until a pod gives something back.
+  struct Search {
+    std::string next;  // nodes before this one do not fit
+    std::optional<std::string> why_none;
+  };
+
+  [[nodiscard]] bool accepts(const k8s::Node& node, const Demand& demand) const;
+  [[nodiscard]] bool offers(const k8s::Node& node, const Demand& demand) const;
+  [[nodiscard]] bool fits(const k8s::Node& node, const Demand& demand, const Released& released,
+                          const std::string& suspect, std::vector<DeviceKey>& picked);
+  [[nodiscard]] bool has_resources(const k8s::Node& node, const Demand& demand, const Released& released);
+  [[nodiscard]] bool pick(const std::string& node, const Demand& demand, const Released& released,
+                          const std::string& suspect, std::vector<DeviceKey>& picked);
+  [[nodiscard]] bool is_free(const DeviceKey& key, const Released& released) const;
+  [[nodiscard]] bool is_bad(const DeviceKey& key) const;
+  [[nodiscard]] bool has_bad(const std::string& node, const std::string& suspect);
+  [[nodiscard]] std::int64_t free_on(const k8s::Node& node, const std::string& resource);
+  [[nodiscard]] std::int64_t used_by(const k8s::Pod& pod, const std::string& resource) const;
+  [[nodiscard]] Released released_by(std::span<const k8s::Pod* const> pods) const;
+  [[nodiscard]] const k8s::Node* search(const Demand& demand, const std::string& suspect, std::string& why);
+  [[nodiscard]] std::string why_none(const Demand& demand, const std::string& suspect);
+  void give_back(const Released& released);
+  [[nodiscard]] bool is_left_on(const k8s::Node& node, const Demand& demand, const Released& released,
+                                const std::string& suspect);
+  bool settle(const Demand& demand);
+  void occupy(const k8s::Node& node, const Demand& demand, const std::vector<DeviceKey>& picked);
+
+  const Scene& scene_;
+  Released gone_;                                                  // what is given back by pods that are on their way
+  std::map<std::string, std::vector<const PoolEntry*>> pools_on_;  // by node; empty: network-attached
+  std::map<std::pair<std::string, std::string>, std::int64_t> free_;   // (node, resource), before `taken_`
+  std::map<std::pair<std::string, std::string>, std::int64_t> taken_;  // (node, resource)
+  std::set<DeviceKey> taken_devices_;
+  std::map<std::pair<Demand, std::string>, Search> searches_;
+  std::map<Demand, std::int64_t> waiting_;                  // what finds no place before something is given back
+  std::map<std::string, std::set<std::string>> bad_nodes_;  // driver or resource -> nodes with a bad device
+  std::set<std::string> offered_;
+};
+
+}  // namespace dhc

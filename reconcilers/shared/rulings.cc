@@ -1,0 +1,85 @@
+#include "reconcilers/shared/rulings.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+
+Reason reason_of_failure(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Blocked:
+      return Reason::BlockedByBudget;
+    case ErrorKind::Contested:
+      return Reason::ChangedByOther;
+    case ErrorKind::Forbidden:
+    case ErrorKind::Invalid:
+    case ErrorKind::Declined:
+      return Reason::Refused;
+    case ErrorKind::Outdated:
+      return Reason::SignalGone;
+    case ErrorKind::NotFound:
+    case ErrorKind::Conflict:
+    case ErrorKind::Gone:
+    case ErrorKind::TooManyRequests:
+    case ErrorKind::Unauthorized:
+    case ErrorKind::Doubtful:
+    case ErrorKind::Unread:
+    case ErrorKind::Unavailable:
+    case ErrorKind::TimedOut:
+    case ErrorKind::Cancelled:
+    case ErrorKind::Malformed:
+      return Reason::BackingOff;
+  }
+  return Reason::BackingOff;
+}
+
+}  // namespace
+
+std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
+                                    std::string_view stopped, std::string_view pod_uid) {
+  const auto* brake = scene.brake.holding(key, node, pod_uid);
+  if (brake == nullptr) return std::nullopt;
+  const auto& [scope, engaged] = *brake;
+  return Ruling{.reason = Reason::Braked,
+                .message = fmt::format("{}: suspect a reporting fault{}; the brake is {}", to_string(scope, engaged),
+                                       stopped, waits_for(engaged, scene.policy.limits, scene.now)),
+                .until = {}};
+}
+
+std::optional<Ruling> held_by_view(const Scene& scene, KindSet kinds) {
+  const auto old = scene.world.views().too_old(kinds, scene.now);
+  if (!old) return std::nullopt;
+  const auto kind = k8s::to_string(old->kind);
+  auto message =
+      old->doubted ? fmt::format("the watch of {} is interrupted, or what it said is not what the API server has", kind)
+                   : fmt::format("the watch of {} has said nothing since {}; a view older than {} s is not acted on",
+                                 kind, format_rfc3339(wall_of(old->heard_at, scene.now)),
+                                 std::chrono::duration_cast<Seconds>(kOldestView).count());
+  return Ruling{.reason = Reason::ViewTooOld, .message = std::move(message), .until = {}};
+}
+
+std::string words_of_failure(const Attempt& failed) {
+  return fmt::format("{}: {}; attempt {}", to_string(failed.error.kind), failed.error.message, failed.failures);
+}
+
+Ruling held_by_failure(const Attempt& failed) {
+  return {
+      .reason = reason_of_failure(failed.error.kind), .message = words_of_failure(failed), .until = failed.not_before};
+}
+
+Verdict verdict_of(About about, Ruling ruling, const Now& now) {
+  return {.subject = std::move(about.subject),
+          .device = std::move(about.device),
+          .policy = std::move(about.policy),
+          .reason = ruling.reason,
+          .message = std::move(ruling.message),
+          .since = about.since,
+          .next_at = ruling.until ? std::optional(wall_of(*ruling.until, now)) : std::nullopt};
+}
+
+}  // namespace dhc

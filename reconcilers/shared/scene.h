@@ -1,0 +1,57 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "domain/cluster/world.h"
+#include "domain/contract/verdict.h"
+#include "domain/findings/exposure.h"
+#include "domain/incidents/device_memory.h"
+#include "domain/incidents/node_case.h"
+#include "domain/limits/brake.h"
+#include "domain/limits/caps.h"
+#include "domain/limits/ledger.h"
+#include "domain/policy/policy.h"
+#include "reconcilers/shared/coming_pods.h"
+
+namespace dhc {
+
+/// All that a plan may look at, for one turn.
+struct Scene {
+  const World& world;
+  const Policy& policy;
+  const Ledger& ledger;
+  const Brake& brake;
+  const BlackHoles& black_holes;
+  const std::vector<Exposure>& exposures;
+  const DeviceMemory& memory;
+  const NodeCases& node_cases;
+  const ComingPods& coming;
+  const Caps& caps;  ///< As of this turn; whoever plans takes from a copy.
+  /// The memory's revision that is safely written; none: nothing must be undone, because it would not be remembered.
+  std::optional<std::uint64_t> saved_revision;
+  Now now;
+};
+
+/// The earliest of the times noted.
+class Wake {
+ public:
+  void note(std::optional<MonoTime> at) {
+    if (at && (!at_ || *at < *at_)) at_ = at;
+  }
+  [[nodiscard]] std::optional<MonoTime> at() const { return at_; }
+
+ private:
+  std::optional<MonoTime> at_;
+};
+
+/// What one reconciler wants done and has to say.
+template <class A>
+struct Planned {
+  std::vector<A> actions;
+  std::vector<Verdict> verdicts;
+  std::optional<MonoTime> wake_at;  ///< When this plan would change by time alone.
+};
+
+}  // namespace dhc

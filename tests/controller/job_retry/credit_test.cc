@@ -1,0 +1,231 @@
+#include <doctest/doctest.h>
+
+#include "tests/controller/job_retry/job_stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::minutes;
+using Names = std::vector<std::string>;
+
+TEST_CASE(
+    "A Job gets the retry back when the incident opens, and its pod is evicted after the settle time, not before") {
+  JobStage stage;
+  stage.add_pod(0);
+  CHECK(stage.run_for(Millis(59'999)).empty());
+  CHECK(stage.patches().empty());
+  stage.advance(Millis(1));
+  CHECK(stage.settle().empty());
+  REQUIRE(stage.patches().size() == 1);
+  CHECK(stage.job().backoff_limit == 1);
+  const auto credits = stage.credits();
+  REQUIRE(credits.credits.size() == 1);
+  CHECK(credits.limit == 1);
+  CHECK(credits.credits[0].pod_uid == "uid-train-0");
+  CHECK(credits.credits[0].pod == "train-0");
+  CHECK(credits.credits[0].device == "node-a/example.com/gpu/gpu-0");
+  CHECK(credits.credits[0].limit == 1);
+  CHECK(stage.reasons("train-0") == "Credited WaitingForCredit");
+  stage.advance(Millis(9'999));
+  CHECK(stage.settle().empty());
+  stage.advance(Millis(1));
+  CHECK(stage.settle() == Names{"train-0"});
+  CHECK(stage.patches().size() == 1);
+  CHECK(stage.has_event("train-0", "Credited"));
+}
+
+TEST_CASE("The patch names the version that was read, and changes limit and annotation together") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.run_for(minutes(1));
+  REQUIRE(stage.patches().size() == 1);
+  const auto& patch = stage.patches()[0];
+  CHECK(patch.uid == "uid-train");
+  CHECK(!patch.resource_version.empty());
+  CHECK(patch.limit_before == 0);
+  CHECK(patch.limit == 1);
+  CHECK(!patch.by_test);
+  REQUIRE(patch.notes.size() == 1);
+  CHECK(patch.notes[0].annotation == kRetryCreditsAnnotation);
+}
+
+TEST_CASE("A restart between credit and eviction credits nothing twice, and the settle time begins anew") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.run_for(Seconds(65));
+  CHECK(stage.job().backoff_limit == 1);
+  stage.restart();
+  CHECK(stage.run_for(Millis(9'999)).empty());
+  stage.advance(Millis(1));
+  CHECK(stage.settle() == Names{"train-0"});
+  CHECK(stage.job().backoff_limit == 1);
+  CHECK(stage.patches().size() == 1);
+}
+
+TEST_CASE("maxPerJob bounds the credits, and the pod after the last is held with its reason, or evicted by policy") {
+  for (const bool evict : {false, true}) {
+    JobStage stage;
+    stage.policy().job_retry->max_per_job = 2;
+    stage.policy().job_retry->evict_when_not_creditable = evict;
+    stage.send_policy();
+    for (int pod = 0; pod < 3; ++pod) stage.add_pod(pod);
+    const auto gone = stage.run_for(minutes(3));
+    CHECK(stage.job().backoff_limit == 2);
+    CHECK(stage.credits().credits.size() == 2);
+    CHECK(gone == (evict ? Names{"train-0", "train-1", "train-2"} : Names{"train-0", "train-1"}));
+    CHECK((stage.verdict("train-2", Reason::NotCreditable) != nullptr) == !evict);
+    if (!evict) CHECK(stage.verdict("train-2", Reason::CreditLimitReached) != nullptr);
+  }
+}
+
+TEST_CASE(
+    "Several pods of one Job on bad devices are one incident: one patch, and evictions in one turn whatever perOwner") {
+  JobStage stage;
+  stage.limits().per_owner = 1;
+  stage.send_policy();
+  for (int pod = 0; pod < 3; ++pod) stage.add_pod(pod);
+  stage.run_for(Seconds(60));
+  REQUIRE(stage.patches().size() == 1);
+  CHECK(stage.job().backoff_limit == 3);
+  stage.advance(Seconds(9));
+  CHECK(stage.settle().empty());
+  stage.advance(Seconds(1));
+  CHECK(evicted(stage.turn()) == Names{"train-0", "train-1", "train-2"});
+}
+
+TEST_CASE("The limits hold for the pods of one Job too: what does not fit into a turn follows as slots come free") {
+  JobStage stage;
+  stage.policy().job_retry->max_per_job = 8;
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // the node is full
+  stage.limits().max_in_flight = 5;
+  stage.limits().evictions_per_minute = 1000;
+  stage.send_policy();
+  stage.node("node-a", 8, 0);
+  for (int pod = 0; pod < 8; ++pod) stage.add_pod(pod);
+  const auto gone = stage.run_for(Seconds(75));
+  CHECK(gone.size() == 5);
+  CHECK(stage.patches().size() == 1);
+  CHECK(stage.job().backoff_limit == 8);
+  for (const auto& name : gone) stage.remove_pod(name);
+  CHECK(stage.run_for(Seconds(2)).size() == 3);
+}
+
+TEST_CASE("Of one Job's pods no more are evicted at once than perMinute has left") {
+  JobStage stage;
+  stage.policy().job_retry->max_per_job = 8;
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // the node is full
+  stage.limits().evictions_per_minute = 3;
+  stage.send_policy();
+  stage.node("node-a", 8, 0);
+  for (int pod = 0; pod < 8; ++pod) stage.add_pod(pod);
+  CHECK(stage.run_for(Seconds(75)).size() == 3);
+  CHECK(stage.run_for(Seconds(60)).size() == 3);
+  CHECK(stage.run_for(Seconds(60)).size() == 2);
+  CHECK(stage.job().backoff_limit == 8);
+}
+
+TEST_CASE("Pods of one Job whose incidents open seconds apart wait for each other") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.add_pod(1, Health::Healthy);
+  stage.run_for(Seconds(5));
+  stage.report("train-1", Health::Unhealthy);
+  CHECK(stage.run_for(Seconds(66)).empty());
+  CHECK(stage.verdict("train-0", Reason::WaitingForSiblings) != nullptr);
+  stage.run_for(Seconds(3));
+  CHECK(stage.run_for(Seconds(1)) == Names{"train-0", "train-1"});
+}
+
+TEST_CASE("Only the pod on the bad device of a parallel Job is credited and evicted") {
+  JobStage stage;
+  stage.node("node-a", 8, 7);
+  for (int pod = 0; pod < 5; ++pod) stage.add_pod(pod, pod == 3 ? Health::Unhealthy : Health::Healthy);
+  CHECK(stage.run_for(minutes(5)) == Names{"train-3"});
+  CHECK(stage.job().backoff_limit == 1);
+}
+
+TEST_CASE("A person's higher limit is the base of the next credit") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.run_for(minutes(1));
+  stage.job().backoff_limit = 5;
+  stage.upsert_job("train");
+  stage.add_pod(1);
+  stage.run_for(minutes(2));
+  CHECK(stage.job().backoff_limit == 6);
+  CHECK(stage.credits().limit == 6);
+}
+
+TEST_CASE("In observe mode, while paused or braked no Job is written") {
+  JobStage observing;
+  observing.policy().mode = Mode::Observe;
+  observing.send_policy();
+  observing.add_pod(0);
+  observing.run_for(minutes(3));
+  CHECK(observing.patches().empty());
+  CHECK(observing.reasons("train-0") == "WouldEvict WouldCredit");
+
+  JobStage paused;
+  paused.limits().paused = true;
+  paused.send_policy();
+  paused.add_pod(0);
+  paused.run_for(minutes(3));
+  CHECK(paused.patches().empty());
+  CHECK(paused.reasons("train-0") == "Paused");
+
+  JobStage braked;
+  braked.limits().brake_at_least = 1;
+  braked.limits().brake_within = minutes(10);
+  braked.limits().brake_percent = 1;
+  braked.send_policy();
+  braked.add_pod(0);
+  braked.run_for(minutes(3));
+  CHECK(braked.patches().empty());
+  CHECK(braked.verdict("train-0", Reason::Braked) != nullptr);
+}
+
+TEST_CASE("After three conflicts in a row the patch tests what matters instead of the version") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.run_for(Seconds(59));
+  std::vector<bool> by_test;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    stage.advance(Seconds(attempt == 0 ? 1 : 0));
+    for (int turn = 0; turn < 3; ++turn) {
+      for (const auto& action : stage.turn()) {
+        const auto* patch = std::get_if<job_retry::PatchJob>(&action);
+        if (patch == nullptr) {
+          stage.answer(action);
+          continue;
+        }
+        by_test.push_back(patch->by_test);
+        stage.answer(action, fail(ErrorKind::Conflict, "the object has been modified"));
+      }
+    }
+    stage.upsert_job("train");  // the other writer's version arrives
+  }
+  CHECK(by_test == std::vector<bool>{false, false, false, true, true});
+  CHECK(stage.verdict("train-0", Reason::WaitingForCredit)->message.find("object has been modified") !=
+        std::string::npos);
+}
+
+TEST_CASE("A credit whose answer never came is seen on the Job and not given again") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.run_for(Seconds(59));
+  stage.advance(Seconds(1));
+  const auto actions = stage.turn();
+  for (const auto& action : actions) {
+    const auto* patch = std::get_if<job_retry::PatchJob>(&action);
+    stage.answer(action, patch == nullptr ? Status() : fail(ErrorKind::TimedOut, "no answer"));
+    if (patch == nullptr) continue;
+    stage.job().backoff_limit = patch->limit;
+    stage.job().meta.annotations = {{patch->notes[0].annotation, patch->notes[0].text}};
+    stage.upsert_job("train");
+  }
+  CHECK(stage.run_for(minutes(2)) == Names{"train-0"});
+  CHECK(stage.job().backoff_limit == 1);
+  CHECK(stage.patches().size() == 1);
+}
+
+}  // namespace dhc::test

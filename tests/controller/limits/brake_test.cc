@@ -1,0 +1,388 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "domain/contract/names.h"
+#include "tests/support/core/stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+using Names = std::vector<std::string>;
+
+namespace {
+
+/// Limits that hold nothing, so that only the brake does.
+Limits wide_open() { return {.evictions_per_minute = 6000, .max_in_flight = 100, .per_node = 100, .per_owner = 100}; }
+
+/// A node with eight devices, all held; a second node with eight free ones.
+Stage eight() {
+  Stage stage;
+  stage.limits() = wide_open();
+  stage.send_policy();
+  stage.node("node-a", 8);
+  stage.node("node-b", 8);
+  for (int i = 0; i < 8; ++i)
+    stage.pod(
+        {.name = fmt::format("p-{}", i), .owner = fmt::format("ReplicaSet/{}", i), .device = fmt::format("gpu-{}", i)});
+  stage.settle();
+  return stage;
+}
+
+void break_devices(Stage& stage, int count) {
+  for (int i = 0; i < count; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+  stage.node("node-a", 8, 8 - count);
+}
+
+/// Writes an annotation on node-a with `bad` devices that are not allocatable.
+void annotate(Stage& stage, std::string_view name, const std::string& value) {
+  auto node = stage.node_named("node-a");
+  node.meta.annotations = {{std::string(name), value}};
+  stage.put(node);
+}
+
+/// `count` pods on DRA devices of node-a, each with a claim of its own.
+void add_dra_pods(Stage& stage, int count, Health health) {
+  std::vector<std::string> devices;
+  for (int i = 0; i < count; ++i) devices.push_back(fmt::format("gpu-{}", i));
+  stage.node("node-a", 0);
+  stage.slice("node-a", devices);
+  for (int i = 0; i < count; ++i) {
+    stage.claim(fmt::format("c-{}", i), {devices.at(static_cast<std::size_t>(i))}, fmt::format("p-{}", i));
+    stage.pod({.name = fmt::format("p-{}", i),
+               .owner = fmt::format("ReplicaSet/{}", i),
+               .health = health,
+               .claim = fmt::format("c-{}", i)});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Two of eight devices at once do not engage the brake, three do") {
+  auto two = eight();
+  break_devices(two, 2);
+  CHECK(two.run_for(minutes(2)) == Names{"p-0", "p-1"});
+  auto three = eight();
+  break_devices(three, 3);
+  CHECK(three.run_for(minutes(2)).empty());
+  CHECK(three.reasons("p-0") == "Braked");
+  CHECK(three.verdict("p-0", Reason::Braked)->message ==
+        "3 of 8 devices of example.com/gpu on node node-a are bad: suspect a reporting fault; the brake is released "
+        "when at most 2 are; half-open from 2026-11-20T12:30:00Z");
+  CHECK(three.verdict("node-a", Reason::BrakeEngaged)->message ==
+        "3 of 8 devices of example.com/gpu on node node-a are bad: evictions, credits and new taints there stop; "
+        "released when at most 2 are; half-open from 2026-11-20T12:30:00Z");
+  CHECK(three.has_event("node-a", "BrakeEngaged"));
+}
+
+TEST_CASE("The brake holds while the fault lasts, and is released half a minute after it is below the share") {
+  auto stage = eight();
+  stage.limits().brake_trial_after = hours(720);
+  stage.send_policy();
+  break_devices(stage, 8);
+  CHECK(stage.run_for(hours(20), Seconds(30)).empty());
+  CHECK(stage.reasons("p-0") == "Braked");
+  for (int i = 0; i < 5; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);
+  stage.node("node-a", 8, 5);
+  CHECK(stage.run_for(minutes(10), Seconds(30)).empty());  // three of eight are still more than 30 %
+  stage.report("p-5", Health::Healthy);
+  stage.node("node-a", 8, 6);
+  CHECK(stage.run_for(Seconds(30) - Millis(1), Seconds(1)).empty());
+  CHECK(stage.reasons("p-6") == "Braked");
+  stage.advance(Millis(1));
+  CHECK(stage.settle() == Names{"p-6", "p-7"});
+}
+
+TEST_CASE("Reports that turn Healthy one after the other evict nobody on the way") {
+  auto stage = eight();
+  break_devices(stage, 8);
+  stage.run_for(minutes(10), Seconds(10));
+  for (int i = 0; i < 8; ++i) {
+    stage.report(fmt::format("p-{}", i), Health::Healthy);
+    CHECK(stage.run_for(Seconds(4)).empty());
+  }
+  stage.node("node-a", 8, 8);
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+}
+
+TEST_CASE("A fault that comes back within half a minute finds the brake engaged, and later engages it anew") {
+  for (const auto pause : {Seconds(29), Seconds(31)}) {
+    CAPTURE(pause.count());
+    auto stage = eight();
+    break_devices(stage, 8);
+    stage.run_for(minutes(10), Seconds(10));
+    for (int i = 0; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);
+    stage.node("node-a", 8, 8);
+    stage.run_for(pause);
+    CHECK((stage.verdict("node-a", Reason::BrakeEngaged) == nullptr) == (pause > Seconds(30)));
+    break_devices(stage, 8);
+    CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+    CHECK(stage.reasons("p-0") == "Braked");
+  }
+}
+
+TEST_CASE("NVML fails on one node: eight devices, six pods, and none of them is evicted for it") {
+  Stage stage;
+  stage.limits() = wide_open();
+  stage.send_policy();
+  stage.node("node-a", 8);
+  for (int i = 0; i < 6; ++i)
+    stage.pod(
+        {.name = fmt::format("p-{}", i), .owner = fmt::format("ReplicaSet/{}", i), .device = fmt::format("gpu-{}", i)});
+  stage.settle();
+  for (int i = 0; i < 6; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+  stage.node("node-a", 8, 0);
+  CHECK(stage.run_for(hours(24), Seconds(30)).empty());
+  CHECK(stage.reasons("p-0").find("Braked") != std::string::npos);
+}
+
+TEST_CASE("A driver that lies about all of a cluster empties none of it") {
+  for (const int count : {12, 40}) {
+    CAPTURE(count);
+    Stage stage;
+    stage.limits() = wide_open();
+    stage.send_policy();
+    // Two devices a node: no node's own brake is engaged.
+    for (int i = 0; i < count; ++i) {
+      const auto node = fmt::format("node-{}", i / 2);
+      if (i % 2 == 0) stage.node(node, 2);
+      stage.pod({.name = fmt::format("p-{}", i),
+                 .node = node,
+                 .owner = fmt::format("ReplicaSet/{}", i),
+                 .device = fmt::format("gpu-{}", i)});
+    }
+    stage.settle();
+    for (int i = 0; i < count; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+    for (int i = 0; i < count; i += 2) stage.node(fmt::format("node-{}", i / 2), 2, 0);
+    CHECK(stage.run_for(hours(6), Seconds(30)).empty());
+    CHECK(stage.controller().stats().brakes_engaged == 1);
+  }
+}
+
+TEST_CASE("Claim conditions count as reports do") {
+  Stage stage;
+  stage.limits() = wide_open();
+  stage.policy().match.claim_conditions = {{.type = "Ready", .status = "False"}};
+  stage.policy().evict->untainted = true;
+  stage.send_policy();
+  add_dra_pods(stage, 8, Health::Healthy);
+  stage.settle();
+  stage.advance(minutes(10));
+  for (int i = 0; i < 8; ++i) {
+    const auto name = fmt::format("c-{}", i);
+    auto& claim = stage.claim(name, {fmt::format("gpu-{}", i)}, fmt::format("p-{}", i));
+    // A time of the driver's own, long before anybody could see it.
+    claim.devices = {{.driver = std::string(kDriver),
+                      .pool = "node-a",
+                      .device = fmt::format("gpu-{}", i),
+                      .conditions = {{.type = "Ready",
+                                      .status = "False",
+                                      .reason = {},
+                                      .message = {},
+                                      .last_transition = stage.now().wall - hours(9)}}}};
+    stage.upsert_claim(name);
+  }
+  CHECK(stage.run_for(minutes(29), Seconds(10)).empty());
+  CHECK(stage.reasons("p-0").find("Braked") != std::string::npos);
+}
+
+TEST_CASE("Unknown counts where a policy names it") {
+  auto stage = eight();
+  stage.policy().match.health = {Health::Unhealthy, Health::Unknown};
+  stage.send_policy();
+  stage.settle();
+  for (int i = 0; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unknown);
+  CHECK(stage.run_for(minutes(29), Seconds(10)).empty());
+  CHECK(stage.reasons("p-0").find("Braked") != std::string::npos);
+}
+
+TEST_CASE("What no policy means does not count") {
+  auto stage = eight();
+  stage.policy().match.message = MessagePattern::compile("Xid 79").value();
+  stage.send_policy();
+  stage.settle();
+  for (int i = 0; i < 6; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy, i < 2 ? "Xid 79" : "Xid 31");
+  stage.node("node-a", 8, 2);
+  CHECK(stage.run_for(minutes(2)) == Names{"p-0", "p-1"});
+}
+
+TEST_CASE("A policy that begins to mean what has stood for hours finds it at once") {
+  auto stage = eight();
+  stage.policy().mode = Mode::Off;
+  stage.send_policy();
+  break_devices(stage, 8);
+  stage.run_for(hours(2), Seconds(30));
+  stage.policy().mode = Mode::Enforce;
+  stage.send_policy();
+  CHECK(stage.run_for(minutes(20), Seconds(10)).empty());
+  CHECK(stage.reasons("p-0") == "Braked");
+}
+
+TEST_CASE("Replicas of one card count once, against cards") {
+  Stage stage;
+  stage.limits() = wide_open();
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // the node is full
+  stage.send_policy();
+  stage.node("node-a", 32);  // eight cards of four
+  for (int i = 0; i < 32; ++i) {
+    stage.pod({.name = fmt::format("p-{}", i),
+               .owner = fmt::format("ReplicaSet/{}", i),
+               .device = fmt::format("GPU-{}::{}", i / 4, i % 4)});
+  }
+  stage.settle();
+  for (int i = 0; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);  // two cards
+  stage.node("node-a", 32, 24);
+  CHECK(stage.run_for(minutes(2)).size() == 8);
+  for (int i = 8; i < 20; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);  // and three more
+  stage.node("node-a", 32, 12);
+  CHECK(stage.run_for(minutes(20), Seconds(10)).empty());
+  REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged)->message.starts_with("5 of 8 devices"));
+}
+
+TEST_CASE("Partitions of one card count once where the driver names the card") {
+  for (const bool named : {true, false}) {
+    CAPTURE(named);
+    Stage stage;
+    stage.limits() = wide_open();
+    stage.policy().evict->untainted = true;
+    stage.policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+    stage.send_policy();
+    add_dra_pods(stage, 6, Health::Healthy);
+    k8s::ResourceSlice slice;
+    slice.meta.name = "slice-node-a";
+    slice.meta.uid = "uid-slice-node-a";
+    slice.driver = kDriver;
+    slice.pool = "node-a";
+    slice.node_name = "node-a";
+    slice.generation = 2;
+    for (int i = 0; i < 6; ++i) {
+      slice.devices.push_back({.name = fmt::format("gpu-{}", i), .taints = {}});
+      if (named) {
+        slice.devices.back().attributes = {{std::string(kDriver) + "/parentUUID", fmt::format("GPU-{}", i / 3)}};
+      }
+    }
+    stage.put(slice);
+    stage.settle();
+    for (int i = 0; i < 3; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+    const auto gone = stage.run_for(minutes(3));
+    CHECK(gone.size() == (named ? 3U : 0U));
+    CHECK(stage.controller().stats().brakes_engaged == (named ? 0U : 2U));
+  }
+}
+
+TEST_CASE("A device that went out of service on our account counts as long as it is news, and then no longer") {
+  auto stage = eight();
+  break_devices(stage, 2);
+  CHECK(stage.run_for(minutes(2)).size() == 2);
+  stage.remove_pod("p-0");
+  stage.remove_pod("p-1");
+  break_devices(stage, 0);
+  stage.node("node-a", 8, 5);
+  stage.report("p-2", Health::Unhealthy);  // the third within the window
+  CHECK(stage.run_for(minutes(3) - Seconds(1), Seconds(1)).empty());
+  CHECK(stage.reasons("p-2") == "Braked");
+  CHECK(stage.run_for(Seconds(31)) == Names{"p-2"});
+}
+
+TEST_CASE("Pods that end by themselves do not release the brake over the others") {
+  auto stage = eight();
+  break_devices(stage, 8);
+  stage.run_for(minutes(10), Seconds(10));
+  for (int i = 0; i < 6; ++i) {
+    stage.pod_named(fmt::format("p-{}", i)).phase = k8s::PodPhase::Succeeded;
+    stage.upsert_pod(fmt::format("p-{}", i));
+  }
+  CHECK(stage.run_for(minutes(15), Seconds(10)).empty());
+  CHECK(stage.reasons("p-6") == "Braked");
+}
+
+TEST_CASE("An operator's annotation on the node releases the brake for what began up to its time") {
+  auto stage = eight();
+  break_devices(stage, 3);
+  stage.run_for(minutes(2));
+  CHECK(stage.reasons("p-0") == "Braked");
+  annotate(stage, kBrakeReleaseAnnotation, "2026-11-20T12:01:00Z");
+  CHECK(stage.settle() == Names{"p-0", "p-1", "p-2"});
+  // What comes later engages it again.
+  for (int i = 3; i < 6; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+  CHECK(stage.run_for(minutes(20), Seconds(10)).empty());
+}
+
+TEST_CASE("A release ahead of the clock is refused and said, and counts from its time on") {
+  auto stage = eight();
+  break_devices(stage, 3);
+  annotate(stage, kBrakeReleaseAnnotation, "2036-11-20T12:01:00Z");
+  CHECK(stage.run_for(minutes(20), Seconds(10)).empty());
+  REQUIRE(stage.verdict("node-a", Reason::AnnotationRefused) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused)->message ==
+        "annotation device-health.io/brake-release has no effect: 2036-11-20T12:01:00Z is ahead of the controller's "
+        "clock; write the present time: date -u +%Y-%m-%dT%H:%M:%SZ");
+  CHECK(stage.has_event("node-a", "AnnotationRefused"));
+  annotate(stage, kBrakeReleaseAnnotation, "2026-11-20T12:20:01Z");
+  CHECK(stage.run_for(Seconds(1) - Millis(1), Seconds(1)).empty());
+  stage.advance(Millis(1));
+  CHECK(stage.settle() == Names{"p-0", "p-1", "p-2"});
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused) == nullptr);
+  annotate(stage, kBrakeReleaseAnnotation, "true");
+  stage.settle();
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused)->message.find("\"true\" is not an RFC 3339 time") !=
+        std::string::npos);
+}
+
+TEST_CASE("The configuration's release is refused the same way") {
+  auto stage = eight();
+  stage.whole_policy().brake_release = "2036-11-20T12:01:00Z";
+  stage.send_policy();
+  stage.settle();
+  REQUIRE(stage.verdict("configuration", Reason::AnnotationRefused) != nullptr);
+  CHECK_FALSE(stage.has_event("configuration", "AnnotationRefused"));
+}
+
+TEST_CASE("Acknowledged devices do not count") {
+  auto stage = eight();
+  break_devices(stage, 3);
+  stage.run_for(minutes(2));
+  annotate(stage, kAcknowledgeAnnotation, "2026-11-20T12:01:00Z");
+  CHECK(stage.run_for(Seconds(29)).empty());
+  CHECK(stage.run_for(Seconds(2)).size() == 3);
+}
+
+TEST_CASE("An engaged brake survives a restart and a change of leader") {
+  for (const bool leader : {false, true}) {
+    CAPTURE(leader);
+    auto stage = eight();
+    stage.whole_policy().own_namespace = "dhc";
+    stage.send_policy();
+    break_devices(stage, 3);
+    stage.run_for(minutes(20), Seconds(10));
+    REQUIRE(stage.state_text().find("brakes") != std::string::npos);
+    stage.restart();
+    if (leader) {
+      stage.deliver(Leading{.leads = false});
+      stage.run_for(minutes(1));
+      stage.deliver(Leading{.leads = true});
+    }
+    CHECK(stage.run_for(minutes(5), Seconds(10)).empty());
+    REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) != nullptr);
+    CHECK(stage.verdict("node-a", Reason::BrakeEngaged)->since == Stage().now().wall);
+  }
+}
+
+TEST_CASE("Devices whose incidents are remembered do not engage the brake after a restart") {
+  auto stage = eight();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict->after = hours(5);
+  stage.send_policy();
+  for (int i = 0; i < 3; ++i) {
+    stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+    stage.run_for(minutes(6), Seconds(10));
+  }
+  stage.restart();
+  stage.settle();
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,454 @@
+#include "domain/limits/caps.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+#include "domain/contract/names.h"
+#include "domain/incidents/state_text.h"
+#include "tests/controller/taint/gpu_stage.h"
+#include "tests/support/core/stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::minutes;
+using Names = std::vector<std::string>;
+
+namespace {
+
+std::string pod_of(int node, int device) { return fmt::format("p-{}-{}", node, device); }
+
+/// Nodes with so many plugin devices each, every one held by a pod of its own ReplicaSet; the default caps hold, and
+/// nothing else does.
+struct Fleet : Stage {
+  Fleet(int nodes, int devices) {
+    limits() = {.evictions_per_minute = 6000,
+                .max_in_flight = 1000,
+                .per_node = 1000,
+                .per_owner = 1000,
+                .brake_at_least = 10'000};
+    policy().after = Seconds(10);
+    policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+    whole_policy().own_namespace = "dhc";
+    hold_caps();
+    send_policy();
+    for (int n = 0; n < nodes; ++n) {
+      node(fmt::format("node-{}", n), devices);
+      bad.push_back(0);
+      for (int d = 0; d < devices; ++d) put_pod(n, d, Health::Healthy);
+    }
+    per_node = devices;
+    settle();
+  }
+
+  void put_pod(int n, int d, Health health) {
+    pod({.name = pod_of(n, d),
+         .node = fmt::format("node-{}", n),
+         .owner = fmt::format("ReplicaSet/rs-{}-{}", n, d),
+         .device = fmt::format("gpu-{}", d),
+         .health = health});
+  }
+
+  void break_device(int n, int d) {
+    report(pod_of(n, d), Health::Unhealthy, "Xid 79");
+    node(fmt::format("node-{}", n), per_node, per_node - ++bad[static_cast<std::size_t>(n)]);
+  }
+
+  /// Breaks one device after the other and gives the evicted pods, which go away as kubelets would have it.
+  Names break_slowly(int count, Millis every, bool restarts = false) {
+    Names gone;
+    for (int i = 0; i < count; ++i) {
+      break_device(i % static_cast<int>(bad.size()), i / static_cast<int>(bad.size()));
+      if (restarts) restart();
+      for (auto& name : run_for(every, Seconds(5))) {
+        remove_pod(name);
+        gone.push_back(std::move(name));
+      }
+    }
+    return gone;
+  }
+
+  void annotate_node(const std::string& name, const std::string& value) {
+    auto changed = node_named(name);
+    changed.meta.annotations = {{std::string(kCapReleaseAnnotation), value}};
+    put(changed);
+  }
+
+  int per_node = 0;
+  std::vector<int> bad;  // devices of each node
+};
+
+}  // namespace
+
+TEST_CASE("A driver that lies about one device every two minutes takes no more than the cluster's cap") {
+  Fleet fleet(3, 8);
+  const auto gone = fleet.break_slowly(24, minutes(2));
+  CHECK(gone == Names{"p-0-0", "p-1-0"});
+  const auto* held = fleet.verdict("p-2-0", Reason::CapReached);
+  REQUIRE(held != nullptr);
+  CHECK(
+      held->message ==
+      "2 of 24 devices of example.com/gpu in the cluster are out of service on our account, caps.cluster is 10 percent "
+      "and at least 2: acknowledge what is repaired, or release the cap with the annotation "
+      "device-health.io/cap-release on the configuration's ConfigMap");
+  CHECK(fleet.has_event("p-2-0", "CapReached"));
+}
+
+TEST_CASE("A controller that restarts with every lie takes no more either") {
+  Fleet fleet(3, 8);
+  CHECK(fleet.break_slowly(24, minutes(2), true) == Names{"p-0-0", "p-1-0"});
+}
+
+TEST_CASE("The cluster's cap is a share of the known devices, and always allows atLeast") {
+  for (const auto& [nodes, allowed] :
+       std::vector<std::pair<int, std::size_t>>{{1, 2}, {5, 2}, {7, 2}, {8, 3}, {10, 4}}) {
+    CAPTURE(nodes);
+    Fleet fleet(nodes, 4);
+    fleet.limits().cap_per_day = {.percent = 100, .at_least = 100};
+    fleet.limits().cap_node = {.percent = 100, .at_least = 100};
+    fleet.send_policy();
+    CHECK(fleet.break_slowly(nodes * 4, Seconds(30)).size() == allowed);
+  }
+}
+
+TEST_CASE("On one node with 1, 2, 4 and 8 devices half may go, and always one") {
+  for (const auto& [devices, allowed] : std::vector<std::pair<int, std::size_t>>{{1, 1}, {2, 1}, {4, 2}, {8, 4}}) {
+    CAPTURE(devices);
+    Fleet fleet(1, devices);
+    fleet.limits().cap_cluster = {.percent = 100, .at_least = 100};
+    fleet.send_policy();
+    CHECK(fleet.break_slowly(devices, minutes(1)).size() == allowed);
+    if (static_cast<int>(allowed) == devices) continue;
+    const auto* held = fleet.verdict(pod_of(0, devices - 1), Reason::CapReached);
+    REQUIRE(held != nullptr);
+    CHECK(held->message.starts_with(
+        fmt::format("{} of {} devices of example.com/gpu on node node-0 are out of service", allowed, devices)));
+  }
+}
+
+TEST_CASE("Evictions of a day are counted to the millisecond, and a new process counts on") {
+  Fleet fleet(1, 8);
+  fleet.limits().cap_cluster = {.percent = 100, .at_least = 100};
+  fleet.limits().cap_node = {.percent = 100, .at_least = 100};
+  fleet.limits().cap_per_day = {.percent = 5, .at_least = 2};
+  fleet.send_policy();
+  CHECK(fleet.break_slowly(2, minutes(1)) == Names{"p-0-0", "p-0-1"});
+  fleet.break_device(0, 2);
+  fleet.restart();
+  CHECK(fleet.run_for(minutes(5)).empty());
+  const auto* held = fleet.verdict("p-0-2", Reason::CapReached);
+  REQUIRE(held != nullptr);
+  CHECK(held->message.starts_with("2 pods on devices of example.com/gpu were evicted within 24 h, caps.perDay is 5 "));
+  REQUIRE(held->next_at);
+  fleet.advance(std::chrono::duration_cast<Millis>(*held->next_at - fleet.now().wall) - Millis(1));
+  CHECK(fleet.settle().empty());
+  CHECK(fleet.verdict("p-0-2", Reason::CapReached) != nullptr);
+  fleet.advance(Millis(1));
+  fleet.turn();
+  CHECK(fleet.verdict("p-0-2", Reason::CapReached) == nullptr);
+  CHECK(fleet.run_for(minutes(1)) == Names{"p-0-2"});
+}
+
+TEST_CASE("An eviction is sent when its charge is saved, and one write charges all that are due") {
+  Fleet fleet(10, 8);
+  for (int n = 0; n < 4; ++n) fleet.break_device(n, 0);
+  CHECK(fleet.run_for(minutes(2)).size() == 4);
+  const auto& writes = fleet.writes();
+  const auto first = std::ranges::find(writes, "evict p-0-0");
+  REQUIRE(writes.end() - first >= 4);
+  CHECK(*(first - 1) == "state");
+  CHECK(Names(first, first + 4) == Names{"evict p-0-0", "evict p-1-0", "evict p-2-0", "evict p-3-0"});
+}
+
+TEST_CASE("A state that cannot be written holds every eviction, and says why") {
+  Fleet fleet(3, 8);
+  const auto refuse_states = [&](Millis time) {
+    Names gone;
+    for (Millis passed{0}; passed < time; passed += Seconds(1)) {
+      for (int i = 0; i < 10; ++i) {
+        const auto actions = fleet.turn();
+        if (actions.empty()) break;
+        for (const auto& action : actions) {
+          const bool is_state = std::holds_alternative<incident_state::WriteState>(action);
+          fleet.answer(action, is_state ? Status(fail(ErrorKind::Forbidden, "configmaps is forbidden")) : Status());
+        }
+        for (auto& name : evicted(actions)) gone.push_back(std::move(name));
+      }
+      fleet.advance(Seconds(1));
+    }
+    return gone;
+  };
+  fleet.break_device(0, 0);
+  CHECK(refuse_states(minutes(30)).empty());
+  const auto* held = fleet.verdict("p-0-0", Reason::WaitingForCharge);
+  REQUIRE(held != nullptr);
+  CHECK(held->message.find("Forbidden: configmaps is forbidden") != std::string::npos);
+  CHECK(fleet.verdict("device-health-state", Reason::StateNotSaved) != nullptr);
+  CHECK(fleet.run_for(minutes(30), Seconds(10)) == Names{"p-0-0"});
+}
+
+TEST_CASE("Killed between charge and eviction, again and again, the pod goes once and is charged once") {
+  Fleet fleet(3, 8);
+  fleet.break_device(0, 0);
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    bool charged = false;
+    for (int turn = 0; turn < 200 && !charged; ++turn) {
+      const auto actions = fleet.turn();
+      REQUIRE(evicted(actions).empty());
+      for (const auto& action : actions) {
+        fleet.answer(action);
+        const auto* state = std::get_if<incident_state::WriteState>(&action);
+        if (state == nullptr) continue;
+        fleet.put(state_map(state->text, state->ns));
+        charged = state->text.find(R"("charges":[{)") != std::string::npos;
+      }
+      fleet.advance(Seconds(1));
+      // The next process finds it charged and may send at once: it is killed before its first turn ends.
+      if (i > 0 && turn == 0) break;
+    }
+    fleet.restart();
+  }
+  CHECK(fleet.run_for(minutes(5)) == Names{"p-0-0"});
+  fleet.remove_pod("p-0-0");
+  fleet.settle();
+  fleet.run_for(Seconds(10));
+  const auto content = parse_state(fleet.state_text());
+  REQUIRE(content.caps.evictions().contains("example.com/gpu"));
+  CHECK(content.caps.evictions().at("example.com/gpu").front().count == 1);
+  CHECK(content.caps.charges().empty());
+}
+
+TEST_CASE("A leader that is killed after each eviction, before its answer, walks past no cap") {
+  Fleet fleet(3, 8);
+  fleet.limits().cap_cluster = {.percent = 100, .at_least = 100};
+  fleet.limits().cap_node = {.percent = 100, .at_least = 100};
+  fleet.send_policy();
+  for (int n = 0; n < 3; ++n) {
+    for (int d = 0; d < 8; ++d) fleet.break_device(n, d);
+  }
+  Names gone;
+  for (int life = 0; life < 40; ++life) {
+    bool sent = false;
+    for (int turn = 0; turn < 60 && !sent; ++turn) {
+      const auto actions = fleet.turn();
+      for (const auto& action : actions) {
+        if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
+          // The server carries it out, the pod is gone before the next process lists, and nobody hears the answer.
+          fleet.remove_pod(evict->name);
+          gone.push_back(evict->name);
+          sent = true;
+          continue;
+        }
+        fleet.answer(action);
+        if (const auto* state = std::get_if<incident_state::WriteState>(&action))
+          fleet.put(state_map(state->text, state->ns));
+      }
+      fleet.advance(Seconds(1));
+    }
+    fleet.restart();
+  }
+  CHECK(gone.size() <= 4);
+  CHECK(gone.size() >= 1);
+}
+
+TEST_CASE("A pod with several bad devices is charged once and goes once") {
+  Fleet fleet(1, 8);
+  auto& pod = fleet.pod_named("p-0-0");
+  pod.allocated = {{std::string(kGpu), {{"gpu-0", Health::Healthy, ""}, {"gpu-x", Health::Healthy, ""}}}};
+  fleet.upsert_pod("p-0-0");
+  fleet.settle();
+  fleet.break_device(0, 0);
+  CHECK(fleet.run_for(minutes(2)) == Names{"p-0-0"});
+  const auto content = parse_state(fleet.state_text());
+  CHECK(content.caps.charges().empty());
+  REQUIRE(content.caps.evictions().contains("example.com/gpu"));
+  CHECK(content.caps.evictions().at("example.com/gpu").front().count == 1);
+}
+
+TEST_CASE("What a budget refuses uses up no cap, and others go meanwhile") {
+  Fleet fleet(3, 8);
+  fleet.limits().cap_per_day = {.percent = 0, .at_least = 1};
+  fleet.send_policy();
+  fleet.break_device(0, 0);
+  Names gone;
+  const auto pass = [&](Millis time) {
+    for (Millis passed{0}; passed < time; passed += Seconds(1)) {
+      for (int i = 0; i < 10; ++i) {
+        const auto actions = fleet.turn();
+        if (actions.empty()) break;
+        for (const auto& action : actions) {
+          const auto* evict = std::get_if<eviction::EvictPod>(&action);
+          if (evict != nullptr && evict->name == "p-0-0") {
+            fleet.answer(action, fail(ErrorKind::Blocked, "the budget says no"));
+            continue;
+          }
+          fleet.answer(action);
+          if (evict != nullptr) {
+            fleet.remove_pod(evict->name);
+            gone.push_back(evict->name);
+          }
+          const auto* state = std::get_if<incident_state::WriteState>(&action);
+          if (state != nullptr) fleet.put(state_map(state->text, state->ns));
+        }
+      }
+      fleet.advance(Seconds(1));
+    }
+  };
+  pass(minutes(2));
+  CHECK(fleet.verdict("p-0-0", Reason::BlockedByBudget) != nullptr);
+  fleet.break_device(1, 0);
+  pass(minutes(2));
+  CHECK(gone == Names{"p-1-0"});
+  fleet.restart();
+  pass(minutes(2));
+  CHECK(gone == Names{"p-1-0"});
+  CHECK(fleet.verdict("p-0-0", Reason::CapReached) != nullptr);
+}
+
+TEST_CASE("A device that is Healthy again, or acknowledged, counts no more") {
+  for (const bool acknowledged : {false, true}) {
+    CAPTURE(acknowledged);
+    Fleet fleet(3, 8);
+    fleet.policy().recover.healthy_for = minutes(1);
+    fleet.send_policy();
+    CHECK(fleet.break_slowly(3, minutes(2)) == Names{"p-0-0", "p-1-0"});
+    REQUIRE(fleet.verdict("p-2-0", Reason::CapReached) != nullptr);
+    if (acknowledged) {
+      auto node = fleet.node_named("node-0");
+      node.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(fleet.now().wall)}};
+      fleet.put(node);
+    } else {
+      fleet.put_pod(0, 0, Health::Healthy);  // a new pod on the repaired device
+      fleet.node("node-0", 8, 8);
+    }
+    CHECK(fleet.run_for(minutes(5), Seconds(5)) == Names{"p-2-0"});
+  }
+}
+
+TEST_CASE("An operator releases the cluster's caps for what was done up to a time, and a node's on the node") {
+  Fleet fleet(3, 8);
+  CHECK(fleet.break_slowly(5, minutes(2)).size() == 2);
+  fleet.whole_policy().cap_release = "2062-01-01T00:00:00Z";
+  fleet.send_policy();
+  CHECK(fleet.run_for(minutes(2)).empty());
+  const auto* refused = fleet.verdict("configuration", Reason::AnnotationRefused);
+  REQUIRE(refused != nullptr);
+  CHECK(
+      refused->message.starts_with("annotation device-health.io/cap-release has no effect: 2062-01-01T00:00:00Z is "
+                                   "ahead of the controller's clock"));
+  fleet.whole_policy().cap_release = "soon";
+  fleet.send_policy();
+  CHECK(fleet.run_for(minutes(1)).empty());
+  CHECK(fleet.verdict("configuration", Reason::AnnotationRefused) != nullptr);
+  fleet.whole_policy().cap_release = format_rfc3339(fleet.now().wall + Seconds(30));
+  fleet.send_policy();
+  CHECK(fleet.run_for(Seconds(29)).empty());
+  CHECK(fleet.run_for(Seconds(2)).size() == 2);
+  CHECK(fleet.verdict("configuration", Reason::AnnotationRefused) == nullptr);
+  CHECK(fleet.run_for(minutes(10), Seconds(10)).empty());
+
+  Fleet one(1, 2);
+  one.limits().cap_cluster = {.percent = 100, .at_least = 100};
+  one.send_policy();
+  CHECK(one.break_slowly(2, minutes(1)).size() == 1);
+  one.annotate_node("node-0", "2062-01-01T00:00:00Z");
+  CHECK(one.run_for(minutes(1)).empty());
+  CHECK(one.verdict("node-0", Reason::AnnotationRefused) != nullptr);
+  one.annotate_node("node-0", format_rfc3339(one.now().wall));
+  CHECK(one.run_for(minutes(1)).size() == 1);
+}
+
+TEST_CASE("New taints count against the caps, and taints are removed all the same") {
+  // The devices of a pool that nobody publishes belong to no known node, as those of the network.
+  for (const bool of_network : {false, true}) {
+    CAPTURE(of_network);
+    Stage stage;
+    stage.policy().taint = TaintRules{};
+    stage.policy().evict.reset();
+    stage.policy().after = Seconds(1);
+    stage.policy().recover.healthy_for = minutes(1);
+    stage.limits().brake_at_least = 1000;
+    stage.whole_policy().own_namespace = "dhc";
+    stage.hold_caps();
+    stage.send_policy();
+    stage.node("node-a", 0);
+    stage.node("node-b", 0);
+    stage.slice("node-b", kFourGpus);
+    if (!of_network) stage.slice("node-a", kFourGpus);
+    for (int i = 0; i < 4; ++i) {
+      stage.claim(fmt::format("c-{}", i), {fmt::format("gpu-{}", i)}, fmt::format("t-{}", i));
+      stage.pod({.name = fmt::format("t-{}", i),
+                 .owner = fmt::format("ReplicaSet/t-{}", i),
+                 .health = Health::Unhealthy,
+                 .claim = fmt::format("c-{}", i)});
+    }
+    stage.run_for(minutes(5));
+    CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1");
+    stage.restart();
+    stage.run_for(minutes(5));
+    CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1");
+    CHECK(std::ranges::count(stage.verdicts(), Reason::CapReached, &Verdict::reason) == 2);
+    // The caps become none: what stands goes all the same when its device is well, and nothing new comes.
+    stage.limits().cap_cluster = {.percent = 0, .at_least = 0};
+    stage.send_policy();
+    stage.report("t-0", Health::Healthy);
+    stage.run_for(minutes(3));
+    CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1, delete gpu-0");
+  }
+}
+
+TEST_CASE("A node's taint takes all its devices out of service: one node always, another within the cluster's cap") {
+  const auto taints = [](std::int64_t percent) {
+    Fleet fleet(4, 4);
+    fleet.policy().taint = TaintRules{.node = true};
+    fleet.policy().evict.reset();
+    fleet.limits().cap_cluster = {.percent = percent, .at_least = 2};
+    fleet.send_policy();
+    for (int n = 0; n < 4; ++n) {
+      fleet.break_device(n, 0);
+      fleet.break_device(n, 1);
+    }
+    fleet.run_for(minutes(5), Seconds(5));
+    return deeds(fleet);
+  };
+  CHECK(taints(10) == "taint node-0");
+  CHECK(taints(49) == "taint node-0");
+  CHECK(taints(50) == "taint node-0, taint node-1");
+  CHECK(taints(100) == "taint node-0, taint node-1, taint node-2, taint node-3");
+}
+
+TEST_CASE("Replicas of one card are one device") {
+  Stage stage;
+  stage.limits() = {
+      .evictions_per_minute = 6000, .max_in_flight = 100, .per_node = 100, .per_owner = 100, .brake_at_least = 1000};
+  stage.policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+  stage.hold_caps();
+  stage.send_policy();
+  stage.node("node-a", 8, 4);  // two cards of four replicas
+  for (int i = 0; i < 8; ++i) {
+    stage.pod({.name = fmt::format("p-{}", i),
+               .owner = fmt::format("ReplicaSet/{}", i),
+               .device = fmt::format("GPU-{}::{}", i / 4, i % 4),
+               .health = Health::Unhealthy});
+  }
+  // Of two cards one may go, with all the pods that share it.
+  const auto gone = stage.run_for(minutes(5));
+  CHECK(gone == Names{"p-0", "p-1", "p-2", "p-3"});
+}
+
+TEST_CASE("Outside a cluster charges are in memory") {
+  Fleet fleet(3, 8);
+  fleet.whole_policy().own_namespace.clear();
+  fleet.restart();
+  CHECK(fleet.break_slowly(24, minutes(2)) == Names{"p-0-0", "p-1-0"});
+  CHECK(fleet.state_text().empty());
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,191 @@
+#include "domain/incidents/state_caps.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "domain/contract/names.h"
+#include "domain/incidents/state_text.h"
+#include "tests/controller/taint/gpu_stage.h"
+
+namespace dhc::test {
+
+using std::chrono::minutes;
+
+namespace {
+
+constexpr WallTime kStart{Seconds(1'800'000'000)};
+
+DeviceKey device(int i) {
+  return DeviceKey::plugin(fmt::format("node-{}", i / 8), "nvidia.com/gpu",
+                           fmt::format("GPU-{:08x}-0000-0000-0000-{:012x}", i, i));
+}
+
+CapBook book_of(int evicted, int tainted, int charges) {
+  CapBook book;
+  for (int i = 0; i < evicted + tainted; ++i) {
+    book.recall(device(i), {.node = device(i).place, .at = kStart, .evicted = i < evicted});
+  }
+  for (int i = 0; i < charges; ++i) {
+    book.recall(EvictionCharge{.pod_uid = fmt::format("{:08x}-0000-0000-0000-000000000000", i),
+                               .key = device(i),
+                               .node = device(i).place,
+                               .at = kStart});
+  }
+  for (int i = 0; i < 144; ++i) {
+    book.recall("nvidia.com/gpu",
+                EvictionCount{.first = kStart + minutes(10 * i), .last = kStart + minutes(10 * i + 5), .count = 3});
+  }
+  return book;
+}
+
+std::int64_t evictions_in(const CapBook& book) {
+  std::int64_t sum = 0;
+  for (const auto& [scope, counts] : book.evictions()) {
+    for (const auto& count : counts) sum += count.count;
+  }
+  return sum;
+}
+
+CapBook read_back(const std::string& text, std::size_t expected_bad = 0) {
+  std::size_t bad = 0;
+  auto book = read_caps(nlohmann::ordered_json::parse(text), bad);
+  CHECK(bad == expected_bad);
+  return book;
+}
+
+const std::string kNewer = R"({"version":2,"devices":{"of":"another shape"}})";
+
+}  // namespace
+
+TEST_CASE("What counts against the caps is read back as it was written") {
+  const auto book = book_of(3, 2, 2);
+  CHECK(read_back(caps_text(book)) == book);
+  CHECK(caps_text(CapBook()).empty());
+  DeviceMemory memory;
+  memory.load({}, {}, book);
+  const auto content = parse_state(state_text(memory).text);
+  CHECK_FALSE(content.damage);
+  CHECK(content.caps == book);
+}
+
+TEST_CASE("Of 10,000 devices the state keeps within its limit, and the caps within theirs") {
+  std::vector<DeviceRecord> records;
+  for (int i = 0; i < 10'000; ++i) {
+    DeviceRecord record;
+    record.key = device(i);
+    record.history = {{kStart, std::string(120, 'x')}};
+    record.penalty = 1;
+    record.open = true;
+    record.since = kStart;
+    record.opened_at = kStart;
+    record.rule_uid = i % 2 == 0 ? "uid" : "";
+    records.push_back(std::move(record));
+  }
+  const auto book = book_of(1'000, 9'000, 100);
+  DeviceMemory memory;
+  memory.load(records, {}, book);
+  const auto written = state_text(memory);
+  CHECK(written.text.size() <= kStateLimit);
+  CHECK(written.left_out > 0);
+  const auto content = parse_state(written.text);
+  CHECK_FALSE(content.damage);
+  CHECK(caps_text(book).size() <= kCapsLimit);
+  // The taints tell of what they keep out of service; nothing else does of the rest.
+  CHECK(content.caps.out().size() == 1'000);
+  CHECK(content.caps.charges().size() == 100);
+  CHECK(evictions_in(content.caps) == 3 * 144);
+}
+
+TEST_CASE("Counts become one before an eviction is forgotten, and none is forgotten early") {
+  const auto full = book_of(0, 0, 0);
+  const auto book = read_back(caps_text(full, 200));
+  REQUIRE(book.evictions().at("nvidia.com/gpu").size() == 1);
+  const auto& one = book.evictions().at("nvidia.com/gpu").front();
+  CHECK(one.count == 3 * 144);
+  CHECK(one.first == kStart);
+  CHECK(one.last == kStart + minutes(10 * 143 + 5));
+}
+
+TEST_CASE("A book without room charges no more") {
+  int devices = 1000;
+  while (has_room(book_of(devices, 0, 0))) devices += 100;
+  CHECK(devices > 1500);
+  CHECK(caps_text(book_of(devices, 0, 0)).size() <= kCapsLimit);
+  CHECK(has_room(book_of(100, 9'900, 0)));
+}
+
+TEST_CASE("Entries of the caps that are none of ours are damage, and the others stand") {
+  const std::string good = R"({"scope":"r","first":"2026-11-20T12:00:00Z","last":"2026-11-20T12:00:00Z","count":2})";
+  for (const std::string bad :
+       {R"({"scope":"r"})", R"(1)",
+        R"({"scope":"r","first":"2026-11-20T12:00:00Z","last":"2026-11-20T11:00:00Z","count":2})",
+        R"({"scope":"r","first":"2026-11-20T12:00:00Z","last":"2026-11-20T12:00:00Z","count":0})",
+        R"({"scope":"r","first":"2026-11-20T12:00:00Z","last":"2026-11-20T12:00:00Z","count":1e300})",
+        R"({"scope":"","first":"2026-11-20T12:00:00Z","last":"2026-11-20T12:00:00Z","count":2})"}) {
+    CAPTURE(bad);
+    const auto book = read_back(fmt::format(R"({{"evictions":[{},{}]}})", good, bad), 1);
+    CHECK(evictions_in(book) == 2);
+  }
+  CHECK(read_back("[]", 1) == CapBook());
+  CHECK(read_back(R"({"charges":{},"out":7,"evictions":null})", 3) == CapBook());
+  CHECK(read_back(R"({"out":[{"source":"usb","scope":"r","place":"n","node":"n","evicted":{"x":"soon"}}]})", 1)
+            .out()
+            .empty());
+  const auto content = parse_state(R"({"version":1,"caps":{"charges":[1]},"devices":[{}]})");
+  CHECK(content.damage == "1 of 1 devices could not be read; 1 entries of the caps could not be read");
+}
+
+TEST_CASE("A state of a newer version is not written over, evicts and untaints nothing, and is said") {
+  auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  stage.put(state_map(kNewer));
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  CHECK(stage.state_text() == kNewer);
+  const auto* said = stage.verdict("device-health-state", Reason::StateFromNewerVersion);
+  REQUIRE(said != nullptr);
+  CHECK(said->message ==
+        "its version 2 is newer than this program: it is left as it is, nothing is evicted or untainted; run the newer "
+        "version, or delete the ConfigMap to begin without a past");
+  CHECK(stage.verdict("train-1", Reason::WaitingForCharge) != nullptr);
+  stage.restart();
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  CHECK(stage.state_text() == kNewer);
+  // An operator begins anew.
+  stage.remove(k8s::Kind::ConfigMap, std::string(kStateName));
+  CHECK(stage.run_for(minutes(2)) == std::vector<std::string>{"train-1"});
+  CHECK(parse_state(stage.state_text()).records.size() == 1);
+}
+
+TEST_CASE("A newer version that begins to write while we lead is not written over either") {
+  auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  stage.run_for(Seconds(5));
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(minutes(2));
+  REQUIRE_FALSE(stage.state_text().empty());
+  stage.put(state_map(kNewer));
+  stage.policy().evict = EvictRules{};
+  stage.send_policy();
+  CHECK(stage.run_for(minutes(5)).empty());
+  CHECK(stage.state_text() == kNewer);
+  CHECK(stage.verdict("device-health-state", Reason::StateFromNewerVersion) != nullptr);
+}
+
+TEST_CASE("A version that is no number is damage, not a newer one") {
+  for (const std::string version : {"\"2\"", "0", "-1", "1.5", "null"}) {
+    CAPTURE(version);
+    const auto content = parse_state(fmt::format(R"({{"version":{},"devices":[]}})", version));
+    CHECK_FALSE(content.newer_version);
+    CHECK(content.damage);
+  }
+  CHECK(parse_state(R"({"version":18446744073709551615,"devices":[]})").newer_version);
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,329 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "domain/contract/names.h"
+#include "domain/incidents/state_text.h"
+#include "reconcilers/incident_state/build.h"
+#include "tests/controller/taint/gpu_stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+Stage remembering(Mode mode = Mode::Enforce) {
+  auto stage = gpu_stage();
+  stage.policy().mode = mode;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  return stage;
+}
+
+}  // namespace
+
+TEST_CASE("Nothing is decided before the state has been read") {
+  auto stage = remembering();
+  stage.controller() = Controller();
+  for (const auto kind : k8s::kAllKinds) {
+    if (kind == k8s::Kind::ConfigMap) continue;
+    stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = kind, .objects = {}}));
+  }
+  stage.turn();
+  CHECK(stage.verdicts().empty());
+}
+
+TEST_CASE("A restart in any second changes neither what is done nor how often") {
+  auto plain = remembering();
+  plain.run_for(hours(25), minutes(1));
+  const auto expected = deeds(plain);
+  for (const int at : {0, 30, 60, 61, 90, 600}) {
+    auto stage = remembering();
+    stage.run_for(Seconds(at), Seconds(1));
+    stage.restart();
+    stage.run_for(minutes(11), Seconds(10));
+    if (stage.rule() != nullptr) stage.restart();
+    stage.run_for(hours(25), minutes(1));
+    CAPTURE(at);
+    CHECK(deeds(stage) == expected);
+  }
+}
+
+TEST_CASE("In observe mode the time since the device broke survives a restart, by the state alone") {
+  auto stage = remembering(Mode::Observe);
+  stage.run_for(Seconds(70));
+  CHECK(stage.reasons("train-1") == "WouldEvict");
+  stage.restart();
+  stage.settle();
+  CHECK(stage.reasons("train-1") == "WouldEvict");
+  for (const auto& word : stage.writes()) CHECK(word == "state");
+}
+
+TEST_CASE("The hold goes on over restarts") {
+  auto stage = remembering();
+  stage.run_for(Seconds(61));
+  drop_pod(stage, "train-1", "train-gpu");
+  stage.run_for(Seconds(10));
+  for (int i = 0; i < 24; ++i) {
+    CHECK(stage.rule() != nullptr);
+    stage.restart();
+    stage.run_for(hours(1), minutes(10));
+  }
+  CHECK(stage.rule() == nullptr);
+}
+
+TEST_CASE("A rule deleted while nobody was watching is a person's word") {
+  auto stage = remembering();
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(70));
+  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+  stage.restart();
+  stage.run_for(hours(1), minutes(1));
+  CHECK(deeds(stage) == "apply NoSchedule gpu-0");
+}
+
+TEST_CASE("A damaged state is reported, rebuilt from what stands in the cluster, and written anew") {
+  auto stage = remembering();
+  stage.run_for(Seconds(61));
+  drop_pod(stage, "train-1", "train-gpu");
+  stage.run_for(Seconds(10));
+  stage.put(state_map(R"({"version":1,"devices":[{"source":)"));
+  stage.restart();
+  const auto actions = stage.turn();
+  CHECK(stage.verdict("device-health-state", Reason::StateDamaged)->message.starts_with("it is not a JSON object"));
+  CHECK(stage.reasons("node-a") == "Tainted");
+  std::string written;
+  for (const auto& action : actions) {
+    if (const auto* state = std::get_if<incident_state::WriteState>(&action)) written = state->text;
+    stage.answer(action);
+  }
+  CHECK(parse_state(written).records.size() == 1);
+  stage.run_for(Seconds(10));
+  CHECK(stage.verdict("device-health-state", Reason::StateDamaged) == nullptr);
+  CHECK(stage.rule() != nullptr);
+}
+
+TEST_CASE("The state is applied with force: whoever has edited the entry must not keep us from rebuilding it") {
+  const auto request =
+      incident_state::build_state({.ns = "dhs", .name = "device-health-state", .text = "{}", .revision = 1});
+  REQUIRE(request);
+  CHECK(request->target ==
+        "/api/v1/namespaces/dhs/configmaps/device-health-state?fieldManager=device-health-controller&force=true");
+}
+
+TEST_CASE("Nothing is untainted before the end of the incident is written down") {
+  auto stage = remembering();
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(70));
+  stage.report("train-1", Health::Healthy);
+  stage.settle();
+  for (int i = 0; i < 1200; ++i) {
+    for (const auto& action : stage.turn()) {
+      const bool state = std::holds_alternative<incident_state::WriteState>(action);
+      stage.answer(action, state ? Status(fail(ErrorKind::Unavailable, "no")) : Status());
+    }
+    stage.advance(Seconds(1));
+  }
+  CHECK(deeds(stage) == "apply NoSchedule gpu-0");
+  CHECK(stage.verdict("node-a", Reason::Untainting)->message ==
+        "waits until the end of the incident is written in the state ConfigMap");
+  stage.run_for(minutes(3));
+  CHECK(deeds(stage) == "apply NoSchedule gpu-0, delete gpu-0");
+}
+
+TEST_CASE("Without the state the controller goes on after 30 s, and says so") {
+  Controller controller;
+  Policy policy;
+  policy.mode_cap = Mode::Enforce;
+  policy.own_namespace = "dhc";
+  std::vector<Message> messages;
+  for (const auto kind : k8s::kAllKinds) {
+    if (kind != k8s::Kind::ConfigMap) messages.emplace_back(k8s::Delivery(k8s::Snapshot{.kind = kind, .objects = {}}));
+  }
+  messages.emplace_back(PolicyChanged{std::make_shared<const Policy>(policy)});
+  Now now{.mono = MonoTime(hours(1)), .wall = WallTime(hours(1))};
+  const auto turn = controller.turn(messages, now);
+  CHECK(turn.wake_at == now.mono + Seconds(30));
+  std::vector<Message> tick{Tick{}};
+  now.mono += Seconds(30) - Millis(1);
+  (void)controller.turn(tick, now);
+  CHECK(controller.verdicts().empty());
+  now.mono += Millis(1);
+  const auto actions = controller.turn(tick, now).actions;
+  REQUIRE(controller.verdicts().size() == 1);
+  CHECK(controller.verdicts().front().reason == Reason::StateNotRead);
+  for (const auto& action : actions) CHECK_FALSE(std::holds_alternative<incident_state::WriteState>(action));
+}
+
+TEST_CASE("A state that cannot be written is said, and tried again later and later") {
+  auto stage = remembering();
+  stage.settle();
+  stage.advance(Seconds(60));
+  for (int i = 0; i < 300; ++i) {
+    for (const auto& action : stage.turn()) {
+      const bool state = std::holds_alternative<incident_state::WriteState>(action);
+      stage.answer(action, state ? Status(fail(ErrorKind::Forbidden, "configmaps is forbidden")) : Status());
+    }
+    stage.advance(Seconds(1));
+  }
+  CHECK(std::ranges::count(stage.writes(), "state") <= 4);
+  CHECK(stage.verdict("device-health-state", Reason::StateNotSaved) != nullptr);
+}
+
+TEST_CASE("Whoever deletes the state wants the past forgotten, not the present") {
+  auto stage = remembering();
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  for (int i = 0; i < 3; ++i) {
+    stage.run_for(minutes(10), Seconds(30));
+    stage.report("train-1", Health::Healthy);
+    stage.run_for(Seconds(30));
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(Seconds(61));
+  }
+  stage.remove(k8s::Kind::ConfigMap, std::string(kStateName));
+  stage.run_for(Seconds(10));
+  CHECK(stage.rule() != nullptr);
+  const auto content = parse_state(stage.state_text());
+  REQUIRE(content.records.size() == 1);
+  CHECK(content.records.front().incidents == 1);
+}
+
+TEST_CASE("Writing and reading the state changes nothing") {
+  DeviceMemory memory;
+  DeviceRecord record;
+  const WallTime at = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20);
+  record.key = DeviceKey::dra("d", "p", "x");
+  record.identity = "GPU-\"1\"\n";
+  record.policy = "p";
+  record.history = {{at, "Xid 79"}, {at + hours(1), ""}};
+  record.incidents = 2;
+  record.penalty = 1.25;
+  record.penalty_at = at;
+  record.open = true;
+  record.since = at;
+  record.opened_at = at + minutes(1);
+  record.quarantined = true;
+  record.acknowledged = Acknowledged::Changed;
+  record.rule_uid = "u";
+  record.removing = true;
+  record.source = SignalSource::Taint;
+  record.taint_key = "gpu.example.com/xid";
+  record.driver_tainted = true;
+  record.driver_untainted_at = at;
+  record.quiet_since = at;
+  record.absent_since = at;
+  record.losses = {{.owner_uid = "o", .at = at, .holders = {"pod-1", "pod-2"}}};
+  DeviceRecord departed;
+  departed.key = DeviceKey::dra("d", "p", "y");
+  departed.identity = "GPU-2";
+  departed.closed_at = at;
+  departed.closed_because = "so";
+  memory.load({record}, {departed});
+  const auto text = state_text(memory).text;
+  const auto content = parse_state(text);
+  CHECK_FALSE(content.damage);
+  DeviceMemory again;
+  again.load(content.records, content.departed);
+  CHECK(state_text(again).text == text);
+  REQUIRE(again.find(record.key) != nullptr);
+  CHECK(again.find(record.key)->identity == record.identity);
+  CHECK(again.find(record.key)->acknowledged == Acknowledged::Changed);
+  CHECK(again.find(record.key)->quiet_since == record.quiet_since);
+  CHECK(again.find(record.key)->source == SignalSource::Taint);
+  CHECK(again.find(record.key)->taint_key == record.taint_key);
+  CHECK(text.contains(R"("byClaim":true)"));  // what an older version reads
+  REQUIRE(again.find(record.key)->losses.size() == 1);
+  CHECK(again.find(record.key)->losses.front().at == at);
+  CHECK(again.find(record.key)->losses.front().holders == std::vector<std::string>{"pod-1", "pod-2"});
+}
+
+TEST_CASE("A record with losses that are none is damaged, and the others stand") {
+  DeviceRecord record;
+  record.key = DeviceKey::dra("d", "p", "x");
+  record.losses = {{.owner_uid = "o", .at = {}, .holders = {"pod-1"}}};
+  DeviceRecord other;
+  other.key = DeviceKey::dra("d", "p", "y");
+  DeviceMemory memory;
+  memory.load({record, other}, {});
+  const auto text = state_text(memory).text;
+  REQUIRE_FALSE(parse_state(text).damage);
+  for (const auto& [good, bad] : std::vector<std::pair<std::string, std::string>>{
+           {R"("holders":["pod-1"])", R"("holders":"pod-1")"},
+           {R"("holders":["pod-1"])", R"("holders":[1])"},
+           {R"("at":"1970-01-01T00:00:00Z","holders")", R"("at":"yesterday","holders")"},
+           {R"("lostBy":[{)", R"("lostBy":[1,{)"}}) {
+    CAPTURE(bad);
+    auto damaged = text;
+    REQUIRE(damaged.find(good) != std::string::npos);
+    const auto content = parse_state(damaged.replace(damaged.find(good), good.size(), bad));
+    CHECK(content.damage == "1 of 2 devices could not be read");
+    CHECK(content.records.size() == 1);
+  }
+}
+
+TEST_CASE("Names as long as the API lets them in are read back as they were written") {
+  for (const std::size_t length : {std::size_t{317}, std::size_t{1024}}) {
+    DeviceRecord record;
+    record.key = DeviceKey::plugin("node-a", "example.com/" + std::string(length - 12, 'x'), std::string(length, 'i'));
+    DeviceMemory memory;
+    memory.load({record}, {});
+    const auto content = parse_state(state_text(memory).text);
+    CHECK_FALSE(content.damage);
+    REQUIRE(content.records.size() == 1);
+    CHECK(content.records[0].key == record.key);
+  }
+}
+
+TEST_CASE("The state never exceeds its limit: the lightest and oldest closed incidents go first") {
+  std::vector<DeviceRecord> records;
+  for (int i = 0; i < 5000; ++i) {
+    DeviceRecord record;
+    record.key = DeviceKey::dra("gpu.example.com", "node-" + std::to_string(i), "gpu-0");
+    record.history = {{WallTime(Seconds(i)), std::string(120, 'x')}};
+    record.penalty = i % 7;
+    record.penalty_at = WallTime(Seconds(i));
+    record.open = i % 100 == 0;
+    records.push_back(std::move(record));
+  }
+  DeviceMemory memory;
+  memory.load(records, {});
+  const auto written = state_text(memory);
+  CHECK(written.text.size() <= kStateLimit);
+  CHECK(written.left_out > 0);
+  const auto content = parse_state(written.text);
+  CHECK_FALSE(content.damage);
+  CHECK(content.records.size() + written.left_out == 5000);
+  CHECK(std::ranges::count_if(content.records, &DeviceRecord::open) == 50);
+  double lightest = 7;
+  for (const auto& record : content.records) {
+    if (!record.open) lightest = std::min(lightest, record.penalty);
+  }
+  CHECK(lightest >= 3);
+}
+
+TEST_CASE("Hostile states are damage and nothing else") {
+  for (const std::string text :
+       {"", "null", "[]", "{", R"({"version":0,"devices":[]})", R"({"version":1})", R"({"version":1,"devices":{}})",
+        R"({"version":1,"devices":[1,null,[],{}]})",
+        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","penalty":-1}]})",
+        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","incidents":1e300}]})",
+        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","since":"soon"}]})",
+        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","history":"none"}]})",
+        R"({"version":1,"devices":[{"source":"usb","scope":"d","place":"p","device":"x"}]})"}) {
+    CAPTURE(text);
+    const auto content = parse_state(text);
+    CHECK(content.damage);
+    CHECK(content.records.empty());
+  }
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,165 @@
+#include <doctest/doctest.h>
+
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+#include "tests/controller/taint/gpu_stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+/// A node with four plugin devices, of which `bad` are held and Unhealthy; the brake is out of the way.
+Stage plugin_stage(int bad) {
+  Stage stage;
+  stage.policy().taint = TaintRules{.node = true};
+  stage.policy().evict.reset();
+  stage.limits().brake_percent = 100;
+  stage.send_policy();
+  stage.node("node-a", 4, 4 - bad);
+  for (int i = 0; i < bad; ++i) {
+    const auto n = std::to_string(i);
+    stage.pod({.name = "p-" + n, .device = "gpu-" + n, .health = Health::Unhealthy});
+  }
+  return stage;
+}
+
+}  // namespace
+
+TEST_CASE("One bad device of four does not taint the node, and the kubelet no longer hands it out") {
+  auto stage = plugin_stage(1);
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(deeds(stage).empty());
+  CHECK(stage.verdict("node-a", Reason::TaintNotNeeded)->message ==
+        "no taint is needed: the kubelet no longer hands it out (3 of 4 example.com/gpu allocatable)");
+  stage.node("node-a", 4, 4);
+  stage.run_for(Seconds(1));
+  CHECK(stage.reasons("node-a") == "NodeBelowThreshold");
+}
+
+TEST_CASE("nodeAtLeast counts devices and percent, and the verdict names the price") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  CHECK(deeds(stage) == "taint node-a");
+  CHECK(stage.verdict("node-a", Reason::Tainted)
+            ->message.starts_with(
+                "2 of 4 devices of example.com/gpu on the node are bad; its taint takes 2 healthy ones out of use; "));
+  auto below = plugin_stage(2);
+  below.policy().taint->node_at_least_percent = 51;
+  below.send_policy();
+  below.run_for(Seconds(61));
+  CHECK(deeds(below).empty());
+}
+
+TEST_CASE("Only our taint is added and removed, and at its own place") {
+  auto stage = plugin_stage(2);
+  auto node = stage.node_named("node-a");
+  node.taints = {{"theirs", "x", "NoSchedule"}};
+  node.unschedulable = true;
+  stage.put(node);
+  stage.run_for(Seconds(61));
+  CHECK(stage.node_named("node-a").taints == std::vector<k8s::Taint>{{"theirs", "x", "NoSchedule"}, node_taint()});
+  stage.report("p-0", Health::Healthy);
+  stage.report("p-1", Health::Healthy);
+  stage.run_for(minutes(11), Seconds(10));
+  CHECK(stage.node_named("node-a").taints == std::vector<k8s::Taint>{{"theirs", "x", "NoSchedule"}});
+  CHECK(stage.node_named("node-a").unschedulable);
+  CHECK(deeds(stage) == "taint node-a, untaint node-a");
+  CHECK(stage.verdict("node-a", Reason::Untainted)->message == "a pod that holds it has reported Healthy for 10 min");
+}
+
+TEST_CASE("A node taint that a person removes is not made again until a new incident") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  auto node = stage.node_named("node-a");
+  node.taints.clear();
+  stage.put(node);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(deeds(stage) == "taint node-a");
+  CHECK(stage.reasons("node-a") == "Acknowledged Acknowledged");
+}
+
+TEST_CASE("Our own removal of a node's taint is no word about the devices that are still bad") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  stage.report("p-0", Health::Healthy);
+  stage.run_for(minutes(12), Seconds(10));
+  CHECK(deeds(stage) == "taint node-a, untaint node-a");
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  stage.report("p-0", Health::Unhealthy);
+  stage.run_for(minutes(2));
+  CHECK(deeds(stage) == "taint node-a, untaint node-a, taint node-a");
+}
+
+TEST_CASE("A node that is made anew has not been acknowledged by anybody") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  auto node = stage.node_named("node-a");
+  stage.remove(k8s::Kind::Node, "node-a");
+  node.taints.clear();
+  node.meta.uid = "uid-node-a-again";
+  stage.put(node);
+  stage.run_for(Seconds(5));
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  CHECK(deeds(stage) == "taint node-a, taint node-a");
+}
+
+TEST_CASE("A node's taint made for DRA devices goes when the server has DeviceTaintRules") {
+  auto stage = gpu_stage({.node = true, .node_at_least_devices = 1, .node_at_least_percent = 1});
+  stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = k8s::Kind::DeviceTaintRule, .objects = {}, .served = false}));
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  stage.deliver(k8s::Delivery(
+      k8s::Snapshot{.kind = k8s::Kind::DeviceTaintRule, .objects = {}, .api_version = "resource.k8s.io/v1"}));
+  stage.run_for(Seconds(5));
+  CHECK(deeds(stage) == "taint node-a, apply NoSchedule gpu-0, untaint node-a");
+}
+
+TEST_CASE("Somebody else's taint with our key is not ours, and says nothing") {
+  auto stage = plugin_stage(1);
+  auto node = stage.node_named("node-a");
+  node.taints = {{std::string(kTaintKey), "maintenance", "NoSchedule"}};
+  stage.put(node);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(deeds(stage).empty());
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+}
+
+TEST_CASE("A node taint that a person changes is left alone") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  auto node = stage.node_named("node-a");
+  node.taints.front().effect = "PreferNoSchedule";
+  stage.put(node);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(deeds(stage) == "taint node-a");
+}
+
+TEST_CASE("The eviction of a plugin pod waits for the node's taint where the policy has one") {
+  auto stage = plugin_stage(2);
+  stage.policy().evict = EvictRules{};
+  stage.send_policy();
+  stage.settle();
+  stage.advance(Seconds(60));
+  for (const auto& action : stage.turn()) {
+    if (!std::holds_alternative<taint::PatchNodeTaint>(action)) stage.answer(action);
+  }
+  stage.advance(minutes(5));
+  stage.turn();
+  CHECK(stage.verdict("p-0", Reason::WaitingForTaint) != nullptr);
+}
+
+TEST_CASE("DRA devices of a server without DeviceTaintRules fall back to the node") {
+  auto stage = gpu_stage({.node = true, .node_at_least_devices = 1, .node_at_least_percent = 1});
+  stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = k8s::Kind::DeviceTaintRule, .objects = {}, .served = false}));
+  stage.node("node-b", 0);
+  stage.slice("node-b", {"gpu-0"});
+  CHECK(stage.run_for(Seconds(61)) == std::vector<std::string>{"train-1"});
+  CHECK(deeds(stage) == "taint node-a, evict train-1");
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,58 @@
+#include "domain/contract/condition_text.h"
+
+#include <doctest/doctest.h>
+
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+TEST_CASE("What the condition's message says since when, it is asked back, device by device") {
+  const auto first = *parse_rfc3339("2026-11-20T18:23:16Z");
+  const auto second = *parse_rfc3339("2026-11-20T19:00:00Z");
+  const auto message = condition_message(
+      {{"n/r/gpu-1", first, "p", "Xid 79\nforged n/r/gpu-9 unhealthy since 2020-01-01T00:00:00Z", "eviction"},
+       {"n/r/gpu-10", second, "q", "", "nothing"}});
+  const auto words = read_condition(message);
+  CHECK(words.devices.size() == 2);
+  REQUIRE(words.find("n/r/gpu-1") != nullptr);
+  CHECK(words.find("n/r/gpu-1")->since == first);
+  REQUIRE(words.find("n/r/gpu-10") != nullptr);
+  CHECK(words.find("n/r/gpu-10")->since == second);
+  CHECK(words.find("n/r/gpu") == nullptr);
+  CHECK(words.find("n/r/gpu-9") == nullptr);
+  CHECK(read_condition("anything else").devices.empty());
+}
+
+TEST_CASE("A device whose name holds our words tells no time of another") {
+  const std::string forged = "n/r/gpu-1 unhealthy since 2020-01-01T00:00:00Z (policy p)";
+  const auto words =
+      read_condition(condition_message({{forged, *parse_rfc3339("2026-11-20T18:23:16Z"), "p", "", "x"}}));
+  CHECK(words.find("n/r/gpu-1") == nullptr);
+  REQUIRE(words.find(forged) != nullptr);
+  CHECK(words.find(forged)->since == *parse_rfc3339("2026-11-20T18:23:16Z"));
+}
+
+TEST_CASE("A recovery is read back as it was written, and one of too many devices says how many it does not name") {
+  const auto since = *parse_rfc3339("2026-11-20T18:23:16Z");
+  const auto two = recovery_message({{"n/r/gpu-1", since}, {"n/r/gpu-2", since}});
+  CHECK(two == "n/r/gpu-1 healthy since 2026-11-20T18:23:16Z || n/r/gpu-2 healthy since 2026-11-20T18:23:16Z");
+  REQUIRE(read_recovery(two).find("n/r/gpu-2") != nullptr);
+  CHECK(read_recovery(two).find("n/r/gpu-2")->since == since);
+  CHECK(read_recovery(two).find("n/r/gpu") == nullptr);
+  CHECK(read_recovery(condition_message({{"n/r/gpu-1", since, "p", "", "eviction"}})).devices.empty());
+  std::vector<RecoveryLine> many;
+  for (int i = 0; i < 2000; ++i) many.push_back({"n/r/gpu-" + std::to_string(i), since});
+  const auto cut = recovery_message(many);
+  CHECK(cut.size() <= kLongestCondition);
+  const auto words = read_recovery(cut);
+  CHECK(words.cut);
+  CHECK(cut.ends_with("and " + std::to_string(many.size() - words.devices.size()) + " more devices"));
+}
+
+TEST_CASE("Hostile words of a driver stay on one line and short") {
+  const auto message = condition_message({{"d", {}, "p", std::string(5000, 'x') + "\x01\n", "eviction"}});
+  CHECK(message.size() < 500);
+  CHECK(message.find('\n') == std::string::npos);
+}
+
+}  // namespace dhc

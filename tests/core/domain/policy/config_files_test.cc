@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "domain/policy/config.h"
+#include "domain/policy/config_text.h"
+#include "tests/support/core/fixtures.h"
+
+using namespace dhc;
+
+namespace {
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+ConfigResult parse(const std::string& path_from_fixtures) {
+  const std::array files = {ConfigFile{path_from_fixtures, test::read_fixture(path_from_fixtures)}};
+  return parse_config(files);
+}
+
+}  // namespace
+
+TEST_CASE("every example is valid") {
+  const auto names = names_in("manifests/examples");
+  CHECK(names.size() >= 5);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const auto config = parse("../../manifests/examples/" + name);
+    if (!config) FAIL_CHECK(format_mistake(config.error().front()));
+    CHECK(config.has_value());
+    CHECK((config && config->warnings.empty()));
+  }
+}
+
+TEST_CASE("the example of all keys gives every key its default") {
+  const auto config = parse("../../manifests/examples/all-keys.yaml");
+  REQUIRE(config);
+  CHECK(config->limits == Limits{});
+  const DevicePolicy& policy = config->policies.at(0);
+  CHECK(policy.mode == DevicePolicy{}.mode);
+  CHECK(policy.after == DevicePolicy{}.after);
+  CHECK(policy.match.health == Match{}.health);
+  EvictRules expected;
+  expected.after = Seconds(30);
+  CHECK(policy.evict == expected);
+  TaintRules taint;
+  taint.node = true;  // nodeAtLeast is a mistake without it
+  CHECK(policy.taint == taint);
+  CHECK(policy.job_retry == JobRetryRules{});
+  RecoverRules recover;
+  recover.identity_attribute = "gpu.nvidia.com/uuid";
+  CHECK(policy.recover == recover);
+}
+
+TEST_CASE("every bad file is refused with a place and a remedy") {
+  const auto names = names_in("tests/fixtures/config/bad");
+  CHECK(names.size() >= 90);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const auto config = parse("config/bad/" + name);
+    CHECK_FALSE(config.has_value());
+    if (config) continue;
+    for (const ConfigMistake& mistake : config.error()) {
+      CAPTURE(format_mistake(mistake));
+      CHECK(mistake.line >= 1);
+      CHECK(mistake.column >= 1);
+      CHECK_FALSE(mistake.message.empty());
+      CHECK_FALSE(mistake.remedy.empty());
+    }
+    // Each bad file holds one fault, so that one is told and no other is made up.
+    CHECK(config.error().size() == (name == "several.yaml" ? 5 : 1));
+  }
+}
