@@ -1,211 +1,342 @@
 #include "domain/contract/reasons.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 namespace dhc {
 
-std::string_view to_string(Reason reason) {
-  switch (reason) {
-    case Reason::Evicting:
-      return "Evicting";
-    case Reason::Evicted:
-      return "Evicted";
-    case Reason::WouldEvict:
-      return "WouldEvict";
-    case Reason::NoEvictionConfigured:
-      return "NoEvictionConfigured";
-    case Reason::DeviceUnhealthy:
-      return "DeviceUnhealthy";
-    case Reason::Tainting:
-      return "Tainting";
-    case Reason::Tainted:
-      return "Tainted";
-    case Reason::StagedTaint:
-      return "StagedTaint";
-    case Reason::WouldTaint:
-      return "WouldTaint";
-    case Reason::Untainting:
-      return "Untainting";
-    case Reason::Untainted:
-      return "Untainted";
-    case Reason::WouldUntaint:
-      return "WouldUntaint";
-    case Reason::OnProbation:
-      return "OnProbation";
-    case Reason::WaitingForWindow:
-      return "WaitingForWindow";
-    case Reason::WaitingForEvictAfter:
-      return "WaitingForEvictAfter";
-    case Reason::WaitingWhileUnknown:
-      return "WaitingWhileUnknown";
-    case Reason::ReporterRestarted:
-      return "ReporterRestarted";
-    case Reason::WaitingForAllocatable:
-      return "WaitingForAllocatable";
-    case Reason::DeviceStillSchedulable:
-      return "DeviceStillSchedulable";
-    case Reason::WaitingForClaim:
-      return "WaitingForClaim";
-    case Reason::WaitingForTaint:
-      return "WaitingForTaint";
-    case Reason::RateLimited:
-      return "RateLimited";
-    case Reason::TooManyInFlight:
-      return "TooManyInFlight";
-    case Reason::NodeLimit:
-      return "NodeLimit";
-    case Reason::OwnerLimit:
-      return "OwnerLimit";
-    case Reason::Braked:
-      return "Braked";
-    case Reason::CapReached:
-      return "CapReached";
-    case Reason::WaitingForCharge:
-      return "WaitingForCharge";
-    case Reason::Paused:
-      return "Paused";
-    case Reason::WaitingForCondition:
-      return "WaitingForCondition";
-    case Reason::BlockedByBudget:
-      return "BlockedByBudget";
-    case Reason::BackingOff:
-      return "BackingOff";
-    case Reason::Refused:
-      return "Refused";
-    case Reason::SignalGone:
-      return "SignalGone";
-    case Reason::MirrorPod:
-      return "MirrorPod";
-    case Reason::DaemonSetPod:
-      return "DaemonSetPod";
-    case Reason::AlreadyTerminating:
-      return "AlreadyTerminating";
-    case Reason::StuckTerminating:
-      return "StuckTerminating";
-    case Reason::NotTerminating:
-      return "NotTerminating";
-    case Reason::FinishedPod:
-      return "FinishedPod";
-    case Reason::Crediting:
-      return "Crediting";
-    case Reason::Credited:
-      return "Credited";
-    case Reason::WouldCredit:
-      return "WouldCredit";
-    case Reason::CreditNotNeeded:
-      return "CreditNotNeeded";
-    case Reason::WaitingForCredit:
-      return "WaitingForCredit";
-    case Reason::WaitingForSiblings:
-      return "WaitingForSiblings";
-    case Reason::NotCreditable:
-      return "NotCreditable";
-    case Reason::WouldEndJob:
-      return "WouldEndJob";
-    case Reason::CreditLimitReached:
-      return "CreditLimitReached";
-    case Reason::IndexOutOfRetries:
-      return "IndexOutOfRetries";
-    case Reason::FailureRuleMatches:
-      return "FailureRuleMatches";
-    case Reason::JobManagedByOther:
-      return "JobManagedByOther";
-    case Reason::JobOwnedByOther:
-      return "JobOwnedByOther";
-    case Reason::JobSuspended:
-      return "JobSuspended";
-    case Reason::CreditReverted:
-      return "CreditReverted";
-    case Reason::CreditRecordUnreadable:
-      return "CreditRecordUnreadable";
-    case Reason::DiedOfDevice:
-      return "DiedOfDevice";
-    case Reason::ProbablyDiedOfDevice:
-      return "ProbablyDiedOfDevice";
-    case Reason::RejectedByKubelet:
-      return "RejectedByKubelet";
-    case Reason::JobDiedOfDevice:
-      return "JobDiedOfDevice";
-    case Reason::EvictedPodSucceeded:
-      return "EvictedPodSucceeded";
-    case Reason::BlackHoleNode:
-      return "BlackHoleNode";
-    case Reason::ViewTooOld:
-      return "ViewTooOld";
-    case Reason::NoPolicy:
-      return "NoPolicy";
-    case Reason::ReporterNeverSpoke:
-      return "ReporterNeverSpoke";
-    case Reason::HealthWordUnknown:
-      return "HealthWordUnknown";
-    case Reason::OptedOut:
-      return "OptedOut";
-    case Reason::OptOutUnknown:
-      return "OptOutUnknown";
-    case Reason::NodeNotReady:
-      return "NodeNotReady";
-    case Reason::OwnPod:
-      return "OwnPod";
-    case Reason::DriverPod:
-      return "DriverPod";
-    case Reason::PendingWithoutDevice:
-      return "PendingWithoutDevice";
-    case Reason::BarePod:
-      return "BarePod";
-    case Reason::SharedClaim:
-      return "SharedClaim";
-    case Reason::ClaimStillPinned:
-      return "ClaimStillPinned";
-    case Reason::ReplacementOnSameDevice:
-      return "ReplacementOnSameDevice";
-    case Reason::DeviceAmbiguous:
-      return "DeviceAmbiguous";
-    case Reason::ReportIncomplete:
-      return "ReportIncomplete";
-    case Reason::UnreadablePod:
-      return "UnreadablePod";
-    case Reason::TaintedByOther:
-      return "TaintedByOther";
-    case Reason::TaintNotNeeded:
-      return "TaintNotNeeded";
-    case Reason::NodeBelowThreshold:
-      return "NodeBelowThreshold";
-    case Reason::TaintUnsupported:
-      return "TaintUnsupported";
-    case Reason::ChangedByOther:
-      return "ChangedByOther";
-    case Reason::Acknowledged:
-      return "Acknowledged";
-    case Reason::Quarantined:
-      return "Quarantined";
-    case Reason::SilentPlugin:
-      return "SilentPlugin";
-    case Reason::DeviceVanished:
-      return "DeviceVanished";
-    case Reason::NoReplacementDevice:
-      return "NoReplacementDevice";
-    case Reason::BrakeEngaged:
-      return "BrakeEngaged";
-    case Reason::BrakeTrial:
-      return "BrakeTrial";
-    case Reason::AnnotationRefused:
-      return "AnnotationRefused";
-    case Reason::Recovered:
-      return "Recovered";
-    case Reason::ConfigRejected:
-      return "ConfigRejected";
-    case Reason::ConditionContested:
-      return "ConditionContested";
-    case Reason::StateDamaged:
-      return "StateDamaged";
-    case Reason::StateNotRead:
-      return "StateNotRead";
-    case Reason::StateNotSaved:
-      return "StateNotSaved";
-    case Reason::StateFull:
-      return "StateFull";
-    case Reason::StateFromNewerVersion:
-      return "StateFromNewerVersion";
-  }
-  return "Unknown";
+namespace {
+
+using Text = std::string_view;
+
+/// Read at `/verdicts`, never an Event.
+constexpr ReasonInfo quiet(Reason reason, Text word, Text meaning, Text remedy) {
+  return {.reason = reason, .word = word, .event = EventType::None, .action = "", .meaning = meaning, .remedy = remedy};
 }
+
+constexpr ReasonInfo normal(Reason reason, Text word, Text action, Text meaning, Text remedy) {
+  return {.reason = reason,
+          .word = word,
+          .event = EventType::Normal,
+          .action = action,
+          .meaning = meaning,
+          .remedy = remedy};
+}
+
+constexpr ReasonInfo warning(Reason reason, Text word, Text action, Text meaning, Text remedy) {
+  return {.reason = reason,
+          .word = word,
+          .event = EventType::Warning,
+          .action = action,
+          .meaning = meaning,
+          .remedy = remedy};
+}
+
+/// The fact itself makes the Event, when it begins or ends.
+constexpr ReasonInfo of_fact(ReasonInfo info) {
+  info.from_verdict = false;
+  return info;
+}
+
+constexpr std::array<ReasonInfo, 100> kReasons = {
+    // what is or would be done
+    quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
+    warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
+            "Nothing."),
+    warning(Reason::WouldEvict, "WouldEvict", "Observe",
+            "Observe mode: everything is met, an enforcing policy would evict now.", "Check that you agree."),
+    quiet(Reason::NoEvictionConfigured, "NoEvictionConfigured", "The policy has no evict: the incident is only shown.",
+          "Add evict: to the policy if pods should be evicted."),
+    of_fact(warning(Reason::DeviceUnhealthy, "DeviceUnhealthy", "Notice",
+                    "The incident is open: the device has been in this state for the policy's after.",
+                    "Nothing: the next steps follow.")),
+    quiet(Reason::Tainting, "Tainting", "A taint is being made, or is not seen yet.", "Nothing."),
+    warning(Reason::Tainted, "Tainted", "Taint", "Our taint keeps new pods off the device, or off its node.",
+            "Repair the device, or acknowledge it (see docs/recovery.md)."),
+    quiet(Reason::StagedTaint, "StagedTaint",
+          "Our rule has effect None until the API server has said what it would do, at most 30 s.", "Nothing."),
+    warning(Reason::WouldTaint, "WouldTaint", "Observe", "Observe mode: an enforcing policy would taint now.",
+            "Check that you agree."),
+    quiet(Reason::Untainting, "Untainting", "Our taint is being removed.", "Nothing."),
+    normal(Reason::Untainted, "Untainted", "Untaint", "Our taint is gone.", "Nothing."),
+    quiet(Reason::WouldUntaint, "WouldUntaint",
+          "Observe mode: a taint of ours stands, and an enforcing policy would remove it.",
+          "Run uninstall if you are leaving, or enforce."),
+    warning(Reason::OnProbation, "OnProbation", "Untaint", "Untainted after its hold without evidence of health.",
+            "Test the device."),
+    quiet(Reason::Crediting, "Crediting", "The pod's Job is being given the retry back that its loss will take.",
+          "Nothing."),
+    normal(Reason::Credited, "Credited", "Credit",
+           "The Job shows the retry: its backoffLimit is one higher (or an unspent credit has moved to this pod), and "
+           "its annotation device-health.io/retry-credits says for which pod.",
+           "Nothing."),
+    quiet(Reason::WouldCredit, "WouldCredit", "Observe mode: an enforcing policy would give the retry back now.",
+          "Check that you agree."),
+    quiet(Reason::CreditNotNeeded, "CreditNotNeeded",
+          "The loss costs the Job nothing that could be given back: its podFailurePolicy ignores it, its limit has no "
+          "end, or only the index's own retry is spent.",
+          "Nothing, unless the message names exit codes that would end the Job."),
+    // waiting
+    quiet(Reason::WaitingForWindow, "WaitingForWindow",
+          "The device has not been in this state for the policy's after yet.", "Wait, or lower after."),
+    quiet(Reason::WaitingForEvictAfter, "WaitingForEvictAfter",
+          "The incident is open, the policy's evict.after has not passed yet.", "Wait, or lower evict.after."),
+    quiet(Reason::WaitingWhileUnknown, "WaitingWhileUnknown",
+          "The device's health is unknown just now (its plugin, driver or kubelet is restarting).",
+          "If it lasts, look at the plugin or driver."),
+    warning(Reason::ReporterRestarted, "ReporterRestarted", "Hold",
+            "The device reads Healthy, but its driver or plugin, the kubelet or the node has begun anew since it was "
+            "called bad: no evidence of a repair.",
+            "After a repair, acknowledge the incident."),
+    quiet(Reason::WaitingForAllocatable, "WaitingForAllocatable",
+          "The node's allocatable does not show the loss yet: the kubelet would reject a replacement.", "Wait."),
+    warning(Reason::DeviceStillSchedulable, "DeviceStillSchedulable", "Hold",
+            "No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could hand it straight back to "
+            "the replacement.",
+            "Taint the device (the driver's slice, or a DeviceTaintRule), or set evict.untainted: true."),
+    quiet(Reason::WaitingForClaim, "WaitingForClaim",
+          "The kubelet calls a device Unhealthy that the pod's claim, as known here, does not allocate, or the claim "
+          "is known as reserved for other pods: the watch of ResourceClaims is behind.",
+          "Wait."),
+    quiet(Reason::WaitingForTaint, "WaitingForTaint",
+          "The policy taints the device or its node first, and the taint is not seen yet.", "Wait."),
+    quiet(Reason::RateLimited, "RateLimited",
+          "The token bucket of evictions.perMinute (it starts empty) or taints.perMinute is empty.",
+          "Wait, or raise the limit."),
+    quiet(Reason::TooManyInFlight, "TooManyInFlight", "evictions.maxInFlight pods evicted by us still exist.", "Wait."),
+    quiet(Reason::NodeLimit, "NodeLimit", "evictions.perNode is reached on the pod's node.",
+          "Wait, or raise the limit."),
+    quiet(Reason::OwnerLimit, "OwnerLimit", "evictions.perOwner incidents of the pod's controller are being handled.",
+          "Wait until the replacement runs."),
+    quiet(Reason::Braked, "Braked",
+          "The brake stops new evictions of this driver or resource, on the node or in the cluster.",
+          "See BrakeEngaged."),
+    warning(Reason::CapReached, "CapReached", "Hold",
+            "As many devices of this driver or resource are out of service on our account, or as many pods were "
+            "evicted for it within 24 h, as a cap allows (configuration.md).",
+            "Repair and acknowledge devices."),
+    quiet(Reason::WaitingForCharge, "WaitingForCharge",
+          "The eviction is recorded in the state ConfigMap first, so that it still counts after a restart.", "Wait."),
+    quiet(Reason::Paused, "Paused", "paused: true in ControllerLimits.", "Set it to false."),
+    quiet(Reason::ViewTooOld, "ViewTooOld",
+          "A watch on which the eviction, the new taint or the Job's patch rests has said nothing for 5 minutes, or is "
+          "interrupted, or has said what the API server does not have.",
+          "Look at /readyz: it names the watch and its last word."),
+    quiet(Reason::WaitingForCondition, "WaitingForCondition",
+          "Our condition is not seen on the pod yet, and its Job's podFailurePolicy may look for it.", "Wait."),
+    quiet(Reason::WaitingForCredit, "WaitingForCredit",
+          "The Job does not show this pod's retry yet, or not for jobRetry.settle: the Job controller must have read "
+          "it before the pod goes.",
+          "Wait."),
+    quiet(Reason::WaitingForSiblings, "WaitingForSiblings",
+          "Another pod of the same Job is about to be evicted too: they go together, because the Job's back-off "
+          "doubles with every step.",
+          "Wait."),
+    warning(Reason::BlockedByBudget, "BlockedByBudget", "Hold", "A PodDisruptionBudget refuses.",
+            "Bring the other pods of that budget back, or change the budget."),
+    quiet(Reason::BackingOff, "BackingOff", "The last attempt failed, the next one waits.", "Read the message."),
+    warning(Reason::Refused, "Refused", "Hold",
+            "The server refuses: 400, 403 or 422, or a 5xx after which the pod still stands (two PodDisruptionBudgets "
+            "that select one pod, an admission webhook that is down).",
+            "Read the sentence: grant the missing verb, leave the pod one budget, repair the webhook."),
+    warning(Reason::SignalGone, "SignalGone", "Hold",
+            "Pod and claim are read afresh in the moment before each eviction, and that read no longer showed what the "
+            "eviction rests on: the device is not reported bad any more, or the pod is ending, has opted out or is "
+            "another one.",
+            "Nothing, if it goes away within a minute."),
+    // never
+    warning(Reason::MirrorPod, "MirrorPod", "Hold",
+            "A static pod: the kubelet would start it again at once, on the same node.", "Change the node's manifest."),
+    warning(Reason::DaemonSetPod, "DaemonSetPod", "Hold",
+            "A DaemonSet's pod: it would come back to the same node and device.", "Handle the node."),
+    quiet(Reason::AlreadyTerminating, "AlreadyTerminating", "Somebody deleted the pod already.", "Nothing."),
+    warning(Reason::StuckTerminating, "StuckTerminating", "Hold",
+            "Evicted by us, still there two minutes after its grace period.",
+            "Handle the node: usually a process hangs in the device's driver."),
+    warning(Reason::NotTerminating, "NotTerminating", "Hold",
+            "The API server has accepted the eviction, and two minutes after the grace period the pod still has no "
+            "deletionTimestamp.",
+            "Look at kubectl get pod NAME -o yaml: with a deletionTimestamp, this controller's watch of pods is "
+            "behind; without one, a proxy or webhook in front of the API server answers for it."),
+    quiet(Reason::FinishedPod, "FinishedPod", "The pod has succeeded or failed; it holds nothing any more.",
+          "Nothing."),
+    warning(Reason::OptedOut, "OptedOut", "Hold",
+            "Annotation device-health.io/opt-out: \"true\" on the pod, one of the controllers above it (its "
+            "ReplicaSet, Job or RayCluster, and their owners in turn) or its Namespace.",
+            "Remove the annotation if it is not meant."),
+    quiet(Reason::OptOutUnknown, "OptOutUnknown",
+          "The pod's Namespace, or a controller above it, is not known just now, so it may have opted out.",
+          "Put the rule into a ClusterRole with the label device-health.io/owners: \"true\" (install.md)."),
+    quiet(Reason::NodeNotReady, "NodeNotReady",
+          "The pod's node is NotReady or gone: its kubelet can be neither believed nor obeyed.", "Handle the node."),
+    quiet(Reason::OwnPod, "OwnPod", "The pod is this controller's own.", "Nothing."),
+    quiet(Reason::DriverPod, "DriverPod", "The pod belongs to the device's driver or plugin.", "Look at the driver."),
+    quiet(Reason::PendingWithoutDevice, "PendingWithoutDevice", "The pod is Pending and has no device allocated.",
+          "Nothing."),
+    warning(Reason::BarePod, "BarePod", "Hold", "No controller would replace the pod.",
+            "Delete it yourself, or set evict.barePods: true."),
+    warning(Reason::SharedClaim, "SharedClaim", "Hold",
+            "The claim is not the pod's own: a new pod that names it gets the same device.",
+            "Delete claim and pods together, or set evict.sharedClaims: Together."),
+    warning(Reason::ClaimStillPinned, "ClaimStillPinned", "Hold",
+            "All holders were evicted together once, and the claim is still allocated to the device.",
+            "Delete the claim, and let its owner make another."),
+    warning(Reason::ReplacementOnSameDevice, "ReplacementOnSameDevice", "Hold",
+            "The pod's controller lost a pod to the same device within the hour, or to one of several that the report "
+            "may mean.",
+            "Taint the device."),
+    warning(Reason::DeviceAmbiguous, "DeviceAmbiguous", "Hold",
+            "The claim has several devices and the report does not say which one is meant.",
+            "Ask the driver's authors to name the device in resourceID."),
+    quiet(Reason::ReportIncomplete, "ReportIncomplete",
+          "The kubelet names fewer devices of the claim than are allocated: their driver gives several the same "
+          "resourceID, and of those the kubelet tells only the first.",
+          "Ask the driver's authors for a resourceID of its own for each device, or give each device a claim of its "
+          "own."),
+    quiet(Reason::UnreadablePod, "UnreadablePod", "The pod's last version could not be read.",
+          "Look at the log: it names the field."),
+    warning(Reason::NotCreditable, "NotCreditable", "Hold",
+            "The pod's Job cannot get the retry back, and jobRetry.whenNotCreditable is Hold.",
+            "Decide: delete the pod yourself, or set whenNotCreditable: Evict."),
+    warning(Reason::WouldEndJob, "WouldEndJob", "Hold",
+            "The loss of the pod would end its Job, or the pod's index (no retry is left, or a podFailurePolicy rule "
+            "says so), and the strictest policy that covers one of its devices gives no retry back (no jobRetry, or "
+            "credit: false).",
+            "Give jobRetry: {} to the policy that the message names, or jobRetry: {credit: false, whenNotCreditable: "
+            "Evict} if the Job may end."),
+    // never tainted, or not untainted
+    quiet(Reason::TaintedByOther, "TaintedByOther",
+          "The driver's own taint, or somebody else's DeviceTaintRule, keeps new pods off already.", "Nothing."),
+    quiet(Reason::TaintNotNeeded, "TaintNotNeeded",
+          "The kubelet no longer hands the device out: the node's allocatable shows the loss.", "Nothing."),
+    quiet(Reason::NodeBelowThreshold, "NodeBelowThreshold",
+          "Too few of the node's devices are bad to taint the whole node (nodeAtLeast).",
+          "Nothing, or lower nodeAtLeast."),
+    warning(Reason::TaintUnsupported, "TaintUnsupported", "Hold",
+            "The server has no DeviceTaintRules, and the policy does not taint nodes.",
+            "Enable the feature gate DRADeviceTaintRules, or set taint.node: NoSchedule."),
+    warning(Reason::ChangedByOther, "ChangedByOther", "Hold",
+            "Somebody else changed our rule, or owns what we would write.",
+            "Delete the rule if it should be made anew at the next incident."),
+    normal(Reason::Acknowledged, "Acknowledged", "Hold",
+           "An operator vouches for the device: it is not tainted again in this incident.", "Nothing."),
+    warning(Reason::Quarantined, "Quarantined", "Hold",
+            "Too many incidents: the device stays tainted until an operator acknowledges it.",
+            "Replace the device, or acknowledge it."),
+    // why a Job gets no retry back
+    quiet(Reason::CreditLimitReached, "CreditLimitReached", "The Job has got jobRetry.maxPerJob retries back.",
+          "Look at the hardware; raise the bound if you agree."),
+    quiet(Reason::IndexOutOfRetries, "IndexOutOfRetries",
+          "backoffLimitPerIndex leaves the pod's index no retry, and cannot be changed.",
+          "Let a podFailurePolicy ignore DisruptionTarget."),
+    quiet(Reason::FailureRuleMatches, "FailureRuleMatches",
+          "A podFailurePolicy rule would end the Job, or the index, when the pod is evicted.",
+          "Change the rules of the next Job."),
+    quiet(Reason::JobManagedByOther, "JobManagedByOther", "managedBy names another controller.",
+          "Nothing here: that controller decides."),
+    quiet(Reason::JobOwnedByOther, "JobOwnedByOther",
+          "The Job belongs to a JobSet, Kueue or something else that decides about its retries, or may: any owner but "
+          "a CronJob.",
+          "Set the retries there."),
+    quiet(Reason::JobSuspended, "JobSuspended", "The Job is suspended.", "Nothing."),
+    warning(Reason::CreditReverted, "CreditReverted", "Hold",
+            "The Job's backoffLimit is lower than our last credit made it: somebody re-applied a manifest.",
+            "Tell the GitOps tool to ignore the field (jobs.md), and set the limit back."),
+    quiet(Reason::CreditRecordUnreadable, "CreditRecordUnreadable",
+          "The annotation device-health.io/retry-credits is not what we wrote: what was credited is not known.",
+          "Restore or remove the annotation."),
+    // how a Job's pods ended
+    warning(Reason::DiedOfDevice, "DiedOfDevice", "Notice", "A pod of the Job failed, and its device was bad.",
+            "The device needs a look."),
+    warning(Reason::ProbablyDiedOfDevice, "ProbablyDiedOfDevice", "Notice",
+            "A pod failed, and its node has fewer devices than before; nobody has reported one.", "Look at the node."),
+    warning(Reason::RejectedByKubelet, "RejectedByKubelet", "Notice",
+            "A pod failed before it ran: the kubelet named the device-plugin resource that it had none of "
+            "(UnexpectedAdmissionError), and the node had lost one.",
+            "Nothing, if it is one; see BlackHoleNode."),
+    warning(Reason::JobDiedOfDevice, "JobDiedOfDevice", "Notice",
+            "The Job has failed for good by its pods, within a minute of one that died of its device and whose loss "
+            "nothing had paid for.",
+            "Start it again; jobRetry.recreate: Once does that for Jobs without an owner."),
+    warning(Reason::EvictedPodSucceeded, "EvictedPodSucceeded", "Notice",
+            "A pod that we evicted exited 0 on SIGTERM: its Job may count the work as done, which it may not be.",
+            "Run the work again, and exit non-zero after a checkpoint on SIGTERM (jobs.md)."),
+    // about devices and nodes
+    warning(Reason::SilentPlugin, "SilentPlugin", "Hold",
+            "Running pods hold more devices not reported Unhealthy than the node has allocatable: a device is lost and "
+            "its plugin does not say which.",
+            "Look at the device plugin on that node."),
+    warning(Reason::DeviceVanished, "DeviceVanished", "Hold",
+            "The node's capacity is lower than it was since its last boot.", "Look at the node's hardware and plugin."),
+    warning(Reason::NoReplacementDevice, "NoReplacementDevice", "Hold",
+            "No node is known to have the devices that the pod needs free, healthy and untainted; the message counts "
+            "why, and names what is not judged.",
+            "Free a device or add a node."),
+    warning(Reason::BrakeEngaged, "BrakeEngaged", "Hold",
+            "Many devices of one driver or resource went bad at once, or many nodes reject the pods that ask for it: "
+            "suspect a reporting fault.",
+            "Look at the driver first."),
+    warning(Reason::BrakeTrial, "BrakeTrial", "Hold",
+            "The brake is half-open and permits the eviction of this one pod, to find out whether its owner runs well "
+            "on another device.",
+            "Wait; BrakeEngaged says how the trial ends."),
+    warning(
+        Reason::AnnotationRefused, "AnnotationRefused", "Hold",
+        "An operator's annotation holds no RFC 3339 time, or one ahead of the controller's clock: it has no effect.",
+        "Write the present time: date -u +%Y-%m-%dT%H:%M:%SZ."),
+    warning(Reason::BlackHoleNode, "BlackHoleNode", "Notice",
+            "The node's kubelet has rejected blackHole.rejections pods within blackHole.within: every new pod there "
+            "fails at once.",
+            "Cordon the node and look at its plugin."),
+    of_fact(normal(Reason::Recovered, "Recovered", "Notice", "The device is healthy again.", "Nothing.")),
+    of_fact(warning(Reason::ConfigRejected, "ConfigRejected", "Hold",
+                    "The configuration could not be read: the last good one stays in force.",
+                    "Run device-health-controller validate on it.")),
+    warning(Reason::ConditionContested, "ConditionContested", "Hold", "Another writer owns our pod condition.",
+            "Find out who: kubectl get pod NAME -o yaml --show-managed-fields."),
+    warning(Reason::StateDamaged, "StateDamaged", "Hold", "The state ConfigMap could not be read in full.",
+            "Find out who edited it."),
+    warning(Reason::StateNotRead, "StateNotRead", "Hold", "The state ConfigMap could not be read for 30 s.",
+            "Grant list and watch on that ConfigMap."),
+    warning(Reason::StateNotSaved, "StateNotSaved", "Hold",
+            "The state ConfigMap could not be written: a restart would forget what is new.",
+            "Read the message; usually a verb is missing."),
+    warning(Reason::StateFull, "StateFull", "Hold",
+            "Not all devices' histories fit into the state ConfigMap: the lightest and oldest are left out.",
+            "Acknowledge and repair devices."),
+    warning(Reason::StateFromNewerVersion, "StateFromNewerVersion", "Hold",
+            "A newer version of the controller wrote the state ConfigMap.",
+            "Run the newer version, or delete the ConfigMap to begin without a past."),
+    // what nothing is decided about
+    quiet(Reason::NoPolicy, "NoPolicy",
+          "A pod holds an Unhealthy device, and no policy matches it (one with mode: off does).",
+          "Decide: widen that policy, write one for the device, or take it out with a policy of mode: off."),
+    quiet(Reason::ReporterNeverSpoke, "ReporterNeverSpoke",
+          "Pods have held devices of this driver or resource for ten minutes, and it has said nothing about the health "
+          "of any since the controller began, and no incident of its devices is remembered: no report other than "
+          "Unknown, no claim condition, no taint.",
+          "Turn the driver's health service on (vendors.md), name its taints in match.deviceTaints, or take it out "
+          "with a policy of mode: off."),
+    quiet(Reason::HealthWordUnknown, "HealthWordUnknown",
+          "The kubelet reports devices with a word that is neither Healthy, Unhealthy nor Unknown, and no policy for "
+          "their pods names it: it is treated as Unknown.",
+          "Read what the word means, and name it in match.health if it is a fault."),
+};
+
+// A reason without a row, or with two, does not compile.
+constexpr bool is_complete() {
+  for (std::size_t i = 0; i < kReasons.size(); ++i) {
+    if (static_cast<std::size_t>(kReasons.at(i).reason) != i) return false;
+  }
+  return kReasons.size() == static_cast<std::size_t>(Reason::HealthWordUnknown) + 1;
+}
+static_assert(is_complete());
+
+}  // namespace
+
+const ReasonInfo& info_of(Reason reason) { return kReasons.at(static_cast<std::size_t>(reason)); }
+
+std::span<const ReasonInfo> all_reasons() { return kReasons; }
 
 }  // namespace dhc

@@ -13,62 +13,8 @@ namespace dhc::notice {
 
 namespace {
 
-/// Whether a verdict is worth an Event. Waits and limits are not: they come and go, and are read at /verdicts.
-bool is_news(Reason reason) {
-  switch (reason) {
-    case Reason::Evicted:
-    case Reason::WouldEvict:
-    case Reason::BlockedByBudget:
-    case Reason::Refused:
-    case Reason::SignalGone:
-    case Reason::DeviceStillSchedulable:
-    case Reason::MirrorPod:
-    case Reason::DaemonSetPod:
-    case Reason::StuckTerminating:
-    case Reason::NotTerminating:
-    case Reason::OptedOut:
-    case Reason::BarePod:
-    case Reason::SharedClaim:
-    case Reason::ClaimStillPinned:
-    case Reason::ReplacementOnSameDevice:
-    case Reason::DeviceAmbiguous:
-    case Reason::ReporterRestarted:
-    case Reason::SilentPlugin:
-    case Reason::DeviceVanished:
-    case Reason::NoReplacementDevice:
-    case Reason::BrakeEngaged:
-    case Reason::BrakeTrial:
-    case Reason::AnnotationRefused:
-    case Reason::ConditionContested:
-    case Reason::Tainted:
-    case Reason::WouldTaint:
-    case Reason::Untainted:
-    case Reason::OnProbation:
-    case Reason::TaintUnsupported:
-    case Reason::ChangedByOther:
-    case Reason::Acknowledged:
-    case Reason::Quarantined:
-    case Reason::StateDamaged:
-    case Reason::StateNotRead:
-    case Reason::StateNotSaved:
-    case Reason::StateFull:
-    case Reason::StateFromNewerVersion:
-    case Reason::CapReached:
-    case Reason::Credited:
-    case Reason::NotCreditable:
-    case Reason::WouldEndJob:
-    case Reason::CreditReverted:
-    case Reason::DiedOfDevice:
-    case Reason::ProbablyDiedOfDevice:
-    case Reason::RejectedByKubelet:
-    case Reason::JobDiedOfDevice:
-    case Reason::EvictedPodSucceeded:
-    case Reason::BlackHoleNode:
-      return true;
-    default:
-      return false;
-  }
-}
+/// Whether a verdict of this reason is worth an Event.
+bool is_news(const ReasonInfo& info) { return info.event != EventType::None && info.from_verdict; }
 
 /// A brake of the whole cluster, a configuration from a file, a driver and a resource cannot carry an Event.
 bool is_object(const Subject& subject) {
@@ -85,39 +31,6 @@ bool is_about_taint(const Verdict& verdict) {
 bool is_retold(const Verdict& verdict) {
   const bool is_loss = verdict.reason == Reason::EvictedPodSucceeded || verdict.reason == Reason::JobDiedOfDevice;
   return is_loss && verdict.policy.empty();
-}
-
-bool is_good_news(Reason reason) {
-  return reason == Reason::Untainted || reason == Reason::Acknowledged || reason == Reason::Credited;
-}
-
-std::string action_of(Reason reason) {
-  switch (reason) {
-    case Reason::Evicted:
-      return "Evict";
-    case Reason::WouldEvict:
-      return "Observe";
-    case Reason::Tainted:
-      return "Taint";
-    case Reason::Untainted:
-    case Reason::OnProbation:
-      return "Untaint";
-    case Reason::WouldTaint:
-      return "Observe";
-    case Reason::Credited:
-      return "Credit";
-    case Reason::DeviceUnhealthy:
-    case Reason::Recovered:
-    case Reason::DiedOfDevice:
-    case Reason::ProbablyDiedOfDevice:
-    case Reason::RejectedByKubelet:
-    case Reason::JobDiedOfDevice:
-    case Reason::EvictedPodSucceeded:
-    case Reason::BlackHoleNode:
-      return "Notice";
-    default:
-      return "Hold";
-  }
 }
 
 class EventPlanner {
@@ -138,7 +51,7 @@ class EventPlanner {
 
   void add_verdicts(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
-      if (!is_news(verdict.reason) || !is_object(verdict.subject) || is_retold(verdict)) continue;
+      if (!is_news(info_of(verdict.reason)) || !is_object(verdict.subject) || is_retold(verdict)) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
       if (about_pod && !open_.contains({verdict.subject.uid, verdict.device}))
         continue;  // not before the incident is open
@@ -147,8 +60,7 @@ class EventPlanner {
       emit(subject, verdict.reason, verdict.device, verdict.since,
            about_pod || is_about_taint(verdict)
                ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
-               : verdict.message,
-           !is_good_news(verdict.reason));
+               : verdict.message);
     }
   }
 
@@ -163,7 +75,7 @@ class EventPlanner {
         if (!was_open) continue;
         const auto device = to_string(key);
         emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall,
-             fmt::format("{} healthy again since {}", device, format_rfc3339(state->recovered_at->wall)), false);
+             fmt::format("{} healthy again since {}", device, format_rfc3339(state->recovered_at->wall)));
       }
     }
   }
@@ -185,18 +97,18 @@ class EventPlanner {
     return {.kind = controller.kind, .ns = pod.ns, .name = controller.name, .uid = controller.uid};
   }
 
-  void emit(const Subject& regarding, Reason reason, const std::string& device, WallTime since, std::string note,
-            bool warning = true) {
-    const auto identity = fmt::format("{}|{}|{}|{}|{}|{}", regarding.kind, regarding.name, regarding.uid,
-                                      to_string(reason), device, format_rfc3339(since));
+  void emit(const Subject& regarding, Reason reason, const std::string& device, WallTime since, std::string note) {
+    const auto& info = info_of(reason);
+    const auto identity = fmt::format("{}|{}|{}|{}|{}|{}", regarding.kind, regarding.name, regarding.uid, info.word,
+                                      device, format_rfc3339(since));
     auto name = fmt::format("{}.{:016x}", regarding.name.substr(0, 200), stable_hash(identity));
     const auto key = regarding.ns + "/" + name;
     if (!scene_.ledger.may_send_event(key, scene_.now) || !sent_.insert(key).second) return;
     planned_.actions.push_back({.regarding = regarding,
                                 .name = std::move(name),
-                                .warning = warning,
-                                .reason = std::string(to_string(reason)),
-                                .action = action_of(reason),
+                                .warning = info.event == EventType::Warning,
+                                .reason = std::string(info.word),
+                                .action = std::string(info.action),
                                 .note = std::move(note),
                                 .at = scene_.now.wall});
   }

@@ -120,7 +120,7 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   }
   std::map<Reason, std::size_t> by_reason;
   for (const auto& verdict : verdicts) ++by_reason[verdict.reason];
-  for (const auto reason : kAllReasons) set(families_->verdicts, "reason", to_string(reason), by_reason[reason]);
+  for (const auto& info : all_reasons()) set(families_->verdicts, "reason", info.word, by_reason[info.reason]);
 }
 
 void Metrics::count(const Outcome& outcome) {

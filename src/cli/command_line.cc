@@ -40,6 +40,7 @@ struct Parsed {
   RunOptions run;
   DemoOptions demo;
   ValidateOptions validate;
+  ExplainOptions explain;
   UninstallOptions uninstall;
   std::string version_output = "text";
 };
@@ -182,6 +183,8 @@ Command parse_command_line(std::span<const char* const> arguments) {
   const auto* demo = add_demo(app, parsed.demo);
   auto* validate = app.add_subcommand("validate", "Name every mistake of configuration files");
   validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")->required();
+  auto* explain = app.add_subcommand("explain", "Say what a verdict's reason means and what to do about it");
+  explain->add_option("REASON", parsed.explain.reasons, "Words such as BlockedByBudget (default: every reason)");
   const auto* uninstall = add_uninstall(app, parsed.uninstall);
   auto* version_command = app.add_subcommand("version", "Print the version");
   version_command->add_option("--output", parsed.version_output, "text (default) or json")
@@ -198,6 +201,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (run->parsed()) return parsed.run;
   if (demo->parsed()) return parsed.demo;
   if (validate->parsed()) return parsed.validate;
+  if (explain->parsed()) return parsed.explain;
   if (uninstall->parsed()) return parsed.uninstall;
   return VersionOptions{.json = parsed.version_output == "json"};
 }

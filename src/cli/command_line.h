@@ -41,6 +41,11 @@ struct ValidateOptions {
   std::vector<std::string> files;  ///< `-` is standard input.
 };
 
+/// `explain`: what reasons of verdicts mean.
+struct ExplainOptions {
+  std::vector<std::string> reasons;  ///< None: all.
+};
+
 /// `uninstall`: removes every trace of ours from a cluster.
 struct UninstallOptions {
   std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
@@ -60,7 +65,8 @@ struct Leave {
   std::string err;  ///< For standard error.
 };
 
-using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, UninstallOptions, VersionOptions, Leave>;
+using Command =
+    std::variant<RunOptions, DemoOptions, ValidateOptions, ExplainOptions, UninstallOptions, VersionOptions, Leave>;
 
 /// Exit code of a wrong command line.
 inline constexpr int kUsage = 2;

@@ -5,6 +5,7 @@
 
 #include "cli/command_line.h"
 #include "cli/demo.h"
+#include "cli/explain.h"
 #include "cli/run.h"
 #include "cli/uninstall.h"
 #include "cli/validate.h"
@@ -24,6 +25,7 @@ struct Start {
   int operator()(const RunOptions& options) const { return run(options); }
   int operator()(const DemoOptions& options) const { return demo(options); }
   int operator()(const ValidateOptions& options) const { return print(validate(options)); }
+  int operator()(const ExplainOptions& options) const { return print(explain(options)); }
   int operator()(const UninstallOptions& options) const { return uninstall(options); }
   int operator()(const VersionOptions& options) const {
     return print({.code = 0, .out = version_text(options), .err = {}});

@@ -54,7 +54,7 @@ TEST_CASE("no command at all is an error with code 2 that points to the help") {
 }
 
 TEST_CASE("help goes to standard output with code 0") {
-  for (const char* command : {"run", "demo", "validate", "uninstall", "version"}) {
+  for (const char* command : {"run", "demo", "validate", "explain", "uninstall", "version"}) {
     CAPTURE(command);
     Program program({command, "--help"});
     CHECK(program.ended(Seconds(10)) == 0);
