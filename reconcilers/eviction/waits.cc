@@ -47,54 +47,6 @@ std::optional<Ruling> full_for_taint(const Exposure& exposure, const Scene& scen
                  : scene.caps.refuses_taint(exposure.key, node);
 }
 
-/// **Source:** seen on 1.37.1: without a taint the replacement of a DRA pod comes straight back to the bad device.
-std::optional<Ruling> schedulable(const Exposure& exposure, const Scene& scene) {
-  const bool dra = exposure.key.source == DeviceKey::Source::Dra;
-  const bool by_node = needs_node_taint(scene.world, exposure.key);
-  const auto& holding = *exposure.holding;
-  const auto kept_off = [&](const DeviceKey& key) {
-    return scene.world.inventory().unschedulable_because(key).has_value();
-  };
-  if (by_node && node_is_tainted(exposure, scene)) return std::nullopt;
-  if (dra && (holding.ambiguous ? (!holding.candidates.empty() && std::ranges::all_of(holding.candidates, kept_off))
-                                : kept_off(exposure.key))) {
-    return std::nullopt;
-  }
-  if (will_be_tainted(exposure, scene)) {
-    // Nothing is written in observe mode: what would be done next is said as if it were.
-    if (exposure.mode != Mode::Enforce) return std::nullopt;
-    // What stops the taint stops the eviction, and says so itself.
-    if (scene.policy.limits.paused ||
-        scene.brake.holding(exposure.key, exposure.pod().node_name, exposure.pod().meta.uid) != nullptr) {
-      return std::nullopt;
-    }
-    if (auto full = full_for_taint(exposure, scene, by_node)) return full;
-    const auto* attempt = scene.ledger.write(by_node ? node_write_key(exposure.pod().node_name)
-                                                     : rule_write_key(rule_name(exposure.key)));
-    const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
-    return Ruling{.reason = Reason::WaitingForTaint,
-                  .message = fmt::format("policy {} taints {} first, and the taint is not seen yet{}",
-                                         exposure.policy->name, by_node ? "the node" : "the device",
-                                         failed ? fmt::format(": {}", attempt->error.message) : ""),
-                  .until = {}};
-  }
-  if (!dra || exposure.policy->evict->untainted) return std::nullopt;
-  if (holding.ambiguous) {
-    return Ruling{
-        .reason = Reason::DeviceAmbiguous,
-        .message = fmt::format("the claim has {} devices that the report may mean and not all of them are tainted; "
-                               "evict.untainted: true evicts all the same",
-                               holding.candidates.size()),
-        .until = {}};
-  }
-  return Ruling{.reason = Reason::DeviceStillSchedulable,
-                .message =
-                    "no NoSchedule or NoExecute taint is seen on the device: the scheduler could hand it straight to "
-                    "the replacement; "
-                    "evict.untainted: true evicts all the same",
-                .until = {}};
-}
-
 /// Our condition on the pod, while it names this device, or more devices than it has room for.
 const k8s::Condition* condition_of(const Exposure& exposure) {
   const auto& told = exposure.record->told;
@@ -125,51 +77,6 @@ const ResourceBook* loss_unseen(const Exposure& exposure, const Scene& scene) {
   if (entry == book->second.resources().end()) return nullptr;
   const auto unhealthy = std::max<std::int64_t>(entry->second.held.unhealthy, 1);
   return entry->second.allocatable <= entry->second.capacity - unhealthy ? nullptr : &entry->second;
-}
-
-std::optional<Ruling> allocatable(const Exposure& exposure, const Scene& scene) {
-  const auto* resource = loss_unseen(exposure, scene);
-  const MonoTime until = asked_at(exposure, scene) + kAllocatablePatience;
-  if (resource == nullptr || scene.now.mono >= until) return std::nullopt;
-  return Ruling{.reason = Reason::WaitingForAllocatable,
-                .message = fmt::format(
-                    "node {} shows {} of {} {} allocatable with {} Unhealthy: until that falls its kubelet would "
-                    "reject the replacement; waits at most {} s",
-                    exposure.key.place, resource->allocatable, resource->capacity, exposure.key.scope,
-                    resource->held.unhealthy, seconds_of(kAllocatablePatience)),
-                .until = until};
-}
-
-std::optional<Ruling> condition_unseen(const Exposure& exposure, const Scene& scene) {
-  if (exposure.mode != Mode::Enforce) return std::nullopt;
-  if (condition_of(exposure) != nullptr) return std::nullopt;
-  const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
-  if (attempt != nullptr && attempt->state == Attempt::State::Failed)
-    return std::nullopt;  // said there; it holds no eviction
-  const MonoTime until = asked_at(exposure, scene) + kConditionPatience;
-  if (scene.now.mono >= until) return std::nullopt;
-  return Ruling{
-      .reason = Reason::WaitingForCondition,
-      .message = "the condition DeviceUnhealthy is not seen on the pod yet; its Job's podFailurePolicy may look for it",
-      .until = until};
-}
-
-std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene) {
-  const auto& pod = exposure.pod();
-  if (!scene.ledger.lost_recently(pod, *exposure.holding, scene.now)) return std::nullopt;
-  const std::string device = exposure.holding->ambiguous ? "one of these devices" : "this device";
-  const std::string on_it = exposure.holding->ambiguous ? "has it" : "is on it";
-  const auto& controller = pod.meta.controller;
-  return Ruling{
-      .reason = Reason::ReplacementOnSameDevice,
-      .message = controller
-                     ? fmt::format("{} {} lost a pod to {} within the hour and its replacement {} again: not evicted "
-                                   "again",
-                                   controller->kind, controller->name, device, on_it)
-                     : fmt::format("pod {}/{} was evicted from node {} because of {} within the hour and {} again: not "
-                                   "evicted again",
-                                   pod.meta.ns, pod.meta.name, pod.node_name, device, on_it),
-      .until = {}};
 }
 
 /// Nobody is evicted from a device that reads Healthy, and nobody is told that it is.
@@ -224,12 +131,104 @@ std::optional<Ruling> window_of(const Exposure& exposure, const Scene& scene) {
   return std::nullopt;
 }
 
+std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene) {
+  const auto& pod = exposure.pod();
+  if (!scene.ledger.lost_recently(pod, *exposure.holding, scene.now)) return std::nullopt;
+  const std::string device = exposure.holding->ambiguous ? "one of these devices" : "this device";
+  const std::string on_it = exposure.holding->ambiguous ? "has it" : "is on it";
+  const auto& controller = pod.meta.controller;
+  return Ruling{
+      .reason = Reason::ReplacementOnSameDevice,
+      .message = controller
+                     ? fmt::format("{} {} lost a pod to {} within the hour and its replacement {} again: not evicted "
+                                   "again",
+                                   controller->kind, controller->name, device, on_it)
+                     : fmt::format("pod {}/{} was evicted from node {} because of {} within the hour and {} again: not "
+                                   "evicted again",
+                                   pod.meta.ns, pod.meta.name, pod.node_name, device, on_it),
+      .until = {}};
+}
+
+std::optional<Ruling> still_schedulable(const Exposure& exposure, const Scene& scene) {
+  const bool dra = exposure.key.source == DeviceKey::Source::Dra;
+  const bool by_node = needs_node_taint(scene.world, exposure.key);
+  const auto& holding = *exposure.holding;
+  const auto kept_off = [&](const DeviceKey& key) {
+    return scene.world.inventory().unschedulable_because(key).has_value();
+  };
+  if (by_node && node_is_tainted(exposure, scene)) return std::nullopt;
+  if (dra && (holding.ambiguous ? (!holding.candidates.empty() && std::ranges::all_of(holding.candidates, kept_off))
+                                : kept_off(exposure.key))) {
+    return std::nullopt;
+  }
+  if (will_be_tainted(exposure, scene)) {
+    // Nothing is written in observe mode: what would be done next is said as if it were.
+    if (exposure.mode != Mode::Enforce) return std::nullopt;
+    // What stops the taint stops the eviction, and says so itself.
+    if (scene.policy.limits.paused ||
+        scene.brake.holding(exposure.key, exposure.pod().node_name, exposure.pod().meta.uid) != nullptr) {
+      return std::nullopt;
+    }
+    if (auto full = full_for_taint(exposure, scene, by_node)) return full;
+    const auto* attempt = scene.ledger.write(by_node ? node_write_key(exposure.pod().node_name)
+                                                     : rule_write_key(rule_name(exposure.key)));
+    const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
+    return Ruling{.reason = Reason::WaitingForTaint,
+                  .message = fmt::format("policy {} taints {} first, and the taint is not seen yet{}",
+                                         exposure.policy->name, by_node ? "the node" : "the device",
+                                         failed ? fmt::format(": {}", attempt->error.message) : ""),
+                  .until = {}};
+  }
+  if (!dra || exposure.policy->evict->untainted) return std::nullopt;
+  if (holding.ambiguous) {
+    return Ruling{
+        .reason = Reason::DeviceAmbiguous,
+        .message = fmt::format("the claim has {} devices that the report may mean and not all of them are tainted; "
+                               "evict.untainted: true evicts all the same",
+                               holding.candidates.size()),
+        .until = {}};
+  }
+  return Ruling{.reason = Reason::DeviceStillSchedulable,
+                .message =
+                    "no NoSchedule or NoExecute taint is seen on the device: the scheduler could hand it straight to "
+                    "the replacement; "
+                    "evict.untainted: true evicts all the same",
+                .until = {}};
+}
+
+std::optional<Ruling> loss_not_shown(const Exposure& exposure, const Scene& scene) {
+  const auto* resource = loss_unseen(exposure, scene);
+  const MonoTime until = asked_at(exposure, scene) + kAllocatablePatience;
+  if (resource == nullptr || scene.now.mono >= until) return std::nullopt;
+  return Ruling{.reason = Reason::WaitingForAllocatable,
+                .message = fmt::format(
+                    "node {} shows {} of {} {} allocatable with {} Unhealthy: until that falls its kubelet would "
+                    "reject the replacement; waits at most {} s",
+                    exposure.key.place, resource->allocatable, resource->capacity, exposure.key.scope,
+                    resource->held.unhealthy, seconds_of(kAllocatablePatience)),
+                .until = until};
+}
+
+std::optional<Ruling> condition_not_shown(const Exposure& exposure, const Scene& scene) {
+  if (exposure.mode != Mode::Enforce) return std::nullopt;
+  if (condition_of(exposure) != nullptr) return std::nullopt;
+  const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
+  if (attempt != nullptr && attempt->state == Attempt::State::Failed)
+    return std::nullopt;  // said there; it holds no eviction
+  const MonoTime until = asked_at(exposure, scene) + kConditionPatience;
+  if (scene.now.mono >= until) return std::nullopt;
+  return Ruling{
+      .reason = Reason::WaitingForCondition,
+      .message = "the condition DeviceUnhealthy is not seen on the pod yet; its Job's podFailurePolicy may look for it",
+      .until = until};
+}
+
 std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene) {
   if (auto ruling = same_device_again(exposure, scene)) return ruling;
-  if (auto ruling = schedulable(exposure, scene)) return ruling;
+  if (auto ruling = still_schedulable(exposure, scene)) return ruling;
   if (auto ruling = held_for_credit(exposure, scene)) return ruling;
-  if (auto ruling = allocatable(exposure, scene)) return ruling;
-  return condition_unseen(exposure, scene);
+  if (auto ruling = loss_not_shown(exposure, scene)) return ruling;
+  return condition_not_shown(exposure, scene);
 }
 
 std::optional<Ruling> waiting_for_siblings(const Exposure& exposure, const std::vector<const Exposure*>& siblings,

@@ -14,8 +14,21 @@ namespace dhc::eviction {
 /// ever be evicted.
 [[nodiscard]] std::optional<Ruling> window_of(const Exposure& exposure, const Scene& scene);
 
-/// What must still be seen before this pod may be evicted: another device for its owner, the taint, the node's
-/// allocatable, our condition. Order comes from what is seen in the World, never from the order of calls.
+/// That the pod's controller lost a pod to the same device within the hour (invariant I15).
+[[nodiscard]] std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene);
+
+/// That new pods are not seen to be kept off the device.
+/// **Source:** seen on 1.37.1: without a taint the replacement of a DRA pod comes straight back to the bad device.
+[[nodiscard]] std::optional<Ruling> still_schedulable(const Exposure& exposure, const Scene& scene);
+
+/// That the node's allocatable does not show the loss yet; for 60 s at most.
+[[nodiscard]] std::optional<Ruling> loss_not_shown(const Exposure& exposure, const Scene& scene);
+
+/// That our condition is not seen on the pod yet; for 30 s at most.
+[[nodiscard]] std::optional<Ruling> condition_not_shown(const Exposure& exposure, const Scene& scene);
+
+/// The first of these, and of the Job's credit, that holds the pod. Order comes from what is seen in the World, never
+/// from the order of calls.
 [[nodiscard]] std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene);
 
 /// Another exposure of the same Job that will be ready within a minute: pods of one incident go in one turn. `siblings`

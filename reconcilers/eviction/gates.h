@@ -1,0 +1,126 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reconcilers/eviction/limits.h"
+#include "reconcilers/eviction/replacement.h"
+#include "reconcilers/shared/scene.h"
+
+namespace dhc::eviction {
+
+/// What must be so before a pod is evicted.
+struct GateText {
+  std::string_view name;
+  std::string_view passes;  ///< When a pod passes, in one sentence.
+};
+
+/// Every gate in the order in which they are asked; the first that holds a pod is its verdict. `docs/verdicts.md` shows
+/// the same list.
+inline constexpr auto kGateTexts = std::to_array<GateText>({
+    {"eviction", "No eviction of the pod is under way, and nobody has deleted it."},
+    {"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."},
+    {"place search", "Always; that no place is known for a replacement is said from here on."},
+    {"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
+    {"shared claim", "The claim is the pod's own, or all its holders can go together."},
+    {"same device", "Its controller has lost no pod to this device within the hour."},
+    {"taint", "New pods are seen to be kept off the device."},
+    {"credit", "Its Job shows the retry that the loss takes, or needs none."},
+    {"allocatable", "The node shows the loss, or 60 s have passed."},
+    {"condition", "Our condition is seen on the pod, or 30 s have passed."},
+    {"siblings", "No other pod of its Job is to follow within a minute."},
+    {"holders", "The gates up to here let every other holder of a shared claim pass, too."},
+    {"job end", "The loss does not end the Job, or the policy accepts that."},
+    {"mode", "Policy and controller enforce."},
+    {"last attempt", "The last attempt did not fail, or its back-off is over."},
+    {"paused", "ControllerLimits does not say paused: true."},
+    {"view", "Every watch that the eviction rests on has spoken within 5 minutes and is not in doubt."},
+    {"brake", "No brake covers the device, or the pod is on trial."},
+    {"place", "A place is known, or evict.whenNoReplacement no longer waits for one."},
+    {"caps", "The caps have room for it."},
+    {"limits", "evictions of ControllerLimits has room for it."},
+    {"owner", "The word of an owner that is not watched is younger than five minutes."},
+    {"charge", "The state ConfigMap has it recorded against the caps."},
+});
+
+/// A pod on its way through the gates, alone or with the other holders of a shared claim.
+struct Candidate {
+  const Exposure& exposure;
+  Unit unit;
+  std::optional<Ruling> no_unit = {};   ///< Why the holders of the claim cannot go together.
+  std::optional<Ruling> no_place = {};  ///< That no place for them is known.
+  std::vector<Ruling> remarks = {};     ///< Said of the pod whether it passes or not.
+  std::optional<MonoTime> wake_at = {};
+};
+
+/// That a gate holds, and whom.
+struct Held {
+  Ruling ruling;
+  bool whole_unit = false;  ///< All who would go together; else the pod that was asked for.
+};
+
+/// All gates for one turn. Who has passed has taken its share of the turn's limits, caps and places.
+class Gates {
+ public:
+  Gates(const Scene& scene, PlaceSearch& search);
+
+  /// The first gate that holds the candidate; none: its unit is evicted now.
+  [[nodiscard]] std::optional<Held> ask(Candidate& candidate);
+
+  /// The pod goes in this turn.
+  void note_chosen(const std::string& uid) { chosen_.insert(uid); }
+
+  /// What is to be recorded against the caps first.
+  [[nodiscard]] std::vector<EvictionCharge>& charges() { return charges_; }
+
+ private:
+  using Asks = std::optional<Ruling> (Gates::*)(Candidate&);
+  struct Gate {
+    Asks asks = nullptr;
+    bool whole_unit = false;
+  };
+  static const std::array<Gate, kGateTexts.size()>& in_order();
+
+  std::optional<Ruling> is_going(Candidate& candidate);
+  std::optional<Ruling> is_excluded(Candidate& candidate);
+  std::optional<Ruling> looks_for_a_place(Candidate& candidate);
+  std::optional<Ruling> is_too_early(Candidate& candidate);
+  std::optional<Ruling> is_torn(Candidate& candidate);
+  template <std::optional<Ruling> (*kWaits)(const Exposure&, const Scene&)>
+  std::optional<Ruling> waits(Candidate& candidate);
+  std::optional<Ruling> waits_for_siblings(Candidate& candidate);
+  std::optional<Ruling> waits_for_holders(Candidate& candidate);
+  std::optional<Ruling> ends_a_job(Candidate& candidate);
+  std::optional<Ruling> only_observes(Candidate& candidate);
+  std::optional<Ruling> backs_off(Candidate& candidate);
+  std::optional<Ruling> is_paused(Candidate& candidate);
+  std::optional<Ruling> sees_too_little(Candidate& candidate);
+  std::optional<Ruling> is_braked(Candidate& candidate);
+  std::optional<Ruling> has_no_place(Candidate& candidate);
+  std::optional<Ruling> is_over_cap(Candidate& candidate);
+  std::optional<Ruling> is_over_limit(Candidate& candidate);
+  std::optional<Ruling> knows_old_owner(Candidate& candidate);
+  std::optional<Ruling> is_not_charged(Candidate& candidate);
+
+  [[nodiscard]] std::optional<Ruling> blocks_unit(const Exposure& member) const;
+  [[nodiscard]] bool waits_for_place(const Candidate& candidate) const;
+  [[nodiscard]] bool was_begun(const Unit& unit) const;
+  [[nodiscard]] std::int64_t uncounted(const Unit& unit) const;
+  [[nodiscard]] bool charge(const Exposure& member);
+
+  const Scene& scene_;
+  Budget budget_;
+  Caps caps_;
+  ReplacementGate replacement_;
+  std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's identity
+  std::set<std::string> chosen_;
+  std::set<std::string> charged_;  // in this turn
+  std::vector<EvictionCharge> charges_;
+};
+
+}  // namespace dhc::eviction
