@@ -76,16 +76,16 @@ class Targets {
   std::map<std::string, const Target*, std::less<>> by_full_id_;
 };
 
-void fold(Holding& holding, const k8s::ReportedDevice& report) {
+void fold(HeldDevice& held_device, const k8s::ReportedDevice& report) {
   const auto health = report.health;
   const auto& message = report.message;
-  const bool is_first = holding.other_word.empty() || report.other_word < holding.other_word;
-  if (!report.other_word.empty() && is_first) holding.other_word = report.other_word;
-  if (!holding.reported || health > *holding.reported) {
-    holding.reported = health;
-    holding.message = message;
-  } else if (health == *holding.reported && (holding.message.empty() || message < holding.message)) {
-    if (!message.empty()) holding.message = message;
+  const bool is_first = held_device.other_word.empty() || report.other_word < held_device.other_word;
+  if (!report.other_word.empty() && is_first) held_device.other_word = report.other_word;
+  if (!held_device.reported || health > *held_device.reported) {
+    held_device.reported = health;
+    held_device.message = message;
+  } else if (health == *held_device.reported && (held_device.message.empty() || message < held_device.message)) {
+    if (!message.empty()) held_device.message = message;
   }
 }
 
@@ -111,8 +111,8 @@ class Builder {
       }
     }
     for (const auto& [pod_claim, of_claim] : entries) add_claim(*pod_claim, of_claim);
-    result_.holdings.reserve(holdings_.size());
-    for (auto& [key, holding] : holdings_) result_.holdings.push_back(std::move(holding));
+    result_.held_devices.reserve(held_devices_.size());
+    for (auto& [key, held_device] : held_devices_) result_.held_devices.push_back(std::move(held_device));
     return std::move(result_);
   }
 
@@ -129,16 +129,16 @@ class Builder {
             .request = slash == std::string_view::npos ? std::string_view{} : rest.substr(slash + 1)};
   }
 
-  Holding& holding_of(const DeviceKey& key) {
-    auto& holding = holdings_[key];
-    holding.key = key;
-    return holding;
+  HeldDevice& holding_of(const DeviceKey& key) {
+    auto& held_device = held_devices_[key];
+    held_device.key = key;
+    return held_device;
   }
 
-  void describe(Holding& holding, const k8s::ResourceClaim& claim) const {
-    holding.claim = claim_key(claim.meta.ns, claim.meta.name);
-    holding.claim_uid = claim.meta.uid;
-    holding.shared = !owns_claim(pod_, claim);
+  void describe(HeldDevice& held_device, const k8s::ResourceClaim& claim) const {
+    held_device.claim = claim_key(claim.meta.ns, claim.meta.name);
+    held_device.claim_uid = claim.meta.uid;
+    held_device.shared = !owns_claim(pod_, claim);
   }
 
   void add_plugin_report(const k8s::AllocatedResource& entry) {
@@ -256,9 +256,9 @@ class Builder {
         continue;
       }
       if (!target.held) continue;
-      auto& holding = holding_of(key);
-      holding.inferred = holding.inferred || !is_full_id(named->second.front()->resource_id);
-      fold(holding, *named->second.front());
+      auto& held_device = holding_of(key);
+      held_device.inferred = held_device.inferred || !is_full_id(named->second.front()->resource_id);
+      fold(held_device, *named->second.front());
     }
     for (const auto* device : lost) add_lost(*device, entry, claim, open);
   }
@@ -280,18 +280,18 @@ class Builder {
                   claim_key(claim.meta.ns, claim.meta.name) +
                   ", which may mean a device that the pod only observes (adminAccess): nothing is done"});
     }
-    auto& holding =
+    auto& held_device =
         holding_of(DeviceKey::dra(any.scope, any.place, device.resource_id + "@" + pod_.meta.uid + "/" + entry.name));
-    holding.ambiguous = true;
-    holding.candidates.clear();
-    for (const auto* target : open) holding.candidates.push_back(target->key);
-    describe(holding, claim);
-    fold(holding, device);
+    held_device.ambiguous = true;
+    held_device.candidates.clear();
+    for (const auto* target : open) held_device.candidates.push_back(target->key);
+    describe(held_device, claim);
+    fold(held_device, device);
   }
 
   const k8s::Pod& pod_;
   const ClaimLookup& find_claim_;
-  std::map<DeviceKey, Holding> holdings_;
+  std::map<DeviceKey, HeldDevice> held_devices_;
   Resolution result_;
 };
 
@@ -301,9 +301,9 @@ Resolution resolve_holdings(const k8s::Pod& pod, const ClaimLookup& find_claim) 
   return Builder(pod, find_claim).build();
 }
 
-const Holding* find_holding(const std::vector<Holding>& holdings, const DeviceKey& key) {
-  const auto found = std::ranges::lower_bound(holdings, key, {}, &Holding::key);
-  return found == holdings.end() || found->key != key ? nullptr : &*found;
+const HeldDevice* find_holding(const std::vector<HeldDevice>& held_devices, const DeviceKey& key) {
+  const auto found = std::ranges::lower_bound(held_devices, key, {}, &HeldDevice::key);
+  return found == held_devices.end() || found->key != key ? nullptr : &*found;
 }
 
 bool owns_claim(const k8s::Pod& pod, const k8s::ResourceClaim& claim) {

@@ -15,7 +15,7 @@
 namespace dhc {
 
 /// One device that one pod holds, and what the pod's own status says of it.
-struct Holding {
+struct HeldDevice {
   DeviceKey key;           ///< Of an ambiguous device: of this report of this pod, no other's.
   bool inferred = false;   ///< Found by the name at the end of the resource ID.
   bool ambiguous = false;  ///< One of `candidates`, nobody knows which: the pod may be evicted, nothing may be tainted.
@@ -27,7 +27,7 @@ struct Holding {
   bool shared = false;  ///< The claim is not the pod's own.
   std::vector<DeviceKey> candidates;
   std::optional<Moment> seen_at = {};  ///< Since when it has been known to be held; the World's affair.
-  friend bool operator==(const Holding&, const Holding&) = default;
+  friend bool operator==(const HeldDevice&, const HeldDevice&) = default;
 };
 
 /// Why a report of the kubelet is laid on no device.
@@ -47,9 +47,9 @@ struct ReportDoubt {
 
 /// What a pod holds and what could not be told.
 struct Resolution {
-  std::vector<Holding> holdings;    ///< Sorted by key.
-  std::vector<ReportDoubt> doubts;  ///< Of claims that are behind only where the kubelet says Unhealthy.
-  std::set<std::string> behind;     ///< `namespace/name` of claims of which nothing may be concluded.
+  std::vector<HeldDevice> held_devices;  ///< Sorted by key.
+  std::vector<ReportDoubt> doubts;       ///< Of claims that are behind only where the kubelet says Unhealthy.
+  std::set<std::string> behind;          ///< `namespace/name` of claims of which nothing may be concluded.
 };
 
 /// Finds a claim by namespace and name; null if it is not known.
@@ -63,8 +63,8 @@ using ClaimLookup = std::function<const k8s::ResourceClaim*(std::string_view ns,
 /// ID).
 [[nodiscard]] Resolution resolve_holdings(const k8s::Pod& pod, const ClaimLookup& find_claim);
 
-/// The holding of this device among `holdings`, which are sorted by key; null if there is none.
-[[nodiscard]] const Holding* find_holding(const std::vector<Holding>& holdings, const DeviceKey& key);
+/// This device among `held_devices`, which are sorted by key; null if there is none.
+[[nodiscard]] const HeldDevice* find_holding(const std::vector<HeldDevice>& held_devices, const DeviceKey& key);
 
 /// True if `pod` owns the claim (made from a template): then the claim goes away with the pod.
 [[nodiscard]] bool owns_claim(const k8s::Pod& pod, const k8s::ResourceClaim& claim);

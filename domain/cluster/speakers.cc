@@ -11,20 +11,20 @@ Heard& heard_from(std::vector<Heard>& heard, const Speaker& who) {
   return found == heard.end() ? heard.emplace_back(Heard{.who = who}) : *found;
 }
 
-bool says_something(const Holding& holding) {
-  return !holding.other_word.empty() || (holding.reported && *holding.reported != k8s::Health::Unknown);
+bool says_something(const HeldDevice& held_device) {
+  return !held_device.other_word.empty() || (held_device.reported && *held_device.reported != k8s::Health::Unknown);
 }
 
 }  // namespace
 
-std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<Holding>& holdings) {
+std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<HeldDevice>& held_devices) {
   std::vector<Heard> heard;
-  for (const auto& holding : holdings) {
-    auto& entry = heard_from(heard, {.source = holding.key.source, .scope = holding.key.scope});
-    entry.has_spoken = entry.has_spoken || says_something(holding);
-    if (holding.ambiguous) continue;
+  for (const auto& held_device : held_devices) {
+    auto& entry = heard_from(heard, {.source = held_device.key.source, .scope = held_device.key.scope});
+    entry.has_spoken = entry.has_spoken || says_something(held_device);
+    if (held_device.ambiguous) continue;
     ++entry.held;
-    if (holding.reported) ++entry.reported;
+    if (held_device.reported) ++entry.reported;
   }
   // A driver may serve an extended resource too, by a claim that the scheduler has made.
   if (!pod.claims.empty()) return heard;

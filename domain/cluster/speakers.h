@@ -27,7 +27,7 @@ struct Heard {
 
 /// By reporter, each once. Where the kubelet says nothing, a plugin's devices are known by the pod's requests alone,
 /// and count as one.
-[[nodiscard]] std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<Holding>& holdings);
+[[nodiscard]] std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<HeldDevice>& held_devices);
 
 /// What has been heard of one reporter since this process began.
 struct SpeakerSight {

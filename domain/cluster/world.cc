@@ -218,7 +218,7 @@ void World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   // What the pod said last of its device must be known before it ends: both may arrive in one turn.
   if (dirty_pods_.contains(uid) && is_live(record.pod) && !is_live(pod)) {
     refresh_pod(uid, now);
-    for (const auto& holding : record.holdings) refresh_device(holding.key, now);
+    for (const auto& held_device : record.held_devices) refresh_device(held_device.key, now);
   }
   index_job_pod(record.pod, false);
   index_job_pod(pod, true);
@@ -271,9 +271,9 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   index_job_pod(record.pod, false);
   note_departure(record.pod);
   speakers_.remove(record.heard);
-  for (const auto& holding : record.holdings) {
-    tracker_.remove_holder(holding.key, uid, now);
-    dirty_devices_.insert(holding.key);
+  for (const auto& held_device : record.held_devices) {
+    tracker_.remove_holder(held_device.key, uid, now);
+    dirty_devices_.insert(held_device.key);
   }
   if (!record.pod.node_name.empty()) {
     pods_on_[record.pod.node_name].erase(uid);

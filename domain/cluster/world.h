@@ -61,13 +61,13 @@ struct ConditionSight {
 /// One pod that can hold devices, and those it holds.
 struct PodRecord {
   k8s::Pod pod;
-  std::vector<Holding> holdings;    ///< Kept while the pod lives: a template claim is gone within a second of the pod's
-                                    ///< end (seen on 1.37.1).
-  std::vector<Heard> heard;         ///< What the speakers have counted of it.
-  bool was_live = false;            ///< A kubelet ran it when we last drew conclusions.
-  bool readable = true;             ///< False: its last version could not be read, nothing may be decided on it.
-  ConditionWords told;              ///< What our condition on it says, if it is True.
-  std::vector<ReportDoubt> doubts;  ///< What the kubelet says of it that is laid on no device.
+  std::vector<HeldDevice> held_devices;  ///< Kept while the pod lives: a template claim is gone within a second of the
+                                         ///< pod's end (seen on 1.37.1).
+  std::vector<Heard> heard;              ///< What the speakers have counted of it.
+  bool was_live = false;                 ///< A kubelet ran it when we last drew conclusions.
+  bool readable = true;                  ///< False: its last version could not be read, nothing may be decided on it.
+  ConditionWords told;                   ///< What our condition on it says, if it is True.
+  std::vector<ReportDoubt> doubts;       ///< What the kubelet says of it that is laid on no device.
 };
 
 /// What this process has seen of one credit.
@@ -288,7 +288,7 @@ class World {
   /// Its Healthy is said by one that began after it was called bad.
   [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
-  static void note_other_word(Evidence& evidence, const Holding& holding, const std::string& uid);
+  static void note_other_word(Evidence& evidence, const HeldDevice& held_device, const std::string& uid);
   void release_claim_if_unused(const std::string& key);
 
   std::unordered_map<std::string, PodRecord> pods_;       // by UID

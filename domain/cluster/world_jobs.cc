@@ -125,18 +125,18 @@ void World::note_ending(const PodRecord& record, const Now& now) {
   const bool rejected = was_rejected(pod) && pod.meta.creation && now.wall - ours(*pod.meta.creation) < kRecent;
   // An evicted pod that succeeded tells everything itself; of the others only who saw it run knows the device.
   const bool evicted_well = pod.phase == k8s::PodPhase::Succeeded && was_evicted(pod);
-  const bool died = pod.phase == k8s::PodPhase::Failed && record.was_live && !record.holdings.empty();
+  const bool died = pod.phase == k8s::PodPhase::Failed && record.was_live && !record.held_devices.empty();
   if (!rejected && !(is_job_pod(pod) && (evicted_well || died))) return;
   const bool of_job = is_job_pod(pod);
   PodEnding ending{.pod = of_job ? pod : only_rejection(pod), .devices = {}, .at = moment_of(now), .told = {}};
-  for (const auto& holding : record.holdings) {
-    const auto* state = tracker_.find(holding.key);
-    const auto* word = tracker_.other_word_of(holding.key);
+  for (const auto& held_device : record.held_devices) {
+    const auto* state = tracker_.find(held_device.key);
+    const auto* word = tracker_.other_word_of(held_device.key);
     const bool is_said = word != nullptr && std::ranges::binary_search(word->witnesses, pod.meta.uid);
-    ending.devices.push_back({.key = holding.key,
+    ending.devices.push_back({.key = held_device.key,
                               .was_unhealthy = state != nullptr && state->is_witness(pod.meta.uid),
                               .message = state == nullptr ? std::string() : state->message,
-                              .taints = driver_taints_.standing(holding.key),
+                              .taints = driver_taints_.standing(held_device.key),
                               .other_word = is_said ? word->word : std::string(),
                               .other_message = is_said ? word->message : std::string()});
   }

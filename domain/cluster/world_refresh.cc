@@ -49,16 +49,16 @@ void World::refresh(const Now& now) {
 void World::keep_deallocated(const PodRecord& record, Resolution& resolved) const {
   if (record.pod.node_name.empty()) return;
   std::set<std::string> kept;
-  std::vector<Holding> missing;
-  for (const auto& old : record.holdings) {
+  std::vector<HeldDevice> missing;
+  for (const auto& old : record.held_devices) {
     const auto* named = old.claim.empty() ? nullptr : claim(old.claim);
     if (named == nullptr || named->meta.uid != old.claim_uid) continue;
     if (named->allocated && !resolved.behind.contains(old.claim)) continue;
     kept.insert(old.claim);
-    if (find_holding(resolved.holdings, old.key) == nullptr) missing.push_back(old);
+    if (find_holding(resolved.held_devices, old.key) == nullptr) missing.push_back(old);
   }
-  std::ranges::move(missing, std::back_inserter(resolved.holdings));
-  std::ranges::sort(resolved.holdings, {}, &Holding::key);
+  std::ranges::move(missing, std::back_inserter(resolved.held_devices));
+  std::ranges::sort(resolved.held_devices, {}, &HeldDevice::key);
   // What was joined while the claim was known needs no word about it.
   std::erase_if(resolved.doubts, [&](const ReportDoubt& doubt) {
     return doubt.kind == ReportDoubt::Kind::ClaimBehind && kept.contains(doubt.claim);
@@ -78,24 +78,24 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   } else {
     // The kubelet drops the field of an ended DRA pod, and keeps a plugin's for ever: neither is evidence (seen
     // on 1.37.1).
-    for (auto& holding : resolved.holdings) holding.reported.reset();
+    for (auto& held_device : resolved.held_devices) held_device.reported.reset();
     resolved.doubts.clear();
   }
-  for (auto& holding : resolved.holdings) {
-    const auto* old = find_holding(record.holdings, holding.key);
-    holding.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
+  for (auto& held_device : resolved.held_devices) {
+    const auto* old = find_holding(record.held_devices, held_device.key);
+    held_device.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
   }
-  for (const auto& old : record.holdings) {
+  for (const auto& old : record.held_devices) {
     dirty_devices_.insert(old.key);
-    if (find_holding(resolved.holdings, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
+    if (find_holding(resolved.held_devices, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
   }
   const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
-  auto heard = counts ? heard_of(record.pod, resolved.holdings) : std::vector<Heard>();
+  auto heard = counts ? heard_of(record.pod, resolved.held_devices) : std::vector<Heard>();
   // First the new: what goes on is held without a break.
   speakers_.add(heard, now);
   speakers_.remove(record.heard);
   record.heard = std::move(heard);
-  record.holdings = std::move(resolved.holdings);
+  record.held_devices = std::move(resolved.held_devices);
   for (auto& doubt : resolved.doubts) {
     const auto known = std::ranges::find(record.doubts, doubt.why, &ReportDoubt::why);
     doubt.since = known == record.doubts.end() ? moment_of(now) : known->since;
@@ -106,9 +106,9 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   } else {
     with_doubts_.insert(uid);
   }
-  for (const auto& holding : record.holdings) {
-    tracker_.add_holder(holding.key, uid);
-    dirty_devices_.insert(holding.key);
+  for (const auto& held_device : record.held_devices) {
+    tracker_.add_holder(held_device.key, uid);
+    dirty_devices_.insert(held_device.key);
   }
   if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
 }
@@ -120,13 +120,13 @@ void World::refresh_node(const std::string& name, const Now& now) {
   for (const auto& uid : pods_on(name)) {
     const auto& record = pods_.at(uid);
     if (!is_live(record.pod)) continue;
-    for (const auto& holding : record.holdings) {
-      if (holding.key.source != DeviceKey::Source::Plugin || !counted.insert(holding.key).second) continue;
-      auto& count = held[holding.key.scope];
+    for (const auto& held_device : record.held_devices) {
+      if (held_device.key.source != DeviceKey::Source::Plugin || !counted.insert(held_device.key).second) continue;
+      auto& count = held[held_device.key.scope];
       ++count.total;
-      if (holding.reported == k8s::Health::Unhealthy) ++count.unhealthy;
-      const auto card = card_of_plugin_id(holding.key.device);
-      if (cards.emplace(holding.key.scope, card.id).second) ++count.cards;
+      if (held_device.reported == k8s::Health::Unhealthy) ++count.unhealthy;
+      const auto card = card_of_plugin_id(held_device.key.device);
+      if (cards.emplace(held_device.key.scope, card.id).second) ++count.cards;
       count.replicas = std::max(count.replicas, card.replica + 1);
     }
   }
@@ -159,15 +159,15 @@ std::int64_t World::known_cards(const std::string& resource) const {
   return found == plugin_cards_.end() ? 0 : found->second;
 }
 
-void World::note_other_word(Evidence& evidence, const Holding& holding, const std::string& uid) {
-  const auto& word = holding.other_word;
+void World::note_other_word(Evidence& evidence, const HeldDevice& held_device, const std::string& uid) {
+  const auto& word = held_device.other_word;
   if (word.empty() || (!evidence.other_word.empty() && evidence.other_word < word)) return;
   if (word != evidence.other_word) {
     evidence.other_witnesses.clear();
-    evidence.other_message = holding.message;
+    evidence.other_message = held_device.message;
   }
   evidence.other_word = word;
-  evidence.other_message = std::min(evidence.other_message, holding.message);
+  evidence.other_message = std::min(evidence.other_message, held_device.message);
   evidence.other_witnesses.push_back(uid);
 }
 
@@ -179,15 +179,15 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
   const auto name = to_string(key);
   for (const auto& uid : state.holders) {
     const auto* record = pod(uid);
-    const auto* holding = record == nullptr ? nullptr : find_holding(record->holdings, key);
-    if (holding == nullptr || !is_live(record->pod)) continue;
+    const auto* held_device = record == nullptr ? nullptr : find_holding(record->held_devices, key);
+    if (held_device == nullptr || !is_live(record->pod)) continue;
     bool is_witness = false;
     if (const auto* word = record->told.find(name); word != nullptr && word->since && !is_drivers_own(word->source)) {
       if (!evidence.remembered || *word->since < *evidence.remembered) evidence.remembered = word->since;
       is_witness = true;
     }
-    if (holding->reported && record->readable) {
-      auto health = *holding->reported;
+    if (held_device->reported && record->readable) {
+      auto health = *held_device->reported;
       evidence.says_healthy = evidence.says_healthy.value_or(true) && health == k8s::Health::Healthy;
       if (health == k8s::Health::Healthy) evidence.healthy_by.push_back(uid);
       if (health == k8s::Health::Healthy && key.source == DeviceKey::Source::Plugin) {
@@ -196,11 +196,11 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
       }
       if (!evidence.health || health > *evidence.health) {
         evidence.health = health;
-        evidence.message = holding->message;
+        evidence.message = held_device->message;
       }
       is_witness = is_witness || health == k8s::Health::Unhealthy;
-      note_other_word(evidence, *holding, uid);
-    } else if (!holding->reported) {
+      note_other_word(evidence, *held_device, uid);
+    } else if (!held_device->reported) {
       silent.push_back(uid);
     }
     if (is_witness) evidence.witnesses.push_back(uid);

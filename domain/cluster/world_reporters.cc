@@ -54,7 +54,7 @@ const OpenIncident* World::reported_incident(const DeviceKey& key) const {
 void World::note_reporters(const std::string& node) {
   if (node.empty()) return;
   for (const auto& uid : pods_on(node)) {
-    for (const auto& holding : pods_.at(uid).holdings) dirty_devices_.insert(holding.key);
+    for (const auto& held_device : pods_.at(uid).held_devices) dirty_devices_.insert(held_device.key);
   }
 }
 

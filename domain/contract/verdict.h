@@ -22,7 +22,7 @@ struct Verdict {
 };
 
 /// A reason with its sentence, and until when it holds if time alone ends it.
-struct Ruling {
+struct HoldReason {
   Reason reason = Reason::WaitingForWindow;
   std::string message;
   std::optional<MonoTime> until;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "domain/findings/black_hole.h"
+#include "domain/findings/rejecting_node.h"
 
 namespace dhc {
 
@@ -35,7 +35,7 @@ struct Words {
   std::string_view silence;
 };
 Words words_of_record(const DeviceRecord& record) {
-  if (is_black_hole(record.key)) {
+  if (is_rejecting_node(record.key)) {
     return {.still_bad = "its kubelet still rejects pods",
             .well = "a pod that came after the last rejection runs",
             .silence = "no pod has come since"};
@@ -116,7 +116,7 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   };
   const auto forgotten = why_forgotten(record);
   const std::string_view by_whom =
-      record.knows_reporter || is_black_hole(record.key)
+      record.knows_reporter || is_rejecting_node(record.key)
           ? ""
           : "; the pod of its driver or plugin is not known: its restart would not be seen";
   if (!forgotten && record.driver_tainted && record.driver_untainted_at) {
@@ -126,7 +126,8 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   }
   if (!forgotten && record.healthy_since) {
     if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
-      if (is_black_hole(record.key)) return ends("a pod that came after the last rejection has run for " + evidence);
+      if (is_rejecting_node(record.key))
+        return ends("a pod that came after the last rejection has run for " + evidence);
       return ends("a pod that holds it has reported Healthy for " + evidence);
     }
     note(wall_of(record.healthy_since->mono + rules.healthy_for, now),

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "domain/findings/black_hole.h"
+#include "domain/findings/rejecting_node.h"
 
 namespace dhc {
 
@@ -34,7 +34,7 @@ void count_known(const World& world, NodeCases& cases) {
 
 }  // namespace
 
-NodeCases find_node_cases(const World& world, const Policy& policy, const DeviceMemory& memory) {
+NodeCases find_node_cases(const World& world, const Policy& policy, const IncidentStore& incidents) {
   NodeCases cases;
   const auto mode_of = [&](const DevicePolicy& rules) { return effective_mode(&rules, policy); };
   const auto before = [&](const DevicePolicy& a, const DevicePolicy& b) {
@@ -43,9 +43,9 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Device
     };
     return rank(a) != rank(b) ? rank(a) < rank(b) : &a < &b;  // they are sorted by priority
   };
-  for (const auto& [key, record] : memory.records()) {
+  for (const auto& [key, record] : incidents.records()) {
     if (!record.open || record.acknowledged != Acknowledged::No || !needs_node_taint(world, key)) continue;
-    if (is_black_hole(key)) continue;
+    if (is_rejecting_node(key)) continue;
     const auto* rules = policy_of(record, policy);
     const auto node = world.node_of(key);
     if (rules == nullptr || !rules->taint || node.empty()) continue;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "domain/incidents/device_memory.h"
+#include "domain/incidents/incident_store.h"
 
 namespace dhc {
 
@@ -22,8 +22,8 @@ struct NodeCase {
 /// By (node, resource or driver); only of policies with `taint`.
 using NodeCases = std::map<std::pair<std::string, std::string>, NodeCase>;
 
-/// Points into `policy` and `memory`: valid for one turn.
-[[nodiscard]] NodeCases find_node_cases(const World& world, const Policy& policy, const DeviceMemory& memory);
+/// Points into `policy` and `incidents`: valid for one turn.
+[[nodiscard]] NodeCases find_node_cases(const World& world, const Policy& policy, const IncidentStore& incidents);
 
 /// True if only its node can be tainted for this device.
 [[nodiscard]] bool needs_node_taint(const World& world, const DeviceKey& key);

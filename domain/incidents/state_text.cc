@@ -26,7 +26,7 @@ struct Piece {
 
 }  // namespace
 
-StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>& sections, std::size_t limit) {
+StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections, std::size_t limit) {
   std::vector<Piece> pieces;
   const auto add = [&](const DeviceRecord& record, bool departed) {
     pieces.push_back({.open = record.open || record.node_tainted || !record.rule_uid.empty(),
@@ -34,15 +34,15 @@ StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>
                       .at = record.penalty_at,
                       .text = json_text(state_json(record, departed))});
   };
-  for (const auto& [key, record] : memory.records()) add(record, false);
-  for (const auto& [key, record] : memory.departed()) add(record, true);
+  for (const auto& [key, record] : incidents.records()) add(record, false);
+  for (const auto& [key, record] : incidents.departed()) add(record, true);
   std::vector<const Piece*> by_weight;
   for (const auto& piece : pieces) by_weight.push_back(&piece);
   std::ranges::sort(by_weight, [](const Piece* a, const Piece* b) {
     return std::tie(a->open, a->penalty, a->at, a->text) > std::tie(b->open, b->penalty, b->at, b->text);
   });
   std::string head = fmt::format(R"({{"version":{},)", kVersion);
-  if (const auto caps = caps_text(memory.caps()); !caps.empty()) head += fmt::format(R"("caps":{},)", caps);
+  if (const auto caps = caps_text(incidents.caps()); !caps.empty()) head += fmt::format(R"("caps":{},)", caps);
   for (const auto& section : sections) {
     if (!section.text.empty()) head += json_text(Json(section.name)) + ":" + section.text + ",";
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/incidents/device_memory.h"
+#include "domain/incidents/incident_store.h"
 
 namespace dhc {
 
@@ -41,7 +41,7 @@ struct StateText {
 
 /// Everything of the memory that must survive a restart, and the sections as they are, as JSON of at most `limit`
 /// bytes. What counts against the caps has a budget of its own; the devices' histories get the rest.
-[[nodiscard]] StateText state_text(const DeviceMemory& memory, const std::vector<StateSection>& sections = {},
+[[nodiscard]] StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections = {},
                                    std::size_t limit = kStateLimit);
 
 /// Reads what `state_text` made, by this version or an older one; hostile text is only damage.

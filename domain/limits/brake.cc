@@ -73,14 +73,14 @@ bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& n
 }
 
 /// What a restarted reporter calls healthy ends no incident, but is no news of a fault either.
-bool is_called_healthy(const Exposure& exposure, const DeviceRecords& records) {
-  const auto* record = find_record(records, exposure.key);
-  return exposure.forgotten && record != nullptr && record->open;
+bool is_called_healthy(const AffectedPod& affected, const DeviceRecords& records) {
+  const auto* record = find_record(records, affected.key);
+  return affected.forgotten && record != nullptr && record->open;
 }
 
 /// When a policy first meant the device: now, unless its incident is remembered from before.
-Moment onset_of(const Exposure& exposure, const BrakeSighting& seen) {
-  const auto* record = find_record(seen.records, exposure.key);
+Moment onset_of(const AffectedPod& affected, const BrakeSighting& seen) {
+  const auto* record = find_record(seen.records, affected.key);
   const bool is_known = record != nullptr && record->open && !record->healthy_between;
   return is_known ? moment_of(record->opened_at, seen.now) : moment_of(seen.now);
 }
@@ -95,8 +95,9 @@ std::int64_t known_nodes(const World& world, const std::string& resource) {
 std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
   std::set<DeviceKey> held;
   for (const auto& uid : world.pods_on(scope.node)) {
-    for (const auto& holding : world.pod(uid)->holdings) {
-      if (holding.key.source == DeviceKey::Source::Dra && holding.key.scope == scope.scope) held.insert(holding.key);
+    for (const auto& held_device : world.pod(uid)->held_devices) {
+      if (held_device.key.source == DeviceKey::Source::Dra && held_device.key.scope == scope.scope)
+        held.insert(held_device.key);
     }
   }
   return static_cast<std::int64_t>(held.size());
@@ -156,18 +157,18 @@ void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey,
 
 void Brake::note_signals(const BrakeSighting& seen) {
   for (auto& [key, bad] : bad_) bad.speaks = false;
-  for (const auto& exposure : seen.exposures) {
-    if (is_called_healthy(exposure, seen.records)) continue;
-    const auto& key = exposure.key;
+  for (const auto& affected : seen.affected_pods) {
+    if (is_called_healthy(affected, seen.records)) continue;
+    const auto& key = affected.key;
     const auto [found, is_new] = bad_.try_emplace(key);
     auto& bad = found->second;
     if (is_new) {
-      bad.onset = onset_of(exposure, seen);
+      bad.onset = onset_of(affected, seen);
       bad.card = seen.world.inventory().card_of(key);
     }
-    if (!bad.speaks || exposure.since.wall < bad.began) bad.began = exposure.since.wall;
+    if (!bad.speaks || affected.since.wall < bad.began) bad.began = affected.since.wall;
     bad.speaks = true;
-    bad.node = exposure.pod().node_name;
+    bad.node = affected.pod().node_name;
     bad.out = false;
     bad.unheld_since.reset();
   }
@@ -228,13 +229,13 @@ void Brake::weigh_devices(const BrakeSighting& seen) {
   }
 }
 
-/// Nodes that became black holes count in the cluster alone, against the nodes that have the resource.
+/// Nodes that became rejecting nodes count in the cluster alone, against the nodes that have the resource.
 void Brake::weigh_nodes(const BrakeSighting& seen) {
   std::map<BrakeScope, Tally> tallies;
   for (const auto& [scope, brake] : engaged_) {
     if (scope.nodes) tallies[scope].released = released_until(scope, seen);
   }
-  for (const auto& [place, hole] : seen.black_holes) {
+  for (const auto& [place, hole] : seen.rejecting_nodes) {
     const auto since = hole.since();
     if (!since) continue;
     auto& tally = tallies[{.scope = place.second, .node = {}, .nodes = true}];

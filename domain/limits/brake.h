@@ -10,8 +10,8 @@
 
 #include "base/moment.h"
 #include "domain/cluster/world.h"
-#include "domain/findings/black_hole.h"
-#include "domain/findings/exposure.h"
+#include "domain/findings/affected_pod.h"
+#include "domain/findings/rejecting_node.h"
 #include "domain/history/device_record.h"
 #include "domain/history/owner_loss.h"
 #include "domain/policy/policy.h"
@@ -22,7 +22,7 @@ namespace dhc {
 struct BrakeScope {
   std::string scope;  ///< Driver or resource.
   std::string node;
-  bool nodes = false;  ///< It counts nodes that became black holes, not devices; in the cluster alone.
+  bool nodes = false;  ///< It counts nodes that became rejecting nodes, not devices; in the cluster alone.
   friend auto operator<=>(const BrakeScope&, const BrakeScope&) = default;
 };
 
@@ -64,11 +64,11 @@ using HeldScope = std::pair<const BrakeScope, EngagedBrake>;
 struct BrakeSighting {
   const World& world;
   const Policy& policy;
-  const std::vector<Exposure>& exposures;
+  const std::vector<AffectedPod>& affected_pods;
   const DeviceRecords& records;
   const OwnerLosses& losses;
-  const BlackHoles& black_holes;
-  std::optional<std::uint64_t> saved_revision;  ///< As in Scene.
+  const RejectingNodes& rejecting_nodes;
+  std::optional<std::uint64_t> saved_revision;  ///< As in PlanInput.
   Now now;
 };
 

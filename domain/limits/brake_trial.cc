@@ -48,9 +48,9 @@ const PodRecord* find_later(const World& world, const BrakeTrial& trial) {
 }
 
 bool runs_well(const PodRecord& record, const World& world) {
-  if (record.pod.phase != k8s::PodPhase::Running || record.holdings.empty()) return false;
-  return std::ranges::none_of(record.holdings, [&](const Holding& holding) {
-    const auto* state = world.tracker().find(holding.key);
+  if (record.pod.phase != k8s::PodPhase::Running || record.held_devices.empty()) return false;
+  return std::ranges::none_of(record.held_devices, [&](const HeldDevice& held_device) {
+    const auto* state = world.tracker().find(held_device.key);
     return state != nullptr && state->health == k8s::Health::Unhealthy;
   });
 }
@@ -125,7 +125,7 @@ MonoTime next_step_at(const BrakeTrial& trial, const Limits& limits) {
 
 void Brake::follow_trials(const BrakeSighting& seen) {
   std::set<std::string_view> exposed;
-  for (const auto& exposure : seen.exposures) exposed.insert(exposure.pod().meta.uid);
+  for (const auto& affected : seen.affected_pods) exposed.insert(affected.pod().meta.uid);
   for (auto& [scope, brake] : engaged_) {
     std::erase_if(brake.not_again, [&](const auto& entry) { return entry.second <= seen.now.mono; });
     if (!brake.trial) continue;

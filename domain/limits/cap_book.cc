@@ -90,11 +90,11 @@ void CapBook::count_eviction(const EvictionCharge& charge, const Now& now) {
 
 /// Pods that budgets keep refusing must not fill the book: the longest unused charge goes, and is made again when its
 /// turn comes.
-bool CapBook::drop_oldest(const Ledger& ledger, const Now& now) {
+bool CapBook::drop_oldest(const RequestTracker& requests, const Now& now) {
   if (charges_.size() <= kMostCharges) return false;
   std::vector<std::pair<WallTime, std::string>> unused;
   for (const auto& [uid, charge] : charges_) {
-    if (!is_under_way(ledger.eviction(uid), now)) unused.emplace_back(charge.at, uid);
+    if (!is_under_way(requests.eviction(uid), now)) unused.emplace_back(charge.at, uid);
   }
   std::ranges::sort(unused);
   const auto too_many = std::min(charges_.size() - kMostCharges, unused.size());
@@ -102,12 +102,12 @@ bool CapBook::drop_oldest(const Ledger& ledger, const Now& now) {
   return too_many > 0;
 }
 
-bool CapBook::settle(const World& world, const Ledger& ledger, const Now& now) {
+bool CapBook::settle(const World& world, const RequestTracker& requests, const Now& now) {
   bool changed = false;
   for (auto at = charges_.begin(); at != charges_.end();) {
     auto& charge = at->second;
     changed = pull_back(charge.at, now) || changed;
-    const auto* attempt = ledger.eviction(at->first);
+    const auto* attempt = requests.eviction(at->first);
     const auto fate = fate_of(charge, world.pod(at->first), attempt, now);
     if (fate == Fate::Stays) {
       ++at;
@@ -124,7 +124,7 @@ bool CapBook::settle(const World& world, const Ledger& ledger, const Now& now) {
       at = charges_.erase(at);
     }
   }
-  changed = drop_oldest(ledger, now) || changed;
+  changed = drop_oldest(requests, now) || changed;
   for (auto& [scope, counts] : evictions_) {
     for (auto& count : counts) {
       changed = pull_back(count.last, now) || changed;

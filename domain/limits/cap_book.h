@@ -7,7 +7,7 @@
 
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
-#include "domain/limits/ledger.h"
+#include "domain/limits/request_tracker.h"
 
 namespace dhc {
 
@@ -43,7 +43,7 @@ struct EvictionCount {
   friend bool operator==(const EvictionCount&, const EvictionCount&) = default;
 };
 
-/// What of our own doing counts against the caps. Part of the device memory and written down with it.
+/// What of our own doing counts against the caps. Part of the incident store and written down with it.
 class CapBook {
  public:
   /// How long an eviction counts against `caps.perDay`.
@@ -59,9 +59,9 @@ class CapBook {
 
   void charge(EvictionCharge charge);
 
-  /// What became of the charged evictions, by the ledger and the World: those that happened, or may have, count from
-  /// now on; those that surely did not are dropped with their pods. True if something is to be written.
-  [[nodiscard]] bool settle(const World& world, const Ledger& ledger, const Now& now);
+  /// What became of the charged evictions, by the request tracker and the World: those that happened, or may have,
+  /// count from now on; those that surely did not are dropped with their pods. True if something is to be written.
+  [[nodiscard]] bool settle(const World& world, const RequestTracker& requests, const Now& now);
 
   /// Which devices are still out of service: an incident that has ended, or that an operator has acknowledged, counts
   /// no more. True if something is to be written.
@@ -79,7 +79,7 @@ class CapBook {
 
  private:
   void count_eviction(const EvictionCharge& charge, const Now& now);
-  [[nodiscard]] bool drop_oldest(const Ledger& ledger, const Now& now);
+  [[nodiscard]] bool drop_oldest(const RequestTracker& requests, const Now& now);
 
   std::map<std::string, EvictionCharge> charges_;
   std::map<DeviceKey, OutOfService> out_;

@@ -6,7 +6,7 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
-#include "domain/findings/black_hole.h"
+#include "domain/findings/rejecting_node.h"
 #include "domain/limits/brake.h"
 
 namespace dhc {
@@ -17,7 +17,7 @@ std::string words_of_cap(std::string_view name, const Cap& cap) {
   return fmt::format("caps.{} is {} percent and at least {}", name, cap.percent, cap.at_least);
 }
 
-Ruling full(std::string message, std::optional<MonoTime> until = {}) {
+HoldReason full(std::string message, std::optional<MonoTime> until = {}) {
   return {.reason = Reason::CapReached, .message = std::move(message), .until = until};
 }
 
@@ -52,43 +52,43 @@ std::optional<WallTime> cap_release_of_node(const World& world, const std::strin
   return value ? cap_release(std::string(*value), now) : std::nullopt;
 }
 
-Caps::Caps(const CapScene& scene) : scene_(scene), released_(cap_release(scene.policy.cap_release, scene.now)) {
+Caps::Caps(const CapScene& input) : input_(input), released_(cap_release(input.policy.cap_release, input.now)) {
   add_out_of_service();
   add_charges();
   add_evictions();
 }
 
 void Caps::add_out_of_service() {
-  for (const auto& [key, out] : scene_.book.out()) {
+  for (const auto& [key, out] : input_.book.out()) {
     auto& use = uses_[key.scope];
-    const auto of_node = cap_release_of_node(scene_.world, out.node, scene_.now);
-    const bool is_card = !is_black_hole(key);
-    if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(card_of(scene_.world, key));
+    const auto of_node = cap_release_of_node(input_.world, out.node, input_.now);
+    const bool is_card = !is_rejecting_node(key);
+    if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(card_of(input_.world, key));
     if (released_ && out.at < *released_) continue;
-    if (is_card) use.in_cluster[out.node].insert(card_of(scene_.world, key));
+    if (is_card) use.in_cluster[out.node].insert(card_of(input_.world, key));
     if (out.whole_node) use.whole_nodes.insert(out.node);
   }
-  for (const auto& [key, until] : scene_.asked.devices) {
-    if (scene_.now.mono < until) take_taint(key, scene_.world.node_of(key));
+  for (const auto& [key, until] : input_.asked.devices) {
+    if (input_.now.mono < until) take_taint(key, input_.world.node_of(key));
   }
-  for (const auto& [place, until] : scene_.asked.nodes) {
-    if (scene_.now.mono < until) take_node_taint(place.first, place.second);
+  for (const auto& [place, until] : input_.asked.nodes) {
+    if (input_.now.mono < until) take_node_taint(place.first, place.second);
   }
 }
 
 /// A charge counts while its eviction is on its way; before that it only permits one.
 void Caps::add_charges() {
-  for (const auto& [uid, charge] : scene_.book.charges()) {
+  for (const auto& [uid, charge] : input_.book.charges()) {
     if (charge.counted) continue;
-    if (is_under_way(scene_.ledger.eviction(uid), scene_.now)) take_eviction(charge.key, charge.node, 1);
+    if (is_under_way(input_.requests.eviction(uid), input_.now)) take_eviction(charge.key, charge.node, 1);
   }
 }
 
 void Caps::add_evictions() {
-  for (const auto& [scope, counts] : scene_.book.evictions()) {
+  for (const auto& [scope, counts] : input_.book.evictions()) {
     auto& use = uses_[scope];
     for (const auto& count : counts) {
-      if (scene_.now.wall - count.last >= CapBook::kDay) continue;
+      if (input_.now.wall - count.last >= CapBook::kDay) continue;
       use.evictions += count.count;
       if (!use.first_eviction) use.first_eviction = count.last;
     }
@@ -108,15 +108,15 @@ std::int64_t Caps::out_in_cluster(const std::string& scope, const Use& use, cons
     if (counts(node) && !use.whole_nodes.contains(node)) out += static_cast<std::int64_t>(devices.size());
   }
   for (const auto& node : use.whole_nodes) {
-    if (counts(node)) out += std::max<std::int64_t>(known_cards(scene_.world, {.scope = scope, .node = node}), 1);
+    if (counts(node)) out += std::max<std::int64_t>(known_cards(input_.world, {.scope = scope, .node = node}), 1);
   }
   return out;
 }
 
-std::optional<Ruling> Caps::refuses_device(const DeviceKey& key, const std::string& node) const {
+std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::string& node) const {
   const auto& use = use_of(key.scope);
-  const auto& limits = scene_.policy.limits;
-  const auto card = card_of(scene_.world, key);
+  const auto& limits = input_.policy.limits;
+  const auto card = card_of(input_.world, key);
   const auto counted_in = [&](const auto& by_node) {
     const auto found = by_node.find(node);
     return found != by_node.end() && found->second.contains(card);
@@ -125,7 +125,7 @@ std::optional<Ruling> Caps::refuses_device(const DeviceKey& key, const std::stri
   if (!node.empty() && !counted_in(use.on_node)) {
     const auto found = use.on_node.find(node);
     const auto out = found == use.on_node.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    const auto known = std::max(known_cards(scene_.world, {.scope = key.scope, .node = node}), out + 1);
+    const auto known = std::max(known_cards(input_.world, {.scope = key.scope, .node = node}), out + 1);
     if (out + 1 > allowed_by(limits.cap_node, known)) {
       return full(fmt::format("{} of {} devices of {} on node {} are out of service on our account, {}: {}", out, known,
                               key.scope, node, words_of_cap("node", limits.cap_node), way_out("the node")));
@@ -133,21 +133,21 @@ std::optional<Ruling> Caps::refuses_device(const DeviceKey& key, const std::stri
   }
   if (counted_in(use.in_cluster) || use.whole_nodes.contains(node)) return std::nullopt;
   const auto out = out_in_cluster(key.scope, use, nullptr);
-  const auto known = std::max(known_cards(scene_.world, {.scope = key.scope, .node = {}}), out + 1);
+  const auto known = std::max(known_cards(input_.world, {.scope = key.scope, .node = {}}), out + 1);
   if (out + 1 <= allowed_by(limits.cap_cluster, known)) return std::nullopt;
   return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account, {}: {}", out, known,
                           key.scope, words_of_cap("cluster", limits.cap_cluster), way_out(kOnConfiguration)));
 }
 
-std::optional<Ruling> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
+std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
   const auto& use = use_of(scope);
-  const auto& cap = scene_.policy.limits.cap_per_day;
-  const auto known = known_cards(scene_.world, {.scope = scope, .node = {}});
+  const auto& cap = input_.policy.limits.cap_per_day;
+  const auto known = known_cards(input_.world, {.scope = scope, .node = {}});
   // Holders of a shared claim go together: a unit larger than the cap would never fit, and goes alone.
   if (use.evictions == 0 || use.evictions + pods <= allowed_by(cap, known)) return std::nullopt;
   const auto until = use.first_eviction
-                         ? std::optional(scene_.now.mono + std::chrono::ceil<Millis>(*use.first_eviction +
-                                                                                     CapBook::kDay - scene_.now.wall))
+                         ? std::optional(input_.now.mono + std::chrono::ceil<Millis>(*use.first_eviction +
+                                                                                     CapBook::kDay - input_.now.wall))
                          : std::nullopt;
   return full(
       fmt::format("{} pods on devices of {} were evicted within 24 h, {} of {} known devices: release the cap "
@@ -156,8 +156,9 @@ std::optional<Ruling> Caps::refuses_day(const std::string& scope, std::int64_t p
       until);
 }
 
-std::optional<Ruling> Caps::refuses_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods) const {
-  if (auto ruling = refuses_device(key, node)) return ruling;
+std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std::string& node,
+                                                 std::int64_t pods) const {
+  if (auto hold = refuses_device(key, node)) return hold;
   return refuses_day(key.scope, pods);
 }
 
@@ -166,24 +167,24 @@ void Caps::take_eviction(const DeviceKey& key, const std::string& node, std::int
   uses_[key.scope].evictions += pods;
 }
 
-std::optional<Ruling> Caps::refuses_taint(const DeviceKey& key, const std::string& node) const {
+std::optional<HoldReason> Caps::refuses_taint(const DeviceKey& key, const std::string& node) const {
   return refuses_device(key, node);
 }
 
 void Caps::take_taint(const DeviceKey& key, const std::string& node) {
   auto& use = uses_[key.scope];
-  const auto card = card_of(scene_.world, key);
+  const auto card = card_of(input_.world, key);
   use.on_node[node].insert(card);
   use.in_cluster[node].insert(card);
 }
 
-std::optional<Ruling> Caps::refuses_node_taint(const std::string& scope, const std::string& node) const {
+std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, const std::string& node) const {
   const auto& use = use_of(scope);
   if (use.whole_nodes.contains(node)) return std::nullopt;
   const auto elsewhere = out_in_cluster(scope, use, &node);
-  const auto here = known_cards(scene_.world, {.scope = scope, .node = node});
-  const auto known = std::max(known_cards(scene_.world, {.scope = scope, .node = {}}), elsewhere + here);
-  const auto& cap = scene_.policy.limits.cap_cluster;
+  const auto here = known_cards(input_.world, {.scope = scope, .node = node});
+  const auto known = std::max(known_cards(input_.world, {.scope = scope, .node = {}}), elsewhere + here);
+  const auto& cap = input_.policy.limits.cap_cluster;
   if (elsewhere == 0 || elsewhere + here <= allowed_by(cap, known)) return std::nullopt;
   return full(
       fmt::format("{} of {} devices of {} in the cluster are out of service on our account, and the node's taint "

@@ -25,7 +25,7 @@ struct CapScene {
   const World& world;
   const Policy& policy;
   const CapBook& book;
-  const Ledger& ledger;
+  const RequestTracker& requests;
   const AskedTaints& asked;
   Now now;
 };
@@ -35,20 +35,20 @@ struct CapScene {
 /// changes only this copy.
 class Caps {
  public:
-  explicit Caps(const CapScene& scene);
+  explicit Caps(const CapScene& input);
 
   /// The full cap that refuses the eviction of so many pods from this device on this node; none: they may go.
-  [[nodiscard]] std::optional<Ruling> refuses_eviction(const DeviceKey& key, const std::string& node,
-                                                       std::int64_t pods) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_eviction(const DeviceKey& key, const std::string& node,
+                                                           std::int64_t pods) const;
   void take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods);
 
   /// The full cap that refuses our taint on this device.
-  [[nodiscard]] std::optional<Ruling> refuses_taint(const DeviceKey& key, const std::string& node) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_taint(const DeviceKey& key, const std::string& node) const;
   void take_taint(const DeviceKey& key, const std::string& node);
 
   /// The full cap that refuses our taint on this node, which takes all its devices of the driver or resource out of
   /// service. A node alone is never too large: `taint.node` and `nodeAtLeast` have asked for it.
-  [[nodiscard]] std::optional<Ruling> refuses_node_taint(const std::string& scope, const std::string& node) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_node_taint(const std::string& scope, const std::string& node) const;
   void take_node_taint(const std::string& scope, const std::string& node);
 
  private:
@@ -64,13 +64,13 @@ class Caps {
   void add_out_of_service();
   void add_charges();
   void add_evictions();
-  [[nodiscard]] std::optional<Ruling> refuses_device(const DeviceKey& key, const std::string& node) const;
-  [[nodiscard]] std::optional<Ruling> refuses_day(const std::string& scope, std::int64_t pods) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_device(const DeviceKey& key, const std::string& node) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_day(const std::string& scope, std::int64_t pods) const;
   /// Without those on the node `but` (null: with all).
   [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const;
   [[nodiscard]] const Use& use_of(const std::string& scope) const;
 
-  CapScene scene_;
+  CapScene input_;
   std::optional<WallTime> released_;  // in the cluster
   std::map<std::string, Use> uses_;
   Use nothing_;  // of what is not in `uses_`

@@ -4,7 +4,7 @@
 
 namespace dhc {
 
-/// The ledger's keys of writes that are no eviction, condition or Event.
+/// The request tracker's keys of writes that are no eviction, condition or Event.
 inline constexpr std::string_view kRuleKeyPrefix = "rule/";
 inline constexpr std::string_view kStateKey = "state";
 

@@ -10,7 +10,7 @@
 
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
@@ -50,24 +50,24 @@ inline constexpr auto kGateTexts = std::to_array<GateText>({
 
 /// A pod on its way through the gates, alone or with the other holders of a shared claim.
 struct Candidate {
-  const Exposure& exposure;
+  const AffectedPod& affected;
   Unit unit;
-  std::optional<Ruling> no_unit = {};   ///< Why the holders of the claim cannot go together.
-  std::optional<Ruling> no_place = {};  ///< That no place for them is known.
-  std::vector<Ruling> remarks = {};     ///< Said of the pod whether it passes or not.
+  std::optional<HoldReason> no_unit = {};   ///< Why the holders of the claim cannot go together.
+  std::optional<HoldReason> no_place = {};  ///< That no place for them is known.
+  std::vector<HoldReason> remarks = {};     ///< Said of the pod whether it passes or not.
   std::optional<MonoTime> wake_at = {};
 };
 
 /// That a gate holds, and whom.
 struct Held {
-  Ruling ruling;
+  HoldReason hold;
   bool whole_unit = false;  ///< All who would go together; else the pod that was asked for.
 };
 
 /// All gates for one turn. Who has passed has taken its share of the turn's limits, caps and places.
 class Gates {
  public:
-  Gates(const Scene& scene, PlaceSearch& search);
+  Gates(const PlanInput& input, PlaceSearch& search);
 
   /// The first gate that holds the candidate; none: its unit is evicted now.
   [[nodiscard]] std::optional<Held> ask(Candidate& candidate);
@@ -79,45 +79,45 @@ class Gates {
   [[nodiscard]] std::vector<EvictionCharge>& charges() { return charges_; }
 
  private:
-  using Asks = std::optional<Ruling> (Gates::*)(Candidate&);
+  using Asks = std::optional<HoldReason> (Gates::*)(Candidate&);
   struct Gate {
     Asks asks = nullptr;
     bool whole_unit = false;
   };
   static const std::array<Gate, kGateTexts.size()>& in_order();
 
-  std::optional<Ruling> is_going(Candidate& candidate);
-  std::optional<Ruling> is_excluded(Candidate& candidate);
-  std::optional<Ruling> looks_for_a_place(Candidate& candidate);
-  std::optional<Ruling> is_too_early(Candidate& candidate);
-  std::optional<Ruling> is_torn(Candidate& candidate);
-  template <std::optional<Ruling> (*kWaits)(const Exposure&, const Scene&)>
-  std::optional<Ruling> waits(Candidate& candidate);
-  std::optional<Ruling> waits_for_siblings(Candidate& candidate);
-  std::optional<Ruling> waits_for_holders(Candidate& candidate);
-  std::optional<Ruling> ends_a_job(Candidate& candidate);
-  std::optional<Ruling> only_observes(Candidate& candidate);
-  std::optional<Ruling> backs_off(Candidate& candidate);
-  std::optional<Ruling> is_paused(Candidate& candidate);
-  std::optional<Ruling> sees_too_little(Candidate& candidate);
-  std::optional<Ruling> is_braked(Candidate& candidate);
-  std::optional<Ruling> has_no_place(Candidate& candidate);
-  std::optional<Ruling> is_over_cap(Candidate& candidate);
-  std::optional<Ruling> is_over_limit(Candidate& candidate);
-  std::optional<Ruling> knows_old_owner(Candidate& candidate);
-  std::optional<Ruling> is_not_charged(Candidate& candidate);
+  std::optional<HoldReason> is_going(Candidate& candidate);
+  std::optional<HoldReason> is_excluded(Candidate& candidate);
+  std::optional<HoldReason> looks_for_a_place(Candidate& candidate);
+  std::optional<HoldReason> is_too_early(Candidate& candidate);
+  std::optional<HoldReason> is_torn(Candidate& candidate);
+  template <std::optional<HoldReason> (*kWaits)(const AffectedPod&, const PlanInput&)>
+  std::optional<HoldReason> waits(Candidate& candidate);
+  std::optional<HoldReason> waits_for_siblings(Candidate& candidate);
+  std::optional<HoldReason> waits_for_holders(Candidate& candidate);
+  std::optional<HoldReason> ends_a_job(Candidate& candidate);
+  std::optional<HoldReason> only_observes(Candidate& candidate);
+  std::optional<HoldReason> backs_off(Candidate& candidate);
+  std::optional<HoldReason> is_paused(Candidate& candidate);
+  std::optional<HoldReason> sees_too_little(Candidate& candidate);
+  std::optional<HoldReason> is_braked(Candidate& candidate);
+  std::optional<HoldReason> has_no_place(Candidate& candidate);
+  std::optional<HoldReason> is_over_cap(Candidate& candidate);
+  std::optional<HoldReason> is_over_limit(Candidate& candidate);
+  std::optional<HoldReason> knows_old_owner(Candidate& candidate);
+  std::optional<HoldReason> is_not_charged(Candidate& candidate);
 
-  [[nodiscard]] std::optional<Ruling> blocks_unit(const Exposure& member) const;
+  [[nodiscard]] std::optional<HoldReason> blocks_unit(const AffectedPod& member) const;
   [[nodiscard]] bool waits_for_place(const Candidate& candidate) const;
   [[nodiscard]] bool was_begun(const Unit& unit) const;
   [[nodiscard]] std::int64_t uncounted(const Unit& unit) const;
-  [[nodiscard]] bool charge(const Exposure& member);
+  [[nodiscard]] bool charge(const AffectedPod& member);
 
-  const Scene& scene_;
+  const PlanInput& input_;
   Budget budget_;
   Caps caps_;
   ReplacementGate replacement_;
-  std::map<std::string, std::vector<const Exposure*>> siblings_;  // by the Job's identity
+  std::map<std::string, std::vector<const AffectedPod*>> siblings_;  // by the Job's identity
   std::set<std::string> chosen_;
   std::set<std::string> charged_;  // in this turn
   std::vector<EvictionCharge> charges_;

@@ -27,9 +27,9 @@ MonoTime gone_by(const EvictionAttempt& attempt, const k8s::Pod& pod) {
   return attempt.at + grace_of(pod, kLongestGrace) + kSlotPatience;
 }
 
-bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const Scene& scene) {
+bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const PlanInput& input) {
   return attempt.state == Attempt::State::Accepted && !pod.meta.deletion &&
-         scene.now.mono >= slot_until(attempt, pod, scene.policy.limits);
+         input.now.mono >= slot_until(attempt, pod, input.policy.limits);
 }
 
 namespace {
@@ -51,15 +51,15 @@ std::optional<MonoTime> holds_until(const EvictionAttempt& attempt, const k8s::P
 
 }  // namespace
 
-Budget::Budget(const Scene& scene)
-    : scene_(scene),
-      tokens_(scene.ledger.tokens().available(scene.now.mono)),
-      attempts_(scene.ledger.attempt_tokens().available(scene.now.mono)) {
-  for (const auto& [uid, attempt] : scene.ledger.evictions()) {
-    const auto* record = scene.world.pod(uid);
+Budget::Budget(const PlanInput& input)
+    : input_(input),
+      tokens_(input.requests.tokens().available(input.now.mono)),
+      attempts_(input.requests.attempt_tokens().available(input.now.mono)) {
+  for (const auto& [uid, attempt] : input.requests.evictions()) {
+    const auto* record = input.world.pod(uid);
     if (record == nullptr) continue;
-    const auto until = holds_until(attempt, record->pod, scene.policy.limits);
-    if (!until || scene.now.mono >= *until) continue;
+    const auto until = holds_until(attempt, record->pod, input.policy.limits);
+    if (!until || input.now.mono >= *until) continue;
     if (*until != MonoTime::max() && (!next_free_ || *until < *next_free_)) next_free_ = until;
     count(record->pod, attempt.owner, to_string(attempt.key), attempt.at);
   }
@@ -73,83 +73,83 @@ void Budget::count(const k8s::Pod& pod, const std::string& owner, const std::str
   last = std::max(last, at);
 }
 
-/// Whether the exposure belongs to an incident of its owner that is being handled: the same device, or another pod of
-/// the same Job that was bad already when the first was evicted. The Job controller's back-off doubles with every step:
-/// pacing a Job's pods one by one would cost hours (seen on 1.37.1).
-bool Budget::is_counted(const Exposure& exposure) const {
-  const auto found = incidents_of_.find(exposure.pod().meta.controller_identity());
+/// Whether the affected pod belongs to an incident of its owner that is being handled: the same device, or another pod
+/// of the same Job that was bad already when the first was evicted. The Job controller's back-off doubles with every
+/// step: pacing a Job's pods one by one would cost hours (seen on 1.37.1).
+bool Budget::is_counted(const AffectedPod& affected) const {
+  const auto found = incidents_of_.find(affected.pod().meta.controller_identity());
   if (found == incidents_of_.end()) return false;
-  if (found->second.contains(to_string(exposure.key))) return true;
-  return exposure.pod().meta.controller->kind == "Job" &&
-         std::ranges::any_of(found->second, [&](const auto& entry) { return entry.second >= exposure.opens_at; });
+  if (found->second.contains(to_string(affected.key))) return true;
+  return affected.pod().meta.controller->kind == "Job" &&
+         std::ranges::any_of(found->second, [&](const auto& entry) { return entry.second >= affected.opens_at; });
 }
 
-std::optional<Ruling> Budget::refuses(const Unit& unit) const {
-  const auto& limits = scene_.policy.limits;
-  const auto size = static_cast<std::int64_t>(unit.exposures.size());
+std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
+  const auto& limits = input_.policy.limits;
+  const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
   // A unit larger than a limit would never fit: it goes alone.
   if (in_flight_ > 0 && in_flight_ + size > limits.max_in_flight) {
-    return Ruling{.reason = Reason::TooManyInFlight,
-                  .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_,
-                                         limits.max_in_flight),
-                  .until = next_free_};
+    return HoldReason{.reason = Reason::TooManyInFlight,
+                      .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_,
+                                             limits.max_in_flight),
+                      .until = next_free_};
   }
   if (limits.max_in_flight == 0) {
-    return Ruling{.reason = Reason::TooManyInFlight, .message = "evictions.maxInFlight is 0", .until = {}};
+    return HoldReason{.reason = Reason::TooManyInFlight, .message = "evictions.maxInFlight is 0", .until = {}};
   }
   std::map<std::string, std::int64_t> wanted;
-  for (const auto* exposure : unit.exposures) ++wanted[exposure->pod().node_name];
+  for (const auto* affected : unit.affected_pods) ++wanted[affected->pod().node_name];
   for (const auto& [node, more] : wanted) {
     const auto found = on_node_.find(node);
     const auto there = found == on_node_.end() ? 0 : found->second;
     if (limits.per_node == 0 || (there > 0 && there + more > limits.per_node)) {
-      return Ruling{.reason = Reason::NodeLimit,
-                    .message = fmt::format("{} evicted pods of node {} still exist, evictions.perNode is {}", there,
-                                           node, limits.per_node),
-                    .until = next_free_};
+      return HoldReason{.reason = Reason::NodeLimit,
+                        .message = fmt::format("{} evicted pods of node {} still exist, evictions.perNode is {}", there,
+                                               node, limits.per_node),
+                        .until = next_free_};
     }
   }
-  for (const auto* exposure : unit.exposures) {
-    const auto owner = exposure->pod().meta.controller_identity();
+  for (const auto* affected : unit.affected_pods) {
+    const auto owner = affected->pod().meta.controller_identity();
     if (owner.empty()) continue;
     const auto found = incidents_of_.find(owner);
     const auto handled = found == incidents_of_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    if (!is_counted(*exposure) && handled >= limits.per_owner) {
-      return Ruling{.reason = Reason::OwnerLimit,
-                    .message = fmt::format("{} incidents of {} {} are being handled, evictions.perOwner is {}", handled,
-                                           exposure->pod().meta.controller->kind, exposure->pod().meta.controller->name,
-                                           limits.per_owner),
-                    .until = next_free_};
+    if (!is_counted(*affected) && handled >= limits.per_owner) {
+      return HoldReason{.reason = Reason::OwnerLimit,
+                        .message = fmt::format("{} incidents of {} {} are being handled, evictions.perOwner is {}",
+                                               handled, affected->pod().meta.controller->kind,
+                                               affected->pod().meta.controller->name, limits.per_owner),
+                        .until = next_free_};
     }
   }
   return refuses_by_rate(size);
 }
 
-std::optional<Ruling> Budget::refuses_by_rate(std::int64_t size) const {
-  const auto& limits = scene_.policy.limits;
-  const auto& now = scene_.now.mono;
+std::optional<HoldReason> Budget::refuses_by_rate(std::int64_t size) const {
+  const auto& limits = input_.policy.limits;
+  const auto& now = input_.now.mono;
   if (tokens_ < std::min(size, limits.evictions_per_minute) || limits.evictions_per_minute == 0) {
-    return Ruling{.reason = Reason::RateLimited,
-                  .message = fmt::format("evictions.perMinute is {}", limits.evictions_per_minute),
-                  .until = scene_.ledger.tokens().ready_at(size, now)};
+    return HoldReason{.reason = Reason::RateLimited,
+                      .message = fmt::format("evictions.perMinute is {}", limits.evictions_per_minute),
+                      .until = input_.requests.tokens().ready_at(size, now)};
   }
   const auto attempts = attempts_per_minute(limits);
   if (attempts_ < std::min(size, attempts)) {
-    return Ruling{
+    return HoldReason{
         .reason = Reason::RateLimited,
         .message = fmt::format("{} attempts a minute are made at evictions.perMinute {}, refused ones included",
                                attempts, limits.evictions_per_minute),
-        .until = scene_.ledger.attempt_tokens().ready_at(size, now)};
+        .until = input_.requests.attempt_tokens().ready_at(size, now)};
   }
   return std::nullopt;
 }
 
 void Budget::take(const Unit& unit) {
-  const auto size = static_cast<std::int64_t>(unit.exposures.size());
+  const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
   tokens_ -= size;
   attempts_ -= size;
-  for (const auto* exposure : unit.exposures)
-    count(exposure->pod(), exposure->pod().meta.controller_identity(), to_string(exposure->key), scene_.now.mono);
+  for (const auto* affected : unit.affected_pods)
+    count(affected->pod(), affected->pod().meta.controller_identity(), to_string(affected->key), input_.now.mono);
 }
 
 }  // namespace dhc::eviction

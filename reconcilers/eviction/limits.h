@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
@@ -24,21 +24,21 @@ inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
 [[nodiscard]] MonoTime gone_by(const EvictionAttempt& attempt, const k8s::Pod& pod);
 
 /// Whether the API server accepted the eviction, and the pod has shown no deletionTimestamp in all its time.
-[[nodiscard]] bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const Scene& scene);
+[[nodiscard]] bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const PlanInput& input);
 
 /// Pods to be evicted in one turn: one pod, or all holders of a shared claim.
 struct Unit {
-  std::vector<const Exposure*> exposures;  ///< One for each pod.
+  std::vector<const AffectedPod*> affected_pods;  ///< One for each pod.
 };
 
-/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the Ledger learns when the
-/// actions are sent.
+/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the RequestTracker learns when
+/// the actions are sent.
 class Budget {
  public:
-  explicit Budget(const Scene& scene);
+  explicit Budget(const PlanInput& input);
 
   /// The limit that refuses the unit; none if it fits.
-  [[nodiscard]] std::optional<Ruling> refuses(const Unit& unit) const;
+  [[nodiscard]] std::optional<HoldReason> refuses(const Unit& unit) const;
 
   void take(const Unit& unit);
 
@@ -48,10 +48,10 @@ class Budget {
 
  private:
   void count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at);
-  [[nodiscard]] std::optional<Ruling> refuses_by_rate(std::int64_t size) const;
-  [[nodiscard]] bool is_counted(const Exposure& exposure) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_by_rate(std::int64_t size) const;
+  [[nodiscard]] bool is_counted(const AffectedPod& affected) const;
 
-  const Scene& scene_;
+  const PlanInput& input_;
   std::int64_t in_flight_ = 0;
   std::int64_t tokens_ = 0;
   std::int64_t attempts_ = 0;

@@ -11,7 +11,7 @@
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
-#include "reconcilers/shared/rulings.h"
+#include "reconcilers/shared/hold_reasons.h"
 
 namespace dhc::eviction {
 
@@ -19,73 +19,73 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Scene& scene, PlaceSearch& search) : scene_(scene), gates_(scene, search) {}
+  Planner(const PlanInput& input, PlaceSearch& search) : input_(input), gates_(input, search) {}
 
   Plan run() {
-    for (const auto* exposure : fair_order(scene_)) consider(*exposure);
-    for (const auto& [uid, attempt] : scene_.ledger.evictions()) say_ended(uid, attempt);
+    for (const auto* affected : fair_order(input_)) consider(*affected);
+    for (const auto& [uid, attempt] : input_.requests.evictions()) say_ended(uid, attempt);
     planned_.charges = std::move(gates_.charges());
     planned_.wake_at = wake_.at();
     return std::move(planned_);
   }
 
  private:
-  void consider(const Exposure& exposure) {
-    Candidate candidate{.exposure = exposure, .unit = {.exposures = {&exposure}}};
+  void consider(const AffectedPod& affected) {
+    Candidate candidate{.affected = affected, .unit = {.affected_pods = {&affected}}};
     const auto held = gates_.ask(candidate);
     wake_.note(candidate.wake_at);
-    for (const auto& remark : candidate.remarks) say(exposure, remark);
-    if (held && !held->whole_unit) return say(exposure, held->ruling);
-    for (const auto* member : candidate.unit.exposures) {
-      if (held) say(*member, held->ruling);
+    for (const auto& remark : candidate.remarks) say(affected, remark);
+    if (held && !held->whole_unit) return say(affected, held->hold);
+    for (const auto* member : candidate.unit.affected_pods) {
+      if (held) say(*member, held->hold);
       if (!held) send(*member);
     }
   }
 
   /// An evicted pod whose containers have ended, but which is still there, by a finalizer say: it holds its slot, and
-  /// no exposure speaks of it any more.
+  /// no affected pod speaks of it any more.
   void say_ended(const std::string& uid, const EvictionAttempt& attempt) {
-    const auto* record = scene_.world.pod(uid);
+    const auto* record = input_.world.pod(uid);
     if (record == nullptr || !record->pod.meta.deletion || is_live(record->pod)) return;
     if (attempt.state != Attempt::State::Accepted) return;
     tell({.subject = subject_of(record->pod),
           .device = to_string(attempt.key),
           .policy = {},
           .since = *record->pod.meta.deletion},
-         departing(record->pod, scene_));
+         departing(record->pod, input_));
   }
 
-  void send(const Exposure& exposure) {
-    const auto& pod = exposure.pod();
+  void send(const AffectedPod& affected) {
+    const auto& pod = affected.pod();
     gates_.note_chosen(pod.meta.uid);
     planned_.actions.push_back(
         {.ns = pod.meta.ns,
          .name = pod.meta.name,
          .uid = pod.meta.uid,
          .seen_version = pod.meta.resource_version,
-         .grace_period_seconds = exposure.policy->evict->grace_period_seconds,
-         .shared_claim_uid = exposure.holding->shared ? exposure.holding->claim_uid : std::string(),
-         .key = exposure.key,
-         .device = to_string(exposure.key),
-         .policy = exposure.policy->name,
-         .signal = signal_of(exposure, scene_.world)});
-    auto message = patience_ended(exposure, scene_);
-    say(exposure, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
+         .grace_period_seconds = affected.policy->evict->grace_period_seconds,
+         .shared_claim_uid = affected.held_device->shared ? affected.held_device->claim_uid : std::string(),
+         .key = affected.key,
+         .device = to_string(affected.key),
+         .policy = affected.policy->name,
+         .signal = signal_of(affected, input_.world)});
+    auto message = patience_ended(affected, input_);
+    say(affected, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
   }
 
-  void say(const Exposure& exposure, const Ruling& ruling) {
-    const auto subject = subject_of(exposure.pod());
-    const auto device = to_string(exposure.key);
-    if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(ruling.reason))).second) return;
-    tell({.subject = subject, .device = device, .policy = exposure.policy->name, .since = exposure.since.wall}, ruling);
+  void say(const AffectedPod& affected, const HoldReason& hold) {
+    const auto subject = subject_of(affected.pod());
+    const auto device = to_string(affected.key);
+    if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(hold.reason))).second) return;
+    tell({.subject = subject, .device = device, .policy = affected.policy->name, .since = affected.since.wall}, hold);
   }
 
-  void tell(About about, Ruling ruling) {
-    wake_.note(ruling.until);
-    planned_.verdicts.push_back(verdict_of(std::move(about), std::move(ruling), scene_.now));
+  void tell(About about, HoldReason hold) {
+    wake_.note(hold.until);
+    planned_.verdicts.push_back(verdict_of(std::move(about), std::move(hold), input_.now));
   }
 
-  const Scene& scene_;
+  const PlanInput& input_;
   Gates gates_;
   Wake wake_;
   std::set<std::string> said_;
@@ -94,6 +94,6 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const Scene& scene, PlaceSearch& search) { return Planner(scene, search).run(); }
+Plan plan(const PlanInput& input, PlaceSearch& search) { return Planner(input, search).run(); }
 
 }  // namespace dhc::eviction

@@ -3,7 +3,7 @@
 
 #include "reconcilers/eviction/action.h"
 #include "reconcilers/shared/place_search.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
@@ -12,8 +12,8 @@ struct Plan : Planned<EvictPod> {
   std::vector<EvictionCharge> charges;  ///< Written down against the caps first.
 };
 
-/// Decides which pods are evicted now, and says of every other exposed pod why not. Same scene, same plan, whatever the
-/// order of events.
-[[nodiscard]] Plan plan(const Scene& scene, PlaceSearch& search);
+/// Decides which pods are evicted now, and says of every other exposed pod why not. Same plan input, same plan,
+/// whatever the order of events.
+[[nodiscard]] Plan plan(const PlanInput& input, PlaceSearch& search);
 
 }  // namespace dhc::eviction

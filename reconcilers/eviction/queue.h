@@ -1,13 +1,13 @@
 #pragma once
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
-/// The exposures in the order in which they are considered. What has not been tried comes first: one of each namespace
-/// in turn, so that no tenant's many stand before another's one, and the longest suffering of a namespace first. Then
-/// what was tried, the longest ago first: what keeps failing never stands before what may succeed.
-[[nodiscard]] std::vector<const Exposure*> fair_order(const Scene& scene);
+/// The affected pods in the order in which they are considered. What has not been tried comes first: one of each
+/// namespace in turn, so that no tenant's many stand before another's one, and the longest suffering of a namespace
+/// first. Then what was tried, the longest ago first: what keeps failing never stands before what may succeed.
+[[nodiscard]] std::vector<const AffectedPod*> fair_order(const PlanInput& input);
 
 }  // namespace dhc::eviction

@@ -14,8 +14,8 @@ namespace {
 
 std::vector<const k8s::Pod*> pods_of(const Unit& unit) {
   std::vector<const k8s::Pod*> pods;
-  for (const auto* exposure : unit.exposures) {
-    if (std::ranges::find(pods, &exposure->pod()) == pods.end()) pods.push_back(&exposure->pod());
+  for (const auto* affected : unit.affected_pods) {
+    if (std::ranges::find(pods, &affected->pod()) == pods.end()) pods.push_back(&affected->pod());
   }
   return pods;
 }
@@ -30,47 +30,47 @@ std::string words_of(Millis time) {
 
 MonoTime ReplacementGate::waits_until(const Unit& unit) const {
   MonoTime until{};
-  for (const auto* exposure : unit.exposures) {
-    until = std::max(until, due_at(*exposure) + exposure->policy->evict->no_replacement_wait);
+  for (const auto* affected : unit.affected_pods) {
+    until = std::max(until, due_at(*affected) + affected->policy->evict->no_replacement_wait);
   }
   return until;
 }
 
 bool ReplacementGate::is_held_for_ever(const Unit& unit) const {
-  return std::ranges::any_of(unit.exposures,
-                             [](const auto* exposure) { return exposure->policy->evict->hold_without_replacement; });
+  return std::ranges::any_of(unit.affected_pods,
+                             [](const auto* affected) { return affected->policy->evict->hold_without_replacement; });
 }
 
 bool ReplacementGate::is_braked(const Unit& unit) const {
-  return std::ranges::any_of(unit.exposures, [&](const auto* exposure) {
+  return std::ranges::any_of(unit.affected_pods, [&](const auto* affected) {
     // Also of a trial's device, which the half-open brake itself does not hold.
-    const auto& engaged = scene_.brake.engaged();
-    return engaged.contains({.scope = exposure->key.scope, .node = exposure->pod().node_name}) ||
-           engaged.contains({.scope = exposure->key.scope, .node = {}});
+    const auto& engaged = input_.brake.engaged();
+    return engaged.contains({.scope = affected->key.scope, .node = affected->pod().node_name}) ||
+           engaged.contains({.scope = affected->key.scope, .node = {}});
   });
 }
 
 bool ReplacementGate::holds(const Unit& unit) const {
-  return is_held_for_ever(unit) || is_braked(unit) || scene_.now.mono < waits_until(unit);
+  return is_held_for_ever(unit) || is_braked(unit) || input_.now.mono < waits_until(unit);
 }
 
-std::optional<Ruling> ReplacementGate::lacking(const Unit& unit) {
+std::optional<HoldReason> ReplacementGate::lacking(const Unit& unit) {
   const auto place = search_.places().find(pods_of(unit));
   if (place) return std::nullopt;
-  const auto wait = words_of(unit.exposures.front()->policy->evict->no_replacement_wait);
-  const auto ruling = [&](const std::string& what, std::optional<MonoTime> until = std::nullopt) {
-    return Ruling{.reason = Reason::NoReplacementDevice, .message = place.error() + ": " + what, .until = until};
+  const auto wait = words_of(unit.affected_pods.front()->policy->evict->no_replacement_wait);
+  const auto hold = [&](const std::string& what, std::optional<MonoTime> until = std::nullopt) {
+    return HoldReason{.reason = Reason::NoReplacementDevice, .message = place.error() + ": " + what, .until = until};
   };
-  if (is_held_for_ever(unit)) return ruling("the pod is not evicted without one (evict.whenNoReplacement.then: Hold)");
-  if (is_braked(unit)) return ruling("while the brake is engaged the pod is not evicted without one");
+  if (is_held_for_ever(unit)) return hold("the pod is not evicted without one (evict.whenNoReplacement.then: Hold)");
+  if (is_braked(unit)) return hold("while the brake is engaged the pod is not evicted without one");
   const MonoTime until = waits_until(unit);
-  if (scene_.now.mono < until) {
-    return ruling(fmt::format("the eviction waits for one, at most {} from when it is due "
-                              "(evict.whenNoReplacement.wait)",
-                              wait),
-                  until);
+  if (input_.now.mono < until) {
+    return hold(fmt::format("the eviction waits for one, at most {} from when it is due "
+                            "(evict.whenNoReplacement.wait)",
+                            wait),
+                until);
   }
-  return ruling(
+  return hold(
       fmt::format("evict.whenNoReplacement.wait ({}) has passed, the pod is evicted all the same: its "
                   "replacement stays Pending until there is one",
                   wait));

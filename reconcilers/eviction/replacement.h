@@ -9,10 +9,10 @@ namespace dhc::eviction {
 /// Whether the pods of a unit have a place to go, and what their eviction does without one.
 class ReplacementGate {
  public:
-  ReplacementGate(const Scene& scene, PlaceSearch& search) : scene_(scene), search_(search) {}
+  ReplacementGate(const PlanInput& input, PlaceSearch& search) : input_(input), search_(search) {}
 
   /// That no place is known, and what follows; none: a place is known.
-  [[nodiscard]] std::optional<Ruling> lacking(const Unit& unit);
+  [[nodiscard]] std::optional<HoldReason> lacking(const Unit& unit);
 
   /// True if the eviction of a unit without a place waits: for `whenNoReplacement.wait` since it was due, for ever with
   /// `then: Hold`, and as long as the brake is engaged there.
@@ -25,7 +25,7 @@ class ReplacementGate {
   [[nodiscard]] bool is_held_for_ever(const Unit& unit) const;
   [[nodiscard]] bool is_braked(const Unit& unit) const;
 
-  const Scene& scene_;
+  const PlanInput& input_;
   PlaceSearch& search_;
 };
 

@@ -8,8 +8,8 @@ namespace dhc::eviction {
 
 namespace {
 
-std::unexpected<Ruling> refuse(Reason reason, std::string message) {
-  return std::unexpected(Ruling{.reason = reason, .message = std::move(message), .until = {}});
+std::unexpected<HoldReason> refuse(Reason reason, std::string message) {
+  return std::unexpected(HoldReason{.reason = reason, .message = std::move(message), .until = {}});
 }
 
 /// UIDs of every pod that holds the claim: by its reservations, and by the pods' own specs.
@@ -24,57 +24,57 @@ std::set<std::string> holders_of(const k8s::ResourceClaim& claim, const std::str
 }
 
 /// An ambiguous device is one of those of its claim, and each pod has a key of its own for it.
-bool is_same_device(const Holding& a, const Holding& b) {
+bool is_same_device(const HeldDevice& a, const HeldDevice& b) {
   return a.ambiguous || b.ambiguous ? a.ambiguous == b.ambiguous && a.claim_uid == b.claim_uid : a.key == b.key;
 }
 
 }  // namespace
 
-std::expected<Unit, Ruling> unit_of_claim(const Exposure& exposure, const Scene& scene) {
-  const auto& holding = *exposure.holding;
-  const auto* claim = scene.world.claim(holding.claim);
-  if (claim == nullptr) return refuse(Reason::SharedClaim, "claim " + holding.claim + " is not known");
-  if (!exposure.policy->evict->shared_claims_together) {
-    return refuse(Reason::SharedClaim, "claim " + holding.claim +
+std::expected<Unit, HoldReason> unit_of_claim(const AffectedPod& affected, const PlanInput& input) {
+  const auto& held_device = *affected.held_device;
+  const auto* claim = input.world.claim(held_device.claim);
+  if (claim == nullptr) return refuse(Reason::SharedClaim, "claim " + held_device.claim + " is not known");
+  if (!affected.policy->evict->shared_claims_together) {
+    return refuse(Reason::SharedClaim, "claim " + held_device.claim +
                                            " is not the pod's own: a new pod that names it gets the same device; "
                                            "evict.sharedClaims: Together evicts all its holders in one turn");
   }
-  if (scene.ledger.was_emptied(holding.claim_uid)) {
+  if (input.requests.was_emptied(held_device.claim_uid)) {
     // A holder whose own eviction was refused, by a budget say, is still owed that one.
-    const auto* attempt = scene.ledger.eviction(exposure.pod().meta.uid);
-    if (attempt != nullptr && attempt->state == Attempt::State::Failed) return Unit{.exposures = {&exposure}};
+    const auto* attempt = input.requests.eviction(affected.pod().meta.uid);
+    if (attempt != nullptr && attempt->state == Attempt::State::Failed) return Unit{.affected_pods = {&affected}};
     return refuse(Reason::ClaimStillPinned,
-                  "all holders of claim " + holding.claim +
+                  "all holders of claim " + held_device.claim +
                       " were evicted together and it is still allocated to this device: not evicted again");
   }
   for (const auto& consumer : claim->reserved_for) {
     if (consumer.resource != "pods" || !consumer.api_group.empty()) {
       return refuse(Reason::SharedClaim,
-                    "claim " + holding.claim + " is reserved for " + consumer.resource + " " + consumer.name);
+                    "claim " + held_device.claim + " is reserved for " + consumer.resource + " " + consumer.name);
     }
   }
   Unit unit;
-  for (const auto& uid : holders_of(*claim, holding.claim, scene.world)) {
-    const auto* record = scene.world.pod(uid);
+  for (const auto& uid : holders_of(*claim, held_device.claim, input.world)) {
+    const auto* record = input.world.pod(uid);
     if (record != nullptr && !is_live(record->pod)) continue;  // its reservation goes away by itself
-    const auto found = std::ranges::find_if(scene.exposures, [&](const Exposure& other) {
-      return other.pod().meta.uid == uid && is_same_device(*other.holding, holding);
+    const auto found = std::ranges::find_if(input.affected_pods, [&](const AffectedPod& other) {
+      return other.pod().meta.uid == uid && is_same_device(*other.held_device, held_device);
     });
-    if (found == scene.exposures.end()) {
+    if (found == input.affected_pods.end()) {
       const std::string who =
           record == nullptr ? "a pod that is not known (UID " + uid + ")" : "pod " + record->pod.meta.name;
       const bool covered =
-          record != nullptr && policy_for(scene.world, scene.policy, record->pod, exposure.key) != nullptr;
-      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by " + who +
+          record != nullptr && policy_for(input.world, input.policy, record->pod, affected.key) != nullptr;
+      return refuse(Reason::SharedClaim, "claim " + held_device.claim + " is also held by " + who +
                                              (covered ? ", which has not reported the device Unhealthy itself"
                                                       : ", which no enforcing policy covers"));
     }
-    if (found->mode != exposure.mode || !found->policy->evict || !found->policy->evict->shared_claims_together) {
-      return refuse(Reason::SharedClaim, "claim " + holding.claim + " is also held by pod " + found->pod().meta.name +
-                                             ", whose policy " + found->policy->name +
+    if (found->mode != affected.mode || !found->policy->evict || !found->policy->evict->shared_claims_together) {
+      return refuse(Reason::SharedClaim, "claim " + held_device.claim + " is also held by pod " +
+                                             found->pod().meta.name + ", whose policy " + found->policy->name +
                                              " does not evict holders together");
     }
-    unit.exposures.push_back(&*found);
+    unit.affected_pods.push_back(&*found);
   }
   return unit;
 }

@@ -18,32 +18,33 @@ bool accepts(const Signal& signal, k8s::Health health) {
 }
 
 /// A device that nobody reports is Unknown.
-bool supports(const Signal& signal, const Holding& holding) {
-  const auto health = holding.reported.value_or(k8s::Health::Unknown);
-  const bool is_named = std::ranges::find(signal.health_words, holding.other_word) != signal.health_words.end();
-  if (is_named && !holding.other_word.empty()) return !signal.message || signal.message->matches(holding.message);
+bool supports(const Signal& signal, const HeldDevice& held_device) {
+  const auto health = held_device.reported.value_or(k8s::Health::Unknown);
+  const bool is_named = std::ranges::find(signal.health_words, held_device.other_word) != signal.health_words.end();
+  if (is_named && !held_device.other_word.empty())
+    return !signal.message || signal.message->matches(held_device.message);
   // Unknown comes without words: those of the last Unhealthy report have matched already.
   return accepts(signal, health) &&
-         (health != k8s::Health::Unhealthy || !signal.message || signal.message->matches(holding.message));
+         (health != k8s::Health::Unhealthy || !signal.message || signal.message->matches(held_device.message));
 }
 
 /// Another living holder whose report says it, where the pod's own does not.
-const PodRecord* witness_of(const Exposure& exposure, const Signal& signal, const World& world) {
-  if (supports(signal, *exposure.holding)) return nullptr;
-  const auto* state = world.tracker().find(exposure.key);
+const PodRecord* witness_of(const AffectedPod& affected, const Signal& signal, const World& world) {
+  if (supports(signal, *affected.held_device)) return nullptr;
+  const auto* state = world.tracker().find(affected.key);
   if (state == nullptr) return nullptr;
   for (const auto& uid : state->holders) {
     const auto* record = world.pod(uid);
     if (record == nullptr || !record->readable || !is_live(record->pod)) continue;
-    const auto* holding = find_holding(record->holdings, exposure.key);
-    if (holding != nullptr && holding->reported && supports(signal, *holding)) return record;
+    const auto* held_device = find_holding(record->held_devices, affected.key);
+    if (held_device != nullptr && held_device->reported && supports(signal, *held_device)) return record;
   }
   return nullptr;
 }
 
-std::string fresh_health_text(const Holding& holding) {
-  if (!holding.other_word.empty()) return holding.other_word;
-  const auto health = holding.reported.value_or(k8s::Health::Unknown);
+std::string fresh_health_text(const HeldDevice& held_device) {
+  if (!held_device.other_word.empty()) return held_device.other_word;
+  const auto health = held_device.reported.value_or(k8s::Health::Unknown);
   return fmt::format("{}{}", to_string(health),
                      health == k8s::Health::Unhealthy ? " with other words of the driver" : "");
 }
@@ -81,21 +82,22 @@ Status judge_taint(const EvictPod& action, const JudgedObjects& fresh) {
 
 }  // namespace
 
-Signal signal_of(const Exposure& exposure, const World& world) {
-  const auto& match = exposure.policy->match;
+Signal signal_of(const AffectedPod& affected, const World& world) {
+  const auto& match = affected.policy->match;
   Signal signal;
-  if (!exposure.holding->claim.empty()) {
-    signal.claim_name = exposure.holding->claim.substr(exposure.holding->claim.find('/') + 1);
-    signal.claim_uid = exposure.holding->claim_uid;
-    if (const auto* claim = world.claim(exposure.holding->claim)) signal.claim_version = claim->meta.resource_version;
+  if (!affected.held_device->claim.empty()) {
+    signal.claim_name = affected.held_device->claim.substr(affected.held_device->claim.find('/') + 1);
+    signal.claim_uid = affected.held_device->claim_uid;
+    if (const auto* claim = world.claim(affected.held_device->claim))
+      signal.claim_version = claim->meta.resource_version;
   }
-  switch (exposure.source) {
+  switch (affected.source) {
     case SignalSource::Claim:
       signal.claim_conditions = match.claim_conditions;
       return signal;
     case SignalSource::Taint:
       signal.device_taints = match.device_taints;
-      if (const auto* slice = world.inventory().slice_of(exposure.key)) {
+      if (const auto* slice = world.inventory().slice_of(affected.key)) {
         signal.slice_name = slice->meta.name;
         signal.slice_uid = slice->meta.uid;
         signal.slice_version = slice->meta.resource_version;
@@ -107,7 +109,7 @@ Signal signal_of(const Exposure& exposure, const World& world) {
   signal.health = match.health;
   signal.health_words = match.health_words;
   signal.message = match.message;
-  if (const auto* witness = witness_of(exposure, signal, world)) {
+  if (const auto* witness = witness_of(affected, signal, world)) {
     signal.witness_ns = witness->pod.meta.ns;
     signal.witness_name = witness->pod.meta.name;
     signal.witness_uid = witness->pod.meta.uid;
@@ -147,12 +149,12 @@ Status judge_signal(const EvictPod& action, const JudgedObjects& fresh) {
   const auto resolution = resolve_holdings(reporter, [&](std::string_view ns, std::string_view name) {
     return claim != nullptr && claim->meta.ns == ns && claim->meta.name == name ? claim : nullptr;
   });
-  const auto* holding = find_holding(resolution.holdings, action.key);
-  if (holding == nullptr) {
+  const auto* held_device = find_holding(resolution.held_devices, action.key);
+  if (held_device == nullptr) {
     return outdated(action, fmt::format("pod {} does not hold {} any more", reporter.meta.name, to_string(action.key)));
   }
-  if (supports(signal, *holding)) return {};
-  return outdated(action, fmt::format("{} is {} now", to_string(action.key), fresh_health_text(*holding)));
+  if (supports(signal, *held_device)) return {};
+  return outdated(action, fmt::format("{} is {} now", to_string(action.key), fresh_health_text(*held_device)));
 }
 
 }  // namespace dhc::eviction

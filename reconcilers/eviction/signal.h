@@ -6,12 +6,12 @@
 #include "k8s-client/model/resource_claim.h"
 #include "k8s-client/model/resource_slice.h"
 #include "reconcilers/eviction/action.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
-/// What the eviction of this exposure's pod rests on.
-[[nodiscard]] Signal signal_of(const Exposure& exposure, const World& world);
+/// What the eviction of this affected pod rests on.
+[[nodiscard]] Signal signal_of(const AffectedPod& affected, const World& world);
 
 /// Whether the pod, as it was just read, is still the one to evict. NotFound: it has gone, another has its name.
 /// Outdated: it is terminating, has ended or has opted out.

@@ -12,33 +12,33 @@ namespace dhc::eviction {
 namespace {
 
 /// Nothing but the brake, and what must happen before an eviction, holds the pod.
-bool is_candidate(const Exposure& exposure, const Scene& scene) {
-  const auto& pod = exposure.pod();
-  if (exposure.mode != Mode::Enforce || exposure.holding->ambiguous || exposure.holding->shared) return false;
-  if (!pod.meta.controller || pod.meta.deletion || scene.ledger.eviction(pod.meta.uid) != nullptr) return false;
-  if (!scene.brake.may_try(exposure.key, pod.node_name, pod.meta.uid, scene.policy.limits, scene.now)) return false;
-  return !excluded_because(exposure, scene) && !window_of(exposure, scene);
+bool is_candidate(const AffectedPod& affected, const PlanInput& input) {
+  const auto& pod = affected.pod();
+  if (affected.mode != Mode::Enforce || affected.held_device->ambiguous || affected.held_device->shared) return false;
+  if (!pod.meta.controller || pod.meta.deletion || input.requests.eviction(pod.meta.uid) != nullptr) return false;
+  if (!input.brake.may_try(affected.key, pod.node_name, pod.meta.uid, input.policy.limits, input.now)) return false;
+  return !excluded_because(affected, input) && !window_of(affected, input);
 }
 
 }  // namespace
 
-std::optional<TrialChoice> choose_trial(const Scene& scene, PlaceSearch& search) {
-  const bool any_is_due = std::ranges::any_of(scene.brake.engaged(), [&](const auto& entry) {
-    return !entry.second.trial && scene.now.mono >= next_trial_at(entry.second, scene.policy.limits);
+std::optional<TrialChoice> choose_trial(const PlanInput& input, PlaceSearch& search) {
+  const bool any_is_due = std::ranges::any_of(input.brake.engaged(), [&](const auto& entry) {
+    return !entry.second.trial && input.now.mono >= next_trial_at(entry.second, input.policy.limits);
   });
-  if (!any_is_due || scene.policy.limits.paused) return std::nullopt;
-  for (const auto& exposure : scene.exposures) {
-    if (!is_candidate(exposure, scene)) continue;
-    const auto& pod = exposure.pod();
-    if (!search.places().find(std::array{&pod}, exposure.key.scope)) continue;
+  if (!any_is_due || input.policy.limits.paused) return std::nullopt;
+  for (const auto& affected : input.affected_pods) {
+    if (!is_candidate(affected, input)) continue;
+    const auto& pod = affected.pod();
+    if (!search.places().find(std::array{&pod}, affected.key.scope)) continue;
     BrakeTrial trial;
-    trial.key = exposure.key;
+    trial.key = affected.key;
     trial.ns = pod.meta.ns;
     trial.pod = pod.meta.name;
     trial.pod_uid = pod.meta.uid;
     if (pod.meta.controller) trial.owner_uid = pod.meta.controller->uid;
-    trial.owner_is_watched = scene.world.owner(trial.ns, trial.owner_uid) != nullptr;
-    trial.chosen = moment_of(scene.now);
+    trial.owner_is_watched = input.world.owner(trial.ns, trial.owner_uid) != nullptr;
+    trial.chosen = moment_of(input.now);
     return TrialChoice{.trial = std::move(trial), .node = pod.node_name};
   }
   return std::nullopt;

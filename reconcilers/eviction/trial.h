@@ -4,7 +4,7 @@
 
 #include "domain/limits/brake.h"
 #include "reconcilers/shared/place_search.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
@@ -15,6 +15,6 @@ struct TrialChoice {
   BrakeTrial trial;
   std::string node;
 };
-[[nodiscard]] std::optional<TrialChoice> choose_trial(const Scene& scene, PlaceSearch& search);
+[[nodiscard]] std::optional<TrialChoice> choose_trial(const PlanInput& input, PlaceSearch& search);
 
 }  // namespace dhc::eviction

@@ -3,44 +3,44 @@
 #include <string>
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
 
 /// When the policy wants the pod gone: the incident's opening plus `evict.after`.
-[[nodiscard]] MonoTime due_at(const Exposure& exposure);
+[[nodiscard]] MonoTime due_at(const AffectedPod& affected);
 
 /// Which time must still pass: the policy's windows, and the device being Unknown just now. Also says if nothing would
 /// ever be evicted.
-[[nodiscard]] std::optional<Ruling> window_of(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> window_of(const AffectedPod& affected, const PlanInput& input);
 
 /// That the pod's controller lost a pod to the same device within the hour (invariant I15).
-[[nodiscard]] std::optional<Ruling> same_device_again(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> same_device_again(const AffectedPod& affected, const PlanInput& input);
 
 /// That new pods are not seen to be kept off the device.
 /// **Source:** seen on 1.37.1: without a taint the replacement of a DRA pod comes straight back to the bad device.
-[[nodiscard]] std::optional<Ruling> still_schedulable(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const PlanInput& input);
 
 /// That the node's allocatable does not show the loss yet; for 60 s at most.
-[[nodiscard]] std::optional<Ruling> loss_not_shown(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> loss_not_shown(const AffectedPod& affected, const PlanInput& input);
 
 /// That our condition is not seen on the pod yet; for 30 s at most.
-[[nodiscard]] std::optional<Ruling> condition_not_shown(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> condition_not_shown(const AffectedPod& affected, const PlanInput& input);
 
 /// The first of these, and of the Job's credit, that holds the pod. Order comes from what is seen in the World, never
 /// from the order of calls.
-[[nodiscard]] std::optional<Ruling> waiting_for(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> waiting_for(const AffectedPod& affected, const PlanInput& input);
 
-/// Another exposure of the same Job that will be ready within a minute: pods of one incident go in one turn. `siblings`
-/// are all exposures of the Job.
-[[nodiscard]] std::optional<Ruling> waiting_for_siblings(const Exposure& exposure,
-                                                         const std::vector<const Exposure*>& siblings,
-                                                         const Scene& scene);
+/// Another affected pod of the same Job that will be ready within a minute: pods of one incident go in one turn.
+/// `siblings` are all affected pods of the Job.
+[[nodiscard]] std::optional<HoldReason> waiting_for_siblings(const AffectedPod& affected,
+                                                             const std::vector<const AffectedPod*>& siblings,
+                                                             const PlanInput& input);
 
 /// What was waited for in vain, and is gone without; none if all was seen.
-[[nodiscard]] std::optional<std::string> patience_ended(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<std::string> patience_ended(const AffectedPod& affected, const PlanInput& input);
 
 /// Why the last attempt on this pod forbids another one now. One that was accepted in vain forbids none.
-[[nodiscard]] std::optional<Ruling> held_by_last_attempt(const k8s::Pod& pod, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> held_by_last_attempt(const k8s::Pod& pod, const PlanInput& input);
 
 }  // namespace dhc::eviction

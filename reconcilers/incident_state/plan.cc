@@ -8,20 +8,20 @@
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_text.h"
 #include "domain/limits/write_keys.h"
-#include "reconcilers/shared/rulings.h"
+#include "reconcilers/shared/hold_reasons.h"
 
 namespace dhc::incident_state {
 
 namespace {
 
-void say(Planned<WriteState>& planned, const Scene& scene, Reason reason, std::string message, WallTime since,
+void say(Planned<WriteState>& planned, const PlanInput& input, Reason reason, std::string message, WallTime since,
          std::optional<MonoTime> until = {}) {
   planned.verdicts.push_back(verdict_of(
-      {.subject = {.kind = "ConfigMap", .ns = scene.policy.own_namespace, .name = std::string(kStateName), .uid = {}},
+      {.subject = {.kind = "ConfigMap", .ns = input.policy.own_namespace, .name = std::string(kStateName), .uid = {}},
        .device = {},
        .policy = {},
        .since = since},
-      {.reason = reason, .message = std::move(message), .until = until}, scene.now));
+      {.reason = reason, .message = std::move(message), .until = until}, input.now));
 }
 
 /// When the next write may be sent; none: one is on its way. After an answer the World must have shown another version,
@@ -41,30 +41,30 @@ std::optional<MonoTime> next_write_at(const Attempt* attempt, const StateFile& f
 }
 
 /// Evictions wait for what they are charged with: one write serves all that have come together until then.
-bool has_waiting_charge(const Scene& scene, const StateFile& file) {
-  return std::ranges::any_of(scene.memory.caps().charges(),
+bool has_waiting_charge(const PlanInput& input, const StateFile& file) {
+  return std::ranges::any_of(input.incidents.caps().charges(),
                              [&](const auto& entry) { return !file.saved || entry.second.revision > *file.saved; });
 }
 
 }  // namespace
 
-Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
+Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
   Planned<WriteState> planned;
-  if (scene.policy.own_namespace.empty()) return planned;
+  if (input.policy.own_namespace.empty()) return planned;
   if (file.damage) {
-    say(planned, scene, Reason::StateDamaged,
+    say(planned, input, Reason::StateDamaged,
         *file.damage + "; what could be read stands, the rest is rebuilt from rules, taints and conditions",
         file.since);
   }
   if (file.unread) {
-    say(planned, scene, Reason::StateNotRead,
+    say(planned, input, Reason::StateNotRead,
         "it could not be read for 30 s: past incidents are not known, nothing is evicted or untainted and nothing is "
         "written",
         file.since);
     return planned;
   }
   if (file.newer_version) {
-    say(planned, scene, Reason::StateFromNewerVersion,
+    say(planned, input, Reason::StateFromNewerVersion,
         fmt::format("its version {} is newer than this program: it is left as it is, nothing is evicted or untainted; "
                     "run the newer version, or delete the ConfigMap to begin without a past",
                     *file.newer_version),
@@ -72,30 +72,30 @@ Planned<WriteState> plan(const Scene& scene, const StateFile& file) {
     return planned;
   }
   if (file.left_out > 0) {
-    say(planned, scene, Reason::StateFull,
+    say(planned, input, Reason::StateFull,
         fmt::format("{} devices do not fit into {} KiB: the lightest and oldest are left out", file.left_out,
                     kStateLimit / 1024),
         file.since);
   }
-  const auto* attempt = scene.ledger.write(std::string(kStateKey));
-  const auto at = next_write_at(attempt, file, has_waiting_charge(scene, file) ? kChargeInterval : kWriteInterval);
+  const auto* attempt = input.requests.write(std::string(kStateKey));
+  const auto at = next_write_at(attempt, file, has_waiting_charge(input, file) ? kChargeInterval : kWriteInterval);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
-    say(planned, scene, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, scene.now), at);
+    say(planned, input, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, input.now), at);
   }
-  if (file.saved == scene.memory.revision() || !at) return planned;
-  if (scene.now.mono < *at) {
+  if (file.saved == input.incidents.revision() || !at) return planned;
+  if (input.now.mono < *at) {
     planned.wake_at = at;
     return planned;
   }
   auto sections = file.unknown;
-  sections.push_back({.name = std::string(kBrakeSection), .text = brake_state_text(scene.brake)});
-  auto content = state_text(scene.memory, sections);
-  planned.actions.push_back({.ns = scene.policy.own_namespace,
+  sections.push_back({.name = std::string(kBrakeSection), .text = brake_state_text(input.brake)});
+  auto content = state_text(input.incidents, sections);
+  planned.actions.push_back({.ns = input.policy.own_namespace,
                              .name = std::string(kStateName),
                              .uid = file.uid,
                              .resource_version = file.version,
                              .text = std::move(content.text),
-                             .revision = scene.memory.revision(),
+                             .revision = input.incidents.revision(),
                              .left_out = content.left_out,
                              .term = file.term});
   return planned;

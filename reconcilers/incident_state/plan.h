@@ -6,7 +6,7 @@
 
 #include "domain/incidents/state_text.h"
 #include "reconcilers/incident_state/action.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::incident_state {
 
@@ -30,6 +30,6 @@ struct StateFile {
 };
 
 /// Writes the memory down when it has changed, in every mode (invariant I7), if we know our own namespace.
-[[nodiscard]] Planned<WriteState> plan(const Scene& scene, const StateFile& file);
+[[nodiscard]] Planned<WriteState> plan(const PlanInput& input, const StateFile& file);
 
 }  // namespace dhc::incident_state

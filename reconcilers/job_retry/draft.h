@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reconcilers/job_retry/action.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::job_retry {
 

@@ -11,8 +11,8 @@
 #include "domain/cluster/node_subject.h"
 #include "domain/contract/condition_text.h"
 #include "domain/contract/names.h"
-#include "domain/findings/black_hole.h"
 #include "domain/findings/match_device.h"
+#include "domain/findings/rejecting_node.h"
 #include "reconcilers/shared/job_credit.h"
 
 namespace dhc::job_retry {
@@ -24,11 +24,11 @@ constexpr Millis kLateEvidence = std::chrono::minutes(10);
 
 class Judge {
  public:
-  Judge(const Scene& scene, const PodEnding& ending) : scene_(scene), ending_(ending), pod_(ending.pod) {}
+  Judge(const PlanInput& input, const PodEnding& ending) : input_(input), ending_(ending), pod_(ending.pod) {}
 
   std::optional<Finding> finding() {
     found_.ending = &ending_;
-    found_.record = job_of(pod_, scene_.world);
+    found_.record = job_of(pod_, input_.world);
     if (found_.record == nullptr || found_.record->job.meta.deletion) return std::nullopt;
     if (pod_.phase == k8s::PodPhase::Succeeded) return succeeded();
     if (was_rejected(pod_)) return rejected();
@@ -49,7 +49,7 @@ class Judge {
   /// **Source:** seen on 1.37.1: a container that exits 0 on SIGTERM makes its evicted pod Succeeded, and the Job
   /// counts the work as done.
   std::optional<Finding> succeeded() {
-    const auto* attempt = scene_.ledger.eviction(pod_.meta.uid);
+    const auto* attempt = input_.requests.eviction(pod_.meta.uid);
     const auto* condition = our_condition(pod_);
     const bool ours = attempt != nullptr || (condition != nullptr && condition->status == "True");
     if (!ours) return std::nullopt;
@@ -63,8 +63,8 @@ class Judge {
       device = name;
       key = held.key;
       // Said where a policy selects it, written on the Job where that gives retries back.
-      if (!covered_by(held.was_unhealthy ? policy_for_unhealthy(scene_.world, scene_.policy, pod_, key, held.message)
-                                         : policy_for(scene_.world, scene_.policy, pod_, key))) {
+      if (!covered_by(held.was_unhealthy ? policy_for_unhealthy(input_.world, input_.policy, pod_, key, held.message)
+                                         : policy_for(input_.world, input_.policy, pod_, key))) {
         found_.mode = Mode::Observe;
       }
     }
@@ -79,19 +79,19 @@ class Judge {
 
   /// Whether retries are given back for a device whose driver said this.
   bool covered(const DeviceKey& key, std::string_view said) {
-    return covered_by(policy_for_unhealthy(scene_.world, scene_.policy, pod_, key, said));
+    return covered_by(policy_for_unhealthy(input_.world, input_.policy, pod_, key, said));
   }
 
   bool covered_by(const DevicePolicy* policy) {
     found_.policy = policy;
     if (found_.policy == nullptr || !found_.policy->job_retry || !found_.policy->job_retry->credit) return false;
-    found_.mode = effective_mode(found_.policy, scene_.policy);
+    found_.mode = effective_mode(found_.policy, input_.policy);
     return found_.mode != Mode::Off;
   }
 
   const ResourceBook* book_of(const std::string& resource) const {
-    const auto node = scene_.world.books().find(pod_.node_name);
-    if (node == scene_.world.books().end()) return nullptr;
+    const auto node = input_.world.books().find(pod_.node_name);
+    if (node == input_.world.books().end()) return nullptr;
     const auto entry = node->second.resources().find(resource);
     return entry == node->second.resources().end() ? nullptr : &entry->second;
   }
@@ -123,8 +123,8 @@ class Judge {
   /// The first policy for the device that names a taint of its driver, when the pod ended or soon after it.
   const DevicePolicy* policy_naming_taint(const PodEnding::Device& device) const {
     auto taints = device.taints;
-    if (scene_.now.mono - ending_.at.mono < kLateEvidence) {
-      std::ranges::move(scene_.world.driver_taints().standing(device.key), std::back_inserter(taints));
+    if (input_.now.mono - ending_.at.mono < kLateEvidence) {
+      std::ranges::move(input_.world.driver_taints().standing(device.key), std::back_inserter(taints));
     }
     return first_policy(device.key, [&](const Match& match) {
       return std::ranges::any_of(taints, [&](const k8s::Taint& taint) {
@@ -142,7 +142,7 @@ class Judge {
 
   template <class Names>
   const DevicePolicy* first_policy(const DeviceKey& key, Names names) const {
-    const auto policies = policies_for(scene_.world, scene_.policy, pod_, key);
+    const auto policies = policies_for(input_.world, input_.policy, pod_, key);
     const auto found = std::ranges::find_if(policies, [&](const auto* policy) { return names(policy->match); });
     return found == policies.end() ? nullptr : *found;
   }
@@ -157,14 +157,14 @@ class Judge {
     if (device.was_unhealthy) {
       return Clue{.why = fmt::format("{} was last seen Unhealthy while the pod ran", name), .said = device.message};
     }
-    if (scene_.now.mono - ending_.at.mono >= kLateEvidence) return std::nullopt;
-    const auto* state = scene_.world.tracker().find(device.key);
+    if (input_.now.mono - ending_.at.mono >= kLateEvidence) return std::nullopt;
+    const auto* state = input_.world.tracker().find(device.key);
     // An incident that began before and is only remembered was not reported afterwards.
     if (state != nullptr && state->unhealthy_since &&
         (state->health == k8s::Health::Unhealthy || state->unhealthy_since->mono >= ending_.at.mono)) {
       return Clue{.why = fmt::format("{} was reported Unhealthy afterwards", name), .said = state->message};
     }
-    if (scene_.world.inventory().tainted_by_driver(device.key).value_or(false)) {
+    if (input_.world.inventory().tainted_by_driver(device.key).value_or(false)) {
       return Clue{.why = fmt::format("the driver of {} has tainted it", name), .said = {}};
     }
     return std::nullopt;
@@ -194,7 +194,7 @@ class Judge {
       const auto* book = book_of(device.key.scope);
       const bool lost = book != nullptr && book->held.unhealthy == 0 &&
                         (book->allocatable < book->capacity || book->capacity < book->largest_capacity);
-      if (!lost || scene_.now.mono - ending_.at.mono >= kLateEvidence) continue;
+      if (!lost || input_.now.mono - ending_.at.mono >= kLateEvidence) continue;
       return done(
           Reason::ProbablyDiedOfDevice, device.key, to_string(device.key),
           fmt::format("pod {} failed and node {} has fewer {} allocatable: probably of its device, which nobody "
@@ -204,7 +204,7 @@ class Judge {
     return std::nullopt;
   }
 
-  const Scene& scene_;
+  const PlanInput& input_;
   const PodEnding& ending_;
   const k8s::Pod& pod_;
   Finding found_;
@@ -212,31 +212,31 @@ class Judge {
 
 }  // namespace
 
-std::vector<Finding> find_endings(const Scene& scene) {
+std::vector<Finding> find_endings(const PlanInput& input) {
   std::vector<Finding> found;
-  for (const auto& [uid, ending] : scene.world.endings()) {
-    if (auto finding = Judge(scene, ending).finding()) found.push_back(*std::move(finding));
+  for (const auto& [uid, ending] : input.world.endings()) {
+    if (auto finding = Judge(input, ending).finding()) found.push_back(*std::move(finding));
   }
   return found;
 }
 
-Planned<Verdict> tell_black_holes(const Scene& scene) {
+Planned<Verdict> tell_rejecting_nodes(const PlanInput& input) {
   Planned<Verdict> told;
   Wake wake;
-  for (const auto& [place, hole] : scene.black_holes) {
+  for (const auto& [place, hole] : input.rejecting_nodes) {
     const auto& [name, resource] = place;
     wake.note(hole.changes_at());
     if (!hole.since()) continue;
     const auto within = std::chrono::ceil<Seconds>(hole.policy->job_retry->black_hole_within).count();
     told.verdicts.push_back(
-        {.subject = subject_of_node(scene.world, name),
+        {.subject = subject_of_node(input.world, name),
          .device = resource,
          .policy = hole.policy->name,
          .reason = Reason::BlackHoleNode,
          .message = fmt::format("its kubelet rejected {} pods that asked for {} within {} s: new pods go there to die",
                                 hole.rejections.size(), resource, within),
          .since = hole.rejections.front().wall,
-         .next_at = wall_of(hole.changes_at(), scene.now)});
+         .next_at = wall_of(hole.changes_at(), input.now)});
   }
   told.wake_at = wake.at();
   return told;

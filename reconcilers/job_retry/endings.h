@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::job_retry {
 
@@ -21,10 +21,10 @@ struct Finding {
 };
 
 /// Every ending of a known Job's pod that hardware, or our eviction, has to do with; in the order of pod UIDs.
-[[nodiscard]] std::vector<Finding> find_endings(const Scene& scene);
+[[nodiscard]] std::vector<Finding> find_endings(const PlanInput& input);
 
 /// What is said of nodes whose kubelets rejected so many pods within the policy's time that new pods only go there to
 /// die.
-[[nodiscard]] Planned<Verdict> tell_black_holes(const Scene& scene);
+[[nodiscard]] Planned<Verdict> tell_rejecting_nodes(const PlanInput& input);
 
 }  // namespace dhc::job_retry

@@ -14,8 +14,8 @@
 #include "domain/limits/write_keys.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
-#include "reconcilers/shared/rulings.h"
 
 namespace dhc::job_retry {
 
@@ -45,7 +45,7 @@ std::optional<WallTime> failed_by_pods_at(const k8s::Job& job) {
 
 class Losses {
  public:
-  explicit Losses(Turn& turn) : turn_(turn), scene_(turn.scene) {}
+  explicit Losses(Turn& turn) : turn_(turn), input_(turn.input) {}
 
   void consider(const Finding& finding) {
     const bool blames = finding.what == Reason::DiedOfDevice || finding.what == Reason::RejectedByKubelet;
@@ -57,7 +57,7 @@ class Losses {
     if (ending.told != to_string(what)) {
       turn_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
     }
-    if (!blames || scene_.policy.limits.paused) return;
+    if (!blames || input_.policy.limits.paused) return;
     if (what == Reason::JobDiedOfDevice) return recreate(finding);
     credit(finding);
   }
@@ -88,8 +88,8 @@ class Losses {
   /// In enforce mode, on a Job whose retries are ours, and not while a reporting fault is suspected.
   bool may_write(const Finding& finding) const {
     const auto& pod = finding.ending->pod;
-    return finding.mode == Mode::Enforce && !opted_out(pod, scene_.world) && !somebody_elses(finding.record->job) &&
-           scene_.brake.holding(finding.key, pod.node_name, pod.meta.uid) == nullptr;
+    return finding.mode == Mode::Enforce && !opted_out(pod, input_.world) && !somebody_elses(finding.record->job) &&
+           input_.brake.holding(finding.key, pod.node_name, pod.meta.uid) == nullptr;
   }
 
   void credit(const Finding& finding) {
@@ -102,7 +102,7 @@ class Losses {
     auto& draft = turn_.draft_of(record);
     const auto found = credit_case_of_dead(pod, record, rules);
     if (found.kind != CreditCase::Kind::Needed || !draft.has_room(rules.max_per_job)) return;
-    draft.credit(pod, finding.device, RetryCredit::State::Spent, scene_.now.wall);
+    draft.credit(pod, finding.device, RetryCredit::State::Spent, input_.now.wall);
   }
 
   void recreate(const Finding& finding) {
@@ -110,11 +110,11 @@ class Losses {
     const bool owned =
         job.meta.controller || job.meta.has_other_owner || !job.managed_by.empty() || !job.meta.labels.empty();
     if (!finding.policy->job_retry->recreate_once || owned || !k8s::is_finished(job)) return;
-    if (scene_.world.is_recreated(job) || !recreated_.insert(job.meta.uid).second) return;
+    if (input_.world.is_recreated(job) || !recreated_.insert(job.meta.uid).second) return;
     const auto key = job_recreation_key(job.meta.uid);
-    if (!scene_.ledger.may_write(key, {}, scene_.now)) {
-      say_not_recreated(finding, *scene_.ledger.write(key));
-      return turn_.wake.note(scene_.ledger.may_write_at(key));
+    if (!input_.requests.may_write(key, {}, input_.now)) {
+      say_not_recreated(finding, *input_.requests.write(key));
+      return turn_.wake.note(input_.requests.may_write_at(key));
     }
     if (turn_.is_held_by_view(job, finding.device, finding.policy->name)) return;
     turn_.planned.actions.emplace_back(
@@ -123,17 +123,17 @@ class Losses {
 
   void say_not_recreated(const Finding& finding, const Attempt& attempt) {
     if (attempt.state != Attempt::State::Failed) return;
-    auto ruling = held_by_failure(attempt);
-    ruling.message = "jobRetry.recreate could not make this Job again: " + ruling.message;
+    auto hold = held_by_failure(attempt);
+    hold.message = "jobRetry.recreate could not make this Job again: " + hold.message;
     turn_.say(verdict_of({.subject = subject_of(finding.record->job),
                           .device = finding.device,
                           .policy = finding.policy->name,
                           .since = finding.ending->at.wall},
-                         std::move(ruling), scene_.now));
+                         std::move(hold), input_.now));
   }
 
   Turn& turn_;
-  const Scene& scene_;
+  const PlanInput& input_;
   std::set<std::string> recreated_;  // Jobs of this turn
 };
 
@@ -141,7 +141,7 @@ class Losses {
 
 void settle_losses(Turn& turn) {
   Losses losses(turn);
-  for (const auto& finding : find_endings(turn.scene)) losses.consider(finding);
+  for (const auto& finding : find_endings(turn.input)) losses.consider(finding);
 }
 
 }  // namespace dhc::job_retry

@@ -44,7 +44,7 @@ struct Agreed {
 
 class Review {
  public:
-  explicit Review(Turn& turn) : turn_(turn), scene_(turn.scene) {}
+  explicit Review(Turn& turn) : turn_(turn), input_(turn.input) {}
 
   void look_at(const JobRecord& record) {
     const auto& job = record.job;
@@ -59,7 +59,7 @@ class Review {
     for (const auto& credit : record.credits.credits) {
       if (credit.state != State::Spent) settle(record, credit, *agreed);
     }
-    if (agreed->take_back && !scene_.policy.limits.paused) take_back(record);
+    if (agreed->take_back && !input_.policy.limits.paused) take_back(record);
   }
 
  private:
@@ -92,18 +92,18 @@ class Review {
                                   record.credits.limit)
                     : fmt::format("nothing of this Job is credited or evicted until it is {} again",
                                   record.credits.limit)),
-         .since = record.credits.credits.empty() ? scene_.now.wall : record.credits.credits.back().at,
+         .since = record.credits.credits.empty() ? input_.now.wall : record.credits.credits.back().at,
          .next_at = std::nullopt});
   }
 
   std::optional<Agreed> agreed_for(const k8s::Job& job) const {
     std::optional<Agreed> agreed;
-    for (const auto& uid : scene_.world.pods_of_job(job)) {
-      const auto& record = *scene_.world.pod(uid);
-      for (const auto& holding : record.holdings) {
-        for (const auto* policy : policies_for(scene_.world, scene_.policy, record.pod, holding.key)) {
+    for (const auto& uid : input_.world.pods_of_job(job)) {
+      const auto& record = *input_.world.pod(uid);
+      for (const auto& held_device : record.held_devices) {
+        for (const auto* policy : policies_for(input_.world, input_.policy, record.pod, held_device.key)) {
           if (!policy->job_retry || !policy->job_retry->credit) continue;
-          if (effective_mode(policy, scene_.policy) != Mode::Enforce) continue;
+          if (effective_mode(policy, input_.policy) != Mode::Enforce) continue;
           if (!agreed) agreed.emplace();
           agreed->healthy_for = std::max(agreed->healthy_for, policy->recover.healthy_for);
           agreed->take_back = agreed->take_back && policy->job_retry->take_back;
@@ -117,7 +117,7 @@ class Review {
 
   /// A credit that is given, or unspent: what its pod has come to.
   void settle(const JobRecord& record, const RetryCredit& credit, const Agreed& agreed) {
-    const auto* known = scene_.world.pod(credit.pod_uid);
+    const auto* known = input_.world.pod(credit.pod_uid);
     if (known == nullptr) return settle_gone(record, credit);
     const auto& pod = known->pod;
     if (pod.phase == k8s::PodPhase::Succeeded) {
@@ -144,33 +144,33 @@ class Review {
   }
 
   void settle_running(const JobRecord& record, const RetryCredit& credit, const PodRecord& pod, const Agreed& agreed) {
-    for (const auto& holding : pod.holdings) {
-      if (to_string(holding.key) != credit.device) continue;
+    for (const auto& held_device : pod.held_devices) {
+      if (to_string(held_device.key) != credit.device) continue;
       const auto seen = record.credit_seen.find(credit.pod_uid);
       if (seen == record.credit_seen.end()) return;
-      const auto since = healthy_since(holding.key, seen->second.at, scene_.world);
+      const auto since = healthy_since(held_device.key, seen->second.at, input_.world);
       if (!since) return;
       const MonoTime at = *since + agreed.healthy_for;
-      if (scene_.now.mono < at) return turn_.wake.note(at);
+      if (input_.now.mono < at) return turn_.wake.note(at);
       return mark(record, credit, State::Unspent);
     }
   }
 
   /// Whether a pod that has failed has been counted by now.
   bool is_counted(const std::string& uid) {
-    const auto ending = scene_.world.endings().find(uid);
-    if (ending == scene_.world.endings().end()) return false;
+    const auto ending = input_.world.endings().find(uid);
+    if (ending == input_.world.endings().end()) return false;
     const MonoTime at = ending->second.at.mono + kCounted;
-    if (scene_.now.mono < at) turn_.wake.note(at);
-    return scene_.now.mono >= at;
+    if (input_.now.mono < at) turn_.wake.note(at);
+    return input_.now.mono >= at;
   }
 
   /// Whether the pod is on another bad device, or its eviction is on its way.
   bool is_at_risk(const std::string& uid) const {
-    const auto* eviction = scene_.ledger.eviction(uid);
+    const auto* eviction = input_.requests.eviction(uid);
     if (eviction != nullptr && may_stand(*eviction)) return true;
-    return std::ranges::any_of(scene_.exposures,
-                               [&](const Exposure& exposure) { return exposure.pod().meta.uid == uid; });
+    return std::ranges::any_of(input_.affected_pods,
+                               [&](const AffectedPod& affected) { return affected.pod().meta.uid == uid; });
   }
 
   void mark(const JobRecord& record, const RetryCredit& credit, State state) {
@@ -188,24 +188,24 @@ class Review {
 
   /// Whether no pod of the Job has failed, is going, or is on a bad device.
   bool is_unharmed(const k8s::Job& job) const {
-    for (const auto& uid : scene_.world.pods_of_job(job)) {
-      const auto& pod = scene_.world.pod(uid)->pod;
+    for (const auto& uid : input_.world.pods_of_job(job)) {
+      const auto& pod = input_.world.pod(uid)->pod;
       if (pod.phase == k8s::PodPhase::Failed || pod.meta.deletion) return false;
     }
-    return std::ranges::none_of(scene_.exposures, [&](const Exposure& exposure) {
-      return exposure.pod().meta.controller_identity() == job.meta.identity();
+    return std::ranges::none_of(input_.affected_pods, [&](const AffectedPod& affected) {
+      return affected.pod().meta.controller_identity() == job.meta.identity();
     });
   }
 
   Turn& turn_;
-  const Scene& scene_;
+  const PlanInput& input_;
 };
 
 }  // namespace
 
 void review_jobs(Turn& turn) {
   Review review(turn);
-  for (const auto& uid : turn.scene.world.noted_jobs()) review.look_at(*turn.scene.world.job(uid));
+  for (const auto& uid : turn.input.world.noted_jobs()) review.look_at(*turn.input.world.job(uid));
 }
 
 }  // namespace dhc::job_retry

@@ -8,13 +8,13 @@
 #include "domain/contract/subject.h"
 #include "reconcilers/job_retry/draft.h"
 #include "reconcilers/job_retry/plan.h"
-#include "reconcilers/shared/rulings.h"
+#include "reconcilers/shared/hold_reasons.h"
 
 namespace dhc::job_retry {
 
 /// What one turn has made up so far: the Jobs' records as they shall be, and what is said.
 struct Turn {
-  explicit Turn(const Scene& of) : scene(of) {}
+  explicit Turn(const PlanInput& of) : input(of) {}
 
   /// The Job's record to be changed.
   Draft& draft_of(const JobRecord& record) { return drafts.try_emplace(record.job.meta.uid, record).first->second; }
@@ -28,16 +28,16 @@ struct Turn {
 
   /// True if what is known is too old to write to this Job on it; says so, of the device and policy if they are known.
   bool is_held_by_view(const k8s::Job& job, const std::string& device, const std::string& policy) {
-    const auto old = scene.world.views().too_old(kViewsOfJobPatch, scene.now);
-    auto ruling = held_by_view(scene, kViewsOfJobPatch);
-    if (!old || !ruling) return false;
-    const auto since = std::chrono::floor<Seconds>(wall_of(old->heard_at, scene.now));
-    say(verdict_of({.subject = subject_of(job), .device = device, .policy = policy, .since = since}, *std::move(ruling),
-                   scene.now));
+    const auto old = input.world.views().too_old(kViewsOfJobPatch, input.now);
+    auto hold = held_by_view(input, kViewsOfJobPatch);
+    if (!old || !hold) return false;
+    const auto since = std::chrono::floor<Seconds>(wall_of(old->heard_at, input.now));
+    say(verdict_of({.subject = subject_of(job), .device = device, .policy = policy, .since = since}, *std::move(hold),
+                   input.now));
     return true;
   }
 
-  const Scene& scene;
+  const PlanInput& input;
   Wake wake;
   std::map<std::string, Draft> drafts;  // by the Job's UID
   std::set<std::tuple<std::string, std::string, Reason>> said;

@@ -25,46 +25,46 @@ std::string next_step(const DevicePolicy& policy) {
 
 class ConditionPlanner {
  public:
-  explicit ConditionPlanner(const Scene& scene) : scene_(scene) {}
+  explicit ConditionPlanner(const PlanInput& input) : input_(input) {}
 
   Planned<ApplyCondition> run() {
-    std::map<std::string, std::vector<const Exposure*>> open;
-    for (const auto& exposure : scene_.exposures) {
-      if (exposure.mode == Mode::Enforce && exposure.open) open[exposure.pod().meta.uid].push_back(&exposure);
+    std::map<std::string, std::vector<const AffectedPod*>> open;
+    for (const auto& affected : input_.affected_pods) {
+      if (affected.mode == Mode::Enforce && affected.open) open[affected.pod().meta.uid].push_back(&affected);
     }
-    for (const auto& [uid, exposures] : open) raise(exposures);
-    for (const auto& uid : scene_.world.with_condition()) {
-      if (!open.contains(uid)) settle(*scene_.world.pod(uid));
+    for (const auto& [uid, affected_pods] : open) raise(affected_pods);
+    for (const auto& uid : input_.world.with_condition()) {
+      if (!open.contains(uid)) settle(*input_.world.pod(uid));
     }
     planned_.wake_at = wake_.at();
     return std::move(planned_);
   }
 
  private:
-  void raise(const std::vector<const Exposure*>& exposures) {
-    const auto& pod = exposures.front()->pod();
-    if (!exposures.front()->record->readable) return;  // nothing is decided on a version that could not be read
+  void raise(const std::vector<const AffectedPod*>& affected_pods) {
+    const auto& pod = affected_pods.front()->pod();
+    if (!affected_pods.front()->record->readable) return;  // nothing is decided on a version that could not be read
     std::vector<ConditionLine> lines;
-    WallTime since = exposures.front()->since.wall;
-    for (const auto* exposure : exposures) {
-      since = std::min(since, exposure->since.wall);
-      lines.push_back({.device = to_string(exposure->key),
-                       .since = exposure->since.wall,
-                       .policy = exposure->policy->name,
-                       .said = exposure->said,
-                       .next = next_step(*exposure->policy),
-                       .source = exposure->source});
+    WallTime since = affected_pods.front()->since.wall;
+    for (const auto* affected : affected_pods) {
+      since = std::min(since, affected->since.wall);
+      lines.push_back({.device = to_string(affected->key),
+                       .since = affected->since.wall,
+                       .policy = affected->policy->name,
+                       .said = affected->said,
+                       .next = next_step(*affected->policy),
+                       .source = affected->source});
     }
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
     if (seen != nullptr && seen->status == "True" && seen->message == message) return;
-    const auto& told = exposures.front()->record->told;
+    const auto& told = affected_pods.front()->record->told;
     const bool only_words = seen != nullptr && seen->status == "True" &&
                             std::ranges::all_of(read_condition(message).devices,
                                                 [&](const auto& word) { return told.devices.contains(word.first); });
-    const auto* attempt = scene_.ledger.condition(pod.meta.uid);
-    if (only_words && attempt != nullptr && scene_.now.mono - attempt->at < kRewordInterval) {
+    const auto* attempt = input_.requests.condition(pod.meta.uid);
+    if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
       return wake_.note(attempt->at + kRewordInterval);
     }
     apply(pod, ApplyCondition::Wanted{
@@ -74,17 +74,17 @@ class ConditionPlanner {
   /// What is to become of a True, by one device that it names and the pod still holds.
   enum class Fate : std::uint8_t { Stays, Recovered, Nothing };
 
-  Fate fate_of(const k8s::Pod& pod, const Holding& holding, SignalSource source) const {
-    const bool covered = policy_for(scene_.world, scene_.policy, pod, holding.key) != nullptr;
-    if (covered && !enforced(scene_.world, scene_.policy, pod, holding.key))
+  Fate fate_of(const k8s::Pod& pod, const HeldDevice& held_device, SignalSource source) const {
+    const bool covered = policy_for(input_.world, input_.policy, pod, held_device.key) != nullptr;
+    if (covered && !enforced(input_.world, input_.policy, pod, held_device.key))
       return Fate::Stays;  // not ours to change now
-    // Its signal is gone, or there would be an exposure; but what nobody publishes has said nothing by that.
+    // Its signal is gone, or there would be an affected pod; but what nobody publishes has said nothing by that.
     if (source == SignalSource::Claim) return Fate::Recovered;
     if (source == SignalSource::Taint) {
-      if (scene_.world.kept_taint(holding.key)) return covered ? Fate::Stays : Fate::Nothing;
-      return scene_.world.inventory().tainted_by_driver(holding.key) ? Fate::Recovered : Fate::Stays;
+      if (input_.world.kept_taint(held_device.key)) return covered ? Fate::Stays : Fate::Nothing;
+      return input_.world.inventory().tainted_by_driver(held_device.key) ? Fate::Recovered : Fate::Stays;
     }
-    const auto* state = scene_.world.tracker().find(holding.key);
+    const auto* state = input_.world.tracker().find(held_device.key);
     if (state == nullptr || !state->has_source || state->health == k8s::Health::Unknown) return Fate::Stays;
     if (state->health == k8s::Health::Healthy) return Fate::Recovered;
     return covered ? Fate::Stays : Fate::Nothing;  // nobody asks us to speak of it any more
@@ -94,56 +94,56 @@ class ConditionPlanner {
   void settle(const PodRecord& record) {
     const auto& pod = record.pod;
     const auto* seen = our_condition(pod);
-    if (!is_live(pod) || !record.readable || scene_.policy.mode_cap != Mode::Enforce) return;
+    if (!is_live(pod) || !record.readable || input_.policy.mode_cap != Mode::Enforce) return;
     if (seen->status != "True") return forget(record, *seen);
     std::vector<RecoveryLine> recovered;
-    for (const auto& holding : record.holdings) {
-      auto device = to_string(holding.key);
+    for (const auto& held_device : record.held_devices) {
+      auto device = to_string(held_device.key);
       const auto* word = record.told.find(device);
       if (word == nullptr) continue;
-      const auto fate = fate_of(pod, holding, word->source);
+      const auto fate = fate_of(pod, held_device, word->source);
       if (fate == Fate::Stays) return;
       if (fate == Fate::Nothing) continue;
-      const auto* state = scene_.world.tracker().find(holding.key);
+      const auto* state = input_.world.tracker().find(held_device.key);
       const bool timed = state != nullptr && state->recovered_at;
-      recovered.push_back({.device = std::move(device), .since = timed ? state->recovered_at->wall : scene_.now.wall});
+      recovered.push_back({.device = std::move(device), .since = timed ? state->recovered_at->wall : input_.now.wall});
     }
     if (recovered.empty()) return apply(pod, std::nullopt);
     std::ranges::sort(recovered, {}, &RecoveryLine::device);
     apply(pod, ApplyCondition::Wanted{.status = false,
                                       .reason = "Recovered",
                                       .message = recovery_message(recovered),
-                                      .last_transition = scene_.now.wall});
+                                      .last_transition = input_.now.wall});
   }
 
   /// A False that speaks of no device which the pod still holds says nothing any more.
   void forget(const PodRecord& record, const k8s::Condition& seen) {
     const auto words = read_recovery(seen.message);
-    const bool speaks = words.cut || std::ranges::any_of(record.holdings, [&](const Holding& holding) {
-                          return words.find(to_string(holding.key)) != nullptr;
+    const bool speaks = words.cut || std::ranges::any_of(record.held_devices, [&](const HeldDevice& held_device) {
+                          return words.find(to_string(held_device.key)) != nullptr;
                         });
     if (!speaks) apply(record.pod, std::nullopt);
   }
 
   void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted) {
     if (pod.meta.deletion) return;
-    if (const auto* attempt = scene_.ledger.condition(pod.meta.uid)) wake_on(*attempt);
-    if (!scene_.ledger.may_send_condition(pod, scene_.now)) return;
+    if (const auto* attempt = input_.requests.condition(pod.meta.uid)) wake_on(*attempt);
+    if (!input_.requests.may_send_condition(pod, input_.now)) return;
     planned_.actions.push_back(
         {.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .wanted = std::move(wanted)});
   }
 
   void wake_on(const Attempt& attempt) {
-    if (attempt.state == Attempt::State::Failed && attempt.not_before > scene_.now.mono) wake_.note(attempt.not_before);
+    if (attempt.state == Attempt::State::Failed && attempt.not_before > input_.now.mono) wake_.note(attempt.not_before);
   }
 
-  const Scene& scene_;
+  const PlanInput& input_;
   Wake wake_;
   Planned<ApplyCondition> planned_;
 };
 
 }  // namespace
 
-Planned<ApplyCondition> plan_conditions(const Scene& scene) { return ConditionPlanner(scene).run(); }
+Planned<ApplyCondition> plan_conditions(const PlanInput& input) { return ConditionPlanner(input).run(); }
 
 }  // namespace dhc::notice

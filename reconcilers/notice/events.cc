@@ -35,17 +35,17 @@ bool is_retold(const Verdict& verdict) {
 
 class EventPlanner {
  public:
-  explicit EventPlanner(const Scene& scene) : scene_(scene) {}
+  explicit EventPlanner(const PlanInput& input) : input_(input) {}
 
   void add_openings() {
-    for (const auto& exposure : scene_.exposures) {
-      if (!exposure.open) continue;
-      const auto device = to_string(exposure.key);
-      open_.insert({exposure.pod().meta.uid, device});
-      emit(subject_of(exposure.pod()), Reason::DeviceUnhealthy, device, exposure.since.wall,
-           fmt::format("{} unhealthy since {} (policy {}, mode {}){}{}", device, format_rfc3339(exposure.since.wall),
-                       exposure.policy->name, to_string(exposure.mode), exposure.said.empty() ? "" : ": ",
-                       exposure.said));
+    for (const auto& affected : input_.affected_pods) {
+      if (!affected.open) continue;
+      const auto device = to_string(affected.key);
+      open_.insert({affected.pod().meta.uid, device});
+      emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall,
+           fmt::format("{} unhealthy since {} (policy {}, mode {}){}{}", device, format_rfc3339(affected.since.wall),
+                       affected.policy->name, to_string(affected.mode), affected.said.empty() ? "" : ": ",
+                       affected.said));
     }
   }
 
@@ -65,12 +65,12 @@ class EventPlanner {
   }
 
   void add_recoveries() {
-    for (const auto& key : scene_.world.tracker().recovered()) {
-      const auto* state = scene_.world.tracker().find(key);
+    for (const auto& key : input_.world.tracker().recovered()) {
+      const auto* state = input_.world.tracker().find(key);
       for (const auto& uid : state->relieved) {
-        const auto* record = scene_.world.pod(uid);
+        const auto* record = input_.world.pod(uid);
         if (record == nullptr || !is_live(record->pod)) continue;
-        const auto* policy = policy_for(scene_.world, scene_.policy, record->pod, key);
+        const auto* policy = policy_for(input_.world, input_.policy, record->pod, key);
         const bool was_open = policy != nullptr && policy->mode != Mode::Off && state->last_incident >= policy->after;
         if (!was_open) continue;
         const auto device = to_string(key);
@@ -91,7 +91,7 @@ class EventPlanner {
  private:
   /// The pod's controller: the news is that its next pod came back to the same device.
   Subject owner_of(const Subject& pod) const {
-    const auto* record = scene_.world.pod(pod.uid);
+    const auto* record = input_.world.pod(pod.uid);
     if (record == nullptr || !record->pod.meta.controller) return pod;
     const auto& controller = *record->pod.meta.controller;
     return {.kind = controller.kind, .ns = pod.ns, .name = controller.name, .uid = controller.uid};
@@ -103,17 +103,17 @@ class EventPlanner {
                                       device, format_rfc3339(since));
     auto name = fmt::format("{}.{:016x}", regarding.name.substr(0, 200), stable_hash(identity));
     const auto key = regarding.ns + "/" + name;
-    if (!scene_.ledger.may_send_event(key, scene_.now) || !sent_.insert(key).second) return;
+    if (!input_.requests.may_send_event(key, input_.now) || !sent_.insert(key).second) return;
     planned_.actions.push_back({.regarding = regarding,
                                 .name = std::move(name),
                                 .warning = info.event == EventType::Warning,
                                 .reason = std::string(info.word),
                                 .action = std::string(info.action),
                                 .note = std::move(note),
-                                .at = scene_.now.wall});
+                                .at = input_.now.wall});
   }
 
-  const Scene& scene_;
+  const PlanInput& input_;
   std::set<std::pair<std::string, std::string>> open_;
   std::set<std::string> sent_;
   Planned<EmitEvent> planned_;
@@ -121,10 +121,10 @@ class EventPlanner {
 
 }  // namespace
 
-Planned<EmitEvent> plan_events(const Scene& scene, std::span<const Verdict> verdicts,
+Planned<EmitEvent> plan_events(const PlanInput& input, std::span<const Verdict> verdicts,
                                const std::optional<RejectedConfig>& rejected) {
-  if (!scene.policy.events) return {};
-  EventPlanner planner(scene);
+  if (!input.policy.events) return {};
+  EventPlanner planner(input);
   planner.add_openings();
   planner.add_verdicts(verdicts);
   planner.add_recoveries();

@@ -21,14 +21,14 @@ namespace {
 
 /// **Source:** seen on 1.37.1: a dead plugin or a vanished device leaves the pod's field at Healthy, only the node's
 /// numbers change.
-void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
-  for (const auto& name : scene.world.suspicious_nodes()) {
-    for (const auto& [resource, entry] : scene.world.books().at(name).resources()) {
+void add_silences(const PlanInput& input, Planned<Verdict>& found, Wake& wake) {
+  for (const auto& name : input.world.suspicious_nodes()) {
+    for (const auto& [resource, entry] : input.world.books().at(name).resources()) {
       const auto add = [&](const std::optional<Moment>& since, Reason reason, std::string message) {
         if (!since) return;
         const MonoTime at = since->mono + kSilence;
-        if (scene.now.mono < at) return wake.note(at);
-        found.verdicts.push_back({.subject = subject_of_node(scene.world, name),
+        if (input.now.mono < at) return wake.note(at);
+        found.verdicts.push_back({.subject = subject_of_node(input.world, name),
                                   .device = resource,
                                   .policy = {},
                                   .reason = reason,
@@ -48,8 +48,8 @@ void add_silences(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
   }
 }
 
-void add_trial(const Scene& scene, const BrakeTrial& trial, Planned<Verdict>& found) {
-  const auto* record = scene.world.pod(trial.pod_uid);
+void add_trial(const PlanInput& input, const BrakeTrial& trial, Planned<Verdict>& found) {
+  const auto* record = input.world.pod(trial.pod_uid);
   if (record == nullptr) return;
   found.verdicts.push_back({.subject = subject_of(record->pod),
                             .device = to_string(trial.key),
@@ -61,67 +61,67 @@ void add_trial(const Scene& scene, const BrakeTrial& trial, Planned<Verdict>& fo
                             .next_at = std::nullopt});
 }
 
-void add_brakes(const Scene& scene, Planned<Verdict>& found) {
+void add_brakes(const PlanInput& input, Planned<Verdict>& found) {
   std::set<std::string> tried;  // by the brakes of node and cluster together
-  for (const auto& [scope, brake] : scene.brake.engaged()) {
+  for (const auto& [scope, brake] : input.brake.engaged()) {
     Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
-                                         : subject_of_node(scene.world, scope.node);
+                                         : subject_of_node(input.world, scope.node);
     found.verdicts.push_back(
         {.subject = std::move(subject),
          .device = scope.scope,
          .policy = {},
          .reason = Reason::BrakeEngaged,
          .message = fmt::format("{}: evictions, credits and new taints there stop; {}", to_string(scope, brake),
-                                waits_for(brake, scene.policy.limits, scene.now)),
+                                waits_for(brake, input.policy.limits, input.now)),
          .since = brake.since.wall,
          .next_at = std::nullopt});
-    if (brake.trial && tried.insert(brake.trial->pod_uid).second) add_trial(scene, *brake.trial, found);
+    if (brake.trial && tried.insert(brake.trial->pod_uid).second) add_trial(input, *brake.trial, found);
   }
 }
 
 /// A time ahead of the clock would switch the brake, or every acknowledgement, off for good.
-void add_refused_annotations(const Scene& scene, Planned<Verdict>& found, Wake& wake) {
+void add_refused_annotations(const PlanInput& input, Planned<Verdict>& found, Wake& wake) {
   const auto look = [&](const Subject& subject, std::string_view annotation, std::string_view said) {
-    const auto until = operator_time(said, scene.now.wall);
+    const auto until = operator_time(said, input.now.wall);
     if (until) return;
     if (const auto at = parse_rfc3339(said)) {
       constexpr Millis kFar = std::chrono::hours(1);
-      const auto ahead = *at - scene.now.wall;
-      if (ahead < kFar) wake.note(scene.now.mono + std::chrono::ceil<Millis>(ahead));
+      const auto ahead = *at - input.now.wall;
+      if (ahead < kFar) wake.note(input.now.mono + std::chrono::ceil<Millis>(ahead));
     }
     found.verdicts.push_back({.subject = subject,
                               .device = std::string(annotation),
                               .policy = {},
                               .reason = Reason::AnnotationRefused,
                               .message = fmt::format("annotation {} has no effect: {}", annotation, until.error()),
-                              .since = scene.now.wall,
+                              .since = input.now.wall,
                               .next_at = std::nullopt});
   };
-  for (const auto& name : scene.world.annotated_nodes()) {
+  for (const auto& name : input.world.annotated_nodes()) {
     for (const auto annotation : {kBrakeReleaseAnnotation, kCapReleaseAnnotation, kAcknowledgeAnnotation}) {
-      const auto said = k8s::find(scene.world.node(name)->meta.annotations, annotation);
-      if (said) look(subject_of_node(scene.world, name), annotation, *said);
+      const auto said = k8s::find(input.world.node(name)->meta.annotations, annotation);
+      if (said) look(subject_of_node(input.world, name), annotation, *said);
     }
   }
   const Subject configuration{.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}};
-  for (const auto& [annotation, said] : {std::pair(kBrakeReleaseAnnotation, &scene.policy.brake_release),
-                                         std::pair(kCapReleaseAnnotation, &scene.policy.cap_release)}) {
+  for (const auto& [annotation, said] : {std::pair(kBrakeReleaseAnnotation, &input.policy.brake_release),
+                                         std::pair(kCapReleaseAnnotation, &input.policy.cap_release)}) {
     if (!said->empty()) look(configuration, annotation, *said);
   }
 }
 
-void add_contested(const Scene& scene, Planned<Verdict>& found) {
-  for (const auto& exposure : scene.exposures) {
-    const auto* attempt = scene.ledger.condition(exposure.pod().meta.uid);
+void add_contested(const PlanInput& input, Planned<Verdict>& found) {
+  for (const auto& affected : input.affected_pods) {
+    const auto* attempt = input.requests.condition(affected.pod().meta.uid);
     if (attempt == nullptr || attempt->state != Attempt::State::Failed || attempt->error.kind != ErrorKind::Contested)
       continue;
-    found.verdicts.push_back({.subject = subject_of(exposure.pod()),
-                              .device = to_string(exposure.key),
-                              .policy = exposure.policy->name,
+    found.verdicts.push_back({.subject = subject_of(affected.pod()),
+                              .device = to_string(affected.key),
+                              .policy = affected.policy->name,
                               .reason = Reason::ConditionContested,
                               .message = attempt->error.message,
-                              .since = exposure.since.wall,
-                              .next_at = wall_of(attempt->not_before, scene.now)});
+                              .since = affected.since.wall,
+                              .next_at = wall_of(attempt->not_before, input.now)});
   }
 }
 
@@ -138,19 +138,19 @@ Reason reason_of(ReportDoubt::Kind kind) {
 }
 
 /// Of a claim that is not known at all nobody knows the driver.
-const DevicePolicy* policy_of_doubt(const Scene& scene, const k8s::Pod& pod, const ReportDoubt& doubt) {
-  if (!doubt.about.scope.empty()) return policy_for(scene.world, scene.policy, pod, doubt.about);
-  return scene.policy.policies.empty() ? nullptr : &scene.policy.policies.front();
+const DevicePolicy* policy_of_doubt(const PlanInput& input, const k8s::Pod& pod, const ReportDoubt& doubt) {
+  if (!doubt.about.scope.empty()) return policy_for(input.world, input.policy, pod, doubt.about);
+  return input.policy.policies.empty() ? nullptr : &input.policy.policies.front();
 }
 
 /// Reports that are laid on no device, as far as a policy asks about such devices.
-void add_doubts(const Scene& scene, Planned<Verdict>& found) {
-  for (const auto& uid : scene.world.with_doubts()) {
-    const auto& record = *scene.world.pod(uid);
+void add_doubts(const PlanInput& input, Planned<Verdict>& found) {
+  for (const auto& uid : input.world.with_doubts()) {
+    const auto& record = *input.world.pod(uid);
     std::set<std::pair<std::string, ReportDoubt::Kind>> said;
     for (const auto& doubt : record.doubts) {
-      const auto* policy = policy_of_doubt(scene, record.pod, doubt);
-      if (policy == nullptr || effective_mode(policy, scene.policy) == Mode::Off) continue;
+      const auto* policy = policy_of_doubt(input, record.pod, doubt);
+      if (policy == nullptr || effective_mode(policy, input.policy) == Mode::Off) continue;
       if (!said.emplace(doubt.claim, doubt.kind).second) continue;
       found.verdicts.push_back({.subject = subject_of(record.pod),
                                 .device = doubt.claim,
@@ -165,19 +165,19 @@ void add_doubts(const Scene& scene, Planned<Verdict>& found) {
 
 }  // namespace
 
-Planned<Verdict> find_facts(const Scene& scene) {
+Planned<Verdict> find_facts(const PlanInput& input) {
   Planned<Verdict> found;
   Wake wake;
-  add_silences(scene, found, wake);
-  add_brakes(scene, found);
-  add_refused_annotations(scene, found, wake);
-  add_contested(scene, found);
-  add_doubts(scene, found);
-  auto silent = find_silent_reporters(scene);
+  add_silences(input, found, wake);
+  add_brakes(input, found);
+  add_refused_annotations(input, found, wake);
+  add_contested(input, found);
+  add_doubts(input, found);
+  auto silent = find_silent_reporters(input);
   wake.note(silent.wake_at);
   std::ranges::move(silent.verdicts, std::back_inserter(found.verdicts));
-  std::ranges::move(find_other_words(scene), std::back_inserter(found.verdicts));
-  std::ranges::move(find_unmatched(scene), std::back_inserter(found.verdicts));
+  std::ranges::move(find_other_words(input), std::back_inserter(found.verdicts));
+  std::ranges::move(find_unmatched(input), std::back_inserter(found.verdicts));
   found.wake_at = wake.at();
   return found;
 }

@@ -24,18 +24,18 @@ Verdict verdict_of(const RejectedConfig& rejected) {
 
 }  // namespace
 
-Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts,
+Planned<NoticeAction> plan(const PlanInput& input, std::span<const Verdict> verdicts,
                            const std::optional<RejectedConfig>& rejected) {
   Planned<NoticeAction> planned;
   Wake wake;
-  auto conditions = plan_conditions(scene);
+  auto conditions = plan_conditions(input);
   wake.note(conditions.wake_at);
-  auto facts = find_facts(scene);
+  auto facts = find_facts(input);
   if (rejected) facts.verdicts.push_back(verdict_of(*rejected));
   wake.note(facts.wake_at);
   std::vector<Verdict> news(verdicts.begin(), verdicts.end());
   news.insert(news.end(), facts.verdicts.begin(), facts.verdicts.end());
-  auto events = plan_events(scene, news, rejected);
+  auto events = plan_events(input, news, rejected);
   for (auto& action : conditions.actions) planned.actions.emplace_back(std::move(action));
   for (auto& action : events.actions) planned.actions.emplace_back(std::move(action));
   planned.verdicts = std::move(facts.verdicts);

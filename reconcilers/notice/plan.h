@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "reconcilers/notice/action.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::notice {
 
@@ -20,7 +20,7 @@ struct RejectedConfig {
 
 /// Decides which pod conditions and Events are written, and says what is wrong with nodes and brakes. `verdicts` are
 /// those of the other reconcilers: they become Events, one for each subject and reason in a while.
-[[nodiscard]] Planned<NoticeAction> plan(const Scene& scene, std::span<const Verdict> verdicts,
+[[nodiscard]] Planned<NoticeAction> plan(const PlanInput& input, std::span<const Verdict> verdicts,
                                          const std::optional<RejectedConfig>& rejected);
 
 }  // namespace dhc::notice

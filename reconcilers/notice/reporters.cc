@@ -28,25 +28,25 @@ DeviceKey any_device_of(const Speaker& reporter) {
 }
 
 /// What only requests show may be no device at all: it is told where a policy is waiting for its reports.
-bool is_asked_for(const Scene& scene, const Speaker& reporter, const SpeakerSight& sight) {
+bool is_asked_for(const PlanInput& input, const Speaker& reporter, const SpeakerSight& sight) {
   if (reporter.source == DeviceKey::Source::Dra || sight.reported > 0) return true;
-  return std::ranges::any_of(scene.policy.policies,
+  return std::ranges::any_of(input.policy.policies,
                              [&](const DevicePolicy& one) { return names_device(one.match, any_device_of(reporter)); });
 }
 
 /// The first policy that names its devices is off: nobody wants to hear of it.
-bool is_taken_out(const Scene& scene, const Speaker& reporter) {
+bool is_taken_out(const PlanInput& input, const Speaker& reporter) {
   const auto key = any_device_of(reporter);
-  const auto first = std::ranges::find_if(scene.policy.policies,
+  const auto first = std::ranges::find_if(input.policy.policies,
                                           [&](const DevicePolicy& one) { return names_device(one.match, key); });
-  return first != scene.policy.policies.end() && effective_mode(&*first, scene.policy) == Mode::Off;
+  return first != input.policy.policies.end() && effective_mode(&*first, input.policy) == Mode::Off;
 }
 
 /// In this process, or before it: then an incident is remembered.
-bool has_spoken(const Scene& scene, const Speaker& reporter, const SpeakerSight& sight) {
+bool has_spoken(const PlanInput& input, const Speaker& reporter, const SpeakerSight& sight) {
   const bool is_dra = reporter.source == DeviceKey::Source::Dra;
-  if (sight.has_spoken || (is_dra && scene.world.driver_taints().has_spoken(reporter.scope))) return true;
-  return std::ranges::any_of(scene.memory.records(), [&](const auto& entry) {
+  if (sight.has_spoken || (is_dra && input.world.driver_taints().has_spoken(reporter.scope))) return true;
+  return std::ranges::any_of(input.incidents.records(), [&](const auto& entry) {
     return entry.first.source == reporter.source && entry.first.scope == reporter.scope;
   });
 }
@@ -58,7 +58,7 @@ bool names_taints_of(const Policy& policy, const DeviceKey& key) {
   });
 }
 
-std::string silence_text(const Scene& scene, const Speaker& reporter, const SpeakerSight& sight) {
+std::string silence_text(const PlanInput& input, const Speaker& reporter, const SpeakerSight& sight) {
   const auto held =
       fmt::format("pods have held devices of it since {}, {} now", format_rfc3339(sight.since.wall), sight.held);
   // **Source:** KEP-4680: a registered plugin always has a health, and the kubelet writes it where the gate is on.
@@ -71,7 +71,7 @@ std::string silence_text(const Scene& scene, const Speaker& reporter, const Spea
   if (reporter.source == DeviceKey::Source::Plugin) {
     return fmt::format("{}, and the kubelet has called every one Unknown since: is its plugin registered?", held);
   }
-  if (names_taints_of(scene.policy, any_device_of(reporter))) {
+  if (names_taints_of(input.policy, any_device_of(reporter))) {
     return fmt::format(
         "{}, each is Unknown, and it has put none of the taints that match.deviceTaints asks for. Check that its "
         "health "
@@ -85,10 +85,10 @@ std::string silence_text(const Scene& scene, const Speaker& reporter, const Spea
       held);
 }
 
-bool is_named_for(const Scene& scene, const DeviceKey& key, const OtherWord& word, const std::string& uid) {
-  const auto* record = scene.world.pod(uid);
+bool is_named_for(const PlanInput& input, const DeviceKey& key, const OtherWord& word, const std::string& uid) {
+  const auto* record = input.world.pod(uid);
   if (record == nullptr) return true;  // nobody is left to tell
-  return std::ranges::any_of(policies_for(scene.world, scene.policy, record->pod, key), [&](const auto* policy) {
+  return std::ranges::any_of(policies_for(input.world, input.policy, record->pod, key), [&](const auto* policy) {
     return std::ranges::find(policy->match.health_words, word.word) != policy->match.health_words.end();
   });
 }
@@ -115,14 +115,14 @@ std::string words_text(const WordCounts& words) {
 
 }  // namespace
 
-Planned<Verdict> find_silent_reporters(const Scene& scene) {
+Planned<Verdict> find_silent_reporters(const PlanInput& input) {
   Planned<Verdict> found;
   Wake wake;
-  for (const auto& [reporter, sight] : scene.world.speakers().all()) {
-    if (sight.held == 0 || has_spoken(scene, reporter, sight) || is_taken_out(scene, reporter)) continue;
-    if (!is_asked_for(scene, reporter, sight)) continue;
+  for (const auto& [reporter, sight] : input.world.speakers().all()) {
+    if (sight.held == 0 || has_spoken(input, reporter, sight) || is_taken_out(input, reporter)) continue;
+    if (!is_asked_for(input, reporter, sight)) continue;
     const MonoTime at = sight.since.mono + kSpeakerGrace;
-    if (scene.now.mono < at) {
+    if (input.now.mono < at) {
       wake.note(at);
       continue;
     }
@@ -131,7 +131,7 @@ Planned<Verdict> find_silent_reporters(const Scene& scene) {
                               .device = {},
                               .policy = {},
                               .reason = Reason::ReporterNeverSpoke,
-                              .message = silence_text(scene, reporter, sight),
+                              .message = silence_text(input, reporter, sight),
                               .since = sight.since.wall,
                               .next_at = std::nullopt});
   }
@@ -139,10 +139,10 @@ Planned<Verdict> find_silent_reporters(const Scene& scene) {
   return found;
 }
 
-std::vector<Verdict> find_other_words(const Scene& scene) {
+std::vector<Verdict> find_other_words(const PlanInput& input) {
   std::map<Speaker, WordCounts> by_reporter;
-  for (const auto& [key, word] : scene.world.tracker().other_words()) {
-    const auto is_named = [&](const std::string& uid) { return is_named_for(scene, key, word, uid); };
+  for (const auto& [key, word] : input.world.tracker().other_words()) {
+    const auto is_named = [&](const std::string& uid) { return is_named_for(input, key, word, uid); };
     if (word.silent_since || std::ranges::all_of(word.witnesses, is_named)) continue;
     auto& words = by_reporter[{.source = key.source, .scope = key.scope}];
     ++words.count[word.word];

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::notice {
 
@@ -12,10 +12,10 @@ inline constexpr std::size_t kMostReporters = 50;
 /// A verdict for each driver and device plugin whose devices pods have held for `kSpeakerGrace` and that has said
 /// nothing about the health of any since this process began. A policy with mode off that names it first is answer
 /// enough.
-[[nodiscard]] Planned<Verdict> find_silent_reporters(const Scene& scene);
+[[nodiscard]] Planned<Verdict> find_silent_reporters(const PlanInput& input);
 
 /// A verdict for each driver and resource of whose devices a word other than Healthy, Unhealthy and Unknown is said
 /// now that no policy for their pods names. Words come from a kubelet: few of them are told.
-[[nodiscard]] std::vector<Verdict> find_other_words(const Scene& scene);
+[[nodiscard]] std::vector<Verdict> find_other_words(const PlanInput& input);
 
 }  // namespace dhc::notice

@@ -22,7 +22,7 @@ constexpr std::size_t kMostSaid = 200;
 /// One pod on one Unhealthy device.
 struct Case {
   const PodRecord& record;
-  const Holding& holding;
+  const HeldDevice& held_device;
   const DeviceState& state;
 };
 
@@ -33,37 +33,37 @@ struct Nearest {
 };
 
 std::optional<MatchPart> selectors_fail(const Match& match, const World& world, const Case& one) {
-  if (!one.holding.ambiguous) return selector_misfit(match, world, one.record.pod, one.holding.key);
+  if (!one.held_device.ambiguous) return selector_misfit(match, world, one.record.pod, one.held_device.key);
   std::optional<MatchPart> first;
-  for (const auto& candidate : one.holding.candidates) {
+  for (const auto& candidate : one.held_device.candidates) {
     const auto part = selector_misfit(match, world, one.record.pod, candidate);
     if (part && (!first || *part < *first)) first = part;
   }
   return first;
 }
 
-bool has_claim_condition(const Match& match, const World& world, const Holding& holding) {
-  if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return false;
-  const auto* claim = world.claim(holding.claim);
-  return claim != nullptr && find_claim_condition(match.claim_conditions, *claim, holding.key) != nullptr;
+bool has_claim_condition(const Match& match, const World& world, const HeldDevice& held_device) {
+  if (match.claim_conditions.empty() || held_device.claim.empty() || held_device.ambiguous) return false;
+  const auto* claim = world.claim(held_device.claim);
+  return claim != nullptr && find_claim_condition(match.claim_conditions, *claim, held_device.key) != nullptr;
 }
 
-bool has_taint(const Match& match, const World& world, const Holding& holding) {
-  return !holding.ambiguous && world.driver_taints().word_for(holding.key, match.device_taints).has_value();
+bool has_taint(const Match& match, const World& world, const HeldDevice& held_device) {
+  return !held_device.ambiguous && world.driver_taints().word_for(held_device.key, match.device_taints).has_value();
 }
 
 std::optional<MatchPart> misfit(const Match& match, const World& world, const Case& one) {
   if (const auto part = selectors_fail(match, world, one)) return part;
   const auto part = unhealthy_misfit(match, one.state.message);
-  const bool by_driver = has_claim_condition(match, world, one.holding) || has_taint(match, world, one.holding);
+  const bool by_driver = has_claim_condition(match, world, one.held_device) || has_taint(match, world, one.held_device);
   return part && by_driver ? std::nullopt : part;
 }
 
 /// None: some policy matches, or means the device and is off.
-std::optional<Nearest> nearest_policy(const Scene& scene, const Case& one) {
+std::optional<Nearest> nearest_policy(const PlanInput& input, const Case& one) {
   Nearest nearest;
-  for (const auto& policy : scene.policy.policies) {
-    const auto part = misfit(policy.match, scene.world, one);
+  for (const auto& policy : input.policy.policies) {
+    const auto part = misfit(policy.match, input.world, one);
     if (!part) return std::nullopt;
     if (nearest.policy == nullptr || *part > nearest.part) nearest = {.policy = &policy, .part = *part};
   }
@@ -103,17 +103,17 @@ std::string health_text(const Match& match) {
 }
 
 std::string message_text(const Match& match, const Case& one) {
-  const bool plugin = one.holding.key.source == DeviceKey::Source::Plugin;
+  const bool plugin = one.held_device.key.source == DeviceKey::Source::Plugin;
   return fmt::format("its message /{}/ does not match \"{}\"{}", printable_cut(match.message->text(), kMostPattern),
                      printable_cut(one.state.message, kMostSaid), plugin ? ": a device plugin sends no message" : "");
 }
 
 /// Where the nearest policy fails, to be read after `but`.
-std::string failure_text(const Scene& scene, const Case& one, const Nearest& nearest) {
+std::string failure_text(const PlanInput& input, const Case& one, const Nearest& nearest) {
   const auto& match = nearest.policy->match;
   const auto& pod = one.record.pod;
-  const auto* ns = scene.world.namespace_of(pod.meta.ns);
-  const auto* node = scene.world.node(pod.node_name);
+  const auto* ns = input.world.namespace_of(pod.meta.ns);
+  const auto* node = input.world.node(pod.node_name);
   std::string no_condition = match.claim_conditions.empty() ? "" : ", and no claim condition that it names is set";
   if (!match.device_taints.empty()) no_condition += ", and no taint that it names is in the device's slice";
   switch (nearest.part) {
@@ -135,12 +135,12 @@ std::string failure_text(const Scene& scene, const Case& one, const Nearest& nea
   return {};
 }
 
-Verdict verdict_of(const Scene& scene, const Case& one, const Nearest& nearest) {
-  const auto& key = one.holding.key;
+Verdict verdict_of(const PlanInput& input, const Case& one, const Nearest& nearest) {
+  const auto& key = one.held_device.key;
   const bool named = nearest.policy != nullptr && nearest.part != MatchPart::Device;
   std::string why = "no policy matches this Unhealthy device";
   if (named) {
-    why += fmt::format("; the nearest is {}, but {}", nearest.policy->name, failure_text(scene, one, nearest));
+    why += fmt::format("; the nearest is {}, but {}", nearest.policy->name, failure_text(input, one, nearest));
   } else if (nearest.policy == nullptr) {
     why += ": there is no policy";
   } else {
@@ -158,20 +158,20 @@ Verdict verdict_of(const Scene& scene, const Case& one, const Nearest& nearest) 
 
 class Collection {
  public:
-  explicit Collection(const Scene& scene) : scene_(scene) {
-    for (const auto& exposure : scene.exposures) exposed_.insert(exposure.holding);
+  explicit Collection(const PlanInput& input) : input_(input) {
+    for (const auto& affected : input.affected_pods) exposed_.insert(affected.held_device);
   }
 
   void look_at(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
-    const auto* record = scene_.world.pod(uid);
+    const auto* record = input_.world.pod(uid);
     if (!state.is_witness(uid) || record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto* holding = find_holding(record->holdings, key);
-    if (holding == nullptr || exposed_.contains(holding)) return;
-    const Case one{.record = *record, .holding = *holding, .state = state};
-    const auto nearest = nearest_policy(scene_, one);
+    const auto* held_device = find_holding(record->held_devices, key);
+    if (held_device == nullptr || exposed_.contains(held_device)) return;
+    const Case one{.record = *record, .held_device = *held_device, .state = state};
+    const auto nearest = nearest_policy(input_, one);
     if (!nearest) return;
     if (found_.size() < kMostUnmatched) {
-      found_.push_back(verdict_of(scene_, one, *nearest));
+      found_.push_back(verdict_of(input_, one, *nearest));
     } else {
       ++rest_;
       rest_since_ = std::min(rest_since_, state.unhealthy_since->wall);
@@ -193,8 +193,8 @@ class Collection {
   }
 
  private:
-  const Scene& scene_;
-  std::unordered_set<const Holding*> exposed_;
+  const PlanInput& input_;
+  std::unordered_set<const HeldDevice*> exposed_;
   std::vector<Verdict> found_;
   std::size_t rest_ = 0;
   WallTime rest_since_ = WallTime::max();
@@ -202,10 +202,10 @@ class Collection {
 
 }  // namespace
 
-std::vector<Verdict> find_unmatched(const Scene& scene) {
-  Collection collection(scene);
-  for (const auto& key : scene.world.tracker().not_healthy()) {
-    const auto* state = scene.world.tracker().find(key);
+std::vector<Verdict> find_unmatched(const PlanInput& input) {
+  Collection collection(input);
+  for (const auto& key : input.world.tracker().not_healthy()) {
+    const auto* state = input.world.tracker().find(key);
     if (!state->unhealthy_since) continue;
     for (const auto& uid : state->holders) collection.look_at(key, *state, uid);
   }

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::notice {
 
@@ -11,6 +11,6 @@ inline constexpr std::size_t kMostUnmatched = 500;
 
 /// A verdict for each pod that holds an Unhealthy device which no policy matches, with the nearest policy and the part
 /// of its match that failed. A policy with mode off matches.
-[[nodiscard]] std::vector<Verdict> find_unmatched(const Scene& scene);
+[[nodiscard]] std::vector<Verdict> find_unmatched(const PlanInput& input);
 
 }  // namespace dhc::notice

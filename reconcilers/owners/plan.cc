@@ -22,14 +22,14 @@ struct Wanted {
 
 class Planner {
  public:
-  explicit Planner(const Scene& scene) : scene_(scene) {}
+  explicit Planner(const PlanInput& input) : input_(input) {}
 
   Planned<ReadOwner> run(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
-      if (const auto* job = scene_.world.job(verdict.subject.uid)) {
+      if (const auto* job = input_.world.job(verdict.subject.uid)) {
         // What its dead pods come to depends on the owners above it.
         want_first(job->job.meta);
-      } else if (const auto* record = scene_.world.pod(verdict.subject.uid)) {
+      } else if (const auto* record = input_.world.pod(verdict.subject.uid)) {
         if (verdict.reason == Reason::OptOutUnknown) want_unknown(record->pod.meta);
         if (verdict.reason == Reason::OptedOut) want_again(record->pod.meta);
       }
@@ -41,59 +41,59 @@ class Planner {
 
  private:
   void want_first(const k8s::Meta& owned) {
-    const auto chain = chain_above(owned, scene_.world);
+    const auto chain = chain_above(owned, input_.world);
     if (chain.unknown != nullptr && chain.readable) want(owned.ns, *chain.unknown);
   }
 
   void want_unknown(const k8s::Meta& pod) {
-    const auto chain = chain_above(pod, scene_.world);
+    const auto chain = chain_above(pod, input_.world);
     if (chain.unknown != nullptr) {
       if (chain.readable) want(pod.ns, *chain.unknown);
-    } else if (chain.oldest_at && scene_.now.mono - *chain.oldest_at >= kOwnerWordAge) {
+    } else if (chain.oldest_at && input_.now.mono - *chain.oldest_at >= kOwnerWordAge) {
       want(pod.ns, *chain.oldest);
     }
   }
 
   void want_again(const k8s::Meta& pod) {
-    const auto chain = chain_above(pod, scene_.world);
+    const auto chain = chain_above(pod, input_.world);
     if (chain.opted_out_by == nullptr) return;
     const MonoTime again_at = chain.opted_out_by->at + kOwnerWordAge;
-    if (scene_.now.mono < again_at) return wake_.note(again_at);
+    if (input_.now.mono < again_at) return wake_.note(again_at);
     want(pod.ns, *chain.opted_out);
   }
 
   void want(const std::string& ns, const k8s::OwnerRef& owner) {
     const auto key = owner_key(ns, owner);
     if (!wanted_.insert(key).second) return;
-    const MonoTime not_before = scene_.ledger.owner_reads().not_before(key);
-    if (scene_.now.mono < not_before) return wake_.note(not_before);
-    const auto* sight = scene_.world.owner_sights().find(ns, owner);
+    const MonoTime not_before = input_.requests.owner_reads().not_before(key);
+    if (input_.now.mono < not_before) return wake_.note(not_before);
+    const auto* sight = input_.world.owner_sights().find(ns, owner);
     const Wanted wanted{.last_at = sight == nullptr ? MonoTime::min() : sight->at,
-                        .read = {.ns = ns, .owner = owner, .asked_at = scene_.now.mono}};
+                        .read = {.ns = ns, .owner = owner, .asked_at = input_.now.mono}};
     const auto [first, is_new] = by_namespace_.try_emplace(ns, wanted);
     if (!is_new && wanted.last_at < first->second.last_at) first->second = wanted;
   }
 
   /// One of each namespace, the one that has waited longest first.
   void choose() {
-    const auto& past = scene_.ledger.owner_reads();
+    const auto& past = input_.requests.owner_reads();
     std::vector<std::tuple<MonoTime, std::string, const ReadOwner*>> order;
     for (const auto& [ns, wanted] : by_namespace_) {
-      if (const auto until = past.busy_until(ns, scene_.now)) {
+      if (const auto until = past.busy_until(ns, input_.now)) {
         wake_.note(until);
       } else {
         order.emplace_back(past.last_of(ns), ns, &wanted.read);
       }
     }
     std::ranges::sort(order);
-    auto tokens = past.tokens().available(scene_.now.mono);
+    auto tokens = past.tokens().available(input_.now.mono);
     for (const auto& [last, ns, read] : order) {
-      if (tokens-- <= 0) return wake_.note(past.tokens().ready_at(1, scene_.now.mono));
+      if (tokens-- <= 0) return wake_.note(past.tokens().ready_at(1, input_.now.mono));
       planned_.actions.push_back(*read);
     }
   }
 
-  const Scene& scene_;
+  const PlanInput& input_;
   Wake wake_;
   std::set<std::string> wanted_;  // the owners' keys
   std::map<std::string, Wanted> by_namespace_;
@@ -102,6 +102,8 @@ class Planner {
 
 }  // namespace
 
-Planned<ReadOwner> plan(const Scene& scene, std::span<const Verdict> verdicts) { return Planner(scene).run(verdicts); }
+Planned<ReadOwner> plan(const PlanInput& input, std::span<const Verdict> verdicts) {
+  return Planner(input).run(verdicts);
+}
 
 }  // namespace dhc::owners

@@ -2,7 +2,7 @@
 #include <span>
 
 #include "reconcilers/owners/action.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::owners {
 
@@ -13,6 +13,6 @@ inline constexpr std::int64_t kReadsPerMinute = 60;
 /// those that have opted out, which may have changed their mind. Each with a back-off, one of a namespace at a time;
 /// where the minute's reads do not suffice the namespace goes first whose last read is the longest ago, so that no
 /// tenant's owners keep another's waiting.
-[[nodiscard]] Planned<ReadOwner> plan(const Scene& scene, std::span<const Verdict> verdicts);
+[[nodiscard]] Planned<ReadOwner> plan(const PlanInput& input, std::span<const Verdict> verdicts);
 
 }  // namespace dhc::owners

@@ -8,7 +8,7 @@ namespace dhc {
 /// Requests of one queue wait for each other; each queue has threads of its own.
 enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Conditions, State, Events, Reads };
 
-/// The ledger's key of a write to one object, and the version of it that the World showed.
+/// The request tracker's key of a write to one object, and the version of it that the World showed.
 struct WriteKey {
   std::string key;
   std::string seen_version;

@@ -17,8 +17,8 @@ namespace {
 /// pod until its object is gone, so one that hangs keeps its replacement Pending.
 constexpr Millis kLeavingPatience = std::chrono::minutes(2);
 
-bool evicted_by_us(const k8s::Pod& pod, const Ledger& ledger, const Now& now) {
-  if (is_under_way(ledger.eviction(pod.meta.uid), now)) return true;
+bool evicted_by_us(const k8s::Pod& pod, const RequestTracker& requests, const Now& now) {
+  if (is_under_way(requests.eviction(pod.meta.uid), now)) return true;
   const auto* condition = our_condition(pod);  // a process before us may have evicted it
   return pod.meta.deletion && condition != nullptr && condition->status == "True";
 }
@@ -49,18 +49,18 @@ Demand demand_of_one(const k8s::Pod& pod, const World& world) {
 
 }  // namespace
 
-void ComingPods::observe(const World& world, const Ledger& ledger, const Now& now) {
+void ComingPods::observe(const World& world, const RequestTracker& requests, const Now& now) {
   leaving_.clear();
-  note_departures(world, ledger, now);
+  note_departures(world, requests, now);
   count_replacements(world);
   forget_departures(world, now);
   std::erase_if(offered_since_, [&](const auto& entry) { return !world.unbound().contains(entry.first); });
 }
 
-void ComingPods::note_departures(const World& world, const Ledger& ledger, const Now& now) {
+void ComingPods::note_departures(const World& world, const RequestTracker& requests, const Now& now) {
   const auto note = [&](const std::string& uid) {
     const auto* record = world.pod(uid);
-    if (record == nullptr || !is_live(record->pod) || !evicted_by_us(record->pod, ledger, now)) return;
+    if (record == nullptr || !is_live(record->pod) || !evicted_by_us(record->pod, requests, now)) return;
     const auto& pod = record->pod;
     if (!is_stuck(pod, now)) leaving_.insert(uid);
     auto [found, is_new] = departures_.try_emplace(uid);
@@ -74,7 +74,7 @@ void ComingPods::note_departures(const World& world, const Ledger& ledger, const
     }
     if (pod.meta.deletion) departure.at = asked_to_end_at(pod);
   };
-  for (const auto& [uid, attempt] : ledger.evictions()) note(uid);
+  for (const auto& [uid, attempt] : requests.evictions()) note(uid);
   for (const auto& uid : world.terminating()) note(uid);
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "domain/cluster/demand.h"
-#include "domain/limits/ledger.h"
+#include "domain/limits/request_tracker.h"
 
 namespace dhc {
 
@@ -26,7 +26,7 @@ class ComingPods {
     Demand demand;
   };
 
-  void observe(const World& world, const Ledger& ledger, const Now& now);
+  void observe(const World& world, const RequestTracker& requests, const Now& now);
 
   /// In the order in which they are likely to be served.
   [[nodiscard]] std::vector<Coming> list(const World& world, const Now& now) const;
@@ -49,7 +49,7 @@ class ComingPods {
     WallTime at;     ///< By the API server's clock once it is known.
     MonoTime since;  ///< When we saw it first.
   };
-  void note_departures(const World& world, const Ledger& ledger, const Now& now);
+  void note_departures(const World& world, const RequestTracker& requests, const Now& now);
   void forget_departures(const World& world, const Now& now);
   void count_replacements(const World& world);
 

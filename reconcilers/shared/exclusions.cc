@@ -11,88 +11,90 @@ namespace dhc {
 
 namespace {
 
-bool is_ours(const k8s::Pod& pod, const Scene& scene) {
-  if (scene.policy.own_pod_uid.empty()) return false;
-  if (pod.meta.uid == scene.policy.own_pod_uid) return true;
-  const auto* own = scene.world.pod(scene.policy.own_pod_uid);
+bool is_ours(const k8s::Pod& pod, const PlanInput& input) {
+  if (input.policy.own_pod_uid.empty()) return false;
+  if (pod.meta.uid == input.policy.own_pod_uid) return true;
+  const auto* own = input.world.pod(input.policy.own_pod_uid);
   return own != nullptr && own->pod.meta.controller &&
          own->pod.meta.controller_identity() == pod.meta.controller_identity();
 }
 
-std::optional<Ruling> by_kind(const k8s::Pod& pod, const Scene& scene) {
+std::optional<HoldReason> by_kind(const k8s::Pod& pod, const PlanInput& input) {
   if (k8s::find(pod.meta.annotations, kMirrorAnnotation) ||
       (pod.meta.controller && pod.meta.controller->kind == "Node")) {
-    return Ruling{.reason = Reason::MirrorPod,
-                  .message = "a static pod: the kubelet would start it again on the same node",
-                  .until = {}};
+    return HoldReason{.reason = Reason::MirrorPod,
+                      .message = "a static pod: the kubelet would start it again on the same node",
+                      .until = {}};
   }
-  if (is_ours(pod, scene)) return Ruling{.reason = Reason::OwnPod, .message = "this controller's own pod", .until = {}};
+  if (is_ours(pod, input))
+    return HoldReason{.reason = Reason::OwnPod, .message = "this controller's own pod", .until = {}};
   if (pod.kubelet_plugin) {
-    return Ruling{.reason = Reason::DriverPod,
-                  .message = "it mounts the kubelet's plugin folders: a device driver or plugin",
-                  .until = {}};
+    return HoldReason{.reason = Reason::DriverPod,
+                      .message = "it mounts the kubelet's plugin folders: a device driver or plugin",
+                      .until = {}};
   }
   if (pod.meta.controller && pod.meta.controller->kind == "DaemonSet") {
-    return Ruling{.reason = Reason::DaemonSetPod,
-                  .message = "DaemonSet " + pod.meta.controller->name + " would start it again on the same node",
-                  .until = {}};
+    return HoldReason{.reason = Reason::DaemonSetPod,
+                      .message = "DaemonSet " + pod.meta.controller->name + " would start it again on the same node",
+                      .until = {}};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Ruling> opted_out(const k8s::Pod& pod, const World& world) {
-  const auto ruling = [](std::string where) {
-    return Ruling{
+std::optional<HoldReason> opted_out(const k8s::Pod& pod, const World& world) {
+  const auto hold = [](std::string where) {
+    return HoldReason{
         .reason = Reason::OptedOut, .message = std::string(kOptOutAnnotation) + ": \"true\" on " + where, .until = {}};
   };
-  if (says_opt_out(pod.meta)) return ruling("the pod");
+  if (says_opt_out(pod.meta)) return hold("the pod");
   const auto chain = chain_above(pod.meta, world);
-  if (chain.opted_out != nullptr) return ruling("its " + words_of(*chain.opted_out));
+  if (chain.opted_out != nullptr) return hold("its " + words_of(*chain.opted_out));
   const auto* ns = world.namespace_of(pod.meta.ns);
-  if (ns != nullptr && says_opt_out(*ns)) return ruling("Namespace " + pod.meta.ns);
+  if (ns != nullptr && says_opt_out(*ns)) return hold("Namespace " + pod.meta.ns);
   const auto unknown = [](std::string message) {
-    return Ruling{.reason = Reason::OptOutUnknown, .message = std::move(message), .until = {}};
+    return HoldReason{.reason = Reason::OptOutUnknown, .message = std::move(message), .until = {}};
   };
   if (ns == nullptr) return unknown("Namespace " + pod.meta.ns + " is not known just now, it may have opted out");
   if (chain.unknown != nullptr) return unknown(chain.why);
   return std::nullopt;
 }
 
-std::optional<Ruling> owner_word_too_old(const k8s::Pod& pod, const World& world, const Now& now) {
+std::optional<HoldReason> owner_word_too_old(const k8s::Pod& pod, const World& world, const Now& now) {
   const auto chain = chain_above(pod.meta, world);
   if (!chain.oldest_at || now.mono - *chain.oldest_at < kOwnerWordAge) return std::nullopt;
-  return Ruling{.reason = Reason::OptOutUnknown,
-                .message = words_of(*chain.oldest) +
-                           " was last read more than five minutes ago: it is read again before the "
-                           "eviction, it may have opted out",
-                .until = {}};
+  return HoldReason{.reason = Reason::OptOutUnknown,
+                    .message = words_of(*chain.oldest) +
+                               " was last read more than five minutes ago: it is read again before the "
+                               "eviction, it may have opted out",
+                    .until = {}};
 }
 
-std::optional<Ruling> excluded_because(const Exposure& exposure, const Scene& scene) {
-  const auto& pod = exposure.pod();
-  if (!exposure.record->readable) {
-    return Ruling{.reason = Reason::UnreadablePod, .message = "the pod's last version could not be read", .until = {}};
+std::optional<HoldReason> excluded_because(const AffectedPod& affected, const PlanInput& input) {
+  const auto& pod = affected.pod();
+  if (!affected.record->readable) {
+    return HoldReason{
+        .reason = Reason::UnreadablePod, .message = "the pod's last version could not be read", .until = {}};
   }
-  if (auto ruling = by_kind(pod, scene)) return ruling;
-  if (auto ruling = opted_out(pod, scene.world)) return ruling;
-  const auto* node = scene.world.node(pod.node_name);
+  if (auto hold = by_kind(pod, input)) return hold;
+  if (auto hold = opted_out(pod, input.world)) return hold;
+  const auto* node = input.world.node(pod.node_name);
   if (node == nullptr || !node->ready) {
-    return Ruling{.reason = Reason::NodeNotReady,
-                  .message = "node " + pod.node_name + (node == nullptr ? " is not known" : " is not Ready") +
-                             ": its kubelet can neither be believed nor obeyed",
-                  .until = {}};
+    return HoldReason{.reason = Reason::NodeNotReady,
+                      .message = "node " + pod.node_name + (node == nullptr ? " is not known" : " is not Ready") +
+                                 ": its kubelet can neither be believed nor obeyed",
+                      .until = {}};
   }
-  if (pod.phase == k8s::PodPhase::Pending && !exposure.holding->reported && exposure.holding->claim.empty()) {
-    return Ruling{
+  if (pod.phase == k8s::PodPhase::Pending && !affected.held_device->reported && affected.held_device->claim.empty()) {
+    return HoldReason{
         .reason = Reason::PendingWithoutDevice, .message = "the pod is Pending and holds no device yet", .until = {}};
   }
-  if (!pod.meta.controller && !(exposure.policy->evict && exposure.policy->evict->bare_pods)) {
-    return Ruling{.reason = Reason::BarePod,
-                  .message = "no controller would replace it; evict.barePods: true in policy " + exposure.policy->name +
-                             " overrides",
-                  .until = {}};
+  if (!pod.meta.controller && !(affected.policy->evict && affected.policy->evict->bare_pods)) {
+    return HoldReason{.reason = Reason::BarePod,
+                      .message = "no controller would replace it; evict.barePods: true in policy " +
+                                 affected.policy->name + " overrides",
+                      .until = {}};
   }
   return std::nullopt;
 }

@@ -107,9 +107,9 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
   return {.kind = Kind::Needed, .reason = Reason::Crediting, .message = {}, .seen_at = {}};
 }
 
-Ruling wait_for_credit(const JobRecord& record, const Scene& scene) {
+HoldReason wait_for_credit(const JobRecord& record, const PlanInput& input) {
   const auto key = job_write_key(record.job.meta.uid);
-  const auto* attempt = scene.ledger.write(key);
+  const auto* attempt = input.requests.write(key);
   auto message = fmt::format("{} gets this pod's retry back first", name_of(record.job));
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     message += fmt::format("; the last attempt failed: {}: {}", to_string(attempt->error.kind), attempt->error.message);
@@ -119,11 +119,11 @@ Ruling wait_for_credit(const JobRecord& record, const Scene& scene) {
 
 }  // namespace
 
-bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene) {
+bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input) {
   const auto* ours = our_condition(pod);
   if (ours != nullptr && ours->status == "True") return false;
   if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
-  const auto* attempt = scene.ledger.condition(pod.meta.uid);
+  const auto* attempt = input.requests.condition(pod.meta.uid);
   return attempt == nullptr || attempt->state != Attempt::State::Failed;
 }
 
@@ -165,7 +165,8 @@ const JobRecord* job_of(const k8s::Pod& pod, const World& world) {
   return world.job_of(pod.meta);
 }
 
-CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules, const Scene& scene) {
+CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules,
+                       const PlanInput& input) {
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
   if (auto other = somebody_elses(job)) return *std::move(other);
@@ -180,7 +181,7 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
     case Counts::Maybe:
       break;
   }
-  if (awaits_condition(pod, job, scene)) {
+  if (awaits_condition(pod, job, input)) {
     return {.kind = Kind::AwaitsCondition, .reason = Reason::WaitingForCondition, .message = {}, .seen_at = {}};
   }
   return by_limit(pod, record, rules);
@@ -205,40 +206,42 @@ CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, con
 namespace {
 
 /// What the rules of all policies that give this pod's retry back say together.
-std::optional<Ruling> held_by(const JobRetryRules& rules, const Exposure& exposure, const JobRecord& record,
-                              const Scene& scene) {
-  const auto& pod = exposure.pod();
-  const auto found = credit_case(pod, record, rules, scene);
-  const bool enforcing = exposure.mode == Mode::Enforce;
+std::optional<HoldReason> held_by(const JobRetryRules& rules, const AffectedPod& affected, const JobRecord& record,
+                                  const PlanInput& input) {
+  const auto& pod = affected.pod();
+  const auto found = credit_case(pod, record, rules, input);
+  const bool enforcing = affected.mode == Mode::Enforce;
   switch (found.kind) {
     case Kind::None:
     case Kind::NotNeeded:
       return std::nullopt;
     case Kind::AwaitsCondition:
       if (!enforcing) return std::nullopt;
-      return Ruling{.reason = Reason::WaitingForCondition,
-                    .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
-                    .until = {}};
+      return HoldReason{
+          .reason = Reason::WaitingForCondition,
+          .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
+          .until = {}};
     case Kind::NotCreditable:
       if (rules.evict_when_not_creditable) return std::nullopt;
-      return Ruling{.reason = Reason::NotCreditable,
-                    .message = found.message + "; jobRetry.whenNotCreditable: Evict evicts all the same",
-                    .until = {}};
+      return HoldReason{.reason = Reason::NotCreditable,
+                        .message = found.message + "; jobRetry.whenNotCreditable: Evict evicts all the same",
+                        .until = {}};
     case Kind::Needed:
       // Nothing is written in observe mode, and no credit is given while evictions stop: those say why.
-      if (!enforcing || scene.policy.limits.paused ||
-          scene.brake.holding(exposure.key, pod.node_name, pod.meta.uid) != nullptr) {
+      if (!enforcing || input.policy.limits.paused ||
+          input.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
         return std::nullopt;
       }
-      return wait_for_credit(record, scene);
+      return wait_for_credit(record, input);
     case Kind::Given: {
       const MonoTime until = found.seen_at == MonoTime::max() ? found.seen_at : found.seen_at + rules.settle;
-      if (scene.now.mono >= until) return std::nullopt;
-      return Ruling{.reason = Reason::WaitingForCredit,
-                    .message = fmt::format("{} shows this pod's retry; the Job controller gets jobRetry.settle ({} s) "
-                                           "to read it",
-                                           name_of(record.job), std::chrono::ceil<Seconds>(rules.settle).count()),
-                    .until = until};
+      if (input.now.mono >= until) return std::nullopt;
+      return HoldReason{
+          .reason = Reason::WaitingForCredit,
+          .message = fmt::format("{} shows this pod's retry; the Job controller gets jobRetry.settle ({} s) "
+                                 "to read it",
+                                 name_of(record.job), std::chrono::ceil<Seconds>(rules.settle).count()),
+          .until = until};
     }
   }
   return std::nullopt;
@@ -246,11 +249,11 @@ std::optional<Ruling> held_by(const JobRetryRules& rules, const Exposure& exposu
 
 }  // namespace
 
-std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene) {
-  const auto* record = job_of(exposure.pod(), scene.world);
+std::optional<HoldReason> held_for_credit(const AffectedPod& affected, const PlanInput& input) {
+  const auto* record = job_of(affected.pod(), input.world);
   if (record == nullptr) return std::nullopt;  // no Job, not batch/v1's, or gone with its pods to follow
-  const auto rules = retry_rules(exposure, scene);
-  return rules.crediting ? held_by(*rules.crediting, exposure, *record, scene) : std::nullopt;
+  const auto rules = retry_rules(affected, input);
+  return rules.crediting ? held_by(*rules.crediting, affected, *record, input) : std::nullopt;
 }
 
 }  // namespace dhc

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc {
 
@@ -35,7 +35,7 @@ struct CreditCase {
 
 /// That the Job's podFailurePolicy would ignore the loss once our condition is seen on the pod: it is worth waiting for
 /// it, unless it cannot be written.
-[[nodiscard]] bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene);
+[[nodiscard]] bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input);
 
 /// That the pod's index has no retry left, in words. **Source:** seen on 1.37.1: the per-index limit is immutable.
 [[nodiscard]] std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job);
@@ -43,7 +43,7 @@ struct CreditCase {
 /// The case of a pod that runs and may be evicted or die. Looks at the Job's policy, owner, limits and earlier credits.
 /// **Source:** the rules of kubernetes-tried on 1.37.1: what a Job counts, what can be raised, what ends the whole Job.
 [[nodiscard]] CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules,
-                                     const Scene& scene);
+                                     const PlanInput& input);
 
 /// The case of a pod that has failed.
 [[nodiscard]] CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules);
@@ -51,6 +51,6 @@ struct CreditCase {
 /// Why this pod may not be evicted yet, or at all, as far as its Job's retry goes; none if nothing of the kind stands
 /// in the way. The credit must have been seen on the Job for `jobRetry.settle`: the Job controller reads Jobs and pods
 /// through separate caches, and with an old limit it kills healthy pods of the Job (seen on 1.37.1).
-[[nodiscard]] std::optional<Ruling> held_for_credit(const Exposure& exposure, const Scene& scene);
+[[nodiscard]] std::optional<HoldReason> held_for_credit(const AffectedPod& affected, const PlanInput& input);
 
 }  // namespace dhc

@@ -22,9 +22,9 @@ struct End {
   std::optional<MonoTime> until = {};
 };
 
-bool is_going(const k8s::Pod& pod, const Scene& scene, const std::set<std::string>& going) {
+bool is_going(const k8s::Pod& pod, const PlanInput& input, const std::set<std::string>& going) {
   if (pod.meta.deletion || going.contains(pod.meta.uid)) return true;
-  const auto* attempt = scene.ledger.eviction(pod.meta.uid);
+  const auto* attempt = input.requests.eviction(pod.meta.uid);
   return attempt != nullptr && may_stand(*attempt);
 }
 
@@ -35,16 +35,17 @@ struct Uncounted {
   std::optional<MonoTime> until;  ///< When the first that has ended is counted for sure.
 };
 
-Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene, const std::set<std::string>& going) {
+Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input,
+                    const std::set<std::string>& going) {
   Uncounted found;
-  for (const auto& uid : scene.world.pods_of_job(job)) {
-    const auto& other = scene.world.pod(uid)->pod;
-    if (uid != pod.meta.uid && is_live(other) && is_going(other, scene, going)) ++found.going;
+  for (const auto& uid : input.world.pods_of_job(job)) {
+    const auto& other = input.world.pod(uid)->pod;
+    if (uid != pod.meta.uid && is_live(other) && is_going(other, input, going)) ++found.going;
   }
-  for (const auto& [uid, ending] : scene.world.endings()) {
+  for (const auto& [uid, ending] : input.world.endings()) {
     const MonoTime counted_at = ending.at.mono + kCountedLate;
     if (ending.pod.meta.controller_identity() != job.meta.identity() || ending.pod.phase == k8s::PodPhase::Succeeded ||
-        scene.now.mono >= counted_at) {
+        input.now.mono >= counted_at) {
       continue;
     }
     ++found.ended;
@@ -53,7 +54,7 @@ Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene
   return found;
 }
 
-std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const Scene& scene,
+std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input,
                           const std::set<std::string>& going) {
   if (outlook_of_eviction(job, pod, false).counts == Counts::EndsTheJob) {
     return End{.why = "a podFailurePolicy rule would end it, or the pod's index"};
@@ -61,7 +62,7 @@ std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const Scene&
   if (auto index = lost_index(pod, job)) return End{.why = std::move(*index)};
   // With a limit for each index the Job has one only if somebody wrote it.
   if (job.backoff_limit >= kLimitless) return std::nullopt;
-  const auto others = uncounted(pod, job, scene, going);
+  const auto others = uncounted(pod, job, input, going);
   const auto failed = job.failed + job.uncounted;
   if (failed + others.going + others.ended < job.backoff_limit) return std::nullopt;
   return End{.why = fmt::format("backoffLimit is {}, {} of its pods have failed and {} more are going",
@@ -70,36 +71,36 @@ std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const Scene&
 }
 
 /// Whether the retry is given back, so that the loss costs nothing.
-bool is_paid_for(const Exposure& exposure, const JobRecord& record, const std::optional<JobRetryRules>& crediting,
-                 const Scene& scene) {
-  return crediting && credit_case(exposure.pod(), record, *crediting, scene).kind != CreditCase::Kind::NotCreditable;
+bool is_paid_for(const AffectedPod& affected, const JobRecord& record, const std::optional<JobRetryRules>& crediting,
+                 const PlanInput& input) {
+  return crediting && credit_case(affected.pod(), record, *crediting, input).kind != CreditCase::Kind::NotCreditable;
 }
 
 }  // namespace
 
-std::optional<Ruling> held_for_job_end(const Exposure& exposure, const Scene& scene,
-                                       const std::set<std::string>& going) {
-  const auto& pod = exposure.pod();
-  const auto* record = job_of(pod, scene.world);
+std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,
+                                           const std::set<std::string>& going) {
+  const auto& pod = affected.pod();
+  const auto* record = job_of(pod, input.world);
   if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
-  const auto rules = retry_rules(exposure, scene);
-  if (rules.holding == nullptr || is_paid_for(exposure, *record, rules.crediting, scene)) return std::nullopt;
+  const auto rules = retry_rules(affected, input);
+  if (rules.held_device == nullptr || is_paid_for(affected, *record, rules.crediting, input)) return std::nullopt;
   const auto& job = record->job;
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never) return std::nullopt;
-  if (awaits_condition(pod, job, scene)) {
+  if (awaits_condition(pod, job, input)) {
     // Nothing is written in observe mode: what would be done next is said as if it were.
-    if (exposure.mode != Mode::Enforce) return std::nullopt;
-    return Ruling{.reason = Reason::WaitingForCondition,
-                  .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
-                  .until = {}};
+    if (affected.mode != Mode::Enforce) return std::nullopt;
+    return HoldReason{.reason = Reason::WaitingForCondition,
+                      .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
+                      .until = {}};
   }
-  auto end = end_by(pod, job, scene, going);
+  auto end = end_by(pod, job, input, going);
   if (!end) return std::nullopt;
-  return Ruling{
+  return HoldReason{
       .reason = Reason::WouldEndJob,
       .message = fmt::format("the loss would end Job {}: {}; policy {} gives no retry back: jobRetry: {{}} "
                              "does, jobRetry: {{credit: false, whenNotCreditable: Evict}} evicts all the same",
-                             job.meta.name, end->why, rules.holding->name),
+                             job.meta.name, end->why, rules.held_device->name),
       .until = end->until};
 }
 

@@ -2,7 +2,7 @@
 #include <set>
 #include <string>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc {
 
@@ -11,7 +11,7 @@ namespace dhc {
 /// `going` are the UIDs of pods that this turn evicts.
 /// **Source:** batch/v1, seen on 1.37.1: a Job fails with the failure after its backoffLimit, and a pod that is being
 /// deleted counts as one.
-[[nodiscard]] std::optional<Ruling> held_for_job_end(const Exposure& exposure, const Scene& scene,
-                                                     const std::set<std::string>& going);
+[[nodiscard]] std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,
+                                                         const std::set<std::string>& going);
 
 }  // namespace dhc

@@ -10,10 +10,10 @@ namespace dhc {
 /// The places of one turn, shared by all who look for one, and made when the first asks: most turns do not.
 class PlaceSearch {
  public:
-  explicit PlaceSearch(const Scene& scene) : scene_(scene) {}
+  explicit PlaceSearch(const PlanInput& input) : input_(input) {}
 
   [[nodiscard]] Places& places() {
-    if (!places_) places_.emplace(scene_, scene_.coming);
+    if (!places_) places_.emplace(input_, input_.coming);
     return *places_;
   }
 
@@ -23,7 +23,7 @@ class PlaceSearch {
   }
 
  private:
-  const Scene& scene_;
+  const PlanInput& input_;
   std::optional<Places> places_;
 };
 

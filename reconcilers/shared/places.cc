@@ -20,14 +20,14 @@ std::int64_t unhealthy_held(const k8s::Pod& pod, const std::string& resource) {
 
 }  // namespace
 
-Places::Places(const Scene& scene, const ComingPods& coming) : scene_(scene) {
-  for (const auto& pool : scene.world.inventory().pools()) {
+Places::Places(const PlanInput& input, const ComingPods& coming) : input_(input) {
+  for (const auto& pool : input.world.inventory().pools()) {
     if (pool.second.published) pools_on_[pool.second.node].push_back(&pool);
   }
   std::vector<const k8s::Pod*> leaving;
-  for (const auto& uid : coming.leaving()) leaving.push_back(&scene.world.pod(uid)->pod);
+  for (const auto& uid : coming.leaving()) leaving.push_back(&input.world.pod(uid)->pod);
   give_back(released_by(leaving));
-  for (const auto& next : coming.list(scene.world, scene.now)) {
+  for (const auto& next : coming.list(input.world, input.now)) {
     if (!settle(next.demand)) {
       ++waiting_[next.demand];
     } else if (!next.uid.empty()) {
@@ -69,12 +69,12 @@ bool Places::is_left_on(const k8s::Node& node, const Demand& demand, const Relea
 
 std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* const> pods,
                                                      const std::string& suspect) {
-  const auto demand = demand_of(pods, scene_.world);
+  const auto demand = demand_of(pods, input_.world);
   const auto released = released_by(pods);
   std::set<std::string> own;
   for (const auto* pod : pods) own.insert(pod->node_name);
   for (const auto& name : own) {
-    const auto* node = scene_.world.node(name);
+    const auto* node = input_.world.node(name);
     if (node != nullptr && is_left_on(*node, demand, released, suspect)) return name;
   }
   std::string why;
@@ -84,7 +84,7 @@ std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* c
 }
 
 void Places::take(std::span<const k8s::Pod* const> pods) {
-  const auto demand = demand_of(pods, scene_.world);
+  const auto demand = demand_of(pods, input_.world);
   give_back(released_by(pods));
   for (auto& [wanted, count] : waiting_) {
     while (count > 0 && settle(wanted)) --count;
@@ -95,7 +95,7 @@ void Places::take(std::span<const k8s::Pod* const> pods) {
 
 void Places::give_back(const Released& released) {
   for (const auto& uid : released.pods) {
-    const auto& node = scene_.world.pod(uid)->pod.node_name;
+    const auto& node = input_.world.pod(uid)->pod.node_name;
     std::erase_if(free_, [&](const auto& entry) { return entry.first.first == node; });
   }
   gone_.pods.insert(released.pods.begin(), released.pods.end());
@@ -112,13 +112,13 @@ Places::Released Places::released_by(std::span<const k8s::Pod* const> pods) cons
   Released released;
   for (const auto* pod : pods) released.pods.insert(pod->meta.uid);
   const auto stays = [&](const std::string& uid) {
-    return is_live(scene_.world.pod(uid)->pod) && !released.pods.contains(uid) && !gone_.pods.contains(uid);
+    return is_live(input_.world.pod(uid)->pod) && !released.pods.contains(uid) && !gone_.pods.contains(uid);
   };
   for (const auto* pod : pods) {
     for (const auto& named : pod->claims) {
       const auto key = claim_key(pod->meta.ns, named.claim_name);
-      const auto* claim = named.claim_name.empty() ? nullptr : scene_.world.claim(key);
-      if (claim == nullptr || std::ranges::any_of(scene_.world.users_of(key), stays)) continue;
+      const auto* claim = named.claim_name.empty() ? nullptr : input_.world.claim(key);
+      if (claim == nullptr || std::ranges::any_of(input_.world.users_of(key), stays)) continue;
       for (const auto& result : claim->results) {
         if (!result.admin_access) released.devices.insert(DeviceKey::dra(result.driver, result.pool, result.device));
       }
@@ -130,7 +130,7 @@ Places::Released Places::released_by(std::span<const k8s::Pod* const> pods) cons
 const k8s::Node* Places::search(const Demand& demand, const std::string& suspect, std::string& why) {
   auto& known = searches_[{demand, suspect}];
   if (!known.why_none) {
-    const auto& nodes = scene_.world.nodes();
+    const auto& nodes = input_.world.nodes();
     for (auto node = nodes.lower_bound(known.next); node != nodes.end(); ++node) {
       std::vector<DeviceKey> picked;
       if (!fits(node->second, demand, {}, suspect, picked)) continue;
@@ -153,8 +153,8 @@ bool Places::fits(const k8s::Node& node, const Demand& demand, const Released& r
 bool Places::accepts(const k8s::Node& node, const Demand& demand) const {
   if (!node.ready || node.unschedulable || node.meta.deletion) return false;
   const auto rejects = [&](const auto& wanted) {
-    const auto hole = scene_.black_holes.find({node.meta.name, wanted.first});
-    return hole != scene_.black_holes.end() && hole->second.since().has_value();
+    const auto hole = input_.rejecting_nodes.find({node.meta.name, wanted.first});
+    return hole != input_.rejecting_nodes.end() && hole->second.since().has_value();
   };
   return std::ranges::none_of(demand.resources, rejects) && std::ranges::all_of(demand.terms, [&](const auto& terms) {
            return k8s::selects_node(*terms, node) && k8s::tolerates_taints(*terms, node);
@@ -166,7 +166,7 @@ bool Places::has_bad(const std::string& node, const std::string& suspect) {
   if (suspect.empty()) return false;
   const auto [found, is_new] = bad_nodes_.try_emplace(suspect);
   if (is_new) {
-    for (const auto& [key, bad] : scene_.brake.bad()) {
+    for (const auto& [key, bad] : input_.brake.bad()) {
       if (key.scope == suspect) found->second.insert(bad.node);
     }
   }
@@ -178,7 +178,7 @@ bool Places::has_resources(const k8s::Node& node, const Demand& demand, const Re
     const auto& [resource, amount] = wanted;
     auto free = free_on(node, resource);
     for (const auto& uid : released.pods) {
-      const auto& pod = scene_.world.pod(uid)->pod;
+      const auto& pod = input_.world.pod(uid)->pod;
       if (pod.node_name == node.meta.name && !gone_.pods.contains(uid)) free += used_by(pod, resource);
     }
     return free >= amount;
@@ -191,15 +191,15 @@ std::int64_t Places::free_on(const k8s::Node& node, const std::string& resource)
   if (is_new) {
     // The kubelet's numbers show a loss seconds after the pods do.
     auto usable = k8s::amount_of(node.allocatable, resource);
-    const auto book = scene_.world.books().find(node.meta.name);
-    if (book != scene_.world.books().end()) {
+    const auto book = input_.world.books().find(node.meta.name);
+    if (book != input_.world.books().end()) {
       const auto entry = book->second.resources().find(resource);
       if (entry != book->second.resources().end()) {
         usable = std::min(usable, entry->second.capacity - entry->second.held.unhealthy);
       }
     }
-    for (const auto& uid : scene_.world.pods_on(node.meta.name)) {
-      if (!gone_.pods.contains(uid)) usable -= used_by(scene_.world.pod(uid)->pod, resource);
+    for (const auto& uid : input_.world.pods_on(node.meta.name)) {
+      if (!gone_.pods.contains(uid)) usable -= used_by(input_.world.pod(uid)->pod, resource);
     }
     found->second = usable;
   }
@@ -212,7 +212,7 @@ std::int64_t Places::free_on(const k8s::Node& node, const std::string& resource)
 std::int64_t Places::used_by(const k8s::Pod& pod, const std::string& resource) const {
   if (!is_live(pod)) return 0;
   const auto amount = k8s::amount_of(pod.requests, resource);
-  const bool leaves = pod.meta.deletion && scene_.now.wall < *pod.meta.deletion;
+  const bool leaves = pod.meta.deletion && input_.now.wall < *pod.meta.deletion;
   return leaves ? std::max<std::int64_t>(amount - unhealthy_held(pod, resource), 0) : amount;
 }
 
@@ -244,17 +244,17 @@ bool Places::pick(const std::string& node, const Demand& demand, const Released&
 
 bool Places::is_free(const DeviceKey& key, const Released& released) const {
   if (taken_devices_.contains(key)) return false;
-  if (scene_.world.is_allocated(key) && !gone_.devices.contains(key) && !released.devices.contains(key)) return false;
-  return !is_bad(key) && !scene_.world.inventory().unschedulable_because(key);
+  if (input_.world.is_allocated(key) && !gone_.devices.contains(key) && !released.devices.contains(key)) return false;
+  return !is_bad(key) && !input_.world.inventory().unschedulable_because(key);
 }
 
 /// A device with an open incident stays bad when nobody reports it any more; one that an operator vouches for is not.
 bool Places::is_bad(const DeviceKey& key) const {
-  const auto* record = scene_.memory.find(key);
+  const auto* record = input_.incidents.find(key);
   if (record != nullptr && record->open) return record->acknowledged == Acknowledged::No;
-  const auto* state = scene_.world.tracker().find(key);
+  const auto* state = input_.world.tracker().find(key);
   if (state != nullptr && state->unhealthy_since) return true;
-  return is_called_bad_by_taint(scene_.policy, scene_.world, key);
+  return is_called_bad_by_taint(input_.policy, input_.world, key);
 }
 
 bool Places::offers(const k8s::Node& node, const Demand& demand) const {
@@ -273,7 +273,7 @@ std::string Places::why_none(const Demand& demand, const std::string& suspect) {
   std::int64_t unaccepted = 0;
   std::int64_t full = 0;
   std::int64_t inside = 0;
-  for (const auto& [name, node] : scene_.world.nodes()) {
+  for (const auto& [name, node] : input_.world.nodes()) {
     if (!offers(node, demand)) continue;
     if (has_bad(node.meta.name, suspect)) {
       ++inside;

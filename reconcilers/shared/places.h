@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reconcilers/shared/coming_pods.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc {
 
@@ -19,7 +19,7 @@ namespace dhc {
 class Places {
  public:
   /// What pods that wait, and the replacements of pods that we evicted, will take is taken at once.
-  Places(const Scene& scene, const ComingPods& coming);
+  Places(const PlanInput& input, const ComingPods& coming);
 
   /// The node on which these pods could all run once they have given back what they hold, or in words why none is
   /// known. With `suspect`, a driver or resource, it is none where the brake counts a bad device of it.
@@ -66,7 +66,7 @@ class Places {
   bool settle(const Demand& demand);
   void occupy(const k8s::Node& node, const Demand& demand, const std::vector<DeviceKey>& picked);
 
-  const Scene& scene_;
+  const PlanInput& input_;
   Released gone_;                                                  // what is given back by pods that are on their way
   std::map<std::string, std::vector<const PoolEntry*>> pools_on_;  // by node; empty: network-attached
   std::map<std::pair<std::string, std::string>, std::int64_t> free_;   // (node, resource), before `taken_`

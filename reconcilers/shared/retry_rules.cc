@@ -7,23 +7,23 @@ namespace dhc {
 
 namespace {
 
-/// Every policy that covers a device of the pod, the exposure's own first, each once.
-std::vector<const DevicePolicy*> policies_of_pod(const Exposure& exposure, const Scene& scene) {
-  std::vector<const DevicePolicy*> found = {exposure.policy};
-  const auto& holdings = exposure.record->holdings;
-  if (holdings.size() < 2) return found;
+/// Every policy that covers a device of the pod, the affected pod's own first, each once.
+std::vector<const DevicePolicy*> policies_of_pod(const AffectedPod& affected, const PlanInput& input) {
+  std::vector<const DevicePolicy*> found = {affected.policy};
+  const auto& held_devices = affected.record->held_devices;
+  if (held_devices.size() < 2) return found;
   const auto add = [&](const DevicePolicy* policy) {
     if (policy == nullptr || std::ranges::find(found, policy) != found.end()) return;
-    if (effective_mode(policy, scene.policy) >= exposure.mode) found.push_back(policy);
+    if (effective_mode(policy, input.policy) >= affected.mode) found.push_back(policy);
   };
-  for (const auto& other : scene.exposures) {
-    if (other.record == exposure.record) add(other.policy);
+  for (const auto& other : input.affected_pods) {
+    if (other.record == affected.record) add(other.policy);
   }
   const DeviceKey* last = nullptr;  // a policy knows devices by driver or resource: one look at each is enough
-  for (const auto& holding : holdings) {
-    if (last != nullptr && last->source == holding.key.source && last->scope == holding.key.scope) continue;
-    last = &holding.key;
-    add(policy_for(scene.world, scene.policy, exposure.pod(), holding.key));
+  for (const auto& held_device : held_devices) {
+    if (last != nullptr && last->source == held_device.key.source && last->scope == held_device.key.scope) continue;
+    last = &held_device.key;
+    add(policy_for(input.world, input.policy, affected.pod(), held_device.key));
   }
   return found;
 }
@@ -40,14 +40,14 @@ void join(std::optional<JobRetryRules>& all, const JobRetryRules& rules) {
 
 }  // namespace
 
-RetryRules retry_rules(const Exposure& exposure, const Scene& scene) {
+RetryRules retry_rules(const AffectedPod& affected, const PlanInput& input) {
   RetryRules rules;
-  for (const auto* policy : policies_of_pod(exposure, scene)) {
+  for (const auto* policy : policies_of_pod(affected, input)) {
     if (policy->job_retry && policy->job_retry->credit) {
       join(rules.crediting, *policy->job_retry);
-    } else if (policy->evict && rules.holding == nullptr &&
+    } else if (policy->evict && rules.held_device == nullptr &&
                !(policy->job_retry && policy->job_retry->evict_when_not_creditable)) {
-      rules.holding = policy;
+      rules.held_device = policy;
     }
   }
   return rules;

@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc {
 
@@ -13,12 +13,12 @@ struct RetryRules {
   std::optional<JobRetryRules> crediting;
   /// A policy that gives no retry back (`jobRetry` is absent, or says `credit: false`) and does not say
   /// `whenNotCreditable: Evict`: a Job that the loss would end is held. Null: there is none.
-  const DevicePolicy* holding = nullptr;
+  const DevicePolicy* held_device = nullptr;
 };
 
-/// The rules for the pod of this exposure. A policy counts if its mode is at least that of the exposure's own, and it
-/// evicts or has `jobRetry`; for a device in a state that a policy names that policy is meant, for any other the first
-/// whose selectors fit.
-[[nodiscard]] RetryRules retry_rules(const Exposure& exposure, const Scene& scene);
+/// The rules for this affected pod. A policy counts if its mode is at least that of the affected pod's own,
+/// and it evicts or has `jobRetry`; for a device in a state that a policy names that policy is meant, for any other the
+/// first whose selectors fit.
+[[nodiscard]] RetryRules retry_rules(const AffectedPod& affected, const PlanInput& input);
 
 }  // namespace dhc

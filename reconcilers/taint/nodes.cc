@@ -10,7 +10,7 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
-#include "domain/findings/black_hole.h"
+#include "domain/findings/rejecting_node.h"
 #include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
@@ -19,23 +19,23 @@ namespace {
 
 class NodePlanner {
  public:
-  NodePlanner(const Scene& scene, Speech& speech) : scene_(scene), speech_(speech) {}
+  NodePlanner(const PlanInput& input, Speech& speech) : input_(input), speech_(speech) {}
 
   void run() {
-    for (const auto& [place, found] : scene_.node_cases) consider(place.first, place.second, found);
-    for (const auto& [key, record] : scene_.memory.records()) {
-      if (is_black_hole(key)) consider_hole(record);
+    for (const auto& [place, found] : input_.node_cases) consider(place.first, place.second, found);
+    for (const auto& [key, record] : input_.incidents.records()) {
+      if (is_rejecting_node(key)) consider_hole(record);
       keep_without_policy(key, record);
     }
-    for (const auto& [name, node] : scene_.world.nodes()) {
+    for (const auto& [name, node] : input_.world.nodes()) {
       if (our_taint_on(node) && !wanted_.contains(name)) untaint(node);
     }
-    for (const auto& [key, record] : scene_.memory.records()) say_standing(key, record);
+    for (const auto& [key, record] : input_.incidents.records()) say_standing(key, record);
   }
 
  private:
   void consider(const std::string& name, const std::string& scope, const NodeCase& found) {
-    const auto* node = scene_.world.node(name);
+    const auto* node = input_.world.node(name);
     if (node == nullptr) return;
     if (found.mode == Mode::Off) return;
     if (!found.enough) return below(scope, found);
@@ -47,12 +47,12 @@ class NodePlanner {
 
   /// A node whose kubelet rejects one pod after the other.
   void consider_hole(const DeviceRecord& record) {
-    const auto* policy = policy_of(record, scene_.policy);
-    const auto* node = scene_.world.node(record.key.place);
+    const auto* policy = policy_of(record, input_.policy);
+    const auto* node = input_.world.node(record.key.place);
     if (!record.open || record.acknowledged != Acknowledged::No || policy == nullptr || node == nullptr) return;
     if (!policy->job_retry || !policy->job_retry->black_hole_taint) return;
     const NodeCase found{
-        .bad = {&record}, .policy = policy, .mode = effective_mode(policy, scene_.policy), .known = 0, .enough = true};
+        .bad = {&record}, .policy = policy, .mode = effective_mode(policy, input_.policy), .known = 0, .enough = true};
     if (found.mode == Mode::Off) return;
     keep_tainted(
         *node, record.key.scope, found,
@@ -66,12 +66,12 @@ class NodePlanner {
     wanted_.insert(name);
     if (our_taint_on(node)) {
       for (const auto* record : found.bad) {
-        speech_.say(*record, recovery_ruling(*record, scene_, Reason::Tainted, cost));
+        speech_.say(*record, recovery_ruling(*record, input_, Reason::Tainted, cost));
       }
       return;
     }
-    if (auto ruling = why_not(node, scope, found, cost)) {
-      for (const auto* record : found.bad) speech_.say(*record, *ruling);
+    if (auto hold = why_not(node, scope, found, cost)) {
+      for (const auto* record : found.bad) speech_.say(*record, *hold);
       return;
     }
     if (sent_.insert(name).second) {
@@ -89,33 +89,33 @@ class NodePlanner {
   /// A policy that has gone does not take the taint along.
   void keep_without_policy(const DeviceKey& key, const DeviceRecord& record) {
     if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) return;
-    if (policy_of(record, scene_.policy) != nullptr) return;
-    const auto name = scene_.world.node_of(key);
-    const auto* node = scene_.world.node(name);
+    if (policy_of(record, input_.policy) != nullptr) return;
+    const auto name = input_.world.node_of(key);
+    const auto* node = input_.world.node(name);
     if (node == nullptr || !our_taint_on(*node)) return;
     wanted_.insert(name);
-    speech_.say(record, recovery_ruling(record, scene_, Reason::Tainted, "its policy is gone, the node's taint stays"));
+    speech_.say(record, recovery_ruling(record, input_, Reason::Tainted, "its policy is gone, the node's taint stays"));
   }
 
-  std::optional<Ruling> why_not(const k8s::Node& node, const std::string& scope, const NodeCase& found,
-                                const std::string& cost) const {
+  std::optional<HoldReason> why_not(const k8s::Node& node, const std::string& scope, const NodeCase& found,
+                                    const std::string& cost) const {
     if (found.mode != Mode::Enforce) {
-      return Ruling{
+      return HoldReason{
           .reason = Reason::WouldTaint, .message = "an enforcing policy would taint the node: " + cost, .until = {}};
     }
     // One device that may be tainted is enough: the node is tainted once for all.
-    std::optional<Ruling> first;
+    std::optional<HoldReason> first;
     for (const auto* record : found.bad) {
-      auto ruling = speech_.not_now(*record);
-      if (!ruling) {
+      auto hold = speech_.not_now(*record);
+      if (!hold) {
         first.reset();
         break;
       }
-      if (!first) first = std::move(ruling);
+      if (!first) first = std::move(hold);
     }
     if (first) return first;
-    if (auto ruling = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version)) return ruling;
-    if (auto ruling = speech_.takes_node_from_caps(scope, node.meta.name)) return ruling;
+    if (auto hold = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version)) return hold;
+    if (auto hold = speech_.takes_node_from_caps(scope, node.meta.name)) return hold;
     if (sent_.contains(node.meta.name)) return std::nullopt;
     return speech_.takes_taint();
   }
@@ -142,8 +142,8 @@ class NodePlanner {
   /// showed the loss.
   std::optional<std::string> taken_out(const DeviceRecord& record, const NodeCase& found) const {
     if (record.key.source != DeviceKey::Source::Plugin) return std::nullopt;
-    const auto book = scene_.world.books().find(record.key.place);
-    if (book == scene_.world.books().end()) return std::nullopt;
+    const auto book = input_.world.books().find(record.key.place);
+    if (book == input_.world.books().end()) return std::nullopt;
     const auto entry = book->second.resources().find(record.key.scope);
     if (entry == book->second.resources().end()) return std::nullopt;
     const auto& numbers = entry->second;
@@ -158,27 +158,28 @@ class NodePlanner {
     const auto about = records_on(name);
     const bool is_ours = node.taints[at] == node_taint();
     if (!is_ours || about.empty()) return;  // a person's, or not seen as tainted yet
-    const bool only_holes = std::ranges::all_of(about, [](const auto* record) { return is_black_hole(record->key); });
+    const bool only_holes =
+        std::ranges::all_of(about, [](const auto* record) { return is_rejecting_node(record->key); });
     std::string why = only_holes ? "no policy asks for it any more" : "too few of its devices are bad";
     Mode mode = Mode::Off;
     for (const auto* record : about) {
       if (record->acknowledged != Acknowledged::No) why = "a person acknowledged it";
       if (!record->open && !record->closed_because.empty()) why = record->closed_because;
-      mode = std::max(mode, effective_mode(policy_of(*record, scene_.policy), scene_.policy));
+      mode = std::max(mode, effective_mode(policy_of(*record, input_.policy), input_.policy));
     }
-    const auto say_all = [&](const Ruling& ruling) {
-      for (const auto* record : about) speech_.say(*record, ruling);
+    const auto say_all = [&](const HoldReason& hold) {
+      for (const auto* record : about) speech_.say(*record, hold);
     };
     if (mode != Mode::Enforce) return say_all({.reason = Reason::WouldUntaint, .message = why, .until = {}});
     speech_.untaint(name);
     for (const auto* record : about) {
       const bool noted = !record->open || record->acknowledged != Acknowledged::No || record->untainting;
       if (!noted) return say_all({.reason = Reason::Untainting, .message = "first it is written down", .until = {}});
-      if (auto ruling = speech_.unsaved(*record)) return say_all(*ruling);
+      if (auto hold = speech_.unsaved(*record)) return say_all(*hold);
     }
-    if (auto ruling = speech_.held_back(node_write_key(name), node.meta.resource_version)) {
-      if (ruling->reason == Reason::Tainting) ruling->reason = Reason::Untainting;
-      return say_all(*ruling);
+    if (auto hold = speech_.held_back(node_write_key(name), node.meta.resource_version)) {
+      if (hold->reason == Reason::Tainting) hold->reason = Reason::Untainting;
+      return say_all(*hold);
     }
     speech_.act(PatchNodeTaint{.node = name,
                                .resource_version = node.meta.resource_version,
@@ -193,20 +194,20 @@ class NodePlanner {
   /// The records for which the node was tainted.
   std::vector<const DeviceRecord*> records_on(const std::string& name) const {
     std::vector<const DeviceRecord*> found;
-    for (const auto& [key, record] : scene_.memory.records()) {
-      if (record.node_tainted && scene_.world.node_of(key) == name) found.push_back(&record);
+    for (const auto& [key, record] : input_.incidents.records()) {
+      if (record.node_tainted && input_.world.node_of(key) == name) found.push_back(&record);
     }
     return found;
   }
 
   void say_standing(const DeviceKey& key, const DeviceRecord& record) {
-    if (!needs_node_taint(scene_.world, key)) return;
+    if (!needs_node_taint(input_.world, key)) return;
     if (!record.open) return say_ended(record);
     if (record.acknowledged != Acknowledged::No) {
-      speech_.say(record, recovery_ruling(record, scene_, Reason::Acknowledged,
+      speech_.say(record, recovery_ruling(record, input_, Reason::Acknowledged,
                                           "a person vouches for the device: not tainted for it in this incident"));
     }
-    const auto* policy = policy_of(record, scene_.policy);
+    const auto* policy = policy_of(record, input_.policy);
     if (record.quarantined && policy != nullptr && policy->taint) {
       say(record, Reason::Quarantined,
           fmt::format("{} incidents: held until a person writes the annotation {} on the node", record.incidents,
@@ -224,7 +225,7 @@ class NodePlanner {
     speech_.say(record, {.reason = reason, .message = std::move(message), .until = {}});
   }
 
-  const Scene& scene_;
+  const PlanInput& input_;
   Speech& speech_;
   std::set<std::string> wanted_;
   std::set<std::string> sent_;
@@ -232,6 +233,6 @@ class NodePlanner {
 
 }  // namespace
 
-void plan_nodes(const Scene& scene, Speech& speech) { NodePlanner(scene, speech).run(); }
+void plan_nodes(const PlanInput& input, Speech& speech) { NodePlanner(input, speech).run(); }
 
 }  // namespace dhc::taint

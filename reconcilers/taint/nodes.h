@@ -4,6 +4,6 @@
 namespace dhc::taint {
 
 /// What becomes of our taint on each node.
-void plan_nodes(const Scene& scene, Speech& speech);
+void plan_nodes(const PlanInput& input, Speech& speech);
 
 }  // namespace dhc::taint

@@ -5,10 +5,10 @@
 
 namespace dhc::taint {
 
-TaintPlan plan(const Scene& scene) {
-  Speech speech(scene);
-  plan_rules(scene, speech);
-  plan_nodes(scene, speech);
+TaintPlan plan(const PlanInput& input) {
+  Speech speech(input);
+  plan_rules(input, speech);
+  plan_nodes(input, speech);
   return speech.done();
 }
 

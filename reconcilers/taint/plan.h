@@ -3,7 +3,8 @@
 
 namespace dhc::taint {
 
-/// Compares what the device memory says with the rules and taints that stand in the cluster. Same scene, same plan.
-[[nodiscard]] TaintPlan plan(const Scene& scene);
+/// Compares what the incident store says with the rules and taints that stand in the cluster. Same plan input, same
+/// plan.
+[[nodiscard]] TaintPlan plan(const PlanInput& input);
 
 }  // namespace dhc::taint

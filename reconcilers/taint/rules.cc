@@ -29,13 +29,13 @@ std::optional<std::string> pods_in(std::string_view sentence) {
 
 class RulePlanner {
  public:
-  RulePlanner(const Scene& scene, Speech& speech, const DeviceRecord& record)
-      : scene_(scene),
+  RulePlanner(const PlanInput& input, Speech& speech, const DeviceRecord& record)
+      : input_(input),
         speech_(speech),
         record_(record),
-        policy_(policy_of(record, scene.policy)),
-        mode_(effective_mode(policy_, scene.policy)),
-        rule_(scene.world.inventory().rule_named(rule_name(record.key))) {}
+        policy_(policy_of(record, input.policy)),
+        mode_(effective_mode(policy_, input.policy)),
+        rule_(input.world.inventory().rule_named(rule_name(record.key))) {}
 
   void run() {
     say_standing();
@@ -62,40 +62,40 @@ class RulePlanner {
   /// A policy that has gone does not take the taint along; one that stays and no longer asks for it does.
   [[nodiscard]] bool wanted() const {
     if (!record_.open || record_.acknowledged != Acknowledged::No) return false;
-    if (is_long_absent(record_, scene_.world, scene_.now.wall)) return false;
+    if (is_long_absent(record_, input_.world, input_.now.wall)) return false;
     if (policy_ == nullptr) return rule_ != nullptr;
     return makes_rules(*policy_);
   }
 
   void say_standing() {
     if (record_.open && record_.acknowledged != Acknowledged::No) {
-      speech_.say(record_, recovery_ruling(record_, scene_, Reason::Acknowledged,
+      speech_.say(record_, recovery_ruling(record_, input_, Reason::Acknowledged,
                                            "a person vouches for the device: not tainted again in this incident"));
     }
     if (record_.open && record_.quarantined && policy_ != nullptr && policy_->taint) {
       say(Reason::Quarantined,
           fmt::format("{} incidents, penalty {:.1f}: held until a person writes the annotation {} on the rule or node",
-                      record_.incidents, penalty_of(record_, policy_->recover, scene_.now.wall),
+                      record_.incidents, penalty_of(record_, policy_->recover, input_.now.wall),
                       kAcknowledgeAnnotation));
     }
     if (!record_.open && record_.was_tainted && rule_ == nullptr) speech_.say_ended(record_);
   }
 
   void make() {
-    const auto& inventory = scene_.world.inventory();
+    const auto& inventory = input_.world.inventory();
     if (const auto other = inventory.unschedulable_because(record_.key, rule_name(record_.key))) {
       return say(Reason::TaintedByOther, "no taint of ours is needed: " + *other);
     }
     if (mode_ == Mode::Off) return;
     if (mode_ != Mode::Enforce) {
-      return speech_.say(record_, recovery_ruling(record_, scene_, Reason::WouldTaint,
+      return speech_.say(record_, recovery_ruling(record_, input_, Reason::WouldTaint,
                                                   "an enforcing policy would make a DeviceTaintRule"));
     }
-    if (auto ruling = speech_.not_now(record_)) return speech_.say(record_, std::move(*ruling));
-    if (auto ruling = speech_.held_back(key_of(record_), {})) return speech_.say(record_, std::move(*ruling));
-    if (auto ruling = just_made()) return speech_.say(record_, std::move(*ruling));
-    if (auto ruling = speech_.takes_from_caps(record_)) return speech_.say(record_, std::move(*ruling));
-    if (auto ruling = speech_.takes_taint()) return speech_.say(record_, std::move(*ruling));
+    if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.held_back(key_of(record_), {})) return speech_.say(record_, std::move(*hold));
+    if (auto hold = just_made()) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.takes_from_caps(record_)) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.takes_taint()) return speech_.say(record_, std::move(*hold));
     const bool staged = policy_->taint->device == TaintRules::Device::Staged && rule_has_status();
     apply(staged ? "None" : "NoSchedule");
     say(Reason::Tainting,
@@ -105,27 +105,28 @@ class RulePlanner {
   /// Whether rules surely have the effect None and a status. **Source:** resource.k8s.io/v1alpha3 of 1.33 and 1.34 has
   /// neither, that of 1.35 both; the version's name does not tell them apart.
   [[nodiscard]] bool rule_has_status() const {
-    return !scene_.world.inventory().rules_api_version().ends_with("v1alpha3");
+    return !input_.world.inventory().rules_api_version().ends_with("v1alpha3");
   }
 
   /// A rule that we have made, or may have, and that the World has never shown: a person may have deleted it meanwhile,
   /// so that it is not made again before the watch must have been renewed.
-  [[nodiscard]] std::optional<Ruling> just_made() const {
-    const auto* attempt = scene_.ledger.write(key_of(record_));
+  [[nodiscard]] std::optional<HoldReason> just_made() const {
+    const auto* attempt = input_.requests.write(key_of(record_));
     if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
-    if (attempt->at < mono_of(record_.opened_at, scene_.now)) return std::nullopt;  // of an earlier incident
+    if (attempt->at < mono_of(record_.opened_at, input_.now)) return std::nullopt;  // of an earlier incident
     const MonoTime until = attempt->at + kUnseenRule;
-    if (attempt->state == Attempt::State::Sending || !may_stand(*attempt) || scene_.now.mono >= until)
+    if (attempt->state == Attempt::State::Sending || !may_stand(*attempt) || input_.now.mono >= until)
       return std::nullopt;
-    return Ruling{.reason = Reason::Tainting, .message = "the rule was asked for, and is not seen yet", .until = until};
+    return HoldReason{
+        .reason = Reason::Tainting, .message = "the rule was asked for, and is not seen yet", .until = until};
   }
 
   /// By our own clock where we made the rule; the server's may be another.
   [[nodiscard]] MonoTime staged_at() const {
-    const auto* attempt = scene_.ledger.write(key_of(record_));
+    const auto* attempt = input_.requests.write(key_of(record_));
     if (attempt != nullptr) return attempt->at;
-    if (!rule_->meta.creation) return scene_.now.mono;
-    return mono_of(scene_.world.ours(*rule_->meta.creation), scene_.now);
+    if (!rule_->meta.creation) return input_.now.mono;
+    return mono_of(input_.world.ours(*rule_->meta.creation), input_.now);
   }
 
   /// A staged rule: what it would do is known, or has been waited for long enough.
@@ -134,7 +135,7 @@ class RulePlanner {
     const bool said = progress && progress->observed_generation >= rule_->generation;
     const MonoTime until = staged_at() + kStagePatience;
     const bool still_staged = policy_ != nullptr && policy_->taint->device == TaintRules::Device::Staged;
-    if (still_staged && !said && scene_.now.mono < until) {
+    if (still_staged && !said && input_.now.mono < until) {
       return speech_.say(record_, {.reason = Reason::StagedTaint,
                                    .message = "effect None until the API server says what it would do, at most 30 s",
                                    .until = until});
@@ -142,9 +143,9 @@ class RulePlanner {
     if (mode_ != Mode::Enforce) {
       return say(Reason::WouldTaint, "the DeviceTaintRule has effect None; an enforcing policy would set NoSchedule");
     }
-    if (auto ruling = speech_.not_now(record_)) return speech_.say(record_, std::move(*ruling));
-    if (auto ruling = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
-      return speech_.say(record_, std::move(*ruling));
+    if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
+      return speech_.say(record_, std::move(*hold));
     }
     apply("NoSchedule");
     say(Reason::Tainting, "the effect becomes NoSchedule" + what_it_says());
@@ -154,19 +155,19 @@ class RulePlanner {
     const auto incidents = k8s::find(rule_->meta.annotations, kIncidentsAnnotation);
     const bool is_current = incidents == std::string_view(std::to_string(record_.incidents));
     // The rule is what remains if the memory is lost: it learns of each new incident, unless somebody else owns that.
-    const auto* attempt = scene_.ledger.write(key_of(record_));
+    const auto* attempt = input_.requests.write(key_of(record_));
     const bool contested =
         attempt != nullptr && attempt->state == Attempt::State::Failed && attempt->error.kind == ErrorKind::Contested;
     if (contested) {
       say(Reason::ChangedByOther, attempt->error.message);
     } else if (!is_current && mode_ == Mode::Enforce) {
-      auto ruling = speech_.held_back(key_of(record_), rule_->meta.resource_version);
-      if (!ruling) apply(rule_->taint.effect);
-      if (ruling && ruling->reason != Reason::Tainting) speech_.say(record_, std::move(*ruling));
+      auto hold = speech_.held_back(key_of(record_), rule_->meta.resource_version);
+      if (!hold) apply(rule_->taint.effect);
+      if (hold && hold->reason != Reason::Tainting) speech_.say(record_, std::move(*hold));
     }
-    speech_.say(record_, recovery_ruling(record_, scene_, Reason::Tainted,
+    speech_.say(record_, recovery_ruling(record_, input_, Reason::Tainted,
                                          fmt::format("DeviceTaintRule {} keeps new pods off; {} hold it",
-                                                     rule_->meta.name, pods(holders_of(scene_, record_.key))) +
+                                                     rule_->meta.name, pods(holders_of(input_, record_.key))) +
                                              what_it_says() + unheeded()));
   }
 
@@ -179,7 +180,7 @@ class RulePlanner {
   [[nodiscard]] std::string unheeded() const {
     if (!rule_has_status() || rule_->progress) return {};
     const MonoTime until = staged_at() + kStagePatience;
-    if (scene_.now.mono < until) {
+    if (input_.now.mono < until) {
       speech_.wake(until);
       return {};
     }
@@ -190,7 +191,7 @@ class RulePlanner {
   [[nodiscard]] std::string what_it_says() const {
     const auto& progress = rule_->progress;
     if (!progress || progress->reason != "NoEffect") return {};
-    const auto ours = std::to_string(holders_of(scene_, record_.key));
+    const auto ours = std::to_string(holders_of(input_, record_.key));
     const auto theirs = pods_in(progress->message);
     return fmt::format("; the API server says: {}{}", progress->message,
                        theirs && *theirs != ours ? fmt::format(" (we count {} that hold it)", ours) : "");
@@ -198,19 +199,19 @@ class RulePlanner {
 
   void remove() {
     const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "a person acknowledged it"
-                                                : is_long_absent(record_, scene_.world, scene_.now.wall)
+                                                : is_long_absent(record_, input_.world, input_.now.wall)
                                                     ? "nobody publishes or holds the device any more"
                                                 : record_.is_removing() ? "the rule of the incident before"
                                                                         : "the policy no longer taints")
                                   : record_.closed_because;
     if (mode_ != Mode::Enforce) return say(Reason::WouldUntaint, why);
-    if (auto ruling = speech_.unsaved(record_)) return speech_.say(record_, std::move(*ruling));
-    if (auto ruling = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
-      if (ruling->reason == Reason::Tainting) ruling->reason = Reason::Untainting;
-      return speech_.say(record_, std::move(*ruling));
+    if (auto hold = speech_.unsaved(record_)) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
+      if (hold->reason == Reason::Tainting) hold->reason = Reason::Untainting;
+      return speech_.say(record_, std::move(*hold));
     }
     speech_.act(DeleteRule{.name = rule_->meta.name,
-                           .api_version = scene_.world.inventory().rules_api_version(),
+                           .api_version = input_.world.inventory().rules_api_version(),
                            .uid = rule_->meta.uid,
                            .resource_version = rule_->meta.resource_version,
                            .key = record_.key,
@@ -221,7 +222,7 @@ class RulePlanner {
 
   void apply(std::string effect) {
     speech_.act(ApplyRule{.name = rule_name(record_.key),
-                          .api_version = scene_.world.inventory().rules_api_version(),
+                          .api_version = input_.world.inventory().rules_api_version(),
                           .uid = rule_ == nullptr ? std::string() : rule_->meta.uid,
                           .resource_version = rule_ == nullptr ? std::string() : rule_->meta.resource_version,
                           .driver = record_.key.scope,
@@ -242,7 +243,7 @@ class RulePlanner {
 
   // A silent watch is renewed after 90 s.
   static constexpr Millis kUnseenRule = std::chrono::minutes(2);
-  const Scene& scene_;
+  const PlanInput& input_;
   Speech& speech_;
   const DeviceRecord& record_;
   const DevicePolicy* policy_;
@@ -252,9 +253,9 @@ class RulePlanner {
 
 }  // namespace
 
-void plan_rules(const Scene& scene, Speech& speech) {
-  for (const auto& [key, record] : scene.memory.records()) {
-    if (!needs_node_taint(scene.world, key)) RulePlanner(scene, speech, record).run();
+void plan_rules(const PlanInput& input, Speech& speech) {
+  for (const auto& [key, record] : input.incidents.records()) {
+    if (!needs_node_taint(input.world, key)) RulePlanner(input, speech, record).run();
   }
 }
 

@@ -7,6 +7,6 @@ namespace dhc::taint {
 inline constexpr Millis kStagePatience = Seconds(30);
 
 /// What becomes of the DeviceTaintRule of each DRA device that is remembered.
-void plan_rules(const Scene& scene, Speech& speech);
+void plan_rules(const PlanInput& input, Speech& speech);
 
 }  // namespace dhc::taint

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 #include "reconcilers/taint/action.h"
 
 namespace dhc::taint {
@@ -21,33 +21,33 @@ struct TaintPlan : Planned<TaintAction> {
 /// Collects what is wanted and said about devices in one turn.
 class Speech {
  public:
-  explicit Speech(const Scene& scene)
-      : scene_(scene), caps_(scene.caps), taints_left_(scene.ledger.taint_tokens().available(scene.now.mono)) {}
+  explicit Speech(const PlanInput& input)
+      : input_(input), caps_(input.caps), taints_left_(input.requests.taint_tokens().available(input.now.mono)) {}
 
   /// About one device; the subject is its node, or its rule where the node is not known.
-  void say(const DeviceRecord& record, Ruling ruling);
+  void say(const DeviceRecord& record, HoldReason hold);
 
   /// Why a write with this key must not be sent now; none: it may.
-  [[nodiscard]] std::optional<Ruling> held_back(const std::string& key, const std::string& seen_version) const;
+  [[nodiscard]] std::optional<HoldReason> held_back(const std::string& key, const std::string& seen_version) const;
 
   /// Why no new taint is made for this device now, whatever it is: a pause, a view that is too old, the brake, or its
   /// state being Unknown.
-  [[nodiscard]] std::optional<Ruling> not_now(const DeviceRecord& record) const;
+  [[nodiscard]] std::optional<HoldReason> not_now(const DeviceRecord& record) const;
 
   /// Why nothing of ours is removed yet: the end of the incident is not written down. A restart would take the removal
   /// for a person's word.
-  [[nodiscard]] std::optional<Ruling> unsaved(const DeviceRecord& record) const;
+  [[nodiscard]] std::optional<HoldReason> unsaved(const DeviceRecord& record) const;
 
   /// The full cap that stops a new taint of this device, or of a node for this driver or resource; none: it is counted
   /// as taken.
-  [[nodiscard]] std::optional<Ruling> takes_from_caps(const DeviceRecord& record);
-  [[nodiscard]] std::optional<Ruling> takes_node_from_caps(const std::string& scope, const std::string& node);
+  [[nodiscard]] std::optional<HoldReason> takes_from_caps(const DeviceRecord& record);
+  [[nodiscard]] std::optional<HoldReason> takes_node_from_caps(const std::string& scope, const std::string& node);
 
   /// That the taint of an ended incident is gone, and that the device is on probation.
   void say_ended(const DeviceRecord& record);
 
   /// Takes one of the new taints that are allowed now; when the next one is, if there is none left.
-  [[nodiscard]] std::optional<Ruling> takes_taint();
+  [[nodiscard]] std::optional<HoldReason> takes_taint();
 
   void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
   void wake(std::optional<MonoTime> at) { wake_.note(at); }
@@ -55,7 +55,7 @@ class Speech {
   [[nodiscard]] TaintPlan done();
 
  private:
-  const Scene& scene_;
+  const PlanInput& input_;
   Caps caps_;
   std::int64_t taints_left_;
   Wake wake_;
@@ -66,10 +66,10 @@ class Speech {
 [[nodiscard]] MonoTime mono_at(WallTime when, const Now& now);
 
 /// When and why the taint would go away, in words, and when by time alone.
-[[nodiscard]] Ruling recovery_ruling(const DeviceRecord& record, const Scene& scene, Reason reason,
-                                     std::string_view before);
+[[nodiscard]] HoldReason recovery_ruling(const DeviceRecord& record, const PlanInput& input, Reason reason,
+                                         std::string_view before);
 
 /// How many pods hold the device now.
-[[nodiscard]] std::size_t holders_of(const Scene& scene, const DeviceKey& key);
+[[nodiscard]] std::size_t holders_of(const PlanInput& input, const DeviceKey& key);
 
 }  // namespace dhc::taint

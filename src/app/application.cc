@@ -12,7 +12,6 @@
 
 #include "app/access_check.h"
 #include "app/admin_server.h"
-#include "app/board.h"
 #include "app/clock.h"
 #include "app/clock_desk.h"
 #include "app/executor.h"
@@ -20,6 +19,7 @@
 #include "app/pages.h"
 #include "app/policy_file.h"
 #include "app/policy_map.h"
+#include "app/status_store.h"
 #include "app/trouble_log.h"
 #include "domain/contract/names.h"
 #include "k8s-client/watcher.h"
@@ -48,7 +48,7 @@ struct Application::Parts {
   std::shared_ptr<const k8s::Client> client;
   Log& log;
   Listener listener;
-  Board board;
+  StatusStore status_store;
   Metrics metrics;
   TroubleLog trouble;
   Inbox inbox{kInboxCapacity};
@@ -58,7 +58,7 @@ struct Application::Parts {
   std::mutex watchers_mutex;  // the list, which pages read while it is filled
   std::vector<std::unique_ptr<k8s::Watcher>> watchers;
   std::vector<std::unique_ptr<AdminServer>> servers;
-  LeaseGate gate;
+  LeaderFence gate;
   std::unique_ptr<Elector> elector;
 
   Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen);
@@ -83,10 +83,10 @@ Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, L
       client(std::move(c)),
       log(l),
       listener(std::move(listen)),
-      board(watched_kinds(settings)),
+      status_store(watched_kinds(settings)),
       trouble(log, settings.cluster),
-      clock_desk([this](Millis ahead) { return tell_clock(ahead); }, board, metrics, log),
-      desk(settings.frame, [this](Message message) { send(std::move(message)); }, board, metrics, log) {}
+      clock_desk([this](Millis ahead) { return tell_clock(ahead); }, status_store, metrics, log),
+      desk(settings.frame, [this](Message message) { send(std::move(message)); }, status_store, metrics, log) {}
 
 void Application::Parts::send(Message message) {
   (void)inbox.push({.message = std::move(message), .at = stopwatch_now()}, stopping.get_token());
@@ -125,7 +125,7 @@ Status Application::Parts::serve() {
           "health", settings.health_address,
           [this](std::string_view path) {
             refresh();
-            return health_page(board, path);
+            return health_page(status_store, path);
           },
           Audience::Everybody);
       !health) {
@@ -135,7 +135,7 @@ Status Application::Parts::serve() {
           "detail", settings.detail_address,
           [this](std::string_view path) {
             refresh();
-            return detail_page(board, path);
+            return detail_page(status_store, path);
           },
           Audience::Loopback);
       !detail) {
@@ -160,7 +160,7 @@ void Application::Parts::refresh() {
   }
   for (const auto& [kind, status] : by_kind) {
     const auto fact = watch_fact(status);
-    board.watch(fact);
+    status_store.watch(fact);
     metrics.show(status, mono_now());
     if (status.state != k8s::WatchState::Stopped) trouble.note(kind, fact.problem);
     trouble.note_back(kind, status.went_back, status.went_back_how);
@@ -214,7 +214,7 @@ void Application::Parts::start_election() {
   }
   send(Leading{.leads = false});
   const auto show = [this, leads = false](const ElectionFact& fact) mutable {
-    board.election(fact);
+    status_store.election(fact);
     metrics.leading(fact.leads);
     if (std::exchange(leads, fact.leads) != fact.leads) send(Leading{.leads = fact.leads});
   };
@@ -252,7 +252,7 @@ void Application::Parts::stop() {
 Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Application::~Application() = default;
 
-std::shared_ptr<const std::vector<Verdict>> Application::verdicts() const { return parts_->board.verdicts(); }
+std::shared_ptr<const std::vector<Verdict>> Application::verdicts() const { return parts_->status_store.verdicts(); }
 
 Result<std::unique_ptr<Application>> Application::make(AppSettings settings, std::shared_ptr<const k8s::Client> client,
                                                        Log& log, Listener listener) {
@@ -283,7 +283,7 @@ void Application::run(const std::stop_token& stop) {
   parts.start_watches();
   parts.start_configuration(file);
   RunLoop loop(parts.inbox, executor,
-               {.board = parts.board,
+               {.status_store = parts.status_store,
                 .metrics = parts.metrics,
                 .log = parts.log,
                 .blind =

@@ -8,8 +8,8 @@
 
 namespace dhc {
 
-ClockDesk::ClockDesk(Tell tell, Board& board, Metrics& metrics, Log& log)
-    : tell_(std::move(tell)), board_(board), metrics_(metrics), log_(log) {}
+ClockDesk::ClockDesk(Tell tell, StatusStore& status_store, Metrics& metrics, Log& log)
+    : tell_(std::move(tell)), status_store_(status_store), metrics_(metrics), log_(log) {}
 
 void ClockDesk::answered(const k8s::Response& answer, const Now& sent) {
   const auto date = k8s::header(answer, "date");
@@ -18,7 +18,7 @@ void ClockDesk::answered(const k8s::Response& answer, const Now& sent) {
   clock_.answered(*date, sent.wall, wall_now());
   const auto ahead = clock_.ahead();
   if (!ahead) return;
-  board_.server_ahead(*ahead);
+  status_store_.server_ahead(*ahead);
   metrics_.server_ahead(*ahead);
   const bool is_much = std::chrono::abs(*ahead) > k8s::kMuchAhead;
   const auto seconds = fmt::format("{:.1f}", std::chrono::duration<double>(*ahead).count());

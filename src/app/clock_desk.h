@@ -2,9 +2,9 @@
 #include <functional>
 #include <mutex>
 
-#include "app/board.h"
 #include "app/log.h"
 #include "app/metrics.h"
+#include "app/status_store.h"
 #include "base/now.h"
 #include "k8s-client/protocol/request.h"
 #include "k8s-client/protocol/server_clock.h"
@@ -18,14 +18,14 @@ class ClockDesk {
   /// with the next answer.
   using Tell = std::function<bool(Millis)>;
 
-  ClockDesk(Tell tell, Board& board, Metrics& metrics, Log& log);
+  ClockDesk(Tell tell, StatusStore& status_store, Metrics& metrics, Log& log);
 
   /// An answer, and when its request began.
   void answered(const k8s::Response& answer, const Now& sent);
 
  private:
   const Tell tell_;
-  Board& board_;
+  StatusStore& status_store_;
   Metrics& metrics_;
   Log& log_;
   std::mutex mutex_;

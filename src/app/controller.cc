@@ -9,13 +9,13 @@
 #include "app/describe.h"
 #include "app/state_desk.h"
 #include "domain/cluster/world.h"
-#include "domain/findings/black_hole.h"
-#include "domain/findings/exposure.h"
-#include "domain/incidents/device_memory.h"
+#include "domain/findings/affected_pod.h"
+#include "domain/findings/rejecting_node.h"
+#include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
 #include "domain/limits/brake.h"
 #include "domain/limits/caps.h"
-#include "domain/limits/ledger.h"
+#include "domain/limits/request_tracker.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/plan.h"
 #include "reconcilers/eviction/trial.h"
@@ -26,16 +26,16 @@
 #include "reconcilers/shared/coming_pods.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/place_search.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 #include "reconcilers/taint/plan.h"
 
 namespace dhc {
 
 struct Controller::State {
   World world;
-  Ledger ledger;
+  RequestTracker requests;
   Brake brake;
-  DeviceMemory memory;
+  IncidentStore incidents;
   ComingPods coming;
   AskedTaints asked;
   StateDesk state;
@@ -62,7 +62,7 @@ struct Controller::State {
   void note_brake();
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
-  [[nodiscard]] std::vector<Exposure> look_at_devices(const Now& now);
+  [[nodiscard]] std::vector<AffectedPod> look_at_devices(const Now& now);
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
@@ -90,7 +90,7 @@ std::string event_key(const notice::EmitEvent& event) { return event.regarding.n
 
 void Controller::State::take(Message&& message, const Now& now) {
   if (auto* delivery = std::get_if<k8s::Delivery>(&message)) {
-    if (state.take(*delivery, memory, now)) note_loaded(now);
+    if (state.take(*delivery, incidents, now)) note_loaded(now);
     world.apply(std::move(*delivery), now);
   } else if (auto* outcome = std::get_if<Outcome>(&message)) {
     take(std::move(*outcome), now);
@@ -110,10 +110,10 @@ void Controller::State::take(Message&& message, const Now& now) {
 }
 
 void Controller::State::set_rates(const Now& now) {
-  ledger.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
-  ledger.attempt_tokens().set_rate(eviction::attempts_per_minute(policy->limits), now.mono);
-  ledger.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
-  ledger.owner_reads().tokens().set_rate(owners::kReadsPerMinute, now.mono);
+  requests.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
+  requests.attempt_tokens().set_rate(eviction::attempts_per_minute(policy->limits), now.mono);
+  requests.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
+  requests.owner_reads().tokens().set_rate(owners::kReadsPerMinute, now.mono);
 }
 
 void Controller::State::take(const Leading& message, const Now& now) {
@@ -126,34 +126,34 @@ void Controller::State::take(const Leading& message, const Now& now) {
   term_began = now.mono;
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
   // than what another leader may have done and written since.
-  ledger = Ledger();
+  requests = RequestTracker();
   asked = AskedTaints();
   if (policy) set_rates(now);
-  memory = DeviceMemory();
-  if (state.begin_term(memory, now)) note_loaded(now);
+  incidents = IncidentStore();
+  if (state.begin_term(incidents, now)) note_loaded(now);
 }
 
 void Controller::State::note_loaded(const Now& now) {
-  world.note_incidents(memory.open_incidents());
-  ledger.recall_losses(memory.records(), now);
+  world.note_incidents(incidents.open_incidents());
+  requests.recall_losses(incidents.records(), now);
   if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   const auto key = write_key(outcome.action);
   // Of an earlier term: it says nothing about what is remembered now.
-  if (!key || ledger.write(key->key) == nullptr) return;
+  if (!key || requests.write(key->key) == nullptr) return;
   const auto* written = std::get_if<incident_state::WriteState>(&outcome.action);
   if (written != nullptr && !state.is_current(*written)) return;
-  ledger.write_done(key->key, outcome.status, now);
+  requests.write_done(key->key, outcome.status, now);
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
-  if (never_sent && facts_of(outcome.action).makes_taint) ledger.taint_tokens().give_back(1, now.mono);
+  if (never_sent && facts_of(outcome.action).makes_taint) requests.taint_tokens().give_back(1, now.mono);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
-    if (surely_not) memory.rule_removal_failed(removal->key);
+    if (surely_not) incidents.rule_removal_failed(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
-    if (surely_not && !patch->add) memory.untaint_failed(patch->node);
+    if (surely_not && !patch->add) incidents.untaint_failed(patch->node);
   } else if (written != nullptr && outcome.status) {
     state.note_saved(*written, now);
   }
@@ -162,13 +162,13 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
 void Controller::State::note_write(const Action& action, const Now& now) {
   const auto key = write_key(action);
   if (!key) return;
-  ledger.write_sent(key->key, key->seen_version, now);
-  if (facts_of(action).makes_taint) ledger.taint_tokens().take(1, now.mono);
+  requests.write_sent(key->key, key->seen_version, now);
+  if (facts_of(action).makes_taint) requests.taint_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
-    memory.rule_removal_sent(removal->key);
+    incidents.rule_removal_sent(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
-    if (!patch->add) memory.untaint_sent(patch->node);
+    if (!patch->add) incidents.untaint_sent(patch->node);
   } else if (const auto* written = std::get_if<incident_state::WriteState>(&action)) {
     state.note_sent(*written);
   }
@@ -192,7 +192,7 @@ void Controller::State::note_asked_taint(const Action& action, bool is_asked, co
 void Controller::State::take_sight(Outcome& outcome, const Now& now) {
   const auto* read = std::get_if<owners::ReadOwner>(&outcome.action);
   if (read == nullptr) return;
-  ledger.owner_reads().done(read->ns, owner_key(read->ns, read->owner), read->asked_at, outcome.status, now);
+  requests.owner_reads().done(read->ns, owner_key(read->ns, read->owner), read->asked_at, outcome.status, now);
   // What was stopped before its end has found nothing.
   if (!outcome.status && outcome.status.error().kind == ErrorKind::Cancelled) return;
   if (outcome.sight) world.owner_sights().note(*std::move(outcome.sight), read->ns, read->owner, read->asked_at, now);
@@ -204,19 +204,19 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
   for (const auto& read : outcome.reads) checks.note(read, now);
   if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
     const auto* record = world.pod(evict->uid);
-    ledger.eviction_done(evict->uid, outcome.status, record == nullptr ? "" : record->pod.meta.resource_version, now);
+    requests.eviction_done(evict->uid, outcome.status, record == nullptr ? "" : record->pod.meta.resource_version, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&outcome.action)) {
-    ledger.condition_done(condition->uid, outcome.status, now);
+    requests.condition_done(condition->uid, outcome.status, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&outcome.action)) {
-    ledger.event_done(event_key(*event), outcome.status, now);
+    requests.event_done(event_key(*event), outcome.status, now);
   }
 }
 
 void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now& now) {
   const auto& record = *world.pod(evict.uid);
-  const auto* holding = find_holding(record.holdings, evict.key);
-  ledger.eviction_sent(record.pod, *holding, world.tracker().find(evict.key)->holders, now);
-  if (!evict.shared_claim_uid.empty()) ledger.claim_emptied(evict.shared_claim_uid);
+  const auto* held_device = find_holding(record.held_devices, evict.key);
+  requests.eviction_sent(record.pod, *held_device, world.tracker().find(evict.key)->holders, now);
+  if (!evict.shared_claim_uid.empty()) requests.claim_emptied(evict.shared_claim_uid);
 }
 
 void Controller::State::note_sent(const Action& action, const Now& now) {
@@ -224,11 +224,11 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
   if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     note_eviction(*evict, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
-    ledger.condition_sent(world.pod(condition->uid)->pod, now);
+    requests.condition_sent(world.pod(condition->uid)->pod, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {
-    ledger.event_sent(event_key(*event), now);
+    requests.event_sent(event_key(*event), now);
   } else if (const auto* read = std::get_if<owners::ReadOwner>(&action)) {
-    ledger.owner_reads().sent(read->ns, owner_key(read->ns, read->owner), now);
+    requests.owner_reads().sent(read->ns, owner_key(read->ns, read->owner), now);
   }
 }
 
@@ -241,29 +241,29 @@ void Controller::State::note_removed_rules(const Now& now) {
 
 /// The brake is written with the memory.
 void Controller::State::note_brake() {
-  if (std::exchange(brake_revision, brake.revision()) != brake.revision()) memory.note_change();
+  if (std::exchange(brake_revision, brake.revision()) != brake.revision()) incidents.note_change();
 }
 
 void Controller::State::begin_trial(BrakeTrial trial, const std::string& node) {
-  memory.note_change();
-  trial.revision = memory.revision();
+  incidents.note_change();
+  trial.revision = incidents.revision();
   brake.begin_trial(trial, node);
   brake_revision = brake.revision();
 }
 
 /// Without a namespace of our own nothing is written, and nothing waits for it.
 std::optional<std::uint64_t> Controller::State::saved_revision() const {
-  return policy->own_namespace.empty() ? std::optional(memory.revision()) : state.file().saved;
+  return policy->own_namespace.empty() ? std::optional(incidents.revision()) : state.file().saved;
 }
 
 /// A term begins with what the leader before has left open, and believes what it had judged.
-std::vector<Exposure> Controller::State::look_at_devices(const Now& now) {
-  auto exposures = find_exposures(world, *policy, now);
+std::vector<AffectedPod> Controller::State::look_at_devices(const Now& now) {
+  auto affected_pods = find_affected_pods(world, *policy, now);
   const auto began = std::exchange(term_began, std::nullopt);
-  if (!began) return exposures;
-  for (const auto& key : memory.judged_before(world, exposures, *began)) world.believe(key);
+  if (!began) return affected_pods;
+  for (const auto& key : incidents.judged_before(world, affected_pods, *began)) world.believe(key);
   world.refresh(now);
-  return find_exposures(world, *policy, now);
+  return find_affected_pods(world, *policy, now);
 }
 
 Turn Controller::State::stand_by(const Now& now) {
@@ -288,82 +288,82 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
   if (!std::exchange(state.coverage_told, true)) state.coverage = coverage_of(state.world, *state.policy);
   state.doubts = state.checks.take(state.world, now);
   if (!state.leads) return state.stand_by(now);
-  state.ledger.learn(state.world, state.memory.caps().charges(), now);
-  if (state.policy) state.memory.settle_charges(state.world, state.ledger, *state.policy, now);
-  state.ledger.forget(state.world, now);
+  state.requests.learn(state.world, state.incidents.caps().charges(), now);
+  if (state.policy) state.incidents.settle_charges(state.world, state.requests, *state.policy, now);
+  state.requests.forget(state.world, now);
   // Without a policy there is nothing to decide, but a configuration that was rejected is still said.
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
   if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
-  const auto exposures = state.look_at_devices(now);
-  const auto black_holes = find_black_holes(state.world, *state.policy, now);
+  const auto affected_pods = state.look_at_devices(now);
+  const auto rejecting_nodes = find_rejecting_nodes(state.world, *state.policy, now);
   state.brake.observe({.world = state.world,
                        .policy = *state.policy,
-                       .exposures = exposures,
-                       .records = state.memory.records(),
-                       .losses = state.ledger.losses(),
-                       .black_holes = black_holes,
+                       .affected_pods = affected_pods,
+                       .records = state.incidents.records(),
+                       .losses = state.requests.losses(),
+                       .rejecting_nodes = rejecting_nodes,
                        .saved_revision = state.saved_revision(),
                        .now = now});
   state.note_brake();
   state.note_removed_rules(now);
-  state.memory.observe({.world = state.world,
-                        .policy = *state.policy,
-                        .brake = state.brake,
-                        .black_holes = black_holes,
-                        .exposures = exposures,
-                        .losses = state.ledger.losses(),
-                        .removed_rules = state.removed_rules,
-                        .now = now});
+  state.incidents.observe({.world = state.world,
+                           .policy = *state.policy,
+                           .brake = state.brake,
+                           .rejecting_nodes = rejecting_nodes,
+                           .affected_pods = affected_pods,
+                           .losses = state.requests.losses(),
+                           .removed_rules = state.removed_rules,
+                           .now = now});
   state.removed_rules.clear();
-  state.memory.follow_out_of_service(state.world, now);
-  state.world.note_incidents(state.memory.open_incidents());
-  for (const auto& key : state.memory.believed()) state.world.believe(key);
+  state.incidents.follow_out_of_service(state.world, now);
+  state.world.note_incidents(state.incidents.open_incidents());
+  for (const auto& key : state.incidents.believed()) state.world.believe(key);
   Caps caps({.world = state.world,
              .policy = *state.policy,
-             .book = state.memory.caps(),
-             .ledger = state.ledger,
+             .book = state.incidents.caps(),
+             .requests = state.requests,
              .asked = state.asked,
              .now = now});
-  const auto node_cases = find_node_cases(state.world, *state.policy, state.memory);
-  state.coming.observe(state.world, state.ledger, now);
-  const Scene scene{.world = state.world,
-                    .policy = *state.policy,
-                    .ledger = state.ledger,
-                    .brake = state.brake,
-                    .black_holes = black_holes,
-                    .exposures = exposures,
-                    .memory = state.memory,
-                    .node_cases = node_cases,
-                    .coming = state.coming,
-                    .caps = caps,
-                    .saved_revision = state.saved_revision(),
-                    .now = now};
+  const auto node_cases = find_node_cases(state.world, *state.policy, state.incidents);
+  state.coming.observe(state.world, state.requests, now);
+  const PlanInput input{.world = state.world,
+                        .policy = *state.policy,
+                        .requests = state.requests,
+                        .brake = state.brake,
+                        .rejecting_nodes = rejecting_nodes,
+                        .affected_pods = affected_pods,
+                        .incidents = state.incidents,
+                        .node_cases = node_cases,
+                        .coming = state.coming,
+                        .caps = caps,
+                        .saved_revision = state.saved_revision(),
+                        .now = now};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
-  PlaceSearch search(scene);
-  if (auto choice = eviction::choose_trial(scene, search)) state.begin_trial(std::move(choice->trial), choice->node);
-  state.in_flight = static_cast<std::size_t>(eviction::Budget(scene).in_flight());
-  auto evictions = eviction::plan(scene, search);
+  PlaceSearch search(input);
+  if (auto choice = eviction::choose_trial(input, search)) state.begin_trial(std::move(choice->trial), choice->node);
+  state.in_flight = static_cast<std::size_t>(eviction::Budget(input).in_flight());
+  auto evictions = eviction::plan(input, search);
   state.coming.note_offered(search.offered(), now);
   // A taint of this turn finds counted what is evicted in it.
   for (const auto& action : evictions.actions)
     caps.take_eviction(action.key, state.world.pod(action.uid)->pod.node_name, 1);
-  auto taints = taint::plan(scene);
-  const bool intends = state.memory.intend_untaint(state.world, taints.untainting);
-  state.memory.charge(std::move(evictions.charges));
-  auto jobs = job_retry::plan(scene);
-  auto saving = incident_state::plan(scene, state.state.file());
+  auto taints = taint::plan(input);
+  const bool intends = state.incidents.intend_untaint(state.world, taints.untainting);
+  state.incidents.charge(std::move(evictions.charges));
+  auto jobs = job_retry::plan(input);
+  auto saving = incident_state::plan(input, state.state.file());
   auto verdicts = std::move(evictions.verdicts);
   for (auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts}) {
     verdicts.insert(verdicts.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
   }
-  auto reads = owners::plan(scene, verdicts);
-  auto notices = notice::plan(scene, verdicts, state.rejected);
+  auto reads = owners::plan(input, verdicts);
+  auto notices = notice::plan(input, verdicts, state.rejected);
 
   Turn turn;
   Wake wake;
   for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
-                         notices.wake_at, state.memory.next_change_at(), state.world.next_change_at(now),
+                         notices.wake_at, state.incidents.next_change_at(), state.world.next_change_at(now),
                          state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
                          state.checks.next_change_at()}) {
     if (at && *at > now.mono) wake.note(at);

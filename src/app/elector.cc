@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostHints = 64;
 }  // namespace
 
-Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log,
+Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaderFence& gate, Show show, Log& log,
                  Answered answered)
     : client_(client),
       gate_(gate),

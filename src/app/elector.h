@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/health_report.h"
-#include "app/lease_gate.h"
+#include "app/leader_fence.h"
 #include "app/log.h"
 #include "k8s-client/client.h"
 #include "k8s-client/protocol/lease_machine.h"
@@ -33,7 +33,7 @@ class Elector {
 
   /// Starts at once. `client`, `gate` and `log` outlive this. The gate is open before `show` says that we lead, and
   /// closed before it says that we do not.
-  Elector(ElectionSettings settings, const k8s::Client& client, LeaseGate& gate, Show show, Log& log,
+  Elector(ElectionSettings settings, const k8s::Client& client, LeaderFence& gate, Show show, Log& log,
           Answered answered = {});
 
   /// Stops taking part, without a release: others wait until our time is over.
@@ -59,7 +59,7 @@ class Elector {
   void tell(const ElectionFact& fact);
 
   const k8s::Client& client_;
-  LeaseGate& gate_;
+  LeaderFence& gate_;
   const Show show_;
   const Answered answered_;
   Log& log_;

@@ -11,9 +11,9 @@ Page page_of(Report report) { return {.status = report.ok ? 200U : 503U, .body =
 Page not_here(std::string_view instead) { return {.status = 404, .body = "not here: " + std::string(instead) + "\n"}; }
 }  // namespace
 
-Page health_page(const Board& board, std::string_view path) {
-  if (path == "/healthz" || path == "/livez") return page_of(healthz(board.facts(), mono_now()));
-  if (path == "/readyz") return page_of(readyz(board.facts(), mono_now()));
+Page health_page(const StatusStore& status_store, std::string_view path) {
+  if (path == "/healthz" || path == "/livez") return page_of(healthz(status_store.facts(), mono_now()));
+  if (path == "/readyz") return page_of(readyz(status_store.facts(), mono_now()));
   if (path == "/verdicts") {
     return not_here(
         "/healthz /readyz; /verdicts is on --detail-bind-address, 127.0.0.1:8082 by default: kubectl "
@@ -22,9 +22,9 @@ Page health_page(const Board& board, std::string_view path) {
   return not_here("/healthz /readyz");
 }
 
-Page detail_page(const Board& board, std::string_view path) {
-  if (path == "/verdicts") return {.content_type = "application/json", .body = verdicts_json(*board.verdicts())};
-  if (path == "/healthz" || path == "/livez" || path == "/readyz") return health_page(board, path);
+Page detail_page(const StatusStore& status_store, std::string_view path) {
+  if (path == "/verdicts") return {.content_type = "application/json", .body = verdicts_json(*status_store.verdicts())};
+  if (path == "/healthz" || path == "/livez" || path == "/readyz") return health_page(status_store, path);
   return not_here("/healthz /readyz /verdicts");
 }
 

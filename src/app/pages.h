@@ -1,15 +1,15 @@
 #pragma once
 #include "app/admin_server.h"
-#include "app/board.h"
 #include "app/metrics.h"
+#include "app/status_store.h"
 
 namespace dhc {
 
 /// The pages for probes: /healthz, /readyz. They name no pod. Any thread.
-[[nodiscard]] Page health_page(const Board& board, std::string_view path);
+[[nodiscard]] Page health_page(const StatusStore& status_store, std::string_view path);
 
 /// The pages for operators: /verdicts, which names every pod concerned, and the probes' own. Any thread.
-[[nodiscard]] Page detail_page(const Board& board, std::string_view path);
+[[nodiscard]] Page detail_page(const StatusStore& status_store, std::string_view path);
 
 /// The page for Prometheus: /metrics. Any thread.
 [[nodiscard]] Page metrics_page(const Metrics& metrics, std::string_view path);

@@ -6,8 +6,9 @@
 
 namespace dhc {
 
-PolicyDesk::PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, Board& board, Metrics& metrics, Log& log)
-    : frame_(std::move(frame)), send_(std::move(send)), board_(board), metrics_(metrics), log_(log) {}
+PolicyDesk::PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, StatusStore& status_store,
+                       Metrics& metrics, Log& log)
+    : frame_(std::move(frame)), send_(std::move(send)), status_store_(status_store), metrics_(metrics), log_(log) {}
 
 void PolicyDesk::take(PolicyRead read) {
   if (!read.policy) return reject(read.policy.error(), std::move(read.source));
@@ -27,7 +28,7 @@ void PolicyDesk::accept(Policy policy) {
   problem_.clear();
   current_ = std::make_shared<const Policy>(std::move(policy));
   metrics_.policy_reloaded(true);
-  board_.policy_loaded();
+  status_store_.policy_loaded();
   log_.info("configuration accepted", {{"policies", current_->policies.size()},
                                        {"modeCap", to_string(current_->mode_cap)},
                                        {"paused", current_->limits.paused ? "true" : "false"}});
@@ -38,7 +39,7 @@ void PolicyDesk::reject(const Error& error, std::optional<Subject> source) {
   if (problem_ == error.message) return;
   problem_ = error.message;
   metrics_.policy_reloaded(false);
-  board_.policy_problem(problem_);
+  status_store_.policy_problem(problem_);
   log_.error("configuration rejected", {{"reason", to_string(Reason::ConfigRejected)},
                                         {"kept", current_ ? "the last good one stays in force" : "nothing is decided"},
                                         {"error", problem_}});

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "app/board.h"
 #include "app/log.h"
 #include "app/message.h"
 #include "app/metrics.h"
+#include "app/status_store.h"
 #include "domain/policy/config.h"
 #include "domain/policy/policy.h"
 
@@ -33,7 +33,8 @@ struct PolicyRead {
 /// last good one otherwise, and says so in log, metrics and readiness. One thread.
 class PolicyDesk {
  public:
-  PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, Board& board, Metrics& metrics, Log& log);
+  PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, StatusStore& status_store, Metrics& metrics,
+             Log& log);
 
   /// The same policy, or the same mistake, twice in a row is no news.
   void take(PolicyRead read);
@@ -44,7 +45,7 @@ class PolicyDesk {
 
   const PolicyFrame frame_;
   const std::function<void(Message)> send_;
-  Board& board_;
+  StatusStore& status_store_;
   Metrics& metrics_;
   Log& log_;
   std::shared_ptr<const Policy> current_;

@@ -110,7 +110,7 @@ void RunLoop::show(const Now& now) {
     }
     for (const auto& verdict : changes.ended) log_verdict_ended(shown_.log, verdict);
     published_ = std::make_shared<const std::vector<Verdict>>(verdicts);
-    shown_.board.show(published_);
+    shown_.status_store.show(published_);
   }
   const auto stats = controller_.stats();
   if (stats.synced && rules_api_version_ != stats.rules_api_version) {
@@ -123,7 +123,7 @@ void RunLoop::show(const Now& now) {
   shown_.metrics.show(stats, *published_);
   shown_.blind(stats.blind);
   shown_.refresh();
-  shown_.board.turn_done(now.mono);
+  shown_.status_store.turn_done(now.mono);
 }
 
 }  // namespace dhc

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "app/board.h"
 #include "app/controller.h"
 #include "app/executor.h"
 #include "app/log.h"
 #include "app/mailbox.h"
 #include "app/metrics.h"
+#include "app/status_store.h"
 
 namespace dhc {
 
@@ -32,7 +32,7 @@ struct Listener {
 
 /// Where a turn's results are shown.
 struct Shown {
-  Board& board;
+  StatusStore& status_store;
   Metrics& metrics;
   Log& log;
   std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch that steps rest on is silent.

@@ -21,7 +21,7 @@ const k8s::ConfigMap* state_map(const k8s::Object& object) {
 
 }  // namespace
 
-bool StateDesk::take(const k8s::Delivery& delivery, DeviceMemory& memory, const Now& now) {
+bool StateDesk::take(const k8s::Delivery& delivery, IncidentStore& incidents, const Now& now) {
   if (const auto* snapshot = std::get_if<k8s::Snapshot>(&delivery)) {
     if (snapshot->kind != k8s::Kind::ConfigMap) return false;
     std::optional<k8s::ConfigMap> found;
@@ -29,23 +29,23 @@ bool StateDesk::take(const k8s::Delivery& delivery, DeviceMemory& memory, const 
       if (const auto* map = state_map(object)) found = *map;
     }
     is_listed_ = true;
-    const bool loaded = see(std::move(found), memory, now);
+    const bool loaded = see(std::move(found), incidents, now);
     if (is_loaded_) return loaded;
-    load(memory, now);
+    load(incidents, now);
     return true;
   }
   if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
     const auto* map = state_map(upsert->object);
-    return map != nullptr && see(*map, memory, now);
+    return map != nullptr && see(*map, incidents, now);
   }
   const auto* remove = std::get_if<k8s::Remove>(&delivery);
   const bool is_gone = remove != nullptr && remove->kind == k8s::Kind::ConfigMap && remove->name == kStateName;
-  return is_gone && see(std::nullopt, memory, now);
+  return is_gone && see(std::nullopt, incidents, now);
 }
 
-bool StateDesk::see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, const Now& now) {
+bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now) {
   // Whoever deletes it wants the past forgotten, also where only the next list shows it.
-  if (!map && seen_ && is_loaded_) memory.forget_past();
+  if (!map && seen_ && is_loaded_) incidents.forget_past();
   const bool news = map && (!seen_ || map->data != seen_->data);
   seen_ = std::move(map);
   file_.uid = seen_ ? seen_->meta.uid : std::string();
@@ -59,7 +59,7 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, con
   if (entry != seen_->data.end() && entry->second == sent_text_) return false;
   if (has_saved_ && entry != seen_->data.end() && parse_state(entry->second).newer_version) {
     // A newer version leads or has led: what it wrote is not ours to write over.
-    load(memory, now);
+    load(incidents, now);
     is_overwritten_ = true;
     return true;
   }
@@ -72,24 +72,24 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, con
   }
   // The last words of the leader before us may reach us after its release of the Lease. Until a write of ours was
   // accepted, which happens only at the version that we have read, they count.
-  load(memory, now);
+  load(incidents, now);
   return true;
 }
 
-bool StateDesk::begin_term(DeviceMemory& memory, const Now& now) {
+bool StateDesk::begin_term(IncidentStore& incidents, const Now& now) {
   ++file_.term;
   has_saved_ = false;
   is_overwritten_ = false;
   sent_text_.clear();
   awaited_since_.reset();
   if (!is_listed_) return false;
-  load(memory, now);
+  load(incidents, now);
   return true;
 }
 
-void StateDesk::load(DeviceMemory& memory, const Now& now) {
+void StateDesk::load(IncidentStore& incidents, const Now& now) {
   is_loaded_ = true;
-  file_.saved = memory.revision();
+  file_.saved = incidents.revision();
   file_.unread = false;
   file_.left_out = 0;
   file_.since = now.wall;
@@ -97,7 +97,7 @@ void StateDesk::load(DeviceMemory& memory, const Now& now) {
   file_.newer_version.reset();
   if (!seen_) {
     // What was learned while it could not be read has never been written.
-    if (memory.revision() != 0) file_.saved.reset();
+    if (incidents.revision() != 0) file_.saved.reset();
     return;
   }
   const auto entry = seen_->data.find(kStateEntry);
@@ -114,7 +114,7 @@ void StateDesk::load(DeviceMemory& memory, const Now& now) {
     file_.saved.reset();
     return;
   }
-  memory.load(std::move(content.records), std::move(content.departed), std::move(content.caps));
+  incidents.load(std::move(content.records), std::move(content.departed), std::move(content.caps));
   take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
   // What was damaged is written anew although nothing has changed since.

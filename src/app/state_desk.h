@@ -6,7 +6,7 @@
 #include "base/now.h"
 #include "domain/cluster/world.h"
 #include "domain/incidents/brake_state.h"
-#include "domain/incidents/device_memory.h"
+#include "domain/incidents/incident_store.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/incident_state/plan.h"
 
@@ -17,11 +17,11 @@ namespace dhc {
 class StateDesk {
  public:
   /// What the watch of ConfigMaps says; other kinds are ignored. True if the memory has been loaded anew.
-  [[nodiscard]] bool take(const k8s::Delivery& delivery, DeviceMemory& memory, const Now& now);
+  [[nodiscard]] bool take(const k8s::Delivery& delivery, IncidentStore& incidents, const Now& now);
 
   /// A new term begins: what we remember from an earlier one is older than what another leader may have written since.
   /// True if the memory has been loaded anew.
-  [[nodiscard]] bool begin_term(DeviceMemory& memory, const Now& now);
+  [[nodiscard]] bool begin_term(IncidentStore& incidents, const Now& now);
 
   /// Until when the state is waited for; none: it is there, no longer waited for, or there is none (`own_namespace`
   /// is empty).
@@ -42,8 +42,8 @@ class StateDesk {
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
-  [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, DeviceMemory& memory, const Now& now);
-  void load(DeviceMemory& memory, const Now& now);
+  [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now);
+  void load(IncidentStore& incidents, const Now& now);
   void take_sections(std::vector<StateSection> sections, const Now& now);
 
   incident_state::StateFile file_;

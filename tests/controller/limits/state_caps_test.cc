@@ -65,9 +65,9 @@ TEST_CASE("What counts against the caps is read back as it was written") {
   const auto book = book_of(3, 2, 2);
   CHECK(read_back(caps_text(book)) == book);
   CHECK(caps_text(CapBook()).empty());
-  DeviceMemory memory;
-  memory.load({}, {}, book);
-  const auto content = parse_state(state_text(memory).text);
+  IncidentStore incidents;
+  incidents.load({}, {}, book);
+  const auto content = parse_state(state_text(incidents).text);
   CHECK_FALSE(content.damage);
   CHECK(content.caps == book);
 }
@@ -86,9 +86,9 @@ TEST_CASE("Of 10,000 devices the state keeps within its limit, and the caps with
     records.push_back(std::move(record));
   }
   const auto book = book_of(1'000, 9'000, 100);
-  DeviceMemory memory;
-  memory.load(records, {}, book);
-  const auto written = state_text(memory);
+  IncidentStore incidents;
+  incidents.load(records, {}, book);
+  const auto written = state_text(incidents);
   CHECK(written.text.size() <= kStateLimit);
   CHECK(written.left_out > 0);
   const auto content = parse_state(written.text);

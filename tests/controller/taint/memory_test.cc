@@ -198,7 +198,7 @@ TEST_CASE("Whoever deletes the state wants the past forgotten, not the present")
 }
 
 TEST_CASE("Writing and reading the state changes nothing") {
-  DeviceMemory memory;
+  IncidentStore incidents;
   DeviceRecord record;
   const WallTime at = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20);
   record.key = DeviceKey::dra("d", "p", "x");
@@ -227,11 +227,11 @@ TEST_CASE("Writing and reading the state changes nothing") {
   departed.identity = "GPU-2";
   departed.closed_at = at;
   departed.closed_because = "so";
-  memory.load({record}, {departed});
-  const auto text = state_text(memory).text;
+  incidents.load({record}, {departed});
+  const auto text = state_text(incidents).text;
   const auto content = parse_state(text);
   CHECK_FALSE(content.damage);
-  DeviceMemory again;
+  IncidentStore again;
   again.load(content.records, content.departed);
   CHECK(state_text(again).text == text);
   REQUIRE(again.find(record.key) != nullptr);
@@ -252,9 +252,9 @@ TEST_CASE("A record with losses that are none is damaged, and the others stand")
   record.losses = {{.owner_uid = "o", .at = {}, .holders = {"pod-1"}}};
   DeviceRecord other;
   other.key = DeviceKey::dra("d", "p", "y");
-  DeviceMemory memory;
-  memory.load({record, other}, {});
-  const auto text = state_text(memory).text;
+  IncidentStore incidents;
+  incidents.load({record, other}, {});
+  const auto text = state_text(incidents).text;
   REQUIRE_FALSE(parse_state(text).damage);
   for (const auto& [good, bad] : std::vector<std::pair<std::string, std::string>>{
            {R"("holders":["pod-1"])", R"("holders":"pod-1")"},
@@ -274,9 +274,9 @@ TEST_CASE("Names as long as the API lets them in are read back as they were writ
   for (const std::size_t length : {std::size_t{317}, std::size_t{1024}}) {
     DeviceRecord record;
     record.key = DeviceKey::plugin("node-a", "example.com/" + std::string(length - 12, 'x'), std::string(length, 'i'));
-    DeviceMemory memory;
-    memory.load({record}, {});
-    const auto content = parse_state(state_text(memory).text);
+    IncidentStore incidents;
+    incidents.load({record}, {});
+    const auto content = parse_state(state_text(incidents).text);
     CHECK_FALSE(content.damage);
     REQUIRE(content.records.size() == 1);
     CHECK(content.records[0].key == record.key);
@@ -294,9 +294,9 @@ TEST_CASE("The state never exceeds its limit: the lightest and oldest closed inc
     record.open = i % 100 == 0;
     records.push_back(std::move(record));
   }
-  DeviceMemory memory;
-  memory.load(records, {});
-  const auto written = state_text(memory);
+  IncidentStore incidents;
+  incidents.load(records, {});
+  const auto written = state_text(incidents);
   CHECK(written.text.size() <= kStateLimit);
   CHECK(written.left_out > 0);
   const auto content = parse_state(written.text);

@@ -13,12 +13,12 @@ using dhc::Message;
 /// A desk and what it sent.
 struct Office {
   std::vector<Message> sent;
-  dhc::Board board{{}};
+  dhc::StatusStore status_store{{}};
   dhc::Metrics metrics;
   dhc::Log log{dhc::LogFormat::Text, dhc::LogLevel::Error, [](std::string_view) {}};
   dhc::PolicyDesk desk{{.mode_cap = dhc::Mode::Enforce, .events = false, .own_namespace = "dhc", .own_pod_uid = "u"},
                        [this](Message message) { sent.push_back(std::move(message)); },
-                       board,
+                       status_store,
                        metrics,
                        log};
 
@@ -55,7 +55,7 @@ TEST_CASE("a policy reaches the controller with what the program itself adds") {
   CHECK(policy.own_namespace == "dhc");
   CHECK(policy.own_pod_uid == "u");
   CHECK(policy.brake_release == "2026-11-20T18:23:16Z");
-  CHECK(office.board.facts().policy_loaded);
+  CHECK(office.status_store.facts().policy_loaded);
 }
 
 TEST_CASE("the same policy twice is no news, and neither is the same mistake") {
@@ -73,11 +73,11 @@ TEST_CASE("a rejected configuration leaves the last good one in force and shows 
   Office office;
   office.good();
   office.bad("line 1");
-  CHECK(office.board.facts().policy_loaded);
-  CHECK(office.board.facts().policy_problem == "line 1");
+  CHECK(office.status_store.facts().policy_loaded);
+  CHECK(office.status_store.facts().policy_problem == "line 1");
   CHECK(office.metrics.text().find("dhc_policy_last_reload_success 0") != std::string::npos);
   office.good();
-  CHECK(office.board.facts().policy_problem.empty());
+  CHECK(office.status_store.facts().policy_problem.empty());
   CHECK(std::holds_alternative<dhc::PolicyChanged>(office.sent.back()));
 }
 

@@ -35,53 +35,53 @@ k8s::Pod pod_of(std::vector<k8s::AllocatedResource> allocated) {
   return pod;
 }
 
-std::vector<Holding> resolve(const k8s::Pod& pod, const k8s::ResourceClaim& claim) {
+std::vector<HeldDevice> resolve(const k8s::Pod& pod, const k8s::ResourceClaim& claim) {
   return resolve_holdings(pod, [&](std::string_view ns,
                                    std::string_view name) { return ns == "ns" && name == "claim" ? &claim : nullptr; })
-      .holdings;
+      .held_devices;
 }
 
 }  // namespace
 
 TEST_CASE("One result for the request is the device, whatever the resource ID says") {
   const auto claim = claim_of({"gpu-3"});
-  const auto holdings =
+  const auto held_devices =
       resolve(pod_of({{"claim:gpu", {{"vendor.com/gpu=anything", Health::Unhealthy, "Xid 79"}}}}), claim);
-  REQUIRE(holdings.size() == 1);
-  CHECK(holdings[0].key == DeviceKey::dra("d", "p", "gpu-3"));
-  CHECK(!holdings[0].inferred);
-  CHECK(!holdings[0].ambiguous);
-  CHECK(!holdings[0].shared);
-  CHECK(holdings[0].reported == Health::Unhealthy);
-  CHECK(holdings[0].message == "Xid 79");
-  CHECK(holdings[0].claim == "ns/claim");
+  REQUIRE(held_devices.size() == 1);
+  CHECK(held_devices[0].key == DeviceKey::dra("d", "p", "gpu-3"));
+  CHECK(!held_devices[0].inferred);
+  CHECK(!held_devices[0].ambiguous);
+  CHECK(!held_devices[0].shared);
+  CHECK(held_devices[0].reported == Health::Unhealthy);
+  CHECK(held_devices[0].message == "Xid 79");
+  CHECK(held_devices[0].claim == "ns/claim");
 }
 
 TEST_CASE("An entry that names its request sees only that request's results, subrequests included") {
   auto claim = claim_of({"gpu-0", "nic-0"});
   claim.results[0].request = "gpu/big";
   claim.results[1].request = "nic";
-  const auto holdings = resolve(
+  const auto held_devices = resolve(
       pod_of({{"claim:gpu/nic", {{"x=1", Health::Unhealthy, ""}}}, {"claim:gpu/gpu", {{"x=2", Health::Healthy, ""}}}}),
       claim);
-  REQUIRE(holdings.size() == 2);
-  CHECK(holdings[0].key.device == "gpu-0");
-  CHECK(holdings[0].reported == Health::Healthy);
-  CHECK(holdings[1].key.device == "nic-0");
-  CHECK(holdings[1].reported == Health::Unhealthy);
+  REQUIRE(held_devices.size() == 2);
+  CHECK(held_devices[0].key.device == "gpu-0");
+  CHECK(held_devices[0].reported == Health::Healthy);
+  CHECK(held_devices[1].key.device == "nic-0");
+  CHECK(held_devices[1].reported == Health::Unhealthy);
 }
 
 TEST_CASE("Several results are told apart by the name at the end of the resource ID, and marked inferred") {
   const auto claim = claim_of({"gpu-0", "gpu-1"});
   for (const std::string prefix : {"example.com/gpu=0f3c-", "vendor/x=", "d/p/"}) {
-    const auto holdings = resolve(
+    const auto held_devices = resolve(
         pod_of({{"claim:gpu", {{prefix + "gpu-0", Health::Healthy, ""}, {prefix + "gpu-1", Health::Unhealthy, ""}}}}),
         claim);
-    REQUIRE(holdings.size() == 2);
-    CHECK(holdings[0].reported == Health::Healthy);
-    CHECK(holdings[1].reported == Health::Unhealthy);
-    CHECK(holdings[1].inferred == (prefix != "d/p/"));  // the whole of driver, pool and device is no guess
-    CHECK(!holdings[1].ambiguous);
+    REQUIRE(held_devices.size() == 2);
+    CHECK(held_devices[0].reported == Health::Healthy);
+    CHECK(held_devices[1].reported == Health::Unhealthy);
+    CHECK(held_devices[1].inferred == (prefix != "d/p/"));  // the whole of driver, pool and device is no guess
+    CHECK(!held_devices[1].ambiguous);
   }
 }
 
@@ -94,18 +94,18 @@ TEST_CASE("A resource ID that fits two devices, or two that fit one, is ambiguou
   const auto claim = claim_of({"gpu-0", "gpu-1"});
   const auto same =
       resolve(pod_of({{"claim:gpu", {{"a=gpu-0", Health::Unhealthy, ""}, {"b=gpu-0", Health::Healthy, ""}}}}), claim);
-  CHECK(std::ranges::count_if(same, [](const Holding& h) { return h.ambiguous; }) == 2);
-  CHECK(std::ranges::none_of(same, [](const Holding& h) { return h.inferred; }));
+  CHECK(std::ranges::count_if(same, [](const HeldDevice& h) { return h.ambiguous; }) == 2);
+  CHECK(std::ranges::none_of(same, [](const HeldDevice& h) { return h.inferred; }));
 }
 
 TEST_CASE("The worst report of a pod's containers counts") {
   const auto claim = claim_of({"gpu-0"});
-  const auto holdings = resolve(
+  const auto held_devices = resolve(
       pod_of({{"claim:gpu", {{"a", Health::Healthy, ""}}}, {"claim:gpu/gpu", {{"b", Health::Unhealthy, "bad"}}}}),
       claim);
-  REQUIRE(holdings.size() == 1);
-  CHECK(holdings[0].reported == Health::Unhealthy);
-  CHECK(holdings[0].message == "bad");
+  REQUIRE(held_devices.size() == 1);
+  CHECK(held_devices[0].reported == Health::Unhealthy);
+  CHECK(held_devices[0].message == "bad");
 }
 
 TEST_CASE("A claim that the pod does not own is shared") {
@@ -116,20 +116,20 @@ TEST_CASE("A claim that the pod does not own is shared") {
 TEST_CASE("A claim that no container names is held without a report, and admin access holds nothing") {
   auto claim = claim_of({"gpu-0", "gpu-1"});
   claim.results[1].admin_access = true;
-  const auto holdings = resolve(pod_of({}), claim);
-  REQUIRE(holdings.size() == 1);
-  CHECK(holdings[0].key.device == "gpu-0");
-  CHECK(!holdings[0].reported.has_value());
+  const auto held_devices = resolve(pod_of({}), claim);
+  REQUIRE(held_devices.size() == 1);
+  CHECK(held_devices[0].key.device == "gpu-0");
+  CHECK(!held_devices[0].reported.has_value());
 }
 
 TEST_CASE("A claim that is not known yet gives no device, and a plugin device needs none") {
   auto pod =
       pod_of({{"claim:gpu", {{"x", Health::Unhealthy, ""}}}, {"example.com/gpu", {{"GPU-1", Health::Unhealthy, ""}}}});
   const auto resolved = resolve_holdings(pod, [](std::string_view, std::string_view) { return nullptr; });
-  const auto& holdings = resolved.holdings;
+  const auto& held_devices = resolved.held_devices;
   CHECK(resolved.doubts.size() == 1);
-  REQUIRE(holdings.size() == 1);
-  CHECK(holdings[0].key == DeviceKey::plugin("node-a", "example.com/gpu", "GPU-1"));
+  REQUIRE(held_devices.size() == 1);
+  CHECK(held_devices[0].key == DeviceKey::plugin("node-a", "example.com/gpu", "GPU-1"));
 }
 
 }  // namespace dhc

@@ -6,26 +6,26 @@
 
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
-#include "domain/findings/exposure.h"
-#include "domain/incidents/device_memory.h"
+#include "domain/findings/affected_pod.h"
+#include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
 #include "domain/limits/brake.h"
 #include "domain/limits/caps.h"
-#include "domain/limits/ledger.h"
+#include "domain/limits/request_tracker.h"
 #include "domain/policy/policy.h"
 #include "reconcilers/shared/coming_pods.h"
 
 namespace dhc {
 
 /// All that a plan may look at, for one turn.
-struct Scene {
+struct PlanInput {
   const World& world;
   const Policy& policy;
-  const Ledger& ledger;
+  const RequestTracker& requests;
   const Brake& brake;
-  const BlackHoles& black_holes;
-  const std::vector<Exposure>& exposures;
-  const DeviceMemory& memory;
+  const RejectingNodes& rejecting_nodes;
+  const std::vector<AffectedPod>& affected_pods;
+  const IncidentStore& incidents;
   const NodeCases& node_cases;
   const ComingPods& coming;
   const Caps& caps;  ///< As of this turn; whoever plans takes from a copy.

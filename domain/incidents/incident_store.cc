@@ -1,10 +1,10 @@
-#include "domain/incidents/device_memory.h"
+#include "domain/incidents/incident_store.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "domain/findings/black_hole.h"
-#include "domain/incidents/memory_turn.h"
+#include "domain/findings/rejecting_node.h"
+#include "domain/incidents/incident_turn.h"
 #include "domain/limits/caps.h"
 
 namespace dhc {
@@ -31,11 +31,11 @@ bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now
   return record.absent_since && now - *record.absent_since >= absence_of(world, record.key);
 }
 
-void DeviceMemory::observe(const DeviceSighting& sighting) { MemoryTurn(*this, sighting).run(); }
+void IncidentStore::observe(const DeviceSighting& sighting) { IncidentTurn(*this, sighting).run(); }
 
-const DeviceRecord* DeviceMemory::find(const DeviceKey& key) const { return find_record(records_, key); }
+const DeviceRecord* IncidentStore::find(const DeviceKey& key) const { return find_record(records_, key); }
 
-bool DeviceMemory::intend_untaint(const World& world, const std::set<std::string>& nodes) {
+bool IncidentStore::intend_untaint(const World& world, const std::set<std::string>& nodes) {
   const auto before = revision_;
   for (auto& [key, record] : records_) {
     if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) continue;
@@ -47,17 +47,17 @@ bool DeviceMemory::intend_untaint(const World& world, const std::set<std::string
   return revision_ != before;
 }
 
-void DeviceMemory::rule_removal_sent(const DeviceKey& key) {
+void IncidentStore::rule_removal_sent(const DeviceKey& key) {
   const auto found = records_.find(key);
   if (found != records_.end()) found->second.removal_sent = true;
 }
 
-void DeviceMemory::rule_removal_failed(const DeviceKey& key) {
+void IncidentStore::rule_removal_failed(const DeviceKey& key) {
   const auto found = records_.find(key);
   if (found != records_.end()) found->second.removal_sent = false;
 }
 
-void DeviceMemory::charge(std::vector<EvictionCharge> charges) {
+void IncidentStore::charge(std::vector<EvictionCharge> charges) {
   if (charges.empty()) return;
   ++revision_;
   for (auto& charge : charges) {
@@ -66,17 +66,18 @@ void DeviceMemory::charge(std::vector<EvictionCharge> charges) {
   }
 }
 
-void DeviceMemory::settle_charges(const World& world, const Ledger& ledger, const Policy& policy, const Now& now) {
-  bool changed = caps_.settle(world, ledger, now);
+void IncidentStore::settle_charges(const World& world, const RequestTracker& requests, const Policy& policy,
+                                   const Now& now) {
+  bool changed = caps_.settle(world, requests, now);
   if (const auto until = cap_release(policy.cap_release, now)) changed = caps_.release(*until) || changed;
   if (changed) ++revision_;
 }
 
-void DeviceMemory::follow_out_of_service(const World& world, const Now& now) {
+void IncidentStore::follow_out_of_service(const World& world, const Now& now) {
   if (caps_.follow(world, records_, now)) ++revision_;
 }
 
-void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps) {
+void IncidentStore::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps) {
   caps_ = std::move(caps);
   records_.clear();
   departed_.clear();
@@ -90,7 +91,7 @@ void DeviceMemory::load(std::vector<DeviceRecord> records, std::vector<DeviceRec
   }
 }
 
-void DeviceMemory::forget_past() {
+void IncidentStore::forget_past() {
   departed_.clear();
   // What still has a taint to lose is kept until that is gone.
   std::erase_if(records_, [](const auto& entry) {
@@ -106,24 +107,24 @@ void DeviceMemory::forget_past() {
   ++revision_;
 }
 
-std::set<DeviceKey> DeviceMemory::judged_before(const World& world, const std::vector<Exposure>& exposures,
-                                                MonoTime term_began) const {
+std::set<DeviceKey> IncidentStore::judged_before(const World& world, const std::vector<AffectedPod>& affected_pods,
+                                                 MonoTime term_began) const {
   std::set<DeviceKey> judged;
   for (const auto& key : world.tracker().not_healthy()) {
     const auto* state = world.tracker().find(key);
     const auto* record = find(key);
     if (state->forgotten && state->unhealthy_since && (record == nullptr || !record->open)) judged.insert(key);
   }
-  for (const auto& exposure : exposures) {
-    if (exposure.opens_at > term_began) judged.erase(exposure.key);
+  for (const auto& affected : affected_pods) {
+    if (affected.opens_at > term_began) judged.erase(affected.key);
   }
   return judged;
 }
 
-std::map<DeviceKey, OpenIncident> DeviceMemory::open_incidents() const {
+std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
   std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {
-    if (is_black_hole(key)) continue;
+    if (is_rejecting_node(key)) continue;
     if (!record.open || record.healthy_between) continue;
     open.emplace(key, OpenIncident{.since = record.since,
                                    .host_uid = record.host_uid,

@@ -39,10 +39,11 @@ struct EvictionAttempt : Attempt {
 
 /// The memory of attempts: in flight, failures, not before. What must outlive a restart is written in the cluster, and
 /// learned from it.
-class Ledger {
+class RequestTracker {
  public:
   // Evictions, by pod UID.
-  void eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders, const Now& now);
+  void eviction_sent(const k8s::Pod& pod, const HeldDevice& held_device, std::vector<std::string> holders,
+                     const Now& now);
   /// `seen_version` is the pod's as the World shows it now: only a newer one is news about a call whose answer never
   /// came.
   void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);
@@ -53,7 +54,7 @@ class Ledger {
 
   /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
   /// and this pod came after it (invariant I15).
-  [[nodiscard]] bool lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const;
+  [[nodiscard]] bool lost_recently(const k8s::Pod& pod, const HeldDevice& held_device, const Now& now) const;
   [[nodiscard]] const OwnerLosses& losses() const { return losses_; }
   /// Takes in what a process before us has written down.
   void recall_losses(const DeviceRecords& records, const Now& now);
@@ -111,7 +112,8 @@ class Ledger {
 
  private:
   void note_loss(const EvictionAttempt& attempt, const Now& now);
-  [[nodiscard]] bool was_ours(const PodRecord& record, const Holding& holding, const EvictionCharge* charge) const;
+  [[nodiscard]] bool was_ours(const PodRecord& record, const HeldDevice& held_device,
+                              const EvictionCharge* charge) const;
   static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
 

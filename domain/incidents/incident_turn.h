@@ -6,20 +6,21 @@
 #include <utility>
 #include <vector>
 
-#include "domain/findings/black_hole.h"
-#include "domain/incidents/device_memory.h"
+#include "domain/findings/rejecting_node.h"
+#include "domain/incidents/incident_store.h"
 
 namespace dhc {
 
-/// One observation of the device memory: opens, continues and ends incidents.
-class MemoryTurn {
+/// One observation of the incident store: opens, continues and ends incidents.
+class IncidentTurn {
  public:
-  MemoryTurn(DeviceMemory& memory, const DeviceSighting& seen) : memory_(memory), seen_(seen), now_(seen.now) {}
+  IncidentTurn(IncidentStore& incidents, const DeviceSighting& seen)
+      : incidents_(incidents), seen_(seen), now_(seen.now) {}
 
   void run();
 
  private:
-  void changed() { ++memory_.revision_; }
+  void changed() { ++incidents_.revision_; }
   /// Changes a member, and remembers that there is something to write.
   template <class T, class U>
   void set(T& member, U&& value) {
@@ -35,7 +36,7 @@ class MemoryTurn {
   void adopt_rules();
   void adopt_nodes();
   void believe();
-  void open_or_continue(const DeviceKey& key, const Exposure& exposure);
+  void open_or_continue(const DeviceKey& key, const AffectedPod& affected);
   /// What begins an incident.
   struct Onset {
     const DevicePolicy& policy;
@@ -44,9 +45,9 @@ class MemoryTurn {
     std::string taint_key = {};
     std::string said;
   };
-  void open_hole(const DeviceKey& key, const BlackHole& hole);
+  void open_hole(const DeviceKey& key, const RejectingNode& hole);
   void begin(DeviceRecord& record, const Onset& onset);
-  void choose_policy(DeviceRecord& record, const Exposure& exposure);
+  void choose_policy(DeviceRecord& record, const AffectedPod& affected);
   [[nodiscard]] DeviceRecord take_history(const DeviceKey& key, const DeviceIdentity& identity);
 
   // what goes on and ends
@@ -73,14 +74,14 @@ class MemoryTurn {
   void settle_untainting();
   void forget();
 
-  DeviceMemory& memory_;
+  IncidentStore& incidents_;
   const DeviceSighting& seen_;
   const Now& now_;
   std::set<DeviceKey> exposed_;     // in a state that some policy names, or Unknown in such an incident
   std::set<DeviceKey> called_bad_;  // of them, those that are not just Unknown
   std::set<DeviceKey> forgotten_;   // of them, those whose driver has begun anew, or come back without a word
   std::set<DeviceKey> tainted_;     // by their drivers, in words that some policy names
-  std::map<DeviceKey, const Exposure*> speaking_;
+  std::map<DeviceKey, const AffectedPod*> speaking_;
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;
   std::optional<MonoTime> next_;

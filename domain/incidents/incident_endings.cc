@@ -3,8 +3,8 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
-#include "domain/incidents/memory_turn.h"
-#include "domain/incidents/taint_sight.h"
+#include "domain/incidents/incident_turn.h"
+#include "domain/incidents/seen_taints.h"
 
 namespace dhc {
 
@@ -26,28 +26,29 @@ bool pull_back(std::optional<WallTime>& time, WallTime limit) { return time && p
 
 }  // namespace
 
-void MemoryTurn::run() {
+void IncidentTurn::run() {
   collect_exposures();
   adopt_rules();
-  for (const auto& [key, exposure] : speaking_) open_or_continue(key, *exposure);
-  for (const auto& [place, hole] : seen_.black_holes) open_hole(black_hole_key(place.first, place.second), hole);
+  for (const auto& [key, affected] : speaking_) open_or_continue(key, *affected);
+  for (const auto& [place, hole] : seen_.rejecting_nodes)
+    open_hole(rejecting_node_key(place.first, place.second), hole);
   believe();
   adopt_nodes();
   note_losses();
-  for (auto& [key, record] : memory_.records_) look_at(record);
+  for (auto& [key, record] : incidents_.records_) look_at(record);
   settle_untainting();
   for (auto& record : replaced_) retire(record);
   for (auto& record : rehosted_) leave_host(record);
   forget();
-  memory_.next_change_at_ = next_;
+  incidents_.next_change_at_ = next_;
 }
 
-void MemoryTurn::wake(WallTime at) {
+void IncidentTurn::wake(WallTime at) {
   const MonoTime mono = now_.mono + std::chrono::ceil<Millis>(at - now_.wall);
   if (!next_ || mono < *next_) next_ = mono;
 }
 
-void MemoryTurn::look_at(DeviceRecord& record) {
+void IncidentTurn::look_at(DeviceRecord& record) {
   repair_times(record);
   if (is_other_card(record)) {
     replaced_.push_back(record);
@@ -58,8 +59,10 @@ void MemoryTurn::look_at(DeviceRecord& record) {
     return;
   }
   look_at_identity(record);
-  const TaintSight sight{
-      .world = seen_.world, .removed_rules = seen_.removed_rules, .untainting = memory_.untainting_, .now = now_.wall};
+  const SeenTaints sight{.world = seen_.world,
+                         .removed_rules = seen_.removed_rules,
+                         .untainting = incidents_.untainting_,
+                         .now = now_.wall};
   if (look_at_taint(record, sight)) changed();
   if (record.probation_until && now_.wall >= *record.probation_until) {
     set(record.probation_until, std::optional<WallTime>());
@@ -75,7 +78,7 @@ void MemoryTurn::look_at(DeviceRecord& record) {
 }
 
 /// Another attribute says nothing about the card: the record learns it, and compares from then on.
-void MemoryTurn::look_at_identity(DeviceRecord& record) {
+void IncidentTurn::look_at_identity(DeviceRecord& record) {
   const auto* policy = policy_of(record, seen_.policy);
   if (policy == nullptr) return;
   const auto& wanted = policy->recover.identity_attribute;
@@ -87,10 +90,10 @@ void MemoryTurn::look_at_identity(DeviceRecord& record) {
 }
 
 /// The kubelet is well when a pod that came after its last rejection runs.
-void MemoryTurn::look_at_admission(DeviceRecord& record) {
-  const auto found = seen_.black_holes.find({record.key.place, record.key.scope});
+void IncidentTurn::look_at_admission(DeviceRecord& record) {
+  const auto found = seen_.rejecting_nodes.find({record.key.place, record.key.scope});
   WallTime last = record.quiet_since.value_or(record.opened_at);
-  if (found != seen_.black_holes.end()) last = std::max(last, found->second.rejections.back().wall);
+  if (found != seen_.rejecting_nodes.end()) last = std::max(last, found->second.rejections.back().wall);
   set(record.quiet_since, std::optional(last));
   if (!admitted_since(seen_.world, record.key, last)) return record.healthy_since.reset();
   if (!record.healthy_since) record.healthy_since = moment_of(now_);
@@ -98,7 +101,7 @@ void MemoryTurn::look_at_admission(DeviceRecord& record) {
 
 /// Whoever reports on the device now has said so itself.
 /// Each word once: its wall time may be one that the clock, set back since, has yet to come to.
-void MemoryTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
+void IncidentTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
   if (word.mono <= record.called_bad_word) return;
   record.called_bad_word = word.mono;
   const auto at = std::min(word.wall, now_.wall);
@@ -117,18 +120,18 @@ void MemoryTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
 }
 
 /// What it called healthy it had forgotten; but an operator's word has ended with it all the same.
-void MemoryTurn::forget_healthy(DeviceRecord& record) {
+void IncidentTurn::forget_healthy(DeviceRecord& record) {
   if (record.acknowledged == Acknowledged::No) record.healthy_between = false;
 }
 
 /// Who reports on it began before it was last called bad.
-void MemoryTurn::note_start(DeviceRecord& record, const Reporter& reporter) {
+void IncidentTurn::note_start(DeviceRecord& record, const Reporter& reporter) {
   set(record.reporter_start, reporter.start ? std::optional(reporter.newest) : std::nullopt);
 }
 
 /// Whether who reports on the device, or its node, has begun anew since it was called bad: NVIDIA's and Habana's
 /// drivers begin by calling every device healthy.
-void MemoryTurn::look_at_reporter(DeviceRecord& record) {
+void IncidentTurn::look_at_reporter(DeviceRecord& record) {
   const auto* state = seen_.world.tracker().find(record.key);
   if (state != nullptr && state->called_bad_at) note_called_bad(record, *state->called_bad_at);
   const auto reporter = seen_.world.reporter_of(record.key);
@@ -158,8 +161,8 @@ void MemoryTurn::look_at_reporter(DeviceRecord& record) {
   forget_healthy(record);
 }
 
-void MemoryTurn::look_at_evidence(DeviceRecord& record) {
-  if (is_black_hole(record.key)) return look_at_admission(record);
+void IncidentTurn::look_at_evidence(DeviceRecord& record) {
+  if (is_rejecting_node(record.key)) return look_at_admission(record);
   const auto driver = seen_.world.inventory().tainted_by_driver(record.key);
   if (driver == true && (!record.driver_tainted || record.driver_untainted_at))
     note_called_bad(record, moment_of(now_));
@@ -208,7 +211,7 @@ void MemoryTurn::look_at_evidence(DeviceRecord& record) {
 }
 
 /// A device that is still bad `healthyFor` after a boot was not cured by it.
-void MemoryTurn::look_at_cure(DeviceRecord& record) {
+void IncidentTurn::look_at_cure(DeviceRecord& record) {
   const auto* rules = rules_of(record, seen_.policy);
   const auto* node = seen_.world.node_under(record.key);
   if (!record.booted_at || rules == nullptr || node == nullptr) return;
@@ -217,7 +220,7 @@ void MemoryTurn::look_at_cure(DeviceRecord& record) {
   set(record.boot_id, node->boot_id);
 }
 
-void MemoryTurn::look_at_presence(DeviceRecord& record) {
+void IncidentTurn::look_at_presence(DeviceRecord& record) {
   const auto& world = seen_.world;
   const auto* state = world.tracker().find(record.key);
   const bool held = state != nullptr && !state->holders.empty();
@@ -232,7 +235,7 @@ void MemoryTurn::look_at_presence(DeviceRecord& record) {
 }
 
 /// A policy that enforces and no longer asks for rules takes its rule back.
-void MemoryTurn::look_at_policy(DeviceRecord& record) {
+void IncidentTurn::look_at_policy(DeviceRecord& record) {
   const auto* policy = policy_of(record, seen_.policy);
   if (policy == nullptr || makes_rules(*policy) || effective_mode(policy, seen_.policy) != Mode::Enforce) return;
   if (record.acknowledged == Acknowledged::No) remove_rule(record);
@@ -240,14 +243,14 @@ void MemoryTurn::look_at_policy(DeviceRecord& record) {
 
 /// The rule goes, the incident stays: that we remove it is written down first, or the process after us would take its
 /// absence for a person's word.
-void MemoryTurn::remove_rule(DeviceRecord& record) {
+void IncidentTurn::remove_rule(DeviceRecord& record) {
   if (record.rule_uid.empty() || record.is_removing()) return;
   record.removing = true;
   changed();
-  record.closed_revision = memory_.revision_;
+  record.closed_revision = incidents_.revision_;
 }
 
-void MemoryTurn::repair_times(DeviceRecord& record) {
+void IncidentTurn::repair_times(DeviceRecord& record) {
   bool repaired = false;
   const auto repair = [&](auto& time, WallTime latest) { repaired = pull_back(time, latest) || repaired; };
   repair(record.since, now_.wall);
@@ -265,7 +268,7 @@ void MemoryTurn::repair_times(DeviceRecord& record) {
   if (repaired) changed();
 }
 
-void MemoryTurn::close(DeviceRecord& record, const Recovery& recovery) {
+void IncidentTurn::close(DeviceRecord& record, const Recovery& recovery) {
   record.open = false;
   record.closed_at = now_.wall;
   record.closed_because = recovery.why;
@@ -276,12 +279,12 @@ void MemoryTurn::close(DeviceRecord& record, const Recovery& recovery) {
     wake(*record.probation_until);
   }
   changed();
-  record.closed_revision = memory_.revision_;
+  record.closed_revision = incidents_.revision_;
 }
 
 /// The node was made anew under its name, and nothing says that the device is the same: undecided while its driver does
 /// not publish it.
-bool MemoryTurn::is_other_host(DeviceRecord& record) {
+bool IncidentTurn::is_other_host(DeviceRecord& record) {
   if (names_hardware(record.key)) return false;
   const auto* node = seen_.world.node_under(record.key);
   if (node == nullptr || node->meta.uid == record.host_uid) return false;
@@ -298,7 +301,7 @@ bool MemoryTurn::is_other_host(DeviceRecord& record) {
 }
 
 /// What was known of the place is of another device; only what we made there is still to be removed.
-void MemoryTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std::string why) {
+void IncidentTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std::string why) {
   fresh.policy = old.policy;
   fresh.open = false;
   fresh.closed_at = now_.wall;
@@ -310,25 +313,25 @@ void MemoryTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std::s
   fresh.node_uid = old.node_uid;
   fresh.host_uid = old.host_uid;
   fresh.knows_rule = true;
-  fresh.closed_revision = memory_.revision_ + 1;
-  memory_.records_.insert_or_assign(old.key, std::move(fresh));
+  fresh.closed_revision = incidents_.revision_ + 1;
+  incidents_.records_.insert_or_assign(old.key, std::move(fresh));
 }
 
 /// The history of a device with an identity waits for it to turn up again; that of another is gone with its node.
-void MemoryTurn::leave_host(const DeviceRecord& record) {
+void IncidentTurn::leave_host(const DeviceRecord& record) {
   DeviceRecord old = record;
   if (old.open || old.node_tainted || !old.rule_uid.empty()) {
     start_clean(old, take_history(old.key, no_identity()), "its node was made anew under the name");
-    memory_.records_.find(old.key)->second.host_uid = seen_.world.node_under(old.key)->meta.uid;
+    incidents_.records_.find(old.key)->second.host_uid = seen_.world.node_under(old.key)->meta.uid;
   } else {
-    memory_.records_.erase(old.key);
+    incidents_.records_.erase(old.key);
   }
   if (!old.identity.empty()) depart(std::move(old));
   changed();
 }
 
 /// Another card sits in the place: it starts clean, and the old one's history waits for it to turn up again.
-void MemoryTurn::retire(DeviceRecord& record) {
+void IncidentTurn::retire(DeviceRecord& record) {
   DeviceRecord old = record;
   const auto identity = seen_.world.inventory().identity_of(old.key, old.identity_attribute);
   if (identity) start_clean(old, take_history(old.key, *identity), "another physical device sits in its place");
@@ -336,7 +339,7 @@ void MemoryTurn::retire(DeviceRecord& record) {
   changed();
 }
 
-void MemoryTurn::depart(DeviceRecord old) {
+void IncidentTurn::depart(DeviceRecord old) {
   old.open = false;
   old.node_tainted = false;
   old.node_uid.clear();
@@ -345,17 +348,17 @@ void MemoryTurn::depart(DeviceRecord old) {
   old.losses.clear();
   old.probation_until.reset();
   auto key = identity_key(old.key, old.identity);
-  memory_.departed_.insert_or_assign(std::move(key), std::move(old));
+  incidents_.departed_.insert_or_assign(std::move(key), std::move(old));
 }
 
-void MemoryTurn::settle_untainting() {
-  std::erase_if(memory_.untainting_, [&](const std::string& name) {
+void IncidentTurn::settle_untainting() {
+  std::erase_if(incidents_.untainting_, [&](const std::string& name) {
     const auto* node = seen_.world.node(name);
     return node == nullptr || !our_taint_on(*node);
   });
 }
 
-void MemoryTurn::forget() {
+void IncidentTurn::forget() {
   const RecoverRules defaults;
   const auto forgettable = [&](const DeviceRecord& record) {
     if (record.open && record.absent_since && now_.wall - *record.absent_since >= kForgetAbsent) return true;
@@ -368,8 +371,8 @@ void MemoryTurn::forget() {
     const auto* rules = rules_of(record, seen_.policy);
     return penalty_of(record, rules == nullptr ? defaults : *rules, now_.wall) < kNegligiblePenalty;
   };
-  const auto count = std::erase_if(memory_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
-                     std::erase_if(memory_.departed_, [&](const auto& entry) { return forgettable(entry.second); });
+  const auto count = std::erase_if(incidents_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
+                     std::erase_if(incidents_.departed_, [&](const auto& entry) { return forgettable(entry.second); });
   if (count > 0) changed();
 }
 

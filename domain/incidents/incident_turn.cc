@@ -1,4 +1,4 @@
-#include "domain/incidents/memory_turn.h"
+#include "domain/incidents/incident_turn.h"
 
 #include <algorithm>
 #include <functional>
@@ -44,43 +44,43 @@ bool ended_since(const DeviceRecord* record, WallTime since) {
 
 }  // namespace
 
-void MemoryTurn::collect_exposures() {
-  for (const auto& exposure : seen_.exposures) {
-    if (exposure.holding->ambiguous) {
+void IncidentTurn::collect_exposures() {
+  for (const auto& affected : seen_.affected_pods) {
+    if (affected.held_device->ambiguous) {
       // Any of them may be the bad one: none of them is quiet.
-      exposed_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
-      called_bad_.insert(exposure.holding->candidates.begin(), exposure.holding->candidates.end());
+      exposed_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
+      called_bad_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
       continue;
     }
-    exposed_.insert(exposure.key);
-    if (!exposure.unknown_now) called_bad_.insert(exposure.key);
-    if (exposure.forgotten) forgotten_.insert(exposure.key);
-    if (exposure.source == SignalSource::Taint && !exposure.unknown_now) tainted_.insert(exposure.key);
+    exposed_.insert(affected.key);
+    if (!affected.unknown_now) called_bad_.insert(affected.key);
+    if (affected.forgotten) forgotten_.insert(affected.key);
+    if (affected.source == SignalSource::Taint && !affected.unknown_now) tainted_.insert(affected.key);
     // One report is enough on probation; else the policy's window must have passed.
-    const auto* record = memory_.find(exposure.key);
-    const bool relapse = record != nullptr && !record->open && record->probation_until && !exposure.unknown_now &&
+    const auto* record = incidents_.find(affected.key);
+    const bool relapse = record != nullptr && !record->open && record->probation_until && !affected.unknown_now &&
                          now_.wall < *record->probation_until;
-    if (!exposure.open && !relapse) continue;
-    auto& speaker = speaking_[exposure.key];
-    if (speaker == nullptr || speaks_before(*exposure.policy, *speaker->policy, exposure.key, seen_.world))
-      speaker = &exposure;
+    if (!affected.open && !relapse) continue;
+    auto& speaker = speaking_[affected.key];
+    if (speaker == nullptr || speaks_before(*affected.policy, *speaker->policy, affected.key, seen_.world))
+      speaker = &affected;
   }
 }
 
 /// Nobody is evicted twice for the same device in an hour, also by a process after this one: the newest are written
 /// down.
-void MemoryTurn::note_losses() {
+void IncidentTurn::note_losses() {
   std::map<DeviceKey, std::vector<OwnerLoss>> by_device;
   for (const auto& [who, timed] : seen_.losses) {
     if (now_.wall - timed.loss.at < kLossMemory) by_device[who.second].push_back(timed.loss);
   }
   // A device that may have been the bad one among several has no incident of its own.
   for (const auto& [key, losses] : by_device) {
-    if (memory_.records_.contains(key)) continue;
+    if (incidents_.records_.contains(key)) continue;
     const auto identity = seen_.world.inventory().identity_of(key, {}).value_or(no_identity());
-    memory_.records_.emplace(key, take_history(key, identity));
+    incidents_.records_.emplace(key, take_history(key, identity));
   }
-  for (auto& [key, record] : memory_.records_) {
+  for (auto& [key, record] : incidents_.records_) {
     const auto found = by_device.find(key);
     if (found == by_device.end()) {
       record.losses.clear();  // that they are too old by now need not be written
@@ -102,11 +102,11 @@ void MemoryTurn::note_losses() {
 }
 
 /// Our rules of which nothing is remembered: the memory was lost, and the rule itself says enough to go on.
-void MemoryTurn::adopt_rules() {
+void IncidentTurn::adopt_rules() {
   for (const auto& [uid, rule] : seen_.world.inventory().rules()) {
     if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule)) continue;
     const auto key = device_of(rule);
-    if (memory_.records_.contains(*key)) continue;
+    if (incidents_.records_.contains(*key)) continue;
     const auto text = [&](std::string_view name) {
       return std::string(k8s::find(rule.meta.annotations, name).value_or(std::string_view()));
     };
@@ -126,27 +126,27 @@ void MemoryTurn::adopt_rules() {
     record.was_tainted = true;
     record.rule_uid = rule.meta.uid;
     record.knows_rule = true;
-    memory_.records_.emplace(*key, std::move(record));
+    incidents_.records_.emplace(*key, std::move(record));
     changed();
   }
 }
 
 /// A node with our taint of which nothing is remembered: it is held as long as a device without evidence is.
-void MemoryTurn::adopt_nodes() {
+void IncidentTurn::adopt_nodes() {
   std::optional<std::set<std::string>> known;
   for (const auto& [name, node] : seen_.world.nodes()) {
     const auto at = node.taints.empty() ? std::nullopt : our_taint_on(node);
-    if (!at || node.taints[*at] != node_taint() || memory_.untainting_.contains(name)) continue;
+    if (!at || node.taints[*at] != node_taint() || incidents_.untainting_.contains(name)) continue;
     if (!known) {
       known.emplace();
-      for (const auto& [key, record] : memory_.records_) {
+      for (const auto& [key, record] : incidents_.records_) {
         if (record.node_tainted || (record.open && needs_node_taint(seen_.world, key))) {
           known->insert(seen_.world.node_of(key));
         }
       }
     }
     if (known->contains(name)) continue;
-    auto& record = memory_.records_[DeviceKey::plugin(name, "unknown", "unknown")];
+    auto& record = incidents_.records_[DeviceKey::plugin(name, "unknown", "unknown")];
     record.key = DeviceKey::plugin(name, "unknown", "unknown");
     record.since = now_.wall;
     record.opened_at = now_.wall;
@@ -162,68 +162,68 @@ void MemoryTurn::adopt_nodes() {
 }
 
 /// Of a device without an incident of its report nothing is known that could be forgotten, if none can open.
-void MemoryTurn::believe() {
-  memory_.believed_.clear();
+void IncidentTurn::believe() {
+  incidents_.believed_.clear();
   for (const auto& key : seen_.world.tracker().not_healthy()) {
     const auto* state = seen_.world.tracker().find(key);
     if (!state->forgotten || !state->unhealthy_since) continue;
-    const auto* record = memory_.find(key);
+    const auto* record = incidents_.find(key);
     if (record != nullptr && record->open && !is_drivers_own(record->source)) continue;
     if (ended_since(record, state->unhealthy_since->wall) || !exposed_.contains(key) ||
         seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
-      memory_.believed_.insert(key);
+      incidents_.believed_.insert(key);
     }
   }
 }
 
-void MemoryTurn::open_or_continue(const DeviceKey& key, const Exposure& exposure) {
-  auto found = memory_.records_.find(key);
-  if (found != memory_.records_.end() && is_other_card(found->second)) {
+void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& affected) {
+  auto found = incidents_.records_.find(key);
+  if (found != incidents_.records_.end() && is_other_card(found->second)) {
     retire(found->second);
-    found = memory_.records_.find(key);
+    found = incidents_.records_.find(key);
   }
   // A blink within healthyFor is the same break, so that a device that flaps does not become a lemon in a minute; but a
   // person's word ends with the first Healthy.
   const auto goes_on = [&](const DeviceRecord& record) {
     if (!record.open || !record.healthy_between) return record.open;
     return record.acknowledged == Acknowledged::No &&
-           now_.wall - record.opened_at < exposure.policy->recover.healthy_for;
+           now_.wall - record.opened_at < affected.policy->recover.healthy_for;
   };
-  if (found != memory_.records_.end() && goes_on(found->second)) {
+  if (found != incidents_.records_.end() && goes_on(found->second)) {
     found->second.healthy_between = false;
     // What the kubelet has called bad once, it may call healthy by mistake later.
-    if (is_drivers_own(found->second.source)) set(found->second.source, exposure.source);
-    if (!exposure.taint_key.empty()) set(found->second.taint_key, exposure.taint_key);
-    if (is_drivers_own(exposure.source) && !exposure.unknown_now) note_called_bad(found->second, exposure.since);
-    return choose_policy(found->second, exposure);
+    if (is_drivers_own(found->second.source)) set(found->second.source, affected.source);
+    if (!affected.taint_key.empty()) set(found->second.taint_key, affected.taint_key);
+    if (is_drivers_own(affected.source) && !affected.unknown_now) note_called_bad(found->second, affected.since);
+    return choose_policy(found->second, affected);
   }
   // A mass fault says nothing about the device: it counts when the brake is released.
   // A Healthy that is not believed takes nothing back.
   const bool is_unknown =
-      exposure.unknown_now && (!exposure.forgotten || ended_since(memory_.find(key), exposure.since.wall));
-  if (is_unknown || seen_.brake.holding(key, exposure.pod().node_name) != nullptr) return;
-  if (found == memory_.records_.end()) {
+      affected.unknown_now && (!affected.forgotten || ended_since(incidents_.find(key), affected.since.wall));
+  if (is_unknown || seen_.brake.holding(key, affected.pod().node_name) != nullptr) return;
+  if (found == incidents_.records_.end()) {
     const auto identity =
-        seen_.world.inventory().identity_of(key, exposure.policy->recover.identity_attribute).value_or(no_identity());
-    found = memory_.records_.emplace(key, take_history(key, identity)).first;
+        seen_.world.inventory().identity_of(key, affected.policy->recover.identity_attribute).value_or(no_identity());
+    found = incidents_.records_.emplace(key, take_history(key, identity)).first;
   }
-  begin(found->second, {.policy = *exposure.policy,
-                        .since = exposure.since.wall,
-                        .source = exposure.source,
-                        .taint_key = exposure.taint_key,
-                        .said = exposure.said});
+  begin(found->second, {.policy = *affected.policy,
+                        .since = affected.since.wall,
+                        .source = affected.source,
+                        .taint_key = affected.taint_key,
+                        .said = affected.said});
 }
 
 /// A node that only kills what it is given, where the policy has it tainted. Rejections of an incident that has ended
 /// open no other; on probation one new rejection is enough.
-void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
+void IncidentTurn::open_hole(const DeviceKey& key, const RejectingNode& hole) {
   const auto& rules = *hole.policy->job_retry;
   if (!rules.black_hole_taint) return;
-  auto found = memory_.records_.find(key);
-  if (found != memory_.records_.end() && found->second.open) return;
+  auto found = incidents_.records_.find(key);
+  if (found != incidents_.records_.end() && found->second.open) return;
   auto enough = rules.black_hole_rejections;
   std::int64_t count = 0;
-  const bool is_known = found != memory_.records_.end();
+  const bool is_known = found != incidents_.records_.end();
   if (is_known && found->second.probation_until && now_.wall < *found->second.probation_until) enough = 1;
   for (const auto& rejection : hole.rejections) {
     if (!is_known || !found->second.closed_at || rejection.wall > *found->second.closed_at) ++count;
@@ -234,7 +234,7 @@ void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
   if (!is_known) {
     DeviceRecord record;
     record.key = key;
-    found = memory_.records_.emplace(key, std::move(record)).first;
+    found = incidents_.records_.emplace(key, std::move(record)).first;
   }
   begin(found->second, {.policy = *hole.policy,
                         .since = hole.rejections.front().wall,
@@ -242,26 +242,26 @@ void MemoryTurn::open_hole(const DeviceKey& key, const BlackHole& hole) {
 }
 
 /// The policy that opened an incident keeps it, unless it is gone or one that taints comes along.
-void MemoryTurn::choose_policy(DeviceRecord& record, const Exposure& exposure) {
+void IncidentTurn::choose_policy(DeviceRecord& record, const AffectedPod& affected) {
   const auto* present = policy_of(record, seen_.policy);
-  if (present == exposure.policy) return;
-  if (present != nullptr && !speaks_before(*exposure.policy, *present, record.key, seen_.world)) return;
-  set(record.policy, exposure.policy->name);
+  if (present == affected.policy) return;
+  if (present != nullptr && !speaks_before(*affected.policy, *present, record.key, seen_.world)) return;
+  set(record.policy, affected.policy->name);
 }
 
-bool MemoryTurn::is_other_card(const DeviceRecord& record) const {
+bool IncidentTurn::is_other_card(const DeviceRecord& record) const {
   if (record.identity.empty() || record.identity_attribute.empty()) return false;
   const auto now_there = seen_.world.inventory().identity_of(record.key, record.identity_attribute);
   return now_there && now_there->value != record.identity;
 }
 
 /// The record of a device that is met for the first time in this place; a card that moved brings its history along.
-DeviceRecord MemoryTurn::take_history(const DeviceKey& key, const DeviceIdentity& identity) {
+DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdentity& identity) {
   DeviceRecord record;
-  if (const auto old = memory_.departed_.find(identity_key(key, identity.value));
-      !identity.value.empty() && old != memory_.departed_.end()) {
+  if (const auto old = incidents_.departed_.find(identity_key(key, identity.value));
+      !identity.value.empty() && old != incidents_.departed_.end()) {
     record = std::move(old->second);
-    memory_.departed_.erase(old);
+    incidents_.departed_.erase(old);
   }
   record.key = key;
   record.identity = identity.value;
@@ -269,7 +269,7 @@ DeviceRecord MemoryTurn::take_history(const DeviceKey& key, const DeviceIdentity
   return record;
 }
 
-void MemoryTurn::begin(DeviceRecord& record, const Onset& onset) {
+void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   const auto& rules = onset.policy.recover;
   record.policy = onset.policy.name;
   record.penalty = penalty_of(record, rules, now_.wall) + 1;

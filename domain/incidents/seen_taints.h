@@ -10,7 +10,7 @@
 namespace dhc {
 
 /// What one turn shows of our rules and node taints.
-struct TaintSight {
+struct SeenTaints {
   const World& world;
   const std::map<std::string, WallTime>& removed_rules;  ///< Rules that went away since the last turn, and when.
   const std::set<std::string>& untainting;               ///< Nodes whose taint we have asked to remove.
@@ -19,6 +19,6 @@ struct TaintSight {
 
 /// Takes in what became of our rule or node taint for the record's device, and what a person has said by it. True if
 /// the record has changed.
-bool look_at_taint(DeviceRecord& record, const TaintSight& sight);
+bool look_at_taint(DeviceRecord& record, const SeenTaints& sight);
 
 }  // namespace dhc

@@ -4,26 +4,27 @@
 #include <string_view>
 
 #include "domain/limits/attempt.h"
-#include "reconcilers/shared/scene.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc {
 
 /// That the brake holds this device on this node, what it stops and what it waits for; none: it does not. With a pod's
 /// UID, also when another pod on the device is on trial.
-[[nodiscard]] std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
-                                                  std::string_view stopped, std::string_view pod_uid = {});
+[[nodiscard]] std::optional<HoldReason> held_by_brake(const PlanInput& input, const DeviceKey& key,
+                                                      const std::string& node, std::string_view stopped,
+                                                      std::string_view pod_uid = {});
 
 /// That a watch on which the step rests has been silent for too long, or is known to be wrong (invariant I17); none:
 /// all may be relied on.
-[[nodiscard]] std::optional<Ruling> held_by_view(const Scene& scene, KindSet kinds);
+[[nodiscard]] std::optional<HoldReason> held_by_view(const PlanInput& input, KindSet kinds);
 
 /// The words about the last failure of a request: what the server said, and how often it has been tried.
 [[nodiscard]] std::string words_of_failure(const Attempt& failed);
 
 /// Why a request that failed is not sent again yet, by the remedy of its error.
-[[nodiscard]] Ruling held_by_failure(const Attempt& failed);
+[[nodiscard]] HoldReason held_by_failure(const Attempt& failed);
 
-/// Whom a ruling is about.
+/// Whom a hold reason is about.
 struct About {
   Subject subject;
   std::string device;  ///< As in Verdict.
@@ -31,7 +32,7 @@ struct About {
   WallTime since;      ///< As in Verdict.
 };
 
-/// The ruling as people read it.
-[[nodiscard]] Verdict verdict_of(About about, Ruling ruling, const Now& now);
+/// The hold reason as people read it.
+[[nodiscard]] Verdict verdict_of(About about, HoldReason hold, const Now& now);
 
 }  // namespace dhc

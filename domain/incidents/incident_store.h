@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "domain/cluster/world.h"
-#include "domain/findings/exposure.h"
+#include "domain/findings/affected_pod.h"
 #include "domain/history/device_record.h"
 #include "domain/limits/brake.h"
 #include "domain/limits/cap_book.h"
@@ -21,8 +21,8 @@ struct DeviceSighting {
   const World& world;
   const Policy& policy;
   const Brake& brake;
-  const BlackHoles& black_holes;
-  const std::vector<Exposure>& exposures;
+  const RejectingNodes& rejecting_nodes;
+  const std::vector<AffectedPod>& affected_pods;
   const OwnerLosses& losses;
   const std::map<std::string, WallTime>& removed_rules;  ///< DeviceTaintRules that went away since the last turn, when.
   Now now;
@@ -30,7 +30,7 @@ struct DeviceSighting {
 
 /// The incidents of every device, open and past: what taints are decided on when nobody holds the device any more. What
 /// it learns from the World it learns again after a restart; the rest it writes down (`state_text`).
-class DeviceMemory {
+class IncidentStore {
  public:
   /// Opens, continues and ends incidents. Safe to repeat.
   void observe(const DeviceSighting& sighting);
@@ -59,8 +59,8 @@ class DeviceMemory {
   [[nodiscard]] const CapBook& caps() const { return caps_; }
   /// Writes evictions down before they are sent; each may be sent once its revision is saved.
   void charge(std::vector<EvictionCharge> charges);
-  /// What became of charged evictions, before the ledger forgets the pods that are gone.
-  void settle_charges(const World& world, const Ledger& ledger, const Policy& policy, const Now& now);
+  /// What became of charged evictions, before the request tracker forgets the pods that are gone.
+  void settle_charges(const World& world, const RequestTracker& requests, const Policy& policy, const Now& now);
   /// Which devices are still out of service, by the records.
   void follow_out_of_service(const World& world, const Now& now);
 
@@ -81,14 +81,14 @@ class DeviceMemory {
 
   /// The same at the beginning of a term: what could have become an incident by then, the leader before has opened, or
   /// found that it is none.
-  [[nodiscard]] std::set<DeviceKey> judged_before(const World& world, const std::vector<Exposure>& exposures,
+  [[nodiscard]] std::set<DeviceKey> judged_before(const World& world, const std::vector<AffectedPod>& affected_pods,
                                                   MonoTime term_began) const;
 
   /// When an observation would conclude something new by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at() const { return next_change_at_; }
 
  private:
-  friend class MemoryTurn;
+  friend class IncidentTurn;
   DeviceRecords records_;
   std::map<std::string, DeviceRecord> departed_;
   CapBook caps_;

@@ -11,7 +11,7 @@ using std::chrono::minutes;
 
 namespace {
 
-/// Nodes of four plugin devices each, under a policy that taints black holes and nothing else.
+/// Nodes of four plugin devices each, under a policy that taints rejecting nodes and nothing else.
 struct HoleStage : Stage {
   explicit HoleStage(const std::vector<std::string>& nodes = {"node-a"}) {
     policy().job_retry = JobRetryRules{.black_hole_taint = true};

@@ -1,4 +1,4 @@
-#include "domain/incidents/taint_sight.h"
+#include "domain/incidents/seen_taints.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 class Looker {
  public:
-  Looker(DeviceRecord& record, const TaintSight& sight) : record_(record), sight_(sight) {}
+  Looker(DeviceRecord& record, const SeenTaints& sight) : record_(record), sight_(sight) {}
 
   bool look() {
     acknowledge_by_node();
@@ -129,12 +129,12 @@ class Looker {
   }
 
   DeviceRecord& record_;
-  const TaintSight& sight_;
+  const SeenTaints& sight_;
   bool changed_ = false;
 };
 
 }  // namespace
 
-bool look_at_taint(DeviceRecord& record, const TaintSight& sight) { return Looker(record, sight).look(); }
+bool look_at_taint(DeviceRecord& record, const SeenTaints& sight) { return Looker(record, sight).look(); }
 
 }  // namespace dhc

@@ -10,10 +10,10 @@
 namespace dhc {
 
 /// One pod that holds one device in a state that a policy names. Points into World and Policy: valid for one turn.
-struct Exposure {
+struct AffectedPod {
   DeviceKey key;
   const PodRecord* record = nullptr;
-  const Holding* holding = nullptr;
+  const HeldDevice* held_device = nullptr;
   const DevicePolicy* policy = nullptr;
   Mode mode = Mode::Observe;  ///< The policy's, capped by the controller's.
   Moment since;               ///< Since when the device is in this state.
@@ -48,9 +48,9 @@ struct Exposure {
 [[nodiscard]] const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch>& wanted,
                                                          const k8s::ResourceClaim& claim, const DeviceKey& key);
 
-/// Every exposure, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with mode
-/// off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to a
-/// node yet.
-[[nodiscard]] std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now);
+/// Every affected pod, sorted by (since, device, pod UID), so that the longest suffering comes first. Policies with
+/// mode off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to
+/// a node yet.
+[[nodiscard]] std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& policy, const Now& now);
 
 }  // namespace dhc

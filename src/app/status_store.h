@@ -10,10 +10,10 @@
 namespace dhc {
 
 /// What the threads of the shell show to the admin server, and nothing else: no decision reads it. Thread-safe.
-class Board {
+class StatusStore {
  public:
   /// `kinds` are those that must be listed before we are ready.
-  explicit Board(const std::vector<k8s::Kind>& kinds);
+  explicit StatusStore(const std::vector<k8s::Kind>& kinds);
 
   void turn_done(MonoTime now);
   void show(std::shared_ptr<const std::vector<Verdict>> verdicts);

@@ -14,10 +14,10 @@ namespace dhc {
 /// Stands before every request that changes the cluster: lets none through that is not covered by our Lease at the
 /// moment of sending, whatever the threads that decided on it believed, and sees that each is over in time
 /// (invariant I5). Thread-safe.
-class LeaseGate {
+class LeaderFence {
  public:
   /// `clock` is that of the terms; one that goes on while the machine sleeps.
-  explicit LeaseGate(std::function<MonoTime()> clock = k8s::boot_now) : clock_(std::move(clock)) {}
+  explicit LeaderFence(std::function<MonoTime()> clock = k8s::boot_now) : clock_(std::move(clock)) {}
 
   /// From now on this term holds; none: closed. It closes by itself when the term ends.
   void set(std::optional<k8s::LeaseTerm> term);

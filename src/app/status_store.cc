@@ -1,4 +1,4 @@
-#include "app/board.h"
+#include "app/status_store.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,54 +7,55 @@
 
 namespace dhc {
 
-Board::Board(const std::vector<k8s::Kind>& kinds) : verdicts_(std::make_shared<const std::vector<Verdict>>()) {
+StatusStore::StatusStore(const std::vector<k8s::Kind>& kinds)
+    : verdicts_(std::make_shared<const std::vector<Verdict>>()) {
   facts_.last_turn = mono_now();
   for (const auto kind : kinds) facts_.watches.push_back({.kind = kind, .problem = {}});
 }
 
-void Board::turn_done(MonoTime now) {
+void StatusStore::turn_done(MonoTime now) {
   const std::lock_guard lock(mutex_);
   facts_.last_turn = now;
 }
 
-void Board::show(std::shared_ptr<const std::vector<Verdict>> verdicts) {
+void StatusStore::show(std::shared_ptr<const std::vector<Verdict>> verdicts) {
   const std::lock_guard lock(mutex_);
   verdicts_ = std::move(verdicts);
 }
 
-void Board::watch(const WatchFact& fact) {
+void StatusStore::watch(const WatchFact& fact) {
   const std::lock_guard lock(mutex_);
   const auto at = std::ranges::find(facts_.watches, fact.kind, &WatchFact::kind);
   if (at != facts_.watches.end()) *at = fact;
 }
 
-void Board::election(const ElectionFact& fact) {
+void StatusStore::election(const ElectionFact& fact) {
   const std::lock_guard lock(mutex_);
   facts_.election = fact;
 }
 
-void Board::server_ahead(Millis ahead) {
+void StatusStore::server_ahead(Millis ahead) {
   const std::lock_guard lock(mutex_);
   facts_.server_ahead = ahead;
 }
 
-void Board::policy_loaded() {
+void StatusStore::policy_loaded() {
   const std::lock_guard lock(mutex_);
   facts_.policy_loaded = true;
   facts_.policy_problem.clear();
 }
 
-void Board::policy_problem(std::string problem) {
+void StatusStore::policy_problem(std::string problem) {
   const std::lock_guard lock(mutex_);
   facts_.policy_problem = std::move(problem);
 }
 
-Facts Board::facts() const {
+Facts StatusStore::facts() const {
   const std::lock_guard lock(mutex_);
   return facts_;
 }
 
-std::shared_ptr<const std::vector<Verdict>> Board::verdicts() const {
+std::shared_ptr<const std::vector<Verdict>> StatusStore::verdicts() const {
   const std::lock_guard lock(mutex_);
   return verdicts_;
 }

@@ -1,15 +1,15 @@
-#include "app/lease_gate.h"
+#include "app/leader_fence.h"
 
 #include <algorithm>
 
 namespace dhc {
 
-void LeaseGate::set(std::optional<k8s::LeaseTerm> term) {
+void LeaderFence::set(std::optional<k8s::LeaseTerm> term) {
   const std::lock_guard lock(mutex_);
   term_ = term;
 }
 
-Status LeaseGate::admit(k8s::Request& request) const {
+Status LeaderFence::admit(k8s::Request& request) const {
   const std::lock_guard lock(mutex_);
   // Read under the lock: a process that was stopped here for longer than its term must see the time after it.
   const auto now = clock_();

@@ -1,9 +1,9 @@
-#include "app/lease_gate.h"
+#include "app/leader_fence.h"
 
 #include <doctest/doctest.h>
 
 namespace {
-using dhc::LeaseGate;
+using dhc::LeaderFence;
 using dhc::Millis;
 using dhc::Seconds;
 
@@ -13,7 +13,7 @@ dhc::k8s::LeaseTerm term_of(Millis begin, Millis end) {
 }  // namespace
 
 TEST_CASE("the gate is closed before any term, after one that has ended, and when it is told so") {
-  LeaseGate gate;
+  LeaderFence gate;
   dhc::k8s::Request request;
   const auto refusal = gate.admit(request);
   REQUIRE_FALSE(refusal);
@@ -28,7 +28,7 @@ TEST_CASE("the gate is closed before any term, after one that has ended, and whe
 }
 
 TEST_CASE("a request gets no more time than the term leaves, and never more than it asked for") {
-  LeaseGate gate;
+  LeaderFence gate;
   gate.set(term_of(Seconds(10), Seconds(14)));
   for (const auto asked :
        {std::optional<Millis>(Seconds(35)), std::optional<Millis>(), std::optional<Millis>(Seconds(3))}) {
@@ -44,7 +44,7 @@ TEST_CASE("a request gets no more time than the term leaves, and never more than
 
 TEST_CASE("a machine that slept finds the gate closed: the clock is one that goes on") {
   dhc::MonoTime now{Seconds(1000)};
-  LeaseGate gate([&] { return now; });
+  LeaderFence gate([&] { return now; });
   gate.set(dhc::k8s::LeaseTerm{.begin_until = now + Seconds(10), .end_by = now + Seconds(14)});
   dhc::k8s::Request request;
   CHECK(gate.admit(request));

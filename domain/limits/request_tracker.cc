@@ -1,4 +1,4 @@
-#include "domain/limits/ledger.h"
+#include "domain/limits/request_tracker.h"
 
 #include <algorithm>
 
@@ -30,8 +30,8 @@ bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
   return rule != nullptr && rule->meta.resource_version != attempt.resource_version;
 }
 
-std::vector<DeviceKey> devices_of(const Holding& holding) {
-  return holding.ambiguous ? holding.candidates : std::vector{holding.key};
+std::vector<DeviceKey> devices_of(const HeldDevice& held_device) {
+  return held_device.ambiguous ? held_device.candidates : std::vector{held_device.key};
 }
 
 bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
@@ -44,14 +44,14 @@ std::string loss_owner(const k8s::Pod& pod) {
   return pod.meta.controller ? pod.meta.controller_identity() : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
 }
 
-void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vector<std::string> holders,
-                           const Now& now) {
+void RequestTracker::eviction_sent(const k8s::Pod& pod, const HeldDevice& held_device, std::vector<std::string> holders,
+                                   const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
   const bool accepted_before = attempt.state == Attempt::State::Accepted;
   if (accepted_before) ++attempt.in_vain;
   note_sent(attempt, pod.meta.resource_version, now);
-  attempt.key = holding.key;
-  attempt.lost_to = devices_of(holding);
+  attempt.key = held_device.key;
+  attempt.lost_to = devices_of(held_device);
   attempt.holders = std::move(holders);
   attempt.owner = pod.meta.controller_identity();
   attempt.loser = loss_owner(pod);
@@ -60,13 +60,13 @@ void Ledger::eviction_sent(const k8s::Pod& pod, const Holding& holding, std::vec
   attempt_tokens_.take(1, now.mono);
 }
 
-MonoTime Ledger::served_at(std::string_view ns) const {
+MonoTime RequestTracker::served_at(std::string_view ns) const {
   const auto found = served_.find(ns);
   return found == served_.end() ? MonoTime::min() : found->second;
 }
 
-void Ledger::eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version,
-                           const Now& now) {
+void RequestTracker::eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version,
+                                   const Now& now) {
   const auto found = evictions_.find(pod_uid);
   if (found == evictions_.end()) return;
   auto& attempt = found->second;
@@ -84,12 +84,12 @@ void Ledger::eviction_done(const std::string& pod_uid, const Status& status, con
   if (maybe && !attempt.doubted_until) attempt.doubted_until = now.mono + kUnseen;
 }
 
-void Ledger::note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now) {
+void RequestTracker::note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now) {
   attempt.tried_at = now.mono;
   attempt.in_doubt = attempt.in_doubt || may_be_evicted;
 }
 
-void Ledger::note_loss(const EvictionAttempt& attempt, const Now& now) {
+void RequestTracker::note_loss(const EvictionAttempt& attempt, const Now& now) {
   for (const auto& key : attempt.lost_to) {
     auto [place, is_first] = losses_.try_emplace({attempt.loser, key});
     auto& [at, loss] = place->second;
@@ -101,12 +101,12 @@ void Ledger::note_loss(const EvictionAttempt& attempt, const Now& now) {
   }
 }
 
-const EvictionAttempt* Ledger::eviction(const std::string& pod_uid) const {
+const EvictionAttempt* RequestTracker::eviction(const std::string& pod_uid) const {
   const auto found = evictions_.find(pod_uid);
   return found == evictions_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::lost_recently(const k8s::Pod& pod, const Holding& holding, const Now& now) const {
+bool RequestTracker::lost_recently(const k8s::Pod& pod, const HeldDevice& held_device, const Now& now) const {
   const auto is_lost = [&](const std::string& owner, const DeviceKey& key) {
     const auto found = losses_.find({owner, key});
     if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
@@ -114,13 +114,13 @@ bool Ledger::lost_recently(const k8s::Pod& pod, const Holding& holding, const No
     return std::ranges::find(holders, pod.meta.uid) == holders.end();
   };
   const auto owner = loss_owner(pod);
-  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+  return std::ranges::any_of(devices_of(held_device), [&](const DeviceKey& key) {
     // 0.1.0 wrote the UID alone; only what it has written down can still be found so.
     return is_lost(owner, key) || (pod.meta.controller && is_lost(pod.meta.controller->uid, key));
   });
 }
 
-void Ledger::recall_losses(const DeviceRecords& records, const Now& now) {
+void RequestTracker::recall_losses(const DeviceRecords& records, const Now& now) {
   for (const auto& [key, record] : records) {
     for (auto loss : record.losses) {
       loss.at = std::min(loss.at, now.wall);  // by a wall clock that was once ahead
@@ -134,24 +134,24 @@ void Ledger::recall_losses(const DeviceRecords& records, const Now& now) {
   }
 }
 
-void Ledger::condition_sent(const k8s::Pod& pod, const Now& now) {
+void RequestTracker::condition_sent(const k8s::Pod& pod, const Now& now) {
   auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
   auto& attempt = found->second;
   if (is_first) attempt.first_at = now.mono;
   note_sent(attempt, pod.meta.resource_version, now);
 }
 
-void Ledger::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
+void RequestTracker::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
   const auto found = conditions_.find(pod_uid);
   if (found != conditions_.end()) note_done(found->second, status, now);
 }
 
-const Attempt* Ledger::condition(const std::string& pod_uid) const {
+const Attempt* RequestTracker::condition(const std::string& pod_uid) const {
   const auto found = conditions_.find(pod_uid);
   return found == conditions_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::may_send_condition(const k8s::Pod& pod, const Now& now) const {
+bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) const {
   const auto* attempt = condition(pod.meta.uid);
   if (attempt == nullptr) return true;
   if (too_often(*attempt, now)) return false;
@@ -166,13 +166,13 @@ bool Ledger::may_send_condition(const k8s::Pod& pod, const Now& now) const {
   return false;
 }
 
-void Ledger::event_sent(const std::string& name, const Now& now) {
+void RequestTracker::event_sent(const std::string& name, const Now& now) {
   auto& attempt = events_[name];
   attempt.state = Attempt::State::Sending;
   attempt.at = now.mono;
 }
 
-void Ledger::event_done(const std::string& name, const Status& status, const Now& now) {
+void RequestTracker::event_done(const std::string& name, const Status& status, const Now& now) {
   const auto found = events_.find(name);
   if (found == events_.end()) return;
   auto& attempt = found->second;
@@ -184,29 +184,29 @@ void Ledger::event_done(const std::string& name, const Status& status, const Now
   if (again) attempt.not_before = now.mono + backoff_after(status.error(), attempt.failures);
 }
 
-bool Ledger::may_send_event(const std::string& name, const Now& now) const {
+bool RequestTracker::may_send_event(const std::string& name, const Now& now) const {
   const auto found = events_.find(name);
   if (found == events_.end()) return true;
   return found->second.state == Attempt::State::Failed && now.mono >= found->second.not_before;
 }
 
-void Ledger::write_sent(const std::string& key, const std::string& seen_version, const Now& now) {
+void RequestTracker::write_sent(const std::string& key, const std::string& seen_version, const Now& now) {
   auto& attempt = writes_[key];
   if (attempt.failures == 0) attempt.first_at = now.mono;
   note_sent(attempt, seen_version, now);
 }
 
-void Ledger::write_done(const std::string& key, const Status& status, const Now& now) {
+void RequestTracker::write_done(const std::string& key, const Status& status, const Now& now) {
   const auto found = writes_.find(key);
   if (found != writes_.end()) note_done(found->second, status, now);
 }
 
-const Attempt* Ledger::write(const std::string& key) const {
+const Attempt* RequestTracker::write(const std::string& key) const {
   const auto found = writes_.find(key);
   return found == writes_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::may_write(const std::string& key, const std::string& seen_version, const Now& now) const {
+bool RequestTracker::may_write(const std::string& key, const std::string& seen_version, const Now& now) const {
   const auto* attempt = write(key);
   if (attempt == nullptr) return true;
   if (too_often(*attempt, now)) return false;
@@ -226,7 +226,7 @@ bool Ledger::may_write(const std::string& key, const std::string& seen_version, 
   return false;
 }
 
-std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
+std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key) const {
   const auto* attempt = write(key);
   if (attempt == nullptr || attempt->state == Attempt::State::Sending) return std::nullopt;
   const MonoTime at = attempt->state == Attempt::State::Failed ? attempt->not_before : attempt->at + kUnseen;
@@ -235,16 +235,17 @@ std::optional<MonoTime> Ledger::may_write_at(const std::string& key) const {
 
 /// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written
 /// down, before the eviction or after it. A condition may be missing: the eviction waits for it, but not for ever.
-bool Ledger::was_ours(const PodRecord& record, const Holding& holding, const EvictionCharge* charge) const {
-  if (record.told.find(to_string(holding.key)) != nullptr) return true;
-  if (charge != nullptr && charge->key == holding.key) return true;
-  return std::ranges::any_of(devices_of(holding), [&](const DeviceKey& key) {
+bool RequestTracker::was_ours(const PodRecord& record, const HeldDevice& held_device,
+                              const EvictionCharge* charge) const {
+  if (record.told.find(to_string(held_device.key)) != nullptr) return true;
+  if (charge != nullptr && charge->key == held_device.key) return true;
+  return std::ranges::any_of(devices_of(held_device), [&](const DeviceKey& key) {
     const auto loss = losses_.find({loss_owner(record.pod), key});
     return loss != losses_.end() && std::ranges::count(loss->second.loss.holders, record.pod.meta.uid) > 0;
   });
 }
 
-void Ledger::learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now) {
+void RequestTracker::learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now) {
   if (!began_at_) began_at_ = moment_of(now);
   for (const auto& uid : world.terminating()) {
     const auto& record = *world.pod(uid);
@@ -261,11 +262,11 @@ void Ledger::learn(const World& world, const std::map<std::string, EvictionCharg
     if (begun > began_at_->wall + kLateNews) continue;  // somebody else's, a drain's say
     // Of the process before us: it holds a slot.
     const auto charge = charges.find(uid);
-    for (const auto& holding : record.holdings) {
-      if (!was_ours(record, holding, charge == charges.end() ? nullptr : &charge->second)) continue;
+    for (const auto& held_device : record.held_devices) {
+      if (!was_ours(record, held_device, charge == charges.end() ? nullptr : &charge->second)) continue;
       auto& attempt = evictions_[uid];
-      attempt.key = holding.key;
-      attempt.lost_to = devices_of(holding);
+      attempt.key = held_device.key;
+      attempt.lost_to = devices_of(held_device);
       attempt.owner = record.pod.meta.controller_identity();
       attempt.loser = loss_owner(record.pod);
       attempt.state = Attempt::State::Accepted;
@@ -279,14 +280,14 @@ void Ledger::learn(const World& world, const std::map<std::string, EvictionCharg
   }
 }
 
-void Ledger::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now) {
+void RequestTracker::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now) {
   if (attempt.state != Attempt::State::Accepted || attempt.shown) return;
   attempt.shown = true;
   // Its grace begins with the deletion, which may come long after the answer.
   attempt.at = std::max(attempt.at, mono_of(world.ours(evicted_at(pod)), now));
 }
 
-void Ledger::forget(const World& world, const Now& now) {
+void RequestTracker::forget(const World& world, const Now& now) {
   const auto gone = [&](const auto& entry) {
     return world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending;
   };

@@ -13,7 +13,7 @@ namespace dhc {
 
 /// The pods that one node's kubelet rejected, of one device-plugin resource that they asked for, within the policy's
 /// `blackHole.within`.
-struct BlackHole {
+struct RejectingNode {
   std::vector<Moment> rejections;        ///< Oldest first; never empty.
   const DevicePolicy* policy = nullptr;  ///< One that taints such a node before others; never null.
 
@@ -24,14 +24,14 @@ struct BlackHole {
 };
 
 /// By (node, resource).
-using BlackHoles = std::map<std::pair<std::string, std::string>, BlackHole>;
+using RejectingNodes = std::map<std::pair<std::string, std::string>, RejectingNode>;
 
 /// Every node whose kubelet has rejected pods lately. Points into `policy`: valid for one turn.
-[[nodiscard]] BlackHoles find_black_holes(const World& world, const Policy& policy, const Now& now);
+[[nodiscard]] RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now);
 
-/// The key under which the device memory keeps such a node's incident: no device of the resource has it.
-[[nodiscard]] DeviceKey black_hole_key(const std::string& node, const std::string& resource);
-[[nodiscard]] bool is_black_hole(const DeviceKey& key);
+/// The key under which the incident store keeps such a node's incident: no device of the resource has it.
+[[nodiscard]] DeviceKey rejecting_node_key(const std::string& node, const std::string& resource);
+[[nodiscard]] bool is_rejecting_node(const DeviceKey& key);
 
 /// True if a pod that asks for the resource runs there and was made after `when`: the kubelet admits again.
 [[nodiscard]] bool admitted_since(const World& world, const DeviceKey& hole, WallTime when);

@@ -1,11 +1,11 @@
-#include "domain/findings/black_hole.h"
+#include "domain/findings/rejecting_node.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
-#include "domain/findings/exposure.h"
+#include "domain/findings/affected_pod.h"
 
 namespace dhc {
 
@@ -39,15 +39,15 @@ bool speaks_before(const DevicePolicy& a, const DevicePolicy& b) {
 
 }  // namespace
 
-std::optional<Moment> BlackHole::since() const {
+std::optional<Moment> RejectingNode::since() const {
   const auto enough = static_cast<std::size_t>(policy->job_retry->black_hole_rejections);
   return rejections.size() < enough ? std::nullopt : std::optional(rejections[enough - 1]);
 }
 
-MonoTime BlackHole::changes_at() const { return rejections.front().mono + policy->job_retry->black_hole_within; }
+MonoTime RejectingNode::changes_at() const { return rejections.front().mono + policy->job_retry->black_hole_within; }
 
-BlackHoles find_black_holes(const World& world, const Policy& policy, const Now& now) {
-  BlackHoles holes;
+RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now) {
+  RejectingNodes holes;
   for (const auto& [uid, ending] : world.endings()) {
     if (!was_rejected(ending.pod) || is_of_another_node(ending, world)) continue;
     for (const auto& request : ending.pod.requests) {
@@ -64,11 +64,13 @@ BlackHoles find_black_holes(const World& world, const Policy& policy, const Now&
   return holes;
 }
 
-DeviceKey black_hole_key(const std::string& node, const std::string& resource) {
+DeviceKey rejecting_node_key(const std::string& node, const std::string& resource) {
   return DeviceKey::plugin(node, resource, std::string(kAdmission));
 }
 
-bool is_black_hole(const DeviceKey& key) { return key.source == DeviceKey::Source::Plugin && key.device == kAdmission; }
+bool is_rejecting_node(const DeviceKey& key) {
+  return key.source == DeviceKey::Source::Plugin && key.device == kAdmission;
+}
 
 bool admitted_since(const World& world, const DeviceKey& hole, WallTime when) {
   return std::ranges::any_of(world.pods_on(hole.place), [&](const std::string& uid) {

@@ -1,4 +1,4 @@
-#include "reconcilers/shared/rulings.h"
+#include "reconcilers/shared/hold_reasons.h"
 
 #include <utility>
 
@@ -40,46 +40,47 @@ Reason reason_of_failure(ErrorKind kind) {
 
 }  // namespace
 
-std::optional<Ruling> held_by_brake(const Scene& scene, const DeviceKey& key, const std::string& node,
-                                    std::string_view stopped, std::string_view pod_uid) {
-  const auto* brake = scene.brake.holding(key, node, pod_uid);
+std::optional<HoldReason> held_by_brake(const PlanInput& input, const DeviceKey& key, const std::string& node,
+                                        std::string_view stopped, std::string_view pod_uid) {
+  const auto* brake = input.brake.holding(key, node, pod_uid);
   if (brake == nullptr) return std::nullopt;
   const auto& [scope, engaged] = *brake;
-  return Ruling{.reason = Reason::Braked,
-                .message = fmt::format("{}: suspect a reporting fault{}; the brake is {}", to_string(scope, engaged),
-                                       stopped, waits_for(engaged, scene.policy.limits, scene.now)),
-                .until = {}};
+  return HoldReason{
+      .reason = Reason::Braked,
+      .message = fmt::format("{}: suspect a reporting fault{}; the brake is {}", to_string(scope, engaged), stopped,
+                             waits_for(engaged, input.policy.limits, input.now)),
+      .until = {}};
 }
 
-std::optional<Ruling> held_by_view(const Scene& scene, KindSet kinds) {
-  const auto old = scene.world.views().too_old(kinds, scene.now);
+std::optional<HoldReason> held_by_view(const PlanInput& input, KindSet kinds) {
+  const auto old = input.world.views().too_old(kinds, input.now);
   if (!old) return std::nullopt;
   const auto kind = k8s::to_string(old->kind);
   auto message =
       old->doubted ? fmt::format("the watch of {} is interrupted, or what it said is not what the API server has", kind)
                    : fmt::format("the watch of {} has said nothing since {}; a view older than {} s is not acted on",
-                                 kind, format_rfc3339(wall_of(old->heard_at, scene.now)),
+                                 kind, format_rfc3339(wall_of(old->heard_at, input.now)),
                                  std::chrono::duration_cast<Seconds>(kOldestView).count());
-  return Ruling{.reason = Reason::ViewTooOld, .message = std::move(message), .until = {}};
+  return HoldReason{.reason = Reason::ViewTooOld, .message = std::move(message), .until = {}};
 }
 
 std::string words_of_failure(const Attempt& failed) {
   return fmt::format("{}: {}; attempt {}", to_string(failed.error.kind), failed.error.message, failed.failures);
 }
 
-Ruling held_by_failure(const Attempt& failed) {
+HoldReason held_by_failure(const Attempt& failed) {
   return {
       .reason = reason_of_failure(failed.error.kind), .message = words_of_failure(failed), .until = failed.not_before};
 }
 
-Verdict verdict_of(About about, Ruling ruling, const Now& now) {
+Verdict verdict_of(About about, HoldReason hold, const Now& now) {
   return {.subject = std::move(about.subject),
           .device = std::move(about.device),
           .policy = std::move(about.policy),
-          .reason = ruling.reason,
-          .message = std::move(ruling.message),
+          .reason = hold.reason,
+          .message = std::move(hold.message),
           .since = about.since,
-          .next_at = ruling.until ? std::optional(wall_of(*ruling.until, now)) : std::nullopt};
+          .next_at = hold.until ? std::optional(wall_of(*hold.until, now)) : std::nullopt};
 }
 
 }  // namespace dhc

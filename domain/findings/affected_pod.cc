@@ -1,4 +1,4 @@
-#include "domain/findings/exposure.h"
+#include "domain/findings/affected_pod.h"
 
 #include <algorithm>
 #include <optional>
@@ -51,7 +51,7 @@ std::optional<Signal> word_signal(const Match& match, const DeviceState& state, 
 /// What the device's state means for this holder: an incident is of those who have seen it themselves. A new pod on a
 /// device whose incident is still open, repaired and acknowledged say, may hear Unknown first (seen on 1.37.1).
 std::optional<Signal> state_signal(const Match& match, const DeviceState& state, const std::string& pod_uid,
-                                   const Holding& holding) {
+                                   const HeldDevice& held_device) {
   const bool wants_unknown = wants(match, k8s::Health::Unknown);
   if (state.unhealthy_since && state.is_witness(pod_uid) && wants(match, k8s::Health::Unhealthy) &&
       message_fits(match, state.message)) {
@@ -64,17 +64,17 @@ std::optional<Signal> state_signal(const Match& match, const DeviceState& state,
   }
   if (state.health == k8s::Health::Unknown && wants_unknown && !state.forgotten && state.unknown_since &&
       message_fits(match, {})) {
-    const Moment since = std::max(*state.unknown_since, holding.seen_at.value_or(*state.unknown_since));
+    const Moment since = std::max(*state.unknown_since, held_device.seen_at.value_or(*state.unknown_since));
     return Signal{.since = since, .said = {}};
   }
   return std::nullopt;
 }
 
 std::optional<Signal> health_signal(const Match& match, const World& world, const DeviceState& state,
-                                    const std::string& pod_uid, const Holding& holding) {
-  auto by_word = word_signal(match, state, world.tracker().other_word_of(holding.key), pod_uid);
+                                    const std::string& pod_uid, const HeldDevice& held_device) {
+  auto by_word = word_signal(match, state, world.tracker().other_word_of(held_device.key), pod_uid);
   if (by_word && !by_word->unknown_now) return by_word;
-  auto by_state = state_signal(match, state, pod_uid, holding);
+  auto by_state = state_signal(match, state, pod_uid, held_device);
   return by_state ? by_state : by_word;
 }
 
@@ -98,32 +98,32 @@ Moment since_of(const Beginning& began, SignalSource source, const PodRecord& re
 }
 
 std::optional<Signal> condition_signal(const Match& match, const World& world, const PodRecord& record,
-                                       const Holding& holding, const Now& now) {
-  if (match.claim_conditions.empty() || holding.claim.empty() || holding.ambiguous) return std::nullopt;
-  const auto* claim = world.claim(holding.claim);
+                                       const HeldDevice& held_device, const Now& now) {
+  if (match.claim_conditions.empty() || held_device.claim.empty() || held_device.ambiguous) return std::nullopt;
+  const auto* claim = world.claim(held_device.claim);
   const auto* condition =
-      claim == nullptr ? nullptr : find_claim_condition(match.claim_conditions, *claim, holding.key);
+      claim == nullptr ? nullptr : find_claim_condition(match.claim_conditions, *claim, held_device.key);
   if (condition == nullptr) return std::nullopt;
   std::string said = condition->type + "=" + condition->status;
   if (!condition->reason.empty()) said += " (" + condition->reason + ")";
   if (!condition->message.empty()) said += ": " + condition->message;
   Beginning began{.since = moment_of(now), .given = condition->last_transition};
-  if (const auto* sight = world.claim_condition(holding.claim, holding.key, condition->type)) {
+  if (const auto* sight = world.claim_condition(held_device.claim, held_device.key, condition->type)) {
     began.since = sight->since;
     began.from_the_start = sight->from_the_start;
   }
-  return Signal{.since = since_of(began, SignalSource::Claim, record, holding.key, now),
+  return Signal{.since = since_of(began, SignalSource::Claim, record, held_device.key, now),
                 .source = SignalSource::Claim,
                 .said = std::move(said)};
 }
 
 /// Of a pod that held the device under a taint that its driver shows no more, and has not taken back.
 std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTaint> kept, const PodRecord& record,
-                                        const Holding& holding, const Now& now) {
+                                        const HeldDevice& held_device, const Now& now) {
   const auto is_named = [&](const DeviceTaintMatch& one) { return glob_matches(one.key, kept->key); };
   if (!kept || std::ranges::none_of(match.device_taints, is_named)) return std::nullopt;
-  const bool was_told = record.told.cut || record.told.find(to_string(holding.key)) != nullptr;
-  const bool was_there = holding.seen_at && holding.seen_at->wall <= kept->last_word;
+  const bool was_told = record.told.cut || record.told.find(to_string(held_device.key)) != nullptr;
+  const bool was_there = held_device.seen_at && held_device.seen_at->wall <= kept->last_word;
   if (!was_told && !was_there) return std::nullopt;
   return Signal{.since = moment_of(kept->since, now),
                 .unknown_now = true,
@@ -135,33 +135,33 @@ std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTa
 
 /// **Source:** KEP-5055: a driver may taint its own devices; NVIDIA's says nothing else of a dead one.
 std::optional<Signal> taint_signal(const Match& match, const World& world, const PodRecord& record,
-                                   const Holding& holding, const Now& now) {
-  if (match.device_taints.empty() || holding.ambiguous) return std::nullopt;
-  auto kept = world.kept_taint(holding.key);
+                                   const HeldDevice& held_device, const Now& now) {
+  if (match.device_taints.empty() || held_device.ambiguous) return std::nullopt;
+  auto kept = world.kept_taint(held_device.key);
   // A node may publish slices of its own alone: one that speaks of another's pool is not believed.
-  const auto home = world.inventory().node_of(holding.key);
+  const auto home = world.inventory().node_of(held_device.key);
   const bool is_home = home.empty() || home == record.pod.node_name;
-  auto word = is_home ? world.driver_taints().word_for(holding.key, match.device_taints) : std::nullopt;
-  if (!word) return kept_taint_signal(match, std::move(kept), record, holding, now);
+  auto word = is_home ? world.driver_taints().word_for(held_device.key, match.device_taints) : std::nullopt;
+  if (!word) return kept_taint_signal(match, std::move(kept), record, held_device, now);
   const Beginning began{.since = word->since, .from_the_start = word->from_the_start, .given = word->added};
   const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
   // Counted back from our first sight of it: what the wall clock does later changes nothing.
   const Now sight{.mono = word->since.mono, .wall = word->since.wall};
-  return Signal{
-      .since = goes_on ? moment_of(kept->since, sight) : since_of(began, SignalSource::Taint, record, holding.key, now),
-      .unknown_now = word->unknown_from.has_value(),
-      .unknown_from = word->unknown_from,
-      .forgotten = word->unknown_from && kept && kept->forgotten,
-      .source = SignalSource::Taint,
-      .taint_key = std::move(word->key),
-      .said = std::move(word->said)};
+  return Signal{.since = goes_on ? moment_of(kept->since, sight)
+                                 : since_of(began, SignalSource::Taint, record, held_device.key, now),
+                .unknown_now = word->unknown_from.has_value(),
+                .unknown_from = word->unknown_from,
+                .forgotten = word->unknown_from && kept && kept->forgotten,
+                .source = SignalSource::Taint,
+                .taint_key = std::move(word->key),
+                .said = std::move(word->said)};
 }
 
 class Finder {
  public:
   Finder(const World& world, const Policy& policy, const Now& now) : world_(world), policy_(policy), now_(now) {}
 
-  std::vector<Exposure> find() {
+  std::vector<AffectedPod> find() {
     for (const auto& key : world_.tracker().not_healthy()) {
       const auto* state = world_.tracker().find(key);
       for (const auto& uid : state->holders) add(key, *state, uid);
@@ -171,7 +171,7 @@ class Finder {
       add_tainted(world_.driver_taints().devices());
       add_tainted(world_.tainted_incidents());
     }
-    std::ranges::sort(found_, {}, [](const Exposure& e) { return std::tie(e.since, e.key, e.pod().meta.uid); });
+    std::ranges::sort(found_, {}, [](const AffectedPod& e) { return std::tie(e.since, e.key, e.pod().meta.uid); });
     return std::move(found_);
   }
 
@@ -180,9 +180,9 @@ class Finder {
     for (const auto& uid : world_.users_of(claim)) {
       const auto* record = world_.pod(uid);
       if (record == nullptr) continue;
-      for (const auto& holding : record->holdings) {
-        if (holding.claim != claim) continue;
-        if (const auto* state = world_.tracker().find(holding.key)) add(holding.key, *state, uid);
+      for (const auto& held_device : record->held_devices) {
+        if (held_device.claim != claim) continue;
+        if (const auto* state = world_.tracker().find(held_device.key)) add(held_device.key, *state, uid);
       }
     }
   }
@@ -198,19 +198,20 @@ class Finder {
   }
 
   /// Which interface it is, for people who look for the device on its node.
-  void add_network(Signal& signal, const Holding& holding) const {
-    const auto* claim = holding.claim.empty() ? nullptr : world_.claim(holding.claim);
+  void add_network(Signal& signal, const HeldDevice& held_device) const {
+    const auto* claim = held_device.claim.empty() ? nullptr : world_.claim(held_device.claim);
     if (claim == nullptr) return;
     for (const auto& device : claim->devices) {
-      if (device.network.empty() || DeviceKey::dra(device.driver, device.pool, device.device) != holding.key) continue;
+      if (device.network.empty() || DeviceKey::dra(device.driver, device.pool, device.device) != held_device.key)
+        continue;
       signal.said += (signal.said.empty() ? "" : "; ") + ("network: " + device.network);
     }
   }
 
   /// A policy speaks of an ambiguous device if it speaks of every one that it may be.
-  bool covers_all(const DevicePolicy& policy, const k8s::Pod& pod, const Holding& holding) const {
-    if (!holding.ambiguous) return covers(policy, world_, pod, holding.key);
-    return std::ranges::all_of(holding.candidates,
+  bool covers_all(const DevicePolicy& policy, const k8s::Pod& pod, const HeldDevice& held_device) const {
+    if (!held_device.ambiguous) return covers(policy, world_, pod, held_device.key);
+    return std::ranges::all_of(held_device.candidates,
                                [&](const DeviceKey& candidate) { return covers(policy, world_, pod, candidate); });
   }
 
@@ -221,13 +222,13 @@ class Finder {
 
   /// The driver's own words are news also where the kubelet knows nothing just now.
   std::optional<Signal> signal_for(const Match& match, const DeviceState& state, const PodRecord& record,
-                                   const Holding& holding) const {
-    auto signal = health_signal(match, world_, state, record.pod.meta.uid, holding);
+                                   const HeldDevice& held_device) const {
+    auto signal = health_signal(match, world_, state, record.pod.meta.uid, held_device);
     if (!signal || signal->unknown_now) {
-      if (auto by_claim = condition_signal(match, world_, record, holding, now_)) signal = std::move(by_claim);
+      if (auto by_claim = condition_signal(match, world_, record, held_device, now_)) signal = std::move(by_claim);
     }
     if (!signal || signal->unknown_now) {
-      auto by_taint = taint_signal(match, world_, record, holding, now_);
+      auto by_taint = taint_signal(match, world_, record, held_device, now_);
       if (by_taint && (!signal || !by_taint->unknown_now)) signal = std::move(by_taint);
     }
     return signal;
@@ -240,19 +241,19 @@ class Finder {
   void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = world_.pod(uid);
     if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto* holding = find_holding(record->holdings, key);
-    if (holding == nullptr || !seen_.insert({key, uid}).second) return;
+    const auto* held_device = find_holding(record->held_devices, key);
+    if (held_device == nullptr || !seen_.insert({key, uid}).second) return;
     for (const auto& policy : policy_.policies) {
-      if (!covers_all(policy, record->pod, *holding)) continue;
-      auto signal = signal_for(policy.match, state, *record, *holding);
+      if (!covers_all(policy, record->pod, *held_device)) continue;
+      auto signal = signal_for(policy.match, state, *record, *held_device);
       if (!signal) continue;
-      add_network(*signal, *holding);
+      add_network(*signal, *held_device);
       const Mode mode = effective_mode(&policy, policy_);
       if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
       const MonoTime opens_at = signal->since.mono + policy.after;
       found_.push_back({.key = key,
                         .record = record,
-                        .holding = holding,
+                        .held_device = held_device,
                         .policy = &policy,
                         .mode = mode,
                         .since = signal->since,
@@ -271,7 +272,7 @@ class Finder {
   const Policy& policy_;
   const Now& now_;
   std::set<std::pair<DeviceKey, std::string>> seen_;
-  std::vector<Exposure> found_;
+  std::vector<AffectedPod> found_;
 };
 
 }  // namespace
@@ -322,7 +323,7 @@ const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch
   return nullptr;
 }
 
-std::vector<Exposure> find_exposures(const World& world, const Policy& policy, const Now& now) {
+std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& policy, const Now& now) {
   return Finder(world, policy, now).find();
 }
 
