@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestBrakeName = 1024;
-constexpr std::size_t kLongestText = 300;
+constexpr std::size_t kLongestBrakeText = 300;
 constexpr std::size_t kUnheldOfOne = 64;
 constexpr std::int64_t kMostTrials = 1000;
 
@@ -71,7 +71,7 @@ std::string text_of(const BrakeScope& scope, const EngagedBrake& brake, const Un
   json["since"] = format_rfc3339(brake.since.wall);
   if (brake.waits_from != brake.since) json["waitsFrom"] = format_rfc3339(brake.waits_from.wall);
   if (brake.trials > 0) json["trials"] = brake.trials;
-  if (!brake.last_trial.empty()) json["lastTrial"] = printable_cut(brake.last_trial, kLongestText);
+  if (!brake.last_trial.empty()) json["lastTrial"] = printable_cut(brake.last_trial, kLongestBrakeText);
   if (brake.trial) json["trial"] = json_of(*brake.trial);
   // The cluster's brake has those of its nodes' own brakes.
   const auto found = scope.nodes ? unheld.end() : unheld.find({scope.scope, scope.node});
@@ -139,8 +139,8 @@ std::optional<BrakeTrial> read_trial(const Json& json, const Now& now) {
   Members part(json);
   BrakeTrial trial;
   trial.key = part.key();
-  trial.ns = printable_cut(part.name("namespace"), kLongestText);
-  trial.pod = printable_cut(part.name("pod"), kLongestText);
+  trial.ns = printable_cut(part.name("namespace"), kLongestBrakeText);
+  trial.pod = printable_cut(part.name("pod"), kLongestBrakeText);
   trial.pod_uid = part.name("podUID", true);
   trial.owner_uid = part.name("ownerUID", true);
   trial.owner_is_watched = part.flag("ownerIsWatched");
@@ -176,7 +176,7 @@ void read_brake(const Json& json, const Now& now, BrakeState& state) {
   const auto since = part.time("since", now, true);
   EngagedBrake brake;
   brake.trials = part.count("trials");
-  brake.last_trial = printable_cut(part.name("lastTrial"), kLongestText);
+  brake.last_trial = printable_cut(part.name("lastTrial"), kLongestBrakeText);
   const auto waits_from = part.time("waitsFrom", now);
   if (!part.good() || !since || scope.scope.empty()) return;
   brake.since = *since;

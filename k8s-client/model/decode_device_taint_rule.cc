@@ -51,7 +51,7 @@ bool read_spec(JsonValue value, Fault& fault, DeviceTaintRule& rule) {
   });
 }
 
-bool read_condition(JsonValue value, Fault& fault, std::optional<EvictionInProgress>& progress) {
+bool read_progress(JsonValue value, Fault& fault, std::optional<EvictionInProgress>& progress) {
   std::string type;
   EvictionInProgress read;
   const bool good = each_field(value, fault, [&](std::string_view key, JsonValue field) {
@@ -74,7 +74,7 @@ bool read_status(JsonValue value, Fault& fault, DeviceTaintRule& rule) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key != "conditions") return true;
     rule.progress.reset();
-    const auto read = [&](JsonValue item) { return read_condition(item, fault, rule.progress); };
+    const auto read = [&](JsonValue item) { return read_progress(item, fault, rule.progress); };
     return each_item(field, fault, read) || fault.in(key);
   });
 }

@@ -145,7 +145,7 @@ bool read_uncounted(JsonValue value, Fault& fault, std::int64_t& uncounted) {
   });
 }
 
-bool read_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
+bool read_job_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
   constexpr std::array<std::string_view, 5> kKept = {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet",
                                                      "Suspended"};
   conditions.clear();
@@ -169,7 +169,7 @@ bool read_status(JsonValue value, Fault& fault, Job& job) {
       if (key == "terminating") return read_number(field, fault, job.terminating, 0);
       if (key == "uncountedTerminatedPods") return read_uncounted(field, fault, job.uncounted);
       if (key == "failedIndexes") return read_text(field, fault, job.failed_indexes);
-      if (key == "conditions") return read_conditions(field, fault, job.conditions);
+      if (key == "conditions") return read_job_conditions(field, fault, job.conditions);
       return true;
     };
     return read() || fault.in(key);

@@ -113,7 +113,7 @@ bool read_phase(JsonValue value, Fault& fault, PodPhase& phase) {
   return true;
 }
 
-bool read_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
+bool read_pod_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
   conditions.clear();
   return each_item(value, fault, [&](JsonValue item) {
     Condition condition;
@@ -162,7 +162,7 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "phase") return read_phase(field, fault, pod.phase);
       if (key == "reason") return read_name(field, fault, pod.status_reason);
       if (key == "message") return read_text(field, fault, pod.status_message);
-      if (key == "conditions") return read_conditions(field, fault, pod.conditions);
+      if (key == "conditions") return read_pod_conditions(field, fault, pod.conditions);
       if (key == "containerStatuses") return read_container_reports(field, fault, parts.reports[0]);
       if (key == "initContainerStatuses") return read_container_reports(field, fault, parts.reports[1]);
       if (key == "ephemeralContainerStatuses") return read_container_reports(field, fault, parts.reports[2]);
