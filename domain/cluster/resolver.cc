@@ -129,7 +129,7 @@ class Builder {
             .request = slash == std::string_view::npos ? std::string_view{} : rest.substr(slash + 1)};
   }
 
-  HeldDevice& holding_of(const DeviceKey& key) {
+  HeldDevice& held_device_of(const DeviceKey& key) {
     auto& held_device = held_devices_[key];
     held_device.key = key;
     return held_device;
@@ -143,7 +143,7 @@ class Builder {
 
   void add_plugin_report(const k8s::AllocatedResource& entry) {
     for (const auto& device : entry.devices) {
-      fold(holding_of(DeviceKey::plugin(pod_.node_name, entry.name, device.resource_id)), device);
+      fold(held_device_of(DeviceKey::plugin(pod_.node_name, entry.name, device.resource_id)), device);
     }
   }
 
@@ -169,7 +169,7 @@ class Builder {
       return doubt_claim(key, entries, claim, *why);
     }
     for (const auto& result : claim->results) {
-      if (!result.admin_access) describe(holding_of(key_of(result)), *claim);
+      if (!result.admin_access) describe(held_device_of(key_of(result)), *claim);
     }
     for (const auto& entry : entries) match(*entry.entry, *claim, asked_by(entry, *claim));
   }
@@ -221,7 +221,7 @@ class Builder {
     if (targets.all().size() == 1) {
       const auto& [key, only] = *targets.all().begin();
       if (!only.held) return;
-      for (const auto& device : entry.devices) fold(holding_of(key), device);
+      for (const auto& device : entry.devices) fold(held_device_of(key), device);
       return;
     }
     match_by_name(entry, claim, targets);
@@ -256,7 +256,7 @@ class Builder {
         continue;
       }
       if (!target.held) continue;
-      auto& held_device = holding_of(key);
+      auto& held_device = held_device_of(key);
       held_device.inferred = held_device.inferred || !is_full_id(named->second.front()->resource_id);
       fold(held_device, *named->second.front());
     }
@@ -280,8 +280,8 @@ class Builder {
                   claim_key(claim.meta.ns, claim.meta.name) +
                   ", which may mean a device that the pod only observes (adminAccess): nothing is done"});
     }
-    auto& held_device =
-        holding_of(DeviceKey::dra(any.scope, any.place, device.resource_id + "@" + pod_.meta.uid + "/" + entry.name));
+    auto& held_device = held_device_of(
+        DeviceKey::dra(any.scope, any.place, device.resource_id + "@" + pod_.meta.uid + "/" + entry.name));
     held_device.ambiguous = true;
     held_device.candidates.clear();
     for (const auto* target : open) held_device.candidates.push_back(target->key);
@@ -297,11 +297,11 @@ class Builder {
 
 }  // namespace
 
-Resolution resolve_holdings(const k8s::Pod& pod, const ClaimLookup& find_claim) {
+Resolution resolve_held_devices(const k8s::Pod& pod, const ClaimLookup& find_claim) {
   return Builder(pod, find_claim).build();
 }
 
-const HeldDevice* find_holding(const std::vector<HeldDevice>& held_devices, const DeviceKey& key) {
+const HeldDevice* find_held_device(const std::vector<HeldDevice>& held_devices, const DeviceKey& key) {
   const auto found = std::ranges::lower_bound(held_devices, key, {}, &HeldDevice::key);
   return found == held_devices.end() || found->key != key ? nullptr : &*found;
 }

@@ -61,10 +61,10 @@ using ClaimLookup = std::function<const k8s::ResourceClaim*(std::string_view ns,
 /// **Source:** kubelet buildResourceHealth (entry names and resource IDs: `driver/pool/device` where the driver gives
 /// no CDI name; of devices with one ID only the first is told), seen on 1.37.1 (`count: 2` differs only by resource
 /// ID).
-[[nodiscard]] Resolution resolve_holdings(const k8s::Pod& pod, const ClaimLookup& find_claim);
+[[nodiscard]] Resolution resolve_held_devices(const k8s::Pod& pod, const ClaimLookup& find_claim);
 
 /// This device among `held_devices`, which are sorted by key; null if there is none.
-[[nodiscard]] const HeldDevice* find_holding(const std::vector<HeldDevice>& held_devices, const DeviceKey& key);
+[[nodiscard]] const HeldDevice* find_held_device(const std::vector<HeldDevice>& held_devices, const DeviceKey& key);
 
 /// True if `pod` owns the claim (made from a template): then the claim goes away with the pod.
 [[nodiscard]] bool owns_claim(const k8s::Pod& pod, const k8s::ResourceClaim& claim);

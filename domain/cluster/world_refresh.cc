@@ -55,7 +55,7 @@ void World::keep_deallocated(const PodRecord& record, Resolution& resolved) cons
     if (named == nullptr || named->meta.uid != old.claim_uid) continue;
     if (named->allocated && !resolved.behind.contains(old.claim)) continue;
     kept.insert(old.claim);
-    if (find_holding(resolved.held_devices, old.key) == nullptr) missing.push_back(old);
+    if (find_held_device(resolved.held_devices, old.key) == nullptr) missing.push_back(old);
   }
   std::ranges::move(missing, std::back_inserter(resolved.held_devices));
   std::ranges::sort(resolved.held_devices, {}, &HeldDevice::key);
@@ -71,7 +71,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   auto& record = found->second;
   if (!is_live(record.pod)) note_ending(record, now);
   record.was_live = is_live(record.pod);
-  auto resolved = resolve_holdings(
+  auto resolved = resolve_held_devices(
       record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
   if (is_live(record.pod)) {
     keep_deallocated(record, resolved);
@@ -82,12 +82,12 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     resolved.doubts.clear();
   }
   for (auto& held_device : resolved.held_devices) {
-    const auto* old = find_holding(record.held_devices, held_device.key);
+    const auto* old = find_held_device(record.held_devices, held_device.key);
     held_device.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
   }
   for (const auto& old : record.held_devices) {
     dirty_devices_.insert(old.key);
-    if (find_holding(resolved.held_devices, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
+    if (find_held_device(resolved.held_devices, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
   }
   const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
   auto heard = counts ? heard_of(record.pod, resolved.held_devices) : std::vector<Heard>();
@@ -179,7 +179,7 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
   const auto name = to_string(key);
   for (const auto& uid : state.holders) {
     const auto* record = pod(uid);
-    const auto* held_device = record == nullptr ? nullptr : find_holding(record->held_devices, key);
+    const auto* held_device = record == nullptr ? nullptr : find_held_device(record->held_devices, key);
     if (held_device == nullptr || !is_live(record->pod)) continue;
     bool is_witness = false;
     if (const auto* word = record->told.find(name); word != nullptr && word->since && !is_drivers_own(word->source)) {

@@ -17,7 +17,7 @@ struct Signal {
   Moment since;
   bool unknown_now = false;
   std::optional<MonoTime> unknown_from = {};  ///< Since when, if that is known.
-  bool forgotten = false;                     ///< As of Exposure.
+  bool forgotten = false;                     ///< As of AffectedPod.
   SignalSource source = SignalSource::Report;
   std::string taint_key = {};
   std::string said;
@@ -171,7 +171,9 @@ class Finder {
       add_tainted(world_.driver_taints().devices());
       add_tainted(world_.tainted_incidents());
     }
-    std::ranges::sort(found_, {}, [](const AffectedPod& e) { return std::tie(e.since, e.key, e.pod().meta.uid); });
+    std::ranges::sort(found_, {}, [](const AffectedPod& affected) {
+      return std::tie(affected.since, affected.key, affected.pod().meta.uid);
+    });
     return std::move(found_);
   }
 
@@ -241,7 +243,7 @@ class Finder {
   void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = world_.pod(uid);
     if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto* held_device = find_holding(record->held_devices, key);
+    const auto* held_device = find_held_device(record->held_devices, key);
     if (held_device == nullptr || !seen_.insert({key, uid}).second) return;
     for (const auto& policy : policy_.policies) {
       if (!covers_all(policy, record->pod, *held_device)) continue;

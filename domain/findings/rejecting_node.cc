@@ -47,7 +47,7 @@ std::optional<Moment> RejectingNode::since() const {
 MonoTime RejectingNode::changes_at() const { return rejections.front().mono + policy->job_retry->black_hole_within; }
 
 RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now) {
-  RejectingNodes holes;
+  RejectingNodes found;
   for (const auto& [uid, ending] : world.endings()) {
     if (!was_rejected(ending.pod) || is_of_another_node(ending, world)) continue;
     for (const auto& request : ending.pod.requests) {
@@ -55,13 +55,13 @@ RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, co
       const auto* rules = policy_for(world, policy, ending.pod, key);
       if (rules == nullptr || !rules->job_retry || rules->mode == Mode::Off) continue;
       if (now.mono - rejected_at(ending, world, now).mono >= rules->job_retry->black_hole_within) continue;
-      auto& hole = holes[{ending.pod.node_name, request.resource}];
-      hole.rejections.push_back(rejected_at(ending, world, now));
-      if (hole.policy == nullptr || speaks_before(*rules, *hole.policy)) hole.policy = rules;
+      auto& node = found[{ending.pod.node_name, request.resource}];
+      node.rejections.push_back(rejected_at(ending, world, now));
+      if (node.policy == nullptr || speaks_before(*rules, *node.policy)) node.policy = rules;
     }
   }
-  for (auto& [place, hole] : holes) std::ranges::sort(hole.rejections, {}, &Moment::mono);
-  return holes;
+  for (auto& [place, node] : found) std::ranges::sort(node.rejections, {}, &Moment::mono);
+  return found;
 }
 
 DeviceKey rejecting_node_key(const std::string& node, const std::string& resource) {
@@ -72,12 +72,12 @@ bool is_rejecting_node(const DeviceKey& key) {
   return key.source == DeviceKey::Source::Plugin && key.device == kAdmission;
 }
 
-bool admitted_since(const World& world, const DeviceKey& hole, WallTime when) {
-  return std::ranges::any_of(world.pods_on(hole.place), [&](const std::string& uid) {
+bool admitted_since(const World& world, const DeviceKey& key, WallTime when) {
+  return std::ranges::any_of(world.pods_on(key.place), [&](const std::string& uid) {
     const auto* record = world.pod(uid);
     return record != nullptr && record->pod.phase == k8s::PodPhase::Running && !record->pod.meta.deletion &&
            record->pod.meta.creation && world.ours(*record->pod.meta.creation) > when &&
-           asks_for(record->pod, hole.scope);
+           asks_for(record->pod, key.scope);
   });
 }
 

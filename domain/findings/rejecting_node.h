@@ -34,6 +34,6 @@ using RejectingNodes = std::map<std::pair<std::string, std::string>, RejectingNo
 [[nodiscard]] bool is_rejecting_node(const DeviceKey& key);
 
 /// True if a pod that asks for the resource runs there and was made after `when`: the kubelet admits again.
-[[nodiscard]] bool admitted_since(const World& world, const DeviceKey& hole, WallTime when);
+[[nodiscard]] bool admitted_since(const World& world, const DeviceKey& key, WallTime when);
 
 }  // namespace dhc

@@ -27,11 +27,11 @@ bool pull_back(std::optional<WallTime>& time, WallTime limit) { return time && p
 }  // namespace
 
 void IncidentTurn::run() {
-  collect_exposures();
+  collect_affected();
   adopt_rules();
   for (const auto& [key, affected] : speaking_) open_or_continue(key, *affected);
-  for (const auto& [place, hole] : seen_.rejecting_nodes)
-    open_hole(rejecting_node_key(place.first, place.second), hole);
+  for (const auto& [place, rejecting] : seen_.rejecting_nodes)
+    open_rejecting(rejecting_node_key(place.first, place.second), rejecting);
   believe();
   adopt_nodes();
   note_losses();
@@ -59,11 +59,11 @@ void IncidentTurn::look_at(DeviceRecord& record) {
     return;
   }
   look_at_identity(record);
-  const SeenTaints sight{.world = seen_.world,
-                         .removed_rules = seen_.removed_rules,
-                         .untainting = incidents_.untainting_,
-                         .now = now_.wall};
-  if (look_at_taint(record, sight)) changed();
+  const SeenTaints taints{.world = seen_.world,
+                          .removed_rules = seen_.removed_rules,
+                          .untainting = incidents_.untainting_,
+                          .now = now_.wall};
+  if (look_at_taint(record, taints)) changed();
   if (record.probation_until && now_.wall >= *record.probation_until) {
     set(record.probation_until, std::optional<WallTime>());
   }
@@ -168,17 +168,17 @@ void IncidentTurn::look_at_evidence(DeviceRecord& record) {
     note_called_bad(record, moment_of(now_));
   look_at_reporter(record);
   const auto* state = seen_.world.tracker().find(record.key);
-  const bool exposed = exposed_.contains(record.key);
+  const bool is_affected = affected_devices_.contains(record.key);
   const bool held = state != nullptr && !state->holders.empty();
   const bool forgotten = is_forgotten(record);
-  const bool healthy =
-      held && state->has_source && state->health == k8s::Health::Healthy && !exposed && driver != true && !forgotten;
+  const bool healthy = held && state->has_source && state->health == k8s::Health::Healthy && !is_affected &&
+                       driver != true && !forgotten;
   // Unknown from pods that have not seen the incident says nothing about it.
   const bool bad = state != nullptr && (state->health == k8s::Health::Unhealthy || !state->witnesses.empty());
   // Nor does Unknown once its reporter has begun anew: one that does so again and again must not extend the hold.
   const bool not_healthy = forgotten || forgotten_.contains(record.key)
                                ? called_bad_.contains(record.key) || (held && state->health == k8s::Health::Unhealthy)
-                               : exposed || (held && state->has_source && !healthy && bad);
+                               : is_affected || (held && state->has_source && !healthy && bad);
   const bool tainted = driver == true || tainted_.contains(record.key);
   if (tainted) {
     set(record.driver_tainted, true);

@@ -44,15 +44,15 @@ bool ended_since(const DeviceRecord* record, WallTime since) {
 
 }  // namespace
 
-void IncidentTurn::collect_exposures() {
+void IncidentTurn::collect_affected() {
   for (const auto& affected : seen_.affected_pods) {
     if (affected.held_device->ambiguous) {
       // Any of them may be the bad one: none of them is quiet.
-      exposed_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
+      affected_devices_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
       called_bad_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
       continue;
     }
-    exposed_.insert(affected.key);
+    affected_devices_.insert(affected.key);
     if (!affected.unknown_now) called_bad_.insert(affected.key);
     if (affected.forgotten) forgotten_.insert(affected.key);
     if (affected.source == SignalSource::Taint && !affected.unknown_now) tainted_.insert(affected.key);
@@ -169,7 +169,7 @@ void IncidentTurn::believe() {
     if (!state->forgotten || !state->unhealthy_since) continue;
     const auto* record = incidents_.find(key);
     if (record != nullptr && record->open && !is_drivers_own(record->source)) continue;
-    if (ended_since(record, state->unhealthy_since->wall) || !exposed_.contains(key) ||
+    if (ended_since(record, state->unhealthy_since->wall) || !affected_devices_.contains(key) ||
         seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
       incidents_.believed_.insert(key);
     }
@@ -216,8 +216,8 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
 
 /// A node that only kills what it is given, where the policy has it tainted. Rejections of an incident that has ended
 /// open no other; on probation one new rejection is enough.
-void IncidentTurn::open_hole(const DeviceKey& key, const RejectingNode& hole) {
-  const auto& rules = *hole.policy->job_retry;
+void IncidentTurn::open_rejecting(const DeviceKey& key, const RejectingNode& rejecting) {
+  const auto& rules = *rejecting.policy->job_retry;
   if (!rules.black_hole_taint) return;
   auto found = incidents_.records_.find(key);
   if (found != incidents_.records_.end() && found->second.open) return;
@@ -225,20 +225,20 @@ void IncidentTurn::open_hole(const DeviceKey& key, const RejectingNode& hole) {
   std::int64_t count = 0;
   const bool is_known = found != incidents_.records_.end();
   if (is_known && found->second.probation_until && now_.wall < *found->second.probation_until) enough = 1;
-  for (const auto& rejection : hole.rejections) {
+  for (const auto& rejection : rejecting.rejections) {
     if (!is_known || !found->second.closed_at || rejection.wall > *found->second.closed_at) ++count;
   }
   // When many nodes reject at once it is not the nodes, also not after the brake is released, unless one still does.
-  if (now_.mono - hole.rejections.back().mono >= seen_.policy.limits.brake_within) return;
+  if (now_.mono - rejecting.rejections.back().mono >= seen_.policy.limits.brake_within) return;
   if (count < enough || seen_.brake.holding(key, key.place) != nullptr) return;
   if (!is_known) {
     DeviceRecord record;
     record.key = key;
     found = incidents_.records_.emplace(key, std::move(record)).first;
   }
-  begin(found->second, {.policy = *hole.policy,
-                        .since = hole.rejections.front().wall,
-                        .said = "its kubelet rejected " + std::to_string(hole.rejections.size()) + " pods"});
+  begin(found->second, {.policy = *rejecting.policy,
+                        .since = rejecting.rejections.front().wall,
+                        .said = "its kubelet rejected " + std::to_string(rejecting.rejections.size()) + " pods"});
 }
 
 /// The policy that opened an incident keeps it, unless it is gone or one that taints comes along.

@@ -31,7 +31,7 @@ class IncidentTurn {
   void wake(WallTime at);
 
   // what is new
-  void collect_exposures();
+  void collect_affected();
   void note_losses();
   void adopt_rules();
   void adopt_nodes();
@@ -45,7 +45,7 @@ class IncidentTurn {
     std::string taint_key = {};
     std::string said;
   };
-  void open_hole(const DeviceKey& key, const RejectingNode& hole);
+  void open_rejecting(const DeviceKey& key, const RejectingNode& rejecting);
   void begin(DeviceRecord& record, const Onset& onset);
   void choose_policy(DeviceRecord& record, const AffectedPod& affected);
   [[nodiscard]] DeviceRecord take_history(const DeviceKey& key, const DeviceIdentity& identity);
@@ -77,10 +77,10 @@ class IncidentTurn {
   IncidentStore& incidents_;
   const DeviceSighting& seen_;
   const Now& now_;
-  std::set<DeviceKey> exposed_;     // in a state that some policy names, or Unknown in such an incident
-  std::set<DeviceKey> called_bad_;  // of them, those that are not just Unknown
-  std::set<DeviceKey> forgotten_;   // of them, those whose driver has begun anew, or come back without a word
-  std::set<DeviceKey> tainted_;     // by their drivers, in words that some policy names
+  std::set<DeviceKey> affected_devices_;  // in a state that some policy names, or Unknown in such an incident
+  std::set<DeviceKey> called_bad_;        // of them, those that are not just Unknown
+  std::set<DeviceKey> forgotten_;         // of them, those whose driver has begun anew, or come back without a word
+  std::set<DeviceKey> tainted_;           // by their drivers, in words that some policy names
   std::map<DeviceKey, const AffectedPod*> speaking_;
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;

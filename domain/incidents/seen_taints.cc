@@ -15,11 +15,11 @@ namespace {
 
 class Looker {
  public:
-  Looker(DeviceRecord& record, const SeenTaints& sight) : record_(record), sight_(sight) {}
+  Looker(DeviceRecord& record, const SeenTaints& seen) : record_(record), seen_(seen) {}
 
   bool look() {
     acknowledge_by_node();
-    if (record_.node_tainted || needs_node_taint(sight_.world, record_.key)) look_at_node();
+    if (record_.node_tainted || needs_node_taint(seen_.world, record_.key)) look_at_node();
     if (record_.key.source == DeviceKey::Source::Dra) look_at_rule();
     return changed_;
   }
@@ -33,13 +33,13 @@ class Looker {
   }
 
   void look_at_rule() {
-    const auto& inventory = sight_.world.inventory();
+    const auto& inventory = seen_.world.inventory();
     if (inventory.rules_api_version().empty()) return;  // nobody removed anything: the kind is not served just now
     const auto name = rule_name(record_.key);
     const auto* rule = inventory.rule_named(name);
     if (rule != nullptr && !is_our_rule(*rule)) return;
     if (rule == nullptr || rule->meta.deletion) {
-      const bool was_seen = !sight_.world.is_lost_rule(name) && (!record_.rule_uid.empty() || went_away(name));
+      const bool was_seen = !seen_.world.is_lost_rule(name) && (!record_.rule_uid.empty() || went_away(name));
       if (was_seen && !record_.is_removing() && record_.open) acknowledge(Acknowledged::Removed);
       set(record_.rule_uid, std::string());
       set(record_.removing, false);
@@ -57,8 +57,8 @@ class Looker {
 
   /// Seen to go in this incident, by us or while another led; that of an incident before says nothing.
   [[nodiscard]] bool went_away(const std::string& name) const {
-    const auto found = sight_.removed_rules.find(name);
-    return found != sight_.removed_rules.end() && found->second >= record_.opened_at;
+    const auto found = seen_.removed_rules.find(name);
+    return found != seen_.removed_rules.end() && found->second >= record_.opened_at;
   }
 
   /// The rule was written by a process that could not write the state any more: it knows of a newer incident.
@@ -74,8 +74,8 @@ class Looker {
     if (record_.open) return;
     const auto since = k8s::find(rule.meta.annotations, kSinceAnnotation);
     record_.open = true;
-    record_.since = parse_rfc3339(since.value_or(std::string_view())).value_or(sight_.now);
-    record_.opened_at = sight_.now;
+    record_.since = parse_rfc3339(since.value_or(std::string_view())).value_or(seen_.now);
+    record_.opened_at = seen_.now;
     record_.acknowledged = Acknowledged::No;
     record_.removing = false;
     record_.closed_at.reset();
@@ -83,8 +83,8 @@ class Looker {
   }
 
   void look_at_node() {
-    const auto name = sight_.world.node_of(record_.key);
-    const auto* node = sight_.world.node(name);
+    const auto name = seen_.world.node_of(record_.key);
+    const auto* node = seen_.world.node(name);
     if (node == nullptr || (!record_.node_uid.empty() && node->meta.uid != record_.node_uid)) {
       // The node, and our taint with it, is gone; nobody has said anything by that.
       set(record_.node_tainted, false);
@@ -93,13 +93,13 @@ class Looker {
     }
     const auto at = our_taint_on(*node);
     if (!at) {
-      const bool by_nobody = record_.untainting || sight_.untainting.contains(name) || sight_.world.is_lost_taint(name);
+      const bool by_nobody = record_.untainting || seen_.untainting.contains(name) || seen_.world.is_lost_taint(name);
       if (record_.node_tainted && record_.open && !by_nobody) acknowledge(Acknowledged::Removed);
       set(record_.untainting, false);
       set(record_.node_uid, std::string());
       return set(record_.node_tainted, false);
     }
-    if (!record_.open || sight_.untainting.contains(name)) return;
+    if (!record_.open || seen_.untainting.contains(name)) return;
     if (node->taints[*at] == node_taint()) {
       set(record_.node_tainted, true);
       set(record_.was_tainted, true);
@@ -111,11 +111,11 @@ class Looker {
 
   void acknowledge_by_node() {
     if (!record_.open) return;
-    const auto* node = sight_.world.node_under(record_.key);
+    const auto* node = seen_.world.node_under(record_.key);
     if (node == nullptr) return;
     const auto said = k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
     if (!said) return;
-    const auto until = operator_time(*said, sight_.now);
+    const auto until = operator_time(*said, seen_.now);
     if (until && record_.opened_at <= *until) acknowledge(Acknowledged::Annotated);
   }
 
@@ -129,12 +129,12 @@ class Looker {
   }
 
   DeviceRecord& record_;
-  const SeenTaints& sight_;
+  const SeenTaints& seen_;
   bool changed_ = false;
 };
 
 }  // namespace
 
-bool look_at_taint(DeviceRecord& record, const SeenTaints& sight) { return Looker(record, sight).look(); }
+bool look_at_taint(DeviceRecord& record, const SeenTaints& seen) { return Looker(record, seen).look(); }
 
 }  // namespace dhc

@@ -19,6 +19,6 @@ struct SeenTaints {
 
 /// Takes in what became of our rule or node taint for the record's device, and what a person has said by it. True if
 /// the record has changed.
-bool look_at_taint(DeviceRecord& record, const SeenTaints& sight);
+bool look_at_taint(DeviceRecord& record, const SeenTaints& seen);
 
 }  // namespace dhc

@@ -229,14 +229,14 @@ void Brake::weigh_devices(const BrakeSighting& seen) {
   }
 }
 
-/// Nodes that became rejecting nodes count in the cluster alone, against the nodes that have the resource.
+/// Rejecting nodes count in the cluster alone, against the nodes that have the resource.
 void Brake::weigh_nodes(const BrakeSighting& seen) {
   std::map<BrakeScope, Tally> tallies;
   for (const auto& [scope, brake] : engaged_) {
     if (scope.nodes) tallies[scope].released = released_until(scope, seen);
   }
-  for (const auto& [place, hole] : seen.rejecting_nodes) {
-    const auto since = hole.since();
+  for (const auto& [place, rejecting] : seen.rejecting_nodes) {
+    const auto since = rejecting.since();
     if (!since) continue;
     auto& tally = tallies[{.scope = place.second, .node = {}, .nodes = true}];
     tally.released = released_until({.scope = place.second, .node = {}, .nodes = true}, seen);

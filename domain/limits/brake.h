@@ -22,7 +22,7 @@ namespace dhc {
 struct BrakeScope {
   std::string scope;  ///< Driver or resource.
   std::string node;
-  bool nodes = false;  ///< It counts nodes that became rejecting nodes, not devices; in the cluster alone.
+  bool nodes = false;  ///< It counts rejecting nodes, not devices; in the cluster alone.
   friend auto operator<=>(const BrakeScope&, const BrakeScope&) = default;
 };
 

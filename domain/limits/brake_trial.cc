@@ -71,8 +71,8 @@ struct Step {
   std::string how;
 };
 
-/// Takes the trial one step further. `exposed`: UIDs of the pods on devices that a policy means.
-Step follow(BrakeTrial& trial, const BrakeSighting& seen, const std::set<std::string_view>& exposed) {
+/// Takes the trial one step further. `affected_uids`: of the affected pods.
+Step follow(BrakeTrial& trial, const BrakeSighting& seen, const std::set<std::string_view>& affected_uids) {
   const auto& world = seen.world;
   const auto& now = seen.now;
   if (!trial.evicted) {
@@ -93,7 +93,7 @@ Step follow(BrakeTrial& trial, const BrakeSighting& seen, const std::set<std::st
     trial.later_uid = later == nullptr ? std::string() : later->pod.meta.uid;
     trial.well_since.reset();
   }
-  if (later != nullptr && exposed.contains(later->pod.meta.uid)) {
+  if (later != nullptr && affected_uids.contains(later->pod.meta.uid)) {
     return {.over = true, .how = fmt::format("failed: its later pod {} is on a bad device too", later->pod.meta.name)};
   }
   if (later == nullptr || !runs_well(*later, world)) {
@@ -124,15 +124,15 @@ MonoTime next_step_at(const BrakeTrial& trial, const Limits& limits) {
 }
 
 void Brake::follow_trials(const BrakeSighting& seen) {
-  std::set<std::string_view> exposed;
-  for (const auto& affected : seen.affected_pods) exposed.insert(affected.pod().meta.uid);
+  std::set<std::string_view> affected_uids;
+  for (const auto& affected : seen.affected_pods) affected_uids.insert(affected.pod().meta.uid);
   for (auto& [scope, brake] : engaged_) {
     std::erase_if(brake.not_again, [&](const auto& entry) { return entry.second <= seen.now.mono; });
     if (!brake.trial) continue;
     auto& trial = *brake.trial;
     trial.is_written = trial.is_written || (seen.saved_revision && *seen.saved_revision >= trial.revision);
     const bool was_evicted = trial.evicted.has_value();
-    const auto step = follow(trial, seen, exposed);
+    const auto step = follow(trial, seen, affected_uids);
     if (trial.evicted && !was_evicted) {
       ++brake.trials;
       ++revision_;

@@ -52,7 +52,7 @@ std::optional<WallTime> cap_release_of_node(const World& world, const std::strin
   return value ? cap_release(std::string(*value), now) : std::nullopt;
 }
 
-Caps::Caps(const CapScene& input) : input_(input), released_(cap_release(input.policy.cap_release, input.now)) {
+Caps::Caps(const CapInput& input) : input_(input), released_(cap_release(input.policy.cap_release, input.now)) {
   add_out_of_service();
   add_charges();
   add_evictions();

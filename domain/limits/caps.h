@@ -21,7 +21,7 @@ struct AskedTaints {
 };
 
 /// All that the caps are judged on.
-struct CapScene {
+struct CapInput {
   const World& world;
   const Policy& policy;
   const CapBook& book;
@@ -35,7 +35,7 @@ struct CapScene {
 /// changes only this copy.
 class Caps {
  public:
-  explicit Caps(const CapScene& input);
+  explicit Caps(const CapInput& input);
 
   /// The full cap that refuses the eviction of so many pods from this device on this node; none: they may go.
   [[nodiscard]] std::optional<HoldReason> refuses_eviction(const DeviceKey& key, const std::string& node,
@@ -70,7 +70,7 @@ class Caps {
   [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const;
   [[nodiscard]] const Use& use_of(const std::string& scope) const;
 
-  CapScene input_;
+  CapInput input_;
   std::optional<WallTime> released_;  // in the cluster
   std::map<std::string, Use> uses_;
   Use nothing_;  // of what is not in `uses_`

@@ -36,7 +36,7 @@ const PodRecord* witness_of(const AffectedPod& affected, const Signal& signal, c
   for (const auto& uid : state->holders) {
     const auto* record = world.pod(uid);
     if (record == nullptr || !record->readable || !is_live(record->pod)) continue;
-    const auto* held_device = find_holding(record->held_devices, affected.key);
+    const auto* held_device = find_held_device(record->held_devices, affected.key);
     if (held_device != nullptr && held_device->reported && supports(signal, *held_device)) return record;
   }
   return nullptr;
@@ -146,10 +146,10 @@ Status judge_signal(const EvictPod& action, const JudgedObjects& fresh) {
   const auto& reporter = fresh.reporter;
   if (!is_live(reporter))
     return outdated(action, fmt::format("pod {}, which reports the device, has ended", reporter.meta.name));
-  const auto resolution = resolve_holdings(reporter, [&](std::string_view ns, std::string_view name) {
+  const auto resolution = resolve_held_devices(reporter, [&](std::string_view ns, std::string_view name) {
     return claim != nullptr && claim->meta.ns == ns && claim->meta.name == name ? claim : nullptr;
   });
-  const auto* held_device = find_holding(resolution.held_devices, action.key);
+  const auto* held_device = find_held_device(resolution.held_devices, action.key);
   if (held_device == nullptr) {
     return outdated(action, fmt::format("pod {} does not hold {} any more", reporter.meta.name, to_string(action.key)));
   }

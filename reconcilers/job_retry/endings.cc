@@ -223,20 +223,20 @@ std::vector<Finding> find_endings(const PlanInput& input) {
 Planned<Verdict> tell_rejecting_nodes(const PlanInput& input) {
   Planned<Verdict> told;
   Wake wake;
-  for (const auto& [place, hole] : input.rejecting_nodes) {
+  for (const auto& [place, rejecting] : input.rejecting_nodes) {
     const auto& [name, resource] = place;
-    wake.note(hole.changes_at());
-    if (!hole.since()) continue;
-    const auto within = std::chrono::ceil<Seconds>(hole.policy->job_retry->black_hole_within).count();
+    wake.note(rejecting.changes_at());
+    if (!rejecting.since()) continue;
+    const auto within = std::chrono::ceil<Seconds>(rejecting.policy->job_retry->black_hole_within).count();
     told.verdicts.push_back(
         {.subject = subject_of_node(input.world, name),
          .device = resource,
-         .policy = hole.policy->name,
+         .policy = rejecting.policy->name,
          .reason = Reason::BlackHoleNode,
          .message = fmt::format("its kubelet rejected {} pods that asked for {} within {} s: new pods go there to die",
-                                hole.rejections.size(), resource, within),
-         .since = hole.rejections.front().wall,
-         .next_at = wall_of(hole.changes_at(), input.now)});
+                                rejecting.rejections.size(), resource, within),
+         .since = rejecting.rejections.front().wall,
+         .next_at = wall_of(rejecting.changes_at(), input.now)});
   }
   told.wake_at = wake.at();
   return told;

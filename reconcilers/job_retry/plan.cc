@@ -32,9 +32,9 @@ class Planner {
     settle_losses(turn_);
     review_jobs(turn_);
     for (auto& [uid, draft] : turn_.drafts) send(draft);
-    auto holes = tell_rejecting_nodes(input_);
-    turn_.wake.note(holes.wake_at);
-    std::ranges::move(holes.verdicts, std::back_inserter(turn_.planned.verdicts));
+    auto rejecting = tell_rejecting_nodes(input_);
+    turn_.wake.note(rejecting.wake_at);
+    std::ranges::move(rejecting.verdicts, std::back_inserter(turn_.planned.verdicts));
     turn_.planned.wake_at = turn_.wake.at();
     return std::move(turn_.planned);
   }

@@ -159,14 +159,14 @@ Verdict verdict_of(const PlanInput& input, const Case& one, const Nearest& neare
 class Collection {
  public:
   explicit Collection(const PlanInput& input) : input_(input) {
-    for (const auto& affected : input.affected_pods) exposed_.insert(affected.held_device);
+    for (const auto& affected : input.affected_pods) matched_.insert(affected.held_device);
   }
 
   void look_at(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = input_.world.pod(uid);
     if (!state.is_witness(uid) || record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto* held_device = find_holding(record->held_devices, key);
-    if (held_device == nullptr || exposed_.contains(held_device)) return;
+    const auto* held_device = find_held_device(record->held_devices, key);
+    if (held_device == nullptr || matched_.contains(held_device)) return;
     const Case one{.record = *record, .held_device = *held_device, .state = state};
     const auto nearest = nearest_policy(input_, one);
     if (!nearest) return;
@@ -194,7 +194,7 @@ class Collection {
 
  private:
   const PlanInput& input_;
-  std::unordered_set<const HeldDevice*> exposed_;
+  std::unordered_set<const HeldDevice*> matched_;
   std::vector<Verdict> found_;
   std::size_t rest_ = 0;
   WallTime rest_since_ = WallTime::max();

@@ -84,7 +84,7 @@ std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const Pl
   const auto* record = job_of(pod, input.world);
   if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
   const auto rules = retry_rules(affected, input);
-  if (rules.held_device == nullptr || is_paid_for(affected, *record, rules.crediting, input)) return std::nullopt;
+  if (rules.holding == nullptr || is_paid_for(affected, *record, rules.crediting, input)) return std::nullopt;
   const auto& job = record->job;
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never) return std::nullopt;
   if (awaits_condition(pod, job, input)) {
@@ -100,7 +100,7 @@ std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const Pl
       .reason = Reason::WouldEndJob,
       .message = fmt::format("the loss would end Job {}: {}; policy {} gives no retry back: jobRetry: {{}} "
                              "does, jobRetry: {{credit: false, whenNotCreditable: Evict}} evicts all the same",
-                             job.meta.name, end->why, rules.held_device->name),
+                             job.meta.name, end->why, rules.holding->name),
       .until = end->until};
 }
 

@@ -153,8 +153,8 @@ bool Places::fits(const k8s::Node& node, const Demand& demand, const Released& r
 bool Places::accepts(const k8s::Node& node, const Demand& demand) const {
   if (!node.ready || node.unschedulable || node.meta.deletion) return false;
   const auto rejects = [&](const auto& wanted) {
-    const auto hole = input_.rejecting_nodes.find({node.meta.name, wanted.first});
-    return hole != input_.rejecting_nodes.end() && hole->second.since().has_value();
+    const auto rejecting = input_.rejecting_nodes.find({node.meta.name, wanted.first});
+    return rejecting != input_.rejecting_nodes.end() && rejecting->second.since().has_value();
   };
   return std::ranges::none_of(demand.resources, rejects) && std::ranges::all_of(demand.terms, [&](const auto& terms) {
            return k8s::selects_node(*terms, node) && k8s::tolerates_taints(*terms, node);

@@ -45,9 +45,9 @@ RetryRules retry_rules(const AffectedPod& affected, const PlanInput& input) {
   for (const auto* policy : policies_of_pod(affected, input)) {
     if (policy->job_retry && policy->job_retry->credit) {
       join(rules.crediting, *policy->job_retry);
-    } else if (policy->evict && rules.held_device == nullptr &&
+    } else if (policy->evict && rules.holding == nullptr &&
                !(policy->job_retry && policy->job_retry->evict_when_not_creditable)) {
-      rules.held_device = policy;
+      rules.holding = policy;
     }
   }
   return rules;

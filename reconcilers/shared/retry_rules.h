@@ -13,7 +13,7 @@ struct RetryRules {
   std::optional<JobRetryRules> crediting;
   /// A policy that gives no retry back (`jobRetry` is absent, or says `credit: false`) and does not say
   /// `whenNotCreditable: Evict`: a Job that the loss would end is held. Null: there is none.
-  const DevicePolicy* held_device = nullptr;
+  const DevicePolicy* holding = nullptr;
 };
 
 /// The rules for this affected pod. A policy counts if its mode is at least that of the affected pod's own,

@@ -24,7 +24,7 @@ class NodePlanner {
   void run() {
     for (const auto& [place, found] : input_.node_cases) consider(place.first, place.second, found);
     for (const auto& [key, record] : input_.incidents.records()) {
-      if (is_rejecting_node(key)) consider_hole(record);
+      if (is_rejecting_node(key)) consider_rejecting(record);
       keep_without_policy(key, record);
     }
     for (const auto& [name, node] : input_.world.nodes()) {
@@ -46,7 +46,7 @@ class NodePlanner {
   }
 
   /// A node whose kubelet rejects one pod after the other.
-  void consider_hole(const DeviceRecord& record) {
+  void consider_rejecting(const DeviceRecord& record) {
     const auto* policy = policy_of(record, input_.policy);
     const auto* node = input_.world.node(record.key.place);
     if (!record.open || record.acknowledged != Acknowledged::No || policy == nullptr || node == nullptr) return;
@@ -66,7 +66,7 @@ class NodePlanner {
     wanted_.insert(name);
     if (our_taint_on(node)) {
       for (const auto* record : found.bad) {
-        speech_.say(*record, recovery_ruling(*record, input_, Reason::Tainted, cost));
+        speech_.say(*record, until_recovered(*record, input_, Reason::Tainted, cost));
       }
       return;
     }
@@ -94,7 +94,7 @@ class NodePlanner {
     const auto* node = input_.world.node(name);
     if (node == nullptr || !our_taint_on(*node)) return;
     wanted_.insert(name);
-    speech_.say(record, recovery_ruling(record, input_, Reason::Tainted, "its policy is gone, the node's taint stays"));
+    speech_.say(record, until_recovered(record, input_, Reason::Tainted, "its policy is gone, the node's taint stays"));
   }
 
   std::optional<HoldReason> why_not(const k8s::Node& node, const std::string& scope, const NodeCase& found,
@@ -158,9 +158,9 @@ class NodePlanner {
     const auto about = records_on(name);
     const bool is_ours = node.taints[at] == node_taint();
     if (!is_ours || about.empty()) return;  // a person's, or not seen as tainted yet
-    const bool only_holes =
+    const bool only_rejects =
         std::ranges::all_of(about, [](const auto* record) { return is_rejecting_node(record->key); });
-    std::string why = only_holes ? "no policy asks for it any more" : "too few of its devices are bad";
+    std::string why = only_rejects ? "no policy asks for it any more" : "too few of its devices are bad";
     Mode mode = Mode::Off;
     for (const auto* record : about) {
       if (record->acknowledged != Acknowledged::No) why = "a person acknowledged it";
@@ -204,7 +204,7 @@ class NodePlanner {
     if (!needs_node_taint(input_.world, key)) return;
     if (!record.open) return say_ended(record);
     if (record.acknowledged != Acknowledged::No) {
-      speech_.say(record, recovery_ruling(record, input_, Reason::Acknowledged,
+      speech_.say(record, until_recovered(record, input_, Reason::Acknowledged,
                                           "a person vouches for the device: not tainted for it in this incident"));
     }
     const auto* policy = policy_of(record, input_.policy);

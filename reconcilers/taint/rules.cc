@@ -69,7 +69,7 @@ class RulePlanner {
 
   void say_standing() {
     if (record_.open && record_.acknowledged != Acknowledged::No) {
-      speech_.say(record_, recovery_ruling(record_, input_, Reason::Acknowledged,
+      speech_.say(record_, until_recovered(record_, input_, Reason::Acknowledged,
                                            "a person vouches for the device: not tainted again in this incident"));
     }
     if (record_.open && record_.quarantined && policy_ != nullptr && policy_->taint) {
@@ -88,7 +88,7 @@ class RulePlanner {
     }
     if (mode_ == Mode::Off) return;
     if (mode_ != Mode::Enforce) {
-      return speech_.say(record_, recovery_ruling(record_, input_, Reason::WouldTaint,
+      return speech_.say(record_, until_recovered(record_, input_, Reason::WouldTaint,
                                                   "an enforcing policy would make a DeviceTaintRule"));
     }
     if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
@@ -165,7 +165,7 @@ class RulePlanner {
       if (!hold) apply(rule_->taint.effect);
       if (hold && hold->reason != Reason::Tainting) speech_.say(record_, std::move(*hold));
     }
-    speech_.say(record_, recovery_ruling(record_, input_, Reason::Tainted,
+    speech_.say(record_, until_recovered(record_, input_, Reason::Tainted,
                                          fmt::format("DeviceTaintRule {} keeps new pods off; {} hold it",
                                                      rule_->meta.name, pods(holders_of(input_, record_.key))) +
                                              what_it_says() + unheeded()));

@@ -121,7 +121,7 @@ TaintPlan Speech::done() {
   return std::move(planned_);
 }
 
-HoldReason recovery_ruling(const DeviceRecord& record, const PlanInput& input, Reason reason, std::string_view before) {
+HoldReason until_recovered(const DeviceRecord& record, const PlanInput& input, Reason reason, std::string_view before) {
   const auto recovery = recovery_of(record, rules_of(record, input.policy), input.now);
   HoldReason hold{.reason = reason, .message = fmt::format("{}; {}", before, recovery.why), .until = {}};
   if (recovery.at) hold.until = mono_at(*recovery.at, input.now);

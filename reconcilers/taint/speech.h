@@ -66,7 +66,7 @@ class Speech {
 [[nodiscard]] MonoTime mono_at(WallTime when, const Now& now);
 
 /// When and why the taint would go away, in words, and when by time alone.
-[[nodiscard]] HoldReason recovery_ruling(const DeviceRecord& record, const PlanInput& input, Reason reason,
+[[nodiscard]] HoldReason until_recovered(const DeviceRecord& record, const PlanInput& input, Reason reason,
                                          std::string_view before);
 
 /// How many pods hold the device now.

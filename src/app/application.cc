@@ -58,7 +58,7 @@ struct Application::Parts {
   std::mutex watchers_mutex;  // the list, which pages read while it is filled
   std::vector<std::unique_ptr<k8s::Watcher>> watchers;
   std::vector<std::unique_ptr<AdminServer>> servers;
-  LeaderFence gate;
+  LeaderFence fence;
   std::unique_ptr<Elector> elector;
 
   Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen);
@@ -219,7 +219,7 @@ void Application::Parts::start_election() {
     if (std::exchange(leads, fact.leads) != fact.leads) send(Leading{.leads = fact.leads});
   };
   elector = std::make_unique<Elector>(
-      *settings.election, *client, gate, show, log,
+      *settings.election, *client, fence, show, log,
       [this](const k8s::Response& answer, const Now& sent) { clock_desk.answered(answer, sent); });
   const std::lock_guard lock(watchers_mutex);
   start_watch({.kind = k8s::Kind::Lease, .ns = settings.election->subject.ns, .name = settings.election->subject.name},
@@ -274,7 +274,7 @@ void Application::run(const std::stop_token& stop) {
     (void)check_access(verbs, *parts.client, parts.log, token);
     if (parts.settings.frame.mode_cap == Mode::Enforce) check_version(*parts.client, parts.log, token);
   });
-  const auto admit = [&parts](k8s::Request& request) { return parts.gate.admit(request); };
+  const auto admit = [&parts](k8s::Request& request) { return parts.fence.admit(request); };
   const k8s::Client writer = settings.election ? parts.client->admitted_by(admit) : *parts.client;
   Executor executor(writer, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });

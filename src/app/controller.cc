@@ -214,7 +214,7 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
 
 void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now& now) {
   const auto& record = *world.pod(evict.uid);
-  const auto* held_device = find_holding(record.held_devices, evict.key);
+  const auto* held_device = find_held_device(record.held_devices, evict.key);
   requests.eviction_sent(record.pod, *held_device, world.tracker().find(evict.key)->holders, now);
   if (!evict.shared_claim_uid.empty()) requests.claim_emptied(evict.shared_claim_uid);
 }

@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kMostHints = 64;
 }  // namespace
 
-Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaderFence& gate, Show show, Log& log,
+Elector::Elector(ElectionSettings settings, const k8s::Client& client, LeaderFence& fence, Show show, Log& log,
                  Answered answered)
     : client_(client),
-      gate_(gate),
+      fence_(fence),
       show_(std::move(show)),
       answered_(std::move(answered)),
       log_(log),
@@ -79,7 +79,7 @@ void Elector::pause(MonoTime until, const std::stop_token& stop) {
 
 void Elector::publish() {
   const auto term = machine_.term(k8s::boot_now());
-  gate_.set(term);
+  fence_.set(term);
   const auto& problem = machine_.problem();
   ElectionFact fact{.leads = term.has_value(),
                     .holder = machine_.holder(),
@@ -114,7 +114,7 @@ void Elector::tell(const ElectionFact& fact) {
 void Elector::release(Millis patience) {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
-  gate_.set(std::nullopt);
+  fence_.set(std::nullopt);
   const bool was_ours = machine_.holder() == machine_.identity();
   machine_.release();
   const auto deadline = k8s::boot_now() + patience;

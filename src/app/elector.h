@@ -31,9 +31,9 @@ class Elector {
   /// Told on the elector's thread of each answer, and when its request began. May be empty.
   using Answered = std::function<void(const k8s::Response&, const Now& sent)>;
 
-  /// Starts at once. `client`, `gate` and `log` outlive this. The gate is open before `show` says that we lead, and
+  /// Starts at once. `client`, `fence` and `log` outlive this. The fence is open before `show` says that we lead, and
   /// closed before it says that we do not.
-  Elector(ElectionSettings settings, const k8s::Client& client, LeaderFence& gate, Show show, Log& log,
+  Elector(ElectionSettings settings, const k8s::Client& client, LeaderFence& fence, Show show, Log& log,
           Answered answered = {});
 
   /// Stops taking part, without a release: others wait until our time is over.
@@ -47,7 +47,7 @@ class Elector {
   /// Whether what we would act on can no longer be believed. Any thread.
   void blind(bool is_blind);
 
-  /// Closes the gate and gives the Lease back, if it is ours; tries for so long. Call it once, when no request of ours
+  /// Closes the fence and gives the Lease back, if it is ours; tries for so long. Call it once, when no request of ours
   /// is under way any more.
   void release(Millis patience);
 
@@ -59,7 +59,7 @@ class Elector {
   void tell(const ElectionFact& fact);
 
   const k8s::Client& client_;
-  LeaderFence& gate_;
+  LeaderFence& fence_;
   const Show show_;
   const Answered answered_;
   Log& log_;

@@ -186,7 +186,7 @@ class Election : public Lab {
     reigns_.at(*c.reign).to = std::max(term->begin_until, c.last_landing);
   }
 
-  /// The controller's own writes: begun within the term, over when the gate's limit says so, or earlier.
+  /// The controller's own writes: begun within the term, over when the fence's limit says so, or earlier.
   void write(Candidate& c) {
     const auto term = c.machine.term(now.mono);
     if (!term || !c.reign || c.leaving || now.mono < c.writes_at) return;

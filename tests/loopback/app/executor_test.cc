@@ -91,7 +91,7 @@ TEST_CASE("every action has exactly one outcome") {
   CHECK(reports.count() == 50);
 }
 
-TEST_CASE("an eviction that the gate stops between its fresh read and its request was not sent") {
+TEST_CASE("an eviction that the fence stops between its fresh read and its request was not sent") {
   std::atomic<int> requests = 0;
   std::atomic<bool> open = true;
   Loopback loopback([&](dhc::test::ServerConnection& connection) {
@@ -193,7 +193,7 @@ TEST_CASE("an executor stops within a second while every thread waits for an ans
   CHECK(took < std::chrono::seconds(6));
 }
 
-TEST_CASE("nothing that the gate refuses reaches the server, and its outcome says that it was not sent") {
+TEST_CASE("nothing that the fence refuses reaches the server, and its outcome says that it was not sent") {
   std::atomic<int> requests = 0;
   Loopback loopback([&](dhc::test::ServerConnection& connection) {
     for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {

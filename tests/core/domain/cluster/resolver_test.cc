@@ -36,8 +36,10 @@ k8s::Pod pod_of(std::vector<k8s::AllocatedResource> allocated) {
 }
 
 std::vector<HeldDevice> resolve(const k8s::Pod& pod, const k8s::ResourceClaim& claim) {
-  return resolve_holdings(pod, [&](std::string_view ns,
-                                   std::string_view name) { return ns == "ns" && name == "claim" ? &claim : nullptr; })
+  return resolve_held_devices(pod,
+                              [&](std::string_view ns, std::string_view name) {
+                                return ns == "ns" && name == "claim" ? &claim : nullptr;
+                              })
       .held_devices;
 }
 
@@ -125,7 +127,7 @@ TEST_CASE("A claim that no container names is held without a report, and admin a
 TEST_CASE("A claim that is not known yet gives no device, and a plugin device needs none") {
   auto pod =
       pod_of({{"claim:gpu", {{"x", Health::Unhealthy, ""}}}, {"example.com/gpu", {{"GPU-1", Health::Unhealthy, ""}}}});
-  const auto resolved = resolve_holdings(pod, [](std::string_view, std::string_view) { return nullptr; });
+  const auto resolved = resolve_held_devices(pod, [](std::string_view, std::string_view) { return nullptr; });
   const auto& held_devices = resolved.held_devices;
   CHECK(resolved.doubts.size() == 1);
   REQUIRE(held_devices.size() == 1);
