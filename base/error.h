@@ -13,7 +13,7 @@ enum class ErrorKind : std::uint8_t {
   NotFound,   ///< 404: for a delete or an eviction the work is done.
   Conflict,   ///< 409, or 422 whose only cause is `metadata.uid`: another object or version now, plan again from fresh
               ///< state.
-  Contested,  ///< 409 with cause FieldManagerConflict: a person or tool owns the field, leave it.
+  Contested,  ///< 409 with cause FieldManagerConflict: an operator or tool owns the field, leave it.
   Gone,       ///< 410 as a status or inside an ERROR event, or 504 with cause ResourceVersionTooLarge: list again (only
               ///< WatchMachine).
   Blocked,    ///< 429 or 403 with cause DisruptionBudget: a PodDisruptionBudget says not now.

@@ -94,7 +94,7 @@ Status use_client_certificate(SSL_CTX& context, const TlsMaterial& material) {
   return {};
 }
 
-/// What a person should look at, for the verification errors they can do something about.
+/// What an operator should look at, for the verification errors they can do something about.
 std::string verify_remedy(long result, std::string_view name) {
   switch (result) {
     case X509_V_ERR_HOSTNAME_MISMATCH:

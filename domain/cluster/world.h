@@ -78,7 +78,7 @@ struct CreditSeen {
   bool pod_went = false;     ///< The pod was there, and has gone since.
 };
 
-/// A credit that somebody else took out of the Job's annotation: an acknowledgement, not to be made again.
+/// A credit that another client took out of the Job's annotation: an acknowledgement, not to be made again.
 struct RemovedCredit {
   std::int64_t limit = 0;  ///< That it had produced.
   MonoTime seen_at;        ///< Since when it had been seen.

@@ -14,7 +14,7 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-// A person may write anything there; what is longer than this was not written by us.
+// An operator may write anything there; what is longer than this was not written by us.
 constexpr std::size_t kLongestRecord = 64UL * 1024;
 constexpr std::array<std::pair<RetryCredit::State, std::string_view>, 3> kStates = {
     {{RetryCredit::State::Given, "given"},

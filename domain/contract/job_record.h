@@ -35,7 +35,8 @@ struct RetryCredits {
   friend bool operator==(const RetryCredits&, const RetryCredits&) = default;
 };
 
-/// What happened to one pod of a Job that a person should know: an entry of the annotation `device-health.io/losses`.
+/// What happened to one pod of a Job that an operator should know: an entry of the annotation
+/// `device-health.io/losses`.
 struct JobLoss {
   std::string what;  ///< A word of the vocabulary, such as `EvictedPodSucceeded`.
   std::string pod_uid;

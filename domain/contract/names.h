@@ -21,8 +21,8 @@ inline constexpr std::string_view kOwnersRoleLabel = "device-health.io/owners";
 inline constexpr std::string_view kTaintKey = "device-health.io/unhealthy";
 /// The only value that we give it.
 inline constexpr std::string_view kRuleValue = "Unhealthy";
-/// What a person writes on our DeviceTaintRule (any value) or on a node (an RFC 3339 time: incidents that began up to
-/// then).
+/// What an operator writes on our DeviceTaintRule (any value) or on a node (an RFC 3339 time: incidents that began up
+/// to then).
 inline constexpr std::string_view kAcknowledgeAnnotation = "device-health.io/acknowledge";
 
 /// The name under which our fields are owned. Never changes: another name would leave the old fields behind.
@@ -32,8 +32,8 @@ inline constexpr std::string_view kFieldManager = "device-health-controller";
 inline constexpr std::string_view kManagedByLabel = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kManagedBy = "device-health-controller";
 inline constexpr std::string_view kRulePrefix = "dhc-";
-/// What our DeviceTaintRule remembers: the effect as we applied it (any other was set by a person), the policy, since
-/// when the device has been bad, how many incidents it has had, and which physical device it was.
+/// What our DeviceTaintRule remembers: the effect as we applied it (any other was set by an operator), the policy,
+/// since when the device has been bad, how many incidents it has had, and which physical device it was.
 inline constexpr std::string_view kEffectAnnotation = "device-health.io/effect";
 inline constexpr std::string_view kPolicyAnnotation = "device-health.io/policy";
 inline constexpr std::string_view kSinceAnnotation = "device-health.io/since";
@@ -41,8 +41,8 @@ inline constexpr std::string_view kIncidentsAnnotation = "device-health.io/incid
 inline constexpr std::string_view kIdentityAnnotation = "device-health.io/identity";
 inline constexpr std::string_view kIdentityAttributeAnnotation = "device-health.io/identity-attribute";
 
-/// What we write on Jobs: every retry given back, and what a person should know of pods lost. The label names, on a Job
-/// that we made, the one that died.
+/// What we write on Jobs: every retry given back, and what an operator should know of pods lost. The label names, on a
+/// Job that we made, the one that died.
 inline constexpr std::string_view kRetryCreditsAnnotation = "device-health.io/retry-credits";
 inline constexpr std::string_view kLossesAnnotation = "device-health.io/losses";
 inline constexpr std::string_view kRecreatedFromLabel = "device-health.io/recreated-from";

@@ -18,14 +18,14 @@ namespace dhc {
 /// The device that the rule selects, if it selects exactly one.
 [[nodiscard]] std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule);
 
-/// What somebody else has changed on our rule, in words; none: it is as we applied it. A changed rule is a person's
+/// What another client has changed on our rule, in words; none: it is as we applied it. A changed rule is an operator's
 /// word: it is neither applied again nor deleted (invariant I14).
 [[nodiscard]] std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule);
 
 /// How many incidents the rule remembers; 0: it does not say.
 [[nodiscard]] std::int64_t incidents_on(const k8s::DeviceTaintRule& rule);
 
-/// True if a person wrote the acknowledgement on our rule.
+/// True if an operator wrote the acknowledgement on our rule.
 [[nodiscard]] bool is_acknowledged(const k8s::DeviceTaintRule& rule);
 
 /// Where our taint stands in `spec.taints`, counted from 0; none: the node has none. If there is none as we make it,

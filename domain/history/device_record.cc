@@ -46,10 +46,10 @@ Words words_of_record(const DeviceRecord& record) {
 }
 
 Recovery after_acknowledgement(const DeviceRecord& record, const RecoverRules& rules, const Now& now) {
-  if (!record.quiet_since) return waits("a person has acknowledged it; it is still reported bad");
+  if (!record.quiet_since) return waits("an operator has acknowledged it; it is still reported bad");
   const WallTime at = *record.quiet_since + rules.healthy_for;
   if (now.wall >= at) return ends("acknowledged, and nobody has reported it bad since");
-  return waits("a person has acknowledged it", at);
+  return waits("an operator has acknowledged it", at);
 }
 
 }  // namespace
@@ -101,9 +101,9 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   const RecoverRules& rules = known == nullptr ? defaults : *known;
   if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
   // What was adopted without a policy is held as long as a device without evidence.
-  if (known == nullptr && !record.policy.empty()) return waits("its policy is not known: a person's word ends it");
+  if (known == nullptr && !record.policy.empty()) return waits("its policy is not known: an operator's word ends it");
   const auto words = words_of_record(record);
-  if (record.quarantined) return waits("quarantined until a person acknowledges it");
+  if (record.quarantined) return waits("quarantined until an operator acknowledges it");
   if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));
   const auto evidence = duration_words(rules.healthy_for);
   std::optional<WallTime> first;
@@ -150,7 +150,7 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.incidents);
   const auto silence = forgotten.value_or(std::string(words.silence));
   if (!rules.probation) {
-    return waits(fmt::format("{}; then: Keep waits for {}", silence, forgotten ? "an operator" : "a person"));
+    return waits(silence + "; then: Keep waits for an operator");
   }
   if (now.wall < at) return waits(fmt::format("{}{} {}", silence, forgotten ? ";" : ":", held), at);
   return {.over = true, .on_probation = true, .why = held + " without evidence: on probation for 24 h"};

@@ -22,7 +22,7 @@ struct Incident {
   friend bool operator==(const Incident&, const Incident&) = default;
 };
 
-/// How a person has acknowledged an incident.
+/// How an operator has acknowledged an incident.
 enum class Acknowledged : std::uint8_t {
   No,
   Removed,    ///< By removing our rule or taint.
@@ -54,7 +54,7 @@ struct DeviceRecord {
   std::string host_uid;       ///< Of its node when it was last known to be the same device; empty: not known, or its
                               ///< name is the hardware's.
   bool was_tainted = false;   ///< Either has been seen since the incident opened.
-  bool removing = false;      ///< Our rule is to be removed by us: its absence is no word of a person.
+  bool removing = false;      ///< Our rule is to be removed by us: its absence is no word of an operator.
   std::string
       taint_key;  ///< Of the driver's own taint that a policy has named in this incident; empty: there was none.
   bool driver_tainted = false;                  ///< The driver's own taint has been seen in this incident.
@@ -79,11 +79,10 @@ struct DeviceRecord {
   bool knows_reporter = false;                 ///< Who reports on it, and since when, is seen.
   MonoTime called_bad_word = MonoTime::min();  ///< The last word of it that `called_bad_at` has taken in.
   std::optional<Moment> healthy_since;  ///< Since when a living source has called it Healthy without interruption.
-  std::uint64_t closed_revision =
-      0;                         ///< Of the memory, when the incident ended: written down before anything is undone.
-  bool removal_sent = false;     ///< A request to remove our rule may be under way.
-  bool knows_rule = false;       ///< What our rule remembers has been compared.
-  bool healthy_between = false;  ///< It was Healthy since the incident opened: the next opening is another one.
+  std::uint64_t closed_revision = 0;    ///< Of the incident store at its end: written down before anything is undone.
+  bool removal_sent = false;            ///< A request to remove our rule may be under way.
+  bool knows_rule = false;              ///< What our rule remembers has been compared.
+  bool healthy_between = false;         ///< It was Healthy since the incident opened: the next opening is another one.
 
   [[nodiscard]] bool is_removing() const { return removing || removal_sent; }
 };
@@ -118,8 +117,8 @@ struct Recovery {
 
 /// What ends the open incident of this device: the driver's taint that went away or a holder that reports Healthy, both
 /// by a reporter that has called it bad itself; a new boot of the node; an operator's word; or the end of the hold.
-/// Without rules (null: the policy is gone, or could not be read) only a person's word does. A replaced device is the
-/// memory's own affair.
+/// Without rules (null: the policy is gone, or could not be read) only an operator's word does. A replaced device is
+/// the incident store's own affair.
 [[nodiscard]] Recovery recovery_of(const DeviceRecord& record, const RecoverRules* rules, const Now& now);
 
 }  // namespace dhc

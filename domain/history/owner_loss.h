@@ -10,7 +10,7 @@
 
 namespace dhc {
 
-/// Whose loss it is when this pod is evicted: its controller's identity. A bare pod that somebody makes anew has
+/// Whose loss it is when this pod is evicted: its controller's identity. A bare pod that is made anew has
 /// another UID, and is the same by its node and name.
 [[nodiscard]] std::string loss_owner(const k8s::Pod& pod);
 

@@ -242,7 +242,7 @@ void IncidentTurn::look_at_policy(DeviceRecord& record) {
 }
 
 /// The rule goes, the incident stays: that we remove it is written down first, or the process after us would take its
-/// absence for a person's word.
+/// absence for an operator's word.
 void IncidentTurn::remove_rule(DeviceRecord& record) {
   if (record.rule_uid.empty() || record.is_removing()) return;
   record.removing = true;

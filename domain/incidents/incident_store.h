@@ -44,7 +44,7 @@ class IncidentStore {
 
   /// The nodes from which our taint is to be removed; those that are none of them keep it. Incidents that go on
   /// remember it, and that is written down before anything is sent: the process after us must not take our own doing
-  /// for a person's word. True if there is something to be written.
+  /// for an operator's word. True if there is something to be written.
   bool intend_untaint(const World& world, const std::set<std::string>& nodes);
 
   /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
@@ -66,7 +66,7 @@ class IncidentStore {
 
   /// Takes in what a process before us has written; replaces everything.
   void load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps = {});
-  /// A person has deleted what was written: past incidents are forgotten, open ones stay.
+  /// An operator has deleted what was written: past incidents are forgotten, open ones stay.
   void forget_past();
   /// Counts changes of what is to be written down.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }

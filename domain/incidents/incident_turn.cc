@@ -101,7 +101,7 @@ void IncidentTurn::note_losses() {
   }
 }
 
-/// Our rules of which nothing is remembered: the memory was lost, and the rule itself says enough to go on.
+/// Our rules of which nothing is remembered: the state was lost, and the rule itself says enough to go on.
 void IncidentTurn::adopt_rules() {
   for (const auto& [uid, rule] : seen_.world.inventory().rules()) {
     if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule)) continue;
@@ -182,8 +182,8 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
     retire(found->second);
     found = incidents_.records_.find(key);
   }
-  // A blink within healthyFor is the same break, so that a device that flaps does not become a lemon in a minute; but a
-  // person's word ends with the first Healthy.
+  // A blink within healthyFor is the same break, so that a device that flaps does not become a lemon in a minute; but
+  // an operator's word ends with the first Healthy.
   const auto goes_on = [&](const DeviceRecord& record) {
     if (!record.open || !record.healthy_between) return record.open;
     return record.acknowledged == Acknowledged::No &&

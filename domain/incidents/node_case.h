@@ -12,7 +12,7 @@ namespace dhc {
 /// The bad devices of one resource or driver on one node, where only the node can be tainted: device-plugin devices,
 /// and DRA devices of a server without DeviceTaintRules.
 struct NodeCase {
-  std::vector<const DeviceRecord*> bad;  ///< Open incidents that no person has acknowledged, by key.
+  std::vector<const DeviceRecord*> bad;  ///< Open incidents that no operator has acknowledged, by key.
   const DevicePolicy* policy = nullptr;  ///< The first of their policies, one that enforces before others; never null.
   Mode mode = Mode::Observe;
   std::int64_t known = 0;  ///< Devices of the resource or driver on the node; counted only where `node: NoSchedule`.

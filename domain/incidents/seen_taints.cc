@@ -119,7 +119,7 @@ class Looker {
     if (until && record_.opened_at <= *until) acknowledge(Acknowledged::Annotated);
   }
 
-  /// A person vouches for the device: its penalty is paid. The first word counts.
+  /// An operator vouches for the device: its penalty is paid. The first word counts.
   void acknowledge(Acknowledged how) {
     if (record_.acknowledged != Acknowledged::No) return;
     record_.acknowledged = how;

@@ -17,7 +17,7 @@ struct SeenTaints {
   WallTime now;
 };
 
-/// Takes in what became of our rule or node taint for the record's device, and what a person has said by it. True if
+/// Takes in what became of our rule or node taint for the record's device, and what an operator has said by it. True if
 /// the record has changed.
 bool look_at_taint(DeviceRecord& record, const SeenTaints& seen);
 

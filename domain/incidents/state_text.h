@@ -39,8 +39,8 @@ struct StateText {
   std::size_t left_out = 0;  ///< Records that did not fit: the lightest and oldest first, open incidents last.
 };
 
-/// Everything of the memory that must survive a restart, and the sections as they are, as JSON of at most `limit`
-/// bytes. What counts against the caps has a budget of its own; the devices' histories get the rest.
+/// Everything of the incident store that must survive a restart, and the sections as they are, as JSON of at most
+/// `limit` bytes. What counts against the caps has a budget of its own; the devices' histories get the rest.
 [[nodiscard]] StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections = {},
                                    std::size_t limit = kStateLimit);
 

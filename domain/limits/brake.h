@@ -38,7 +38,7 @@ struct BrakeTrial {
   std::optional<Moment> evicted;       ///< When its pod was asked to go: `mono` as we saw it, `wall` by the server.
   std::string later_uid = {};          ///< The pod of the same owner that came after it; empty: none yet.
   std::optional<MonoTime> well_since;  ///< Since when that runs on devices that no signal calls bad.
-  std::uint64_t revision = 0;          ///< Of the memory: nothing is evicted before that much is written.
+  std::uint64_t revision = 0;          ///< Of the incident store: nothing is evicted before that much is written.
   bool is_written = false;
   MonoTime looked_at;  ///< When a later pod was last looked for.
 };

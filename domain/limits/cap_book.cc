@@ -31,7 +31,7 @@ Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const Evicti
   if (record == nullptr) return fate_without_pod(charge, attempt);
   const auto& pod = record->pod;
   const bool unsure = attempt != nullptr && may_have_happened(attempt->error);
-  // Somebody else's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
+  // Another client's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
   if (pod.meta.deletion) return was_evicted(pod) || unsure ? Fate::Happened : Fate::Dropped;
   if (!is_live(pod) && !unsure) return Fate::Dropped;
   return now.wall - charge.at >= kUnusedCharge && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;

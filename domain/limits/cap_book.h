@@ -21,7 +21,7 @@ struct EvictionCharge {
   /// It was accepted and has counted, but the pod stays: asked for again it counts no more.
   bool counted = false;
   // of this process alone
-  std::uint64_t revision = 0;  ///< Of the memory that has to be saved before the eviction is sent.
+  std::uint64_t revision = 0;  ///< Of the incident store, to be saved before the eviction is sent.
   bool recalled = false;       ///< Read from the state: a process before this one may have sent the eviction.
   friend bool operator==(const EvictionCharge&, const EvictionCharge&) = default;
 };

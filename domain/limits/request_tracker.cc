@@ -259,7 +259,7 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
       continue;
     }
     const auto begun = world.ours(evicted_at(record.pod));
-    if (begun > began_at_->wall + kLateNews) continue;  // somebody else's, a drain's say
+    if (begun > began_at_->wall + kLateNews) continue;  // another client's, a drain's say
     // Of the process before us: it holds a slot.
     const auto charge = charges.find(uid);
     for (const auto& held_device : record.held_devices) {

@@ -37,8 +37,8 @@ struct EvictionAttempt : Attempt {
   std::optional<MonoTime> doubted_until = {};
 };
 
-/// The memory of attempts: in flight, failures, not before. What must outlive a restart is written in the cluster, and
-/// learned from it.
+/// What has been asked of the API server and is not settled: in flight, failed, not before when. What must outlive a
+/// restart is written in the cluster, and learned from it.
 class RequestTracker {
  public:
   // Evictions, by pod UID.

@@ -14,7 +14,7 @@
 
 namespace dhc {
 
-/// Collects the mistakes of one file, and its warnings if somebody wants them, each up to a bound over all files.
+/// Collects the mistakes of one file, and its warnings where they are wanted, each up to a bound over all files.
 class MistakeList {
  public:
   MistakeList(std::string_view file, std::vector<ConfigMistake>& all, std::vector<ConfigMistake>* warnings = nullptr)
@@ -73,7 +73,7 @@ void set(T& field, std::optional<U> value) {
 /// True if the node is a list; notes the mistake if not.
 [[nodiscard]] bool check_list(const YamlNode& node, std::string_view path, MistakeList& mistakes);
 
-/// At most 60 bytes of `text` in quotes, control characters replaced: for messages about what somebody wrote.
+/// At most 60 bytes of `text` in quotes, control characters replaced: for messages about what a configuration says.
 [[nodiscard]] std::string shown(std::string_view text);
 
 }  // namespace dhc

@@ -74,7 +74,7 @@ std::optional<Millis> read_hold(const YamlNode& node, MistakeList& mistakes) {
   mistakes.add(node.place,
                fmt::format("{} is {}: holds double with each incident and end at 7 days ({})", kPath, shown(node.text),
                            format_duration(kLongestHold)),
-               "write 168h or less; then: Keep holds until a person acknowledges");
+               "write 168h or less; then: Keep holds until an operator acknowledges");
   return std::nullopt;
 }
 

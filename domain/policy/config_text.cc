@@ -77,7 +77,7 @@ std::string taint_text(const TaintRules& taint) {
 std::string recover_text(const RecoverRules& recover) {
   std::string text =
       fmt::format("  recover: healthy for {}, else {} {}; ", format_duration(recover.healthy_for),
-                  recover.probation ? "probation after" : "kept for a person after", format_duration(recover.hold));
+                  recover.probation ? "probation after" : "kept for an operator after", format_duration(recover.hold));
   text += fmt::format("penalty halves in {}, quarantine above {}", format_duration(recover.half_life),
                       recover.quarantine_above);
   if (!recover.identity_attribute.empty()) text += fmt::format("; a device is its {}", recover.identity_attribute);
@@ -100,7 +100,7 @@ std::string job_retry_text(const JobRetryRules& retry) {
   } else {
     text += no_retries_text(retry.evict_when_not_creditable);
   }
-  return text + fmt::format("; {} rejected pods on a node within {} make it a black hole{}\n",
+  return text + fmt::format("; {} rejected pods on a node within {} make it a BlackHoleNode{}\n",
                             retry.black_hole_rejections, format_duration(retry.black_hole_within),
                             retry.black_hole_taint ? ", which is tainted" : "");
 }

@@ -104,9 +104,9 @@ struct TaintRules {
 struct RecoverRules {
   Millis healthy_for = std::chrono::minutes(10);  ///< Evidence of health must last so long without interruption.
   Millis hold = std::chrono::hours(24);           ///< Without evidence: doubled with each incident, at most 7 days.
-  bool probation = true;                       ///< `then: Probation` untaints after the hold; Keep waits for a person.
+  bool probation = true;  ///< `then: Probation` untaints after the hold; Keep waits for an operator.
   Millis half_life = std::chrono::hours(168);  ///< Of the penalty.
-  std::int64_t quarantine_above = 5;           ///< A penalty above this holds the device until a person acknowledges.
+  std::int64_t quarantine_above = 5;    ///< A penalty above this holds the device until an operator acknowledges.
   std::string identity_attribute = {};  ///< Slice attribute that names the physical device; empty: a well-known one.
   friend bool operator==(const RecoverRules&, const RecoverRules&) = default;
 };
@@ -119,7 +119,7 @@ struct JobRetryRules {
   bool evict_when_not_creditable = false;  ///< `whenNotCreditable: Evict`, also without credits; the default holds.
   bool take_back = false;
   bool recreate_once = false;
-  std::int64_t black_hole_rejections = 3;               ///< Rejected replacements that make a node a black hole,
+  std::int64_t black_hole_rejections = 3;               ///< Rejected replacements that make a node a rejecting one,
   Millis black_hole_within = std::chrono::minutes(10);  ///< within this time.
   bool black_hole_taint = false;                        ///< Taint such a node.
   friend bool operator==(const JobRetryRules&, const JobRetryRules&) = default;

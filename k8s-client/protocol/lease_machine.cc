@@ -18,7 +18,7 @@ constexpr Millis kCallTotal = Seconds(4);
 constexpr Millis kSoon{250};
 /// Between two looks that nothing but hints of the watch ask for.
 constexpr Millis kLookInterval{500};
-/// A cluster without a leader for longer than this needs a person: four times what the death of one costs.
+/// A cluster without a leader for longer than this needs an operator: four times what the death of one costs.
 constexpr Millis kLeaderless = Seconds(60);
 /// Blindness that others share must not make the Lease wander without end.
 constexpr Millis kGivesBackEvery = std::chrono::minutes(10);

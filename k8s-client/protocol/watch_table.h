@@ -61,7 +61,7 @@ enum class WatchPace : std::uint8_t {
   BackOff,  ///< 0.8 s doubling to 30 s, full jitter; forgotten after a sync or 2 min of health.
   Relist,   ///< A back-off of its own, forgotten only after 2 min without a relist: a sync that is at once followed by
             ///< 410 must not start a storm.
-  Slow,     ///< Back-off up to 60 s: a person has to do something.
+  Slow,     ///< Back-off up to 60 s: an operator has to do something.
   Minute,   ///< At once, but not within a minute of the last time: two servers that disagree must not start a storm.
 };
 

@@ -9,7 +9,7 @@ namespace dhc::eviction {
 HoldReason departing(const k8s::Pod& pod, const PlanInput& input) {
   const auto* attempt = input.requests.eviction(pod.meta.uid);
   if (attempt == nullptr || attempt->state == Attempt::State::Failed) {
-    return {.reason = Reason::AlreadyTerminating, .message = "somebody else has deleted the pod", .until = {}};
+    return {.reason = Reason::AlreadyTerminating, .message = "another client has deleted the pod", .until = {}};
   }
   const MonoTime until = gone_by(*attempt, pod);
   if (attempt->state == Attempt::State::Accepted && input.now.mono >= until) {

@@ -12,7 +12,7 @@ struct Plan : Planned<EvictPod> {
   std::vector<EvictionCharge> charges;  ///< Written down against the caps first.
 };
 
-/// Decides which pods are evicted now, and says of every other exposed pod why not. Same plan input, same plan,
+/// Decides which pods are evicted now, and says of every other affected pod why not. Same plan input, same plan,
 /// whatever the order of events.
 [[nodiscard]] Plan plan(const PlanInput& input, PlaceSearch& search);
 

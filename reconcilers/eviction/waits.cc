@@ -22,7 +22,7 @@ constexpr Millis kConditionPatience = Seconds(30);
 
 std::int64_t seconds_of(Millis time) { return std::chrono::ceil<Seconds>(time).count(); }
 
-/// Whether the policy has this device tainted, as far as no person has said no.
+/// Whether the policy has this device tainted, as far as no operator has said no.
 bool will_be_tainted(const AffectedPod& affected, const PlanInput& input) {
   const auto& taint = affected.policy->taint;
   const auto* record = input.incidents.find(affected.key);

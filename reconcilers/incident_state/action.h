@@ -17,7 +17,7 @@ struct WriteState {
   std::string uid = {};               ///< Of the ConfigMap that was seen; empty: none.
   std::string resource_version = {};  ///< Its version.
   std::string text;
-  std::uint64_t revision = 0;  ///< Of the memory: what is saved when this is accepted.
+  std::uint64_t revision = 0;  ///< Of the incident store: what is saved when this is accepted.
   std::size_t left_out = 0;    ///< Records that did not fit.
   std::uint64_t term = 0;      ///< In which it was sent: its answer says nothing in a later one.
   [[nodiscard]] ActionFacts facts() const;

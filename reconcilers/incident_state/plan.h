@@ -17,7 +17,7 @@ inline constexpr Millis kChargeInterval = Seconds(1);
 
 /// What is known of the state ConfigMap.
 struct StateFile {
-  std::optional<std::uint64_t> saved = 0;  ///< The memory's revision that was last accepted; none: it is to be written.
+  std::optional<std::uint64_t> saved = 0;  ///< The store's revision that was last accepted; none: it is to be written.
   bool unread = false;                     ///< It could not be read in time: it is not written either.
   std::optional<std::uint64_t> newer_version;  ///< Of a newer program: it is not written over.
   std::size_t left_out = 0;                    ///< Records that did not fit when it was last written.
@@ -29,7 +29,7 @@ struct StateFile {
   std::uint64_t term = 0;                      ///< Counts the times that we began to lead.
 };
 
-/// Writes the memory down when it has changed, in every mode (invariant I7), if we know our own namespace.
+/// Writes the incident store down when it has changed, in every mode (invariant I7), if we know our own namespace.
 [[nodiscard]] Planned<WriteState> plan(const PlanInput& input, const StateFile& file);
 
 }  // namespace dhc::incident_state

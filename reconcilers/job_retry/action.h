@@ -24,8 +24,8 @@ struct PatchJob {
   std::int64_t limit = 0;  ///< `spec.backoffLimit`; as before if it is not to change.
   std::vector<Note> notes;
   bool has_annotations = false;  ///< The Job has an annotation, whose ever.
-  /// After three conflicts in a row: what matters is tested, and the version is left out, because somebody writes the
-  /// Job all the time.
+  /// After three conflicts in a row: what matters is tested, and the version is left out, because another client writes
+  /// the Job all the time.
   bool by_test = false;
   // what led here, for logs and metrics
   std::string device;

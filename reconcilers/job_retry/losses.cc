@@ -53,7 +53,7 @@ class Losses {
     say(finding, what);
     if (finding.what == Reason::ProbablyDiedOfDevice || !may_write(finding)) return;
     const auto& ending = *finding.ending;
-    // What the Job has said once and says no more was taken away by a person, or by newer losses.
+    // What the Job has said once and says no more was taken away by an operator, or by newer losses.
     if (ending.told != to_string(what)) {
       turn_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
     }
@@ -88,7 +88,7 @@ class Losses {
   /// In enforce mode, on a Job whose retries are ours, and not while a reporting fault is suspected.
   bool may_write(const Finding& finding) const {
     const auto& pod = finding.ending->pod;
-    return finding.mode == Mode::Enforce && !opted_out(pod, input_.world) && !somebody_elses(finding.record->job) &&
+    return finding.mode == Mode::Enforce && !opted_out(pod, input_.world) && !not_ours(finding.record->job) &&
            input_.brake.holding(finding.key, pod.node_name, pod.meta.uid) == nullptr;
   }
 

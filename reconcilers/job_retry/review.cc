@@ -79,21 +79,21 @@ class Review {
   void say_reverted(const JobRecord& record, const std::optional<Agreed>& agreed) {
     const auto& job = record.job;
     const bool evicts = agreed && agreed->evict_when_not_creditable;
-    turn_.say(
-        {.subject = subject_of(job),
-         .device = {},
-         .policy = {},
-         .reason = Reason::CreditReverted,
-         .message = fmt::format(
-             "backoffLimit is {}, and {} was our last credit's: somebody, such as a GitOps tool, took it back; {}",
-             job.backoff_limit, record.credits.limit,
-             evicts ? fmt::format("nothing of this Job is credited until it is {} again, and its pods are "
-                                  "evicted all the same (jobRetry.whenNotCreditable: Evict)",
-                                  record.credits.limit)
-                    : fmt::format("nothing of this Job is credited or evicted until it is {} again",
-                                  record.credits.limit)),
-         .since = record.credits.credits.empty() ? input_.now.wall : record.credits.credits.back().at,
-         .next_at = std::nullopt});
+    turn_.say({.subject = subject_of(job),
+               .device = {},
+               .policy = {},
+               .reason = Reason::CreditReverted,
+               .message = fmt::format(
+                   "backoffLimit is {}, and {} was our last credit's: another client, such as a GitOps tool, took it "
+                   "back; {}",
+                   job.backoff_limit, record.credits.limit,
+                   evicts ? fmt::format("nothing of this Job is credited until it is {} again, and its pods are "
+                                        "evicted all the same (jobRetry.whenNotCreditable: Evict)",
+                                        record.credits.limit)
+                          : fmt::format("nothing of this Job is credited or evicted until it is {} again",
+                                        record.credits.limit)),
+               .since = record.credits.credits.empty() ? input_.now.wall : record.credits.credits.back().at,
+               .next_at = std::nullopt});
   }
 
   std::optional<Agreed> agreed_for(const k8s::Job& job) const {

@@ -3,8 +3,8 @@
 
 namespace dhc::job_retry {
 
-/// Looks at every Job that carries our annotations: what has become of its credits, whether somebody took its limit
-/// back, and what is still to be said of its losses.
+/// Looks at every Job that carries our annotations: what has become of its credits, whether another client took its
+/// limit back, and what is still to be said of its losses.
 void review_jobs(Turn& turn);
 
 }  // namespace dhc::job_retry

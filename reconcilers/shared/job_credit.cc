@@ -45,7 +45,7 @@ std::int64_t index_failures(const k8s::Pod& pod) {
   return failures;
 }
 
-/// A person who takes our record of a credit away has acknowledged it: it is not given again, and the limit that it
+/// An operator who takes our record of a credit away has acknowledged it: it is not given again, and the limit that it
 /// made, if it still stands, pays for the loss.
 std::optional<CreditCase> was_removed(const k8s::Pod& pod, const JobRecord& record) {
   const auto found = record.removed.find(pod.meta.uid);
@@ -55,13 +55,14 @@ std::optional<CreditCase> was_removed(const k8s::Pod& pod, const JobRecord& reco
   if (record.job.backoff_limit < limit) {
     return not_creditable(
         Reason::CreditReverted,
-        fmt::format("somebody removed this pod's credit from {} and took back its limit {}", name, limit));
+        fmt::format("another client removed this pod's credit from {} and took back its limit {}", name, limit));
   }
-  return CreditCase{.kind = Kind::Given,
-                    .reason = Reason::Credited,
-                    .message = fmt::format("somebody removed this pod's credit from {}, but backoffLimit is still {}",
-                                           name, record.job.backoff_limit),
-                    .seen_at = seen_at};
+  return CreditCase{
+      .kind = Kind::Given,
+      .reason = Reason::Credited,
+      .message = fmt::format("another client removed this pod's credit from {}, but backoffLimit is still {}", name,
+                             record.job.backoff_limit),
+      .seen_at = seen_at};
 }
 
 /// What holds for a pod that runs and for one that has failed.
@@ -74,9 +75,10 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
                                       kRetryCreditsAnnotation, name_of(job)));
   }
   if (job.backoff_limit < credits.limit) {
-    return not_creditable(Reason::CreditReverted,
-                          fmt::format("backoffLimit of {} is {}, and {} was our last credit's: somebody took it back",
-                                      name_of(job), job.backoff_limit, credits.limit));
+    return not_creditable(
+        Reason::CreditReverted,
+        fmt::format("backoffLimit of {} is {}, and {} was our last credit's: another client took it back", name_of(job),
+                    job.backoff_limit, credits.limit));
   }
   const auto* given = credits.find(pod.meta.uid);
   if (given != nullptr && given->state != RetryCredit::State::Unspent) {
@@ -137,7 +139,7 @@ std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job) 
   return message;
 }
 
-std::optional<CreditCase> somebody_elses(const k8s::Job& job) {
+std::optional<CreditCase> not_ours(const k8s::Job& job) {
   if (!job.managed_by.empty() && job.managed_by != k8s::kJobController) {
     return not_creditable(Reason::JobManagedByOther,
                           fmt::format("{} is managed by {}: its retries are not ours", name_of(job), job.managed_by));
@@ -169,7 +171,7 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
                        const PlanInput& input) {
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
-  if (auto other = somebody_elses(job)) return *std::move(other);
+  if (auto other = not_ours(job)) return *std::move(other);
   const auto outlook = outlook_of_eviction(job, pod, false);
   switch (outlook.counts) {
     case Counts::Never:
@@ -190,7 +192,7 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
 CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules) {
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
-  if (auto other = somebody_elses(job)) return *std::move(other);
+  if (auto other = not_ours(job)) return *std::move(other);
   switch (counts(job, {k8s::PodEnd{.conditions = pod.conditions, .exits = pod.exits}})) {
     case Counts::Never:
       return not_needed(fmt::format("the podFailurePolicy of {} ignored this loss", name_of(job)));

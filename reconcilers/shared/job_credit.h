@@ -31,7 +31,7 @@ struct CreditCase {
 [[nodiscard]] const JobRecord* job_of(const k8s::Pod& pod, const World& world);
 
 /// Why this Job's retries are not ours to touch: another controller or owner, Kueue, suspended; none: they are.
-[[nodiscard]] std::optional<CreditCase> somebody_elses(const k8s::Job& job);
+[[nodiscard]] std::optional<CreditCase> not_ours(const k8s::Job& job);
 
 /// That the Job's podFailurePolicy would ignore the loss once our condition is seen on the pod: it is worth waiting for
 /// it, unless it cannot be written.

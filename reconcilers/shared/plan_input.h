@@ -29,7 +29,8 @@ struct PlanInput {
   const NodeCases& node_cases;
   const ComingPods& coming;
   const Caps& caps;  ///< As of this turn; whoever plans takes from a copy.
-  /// The memory's revision that is safely written; none: nothing must be undone, because it would not be remembered.
+  /// The incident store's revision that is safely written; none: nothing must be undone, because it would not be
+  /// remembered.
   std::optional<std::uint64_t> saved_revision;
   Now now;
 };

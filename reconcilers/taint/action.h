@@ -11,7 +11,7 @@
 namespace dhc::taint {
 
 /// Server-side apply of the one DeviceTaintRule of one device. Without `uid` the rule is new (its name was free in the
-/// World); with it, `uid` and `resource_version` are preconditions, so that what a person has deleted or changed
+/// World); with it, `uid` and `resource_version` are preconditions, so that what an operator has deleted or changed
 /// meanwhile is neither made again nor overwritten (invariant I14).
 struct ApplyRule {
   std::string name;

@@ -157,13 +157,13 @@ class NodePlanner {
     const auto at = *our_taint_on(node);
     const auto about = records_on(name);
     const bool is_ours = node.taints[at] == node_taint();
-    if (!is_ours || about.empty()) return;  // a person's, or not seen as tainted yet
+    if (!is_ours || about.empty()) return;  // an operator's, or not seen as tainted yet
     const bool only_rejects =
         std::ranges::all_of(about, [](const auto* record) { return is_rejecting_node(record->key); });
     std::string why = only_rejects ? "no policy asks for it any more" : "too few of its devices are bad";
     Mode mode = Mode::Off;
     for (const auto* record : about) {
-      if (record->acknowledged != Acknowledged::No) why = "a person acknowledged it";
+      if (record->acknowledged != Acknowledged::No) why = "an operator acknowledged it";
       if (!record->open && !record->closed_because.empty()) why = record->closed_because;
       mode = std::max(mode, effective_mode(policy_of(*record, input_.policy), input_.policy));
     }
@@ -205,12 +205,12 @@ class NodePlanner {
     if (!record.open) return say_ended(record);
     if (record.acknowledged != Acknowledged::No) {
       speech_.say(record, until_recovered(record, input_, Reason::Acknowledged,
-                                          "a person vouches for the device: not tainted for it in this incident"));
+                                          "an operator vouches for the device: not tainted for it in this incident"));
     }
     const auto* policy = policy_of(record, input_.policy);
     if (record.quarantined && policy != nullptr && policy->taint) {
       say(record, Reason::Quarantined,
-          fmt::format("{} incidents: held until a person writes the annotation {} on the node", record.incidents,
+          fmt::format("{} incidents: held until an operator writes the annotation {} on the node", record.incidents,
                       kAcknowledgeAnnotation));
     }
   }

@@ -70,13 +70,13 @@ class RulePlanner {
   void say_standing() {
     if (record_.open && record_.acknowledged != Acknowledged::No) {
       speech_.say(record_, until_recovered(record_, input_, Reason::Acknowledged,
-                                           "a person vouches for the device: not tainted again in this incident"));
+                                           "an operator vouches for the device: not tainted again in this incident"));
     }
     if (record_.open && record_.quarantined && policy_ != nullptr && policy_->taint) {
       say(Reason::Quarantined,
-          fmt::format("{} incidents, penalty {:.1f}: held until a person writes the annotation {} on the rule or node",
-                      record_.incidents, penalty_of(record_, policy_->recover, input_.now.wall),
-                      kAcknowledgeAnnotation));
+          fmt::format(
+              "{} incidents, penalty {:.1f}: held until an operator writes the annotation {} on the rule or node",
+              record_.incidents, penalty_of(record_, policy_->recover, input_.now.wall), kAcknowledgeAnnotation));
     }
     if (!record_.open && record_.was_tainted && rule_ == nullptr) speech_.say_ended(record_);
   }
@@ -108,8 +108,8 @@ class RulePlanner {
     return !input_.world.inventory().rules_api_version().ends_with("v1alpha3");
   }
 
-  /// A rule that we have made, or may have, and that the World has never shown: a person may have deleted it meanwhile,
-  /// so that it is not made again before the watch must have been renewed.
+  /// A rule that we have made, or may have, and that the World has never shown: an operator may have deleted it
+  /// meanwhile, so that it is not made again before the watch must have been renewed.
   [[nodiscard]] std::optional<HoldReason> just_made() const {
     const auto* attempt = input_.requests.write(key_of(record_));
     if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
@@ -154,7 +154,8 @@ class RulePlanner {
   void keep() {
     const auto incidents = k8s::find(rule_->meta.annotations, kIncidentsAnnotation);
     const bool is_current = incidents == std::string_view(std::to_string(record_.incidents));
-    // The rule is what remains if the memory is lost: it learns of each new incident, unless somebody else owns that.
+    // The rule is what remains if the state is lost: it learns of each new incident, unless another field manager owns
+    // that.
     const auto* attempt = input_.requests.write(key_of(record_));
     const bool contested =
         attempt != nullptr && attempt->state == Attempt::State::Failed && attempt->error.kind == ErrorKind::Contested;
@@ -198,7 +199,7 @@ class RulePlanner {
   }
 
   void remove() {
-    const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "a person acknowledged it"
+    const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "an operator acknowledged it"
                                                 : is_long_absent(record_, input_.world, input_.now.wall)
                                                     ? "nobody publishes or holds the device any more"
                                                 : record_.is_removing() ? "the rule of the incident before"

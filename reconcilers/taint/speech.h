@@ -35,7 +35,7 @@ class Speech {
   [[nodiscard]] std::optional<HoldReason> not_now(const DeviceRecord& record) const;
 
   /// Why nothing of ours is removed yet: the end of the incident is not written down. A restart would take the removal
-  /// for a person's word.
+  /// for an operator's word.
   [[nodiscard]] std::optional<HoldReason> unsaved(const DeviceRecord& record) const;
 
   /// The full cap that stops a new taint of this device, or of a node for this driver or resource; none: it is counted

@@ -131,9 +131,9 @@ class Cluster {
   /// Forgets history: older watches are answered with 410.
   void compact() { state_.store.compact(); }
 
-  // What a person does with kubectl; not among `requests` and `writes`.
+  // What an operator does with kubectl; not among `requests` and `writes`.
   Answer kubectl_create(Res res, const Json& object);
-  /// As `kubectl patch --type=merge` and `kubectl edit` do it: the fields that change are the person's from now on.
+  /// As `kubectl patch --type=merge` and `kubectl edit` do it: the fields that change are the operator's from now on.
   Answer kubectl_patch(Res res, const std::string& ns, const std::string& name, const Json& patch);
   Answer kubectl_delete(Res res, const std::string& ns, const std::string& name);
 

@@ -15,7 +15,7 @@ std::string path_of(Res res, const std::string& ns) {
 
 }  // namespace
 
-// A person has a connection of their own: no scripted fault, no denial, and nothing of it is recorded.
+// An operator has a connection of their own: no scripted fault, no denial, and nothing of it is recorded.
 Answer Cluster::kubectl(k8s::Method method, const std::string& path, const std::string& body,
                         std::string_view content) {
   k8s::Request request;

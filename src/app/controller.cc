@@ -41,7 +41,7 @@ struct Controller::State {
   StateDesk state;
   ViewChecks checks;
   std::vector<ViewDoubt> doubts;
-  std::map<std::string, WallTime> removed_rules;  // not yet told to the memory, and when they went away
+  std::map<std::string, WallTime> removed_rules;  // not yet told to the incident store, and when they went away
   bool leads = true;                              // until an election says otherwise
   std::optional<MonoTime> term_began;             // until what was called bad before it has been judged
   std::shared_ptr<const Policy> policy;
@@ -49,7 +49,7 @@ struct Controller::State {
   std::vector<Verdict> verdicts;
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
-  std::uint64_t brake_revision = 0;  // that the memory knows of
+  std::uint64_t brake_revision = 0;  // that the incident store knows of
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
   bool coverage_told = true;  // of this policy
@@ -239,7 +239,7 @@ void Controller::State::note_removed_rules(const Now& now) {
   std::erase_if(removed_rules, [&](const auto& entry) { return now.wall - entry.second > kRemembered; });
 }
 
-/// The brake is written with the memory.
+/// The brake is written down with the incidents.
 void Controller::State::note_brake() {
   if (std::exchange(brake_revision, brake.revision()) != brake.revision()) incidents.note_change();
 }

@@ -37,7 +37,7 @@ struct Shown {
   Log& log;
   std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch that steps rest on is silent.
   std::function<void(const ViewDoubt&)> doubt = [](const ViewDoubt&) {};  ///< A kind is to be listed afresh.
-  std::function<void()> refresh = [] {};  ///< Brings the watches' state to board and metrics; after each turn.
+  std::function<void()> refresh = [] {};  ///< Brings the watches' state to status store and metrics; after each turn.
 };
 
 /// The loop around the controller: messages and the time go in, actions go to the executor. Decides nothing.

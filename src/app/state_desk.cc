@@ -11,7 +11,7 @@ namespace dhc {
 
 namespace {
 
-// What worked without a memory goes on without one.
+// What worked without a stored state goes on without one.
 constexpr Millis kStatePatience = Seconds(30);
 
 const k8s::ConfigMap* state_map(const k8s::Object& object) {

@@ -12,15 +12,15 @@
 
 namespace dhc {
 
-/// The state ConfigMap's way into the memory: seen, loaded once a term, waited for at most 30 s, forgotten when a
-/// person deletes it.
+/// The state ConfigMap's way into the incident store: seen, loaded once a term, waited for at most 30 s, forgotten when
+/// an operator deletes it.
 class StateDesk {
  public:
-  /// What the watch of ConfigMaps says; other kinds are ignored. True if the memory has been loaded anew.
+  /// What the watch of ConfigMaps says; other kinds are ignored. True if the incident store has been loaded anew.
   [[nodiscard]] bool take(const k8s::Delivery& delivery, IncidentStore& incidents, const Now& now);
 
   /// A new term begins: what we remember from an earlier one is older than what another leader may have written since.
-  /// True if the memory has been loaded anew.
+  /// True if the incident store has been loaded anew.
   [[nodiscard]] bool begin_term(IncidentStore& incidents, const Now& now);
 
   /// Until when the state is waited for; none: it is there, no longer waited for, or there is none (`own_namespace`
@@ -36,7 +36,7 @@ class StateDesk {
   /// Whether the write belongs to this term.
   [[nodiscard]] bool is_current(const incident_state::WriteState& written) const { return written.term == file_.term; }
 
-  /// The brakes that were loaded with the memory last, once.
+  /// The brakes that were loaded with the incidents last, once.
   [[nodiscard]] std::optional<BrakeState> take_brakes() { return std::exchange(brakes_, std::nullopt); }
 
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
@@ -54,7 +54,7 @@ class StateDesk {
   std::optional<MonoTime> awaited_since_;
   std::string sent_text_;        // what we have written last, or tried to
   bool has_saved_ = false;       // in this term
-  bool is_overwritten_ = false;  // by somebody else, since we have written last
+  bool is_overwritten_ = false;  // by another client, since we have written last
 };
 
 }  // namespace dhc

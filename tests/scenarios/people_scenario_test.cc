@@ -50,7 +50,8 @@ struct NodeWorld : TaintWorld {
 }  // namespace
 
 TEST_CASE(
-    "an effect changed by a person stays as it is: ChangedByOther, no other write, and no eviction without a taint") {
+    "an effect changed by an operator stays as it is: ChangedByOther, no other write, and no eviction without a "
+    "taint") {
   TaintWorld world;
   world.rule().evict->after = 5min;
   world.send_policy();
@@ -75,7 +76,7 @@ TEST_CASE(
   CHECK(applies == 1);
 }
 
-TEST_CASE("a rule deleted by a person is not made again in that incident, but in the next one") {
+TEST_CASE("a rule deleted by an operator is not made again in that incident, but in the next one") {
   TaintWorld world;
   const auto device = world.start_tainted();
   REQUIRE(world.cluster.kubectl_delete(Res::TaintRules, "", name_of_rule(world, device)).status == 200);
@@ -206,7 +207,7 @@ TEST_CASE("a node whose taints change all the time gets ours all the same, and n
   CHECK(world.is_tainted("node-a"));
 }
 
-TEST_CASE("our node taint removed by a person is an acknowledgement") {
+TEST_CASE("our node taint removed by an operator is an acknowledgement") {
   NodeWorld world;
   world.run_for(5min);
   REQUIRE(world.is_tainted("node-a"));
@@ -216,7 +217,7 @@ TEST_CASE("our node taint removed by a person is an acknowledgement") {
   CHECK(world.steps() == Words{"PATCH node"});
 }
 
-TEST_CASE("a state ConfigMap that a person edits is not fought over, and that it cannot be saved is said") {
+TEST_CASE("a state ConfigMap that an operator edits is not fought over, and that it cannot be saved is said") {
   TaintWorld world;
   const auto device = world.start_tainted();
   const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");

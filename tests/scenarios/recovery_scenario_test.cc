@@ -1,4 +1,4 @@
-// How a taint goes away again: by each kind of evidence, by time, by a person, and not by appearance.
+// How a taint goes away again: by each kind of evidence, by time, by an operator, and not by appearance.
 #include <algorithm>
 
 #include <doctest/doctest.h>
@@ -174,7 +174,7 @@ TEST_CASE("one Unhealthy report on probation is an incident at once, and doubles
   CHECK(taken < 2h + 10min);
 }
 
-TEST_CASE("then: Keep waits for a person") {
+TEST_CASE("then: Keep waits for an operator") {
   TaintWorld world;
   world.rule().recover.hold = 1h;
   world.rule().recover.probation = false;
@@ -190,7 +190,7 @@ TEST_CASE("then: Keep waits for a person") {
   CHECK(world.run_until_untainted(device, 15min) < 15min);
 }
 
-TEST_CASE("a person's annotation on the node acknowledges what began before its time, and nothing later") {
+TEST_CASE("an operator's annotation on the node acknowledges what began before its time, and nothing later") {
   TaintWorld world;
   const auto device = abandoned(world);
   const auto node = place_of(device).node;
@@ -232,7 +232,7 @@ TEST_CASE("a device that flaps more slowly stays tainted, and each incident make
   CHECK(std::ranges::count(steps, "PATCH rule") == 4);
 }
 
-TEST_CASE("too many incidents quarantine the device until a person acknowledges") {
+TEST_CASE("too many incidents quarantine the device until an operator acknowledges") {
   TaintWorld world;
   world.rule().recover.quarantine_above = 2;
   world.rule().recover.hold = 10min;

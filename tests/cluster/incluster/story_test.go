@@ -68,7 +68,7 @@ func TestThePodOfABrokenDeviceMovesToAnotherDeviceAndItsNeighbourStays(t *testin
 				t.Errorf("our condition on the evicted Pod was %+v", found)
 			}
 			expectEvictedAfterAllocatableFell(t, seen, plugin)
-			// kubectl logs, as a person on call reads them: why, about which Pod and device, and what was done.
+			// kubectl logs, as an operator on call reads them: why, about which Pod and device, and what was done.
 			who := leader(t)
 			expectLine(t, who, map[string]string{"msg": "verdict", "reason": "Evicting", "namespace": namespace, "name": sick.Name, "device": bad})
 			expectLine(t, who, map[string]string{"msg": "action", "action": "EvictPod", "outcome": "ok", "namespace": namespace, "name": sick.Name, "what": bad})

@@ -90,7 +90,7 @@ func wasBefore(line map[string]any, run story.Run) bool {
 	return err != nil || at.Before(run.Began())
 }
 
-// logs is what a person reads.
+// logs is what an operator reads.
 func logs(t *testing.T, arguments ...string) string {
 	t.Helper()
 	text, err := cluster.Kubectl("", append([]string{"logs", "--namespace", dhc.Namespace, "--selector", selector}, arguments...)...)

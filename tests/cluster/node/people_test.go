@@ -28,16 +28,16 @@ func (b bench) staysWithoutRule(t *testing.T) {
 	})
 }
 
-// awaitIncidentOver lets the device be well until the incident that a person has acknowledged is over.
+// awaitIncidentOver lets the device be well until the incident that an operator has acknowledged is over.
 func (b bench) awaitIncidentOver(t *testing.T) {
 	t.Helper()
-	b.awaitSays(t, true, "Acknowledged", "a person vouches for the device")
+	b.awaitSays(t, true, "Acknowledged", "an operator vouches for the device")
 	b.heals(t)
 	b.awaitSays(t, false, "Acknowledged", "")
 }
 
-// The device is still reported bad: without a person's word it would stay tainted, and be tainted anew.
-func TestAPersonsWordAboutARuleOfARealDeviceEndsItForThisIncident(t *testing.T) {
+// The device is still reported bad: without an operator's word it would stay tainted, and be tainted anew.
+func TestAnOperatorsWordAboutARuleOfARealDeviceEndsItForThisIncident(t *testing.T) {
 	t.Parallel()
 	for name, person := range map[string]struct {
 		says   func(t *testing.T, rule string)
@@ -57,7 +57,7 @@ func TestAPersonsWordAboutARuleOfARealDeviceEndsItForThisIncident(t *testing.T) 
 			rule := b.awaitRule(t, nil)
 			b.awaitSaid(t, "Tainted", rule.Name)
 			person.says(t, rule.Name)
-			b.awaitSaid(t, "Acknowledged", "a person vouches for the device")
+			b.awaitSaid(t, "Acknowledged", "an operator vouches for the device")
 			realcluster.Eventually(t, time.Minute, "the rule is gone", func() error {
 				if now := ruleOf(t, b.driver, b.device); now != nil {
 					return fmt.Errorf("it is %+v", now)
@@ -86,7 +86,7 @@ func TestARuleOfARealDeviceThatAPersonChangedIsLeftAsItIsEvenWhenTheDeviceIsWell
 	b.awaitSaid(t, "ChangedByOther", "its effect is None; it is left as it is")
 	b.awaitIncidentOver(t)
 	if now := ruleOf(t, b.driver, b.device); now == nil || now.UID != rule.UID || now.Spec.Taint.Effect != "None" {
-		t.Errorf("the rule that a person has changed is now %+v", now)
+		t.Errorf("the rule that an operator has changed is now %+v", now)
 	}
 	expectRuleWrites(t, b.controller, rule.Name, "patch 201")
 	story.ExpectUntouched(t, b.controller, b.sick)

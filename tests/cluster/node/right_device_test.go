@@ -159,7 +159,7 @@ func TestTheNextPodOnARepairedRealDeviceHearsNothingOfTheOutageBeforeIt(t *testi
 	story.AwaitReplacement(t, cluster, b.sick, 1)
 	b.awaitSaid(t, "Tainted", rule.Name)
 	kubectl(t, "", "annotate", "devicetaintrule", rule.Name, "device-health.io/acknowledge=card replaced")
-	b.awaitSaid(t, "Acknowledged", "a person vouches for the device")
+	b.awaitSaid(t, "Acknowledged", "an operator vouches for the device")
 	realcluster.Eventually(t, time.Minute, "the rule is gone", func() error {
 		if now := ruleOf(t, b.driver, b.device); now != nil {
 			return fmt.Errorf("it is %+v", now)

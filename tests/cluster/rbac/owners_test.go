@@ -15,8 +15,8 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
-// exposed is a Pod of a custom owner on a device that breaks, under the given account.
-func exposed(t *testing.T, kind workload.CustomKind, resource, account string) (controller *dhc.Controller, pod corev1.Pod, message string) {
+// affected is a Pod of a custom owner on a device that breaks, under the given account.
+func affected(t *testing.T, kind workload.CustomKind, resource, account string) (controller *dhc.Controller, pod corev1.Pod, message string) {
 	t.Helper()
 	namespace := cluster.Namespace(t)
 	kind.Create(t, cluster)
@@ -37,7 +37,7 @@ func exposed(t *testing.T, kind workload.CustomKind, resource, account string) (
 
 func TestAKnownOwnerThatMayNotBeReadIsNamedAtTheStartAndHoldsItsPods(t *testing.T) {
 	account := manifests.AccountWithout(t, cluster, dhc.Verb{Group: "ray.io", Resource: "rayclusters", Verb: "get"})
-	controller, _, message := exposed(t, workload.CustomKind{Group: "ray.io", Kind: "RayCluster"}, "example.com/ray-gpu", account)
+	controller, _, message := affected(t, workload.CustomKind{Group: "ray.io", Kind: "RayCluster"}, "example.com/ray-gpu", account)
 	controller.AwaitSays(t, "forbidden: rayclusters.ray.io get (needed by: opt-out)")
 	if want := `{apiGroups: ["ray.io"], resources: [rayclusters], verbs: [get]}`; !strings.Contains(message, want) {
 		t.Errorf("the verdict does not hold the rule %s: %s", want, message)
@@ -45,7 +45,7 @@ func TestAKnownOwnerThatMayNotBeReadIsNamedAtTheStartAndHoldsItsPods(t *testing.
 }
 
 func TestTheRuleOfTheVerdictInALabelledClusterRoleLetsThePodGo(t *testing.T) {
-	_, pod, message := exposed(t, workload.CustomKind{Group: "owners.example.com", Kind: "Trainer"}, "example.com/trainer-gpu", dhc.Account)
+	_, pod, message := affected(t, workload.CustomKind{Group: "owners.example.com", Kind: "Trainer"}, "example.com/trainer-gpu", dhc.Account)
 	_, rest, found := strings.Cut(message, "needs the rule ")
 	rule, _, complete := strings.Cut(rest, " in a ClusterRole")
 	if !found || !complete {

@@ -64,7 +64,7 @@ func Join(t *testing.T, cp *realcluster.ControlPlane, controller *dhc.Controller
 	return r
 }
 
-// explain prints what a person would ask for first, of one namespace and what has none, or of all.
+// explain prints what an operator would ask for first, of one namespace and what has none, or of all.
 func (r Run) explain(t *testing.T, namespace string) {
 	where := "--all-namespaces"
 	if namespace != "" {

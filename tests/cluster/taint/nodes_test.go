@@ -94,7 +94,7 @@ func TestANodeWithEnoughBadDevicesIsTaintedAndNothingElseOfItIsTouched(t *testin
 	if !strings.Contains(verdict.Message, "takes 2 healthy ones out of use") {
 		t.Errorf("the verdict says %q", verdict.Message)
 	}
-	// A person goes on with the node's other taints meanwhile.
+	// An operator goes on with the node's other taints meanwhile.
 	patchNode(t, cluster, node.Name, `{"spec":{"unschedulable":false}}`)
 	for _, id := range []string{"gpu-0", "gpu-1"} {
 		node.SetHealth(resource, id, "Healthy", "")

@@ -45,7 +45,7 @@ func TestAnEffectThatAPersonChangedIsLeftAsItIsEvenWhenTheDeviceIsWell(t *testin
 	story.ExpectUntouched(t, controller, sick)
 }
 
-// Our apply of a field that a person owns by now: FieldManagerConflict, said and never forced.
+// Our apply of a field that an operator owns by now: FieldManagerConflict, said and never forced.
 func TestAFieldThatAPersonTookFromUsIsNotForcedBack(t *testing.T) {
 	r := newRack(t, cluster, 2)
 	sick, device := r.holder(t)
@@ -65,7 +65,7 @@ func TestAFieldThatAPersonTookFromUsIsNotForcedBack(t *testing.T) {
 	}
 	now, err := cluster.Client.ResourceV1().DeviceTaintRules().Get(t.Context(), rule.Name, metav1.GetOptions{})
 	if err != nil || now.Annotations[incidents] != "77" {
-		t.Errorf("the person's word is gone: %v %v", now.Annotations, err)
+		t.Errorf("the operator's word is gone: %v %v", now.Annotations, err)
 	}
 	story.ExpectUntouched(t, controller, sick)
 }
@@ -81,7 +81,7 @@ func TestARuleThatAPersonDeletesWhileNoControllerRunsIsNotMadeAgain(t *testing.T
 	first.Kill()
 	must(t, cluster.Client.ResourceV1().DeviceTaintRules().Delete(t.Context(), rule.Name, metav1.DeleteOptions{}))
 	second := story.Start(t, cluster, settings)
-	r.awaitSaid(t, second, "Acknowledged", "a person vouches for the device")
+	r.awaitSaid(t, second, "Acknowledged", "an operator vouches for the device")
 	r.staysWithoutRule(t)
 	expectRuleWrites(t, second)
 	story.ExpectUntouched(t, second, sick)

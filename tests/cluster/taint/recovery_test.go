@@ -85,8 +85,8 @@ func TestAnotherCardInTheSamePlaceStartsClean(t *testing.T) {
 	expectRuleWrites(t, controller, "patch 201 NoSchedule", "delete 200")
 }
 
-// A person's word, four ways. The device is still reported bad: without the word it would stay tainted, and be tainted anew.
-func TestAPersonsWordEndsTheTaintForThisIncident(t *testing.T) {
+// An operator's word, four ways. The device is still reported bad: without the word it would stay tainted, and be tainted anew.
+func TestAnOperatorsWordEndsTheTaintForThisIncident(t *testing.T) {
 	for name, test := range map[string]struct {
 		says func(*testing.T, rack, string)
 		ours bool // it is we who remove the rule
@@ -110,7 +110,7 @@ func TestAPersonsWordEndsTheTaintForThisIncident(t *testing.T) {
 			controller.AwaitVerdict(t, r.node.Name, "Tainted")
 			test.says(t, r, rule.Name)
 			r.awaitNoRule(t, 10*time.Second)
-			r.awaitSaid(t, controller, "Acknowledged", "a person vouches for the device")
+			r.awaitSaid(t, controller, "Acknowledged", "an operator vouches for the device")
 			story.AwaitEvent(t, cluster, "default", r.node.Name, "Acknowledged")
 			r.staysWithoutRule(t)
 			want := []string{"patch 201 NoSchedule"}
@@ -199,7 +199,7 @@ func TestADeviceThatFlapsStaysTaintedAndEachBreakCounts(t *testing.T) {
 	}
 	controller.AwaitVerdict(t, r.node.Name, "Quarantined")
 	r.heals(device)
-	r.awaitSaid(t, controller, "Tainted", "quarantined until a person acknowledges it")
+	r.awaitSaid(t, controller, "Tainted", "quarantined until an operator acknowledges it")
 	expectRuleWrites(t, controller, "patch 201 NoSchedule", "patch 200 NoSchedule", "patch 200 NoSchedule")
 	story.ExpectUntouched(t, controller, sick)
 }

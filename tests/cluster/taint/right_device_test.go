@@ -111,7 +111,7 @@ func TestTheNextPodOnARepairedDeviceHearsNothingOfAnOutageBeforeItsBirth(t *test
 	r.awaitSaid(t, controller, "Tainted", "nobody reports on it")
 	patchRule(t, cluster, rule.Name, `{"metadata":{"annotations":{"`+acknowledge+`":"card replaced"}}}`)
 	r.awaitNoRule(t, 20*time.Second)
-	r.awaitSaid(t, controller, "Acknowledged", "a person vouches for the device")
+	r.awaitSaid(t, controller, "Acknowledged", "an operator vouches for the device")
 	r.node.SetHealth(r.driver, device, "Unknown", "")
 	next := workload.Deployment{Namespace: r.namespace, Name: "next", Replicas: 1, ClaimTemplate: r.template}.Create(t, cluster)[0]
 	if got := story.DeviceOf(t, cluster, next); !strings.HasSuffix(got, "/"+device) {

@@ -38,7 +38,7 @@ TEST_CASE("Our rule that a list cannot read is nobody's acknowledgement, and is 
     CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
     CHECK(stage.verdict("node-a", Reason::Tainted) != nullptr);
     CHECK(deeds(stage) == before);
-    // A list that does not have it at all is a person's word.
+    // A list that does not have it at all is an operator's word.
     stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = k8s::Kind::DeviceTaintRule, .objects = {}}));
     stage.run_for(Seconds(10));
     CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);

@@ -141,7 +141,7 @@ TEST_CASE("An old term's answer is not the new term's") {
   CHECK(states_in(stage.turn()).size() == 1);
 }
 
-TEST_CASE("A rule that a person removed just before the leader ended is not made again") {
+TEST_CASE("A rule that an operator removed just before the leader ended is not made again") {
   auto leader = remembering();
   leader.settle();
   leader.advance(Seconds(61));

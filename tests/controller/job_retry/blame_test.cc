@@ -238,7 +238,7 @@ TEST_CASE("More losses than a Job's annotation holds are written once") {
   CHECK(stage.patches().size() == patches);
 }
 
-TEST_CASE("What a person removed from a Job is not written again") {
+TEST_CASE("What an operator removed from a Job is not written again") {
   auto dead = with_limit(3);
   dead.run_for(Seconds(20));
   dead.end_pod("train-0", PodPhase::Failed);

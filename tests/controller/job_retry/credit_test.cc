@@ -144,7 +144,7 @@ TEST_CASE("Only the pod on the bad device of a parallel Job is credited and evic
   CHECK(stage.job().backoff_limit == 1);
 }
 
-TEST_CASE("A person's higher limit is the base of the next credit") {
+TEST_CASE("An operator's higher limit is the base of the next credit") {
   JobStage stage;
   stage.add_pod(0);
   stage.run_for(minutes(1));

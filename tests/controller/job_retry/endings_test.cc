@@ -282,7 +282,7 @@ TEST_CASE("A pod that somebody else evicted and that succeeded is not ours to sp
   CHECK(stage.reasons("train").empty());
 }
 
-TEST_CASE("A replacement that the kubelet rejects is credited once, and three make the node a black hole") {
+TEST_CASE("A replacement that the kubelet rejects is credited once, and three make it a rejecting node") {
   JobStage stage;
   stage.add_pod(9, Health::Healthy);
   stage.job().backoff_limit = 5;

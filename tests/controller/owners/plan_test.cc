@@ -66,7 +66,7 @@ struct RayStage : Stage {
 
 }  // namespace
 
-TEST_CASE("the owner of an exposed pod is read once, and the pod goes when it has not opted out") {
+TEST_CASE("the owner of an affected pod is read once, and the pod goes when it has not opted out") {
   RayStage stage;
   CHECK(stage.run_for(Seconds(60)) == Names{"ray-0"});
   REQUIRE(stage.reads().size() == 1);

@@ -47,7 +47,7 @@ void uuid_slice(Stage& stage, const std::string& uuid) {
 
 }  // namespace
 
-TEST_CASE("That a policy takes its rule back is no person's word, also for the process after us") {
+TEST_CASE("That a policy takes its rule back is no operator's word, also for the process after us") {
   auto stage = remembering();
   stage.run_for(Seconds(70));
   // The state has just been written, and is not again for five seconds.
@@ -68,7 +68,7 @@ TEST_CASE("That a policy takes its rule back is no person's word, also for the p
   CHECK(stage.rule() != nullptr);
 }
 
-TEST_CASE("That too few of a node's devices are bad now is no person's word, also for the process after us") {
+TEST_CASE("That too few of a node's devices are bad now is no operator's word, also for the process after us") {
   auto stage = plugin_node();
   stage.policy().taint->node_at_least_devices = 2;
   stage.send_policy();
@@ -194,7 +194,7 @@ TEST_CASE("A further bad device, under a policy that does not taint nodes, does 
   CHECK(deeds(stage) == "taint node-a");
 }
 
-TEST_CASE("A rule that a person changed is left alone in the next incident too, and its removal is a word") {
+TEST_CASE("A rule that an operator changed is left alone in the next incident too, and its removal is a word") {
   auto stage = remembering();
   stage.run_for(Seconds(61));
   auto rule = *stage.rule();

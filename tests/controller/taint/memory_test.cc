@@ -77,7 +77,7 @@ TEST_CASE("The hold goes on over restarts") {
   CHECK(stage.rule() == nullptr);
 }
 
-TEST_CASE("A rule deleted while nobody was watching is a person's word") {
+TEST_CASE("A rule deleted while nobody was watching is an operator's word") {
   auto stage = remembering();
   stage.policy().evict.reset();
   stage.send_policy();

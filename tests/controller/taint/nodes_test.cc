@@ -71,7 +71,7 @@ TEST_CASE("Only our taint is added and removed, and at its own place") {
   CHECK(stage.verdict("node-a", Reason::Untainted)->message == "a pod that holds it has reported Healthy for 10 min");
 }
 
-TEST_CASE("A node taint that a person removes is not made again until a new incident") {
+TEST_CASE("A node taint that an operator removes is not made again until a new incident") {
   auto stage = plugin_stage(2);
   stage.run_for(Seconds(61));
   auto node = stage.node_named("node-a");
@@ -129,7 +129,7 @@ TEST_CASE("Somebody else's taint with our key is not ours, and says nothing") {
   CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
 }
 
-TEST_CASE("A node taint that a person changes is left alone") {
+TEST_CASE("A node taint that an operator changes is left alone") {
   auto stage = plugin_stage(2);
   stage.run_for(Seconds(61));
   auto node = stage.node_named("node-a");

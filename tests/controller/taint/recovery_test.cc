@@ -58,7 +58,7 @@ TEST_CASE("Without evidence the taint stands for the hold, and not a millisecond
   CHECK(stage.reasons("node-a") == "Untainted OnProbation");
 }
 
-TEST_CASE("Then Keep waits for a person") {
+TEST_CASE("Then Keep waits for an operator") {
   auto stage = emptied({.probation = false});
   stage.run_for(hours(24 * 30), hours(1));
   CHECK(stage.reasons("node-a") == "Tainted");
@@ -153,7 +153,7 @@ TEST_CASE("A device that flaps is tainted all the time, and each break counts") 
   CHECK(k8s::find(stage.rule()->meta.annotations, kIncidentsAnnotation) == std::string_view("3"));
 }
 
-TEST_CASE("Too many incidents quarantine the device until a person acknowledges") {
+TEST_CASE("Too many incidents quarantine the device until an operator acknowledges") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();
   stage.policy().recover.quarantine_above = 2;

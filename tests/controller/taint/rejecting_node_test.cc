@@ -93,7 +93,7 @@ TEST_CASE("What the kubelet of a node made anew rejected before does not count, 
   CHECK(deeds(stage) == "taint node-a");
 }
 
-TEST_CASE("Three rejections in more than the policy's time make no black hole") {
+TEST_CASE("Three rejections in more than the policy's time make no rejecting node") {
   HoleStage stage;
   for (int i = 0; i < 6; ++i) {
     stage.reject(1);
@@ -102,7 +102,7 @@ TEST_CASE("Three rejections in more than the policy's time make no black hole") 
   CHECK(deeds(stage).empty());
 }
 
-TEST_CASE("In observe mode a black hole's taint is only spoken of") {
+TEST_CASE("In observe mode a rejecting node's taint is only spoken of") {
   for (const bool cap : {false, true}) {
     HoleStage stage;
     (cap ? stage.whole_policy().mode_cap : stage.policy().mode) = Mode::Observe;
@@ -113,7 +113,7 @@ TEST_CASE("In observe mode a black hole's taint is only spoken of") {
   }
 }
 
-TEST_CASE("While paused no black hole is tainted") {
+TEST_CASE("While paused no rejecting node is tainted") {
   HoleStage stage;
   stage.limits().paused = true;
   stage.send_policy();
@@ -125,7 +125,8 @@ TEST_CASE("While paused no black hole is tainted") {
   CHECK(deeds(stage) == "taint node-a");
 }
 
-TEST_CASE("A black hole's taint goes after the hold, and one rejection on probation brings it back for twice as long") {
+TEST_CASE(
+    "A rejecting node's taint goes after the hold, and one rejection on probation brings it back for twice as long") {
   HoleStage stage;
   stage.reject();
   stage.run_for(hours(24) - Seconds(30), minutes(5));
@@ -174,7 +175,7 @@ TEST_CASE("A pod that came after the last rejection and runs for healthyFor is e
   CHECK(deeds(stage) == "taint node-a, untaint node-a");
 }
 
-TEST_CASE("A black hole whose taint a person removes is not tainted again in that incident") {
+TEST_CASE("A rejecting node whose taint an operator removes is not tainted again in that incident") {
   HoleStage stage;
   stage.reject();
   stage.untaint_by_hand();
@@ -199,7 +200,7 @@ TEST_CASE("The taint goes when the policy no longer asks for it") {
   CHECK(stage.node_named("node-a").taints.empty());
 }
 
-TEST_CASE("A black hole is remembered over a restart") {
+TEST_CASE("A rejecting node is remembered over a restart") {
   HoleStage stage;
   stage.whole_policy().own_namespace = "device-health-system";
   stage.send_policy();
@@ -214,7 +215,8 @@ TEST_CASE("A black hole is remembered over a restart") {
   CHECK(deeds(stage) == "taint node-a, untaint node-a");
 }
 
-TEST_CASE("A black hole's taint is no matter of nodeAtLeast, and its untainting keeps one that bad devices ask for") {
+TEST_CASE(
+    "A rejecting node's taint is no matter of nodeAtLeast, and its untainting keeps one that bad devices ask for") {
   HoleStage stage;
   stage.policy().taint = TaintRules{.node = true};
   stage.limits().brake_percent = 100;

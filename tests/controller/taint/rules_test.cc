@@ -163,7 +163,7 @@ TEST_CASE("A pause stops new taints, untainting goes on") {
   CHECK(deeds(stage) == "apply NoSchedule gpu-0, evict train-1, delete gpu-0");
 }
 
-TEST_CASE("A rule that a person deletes is not made again until a new incident") {
+TEST_CASE("A rule that an operator deletes is not made again until a new incident") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();
   stage.send_policy();
@@ -180,7 +180,7 @@ TEST_CASE("A rule that a person deletes is not made again until a new incident")
   CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-0");
 }
 
-TEST_CASE("The next incident soon after a person deleted the rule is tainted at once") {
+TEST_CASE("The next incident soon after an operator deleted the rule is tainted at once") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();
   stage.policy().after = Seconds(1);
@@ -195,7 +195,7 @@ TEST_CASE("The next incident soon after a person deleted the rule is tainted at 
   CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-0");
 }
 
-TEST_CASE("A rule that a person deletes before we have seen it is not made again either") {
+TEST_CASE("A rule that an operator deletes before we have seen it is not made again either") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();
   stage.send_policy();
@@ -210,7 +210,7 @@ TEST_CASE("A rule that a person deletes before we have seen it is not made again
   CHECK(deeds(stage) == "apply NoSchedule gpu-0");
 }
 
-TEST_CASE("A rule that a person changes is left as it is, and not forced") {
+TEST_CASE("A rule that an operator changes is left as it is, and not forced") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();
   stage.send_policy();

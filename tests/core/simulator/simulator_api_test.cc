@@ -188,7 +188,7 @@ TEST_CASE("a condition by server-side apply: the same again writes nothing, none
 }
 
 TEST_CASE(
-    "a rule by server-side apply: effects change, a person's patch makes a conflict, a deleted rule with its UID is "
+    "a rule by server-side apply: effects change, an operator's patch makes a conflict, a deleted rule with its UID is "
     "409") {
   Lab lab;
   CHECK(lab.apply(kRule, rule("None")).status == 201);

@@ -121,7 +121,8 @@ TEST_CASE("an apply with UID and version: stale is 409, another UID 422, of a de
   CHECK(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 201);
 }
 
-TEST_CASE("after a person's kubectl patch another value is FieldManagerConflict for ever, the same value is accepted") {
+TEST_CASE(
+    "after an operator's kubectl patch another value is FieldManagerConflict for ever, the same value is accepted") {
   TaintLab lab;
   REQUIRE(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 201);
   REQUIRE(
@@ -137,7 +138,7 @@ TEST_CASE("after a person's kubectl patch another value is FieldManagerConflict 
   CHECK(lab.apply(kRule, lab.pinned(rule("gpu-0", "NoSchedule"))).status == 409);
 }
 
-TEST_CASE("what a person does is not among the recorded writes and meets no scripted fault") {
+TEST_CASE("what an operator does is not among the recorded writes and meets no scripted fault") {
   TaintLab lab;
   lab.cluster.faults().add({.count = -1, .status = 503});
   lab.cluster.settings().token = "secret";

@@ -66,7 +66,7 @@ const std::map<std::string, std::string> kBad = {
      "7:19: spec.recover.then is 'Release', but should be one of Probation, Keep; write one of these words"},
     {"recover-hold-too-long",
      "8:19: spec.recover.hold is '169h': holds double with each incident and end at 7 days (168h); write 168h or less; "
-     "then: Keep holds until a person acknowledges"},
+     "then: Keep holds until an operator acknowledges"},
     {"recover-healthy-for-zero", "8:25: spec.recover.healthyFor is '0s': shorter than 1s" + kDuration},
     {"recover-half-life-days", "7:23: spec.recover.halfLife is '7d': durations have no days; 1 day is 24h" + kDuration},
     {"recover-quarantine-zero",
@@ -147,7 +147,7 @@ TEST_CASE("a policy for plugin resources alone can only taint nodes") {
         "'NoSchedule'?\n");
 }
 
-TEST_CASE("recover may stand where a black hole's node is the only thing tainted") {
+TEST_CASE("recover may stand where a rejecting node is the only thing tainted") {
   CHECK(mistakes(policy("  jobRetry: {blackHole: {node: NoSchedule}}\n  recover: {hold: 1h}\n")) == "");
   CHECK(mistakes(policy("  jobRetry: {}\n  recover: {hold: 1h}\n")).contains("there is no taint"));
 }
@@ -194,16 +194,16 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
                       "  recover: healthy for 10m, else probation after 24h; penalty halves in 168h, quarantine above "
                       "5\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction; not creditable: held; 3 "
-                      "rejected pods on a node within 10m make it a black hole\n"));
+                      "rejected pods on a node within 10m make it a BlackHoleNode\n"));
   CHECK(told("  taint: {device: Staged, node: NoSchedule}\n  recover: {then: Keep, identityAttribute: uuid}\n"
              "  jobRetry: {takeBack: true, whenNotCreditable: Evict, recreate: Once, blackHole: {node: NoSchedule}}\n")
             .contains("  taint: DRA devices None first, then NoSchedule; nodes NoSchedule from 2 bad plugin devices "
                       "and 25% of the node's\n"
-                      "  recover: healthy for 10m, else kept for a person after 24h; penalty halves in 168h, "
+                      "  recover: healthy for 10m, else kept for an operator after 24h; penalty halves in 168h, "
                       "quarantine above 5; a device is its uuid\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction, taken back if unspent; not "
                       "creditable: evicted all the same; a Job that died of hardware is made once more; 3 rejected "
-                      "pods on a node within 10m make it a black hole, which is tainted\n"));
+                      "pods on a node within 10m make it a BlackHoleNode, which is tainted\n"));
   CHECK(told("  jobRetry: {credit: false}\n")
             .contains("  Jobs: no retries back; a pod whose loss would end its Job: held; 3 rejected pods"));
   CHECK(told("  jobRetry: {credit: false, whenNotCreditable: Evict}\n")

@@ -101,7 +101,7 @@ TEST_CASE("a rule is ours by label and prefix together") {
 }
 
 TEST_CASE(
-    "of a node's taints only those go that are as we make them, the last one first, and a person's with our key is "
+    "of a node's taints only those go that are as we make them, the last one first, and an operator's with our key is "
     "named") {
   const auto found = find(
       k8s::Kind::Node,
