@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the JSON Schema to the examples and to the bad files of the parser's tests.
+"""Holds the JSON Schema to the examples and to the bad files of the parser's tests, and every key to all places where it must stand.
 
 usage: check_schema.py [ROOT]
 """
@@ -15,6 +15,9 @@ SCHEMA = "schema/device-health.io_v1alpha1.json"
 EXAMPLES = "manifests/examples"
 BAD = "tests/fixtures/config/bad"
 BEYOND = "# beyond-schema\n"
+PARSER = "domain/policy/config*.cc"
+EVERY_KEY = ("manifests/examples/all-keys.yaml", "docs/configuration.md")
+EVERYWHERE = {"apiVersion", "kind", "metadata", "name", "labels", "annotations"}  # of each Kubernetes object
 
 
 class Loader(yaml.SafeLoader):
@@ -54,11 +57,35 @@ def described(schema: dict, path: str = "") -> list[str]:
     return missing
 
 
+def properties(schema) -> set[str]:
+    """The name of every property, at any depth."""
+    if isinstance(schema, list):
+        return set().union(*(properties(item) for item in schema))
+    if not isinstance(schema, dict):
+        return set()
+    return set(schema.get("properties", {})).union(*(properties(value) for value in schema.values()))
+
+
+def forgotten(root: pathlib.Path, known: set[str]) -> list[str]:
+    """Keys that the parser reads and the schema lacks, and keys that an example or a page lacks."""
+    read = set()
+    for path in root.glob(PARSER):
+        for keys in re.findall(r"kKeys\s*=\s*\{([^}]*)\}", path.read_text()):
+            read |= set(re.findall(r'"([^"]+)"', keys))
+    bad = [f"{SCHEMA}: no {key}, which the parser reads" for key in sorted(read - known)]
+    if not read:
+        bad.append(f"{PARSER}: no kKeys found")
+    for path in EVERY_KEY:
+        words = set(re.findall(r"\w+", (root / path).read_text()))
+        bad += [f"{path}: no {key}" for key in sorted(known - EVERYWHERE - words)]
+    return bad
+
+
 def check(root: pathlib.Path) -> list[str]:
     schema = json.loads((root / SCHEMA).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    bad = [f"{SCHEMA}: {line}" for line in described(schema)]
+    bad = [f"{SCHEMA}: {line}" for line in described(schema)] + forgotten(root, properties(schema))
     examples = sorted((root / EXAMPLES).glob("*.yaml"))
     refused = sorted((root / BAD).glob("*.yaml"))
     if not examples or not refused:
