@@ -250,7 +250,7 @@ std::int64_t Gates::uncounted(const Unit& unit) const {
 /// One line for each of `kGateTexts`, in the same order.
 const std::array<Gates::Gate, kGateTexts.size()>& Gates::in_order() {
   constexpr bool kWholeUnit = true;
-  static constexpr std::array<Gate, kGateTexts.size()> kGates = {
+  static constexpr auto kGates = std::to_array<Gate>({
       Gate{&Gates::is_going},
       Gate{&Gates::is_excluded},
       Gate{&Gates::looks_for_a_place},
@@ -274,7 +274,8 @@ const std::array<Gates::Gate, kGateTexts.size()>& Gates::in_order() {
       Gate{&Gates::is_over_limit, kWholeUnit},
       Gate{&Gates::knows_old_owner, kWholeUnit},
       Gate{&Gates::is_not_charged, kWholeUnit},
-  };
+  });
+  static_assert(kGates.size() == kGateTexts.size());
   return kGates;
 }
 
