@@ -37,7 +37,7 @@ class Includes(PlantedTree):
         self.write("src/app/controller.h", '#include "reconcilers/eviction/plan.h"\n#include "domain/cluster/world.h"\n#include "k8s-client/auth/token.h"\n')
         self.write("k8s-client/model/pod.h", '#include "k8s-client/protocol/watch.h"\n')
         self.write("simulator/node/kubelet.h", '#include "simulator/api/store.h"\n#include "k8s-client/model/pod.h"\n')
-        self.write("reconcilers/taint/plan.h", '#include "reconcilers/shared/scene.h"\n#include "domain/limits/brake.h"\n')
+        self.write("reconcilers/taint/plan.h", '#include "reconcilers/shared/plan_input.h"\n#include "domain/limits/brake.h"\n')
         self.write("domain/limits/brake.h", '#include "domain/cluster/world.h"\n')
         self.assertEqual(self.check(), [])
 
@@ -76,12 +76,12 @@ class Includes(PlantedTree):
             ("k8s-client/transport.h", "domain/cluster/world.h"),
             ("domain/contract/names.h", "domain/cluster/world.h"),
             ("domain/cluster/world.h", "domain/limits/brake.h"),
-            ("domain/cluster/world.h", "reconcilers/shared/scene.h"),
+            ("domain/cluster/world.h", "reconcilers/shared/plan_input.h"),
             ("domain/limits/brake.h", "reconcilers/taint/plan.h"),
             ("domain/limits/brake.h", "app/controller.h"),
             ("domain/limits/brake.h", "simulator/node/kubelet.h"),
             ("domain/limits/brake.h", "k8s-client/auth/token.h"),
-            ("reconcilers/shared/scene.h", "reconcilers/taint/plan.h"),
+            ("reconcilers/shared/plan_input.h", "reconcilers/taint/plan.h"),
             ("reconcilers/taint/plan.h", "app/controller.h"),
             ("simulator/api/store.h", "simulator/node/kubelet.h"),
             ("simulator/node/kubelet.h", "domain/contract/names.h"),

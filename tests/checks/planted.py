@@ -18,7 +18,7 @@ GOOD = {
     "k8s-client/transport.h": "shell",
     "reconcilers/eviction/execute.h": "shell",
     "reconcilers/eviction/plan.h": "core",
-    "reconcilers/shared/scene.h": "core",
+    "reconcilers/shared/plan_input.h": "core",
     "reconcilers/taint/plan.h": "core",
     "simulator/api/store.h": "core",
     "simulator/node/kubelet.h": "core",
