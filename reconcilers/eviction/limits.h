@@ -31,8 +31,8 @@ struct Unit {
   std::vector<const AffectedPod*> affected_pods;  ///< One for each pod.
 };
 
-/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the RequestTracker learns when
-/// the actions are sent.
+/// What is in flight now, and whether one more unit fits. Taking changes only this copy; the request tracker learns
+/// when the actions are sent.
 class Budget {
  public:
   explicit Budget(const PlanInput& input);

@@ -1,4 +1,4 @@
-// Package taint tells the stories of taints, recovery and memory on a real control plane: a device is tainted before its Pod is evicted, the
+// Package taint tells the stories of taints, recovery and the stored state on a real control plane: a device is tainted before its Pod is evicted, the
 // replacement gets another one, and the taint goes when, and only when, there is reason.
 package taint
 

@@ -1,4 +1,4 @@
-// What a hostile reading of taints and memory found, each as a test.
+// What a hostile reading of taints and the stored state found, each as a test.
 #include <algorithm>
 #include <string>
 #include <variant>

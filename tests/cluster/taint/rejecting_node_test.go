@@ -22,23 +22,23 @@ func TestANodeThatRejectsOnePodAfterTheOtherIsTaintedUntilItAdmitsAgain(t *testi
 	namespace := cluster.Namespace(t)
 	resource := "example.com/" + realcluster.Unique("gpu")
 	ids := map[string][]string{resource: {"gpu-0", "gpu-1"}}
-	hole := fakenode.Start(t, cluster, fakenode.Spec{Plugin: ids})
+	rejecting := fakenode.Start(t, cluster, fakenode.Spec{Plugin: ids})
 	for _, id := range ids[resource] {
-		hole.SetHealth(resource, id, "Unhealthy", "") // and its status goes on to promise them
+		rejecting.SetHealth(resource, id, "Unhealthy", "") // and its status goes on to promise them
 	}
 	policy := dhc.Policy{Namespace: namespace, JobRetry: "{blackHole: {rejections: 3, node: NoSchedule}}", Recover: "{healthyFor: 2s, hold: 24h}"}
 	controller := story.Start(t, cluster, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, dhc.Account, ""), Policy: policy.Text(), InCluster: true})
 	workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: resource}.CreateOnly(t, cluster)
-	awaitShape(t, cluster, hole.Name, key+"=Unhealthy:NoSchedule unschedulable=false")
-	controller.AwaitVerdict(t, hole.Name, "BlackHoleNode")
-	controller.AwaitVerdict(t, hole.Name, "Tainted")
+	awaitShape(t, cluster, rejecting.Name, key+"=Unhealthy:NoSchedule unschedulable=false")
+	controller.AwaitVerdict(t, rejecting.Name, "BlackHoleNode")
+	controller.AwaitVerdict(t, rejecting.Name, "Tainted")
 	tainted := time.Now()
 	good := fakenode.Start(t, cluster, fakenode.Spec{Plugin: ids})
 	if pod := workload.AwaitRunning(t, cluster, namespace, "infer", 1)[0]; pod.Spec.NodeName != good.Name {
 		t.Errorf("it runs on %s", pod.Spec.NodeName)
 	}
 	for _, id := range ids[resource] {
-		hole.SetHealth(resource, id, "Healthy", "")
+		rejecting.SetHealth(resource, id, "Healthy", "")
 	}
 	realcluster.Eventually(t, 5*time.Second, "a later second", func() error { // a Pod's own time has no smaller part
 		if time.Now().Unix() == tainted.Unix() {
@@ -47,10 +47,10 @@ func TestANodeThatRejectsOnePodAfterTheOtherIsTaintedUntilItAdmitsAgain(t *testi
 		return nil
 	})
 	probe := workload.OneContainer(resource, "", "")
-	probe.NodeSelector = map[string]string{"kubernetes.io/hostname": hole.Name}
+	probe.NodeSelector = map[string]string{"kubernetes.io/hostname": rejecting.Name}
 	probe.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
 	_, err := cluster.Client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: probe}, metav1.CreateOptions{})
 	must(t, err)
-	awaitShape(t, cluster, hole.Name, " unschedulable=false")
+	awaitShape(t, cluster, rejecting.Name, " unschedulable=false")
 	expectNodePatches(t, controller, "patch 200", "patch 200")
 }
