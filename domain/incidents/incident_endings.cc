@@ -59,11 +59,11 @@ void IncidentTurn::look_at(DeviceRecord& record) {
     return;
   }
   look_at_identity(record);
-  const SeenTaints taints{.world = seen_.world,
-                          .removed_rules = seen_.removed_rules,
-                          .untainting = incidents_.untainting_,
-                          .now = now_.wall};
-  if (look_at_taint(record, taints)) changed();
+  const SeenTaints seen_taints{.world = seen_.world,
+                               .removed_rules = seen_.removed_rules,
+                               .untainting = incidents_.untainting_,
+                               .now = now_.wall};
+  if (look_at_taint(record, seen_taints)) changed();
   if (record.probation_until && now_.wall >= *record.probation_until) {
     set(record.probation_until, std::optional<WallTime>());
   }
