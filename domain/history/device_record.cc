@@ -76,7 +76,7 @@ LastWord last_word_of(const DeviceRecord& record) {
   auto taken_back_at = record.called_healthy_at;
   // Who has taken its own taint back had not forgotten it, unless it began about then: its start may be seen later.
   if (record.driver_tainted && record.driver_untainted_at) {
-    const WallTime at = *record.driver_untainted_at + kHealthySettle;
+    const WallTime at = *record.driver_untainted_at + settle_of(record.key);
     taken_back_at = std::min(taken_back_at.value_or(at), at);
   }
   return {.called_bad_at = record.called_bad_at, .by_start = record.reporter_start, .taken_back_at = taken_back_at};

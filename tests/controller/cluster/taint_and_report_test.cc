@@ -34,11 +34,23 @@ TEST_CASE("A report that no policy asks for does not hold an incident open whose
   stage.report("train-1", Health::Unhealthy);
   stage.run_for(Seconds(30));
   publish_taints(stage, {});
-  stage.run_for(Seconds(20));
+  stage.run_for(Seconds(31));
   put_driver(stage, stage.now().wall);
   stage.report("train-1", Health::Healthy);
   stage.run_for(minutes(11), Seconds(10));
   CHECK(stage.rule() == nullptr);
+}
+
+TEST_CASE("A taint that is withdrawn is not believed of a driver whose start within the next 30 s is told late") {
+  for (const auto told_after : {Seconds(22), Seconds(29)}) {
+    auto stage = tainted_device({});
+    publish_taints(stage, {});
+    stage.run_for(told_after);
+    put_driver(stage, stage.now().wall - Seconds(9));
+    stage.run_for(minutes(15), Seconds(10));
+    CHECK(stage.rule() != nullptr);
+    CHECK(count_of_conditions(stage, false) == 0);
+  }
 }
 
 TEST_CASE("What the kubelet says for a moment in a taint's incident is believed when it says Healthy again") {
