@@ -16,23 +16,25 @@ namespace {
 /// Limits that hold nothing, so that only the brake does.
 Limits wide_open() { return {.evictions_per_minute = 6000, .max_in_flight = 100, .per_node = 100, .per_owner = 100}; }
 
-/// A node with eight devices, all held; a second node with eight free ones.
-Stage eight() {
+/// A node with so many devices, all held; a second node with eight free ones.
+Stage held_node(int devices) {
   Stage stage;
   stage.limits() = wide_open();
   stage.send_policy();
-  stage.node("node-a", 8);
+  stage.node("node-a", devices);
   stage.node("node-b", 8);
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < devices; ++i)
     stage.pod(
         {.name = fmt::format("p-{}", i), .owner = fmt::format("ReplicaSet/{}", i), .device = fmt::format("gpu-{}", i)});
   stage.settle();
   return stage;
 }
 
-void break_devices(Stage& stage, int count) {
+Stage eight() { return held_node(8); }
+
+void break_devices(Stage& stage, int count, int devices = 8) {
   for (int i = 0; i < count; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
-  stage.node("node-a", 8, 8 - count);
+  stage.node("node-a", devices, devices - count);
 }
 
 /// Writes an annotation on node-a with `bad` devices that are not allocatable.
@@ -74,6 +76,23 @@ TEST_CASE("Two of eight devices at once do not engage the brake, three do") {
         "3 of 8 devices of example.com/gpu on node node-a are bad: evictions, credits and new taints there stop; "
         "released when at most 2 are; half-open from 2026-11-20T12:30:00Z");
   CHECK(three.has_event("node-a", "BrakeEngaged"));
+}
+
+TEST_CASE("The brake of a node with 1, 2, 4 and 8 devices does what its page says") {
+  struct Row {
+    int devices;
+    int bad;
+    bool engaged;
+  };
+  for (const auto& row : {Row{1, 1, false}, Row{2, 2, false}, Row{4, 2, false}, Row{4, 3, true}, Row{4, 4, true},
+                          Row{8, 2, false}, Row{8, 3, true}, Row{8, 8, true}}) {
+    CAPTURE(row.devices);
+    CAPTURE(row.bad);
+    auto stage = held_node(row.devices);
+    break_devices(stage, row.bad, row.devices);
+    CHECK(stage.run_for(minutes(2)).size() == (row.engaged ? 0U : static_cast<std::size_t>(row.bad)));
+    CHECK((stage.verdict("node-a", Reason::BrakeEngaged) != nullptr) == row.engaged);
+  }
 }
 
 TEST_CASE("The brake holds while the fault lasts, and is released half a minute after it is below the share") {

@@ -268,6 +268,22 @@ TEST_CASE("A pod that cannot be evicted within ten minutes is passed over") {
   CHECK(asked == Names{"p-0", "p-1"});
 }
 
+TEST_CASE("A trial counts against the caps: none is made while the day's is full, and the next when it has room") {
+  TrialStage stage;
+  stage.hold_caps();
+  stage.limits().cap_cluster = stage.limits().cap_node = {.percent = 100, .at_least = 100};
+  stage.limits().cap_per_day = {.percent = 0, .at_least = 1};
+  stage.send_policy();
+  stage.break_devices(1);
+  CHECK(stage.run_for(minutes(2), Seconds(5)) == Names{"p-0"});
+  stage.replace("p-0");
+  for (int i = 1; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+  stage.node("node-a", 8, 0);
+  CHECK(stage.run_for(hours(20), Seconds(30)).empty());
+  CHECK(stage.controller().stats().brakes_engaged > 0);
+  CHECK(stage.run_for(hours(9), Seconds(30)).size() == 1);
+}
+
 TEST_CASE("What was written of the brake is read again, and nonsense is left out") {
   TrialStage stage;
   stage.break_devices(8);
