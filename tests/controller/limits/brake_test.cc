@@ -217,6 +217,22 @@ TEST_CASE("Unknown counts where a policy names it") {
   CHECK(stage.reasons("p-0").find("Braked") != std::string::npos);
 }
 
+TEST_CASE("A driver's taints that a policy names count as reports do, and others do not") {
+  const std::vector<std::string> devices = {"gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-6", "gpu-7"};
+  for (const bool is_named : {true, false}) {
+    CAPTURE(is_named);
+    Stage stage;
+    stage.limits() = wide_open();
+    stage.policy().match.device_taints = {{.key = is_named ? "example.com/bad" : "example.com/other", .effect = {}}};
+    stage.send_policy();
+    add_dra_pods(stage, 8, Health::Unknown);
+    stage.settle();
+    stage.slice("node-a", devices, devices);
+    CHECK(stage.run_for(minutes(29), Seconds(10)).empty());
+    CHECK((stage.verdict("node-a", Reason::BrakeEngaged) != nullptr) == is_named);
+  }
+}
+
 TEST_CASE("What no policy means does not count") {
   auto stage = eight();
   stage.policy().match.message = MessagePattern::compile("Xid 79").value();
