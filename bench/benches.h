@@ -14,4 +14,7 @@ void reaction();
 /// Milliseconds for a turn with a thousand bad devices: braked, tainted at once, and tainted; p50 and p99, on stdout.
 void taints();
 
+/// Milliseconds and allocations of a turn in which one pod holds 500 to 4,000 bad devices, on stdout.
+void many_devices();
+
 }  // namespace dhc::bench

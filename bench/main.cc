@@ -5,4 +5,5 @@ int main() {
   dhc::bench::world_memory();
   dhc::bench::reaction();
   dhc::bench::taints();
+  dhc::bench::many_devices();
 }
