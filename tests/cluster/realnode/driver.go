@@ -38,8 +38,8 @@ type Driver struct {
 }
 
 type driverState struct {
-	OpaqueNames, CommonFirst bool
-	Devices                  map[string]DRADevice
+	OpaqueNames, CommonFirst, Mute bool
+	Devices                        map[string]DRADevice
 }
 
 // DriverOptions of a driver.
@@ -47,13 +47,14 @@ type DriverOptions struct {
 	Devices     int
 	OpaqueNames bool // names of CDI devices that do not end in the device's name
 	CommonFirst bool // before each device's own CDI name one that all have in common, as AMD's and the example driver do
+	Mute        bool // says nothing of health to the kubelet, as NVIDIA's does while its gate is off
 }
 
 // NewDriver starts a driver with healthy devices gpu-0, gpu-1 and so on, and waits until they are published. It ends with the test.
 func (n *Node) NewDriver(t *testing.T, options DriverOptions) *Driver {
 	t.Helper()
 	d := &Driver{Name: realcluster.Unique("gpu") + ".example.com", node: n,
-		state: driverState{OpaqueNames: options.OpaqueNames, CommonFirst: options.CommonFirst, Devices: map[string]DRADevice{}}}
+		state: driverState{OpaqueNames: options.OpaqueNames, CommonFirst: options.CommonFirst, Mute: options.Mute, Devices: map[string]DRADevice{}}}
 	for i := range options.Devices {
 		d.state.Devices[fmt.Sprint("gpu-", i)] = DRADevice{Health: "Healthy"}
 	}

@@ -38,7 +38,9 @@ type State struct {
 	OpaqueNames bool
 	// CommonFirst gives every device first a CDI device that all have in common: the kubelet reports by that name.
 	CommonFirst bool
-	Devices     map[string]Device
+	// Mute says nothing of health to the kubelet.
+	Mute    bool
+	Devices map[string]Device
 }
 
 // Device of the state.
@@ -210,7 +212,7 @@ func (d *driver) WatchHealthStatus(ctx context.Context, reports chan<- kubeletpl
 	var last State
 	var sent time.Time
 	for {
-		if now := d.now(); !reflect.DeepEqual(now, last) || time.Since(sent) > reported {
+		if now := d.now(); !now.Mute && (!reflect.DeepEqual(now, last) || time.Since(sent) > reported) {
 			last, sent = now, time.Now()
 			report := kubeletplugin.DeviceHealthReport{}
 			for name, device := range now.Devices {
