@@ -79,7 +79,7 @@ TEST_CASE("A bad device affects its pod at once, and opens an incident when it h
   }
 }
 
-TEST_CASE("Nothing opens while the device is Unknown, and what was open before stays open") {
+TEST_CASE("A pod on an Unknown device is affected only if its incident was open before") {
   for (const auto& [unknown_at, open] :
        {std::pair(Seconds(60) - Millis(1), false), std::pair(Millis(Seconds(60)), true)}) {
     World world;
