@@ -185,7 +185,7 @@ TEST_CASE("A quarantined device waits for a person, whatever else speaks for it"
   const auto recovery = recovery_of(record, &rules, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   CHECK(!recovery.at);
-  CHECK(recovery.why == "quarantined until a person acknowledges it");
+  CHECK(recovery.why == "quarantined until an operator acknowledges it");
 }
 
 TEST_CASE("Without its policy an incident ends by a person's word alone, and one without a policy as by default") {
@@ -318,7 +318,7 @@ TEST_CASE("With Keep neither a new boot nor the hold ends the incident") {
   auto recovery = recovery_of(record, &rules, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   CHECK(!recovery.at);
-  CHECK(recovery.why == "nobody reports on it; then: Keep waits for a person");
+  CHECK(recovery.why == "nobody reports on it; then: Keep waits for an operator");
   record.booted_at = kNoon;
   recovery = recovery_of(record, &rules, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
@@ -397,11 +397,11 @@ TEST_CASE(
   record.driver_tainted = true;
   CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5));
   record.driver_untainted_at = kNoon + minutes(4);
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(4) + kHealthySettle);
+  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(4) + kDriverSettle);
   record.driver_untainted_at = kNoon + minutes(5);
   CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5));
   record.called_healthy_at.reset();
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5) + kHealthySettle);
+  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5) + kDriverSettle);
   record.driver_tainted = false;
   CHECK(!last_word_of(record).taken_back_at);
 }
