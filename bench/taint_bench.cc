@@ -2,7 +2,6 @@
 // verdicts, all planned anew. The figures are of the whole turn, of which the taints' plan is a part.
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "app/controller.h"
 #include "bench/benches.h"
+#include "bench/first_lists.h"
 #include "k8s-client/model/decoder.h"
 #include "reconcilers/taint/build.h"
 
@@ -23,27 +23,12 @@ namespace {
 
 using nlohmann::json;
 
-// CPU time: on a shared machine the wall shows the others' work. A turn waits for nothing, so on an idle one both are
-// equal.
-double cpu_millis() { return static_cast<double>(std::clock()) * 1000.0 / CLOCKS_PER_SEC; }
-
 constexpr int kNodes = 1'250;
 constexpr int kDevices = 8;  ///< On each node.
 constexpr int kBad = 1'000;
 constexpr int kTurns = 200;
 constexpr auto kDriver = "gpu.nvidia.com";
 constexpr auto kNamespace = "team-0";
-
-Now at(Millis since) { return {MonoTime{Seconds(100)} + since, WallTime{std::chrono::days{20'000}} + since}; }
-
-k8s::Meta meta_of(std::string name, std::string ns = {}) {
-  k8s::Meta meta;
-  meta.ns = std::move(ns);
-  meta.uid = "uid-" + name;
-  meta.name = std::move(name);
-  meta.resource_version = "1";
-  return meta;
-}
 
 k8s::Node node_of(int number) {
   k8s::Node node;
@@ -123,14 +108,8 @@ Message policy_message(bool brakes) {
 }
 
 Controller filled_controller(bool brakes, k8s::Health health) {
-  std::vector<Message> messages;
+  auto messages = first_lists([&](k8s::Snapshot& snapshot) { fill(snapshot, health); });
   messages.push_back(policy_message(brakes));
-  for (const auto kind : k8s::kAllKinds) {
-    k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true, .api_version = "v1"};
-    if (kind == k8s::Kind::DeviceTaintRule) snapshot.api_version = "resource.k8s.io/v1";
-    fill(snapshot, health);
-    messages.emplace_back(k8s::Delivery(std::move(snapshot)));
-  }
   Controller controller;
   (void)controller.turn(messages, at(Millis(0)));
   return controller;

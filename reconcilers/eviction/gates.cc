@@ -1,6 +1,7 @@
 #include "reconcilers/eviction/gates.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -247,36 +248,51 @@ std::int64_t Gates::uncounted(const Unit& unit) const {
   });
 }
 
-/// One line for each of `kGateTexts`, in the same order.
-const std::array<Gates::Gate, kGateTexts.size()>& Gates::in_order() {
+/// In the order in which they are asked.
+std::span<const Gates::Gate> Gates::in_order() {
   constexpr bool kWholeUnit = true;
   static constexpr auto kGates = std::to_array<Gate>({
-      Gate{&Gates::is_going},
-      Gate{&Gates::is_excluded},
-      Gate{&Gates::looks_for_a_place},
-      Gate{&Gates::is_too_early},
-      Gate{&Gates::is_torn},
-      Gate{&Gates::waits<same_device_again>},
-      Gate{&Gates::waits<still_schedulable>},
-      Gate{&Gates::waits<held_for_credit>},
-      Gate{&Gates::waits<loss_not_shown>},
-      Gate{&Gates::waits<condition_not_shown>},
-      Gate{&Gates::waits_for_siblings},
-      Gate{&Gates::waits_for_holders},
-      Gate{&Gates::ends_a_job, kWholeUnit},
-      Gate{&Gates::only_observes, kWholeUnit},
-      Gate{&Gates::backs_off, kWholeUnit},
-      Gate{&Gates::is_paused, kWholeUnit},
-      Gate{&Gates::sees_too_little, kWholeUnit},
-      Gate{&Gates::is_braked, kWholeUnit},
-      Gate{&Gates::has_no_place, kWholeUnit},
-      Gate{&Gates::is_over_cap, kWholeUnit},
-      Gate{&Gates::is_over_limit, kWholeUnit},
-      Gate{&Gates::knows_old_owner, kWholeUnit},
-      Gate{&Gates::is_not_charged, kWholeUnit},
+      {{"eviction", "No eviction of the pod is under way, and nobody has deleted it."}, &Gates::is_going},
+      {{"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."}, &Gates::is_excluded},
+      {{"place search", "Always; that no place is known for a replacement is said from here on."},
+       &Gates::looks_for_a_place},
+      {{"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
+       &Gates::is_too_early},
+      {{"shared claim", "The claim is the pod's own, or all its holders can go together."}, &Gates::is_torn},
+      {{"same device", "Its controller has lost no pod to this device within the hour."},
+       &Gates::waits<same_device_again>},
+      {{"taint", "New pods are seen to be kept off the device."}, &Gates::waits<still_schedulable>},
+      {{"credit", "Its Job shows the retry that the loss takes, or needs none."}, &Gates::waits<held_for_credit>},
+      {{"allocatable", "The node shows the loss, or 60 s have passed."}, &Gates::waits<loss_not_shown>},
+      {{"condition", "Our condition is seen on the pod, or 30 s have passed."}, &Gates::waits<condition_not_shown>},
+      {{"siblings", "No other pod of its Job is to follow within a minute."}, &Gates::waits_for_siblings},
+      {{"holders", "The gates up to here let every other holder of a shared claim pass, too."},
+       &Gates::waits_for_holders},
+      {{"job end", "The loss does not end the Job, or the policy accepts that."}, &Gates::ends_a_job, kWholeUnit},
+      {{"mode", "Policy and controller enforce."}, &Gates::only_observes, kWholeUnit},
+      {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
+      {{"paused", "ControllerLimits does not say paused: true."}, &Gates::is_paused, kWholeUnit},
+      {{"view", "Every watch that the eviction rests on has spoken within 5 minutes and is not in doubt."},
+       &Gates::sees_too_little,
+       kWholeUnit},
+      {{"brake", "No brake covers the device, or the pod is on trial."}, &Gates::is_braked, kWholeUnit},
+      {{"place", "A place is known, or evict.whenNoReplacement no longer waits for one."},
+       &Gates::has_no_place,
+       kWholeUnit},
+      {{"caps", "The caps have room for it."}, &Gates::is_over_cap, kWholeUnit},
+      {{"limits", "evictions of ControllerLimits has room for it."}, &Gates::is_over_limit, kWholeUnit},
+      {{"owner", "The word of an owner that is not watched is younger than five minutes."},
+       &Gates::knows_old_owner,
+       kWholeUnit},
+      {{"charge", "The state ConfigMap has it recorded against the caps."}, &Gates::is_not_charged, kWholeUnit},
   });
-  static_assert(kGates.size() == kGateTexts.size());
   return kGates;
+}
+
+std::vector<GateText> Gates::texts() {
+  std::vector<GateText> texts;
+  for (const auto& gate : in_order()) texts.push_back(gate.text);
+  return texts;
 }
 
 }  // namespace dhc::eviction

@@ -1,9 +1,9 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,34 +19,6 @@ struct GateText {
   std::string_view name;
   std::string_view passes;  ///< When a pod passes, in one sentence.
 };
-
-/// Every gate in the order in which they are asked; the first that holds a pod is its verdict. `docs/verdicts.md` shows
-/// the same list.
-inline constexpr auto kGateTexts = std::to_array<GateText>({
-    {"eviction", "No eviction of the pod is under way, and nobody has deleted it."},
-    {"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."},
-    {"place search", "Always; that no place is known for a replacement is said from here on."},
-    {"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
-    {"shared claim", "The claim is the pod's own, or all its holders can go together."},
-    {"same device", "Its controller has lost no pod to this device within the hour."},
-    {"taint", "New pods are seen to be kept off the device."},
-    {"credit", "Its Job shows the retry that the loss takes, or needs none."},
-    {"allocatable", "The node shows the loss, or 60 s have passed."},
-    {"condition", "Our condition is seen on the pod, or 30 s have passed."},
-    {"siblings", "No other pod of its Job is to follow within a minute."},
-    {"holders", "The gates up to here let every other holder of a shared claim pass, too."},
-    {"job end", "The loss does not end the Job, or the policy accepts that."},
-    {"mode", "Policy and controller enforce."},
-    {"last attempt", "The last attempt did not fail, or its back-off is over."},
-    {"paused", "ControllerLimits does not say paused: true."},
-    {"view", "Every watch that the eviction rests on has spoken within 5 minutes and is not in doubt."},
-    {"brake", "No brake covers the device, or the pod is on trial."},
-    {"place", "A place is known, or evict.whenNoReplacement no longer waits for one."},
-    {"caps", "The caps have room for it."},
-    {"limits", "evictions of ControllerLimits has room for it."},
-    {"owner", "The word of an owner that is not watched is younger than five minutes."},
-    {"charge", "The state ConfigMap has it recorded against the caps."},
-});
 
 /// A pod on its way through the gates, alone or with the other holders of a shared claim.
 struct Candidate {
@@ -69,7 +41,10 @@ class Gates {
  public:
   Gates(const PlanInput& input, PlaceSearch& search);
 
-  /// The first gate that holds the candidate; none: its unit is evicted now.
+  /// What each gate asks, in the order in which they are asked. `docs/verdicts.md` shows the same list.
+  [[nodiscard]] static std::vector<GateText> texts();
+
+  /// The first gate that holds the candidate, which is its verdict; none: its unit is evicted now.
   [[nodiscard]] std::optional<Held> ask(Candidate& candidate);
 
   /// The pod goes in this turn.
@@ -81,10 +56,11 @@ class Gates {
  private:
   using Asks = std::optional<HoldReason> (Gates::*)(Candidate&);
   struct Gate {
-    Asks asks = nullptr;
+    GateText text;
+    Asks asks;
     bool whole_unit = false;
   };
-  static const std::array<Gate, kGateTexts.size()>& in_order();
+  static std::span<const Gate> in_order();
 
   std::optional<HoldReason> is_going(Candidate& candidate);
   std::optional<HoldReason> is_excluded(Candidate& candidate);

@@ -1,6 +1,6 @@
 #pragma once
 #include "cli/command_line.h"
-#include "cli/validate.h"
+#include "cli/printed.h"
 
 namespace dhc::cli {
 

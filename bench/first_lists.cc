@@ -1,0 +1,32 @@
+#include "bench/first_lists.h"
+
+#include <ctime>
+#include <utility>
+
+namespace dhc::bench {
+
+double cpu_millis() { return static_cast<double>(std::clock()) * 1000.0 / CLOCKS_PER_SEC; }
+
+Now at(Millis since) { return {MonoTime{Seconds(100)} + since, WallTime{std::chrono::days{20'000}} + since}; }
+
+k8s::Meta meta_of(std::string name, std::string ns) {
+  k8s::Meta meta;
+  meta.ns = std::move(ns);
+  meta.uid = "uid-" + name;
+  meta.name = std::move(name);
+  meta.resource_version = "1";
+  return meta;
+}
+
+std::vector<Message> first_lists(const std::function<void(k8s::Snapshot&)>& fill) {
+  std::vector<Message> messages;
+  for (const auto kind : k8s::kAllKinds) {
+    k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true, .api_version = "v1"};
+    if (kind == k8s::Kind::DeviceTaintRule) snapshot.api_version = "resource.k8s.io/v1";
+    fill(snapshot);
+    messages.emplace_back(k8s::Delivery(std::move(snapshot)));
+  }
+  return messages;
+}
+
+}  // namespace dhc::bench
