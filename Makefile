@@ -70,6 +70,11 @@ test-packaging: ## Only manifests, chart, alerts and dashboard
 	$(install) cluster
 	@scripts/test.py packaging
 
+.PHONY: test-peer
+test-peer: ## Only how often an API server is asked: complete lists, reads and writes for each eviction (bench/peer)
+	$(install) cluster
+	@scripts/test.py peer
+
 .PHONY: test-node
 test-node: ## Only the stories on a real node: kubelet, containerd, device plugin, DRA driver (root)
 	$(install) cluster engine
@@ -120,3 +125,10 @@ bench: ## Measure, and print one table
 	cmake --build --preset release --target bench device-health-controller
 	build/release/bench
 	bench/first_request.py build/release/device-health-controller
+
+.PHONY: bench-peer
+bench-peer: ## Measure beside controllers of client-go, and print tables in Markdown: make bench-peer [PEER="--pods 2000,20000,150000"] (ten minutes)
+	$(install) build cluster
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release --target device-health-controller
+	@bench/peer/run $(PEER)

@@ -20,7 +20,7 @@ STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd
 
 def format_(job: Job) -> Counts:
     job.run("scripts/lint.sh", "format")
-    unformatted = job.run("gofmt", "-l", "tests/cluster", "tests/packaging").split()
+    unformatted = job.run("gofmt", "-l", "tests/cluster", "tests/packaging", "bench/peer").split()
     if unformatted:
         raise Failed(f"gofmt would change {', '.join(unformatted)}")
     return Counts(1, 0)
@@ -59,7 +59,7 @@ def story_packages() -> list[str]:
 
 def vet(job: Job) -> Counts:
     """go vet, which the runs of the Go tests leave out."""
-    for module in ("tests/cluster", "tests/packaging"):
+    for module in ("tests/cluster", "tests/packaging", "bench/peer"):
         job.run(f"{module}/run", "vet")
     return Counts(1, 0)
 
@@ -129,6 +129,7 @@ def every_step() -> list[Step]:
         Step("packaging", lambda job: job.counted("tests/packaging/run", **DEV_PROGRAM), after=(program,), cores=2),
         Step("checks", ctest("dev", "checks"), after=(program,)),
         *(Step(f"stories {package}", stories(package), after=("control plane", *programs), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
+        Step("peer", lambda job: job.counted("bench/peer/run", "test", **DEV_PROGRAM), after=(program,), cores=0.5),
         configure("release"),
         build("release", "all", "build"),
         Step("image build", only("tests/image/run", "--only-build"), cores=2, alone="image"),
@@ -168,7 +169,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "image", *sanitize, "fuzz", "go vet")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "image", *sanitize, "fuzz", "go vet")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),
@@ -178,6 +179,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         # What the Deployment needs of a node is the same in every release.
         "node": of_nodes if not os.environ.get("DHC_K8S") else of_nodes[:2],
         "packaging": ("packaging",),
+        "peer": ("peer",),
         "image": ("image",),
         "sanitize": sanitize,
         "fuzz": ("fuzz",),
