@@ -122,10 +122,10 @@ void DriverTaints::look_at(const PoolName& name, const Pool& pool, const Now& no
   for (auto at = tainted_.lower_bound(first); at != tainted_.end(); ++at) {
     const auto& key = at->first;
     if (key.source != DeviceKey::Source::Dra || key.scope != name.first || key.place != name.second) break;
-    const bool is_published = pool.published && !pool.contested && pool.devices.contains(key.device);
+    const bool is_published = pool.published && pool.devices.contains(key.device);
     if (!is_published && !at->second.hidden_at) at->second.hidden_at = now.mono;
   }
-  if (!pool.published || pool.contested) return;
+  if (!pool.published) return;
   const bool is_first = seen_.insert(name).second;
   for (const auto& [device, published] : pool.devices) {
     follow(DeviceKey::dra(name.first, name.second, device), published, is_first, now);

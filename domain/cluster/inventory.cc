@@ -20,23 +20,6 @@ bool selects(const k8s::DeviceTaintRule& rule, const DeviceKey& key) {
          (!rule.pool || *rule.pool == key.place) && (!rule.device || *rule.device == key.device);
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
-
-/// **Source:** NVIDIA's and AMD's DRA drivers: a partition carries its card's `pciBusID`, or the card's UUID as
-/// `parentUUID`. Other attributes prove nothing: a TPU's `uuid` is its node's.
-std::string card_named_by(const k8s::SliceDevice& device) {
-  for (const std::string_view word : {"pcibusid", "parentuuid"}) {
-    for (const auto& [name, value] : device.attributes) {
-      if (!value.empty() && lower(std::string_view(name).substr(name.rfind('/') + 1)) == word) return value;
-    }
-  }
-  return device.name;
-}
-
 /// What a list has read, after what is known of the objects that it could not read: where an object may be among both,
 /// because one has no name, the list's word comes last and counts.
 template <class T>
@@ -165,15 +148,12 @@ const k8s::ResourceSlice* Inventory::slice_with(std::string_view uid) const {
 
 const k8s::ResourceSlice* Inventory::slice_of(const DeviceKey& key) const {
   if (published(key) == nullptr) return nullptr;
-  const auto uids = slices_of_pool_.find({key.scope, key.place});
-  if (uids == slices_of_pool_.end()) return nullptr;
-  const k8s::ResourceSlice* newest = nullptr;
-  for (const auto& uid : uids->second) {
-    const auto& slice = slices_.find(uid)->second;
-    const bool has = std::ranges::find(slice.devices, key.device, &k8s::SliceDevice::name) != slice.devices.end();
-    if (has && (newest == nullptr || slice.generation >= newest->generation)) newest = &slice;
+  const PoolName name(key.scope, key.place);
+  const k8s::ResourceSlice* found = nullptr;
+  for (const auto* slice : slices_that_count(name, pools_.at(name))) {
+    if (std::ranges::find(slice->devices, key.device, &k8s::SliceDevice::name) != slice->devices.end()) found = slice;
   }
-  return newest;
+  return found;
 }
 
 const PublishedDevice* Inventory::published(const DeviceKey& key) const {
@@ -186,108 +166,18 @@ const PublishedDevice* Inventory::published(const DeviceKey& key) const {
 
 std::optional<bool> Inventory::tainted_by_driver(const DeviceKey& key) const {
   const auto* device = published(key);
-  if (device == nullptr || pools_.find({key.scope, key.place})->second.contested) return std::nullopt;
+  if (device == nullptr) return std::nullopt;
   return std::ranges::any_of(device->taints, keeps_off);
+}
+
+bool Inventory::is_contested(const DeviceKey& key) const {
+  const auto pool = pools_.find({key.scope, key.place});
+  return key.source == DeviceKey::Source::Dra && pool != pools_.end() && pool->second.contested;
 }
 
 bool Inventory::has_taint(const DeviceKey& device, std::string_view taint_key) const {
   const auto* found = published(device);
   return found != nullptr && std::ranges::find(found->taints, taint_key, &k8s::Taint::key) != found->taints.end();
-}
-
-std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
-  const auto* device = published(key);
-  if (device == nullptr) return std::nullopt;
-  if (!attribute.empty()) {
-    const auto value = k8s::find(device->attributes, attribute);
-    if (!value || value->empty()) return std::nullopt;
-    return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
-  }
-  for (const std::string_view word : {"uuid", "serialnumber", "serial"}) {
-    for (const auto& [name, value] : device->attributes) {
-      if (lower(std::string_view(name).substr(name.rfind('/') + 1)) == word && !value.empty()) {
-        return DeviceIdentity{.attribute = name, .value = value};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-std::string Inventory::node_of(const DeviceKey& key) const {
-  if (key.source != DeviceKey::Source::Dra) return key.place;
-  const auto pool = pools_.find({key.scope, key.place});
-  return pool == pools_.end() ? std::string() : pool->second.node;
-}
-
-void Inventory::forget_nodes_but(const std::map<std::string, k8s::Node>& nodes) {
-  std::erase_if(pools_, [&](const auto& entry) {
-    const auto& [key, pool] = entry;
-    if (pool.published || pool.node.empty() || nodes.contains(pool.node)) return false;
-    count(key.first, pool, false);
-    return true;
-  });
-  std::erase_if(cards_, [](const auto& entry) { return entry.second == 0; });
-  std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
-}
-
-void Inventory::rebuild(const std::string& driver, const std::string& pool) {
-  auto& known = pools_[{driver, pool}];
-  const auto& uids = slices_of_pool_[{driver, pool}];
-  count(driver, known, false);
-  known.published = !uids.empty();
-  if (uids.empty()) {
-    for (auto& [name, device] : known.devices) device.taints.clear();  // what nobody publishes holds nobody off
-    return count(driver, known, true);
-  }
-  std::int64_t newest = 0;
-  std::set<std::string> nodes;
-  for (const auto& uid : uids) {
-    const auto& slice = slices_.find(uid)->second;
-    newest = std::max(newest, slice.generation);
-    if (!slice.node_name.empty()) nodes.insert(slice.node_name);
-  }
-  // A node may publish slices of its own alone: one that speaks of another's pool does not move it, and what it says in
-  // a generation that is over is nothing.
-  const auto is_foreign = [&](const std::string& uid) {
-    const auto& slice = slices_.find(uid)->second;
-    return slice.generation == newest && !slice.node_name.empty() && slice.node_name != known.node;
-  };
-  known.contested = nodes.size() > 1 && std::ranges::any_of(uids, is_foreign);
-  if (!nodes.contains(known.node)) known.node.clear();
-  known.devices.clear();
-  std::set<std::string> cards;
-  for (const auto& uid : uids) {
-    const auto& slice = slices_.find(uid)->second;
-    if (slice.generation != newest) continue;
-    if (!known.contested && !slice.node_name.empty()) known.node = slice.node_name;
-    for (const auto& device : slice.devices) {
-      auto card = card_named_by(device);
-      cards.insert(card);
-      known.devices[device.name] = {.taints = device.taints, .attributes = device.attributes, .card = std::move(card)};
-    }
-  }
-  known.cards = static_cast<std::int64_t>(cards.size());
-  count(driver, known, true);
-}
-
-void Inventory::count(const std::string& driver, const Pool& pool, bool add) {
-  const auto change = add ? pool.cards : -pool.cards;
-  if (change == 0) return;
-  cards_[{driver, std::string()}] += change;
-  if (!pool.node.empty()) cards_[{driver, pool.node}] += change;
-}
-
-std::int64_t Inventory::known_cards(const std::string& driver, const std::string& node) const {
-  const auto found = cards_.find({driver, node});
-  return found == cards_.end() ? 0 : found->second;
-}
-
-std::string Inventory::card_of(const DeviceKey& key) const {
-  if (key.source == DeviceKey::Source::Plugin) return std::string(card_of_plugin_id(key.device).id);
-  const auto pool = pools_.find({key.scope, key.place});
-  if (pool == pools_.end()) return key.device;
-  const auto device = pool->second.devices.find(key.device);
-  return device == pool->second.devices.end() ? key.device : device->second.card;
 }
 
 std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored) const {

@@ -32,19 +32,21 @@ struct DeviceIdentity {
 
 [[nodiscard]] inline DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
 
-/// The devices of one pool, from the slices of its highest generation.
+/// The devices of one pool, from the slices of its highest generation that its own node publishes.
 struct Pool {
-  std::string node;        ///< Empty for network-attached devices.
-  bool contested = false;  ///< Its slices name several nodes: what they say of taints is nobody's word.
-  bool published = true;   ///< False: the slices are gone, the devices are remembered (a driver's restart removes them:
-                           ///< seen on 1.37.1).
-  std::map<std::string, PublishedDevice> devices;
+  std::string node;         ///< Empty for network-attached devices, and while nobody knows whose the pool is.
+  bool is_settled = false;  ///< Its node is known, or that it has none.
+  bool contested = false;   ///< Several nodes claim it and nothing says whose it is: none of them is believed.
+  bool published = true;  ///< False: its slices are gone, the devices are remembered (a driver's restart removes them:
+                          ///< seen on 1.37.1).
+  std::map<std::string, PublishedDevice> devices = {};
   std::int64_t cards = 0;  ///< Physical ones.
 };
 
 /// What DRA drivers publish, and the taint rules over it. Changed only by slices and rules.
 class Inventory {
  public:
+  using PoolName = std::pair<std::string, std::string>;  ///< Driver and pool.
   void upsert(k8s::ResourceSlice slice);
   void remove_slice(std::string_view uid);
   /// Every slice anew, but for those that are there and could not be read: what is known of them stands.
@@ -55,8 +57,12 @@ class Inventory {
   /// no such kind: then nobody has removed anything.
   void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back = false,
                      const k8s::UnreadableNames& unreadable = {});
-  /// Drops remembered pools of nodes that are gone.
-  void forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
+  /// Drops remembered pools of nodes that are gone; gives those that slices of another node show now.
+  std::vector<PoolName> forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
+  /// The pool is this node's, and its slices alone count, unless it is named after the node that it has.
+  void give_home(const PoolName& name, const std::string& node);
+  /// Pools that several nodes claim and nothing settles, with those nodes (empty: a slice that names none).
+  [[nodiscard]] std::map<PoolName, std::set<std::string>> contested_pools() const;
 
   /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device
   /// out.
@@ -84,8 +90,9 @@ class Inventory {
 
   /// The device as its driver publishes it now; null: not published, or remembered only.
   [[nodiscard]] const PublishedDevice* published(const DeviceKey& key) const;
-  /// Whether the driver's own taint keeps the scheduler off; none: the device is not published now, or by several
-  /// nodes.
+  /// Whether several nodes claim the device's pool and nothing says whose it is.
+  [[nodiscard]] bool is_contested(const DeviceKey& key) const;
+  /// Whether the driver's own taint keeps the scheduler off; none: the device is not published now.
   [[nodiscard]] std::optional<bool> tainted_by_driver(const DeviceKey& key) const;
   /// Whether the driver publishes the device with a taint of this key, whatever its value and effect.
   [[nodiscard]] bool has_taint(const DeviceKey& device, std::string_view taint_key) const;
@@ -102,10 +109,13 @@ class Inventory {
   [[nodiscard]] std::int64_t known_cards(const std::string& driver, const std::string& node) const;
 
   /// Pools by (driver, pool name).
-  [[nodiscard]] const std::map<std::pair<std::string, std::string>, Pool>& pools() const { return pools_; }
+  [[nodiscard]] const std::map<PoolName, Pool>& pools() const { return pools_; }
 
  private:
+  static void settle_home(const std::string& name, const std::set<std::string>& nodes, Pool& pool);
+  [[nodiscard]] std::vector<const k8s::ResourceSlice*> slices_that_count(const PoolName& name, const Pool& pool) const;
   void rebuild(const std::string& driver, const std::string& pool);
+  void begin_anew(const PoolName& name, Pool fresh);
   void count(const std::string& driver, const Pool& pool, bool add);
   void index(const k8s::DeviceTaintRule& rule, bool add);
 
@@ -117,9 +127,9 @@ class Inventory {
   std::set<std::string> removed_rules_;
   std::set<std::string> lost_rules_;  // by name
   std::string rules_api_version_ = "resource.k8s.io/v1";
-  std::map<std::pair<std::string, std::string>, std::set<std::string>> slices_of_pool_;
+  std::map<PoolName, std::set<std::string>> slices_of_pool_;
   std::map<std::pair<std::string, std::string>, std::int64_t> cards_;  // by (driver, node or empty)
-  std::map<std::pair<std::string, std::string>, Pool> pools_;
+  std::map<PoolName, Pool> pools_;
 };
 
 }  // namespace dhc

@@ -334,22 +334,6 @@ void World::put(k8s::ResourceClaim&& claim, const Now& now) {
   dirty_pods_.insert(users.begin(), users.end());
 }
 
-void World::put(k8s::ResourceSlice&& slice, const Now& now) {
-  pools_may_be_stale_ = true;  // one that changed its pool has left one
-  const auto left = inventory_.pool_of_slice(slice.meta.uid);
-  const std::pair pool(slice.driver, slice.pool);
-  inventory_.upsert(std::move(slice));
-  if (left && *left != pool) driver_taints_.look_at(inventory_, left->first, left->second, now);
-  driver_taints_.look_at(inventory_, pool.first, pool.second, now);
-}
-
-void World::drop_slice(const std::string& uid, const Now& now) {
-  pools_may_be_stale_ = true;
-  const auto left = inventory_.pool_of_slice(uid);
-  inventory_.remove_slice(uid);
-  if (left) driver_taints_.look_at(inventory_, left->first, left->second, now);
-}
-
 void World::drop_claim(const std::string& key) {
   const auto found = claims_.find(key);
   if (found == claims_.end() || found->second.gone) return;

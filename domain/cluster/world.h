@@ -121,6 +121,9 @@ class World {
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
   void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
 
+  /// The nodes, by UID, that pools are known to have had, also by a process before this one.
+  void note_homes(std::map<Inventory::PoolName, std::string> homes) { homes_ = std::move(homes); }
+
   /// Whoever calls the device healthy is believed until it is called bad anew.
   void believe(const DeviceKey& key);
 
@@ -172,9 +175,9 @@ class World {
   /// True if the claim with this UID exists and is allocated.
   [[nodiscard]] bool is_claim_allocated(const std::string& uid) const { return allocated_claims_.contains(uid); }
   [[nodiscard]] const k8s::Node* node(const std::string& name) const;
-  /// The node of the device; null: network-attached, or not known.
   /// The node of a device; empty: unknown, or network-attached.
   [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
+  /// As above; null: network-attached, or not known.
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
@@ -255,6 +258,10 @@ class World {
   void put(k8s::Node&& node);
   void put(k8s::ResourceSlice&& slice, const Now& now);
   void drop_slice(const std::string& uid, const Now& now);
+  void settle_pools(const Now& now);
+  void settle_remembered_pools(const Now& now);
+  void settle_contested_pools(const Now& now);
+  void give_home(const Inventory::PoolName& pool, const std::string& node, const Now& now);
   void note_lost_taints(const std::vector<k8s::Object>& nodes);
   void drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
@@ -327,7 +334,8 @@ class World {
   Inventory inventory_;
   DriverTaints driver_taints_;
   Speakers speakers_;
-  bool pools_may_be_stale_ = false;  // a node or slice has gone since the last refresh
+  bool pools_may_be_stale_ = false;                   // a node or slice has changed since the last refresh
+  std::map<Inventory::PoolName, std::string> homes_;  // what was noted of them, until the next refresh
   HealthTracker tracker_;
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> believed_;           // whoever calls them healthy

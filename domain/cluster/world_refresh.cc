@@ -22,6 +22,7 @@ void World::refresh(const Now& now) {
     const std::string uid = std::move(dirty_pods_.extract(dirty_pods_.begin()).value());
     refresh_pod(uid, now);
   }
+  settle_pools(now);
   while (!dirty_nodes_.empty()) {
     const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
     refresh_node(name, now);
@@ -32,10 +33,6 @@ void World::refresh(const Now& now) {
   while (!dirty_devices_.empty()) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
-  }
-  if (std::exchange(pools_may_be_stale_, false)) {
-    inventory_.forget_nodes_but(nodes_);
-    driver_taints_.forget_but(inventory_);
   }
   driver_taints_.forget(now, [this](const DeviceKey& key) {
     const auto* state = tracker_.find(key);

@@ -140,4 +140,15 @@ std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
   return open;
 }
 
+std::map<Inventory::PoolName, std::string> IncidentStore::homes() const {
+  std::map<Inventory::PoolName, std::string> homes;
+  for (const auto& [key, record] : records_) {
+    if (key.source != DeviceKey::Source::Dra || record.host_uid.empty()) continue;
+    // Two of one pool that differ prove nothing.
+    const auto known = homes.try_emplace({key.scope, key.place}, record.host_uid).first;
+    if (known->second != record.host_uid) known->second.clear();
+  }
+  return homes;
+}
+
 }  // namespace dhc

@@ -72,6 +72,8 @@ class IncidentStore {
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   /// Something else that is written with it has changed.
   void note_change() { ++revision_; }
+  /// The UIDs of the nodes whose devices pools were, for `World::note_homes`.
+  [[nodiscard]] std::map<Inventory::PoolName, std::string> homes() const;
   /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
   [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
 

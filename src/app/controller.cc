@@ -134,6 +134,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
 }
 
 void Controller::State::note_loaded(const Now& now) {
+  world.note_homes(incidents.homes());
   world.note_incidents(incidents.open_incidents());
   requests.recall_losses(incidents.records(), now);
   if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));

@@ -1,6 +1,7 @@
 package taint
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -97,4 +98,54 @@ func TestAHarmlessWordOverAFaultNeitherActsNorEndsIt(t *testing.T) {
 	r.awaitNoRule(t, 30*time.Second)
 	r.awaitSaid(t, controller, "Untainted", "for 2 s")
 	story.ExpectUntouched(t, controller, sick)
+}
+
+// A kubelet may publish slices of its own node alone, but under any pool's name: another card there, of a later generation.
+func TestASliceOfAnotherNodeThatClaimsThePoolEndsNoIncident(t *testing.T) {
+	r, liar := newRack(t, cluster, 2), newRack(t, cluster, 1)
+	for _, device := range []string{"gpu-0", "gpu-1"} {
+		r.node.SetCard(r.driver, device, "GPU-"+device)
+	}
+	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
+	sick, device := r.holder(t)
+	controller := r.start(t, dhc.Policy{Recover: "{hold: 24h}"})
+	r.breaks(device)
+	r.awaitRule(t, device, "NoSchedule")
+	story.AwaitReplacement(t, cluster, sick, 1)
+	r.awaitSaid(t, controller, "Tainted", "nobody reports on it")
+	slices := cluster.Client.ResourceV1().ResourceSlices()
+	other := "GPU-other"
+	claim := &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "liar-"},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: r.driver, NodeName: &liar.node.Name,
+			Pool: resourcev1.ResourcePool{Name: r.node.Name, Generation: 999, ResourceSliceCount: 1},
+			Devices: []resourcev1.Device{{
+				Name: device, Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"uuid": {StringValue: &other}},
+			}},
+		},
+	}
+	claim, err := slices.Create(t.Context(), claim, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() { _ = slices.Delete(context.Background(), claim.Name, metav1.DeleteOptions{}) })
+	ruleStays := func(when string) {
+		realcluster.Never(t, 8*time.Second, "the rule stays "+when, func() error {
+			if rules := r.rules(t.Context(), t); len(rules) != 1 {
+				return fmt.Errorf("there are %+v", rules)
+			}
+			return nil
+		})
+	}
+	ruleStays("beside the slice of another node")
+	published, err := slices.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + r.node.Name})
+	must(t, err)
+	for _, slice := range published.Items {
+		must(t, slices.Delete(t.Context(), slice.Name, metav1.DeleteOptions{}))
+	}
+	ruleStays("while its driver is away")
+	// Its own node's word counts.
+	r.node.SetCard(r.driver, device, "GPU-new")
+	r.heals(device)
+	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
+	r.awaitSaid(t, controller, "Untainted", "another physical device")
 }

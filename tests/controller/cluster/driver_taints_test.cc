@@ -101,7 +101,7 @@ TEST_CASE("A slice of another node that claims the pool takes no taint back") {
   CHECK(stage.run_for(minutes(14), Seconds(10)).empty());
   CHECK(stage.conditions().back().wanted->status);
   CHECK(stage.rule() != nullptr);
-  CHECK(stage.reasons("train-1").starts_with(generation == 0 ? "WaitingForEvictAfter" : "WaitingWhileUnknown"));
+  CHECK(stage.reasons("train-1").starts_with("WaitingForEvictAfter"));
   stage.remove(k8s::Kind::ResourceSlice, "rogue");
   CHECK(stage.run_for(minutes(16), Seconds(10)) == Names{"train-1"});
 }

@@ -1,0 +1,188 @@
+// Whose slices a pool is made of: a node may publish slices of its own alone, but under any pool's name.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "tests/controller/cluster/driver_taint_stage.h"
+
+namespace dhc::test {
+
+using std::chrono::minutes;
+using Names = std::vector<std::string>;
+
+namespace {
+
+struct Claimed {
+  std::string name = "home";
+  std::string node = "node-a";
+  std::string pool = "node-a";
+  std::int64_t generation = 1;
+  std::vector<k8s::Taint> taints = {};
+  std::string uuid = "GPU-1";
+};
+
+void claim_pool(Stage& stage, const Claimed& what) {
+  k8s::ResourceSlice slice;
+  slice.meta.name = what.name;
+  slice.meta.uid = "uid-" + what.name;
+  slice.driver = kDriver;
+  slice.pool = what.pool;
+  slice.generation = what.generation;
+  slice.node_name = what.node;
+  slice.devices = {{.name = "gpu-0", .taints = what.taints, .attributes = {{"uuid", what.uuid}}},
+                   {.name = "gpu-1", .taints = {}, .attributes = {{"uuid", what.uuid + "1"}}}};
+  stage.put(std::move(slice));
+}
+
+void hold_in_pool(Stage& stage, const std::string& pool) {
+  hold_device(stage);
+  auto& claim = stage.claim("c", {"gpu-0"}, "train-1");
+  claim.results.front().pool = pool;
+  stage.upsert_claim("c");
+}
+
+/// gpu-0 of node-a is tainted by its driver and by us; node-x is there.
+Stage incident_at_home(const std::string& pool = "node-a") {
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  stage.policy().taint = TaintRules{};
+  stage.policy().match.device_taints.front().effect = "*";
+  stage.policy().evict->after = std::chrono::hours(1);
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  claim_pool(stage, {.pool = pool});
+  hold_in_pool(stage, pool);
+  stage.settle();
+  claim_pool(stage, {.pool = pool, .taints = {xid("79", "None")}});
+  stage.run_for(minutes(2));
+  REQUIRE(stage.rule() != nullptr);
+  return stage;
+}
+
+/// A process begins where node-a and another one claim the same pool, and nobody holds anything yet.
+Stage contested_at_start(const std::string& liar) {
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  claim_pool(stage, {.pool = "rack-1", .taints = {xid("79")}});
+  claim_pool(stage, {.name = "rogue", .node = liar, .pool = "rack-1", .generation = 999, .uuid = "GPU-2"});
+  stage.restart();
+  return stage;
+}
+
+void check_it_goes_on(Stage& stage, const std::string& reason = "WaitingForEvictAfter") {
+  CHECK(stage.run_for(minutes(5), Seconds(5)).empty());
+  CHECK(stage.rule() != nullptr);
+  CHECK(stage.conditions().back().wanted->status);
+  CHECK(stage.reasons("train-1").starts_with(reason));
+}
+
+}  // namespace
+
+TEST_CASE("A slice of another node that shows another card in the pool ends no incident") {
+  auto stage = incident_at_home();
+  std::string node = "node-x";
+  std::int64_t generation = 999;
+  SUBCASE("of a later generation") {}
+  SUBCASE("of the same one") { generation = 1; }
+  SUBCASE("of no node") { node = ""; }
+  claim_pool(stage, {.name = "rogue", .node = node, .generation = generation, .uuid = "GPU-2"});
+  check_it_goes_on(stage);
+  CHECK(std::ranges::count(stage.writes(), "delete gpu-0") == 0);
+}
+
+TEST_CASE("A slice of another node that is left alone in the pool ends no incident") {
+  auto stage = incident_at_home();
+  std::string node = "node-x";
+  SUBCASE("of another node") {}
+  SUBCASE("of no node") { node = ""; }
+  claim_pool(stage, {.name = "rogue", .node = node, .uuid = "GPU-2"});
+  stage.settle();
+  stage.remove(k8s::Kind::ResourceSlice, "home");  // its driver is away
+  check_it_goes_on(stage, "WaitingWhileUnknown");
+  SUBCASE("and the watches list afresh") { stage.relist(); }
+  SUBCASE("and a new process begins") { stage.restart(); }
+  check_it_goes_on(stage, "WaitingWhileUnknown");
+  claim_pool(stage, {.taints = {xid("79", "None")}});
+  check_it_goes_on(stage);
+}
+
+TEST_CASE("In a pool of any name the node of the incident before keeps it over a restart") {
+  auto stage = incident_at_home("rack-1");
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .uuid = "GPU-2"});
+  SUBCASE("both slices stand") {
+    stage.restart();
+    check_it_goes_on(stage);
+  }
+  SUBCASE("its driver is away") {
+    stage.settle();
+    stage.remove(k8s::Kind::ResourceSlice, "home");
+    stage.settle();
+    stage.restart();
+    check_it_goes_on(stage, "WaitingWhileUnknown");
+    claim_pool(stage, {.pool = "rack-1", .taints = {xid("79", "None")}});
+    check_it_goes_on(stage);
+  }
+}
+
+TEST_CASE("Who comes first has no pool that is named after another node") {
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .generation = 999});
+  stage.settle();
+  claim_pool(stage, {.taints = {xid("79")}});
+  hold_device(stage);
+  CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+}
+
+TEST_CASE("At a start the pods on its devices say whose a pool is") {
+  for (const std::string liar : {"node-x", ""}) {
+    auto stage = contested_at_start(liar);
+    hold_in_pool(stage, "rack-1");
+    CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+  }
+}
+
+TEST_CASE("Of a pool that several claim at a start none is believed, until one of them goes") {
+  for (const std::string liar : {"node-x", ""}) {
+    auto stage = contested_at_start(liar);
+    stage.run_for(minutes(2));
+    hold_in_pool(stage, "rack-1");
+    CHECK(stage.run_for(minutes(2)).empty());
+    CHECK(stage.conditions().empty());
+    stage.remove(k8s::Kind::ResourceSlice, "rogue");
+    CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+  }
+}
+
+TEST_CASE("A pool is another node's once its own has gone") {
+  auto stage = incident_at_home("rack-1");
+  stage.node("node-b", 0);
+  claim_pool(stage, {.name = "moved", .node = "node-b", .pool = "rack-1", .uuid = "GPU-9"});
+  check_it_goes_on(stage);
+  stage.remove_pod("train-1");
+  stage.remove(k8s::Kind::ResourceSlice, "home");
+  stage.remove(k8s::Kind::Node, "node-a");
+  stage.run_for(minutes(2));
+  CHECK(stage.rule() == nullptr);
+  stage.policy().evict->after = Seconds(0);
+  stage.send_policy();
+  stage.pod({.name = "train-2", .node = "node-b", .health = k8s::Health::Unknown, .claim = "c2"});
+  stage.claim("c2", {"gpu-0"}, "train-2").results.front().pool = "rack-1";
+  stage.upsert_claim("c2");
+  claim_pool(stage, {.name = "moved", .node = "node-b", .pool = "rack-1", .taints = {xid("79")}, .uuid = "GPU-9"});
+  CHECK(stage.run_for(minutes(2)) == Names{"train-2"});
+}
+
+TEST_CASE("A pool of network-attached devices stays one") {
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  claim_pool(stage, {.node = "", .pool = "fabric"});
+  hold_in_pool(stage, "fabric");
+  stage.settle();
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "fabric", .generation = 999, .uuid = "GPU-2"});
+  stage.run_for(minutes(1));
+  claim_pool(stage, {.node = "", .pool = "fabric", .taints = {xid("79")}});
+  CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+}
+
+}  // namespace dhc::test
