@@ -21,17 +21,20 @@ KindSet view_of_owner(const k8s::Pod& pod) {
 
 }  // namespace
 
-void Views::told(const k8s::Told& word) {
-  auto& view = views_.try_emplace({word.kind, word.name}, View{.heard_at = word.at}).first->second;
+bool Views::told(const k8s::Told& word) {
+  const auto [found, is_new] = views_.try_emplace({word.kind, word.name}, View{.heard_at = word.at});
+  auto& view = found->second;
   switch (word.word) {
-    case k8s::WatchWord::Heard:
+    case k8s::WatchWord::Heard: {
+      const bool was_doubted = std::exchange(view.doubted, false);
+      const bool was_silent = word.at - view.heard_at >= kOldestView;
       view.heard_at = std::max(view.heard_at, word.at);
-      view.doubted = false;
-      return;
+      return is_new || was_doubted || was_silent;
+    }
     case k8s::WatchWord::Doubted:
-      view.doubted = true;
-      return;
+      return !std::exchange(view.doubted, true);
   }
+  std::unreachable();
 }
 
 void Views::listed(k8s::Kind kind, bool served) {

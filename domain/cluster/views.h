@@ -49,7 +49,8 @@ struct OldView {
 /// never spoken is not listed, and nothing is planned before all are.
 class Views {
  public:
-  void told(const k8s::Told& word);
+  /// True if the watch can be relied on again, or no more.
+  bool told(const k8s::Told& word);
   void listed(k8s::Kind kind, bool served);
 
   /// The worst of these kinds' watches that must not be relied on at `now`; none: all may.

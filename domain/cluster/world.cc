@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/cluster/repeated.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 
@@ -32,6 +33,15 @@ const k8s::Meta& meta_in(const PodRecord& record) { return record.pod.meta; }
 const k8s::Meta& meta_in(const JobRecord& record) { return record.job.meta; }
 const k8s::Meta& meta_in(const auto& record) { return record.claim.meta; }
 
+/// Takes in an object of a map by name or UID; false if it says nothing new.
+template <class Map, class T>
+bool take_in(Map& map, const std::string& key, T&& news) {
+  const auto known = map.find(key);
+  if (known != map.end() && is_repeated(known->second, news)) return false;
+  map.insert_or_assign(key, std::forward<T>(news));
+  return true;
+}
+
 std::string uid_of(const k8s::Meta& meta) { return meta.uid; }
 std::string name_of(const k8s::Meta& meta) { return meta.name; }
 std::string claim_of(const k8s::Meta& meta) { return claim_key(meta.ns, meta.name); }
@@ -53,8 +63,8 @@ std::vector<std::string> stale_keys(const Map& map, KeyOf key_of, const std::vec
 
 bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending; }
 
-void World::apply(k8s::Delivery delivery, const Now& now) {
-  std::visit([&]<class T>(T&& value) { apply_one(std::forward<T>(value), now); }, std::move(delivery));
+bool World::apply(k8s::Delivery delivery, const Now& now) {
+  return std::visit([&]<class T>(T&& value) { return apply_one(std::forward<T>(value), now); }, std::move(delivery));
 }
 
 bool World::synced() const {
@@ -62,7 +72,7 @@ bool World::synced() const {
                              [this](k8s::Kind kind) { return kind == k8s::Kind::ConfigMap || seen_.contains(kind); });
 }
 
-void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
+bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
   seen_.insert(snapshot.kind);
   views_.listed(snapshot.kind, snapshot.served);
   const k8s::UnreadableNames unreadable(snapshot.unreadable);
@@ -124,39 +134,42 @@ void World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
     case k8s::Kind::Lease:
       break;  // configuration and election, not state: read by others
   }
+  return true;
 }
 
-void World::apply_one(k8s::Upsert&& upsert, const Now& now) {
-  std::visit(
+bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
+  return std::visit(
       [&]<class T>(T&& object) {
         using Value = std::remove_cvref_t<T>;
         if constexpr (std::is_same_v<Value, k8s::Pod>) {
-          put(std::forward<T>(object), now, true);
+          return put(std::forward<T>(object), now, true);
         } else if constexpr (std::is_same_v<Value, k8s::Job> || std::is_same_v<Value, k8s::ResourceClaim>) {
-          put(std::forward<T>(object), now);
+          return put(std::forward<T>(object), now);
         } else if constexpr (std::is_same_v<Value, k8s::Node>) {
-          put(std::forward<T>(object));
-        } else if constexpr (std::is_same_v<Value, k8s::ResourceSlice>) {
-          put(std::forward<T>(object), now);
-        } else if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) {
-          inventory_.upsert(std::forward<T>(object));
-        } else if constexpr (std::is_same_v<Value, k8s::Namespace>) {
-          const std::string name = object.meta.name;
-          namespaces_.insert_or_assign(name, std::forward<T>(object).meta);
+          return put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
           const std::string uid = object.meta.uid;
-          owners_.insert_or_assign(uid, std::forward<T>(object));
+          return take_in(owners_, uid, std::forward<T>(object));
+        } else {
+          if constexpr (std::is_same_v<Value, k8s::ResourceSlice>) put(std::forward<T>(object), now);
+          if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) inventory_.upsert(std::forward<T>(object));
+          if constexpr (std::is_same_v<Value, k8s::Namespace>) {
+            const std::string name = object.meta.name;
+            namespaces_.insert_or_assign(name, std::forward<T>(object).meta);
+          }
+          return true;
         }
       },
       std::move(upsert.object));
 }
 
-void World::apply_one(k8s::Remove&& remove, const Now& now) {
+bool World::apply_one(k8s::Remove&& remove, const Now& now) {
   switch (remove.kind) {
-    case k8s::Kind::Pod:
-      note_reporters(reporters_.drop(remove.uid));
-      drop_pod(remove.uid, now);
-      break;
+    case k8s::Kind::Pod: {
+      const auto node = reporters_.drop(remove.uid);
+      note_reporters(node);
+      return drop_pod(remove.uid, now) || !node.empty();
+    }
     case k8s::Kind::ResourceClaim: {
       // A claim of the same name may have been made anew: only the one that was deleted goes.
       const auto key = claim_key(remove.ns, remove.name);
@@ -189,16 +202,19 @@ void World::apply_one(k8s::Remove&& remove, const Now& now) {
     case k8s::Kind::Lease:
       break;
   }
+  return true;
 }
 
-void World::apply_one(k8s::Unreadable&& unreadable, const Now& /*now*/) {
+bool World::apply_one(k8s::Unreadable&& unreadable, const Now& /*now*/) {
   // The old object stands until a readable one comes; of what has no name nobody knows which one it was.
-  if (unreadable.kind != k8s::Kind::Pod || (unreadable.uid.empty() && unreadable.name.empty())) return;
-  if (unreadable.uid.empty()) return doubt_pods(k8s::UnreadableNames({unreadable}));
-  const auto found = pods_.find(unreadable.uid);
-  if (found == pods_.end()) return;
-  found->second.readable = false;
-  dirty_pods_.insert(found->first);
+  if (unreadable.kind != k8s::Kind::Pod || (unreadable.uid.empty() && unreadable.name.empty())) return true;
+  if (unreadable.uid.empty()) {
+    doubt_pods(k8s::UnreadableNames({unreadable}));
+  } else if (const auto found = pods_.find(unreadable.uid); found != pods_.end()) {
+    found->second.readable = false;
+    dirty_pods_.insert(found->first);
+  }
+  return true;
 }
 
 void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
@@ -210,11 +226,13 @@ void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
   }
 }
 
-void World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
+bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   const std::string uid = pod.meta.uid;
-  note_reporters(reporters_.put(pod, server_ahead_, is_news, now));
-  if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now);
+  const auto reporting = reporters_.put(pod, server_ahead_, is_news, now);
+  note_reporters(reporting);
+  if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now) || !reporting.empty();
   auto& record = pods_[uid];
+  if (record.readable && is_repeated(record.pod, pod)) return !reporting.empty();
   // What the pod said last of its device must be known before it ends: both may arrive in one turn.
   if (dirty_pods_.contains(uid) && is_live(record.pod) && !is_live(pod)) {
     refresh_pod(uid, now);
@@ -241,31 +259,28 @@ void World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   record.pod = std::move(pod);
   scheduling_.share(record.pod.scheduling);
   record.readable = true;
-  if (record.pod.node_name.empty() && is_live(record.pod)) {
-    unbound_.insert(uid);
-  } else {
-    unbound_.erase(uid);
-  }
-  if (record.pod.meta.deletion) {
-    terminating_.insert(uid);
-  } else {
-    terminating_.erase(uid);
-  }
-  if (our_condition(record.pod) != nullptr) {
-    with_condition_.insert(uid);
-  } else {
-    with_condition_.erase(uid);
-  }
+  index_pod(record);
   for (const auto& claim : record.pod.claims) {
     if (!claim.claim_name.empty()) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].insert(uid);
   }
   for (const auto& key : left) release_claim_if_unused(key);
   dirty_pods_.insert(uid);
+  return true;
 }
 
-void World::drop_pod(const std::string& uid, const Now& now) {
+void World::index_pod(const PodRecord& record) {
+  const auto& uid = record.pod.meta.uid;
+  const auto index = [&](std::set<std::string>& uids, bool is_in) {
+    is_in ? (void)uids.insert(uid) : (void)uids.erase(uid);
+  };
+  index(unbound_, record.pod.node_name.empty() && is_live(record.pod));
+  index(terminating_, record.pod.meta.deletion.has_value());
+  index(with_condition_, our_condition(record.pod) != nullptr);
+}
+
+bool World::drop_pod(const std::string& uid, const Now& now) {
   const auto found = pods_.find(uid);
-  if (found == pods_.end()) return;
+  if (found == pods_.end()) return false;
   const auto record = std::move(found->second);
   pods_.erase(found);
   index_job_pod(record.pod, false);
@@ -289,6 +304,7 @@ void World::drop_pod(const std::string& uid, const Now& now) {
   with_condition_.erase(uid);
   with_doubts_.erase(uid);
   dirty_pods_.erase(uid);
+  return true;
 }
 
 void World::look_at_conditions(ClaimRecord& record, bool is_first, const Now& now) {
@@ -313,9 +329,10 @@ void World::look_at_conditions(ClaimRecord& record, bool is_first, const Now& no
   }
 }
 
-void World::put(k8s::ResourceClaim&& claim, const Now& now) {
+bool World::put(k8s::ResourceClaim&& claim, const Now& now) {
   const auto key = key_of(claim);
   auto& record = claims_[key];
+  if (!record.gone && is_repeated(record.claim, claim)) return false;
   if (!record.gone) index_claim(record.claim, false);
   const bool is_first = record.claim.meta.uid != claim.meta.uid;
   if (is_first) record.sights.clear();
@@ -332,6 +349,7 @@ void World::put(k8s::ResourceClaim&& claim, const Now& now) {
   }
   const auto& users = users_of(key);
   dirty_pods_.insert(users.begin(), users.end());
+  return true;
 }
 
 void World::drop_claim(const std::string& key) {
@@ -369,7 +387,10 @@ void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
   }
 }
 
-void World::apply_one(k8s::Told&& word, const Now& /*now*/) { views_.told(word); }
+bool World::apply_one(k8s::Told&& word, const Now& /*now*/) {
+  // An Unhealthy that a reporter's start has not ended waits for the word itself.
+  return views_.told(word) || !standing_.empty();
+}
 
 void World::note_lost_taints(const std::vector<k8s::Object>& nodes) {
   std::set<std::string> tainted;
@@ -398,17 +419,19 @@ std::string World::driver_of_class(const std::string& device_class) const {
   return found == class_drivers_.end() ? std::string() : found->second.begin()->first;
 }
 
-void World::put(k8s::Node&& node) {
+bool World::put(k8s::Node&& node) {
   const std::string name = node.meta.name;
   const auto known = nodes_.find(name);
+  if (our_taint_on(node)) lost_taints_.erase(name);
+  if (known != nodes_.end() && is_repeated(known->second, node)) return false;
   if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) forget_devices_of(name);
   const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
   is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
-  if (our_taint_on(node)) lost_taints_.erase(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);
+  return true;
 }
 
 /// A node made anew under a name has other devices, unless their names say that they are the same. What has opened an

@@ -115,7 +115,9 @@ struct PodEnding {
 /// out.
 class World {
  public:
-  void apply(k8s::Delivery delivery, const Now& now);
+  /// True if something that is kept has changed by it, or a watch has spoken again for which something waits: of a
+  /// real cluster's updates most change nothing but a version.
+  bool apply(k8s::Delivery delivery, const Now& now);
 
   /// Devices with an open incident, and since when they have been bad: a report about a device that the tracker has
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
@@ -238,15 +240,16 @@ class World {
     MonoTime since;
   };
 
-  void apply_one(k8s::Snapshot&& snapshot, const Now& now);
-  void apply_one(k8s::Upsert&& upsert, const Now& now);
-  void apply_one(k8s::Remove&& remove, const Now& now);
-  void apply_one(k8s::Unreadable&& unreadable, const Now& now);
+  bool apply_one(k8s::Snapshot&& snapshot, const Now& now);
+  bool apply_one(k8s::Upsert&& upsert, const Now& now);
+  bool apply_one(k8s::Remove&& remove, const Now& now);
+  bool apply_one(k8s::Unreadable&& unreadable, const Now& now);
   void doubt_pods(const k8s::UnreadableNames& unreadable);
-  void put(k8s::Pod&& pod, const Now& now, bool is_news);
-  void put(k8s::ResourceClaim&& claim, const Now& now);
+  bool put(k8s::Pod&& pod, const Now& now, bool is_news);
+  void index_pod(const PodRecord& record);
+  bool put(k8s::ResourceClaim&& claim, const Now& now);
   static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
-  void put(k8s::Job&& job, const Now& now);
+  bool put(k8s::Job&& job, const Now& now);
   void drop_job(const std::string& uid);
   void index_job_pod(const k8s::Pod& pod, bool add);
   void note_ending(const PodRecord& record, const Now& now);
@@ -254,8 +257,8 @@ class World {
   void keep_ending(PodEnding ending);
   void note_departure(const k8s::Pod& pod);
   void note_removed(JobRecord& record, const RetryCredits& before) const;
-  void apply_one(k8s::Told&& word, const Now& now);
-  void put(k8s::Node&& node);
+  bool apply_one(k8s::Told&& word, const Now& now);
+  bool put(k8s::Node&& node);
   void put(k8s::ResourceSlice&& slice, const Now& now);
   void drop_slice(const std::string& uid, const Now& now);
   void settle_pools(const Now& now);
@@ -263,7 +266,7 @@ class World {
   void settle_contested_pools(const Now& now);
   void give_home(const Inventory::PoolName& pool, const std::string& node, const Now& now);
   void note_lost_taints(const std::vector<k8s::Object>& nodes);
-  void drop_pod(const std::string& uid, const Now& now);
+  bool drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
   void drop_node(const std::string& name);
   void forget_devices_of(const std::string& node);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "domain/cluster/disruption.h"
+#include "domain/cluster/repeated.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/names.h"
 
@@ -40,9 +41,12 @@ k8s::Pod only_rejection(const k8s::Pod& pod) {
 
 }  // namespace
 
-void World::put(k8s::Job&& job, const Now& now) {
+bool World::put(k8s::Job&& job, const Now& now) {
   const std::string uid = job.meta.uid;
   auto& record = jobs_[uid];
+  if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel))
+    recreations_.insert(fmt::format("{}/{}", job.meta.ns, *dead));
+  if (is_repeated(record.job, job)) return false;
   const auto credits = k8s::find(job.meta.annotations, kRetryCreditsAnnotation);
   const auto losses = k8s::find(job.meta.annotations, kLossesAnnotation);
   if (credits || losses) {
@@ -50,8 +54,6 @@ void World::put(k8s::Job&& job, const Now& now) {
   } else {
     noted_jobs_.erase(uid);
   }
-  if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel))
-    recreations_.insert(fmt::format("{}/{}", job.meta.ns, *dead));
   auto parsed = credits ? parse_retry_credits(*credits) : RetryCredits{};
   record.credits_readable = parsed.has_value();
   const auto before = std::exchange(record.credits, std::move(parsed).value_or(RetryCredits{}));
@@ -71,13 +73,14 @@ void World::put(k8s::Job&& job, const Now& now) {
   // A limit that was lowered again begins anew: the Job controller may still see the lower one after it is raised.
   if (record.job.backoff_limit < record.credits.limit) record.credit_seen.clear();
   std::erase_if(record.credit_seen, [&](const auto& seen) { return record.credits.find(seen.first) == nullptr; });
-  if (record.job.backoff_limit < record.credits.limit) return;
+  if (record.job.backoff_limit < record.credits.limit) return true;
   for (const auto& credit : record.credits.credits) {
     auto& seen =
         record.credit_seen.try_emplace(credit.pod_uid, CreditSeen{.at = now.mono, .counted = failures_of(record.job)})
             .first->second;
     seen.suspended = seen.suspended || record.job.suspended;
   }
+  return true;
 }
 
 void World::note_removed(JobRecord& record, const RetryCredits& before) const {

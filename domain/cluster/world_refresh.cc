@@ -236,7 +236,7 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
   std::optional<MonoTime> next;
-  if (heard_again_) next = now.mono + Millis(1);
+  if (heard_again_ || !dirty_devices_.empty()) next = now.mono + Millis(1);
   for (const auto& name : settling_) {
     const auto at = books_.at(name).next_change_at(now);
     if (at && (!next || *at < *next)) next = at;

@@ -166,7 +166,9 @@ class Finder {
       const auto* state = world_.tracker().find(key);
       for (const auto& uid : state->holders) add(key, *state, uid);
     }
-    for (const auto& claim : world_.claims_with_conditions()) add_claim(claim);
+    if (std::ranges::any_of(policy_.policies, names_conditions)) {
+      for (const auto& claim : world_.claims_with_conditions()) add_claim(claim);
+    }
     if (std::ranges::any_of(policy_.policies, names_taints)) {
       add_tainted(world_.driver_taints().devices());
       add_tainted(world_.tainted_incidents());
@@ -189,6 +191,7 @@ class Finder {
     }
   }
 
+  static bool names_conditions(const DevicePolicy& policy) { return !policy.match.claim_conditions.empty(); }
   static bool names_taints(const DevicePolicy& policy) { return !policy.match.device_taints.empty(); }
 
   void add_tainted(const std::vector<DeviceKey>& keys) {

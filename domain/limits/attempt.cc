@@ -50,6 +50,12 @@ bool too_often(const Attempt& attempt, const Now& now) {
   return attempt.in_minute >= kWritesAMinute && now.mono - attempt.minute < kMinute;
 }
 
+std::optional<MonoTime> again_at(const Attempt& attempt) {
+  if (attempt.state == Attempt::State::Sending) return std::nullopt;
+  const MonoTime at = attempt.state == Attempt::State::Failed ? attempt.not_before : attempt.at + kUnseen;
+  return attempt.in_minute >= kWritesAMinute ? std::max(at, attempt.minute + kMinute) : at;
+}
+
 bool may_stand(const Attempt& attempt) {
   return attempt.state != Attempt::State::Failed || may_have_happened(attempt.error);
 }

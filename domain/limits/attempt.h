@@ -37,6 +37,9 @@ void note_done(Attempt& attempt, const Status& status, const Now& now);
 /// True if this minute has had its writes.
 [[nodiscard]] bool too_often(const Attempt& attempt, const Now& now);
 
+/// When time alone would allow the next one; none: its answer is awaited.
+[[nodiscard]] std::optional<MonoTime> again_at(const Attempt& attempt);
+
 /// Whether a call that ended so may have been carried out.
 [[nodiscard]] bool may_have_happened(const Error& error);
 

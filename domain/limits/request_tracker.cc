@@ -1,6 +1,7 @@
 #include "domain/limits/request_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
@@ -166,6 +167,11 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) con
   return false;
 }
 
+std::optional<MonoTime> RequestTracker::may_send_condition_at(const k8s::Pod& pod) const {
+  const auto* attempt = condition(pod.meta.uid);
+  return attempt == nullptr ? std::nullopt : again_at(*attempt);
+}
+
 void RequestTracker::event_sent(const std::string& name, const Now& now) {
   auto& attempt = events_[name];
   attempt.state = Attempt::State::Sending;
@@ -226,11 +232,32 @@ bool RequestTracker::may_write(const std::string& key, const std::string& seen_v
   return false;
 }
 
+bool RequestTracker::waits_for(const k8s::Object& object) const {
+  const auto& meta = k8s::meta_of(object);
+  switch (k8s::kind_of(object)) {
+    case k8s::Kind::Pod:
+      return evictions_.contains(meta.uid) || conditions_.contains(meta.uid);
+    case k8s::Kind::Node:
+      return writes_.contains(node_write_key(meta.name));
+    case k8s::Kind::Job:
+      return writes_.contains(job_write_key(meta.uid));
+    case k8s::Kind::DeviceTaintRule:
+    case k8s::Kind::ConfigMap:
+      return true;
+    case k8s::Kind::ResourceClaim:
+    case k8s::Kind::ResourceSlice:
+    case k8s::Kind::Namespace:
+    case k8s::Kind::ReplicaSet:
+    case k8s::Kind::StatefulSet:
+    case k8s::Kind::Lease:
+      return false;
+  }
+  std::unreachable();
+}
+
 std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key) const {
   const auto* attempt = write(key);
-  if (attempt == nullptr || attempt->state == Attempt::State::Sending) return std::nullopt;
-  const MonoTime at = attempt->state == Attempt::State::Failed ? attempt->not_before : attempt->at + kUnseen;
-  return attempt->in_minute >= kWritesAMinute ? std::max(at, attempt->minute + kMinute) : at;
+  return attempt == nullptr ? std::nullopt : again_at(*attempt);
 }
 
 /// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written

@@ -73,6 +73,9 @@ class RequestTracker {
   /// last one.
   [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
 
+  /// When time alone would allow it again; none: it may be sent now, or time does not help.
+  [[nodiscard]] std::optional<MonoTime> may_send_condition_at(const k8s::Pod& pod) const;
+
   // Events, by their deterministic names.
   void event_sent(const std::string& name, const Now& now);
   void event_done(const std::string& name, const Status& status, const Now& now);
@@ -85,6 +88,8 @@ class RequestTracker {
   [[nodiscard]] const Attempt* write(const std::string& key) const;
   /// True if nothing is under way, no back-off holds, and the World has shown what was last written (or 30 s are over).
   [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now) const;
+  /// Whether anything that was asked for is about this object: then a newer version of it is news, whatever it says.
+  [[nodiscard]] bool waits_for(const k8s::Object& object) const;
   /// When time alone would allow it again; none: it may be done now, or time does not help.
   [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key) const;
 

@@ -127,14 +127,10 @@ class ConditionPlanner {
 
   void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted) {
     if (pod.meta.deletion) return;
-    if (const auto* attempt = input_.requests.condition(pod.meta.uid)) wake_on(*attempt);
+    if (const auto at = input_.requests.may_send_condition_at(pod); at && *at > input_.now.mono) wake_.note(at);
     if (!input_.requests.may_send_condition(pod, input_.now)) return;
     planned_.actions.push_back(
         {.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .wanted = std::move(wanted)});
-  }
-
-  void wake_on(const Attempt& attempt) {
-    if (attempt.state == Attempt::State::Failed && attempt.not_before > input_.now.mono) wake_.note(attempt.not_before);
   }
 
   const PlanInput& input_;

@@ -52,9 +52,12 @@ struct Controller::State {
   std::uint64_t brake_revision = 0;  // that the incident store knows of
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
-  bool coverage_told = true;  // of this policy
+  bool coverage_told = true;          // of this policy
+  MonoTime due_at = MonoTime::min();  // when to plan again whatever comes
+  Now planned_at;
 
-  void take(Message&& message, const Now& now);
+  [[nodiscard]] bool take(Message&& message, const Now& now);
+  [[nodiscard]] bool take(k8s::Delivery&& delivery, const Now& now);
   void take(Outcome&& outcome, const Now& now);
   void take(const Leading& message, const Now& now);
   void set_rates(const Now& now);
@@ -84,15 +87,19 @@ Action as_action(std::variant<A...>&& action) {
   return std::visit([](auto&& value) -> Action { return std::forward<decltype(value)>(value); }, std::move(action));
 }
 
+/// What an NTP daemon corrects without a jump is no other clock.
+constexpr Millis kClockStep = Seconds(1);
+/// What a plan leaves to the next one that follows it.
+constexpr Millis kAtOnce{1};
+
 std::string event_key(const notice::EmitEvent& event) { return event.regarding.ns + "/" + event.name; }
 
 }  // namespace
 
-void Controller::State::take(Message&& message, const Now& now) {
-  if (auto* delivery = std::get_if<k8s::Delivery>(&message)) {
-    if (state.take(*delivery, incidents, now)) note_loaded(now);
-    world.apply(std::move(*delivery), now);
-  } else if (auto* outcome = std::get_if<Outcome>(&message)) {
+/// True if the plan may be another by it.
+bool Controller::State::take(Message&& message, const Now& now) {
+  if (auto* delivery = std::get_if<k8s::Delivery>(&message)) return take(std::move(*delivery), now);
+  if (auto* outcome = std::get_if<Outcome>(&message)) {
     take(std::move(*outcome), now);
   } else if (auto* changed = std::get_if<PolicyChanged>(&message)) {
     policy = std::move(changed->policy);
@@ -107,6 +114,15 @@ void Controller::State::take(Message&& message, const Now& now) {
   } else if (const auto* clock = std::get_if<ServerClockSeen>(&message)) {
     world.note_server_ahead(clock->ahead);
   }
+  return true;
+}
+
+bool Controller::State::take(k8s::Delivery&& delivery, const Now& now) {
+  // Where a request or a read waits for the World to move on, a version alone is news.
+  const auto* upsert = std::get_if<k8s::Upsert>(&delivery);
+  const bool is_awaited = upsert != nullptr && (requests.waits_for(upsert->object) || checks.waiting() > 0);
+  if (state.take(delivery, incidents, now)) note_loaded(now);
+  return world.apply(std::move(delivery), now) || is_awaited;
 }
 
 void Controller::State::set_rates(const Now& now) {
@@ -279,9 +295,30 @@ Controller::~Controller() = default;
 Controller::Controller(Controller&&) noexcept = default;
 Controller& Controller::operator=(Controller&&) noexcept = default;
 
+bool Controller::take(std::span<Message> messages, const Now& now) {
+  bool is_news = false;
+  for (auto& message : messages) is_news = state_->take(std::move(message), now) || is_news;
+  const auto passed = now.mono - state_->planned_at.mono;
+  // A wall clock that was set makes other times of those that are written in the cluster.
+  const bool is_set = now.wall - state_->planned_at.wall > passed + kClockStep ||
+                      now.wall - state_->planned_at.wall < passed - kClockStep;
+  return is_news || is_set || state_->due_at <= now.mono + kAtOnce;
+}
+
+Turn Controller::plan(const Now& now) {
+  auto turn = plan_all(now);
+  state_->planned_at = now;
+  state_->due_at = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + kLongestPlan);
+  return turn;
+}
+
 Turn Controller::turn(std::span<Message> messages, const Now& now) {
+  (void)take(messages, now);
+  return plan(now);
+}
+
+Turn Controller::plan_all(const Now& now) {
   auto& state = *state_;
-  for (auto& message : messages) state.take(std::move(message), now);
   if (!state.leads) state.verdicts.clear();
   if (!state.world.synced()) return {};
   state.blind = state.world.views().is_silent(kEveryView, now);
@@ -369,7 +406,10 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
                          state.checks.next_change_at()}) {
     if (at && *at > now.mono) wake.note(at);
   }
-  if (intends) wake.note(now.mono + Millis(1));  // what was intended may be done once it is written
+  for (const auto& affected : affected_pods) {  // its incident opens, whatever holds the pod's eviction before that
+    if (affected.opens_at > now.mono) wake.note(affected.opens_at);
+  }
+  if (intends) wake.note(now.mono + kAtOnce);  // what was intended may be done once it is written
   turn.wake_at = wake.at();
   const auto add = [&](auto& actions) {
     for (auto& action : actions) turn.actions.push_back(as_action(std::move(action)));

@@ -38,13 +38,23 @@ struct Turn {
 /// The whole controller as a value: messages and the time go in, actions come out. One thread.
 class Controller {
  public:
+  /// A plan stands no longer, whatever it says itself: no mistake about what would change it lasts longer.
+  static constexpr Seconds kLongestPlan{5};
+
   Controller();
   ~Controller();
   Controller(Controller&&) noexcept;
   Controller& operator=(Controller&&) noexcept;
 
-  /// Takes the messages in, then plans once. Nothing is planned before every watched kind has had a Snapshot and a
-  /// policy is known, nor while another leads: then only the World is kept up to date.
+  /// Takes the messages in. True if the plan may be another by them, or by the time: most updates of a real cluster
+  /// change nothing that is kept, and the last plan stands.
+  [[nodiscard]] bool take(std::span<Message> messages, const Now& now);
+
+  /// Plans once. Nothing is planned before every watched kind has had a Snapshot and a policy is known, nor while
+  /// another leads: then only the World is kept up to date.
+  [[nodiscard]] Turn plan(const Now& now);
+
+  /// Both, whatever the messages change.
   [[nodiscard]] Turn turn(std::span<Message> messages, const Now& now);
 
   /// Every verdict now held, sorted by subject, device, reason.
@@ -64,6 +74,8 @@ class Controller {
 
  private:
   struct State;
+  [[nodiscard]] Turn plan_all(const Now& now);
+
   std::unique_ptr<State> state_;
 };
 

@@ -13,11 +13,11 @@ namespace dhc {
 namespace {
 // Many messages a turn while a list arrives, few enough that a turn stays short.
 constexpr std::size_t kBatch = 4096;
-// Replan even if nothing arrives: no mistake about what wakes us lasts longer.
-constexpr Seconds kTick{5};
 // A plan that asks for the past must not make the loop spin.
 constexpr Millis kShortestWait{2};
 constexpr Millis kWaitAfterDrop{100};
+// Figures are counted for people and scrapers, who look less often.
+constexpr Millis kShowFigures{250};
 
 void log_coverage(Log& log, const PolicyCoverage& one) {
   if (one.devices > 0) {
@@ -40,20 +40,27 @@ RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listene
       published_(std::make_shared<const std::vector<Verdict>>()) {}
 
 void RunLoop::run(const std::stop_token& stop) {
-  MonoTime deadline = mono_now();
+  MonoTime plan_at = mono_now();
   while (true) {
-    auto batch = inbox_.pop_batch(kBatch, deadline, stop);
+    auto batch = inbox_.pop_batch(kBatch, std::min(plan_at, figures_at_), stop);
     if (stop.stop_requested()) return;
     const auto since = batch.empty() ? stopwatch_now() : batch.front().at;
-    auto messages = take(std::move(batch));
     const Now now = read_now();
-    const Turn turn = controller_.turn(messages, now);
-    dispatch(turn.actions, since);
-    show(now);
-    deadline = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + kTick);
-    deadline = std::max(deadline, now.mono + kShortestWait);
-    if (!dropped_.empty()) deadline = now.mono + kWaitAfterDrop;
+    const bool is_news = take(std::move(batch), now);
+    if (is_news || now.mono >= plan_at) plan_at = plan(since, now);
+    if (now.mono >= figures_at_) show_figures();
   }
+}
+
+MonoTime RunLoop::plan(Moment since, const Now& now) {
+  withdraw(now);
+  const Turn turn = controller_.plan(now);
+  dispatch(turn.actions, since);
+  show(now);
+  figures_at_ = std::min(figures_at_, figures_shown_ + kShowFigures);
+  if (!dropped_.empty()) return now.mono + kWaitAfterDrop;
+  const MonoTime next = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + Controller::kLongestPlan);
+  return std::max(next, now.mono + kShortestWait);
 }
 
 void RunLoop::finish() {
@@ -62,27 +69,29 @@ void RunLoop::finish() {
   }
 }
 
-std::vector<Message> RunLoop::take(std::vector<Received> batch) {
+bool RunLoop::take(std::vector<Received> batch, const Now& now) {
   std::vector<Message> messages;
-  messages.reserve(batch.size() + dropped_.size() + 1);
+  messages.reserve(batch.size() + dropped_.size());
   for (auto& outcome : std::exchange(dropped_, {})) messages.emplace_back(std::move(outcome));
   for (auto& received : batch) messages.push_back(std::move(received.message));
-  const bool lost = std::ranges::any_of(messages, [](const Message& message) {
-    const auto* leading = std::get_if<Leading>(&message);
-    return leading != nullptr && !leading->leads;
-  });
-  if (messages.empty()) messages.emplace_back(Tick{});
   for (const auto& message : messages) {
     if (const auto* outcome = std::get_if<Outcome>(&message)) show(*outcome);
+    const auto* leading = std::get_if<Leading>(&message);
+    term_ended_ = term_ended_ || (leading != nullptr && !leading->leads);
     const auto* delivery = std::get_if<k8s::Delivery>(&message);
     const auto* bad = delivery == nullptr ? nullptr : std::get_if<k8s::Unreadable>(delivery);
     if (bad != nullptr) log_unreadable(shown_.log, *bad);
   }
-  // Not shown: nothing was tried.
-  for (auto& action : lost ? executor_.withdraw_all() : executor_.withdraw_orders()) {
+  return controller_.take(messages, now);
+}
+
+/// What is not begun is planned anew. Not shown: nothing was tried.
+void RunLoop::withdraw(const Now& now) {
+  std::vector<Message> messages;
+  for (auto& action : std::exchange(term_ended_, false) ? executor_.withdraw_all() : executor_.withdraw_orders()) {
     messages.emplace_back(Outcome{.action = std::move(action), .status = fail(ErrorKind::Cancelled, "not sent")});
   }
-  return messages;
+  (void)controller_.take(messages, now);
 }
 
 void RunLoop::dispatch(const std::vector<Action>& actions, Moment since) {
@@ -112,6 +121,12 @@ void RunLoop::show(const Now& now) {
     published_ = std::make_shared<const std::vector<Verdict>>(verdicts);
     shown_.status_store.show(published_);
   }
+  shown_.status_store.turn_done(now.mono);
+}
+
+void RunLoop::show_figures() {
+  figures_shown_ = mono_now();
+  figures_at_ = MonoTime::max();
   const auto stats = controller_.stats();
   if (stats.synced && rules_api_version_ != stats.rules_api_version) {
     rules_api_version_ = stats.rules_api_version;
@@ -123,7 +138,6 @@ void RunLoop::show(const Now& now) {
   shown_.metrics.show(stats, *published_);
   shown_.blind(stats.blind);
   shown_.refresh();
-  shown_.status_store.turn_done(now.mono);
 }
 
 }  // namespace dhc

@@ -53,10 +53,15 @@ class RunLoop {
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
-  [[nodiscard]] std::vector<Message> take(std::vector<Received> batch);
+  /// True if a plan may follow from it.
+  [[nodiscard]] bool take(std::vector<Received> batch, const Now& now);
+  /// Plans and gives out what follows; when to plan again.
+  [[nodiscard]] MonoTime plan(Moment since, const Now& now);
+  void withdraw(const Now& now);
   void dispatch(const std::vector<Action>& actions, Moment since);
   void show(const Now& now);
   void show(const Outcome& outcome);
+  void show_figures();
 
   Inbox& inbox_;
   Executor& executor_;
@@ -64,6 +69,9 @@ class RunLoop {
   Listener listener_;
   Controller controller_;
   std::vector<Outcome> dropped_;  // actions that found their lane full: told to the controller in the next turn
+  bool term_ended_ = false;       // since the last plan
+  MonoTime figures_at_ = MonoTime::max();  // when to show figures again; the maximum: those shown are true
+  MonoTime figures_shown_{};
   std::shared_ptr<const std::vector<Verdict>> published_;
   std::optional<std::string> rules_api_version_;  // as it was last logged
 };

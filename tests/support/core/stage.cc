@@ -8,6 +8,7 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "tests/support/core/plan_oracle.h"
 #include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
@@ -213,7 +214,7 @@ std::vector<Action> Stage::turn() {
     if (silent_.contains(kind)) continue;
     messages.emplace_back(k8s::Delivery(k8s::Told{.kind = kind, .name = {}, .at = now().mono}));
   }
-  auto actions = controller_.turn(messages, now()).actions;
+  auto actions = turn_checked(controller_, messages, now()).actions;
   std::ranges::move(controller_.take_doubts(), std::back_inserter(doubts_));
   for (const auto& action : actions) {
     if (const auto* event = std::get_if<notice::EmitEvent>(&action)) events_.push_back(*event);
