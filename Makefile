@@ -132,3 +132,10 @@ bench-peer: ## Measure beside controllers of client-go, and print tables in Mark
 	cmake --preset release --log-level=WARNING
 	cmake --build --preset release --target device-health-controller
 	@bench/peer/run $(PEER)
+
+.PHONY: bench-page
+bench-page: ## Run both on a machine that does nothing else, and write docs/performance.md's figures anew (PEER as above)
+	$(install) test cluster
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release --target bench device-health-controller
+	bench/page.py bench peer -- $(PEER)

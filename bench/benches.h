@@ -8,11 +8,13 @@ void decode();
 /// Bytes that the World keeps for each pod, on stdout.
 void world_memory();
 
-/// Microseconds from the bytes of a watch event to those of the eviction request, p50 and p99, on stdout.
-void reaction();
+/// Microseconds from the bytes of a watch event to those of the eviction request, p50 and p99, on stdout. False if some
+/// event led to no eviction: then the figures say nothing.
+[[nodiscard]] bool reaction();
 
 /// Milliseconds for a turn with a thousand bad devices: braked, tainted at once, and tainted; p50 and p99, on stdout.
-void taints();
+/// False if some device was not tainted.
+[[nodiscard]] bool taints();
 
 /// Milliseconds and allocations of a turn in which one pod holds 500 to 4,000 bad devices, on stdout.
 void many_devices();

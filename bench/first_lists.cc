@@ -1,5 +1,6 @@
 #include "bench/first_lists.h"
 
+#include <cstdint>
 #include <ctime>
 #include <utility>
 
@@ -27,6 +28,20 @@ std::vector<Message> first_lists(const std::function<void(k8s::Snapshot&)>& fill
     messages.emplace_back(k8s::Delivery(std::move(snapshot)));
   }
   return messages;
+}
+
+Limits no_limits() {
+  constexpr std::int64_t kMore = 1'000'000;  // than there is of anything here
+  constexpr Cap kNoCap{.percent = 100, .at_least = kMore};
+  return {.evictions_per_minute = kMore,
+          .max_in_flight = kMore,
+          .per_node = kMore,
+          .per_owner = kMore,
+          .taints_per_minute = kMore,
+          .brake_at_least = kMore,
+          .cap_cluster = kNoCap,
+          .cap_node = kNoCap,
+          .cap_per_day = kNoCap};
 }
 
 }  // namespace dhc::bench

@@ -5,6 +5,7 @@
 
 #include "app/message.h"
 #include "base/now.h"
+#include "domain/policy/policy.h"
 #include "k8s-client/model/meta.h"
 #include "k8s-client/protocol/delivery.h"
 
@@ -22,5 +23,8 @@ namespace dhc::bench {
 
 /// The first list of every kind, as its watch delivers it; `fill` adds the objects.
 [[nodiscard]] std::vector<Message> first_lists(const std::function<void(k8s::Snapshot&)>& fill);
+
+/// Limits that hold nothing back: no budget, cap or brake.
+[[nodiscard]] Limits no_limits();
 
 }  // namespace dhc::bench

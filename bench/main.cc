@@ -3,7 +3,8 @@
 int main() {
   dhc::bench::decode();
   dhc::bench::world_memory();
-  dhc::bench::reaction();
-  dhc::bench::taints();
+  const bool reacted = dhc::bench::reaction();
+  const bool tainted = dhc::bench::taints();
   dhc::bench::many_devices();
+  return reacted && tainted ? 0 : 1;
 }

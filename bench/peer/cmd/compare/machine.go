@@ -54,8 +54,9 @@ func begin(p plan, program string) {
 	model, _, _ = strings.Cut(model, "\n")
 	var kernel unix.Utsname
 	unix.Uname(&kernel)
+	release := strings.SplitN(unix.ByteSliceToString(kernel.Release[:]), ".", 3)
 	fmt.Printf("- **When, where**: %s; %d cores (%s), %.0f GB, Linux %s; load average %.2f.\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
-		runtime.NumCPU(), model, field(string(memory), "MemTotal:")/1024/1024, unix.ByteSliceToString(kernel.Release[:]), loadAverage())
+		runtime.NumCPU(), model, field(string(memory), "MemTotal:")/1024/1024, strings.Join(release[:min(2, len(release))], "."), loadAverage())
 	fmt.Printf("- **What**: %s; client-go %s, %s.\n", strings.TrimSpace(strings.SplitN(string(version), "\n", 2)[0]), client, golang)
 	fmt.Printf("- **How**: seed %d; %v of quiet; %.0f pod updates a second for %v, then %d single failures in %v under the same load; a burst of %d (at most a tenth of the pods); rounds: %d.\n",
 		p.seed, p.quiet, p.rate, p.load, p.singles, p.load, p.burst, p.rounds)
