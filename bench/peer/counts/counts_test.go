@@ -11,9 +11,11 @@ const (
 	pods  = 500
 	burst = 100
 
-	// The Lease is renewed every two seconds, the state ConfigMap written at most every five: after so many renewals all is written.
-	aftermath = 5
-	silence   = 3
+	// In renewals of the Lease, which are two seconds apart. The state ConfigMap is written every five seconds at most: when
+	// nothing has been written for the eight of `settled`, nothing is left to be written.
+	settled = 5
+	silence = 3
+	more    = 2 // in which a second eviction of a pod would be seen
 
 	readsAnEviction  = 2 // the pod, and the claim of a DRA device
 	writesAnEviction = 2 // the pod's condition, and the eviction
@@ -28,7 +30,7 @@ func TestEachFailureCostsAnAPIServerAFixedNumberOfRequests(t *testing.T) {
 	start := p.until("the eviction of the pod that was unhealthy from the start", evicted(1))
 	lists(t, start, 1)
 
-	before := p.renewals(aftermath)
+	before := p.atRest(settled)
 	after := p.renewals(silence)
 	was, _ := before.Writes()
 	if n, _ := after.Writes(); n != was || after.Reads() != before.Reads() {
@@ -37,7 +39,7 @@ func TestEachFailureCostsAnAPIServerAFixedNumberOfRequests(t *testing.T) {
 
 	p.Fail(burst, 0)
 	p.until("the evictions of a burst", evicted(1+burst))
-	burned := p.renewals(aftermath)
+	burned := p.renewals(more)
 	once(t, burned, 1+burst)
 	bounded(t, before, burned, burst)
 	lists(t, burned, 1)
@@ -45,7 +47,7 @@ func TestEachFailureCostsAnAPIServerAFixedNumberOfRequests(t *testing.T) {
 	p.Compact()
 	p.Drop()
 	p.until("a second complete list", func(s standin.Stats) bool { return s.Synced >= 2 && s.Streaming == 0 })
-	end := p.renewals(aftermath)
+	end := p.renewals(more)
 	lists(t, end, 2)
 	once(t, end, 1+burst)
 }

@@ -91,3 +91,17 @@ func (p *program) renewals(n int) standin.Stats {
 		return leases >= before+n
 	})
 }
+
+// atRest waits until nothing but the Lease was written over so many renewals.
+func (p *program) atRest(n int) standin.Stats {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		before, _ := p.Stats().Writes()
+		s := p.renewals(n)
+		if after, _ := s.Writes(); after == before {
+			return s
+		}
+	}
+	p.t.Fatalf("it does not come to rest within %v: %v", patience, p.Stats().Counts)
+	return standin.Stats{}
+}
