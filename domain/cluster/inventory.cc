@@ -180,15 +180,17 @@ bool Inventory::has_taint(const DeviceKey& device, std::string_view taint_key) c
   return found != nullptr && std::ranges::find(found->taints, taint_key, &k8s::Taint::key) != found->taints.end();
 }
 
-std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored) const {
+std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored,
+                                                            const std::vector<k8s::Toleration>& tolerations) const {
+  const auto holds = [&](const k8s::Taint& taint) { return keeps_off(taint) && !k8s::tolerates(tolerations, taint); };
   if (const auto* device = published(key)) {
-    const auto taint = std::ranges::find_if(device->taints, keeps_off);
+    const auto taint = std::ranges::find_if(device->taints, holds);
     if (taint != device->taints.end()) return "the driver's taint " + to_string(*taint);
   }
   if (key.source != DeviceKey::Source::Dra) return std::nullopt;
   const auto judge = [&](const std::string& uid) -> std::optional<std::string> {
     const auto& rule = rules_.find(uid)->second;
-    if (rule.meta.name == ignored || !keeps_off(rule.taint) || !selects(rule, key)) return std::nullopt;
+    if (rule.meta.name == ignored || !holds(rule.taint) || !selects(rule, key)) return std::nullopt;
     return "DeviceTaintRule " + rule.meta.name + " with taint " + to_string(rule.taint);
   };
   if (const auto exact = exact_rules_.find(key); exact != exact_rules_.end()) {

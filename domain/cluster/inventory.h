@@ -67,9 +67,9 @@ class Inventory {
   /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device
   /// out.
   /// **Source:** KEP-5055; only slices of the pool's highest generation count.
-  /// A rule named `ignored` does not count.
-  [[nodiscard]] std::optional<std::string> unschedulable_because(const DeviceKey& key,
-                                                                 std::string_view ignored = {}) const;
+  /// Neither a rule named `ignored` counts, nor a taint that is tolerated.
+  [[nodiscard]] std::optional<std::string> unschedulable_because(
+      const DeviceKey& key, std::string_view ignored = {}, const std::vector<k8s::Toleration>& tolerations = {}) const;
 
   /// The rule of this name, or null.
   [[nodiscard]] const k8s::DeviceTaintRule* rule_named(std::string_view name) const;

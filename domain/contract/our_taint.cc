@@ -56,8 +56,10 @@ std::optional<std::size_t> our_taint_on(const k8s::Node& node) {
   return static_cast<std::size_t>(found - node.taints.begin());
 }
 
-k8s::Taint node_taint() {
+k8s::Taint rule_taint() {
   return {.key = std::string(kTaintKey), .value = std::string(kRuleValue), .effect = "NoSchedule"};
 }
+
+k8s::Taint node_taint() { return rule_taint(); }
 
 }  // namespace dhc

@@ -32,6 +32,9 @@ namespace dhc {
 /// one with our key and another effect or value is meant.
 [[nodiscard]] std::optional<std::size_t> our_taint_on(const k8s::Node& node);
 
+/// The taint of our rules that keeps new pods off a device.
+[[nodiscard]] k8s::Taint rule_taint();
+
 /// The only taint that we put on a node.
 [[nodiscard]] k8s::Taint node_taint();
 

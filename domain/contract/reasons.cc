@@ -39,7 +39,7 @@ constexpr ReasonInfo of_fact(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 100> kReasons = {
+constexpr std::array<ReasonInfo, 101> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -176,6 +176,10 @@ constexpr std::array<ReasonInfo, 100> kReasons = {
           "Nothing."),
     warning(Reason::BarePod, "BarePod", "Hold", "No controller would replace the pod.",
             "Delete it yourself, or set evict.barePods: true."),
+    quiet(Reason::TaintTolerated, "TaintTolerated",
+          "The pod's claim tolerates our taint or the driver's named one: it asks for such a device, and its "
+          "replacement could be given the same one again.",
+          "Nothing, or remove the toleration from the ResourceClaim's request."),
     warning(Reason::SharedClaim, "SharedClaim", "Hold",
             "The claim is not the pod's own: a new pod that names it gets the same device.",
             "Delete claim and pods together, or set evict.sharedClaims: Together."),

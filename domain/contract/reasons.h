@@ -65,6 +65,7 @@ enum class Reason : std::uint8_t {
   DriverPod,
   PendingWithoutDevice,
   BarePod,
+  TaintTolerated,
   SharedClaim,
   ClaimStillPinned,
   ReplacementOnSameDevice,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "k8s-client/model/decode_meta.h"
+#include "k8s-client/model/decode_scheduling.h"
 
 namespace dhc::k8s {
 
@@ -34,6 +35,7 @@ bool read_result(JsonValue value, Fault& fault, AllocationResult& result) {
     if (key == "adminAccess") return read_bool(field, fault, result.admin_access) || fault.in(key);
     if (key == "bindingConditions") return read_words(field, fault, result.binding_conditions) || fault.in(key);
     if (key == "bindingFailureConditions") return read_words(field, fault, failure_conditions) || fault.in(key);
+    if (key == "tolerations") return read_tolerations(field, fault, result.tolerations) || fault.in(key);
     return true;
   });
   std::ranges::move(failure_conditions, std::back_inserter(result.binding_conditions));

@@ -113,6 +113,13 @@ bool read_toleration(JsonValue value, Fault& fault, Toleration& toleration, bool
   return read;
 }
 
+bool read_gates(JsonValue value, Fault& fault, bool& gated) {
+  gated = false;
+  return note_if_any(value, fault, gated);
+}
+
+}  // namespace
+
 bool read_tolerations(JsonValue value, Fault& fault, std::vector<Toleration>& tolerations) {
   tolerations.clear();
   return each_item(value, fault, [&](JsonValue item) {
@@ -123,13 +130,6 @@ bool read_tolerations(JsonValue value, Fault& fault, std::vector<Toleration>& to
     return true;
   });
 }
-
-bool read_gates(JsonValue value, Fault& fault, bool& gated) {
-  gated = false;
-  return note_if_any(value, fault, gated);
-}
-
-}  // namespace
 
 bool read_scheduling_field(std::string_view key, JsonValue value, Fault& fault, SchedulingTerms& terms) {
   if (key == "nodeSelector") return read_labels(value, fault, terms.node_selector);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "k8s-client/model/meta.h"
+#include "k8s-client/model/scheduling.h"
 #include "k8s-client/model/shared.h"
 
 namespace dhc::k8s {
@@ -27,6 +28,7 @@ struct AllocationResult {
   bool admin_access = false;
   std::vector<std::string> binding_conditions = {};  ///< bindingConditions and bindingFailureConditions: never evidence
                                                      ///< of health. **Source:** KEP-5007.
+  std::vector<Toleration> tolerations = {};          ///< The request's, when the device was allocated.
   friend bool operator==(const AllocationResult&, const AllocationResult&) = default;
 };
 

@@ -56,6 +56,11 @@ bool is_tolerated(const Toleration& toleration, const Taint& taint) {
 
 }  // namespace
 
+bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint) {
+  return std::ranges::any_of(tolerations,
+                             [&](const Toleration& toleration) { return is_tolerated(toleration, taint); });
+}
+
 bool selects_node(const SchedulingTerms& terms, const Node& node) {
   const bool labels_fit = std::ranges::all_of(terms.node_selector, [&](const auto& wanted) {
     return find(node.meta.labels, wanted.first) == std::string_view(wanted.second);
@@ -71,8 +76,7 @@ bool selects_node(const SchedulingTerms& terms, const Node& node) {
 bool tolerates_taints(const SchedulingTerms& terms, const Node& node) {
   return std::ranges::all_of(node.taints, [&](const Taint& taint) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") return true;
-    return std::ranges::any_of(terms.tolerations,
-                               [&](const Toleration& toleration) { return is_tolerated(toleration, taint); });
+    return tolerates(terms.tolerations, taint);
   });
 }
 

@@ -22,7 +22,8 @@ struct NodeRequirement {
 /// Requirements that must all be met; without any no node is selected. **Source:** core/v1 NodeSelectorTerm.
 using NodeTerm = std::vector<NodeRequirement>;
 
-/// A taint that a pod accepts. **Source:** core/v1 Toleration.
+/// A taint that a pod accepts, on its node or (in a claim) on its device. For how long is not read: when that has
+/// passed Kubernetes itself evicts. **Source:** core/v1 Toleration; resource.k8s.io/v1 DeviceToleration.
 struct Toleration {
   std::string key;  ///< Empty with `exists`: every key.
   std::string value;
@@ -44,6 +45,10 @@ struct SchedulingTerms {
 
 /// True if the pod's node selector and required node affinity accept the node.
 [[nodiscard]] bool selects_node(const SchedulingTerms& terms, const Node& node);
+
+/// True if one of them tolerates the taint. **Source:** core/v1 Toleration.ToleratesTaint;
+/// k8s.io/dynamic-resource-allocation/resourceclaim ToleratesTaint.
+[[nodiscard]] bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
 
 /// True if the pod tolerates every NoSchedule and NoExecute taint of the node. **Source:** core/v1
 /// Toleration.ToleratesTaint.

@@ -31,6 +31,7 @@ struct Signal {
   std::string slice_name = {};
   std::string slice_uid = {};
   std::string slice_version = {};
+  std::string slice_node = {};                       ///< The node of the device's pool; empty: it has none.
   std::vector<DeviceTaintMatch> device_taints = {};  ///< One of them must stand on the device there.
   friend bool operator==(const Signal&, const Signal&) = default;
 };

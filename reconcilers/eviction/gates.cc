@@ -16,6 +16,7 @@
 #include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/job_end.h"
+#include "reconcilers/shared/tolerations.h"
 
 namespace dhc::eviction {
 
@@ -222,6 +223,7 @@ std::optional<HoldReason> Gates::blocks_unit(const AffectedPod& member) const {
                       .until = {}};
   }
   auto hold = excluded_because(member, input_);
+  if (!hold) hold = tolerated(member, input_);
   if (!hold) hold = window_of(member, input_);
   if (!hold) hold = waiting_for(member, input_);
   if (!hold) return std::nullopt;
@@ -254,6 +256,8 @@ std::span<const Gates::Gate> Gates::in_order() {
   static constexpr auto kGates = std::to_array<Gate>({
       {{"eviction", "No eviction of the pod is under way, and nobody has deleted it."}, &Gates::is_going},
       {{"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."}, &Gates::is_excluded},
+      {{"toleration", "Its claim tolerates neither our taint nor those that the policy names."},
+       &Gates::waits<tolerated>},
       {{"place search", "Always; that no place is known for a replacement is said from here on."},
        &Gates::looks_for_a_place},
       {{"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},

@@ -69,7 +69,7 @@ Status judge_taint(const EvictPod& action, const JudgedObjects& fresh) {
     return outdated(action,
                     fmt::format("claim {} does not hold {} any more", action.signal.claim_name, to_string(key)));
   }
-  const bool is_at_home = slice && (slice->node_name.empty() || slice->node_name == fresh.reporter.node_name);
+  const bool is_at_home = slice && slice->node_name == action.signal.slice_node;
   if (is_at_home && slice->driver == key.scope && slice->pool == key.place) {
     const auto device = std::ranges::find(slice->devices, key.device, &k8s::SliceDevice::name);
     const auto is_named = [&](const k8s::Taint& taint) {
@@ -101,6 +101,7 @@ Signal signal_of(const AffectedPod& affected, const World& world) {
         signal.slice_name = slice->meta.name;
         signal.slice_uid = slice->meta.uid;
         signal.slice_version = slice->meta.resource_version;
+        signal.slice_node = slice->node_name;
       }
       return signal;
     case SignalSource::Report:

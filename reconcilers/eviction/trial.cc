@@ -6,6 +6,7 @@
 
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/tolerations.h"
 
 namespace dhc::eviction {
 
@@ -17,7 +18,7 @@ bool is_candidate(const AffectedPod& affected, const PlanInput& input) {
   if (affected.mode != Mode::Enforce || affected.held_device->ambiguous || affected.held_device->shared) return false;
   if (!pod.meta.controller || pod.meta.deletion || input.requests.eviction(pod.meta.uid) != nullptr) return false;
   if (!input.brake.may_try(affected.key, pod.node_name, pod.meta.uid, input.policy.limits, input.now)) return false;
-  return !excluded_because(affected, input) && !window_of(affected, input);
+  return !excluded_because(affected, input) && !tolerated(affected, input) && !window_of(affected, input);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/tolerations.h"
 
 namespace dhc::eviction {
 
@@ -155,15 +156,18 @@ std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const P
   const bool by_node = needs_node_taint(input.world, affected.key);
   const auto& held_device = *affected.held_device;
   const auto kept_off = [&](const DeviceKey& key) {
-    return input.world.inventory().unschedulable_because(key).has_value();
+    const auto tolerations = tolerations_of(held_device, key, input.world);
+    return input.world.inventory().unschedulable_because(key, {}, tolerations).has_value();
   };
-  if (by_node && node_is_tainted(affected, input)) return std::nullopt;
+  // A plugin's device is not handed out again whatever a pod tolerates.
+  const bool comes_back = dra && k8s::tolerates(affected.pod().scheduling->tolerations, node_taint());
+  if (by_node && node_is_tainted(affected, input) && !comes_back) return std::nullopt;
   if (dra && (held_device.ambiguous
                   ? (!held_device.candidates.empty() && std::ranges::all_of(held_device.candidates, kept_off))
                   : kept_off(affected.key))) {
     return std::nullopt;
   }
-  if (will_be_tainted(affected, input)) {
+  if (will_be_tainted(affected, input) && !(by_node && comes_back)) {
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;
     // What stops the taint stops the eviction, and says so itself.
@@ -242,7 +246,7 @@ std::optional<HoldReason> waiting_for_siblings(const AffectedPod& affected,
     const auto* attempt = input.requests.eviction(pod.meta.uid);
     const bool going = pod.meta.deletion || (attempt != nullptr && attempt->state != Attempt::State::Failed);
     if (pod.meta.uid == affected.pod().meta.uid || sibling->mode != affected.mode || !sibling->open || going) continue;
-    if (excluded_because(*sibling, input)) continue;
+    if (excluded_because(*sibling, input) || tolerated(*sibling, input)) continue;
     auto hold = window_of(*sibling, input);
     if (!hold) hold = waiting_for(*sibling, input);
     if (!hold || !hold->until || *hold->until > input.now.mono + kSiblingPatience) continue;

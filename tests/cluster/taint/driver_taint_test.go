@@ -13,6 +13,7 @@ import (
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
 )
 
 // A driver that says by a taint in its ResourceSlice what the kubelet never hears of.
@@ -148,4 +149,30 @@ func TestASliceOfAnotherNodeThatClaimsThePoolEndsNoIncident(t *testing.T) {
 	r.heals(device)
 	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
 	r.awaitSaid(t, controller, "Untainted", "another physical device")
+}
+
+// The scheduler hands a tainted device to a claim that tolerates the taint, again and again.
+func TestAPodWhoseClaimToleratesTheTaintIsNotEvictedAndCostsNobodyAnything(t *testing.T) {
+	r := newRack(t, cluster, 3)
+	templates := cluster.Client.ResourceV1().ResourceClaimTemplates(r.namespace)
+	template, err := templates.Get(t.Context(), r.template, metav1.GetOptions{})
+	must(t, err)
+	template.ObjectMeta = metav1.ObjectMeta{Name: "tolerant"}
+	template.Spec.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}}
+	_, err = templates.Create(t.Context(), template, metav1.CreateOptions{})
+	must(t, err)
+	greedy := workload.Deployment{Namespace: r.namespace, Name: "greedy", Replicas: 1, ClaimTemplate: "tolerant"}.Create(t, cluster)[0]
+	controller := r.start(t, dhc.Policy{Match: namesTheTaint})
+	bad := taints(deviceOf(greedy), "79", resourcev1.DeviceTaintEffectNoSchedule)
+	must(t, r.node.PublishSlice(t.Context(), r.driver, bad))
+	controller.AwaitVerdict(t, greedy.Name, "TaintTolerated")
+	story.AwaitEvent(t, cluster, r.namespace, greedy.Name, "DeviceUnhealthy")
+	// Another one's device breaks too: it goes as ever.
+	sick, device := r.holder(t)
+	bad[device] = taints(device, "79", resourcev1.DeviceTaintEffectNoSchedule)[device]
+	must(t, r.node.PublishSlice(t.Context(), r.driver, bad))
+	story.AwaitReplacement(t, cluster, sick, 1)
+	story.ExpectEvictedOnce(t, controller, sick)
+	controller.AwaitVerdict(t, greedy.Name, "TaintTolerated")
+	story.ExpectUntouched(t, controller, greedy)
 }

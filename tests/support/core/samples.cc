@@ -42,6 +42,7 @@ constexpr auto kClaim = R"({
   "status": {
     "allocation": {"devices": {"results": [{
       "request": "gpu", "driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0", "adminAccess": true,
+      "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}],
       "bindingConditions": ["Attached"], "bindingFailureConditions": ["Broken"]}]}},
     "reservedFor": [{"apiGroup": "g", "resource": "pods", "name": "p", "uid": "pu"}],
     "devices": [{"driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0", "conditions": [

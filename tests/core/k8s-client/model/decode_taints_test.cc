@@ -11,7 +11,7 @@ namespace {
 
 using namespace dhc::k8s;
 
-constexpr auto kMeta = R"("metadata":{"name":"n","uid":"u","resourceVersion":"7"})";
+constexpr auto kMeta = R"("metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7"})";
 
 template <class Record>
 Record read_as(Kind kind, const std::string& fields) {
@@ -53,6 +53,24 @@ TEST_CASE("Of a rule's conditions only EvictionInProgress is read, and without o
                  {"type":"EvictionInProgress","status":"False","reason":"NoEffect","message":"1 pod","observedGeneration":3},
                  {"type":"Another","status":"True"}])") == EvictionInProgress{3, "False", "NoEffect", "1 pod"});
   CHECK(read(R"([{"type":"EvictionInProgress","status":"True"}])") == EvictionInProgress{0, "True", "", ""});
+}
+
+TEST_CASE("What an allocation tolerates is read, and an operator that is not known tolerates nothing") {
+  const auto read = [](const std::string& tolerations) {
+    return read_as<ResourceClaim>(
+               Kind::ResourceClaim,
+               fmt::format(
+                   R"("status":{{"allocation":{{"devices":{{"results":[{{"request":"r","driver":"d","pool":"p",)"
+                   R"("device":"a","tolerations":{}}}]}}}}}})",
+                   tolerations))
+        .results.at(0)
+        .tolerations;
+  };
+  CHECK(read("null").empty());
+  CHECK(read(R"([{"operator":"Exists"}])") ==
+        std::vector<Toleration>{{.key = {}, .value = {}, .effect = {}, .exists = true}});
+  CHECK(read(R"([{"key":"k","value":"v","effect":"NoExecute","tolerationSeconds":60},{"key":"k","operator":"Gt"}])") ==
+        std::vector<Toleration>{{.key = "k", .value = "v", .effect = "NoExecute", .exists = false}});
 }
 
 TEST_CASE("A rule's generation is read wherever its metadata stands") {

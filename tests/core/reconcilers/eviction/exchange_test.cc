@@ -254,6 +254,7 @@ TEST_CASE("Where the driver's taint is the signal, claim and slice are read, and
   auto action = dra_action();
   action.signal.health.clear();
   action.signal.slice_name = "slice";
+  action.signal.slice_node = "node-a";
   action.signal.device_taints = {{.key = "d/*", .effect = {}}};
   const auto pod = ok(dra_pod_text("Unknown", "train", "u-1"));
   const auto claim = ok(claim_text("dev-0", "True"));
