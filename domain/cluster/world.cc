@@ -238,8 +238,8 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
     refresh_pod(uid, now);
     for (const auto& held_device : record.held_devices) refresh_device(held_device.key, now);
   }
-  index_job_pod(record.pod, false);
-  index_job_pod(pod, true);
+  index_owned_pod(record.pod, false);
+  index_owned_pod(pod, true);
   if (record.pod.node_name != pod.node_name) {
     if (!record.pod.node_name.empty()) pods_on_[record.pod.node_name].erase(uid);
     if (!pod.node_name.empty()) pods_on_[pod.node_name].insert(uid);
@@ -283,7 +283,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   if (found == pods_.end()) return false;
   const auto record = std::move(found->second);
   pods_.erase(found);
-  index_job_pod(record.pod, false);
+  index_owned_pod(record.pod, false);
   note_departure(record.pod);
   speakers_.remove(record.heard);
   for (const auto& held_device : record.held_devices) {

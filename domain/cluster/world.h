@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -209,6 +210,9 @@ class World {
   [[nodiscard]] bool is_recreated(const k8s::Job& job) const { return recreations_.contains(job.meta.identity()); }
   /// UIDs of a Job's pods that can hold devices, sorted.
   [[nodiscard]] const std::set<std::string>& pods_of_job(const k8s::Job& job) const;
+  /// UIDs of the pods that can hold devices and whose controller has this identity: those that call it a Job, and the
+  /// others; each sorted.
+  [[nodiscard]] std::array<const std::set<std::string>*, 2> pods_owned_by(const std::string& identity) const;
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
@@ -251,7 +255,7 @@ class World {
   static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
   bool put(k8s::Job&& job, const Now& now);
   void drop_job(const std::string& uid);
-  void index_job_pod(const k8s::Pod& pod, bool add);
+  void index_owned_pod(const k8s::Pod& pod, bool add);
   void note_ending(const PodRecord& record, const Now& now);
   void forget_endings(const Now& now);
   void keep_ending(PodEnding ending);
@@ -324,11 +328,12 @@ class World {
   std::map<std::string, k8s::Meta> namespaces_;
   std::unordered_map<std::string, k8s::Owner> owners_;
   OwnerSights owner_sights_;
-  std::unordered_map<std::string, JobRecord> jobs_;        // by UID
-  std::set<std::string> noted_jobs_;                       // UIDs
-  std::set<std::string> recreations_;                      // identities of dead Jobs
-  std::map<std::string, std::set<std::string>> job_pods_;  // by the Job's identity
-  std::map<std::string, PodEnding> endings_;               // by pod UID
+  std::unordered_map<std::string, JobRecord> jobs_;          // by UID
+  std::set<std::string> noted_jobs_;                         // UIDs
+  std::set<std::string> recreations_;                        // identities of dead Jobs
+  std::map<std::string, std::set<std::string>> job_pods_;    // by the Job's identity
+  std::map<std::string, std::set<std::string>> other_pods_;  // by the identity of their controller, if it is no Job
+  std::map<std::string, PodEnding> endings_;                 // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
   std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
   Views views_;

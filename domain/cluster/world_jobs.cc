@@ -111,15 +111,17 @@ void World::drop_job(const std::string& uid) {
   noted_jobs_.erase(uid);
 }
 
-void World::index_job_pod(const k8s::Pod& pod, bool add) {
-  if (!is_job_pod(pod)) return;
-  auto& pods = job_pods_[pod.meta.controller_identity()];
+void World::index_owned_pod(const k8s::Pod& pod, bool add) {
+  if (!pod.meta.controller) return;
+  auto& by_owner = is_job_pod(pod) ? job_pods_ : other_pods_;
+  const auto owner = pod.meta.controller_identity();
+  auto& pods = by_owner[owner];
   if (add) {
     pods.insert(pod.meta.uid);
   } else {
     pods.erase(pod.meta.uid);
   }
-  if (pods.empty()) job_pods_.erase(pod.meta.controller_identity());
+  if (pods.empty()) by_owner.erase(owner);
 }
 
 void World::note_ending(const PodRecord& record, const Now& now) {
@@ -186,8 +188,15 @@ const JobRecord* World::job_of(const k8s::Meta& meta) const {
 }
 
 const std::set<std::string>& World::pods_of_job(const k8s::Job& job) const {
-  const auto found = job_pods_.find(job.meta.identity());
-  return found == job_pods_.end() ? nobody_ : found->second;
+  return *pods_owned_by(job.meta.identity()).front();
+}
+
+std::array<const std::set<std::string>*, 2> World::pods_owned_by(const std::string& identity) const {
+  const auto in = [&](const auto& by_owner) {
+    const auto found = by_owner.find(identity);
+    return found == by_owner.end() ? &nobody_ : &found->second;
+  };
+  return {in(job_pods_), in(other_pods_)};
 }
 
 }  // namespace dhc

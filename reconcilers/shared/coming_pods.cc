@@ -86,11 +86,13 @@ void ComingPods::count_replacements(const World& world) {
     const auto [known, is_new] = since.try_emplace(departure.owner_identity(), departure.at);
     if (!is_new) known->second = std::min(known->second, departure.at);
   }
-  for (const auto& [uid, record] : world.pods()) {
-    const auto& meta = record.pod.meta;
-    if (!meta.controller || !meta.creation || departures_.contains(uid) || !is_live(record.pod)) continue;
-    const auto owner = since.find(meta.controller_identity());
-    if (owner != since.end() && *meta.creation >= owner->second) ++replaced_[owner->first];
+  for (const auto& [owner, at] : since) {
+    for (const auto* pods : world.pods_owned_by(owner)) {
+      replaced_[owner] += static_cast<std::size_t>(std::ranges::count_if(*pods, [&](const std::string& uid) {
+        const auto& pod = world.pod(uid)->pod;
+        return pod.meta.creation && *pod.meta.creation >= at && is_live(pod) && !departures_.contains(uid);
+      }));
+    }
   }
 }
 

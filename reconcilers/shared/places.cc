@@ -52,6 +52,7 @@ bool Places::is_left_on(const k8s::Node& node, const Demand& demand, const Relea
                         const std::string& suspect) {
   std::vector<DeviceKey> picked;
   if (!fits(node, demand, released, suspect, picked)) return false;
+  if (waiting_.empty()) return true;
   const auto taken = taken_;
   const auto taken_devices = taken_devices_;
   bool is_left = true;
@@ -94,13 +95,23 @@ void Places::take(std::span<const k8s::Pod* const> pods) {
 }
 
 void Places::give_back(const Released& released) {
+  std::set<std::string> nodes;
   for (const auto& uid : released.pods) {
     const auto& node = input_.world.pod(uid)->pod.node_name;
-    std::erase_if(free_, [&](const auto& entry) { return entry.first.first == node; });
+    nodes.insert(node);
+    const auto first = free_.lower_bound({node, std::string()});
+    free_.erase(first, std::find_if(first, free_.end(), [&](const auto& entry) { return entry.first.first != node; }));
   }
+  for (const auto& key : released.devices) nodes.insert(input_.world.node_of(key));
   gone_.pods.insert(released.pods.begin(), released.pods.end());
   gone_.devices.insert(released.devices.begin(), released.devices.end());
-  if (!released.pods.empty()) searches_.clear();
+  // A network-attached device may be used from every node.
+  if (nodes.contains("")) return searches_.clear();
+  for (auto& [what, search] : searches_) {
+    for (const auto& node : nodes) {
+      if (search.why_none || node < search.next) search.again.insert(node);
+    }
+  }
 }
 
 void Places::occupy(const k8s::Node& node, const Demand& demand, const std::vector<DeviceKey>& picked) {
@@ -129,10 +140,15 @@ Places::Released Places::released_by(std::span<const k8s::Pod* const> pods) cons
 
 const k8s::Node* Places::search(const Demand& demand, const std::string& suspect, std::string& why) {
   auto& known = searches_[{demand, suspect}];
+  std::vector<DeviceKey> picked;
+  while (!known.again.empty()) {
+    const auto* node = input_.world.node(*known.again.begin());
+    if (node != nullptr && fits(*node, demand, {}, suspect, picked)) return node;
+    known.again.erase(known.again.begin());
+  }
   if (!known.why_none) {
     const auto& nodes = input_.world.nodes();
     for (auto node = nodes.lower_bound(known.next); node != nodes.end(); ++node) {
-      std::vector<DeviceKey> picked;
       if (!fits(node->second, demand, {}, suspect, picked)) continue;
       known.next = node->first;
       return &node->second;

@@ -39,9 +39,10 @@ class Places {
     std::set<std::string> pods;  // UIDs
     std::set<DeviceKey> devices;
   };
-  /// One search; what it has found out stays true until a pod gives something back.
+  /// One search; what it has found out stays true but for the nodes on which a pod gives something back.
   struct Search {
-    std::string next;  // nodes before this one do not fit
+    std::string next;             // nodes before this one do not fit, but for
+    std::set<std::string> again;  // these, which are to be looked at again
     std::optional<std::string> why_none;
   };
 

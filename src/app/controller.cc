@@ -287,7 +287,7 @@ Turn Controller::State::stand_by(const Now& now) {
   note_removed_rules(now);
   in_flight = 0;
   brakes_half_open = 0;
-  return {.actions = {}, .wake_at = world.next_change_at(now)};
+  return {.actions = {}, .wake_at = world.next_change_at(now), .recalls = false};
 }
 
 Controller::Controller() : state_(std::make_unique<State>()) {}
@@ -332,9 +332,11 @@ Turn Controller::plan_all(const Now& now) {
   // Without a policy there is nothing to decide, but a configuration that was rejected is still said.
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
-  if (const auto until = state.state.waits(state.policy->own_namespace, now)) return {.actions = {}, .wake_at = until};
+  if (const auto until = state.state.waits(state.policy->own_namespace, now))
+    return {.actions = {}, .wake_at = until, .recalls = false};
   const auto affected_pods = state.look_at_devices(now);
   const auto rejecting_nodes = find_rejecting_nodes(state.world, *state.policy, now);
+  const auto braked = state.brake.engaged().size();
   state.brake.observe({.world = state.world,
                        .policy = *state.policy,
                        .affected_pods = affected_pods,
@@ -398,7 +400,7 @@ Turn Controller::plan_all(const Now& now) {
   auto reads = owners::plan(input, verdicts);
   auto notices = notice::plan(input, verdicts, state.rejected);
 
-  Turn turn;
+  Turn turn{.actions = {}, .wake_at = {}, .recalls = state.brake.engaged().size() > braked};
   Wake wake;
   for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
                          notices.wake_at, state.incidents.next_change_at(), state.world.next_change_at(now),

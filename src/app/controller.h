@@ -33,6 +33,7 @@ struct ControllerStats {
 struct Turn {
   std::vector<Action> actions;
   std::optional<MonoTime> wake_at;  ///< When the plan would change by time alone.
+  bool recalls = false;             ///< A brake has engaged: what was ordered before and is not begun must not be.
 };
 
 /// The whole controller as a value: messages and the time go in, actions come out. One thread.

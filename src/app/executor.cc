@@ -71,22 +71,24 @@ bool Executor::drain(Millis patience) {
   return idle_.wait_for(lock, patience, [this] { return busy_ == 0; });
 }
 
-std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes) {
+std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes, Moment until) {
   std::vector<Action> actions;
   for (auto* lane : lanes) {
-    for (auto& order : lane->take_all()) actions.push_back(std::move(order.action));
+    for (auto& order : lane->take_while([&](const Order& one) { return one.given < until; })) {
+      actions.push_back(std::move(order.action));
+    }
   }
   return actions;
 }
 
-std::vector<Action> Executor::withdraw_orders() { return withdraw({&evictions_, &taints_, &jobs_}); }
+std::vector<Action> Executor::withdraw_orders(Moment until) { return withdraw({&evictions_, &taints_, &jobs_}, until); }
 
 std::vector<Action> Executor::withdraw_all() {
   return withdraw({&evictions_, &taints_, &jobs_, &conditions_, &state_, &events_, &reads_});
 }
 
 bool Executor::submit(const Action& action, Moment since) {
-  Order order{.action = action, .since = since};
+  Order order{.action = action, .since = since, .given = stopwatch_now()};
   return lane_of(action).try_push(order);
 }
 

@@ -43,10 +43,10 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, Moment since);
 
-  /// Takes back the evictions, taints and Jobs' retries that no thread has begun, so that each turn decides anew on
-  /// what it knows by then: a pause, a recovery or a newer pod must not find old orders waiting. They have no outcome;
-  /// the caller makes one.
-  [[nodiscard]] std::vector<Action> withdraw_orders();
+  /// Takes back the evictions, taints and Jobs' retries that no thread has begun and that were given before `until`, so
+  /// that they are decided anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the
+  /// caller makes one.
+  [[nodiscard]] std::vector<Action> withdraw_orders(Moment until = Moment::max());
 
   /// Takes back everything that no thread has begun: of a term that has ended nothing may be sent in the next one.
   [[nodiscard]] std::vector<Action> withdraw_all();
@@ -62,9 +62,10 @@ class Executor {
   struct Order {
     Action action;
     Moment since;
+    Moment given;
   };
   using Lane = Mailbox<Order>;
-  [[nodiscard]] static std::vector<Action> withdraw(std::initializer_list<Lane*> lanes);
+  [[nodiscard]] static std::vector<Action> withdraw(std::initializer_list<Lane*> lanes, Moment until = Moment::max());
   [[nodiscard]] Lane& lane_of(const Action& action);
   /// How a call ended, and what it has read.
   struct Carried {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -57,14 +58,21 @@ class Mailbox {
 
   /// All that is there, without waiting.
   [[nodiscard]] std::vector<T> take_all() {
-    std::vector<T> all;
+    return take_while([](const T&) { return true; });
+  }
+
+  /// The items at the front for which this holds, without waiting.
+  template <class Holds>
+  [[nodiscard]] std::vector<T> take_while(Holds holds) {
+    std::vector<T> taken;
     {
       const std::lock_guard lock(mutex_);
-      all.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.end()));
-      items_.clear();
+      const auto end = std::find_if_not(items_.begin(), items_.end(), holds);
+      taken.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(end));
+      items_.erase(items_.begin(), end);
     }
     room_.notify_all();
-    return all;
+    return taken;
   }
 
   /// Waits for one item; nothing when stopped.

@@ -16,6 +16,9 @@ constexpr std::size_t kBatch = 4096;
 // A plan that asks for the past must not make the loop spin.
 constexpr Millis kShortestWait{2};
 constexpr Millis kWaitAfterDrop{100};
+// An order waits no longer for its thread than this before it is decided anew; without any wait the threads would have
+// nothing to do while a turn plans.
+constexpr Millis kLongestOrder{100};
 // Figures are counted for people and scrapers, who look less often.
 constexpr Millis kShowFigures{250};
 
@@ -54,10 +57,15 @@ void RunLoop::run(const std::stop_token& stop) {
 
 MonoTime RunLoop::plan(Moment since, const Now& now) {
   withdraw(now);
-  const Turn turn = controller_.plan(now);
+  Turn turn = controller_.plan(now);
+  if (turn.recalls) {
+    recall_ = Recall::Orders;
+    withdraw(now);
+  }
   dispatch(turn.actions, since);
   show(now);
   figures_at_ = std::min(figures_at_, figures_shown_ + kShowFigures);
+  if (turn.recalls) return now.mono;
   if (!dropped_.empty()) return now.mono + kWaitAfterDrop;
   const MonoTime next = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + Controller::kLongestPlan);
   return std::max(next, now.mono + kShortestWait);
@@ -77,7 +85,10 @@ bool RunLoop::take(std::vector<Received> batch, const Now& now) {
   for (const auto& message : messages) {
     if (const auto* outcome = std::get_if<Outcome>(&message)) show(*outcome);
     const auto* leading = std::get_if<Leading>(&message);
-    term_ended_ = term_ended_ || (leading != nullptr && !leading->leads);
+    if (leading != nullptr && !leading->leads) recall_ = Recall::Everything;
+    // A pause must find no order waiting.
+    const bool is_policy = std::holds_alternative<PolicyChanged>(message);
+    if (is_policy && recall_ == Recall::OldOrders) recall_ = Recall::Orders;
     const auto* delivery = std::get_if<k8s::Delivery>(&message);
     const auto* bad = delivery == nullptr ? nullptr : std::get_if<k8s::Unreadable>(delivery);
     if (bad != nullptr) log_unreadable(shown_.log, *bad);
@@ -88,10 +99,22 @@ bool RunLoop::take(std::vector<Received> batch, const Now& now) {
 /// What is not begun is planned anew. Not shown: nothing was tried.
 void RunLoop::withdraw(const Now& now) {
   std::vector<Message> messages;
-  for (auto& action : std::exchange(term_ended_, false) ? executor_.withdraw_all() : executor_.withdraw_orders()) {
+  for (auto& action : recalled()) {
     messages.emplace_back(Outcome{.action = std::move(action), .status = fail(ErrorKind::Cancelled, "not sent")});
   }
   (void)controller_.take(messages, now);
+}
+
+std::vector<Action> RunLoop::recalled() {
+  switch (std::exchange(recall_, Recall::OldOrders)) {
+    case Recall::Everything:
+      return executor_.withdraw_all();
+    case Recall::Orders:
+      return executor_.withdraw_orders();
+    case Recall::OldOrders:
+      break;
+  }
+  return executor_.withdraw_orders(stopwatch_now() - kLongestOrder);
 }
 
 void RunLoop::dispatch(const std::vector<Action>& actions, Moment since) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,11 +54,13 @@ class RunLoop {
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
+  enum class Recall : std::uint8_t { OldOrders, Orders, Everything };
   /// True if a plan may follow from it.
   [[nodiscard]] bool take(std::vector<Received> batch, const Now& now);
   /// Plans and gives out what follows; when to plan again.
   [[nodiscard]] MonoTime plan(Moment since, const Now& now);
   void withdraw(const Now& now);
+  [[nodiscard]] std::vector<Action> recalled();
   void dispatch(const std::vector<Action>& actions, Moment since);
   void show(const Now& now);
   void show(const Outcome& outcome);
@@ -68,8 +71,8 @@ class RunLoop {
   Shown shown_;
   Listener listener_;
   Controller controller_;
-  std::vector<Outcome> dropped_;  // actions that found their lane full: told to the controller in the next turn
-  bool term_ended_ = false;       // since the last plan
+  std::vector<Outcome> dropped_;       // actions that found their lane full: told to the controller in the next turn
+  Recall recall_ = Recall::OldOrders;  // before the next plan
   MonoTime figures_at_ = MonoTime::max();  // when to show figures again; the maximum: those shown are true
   MonoTime figures_shown_{};
   std::shared_ptr<const std::vector<Verdict>> published_;

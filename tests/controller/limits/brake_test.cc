@@ -78,6 +78,18 @@ TEST_CASE("Two of eight devices at once do not engage the brake, three do") {
   CHECK(three.has_event("node-a", "BrakeEngaged"));
 }
 
+TEST_CASE("A brake that engages recalls what was ordered before, once") {
+  auto stage = eight();
+  break_devices(stage, 3);
+  int recalls = 0;
+  for (int second = 0; second < 120; ++second) {
+    stage.turn();
+    recalls += stage.recalls() ? 1 : 0;
+    stage.advance(Seconds(1));
+  }
+  CHECK(recalls == 1);
+}
+
 TEST_CASE("The brake of a node with 1, 2, 4 and 8 devices does what its page says") {
   struct Row {
     int devices;

@@ -275,6 +275,8 @@ TEST_CASE("a credit that no thread has begun is taken back with the evictions, a
   REQUIRE(dhc::test::eventually([&] { return requests == 4; }));
   CHECK(executor.submit(credit_of("j3"), {}));
   CHECK(executor.submit(condition_of("c3"), {}));
+  // Given after the time that is asked for: decided anew only when it has waited longer.
+  CHECK(executor.withdraw_orders(dhc::Executor::Moment::min()).empty());
   const auto orders = executor.withdraw_orders();
   REQUIRE(orders.size() == 1);
   CHECK(std::get<dhc::job_retry::PatchJob>(orders[0]).name == "j3");

@@ -214,7 +214,9 @@ std::vector<Action> Stage::turn() {
     if (silent_.contains(kind)) continue;
     messages.emplace_back(k8s::Delivery(k8s::Told{.kind = kind, .name = {}, .at = now().mono}));
   }
-  auto actions = turn_checked(controller_, messages, now()).actions;
+  auto turn = turn_checked(controller_, messages, now());
+  recalls_ = turn.recalls;
+  auto actions = std::move(turn.actions);
   std::ranges::move(controller_.take_doubts(), std::back_inserter(doubts_));
   for (const auto& action : actions) {
     if (const auto* event = std::get_if<notice::EmitEvent>(&action)) events_.push_back(*event);

@@ -83,6 +83,8 @@ class Stage {
 
   /// One turn with all that was put; actions are kept until `settle`.
   std::vector<Action> turn();
+  /// Whether the last turn recalled orders.
+  [[nodiscard]] bool recalls() const { return recalls_; }
   /// How `settle` answers an eviction from now on; a refused one is not shown on its pod.
   void answer_evictions(std::function<Status(const eviction::EvictPod&)> judge) { judge_ = std::move(judge); }
   /// Whether `settle` shows on their pods the evictions that were accepted.
@@ -130,6 +132,7 @@ class Stage {
   void bump(k8s::Meta& meta);
 
   Controller controller_;
+  bool recalls_ = false;
   std::function<Status(const eviction::EvictPod&)> judge_ = [](const eviction::EvictPod&) { return Status{}; };
   bool shows_evictions_ = true;
   Policy policy_;
