@@ -31,7 +31,8 @@ void World::follow_kept_taints(const Now& now) {
 
 std::optional<KeptTaint> World::kept_taint(const DeviceKey& key) const {
   const auto* incident = remembered(key);
-  if (incident == nullptr || incident->taint_key.empty()) return std::nullopt;
+  // What an operator vouches for is nobody's word any more, also where another taint was written over it.
+  if (incident == nullptr || incident->taint_key.empty() || incident->vouched_for) return std::nullopt;
   KeptTaint kept{.key = incident->taint_key,
                  .since = incident->since,
                  .last_word = incident->word.called_bad_at,
@@ -39,7 +40,6 @@ std::optional<KeptTaint> World::kept_taint(const DeviceKey& key) const {
                  .forgotten = has_forgotten(key, *incident)};
   const auto bare = bare_.find(key);
   if (bare == bare_.end()) return kept;
-  if (incident->vouched_for) return std::nullopt;
   kept.forgotten = kept.forgotten || !incident->taint_seen;
   if (!kept.forgotten && bare->second <= refreshed_at_) return std::nullopt;
   return kept;

@@ -117,20 +117,39 @@ std::optional<Signal> condition_signal(const Match& match, const World& world, c
                 .said = std::move(said)};
 }
 
+/// Whether the pod held the device then, as far as we or our condition on it know.
+bool held_until(const PodRecord& record, const HeldDevice& held_device, WallTime then) {
+  const bool was_told = record.told.cut || record.told.find(to_string(held_device.key)) != nullptr;
+  return was_told || (held_device.seen_at && held_device.seen_at->wall <= then);
+}
+
 /// Of a pod that held the device under a taint that its driver shows no more, and has not taken back.
 std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTaint> kept, const PodRecord& record,
                                         const HeldDevice& held_device, const Now& now) {
   const auto is_named = [&](const DeviceTaintMatch& one) { return glob_matches(one.key, kept->key); };
   if (!kept || std::ranges::none_of(match.device_taints, is_named)) return std::nullopt;
-  const bool was_told = record.told.cut || record.told.find(to_string(held_device.key)) != nullptr;
-  const bool was_there = held_device.seen_at && held_device.seen_at->wall <= kept->last_word;
-  if (!was_told && !was_there) return std::nullopt;
+  if (!held_until(record, held_device, kept->last_word)) return std::nullopt;
   return Signal{.since = moment_of(kept->since, now),
                 .unknown_now = true,
                 .forgotten = kept->forgotten,
                 .source = SignalSource::Taint,
                 .taint_key = std::move(kept->key),
                 .said = std::move(kept->said)};
+}
+
+/// Whether a taint that is named stands on the device, or stood when it was last published.
+bool stands(const Match& match, const World& world, const DeviceKey& key) {
+  return std::ranges::any_of(world.driver_taints().standing(key), [&](const k8s::Taint& taint) {
+    return std::ranges::any_of(match.device_taints, [&](const DeviceTaintMatch& one) { return one.fits(taint); });
+  });
+}
+
+/// Another taint that was written over a fault does not take it back from whoever held the device under it: while the
+/// incident is open and nobody vouches for it; before it opens no longer than Unknown does.
+bool outlives_another(const TaintWord& word, const std::optional<KeptTaint>& kept, const PodRecord& record,
+                      const HeldDevice& held_device, const Now& now) {
+  const auto age = now.mono - word.unknown_from.value_or(now.mono);
+  return (kept || age < kLongestUnknown) && held_until(record, held_device, now.wall - age);
 }
 
 /// **Source:** KEP-5055: a driver may taint its own devices; NVIDIA's says nothing else of a dead one.
@@ -143,6 +162,9 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
   const bool is_home = home.empty() || home == record.pod.node_name;
   auto word = is_home ? world.driver_taints().word_for(held_device.key, match.device_taints) : std::nullopt;
   if (!word) return kept_taint_signal(match, std::move(kept), record, held_device, now);
+  if (!stands(match, world, held_device.key) && !outlives_another(*word, kept, record, held_device, now)) {
+    return std::nullopt;
+  }
   const Beginning began{.since = word->since, .from_the_start = word->from_the_start, .given = word->added};
   const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
   // Counted back from our first sight of it: what the wall clock does later changes nothing.
