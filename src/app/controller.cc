@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -50,6 +51,7 @@ struct Controller::State {
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
   std::uint64_t brake_revision = 0;  // that the incident store knows of
+  std::set<BrakeScope> braked;       // by the last plan
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
   bool coverage_told = true;          // of this policy
@@ -63,6 +65,7 @@ struct Controller::State {
   void set_rates(const Now& now);
   void note_removed_rules(const Now& now);
   void note_brake();
+  [[nodiscard]] bool notes_new_brake();
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
   [[nodiscard]] std::vector<AffectedPod> look_at_devices(const Now& now);
@@ -261,6 +264,16 @@ void Controller::State::note_brake() {
   if (std::exchange(brake_revision, brake.revision()) != brake.revision()) incidents.note_change();
 }
 
+/// Whether a brake is engaged that was not at the last plan: one may be released in the very turn in which another
+/// engages.
+bool Controller::State::notes_new_brake() {
+  std::set<BrakeScope> engaged;
+  for (const auto& [scope, brake_there] : brake.engaged()) engaged.insert(scope);
+  const bool is_new = !std::ranges::includes(braked, engaged);
+  braked = std::move(engaged);
+  return is_new;
+}
+
 void Controller::State::begin_trial(BrakeTrial trial, const std::string& node) {
   incidents.note_change();
   trial.revision = incidents.revision();
@@ -336,7 +349,6 @@ Turn Controller::plan_all(const Now& now) {
     return {.actions = {}, .wake_at = until, .recalls = false};
   const auto affected_pods = state.look_at_devices(now);
   const auto rejecting_nodes = find_rejecting_nodes(state.world, *state.policy, now);
-  const auto braked = state.brake.engaged().size();
   state.brake.observe({.world = state.world,
                        .policy = *state.policy,
                        .affected_pods = affected_pods,
@@ -400,7 +412,7 @@ Turn Controller::plan_all(const Now& now) {
   auto reads = owners::plan(input, verdicts);
   auto notices = notice::plan(input, verdicts, state.rejected);
 
-  Turn turn{.actions = {}, .wake_at = {}, .recalls = state.brake.engaged().size() > braked};
+  Turn turn{.actions = {}, .wake_at = {}, .recalls = state.notes_new_brake()};
   Wake wake;
   for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
                          notices.wake_at, state.incidents.next_change_at(), state.world.next_change_at(now),

@@ -1,5 +1,7 @@
 #include "app/executor.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "app/describe.h"
@@ -42,7 +44,8 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
       conditions_(kLaneCapacity),
       state_(kLaneCapacity),
       events_(kLaneCapacity),
-      reads_(kLaneCapacity) {
+      reads_(kLaneCapacity),
+      old_(3 * kLaneCapacity) {
   const auto start = [this](Lane& lane, int count) {
     for (int i = 0; i < count; ++i) {
       threads_.emplace_back([this, &lane](const std::stop_token& stop) { work(lane, stop); });
@@ -76,20 +79,37 @@ std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes, Momen
   for (auto* lane : lanes) {
     for (auto& order : lane->take_while([&](const Order& one) { return one.given < until; })) {
       actions.push_back(std::move(order.action));
+      if (holds_orders(*lane) || lane == &old_) --orders_;
     }
   }
   return actions;
 }
 
-std::vector<Action> Executor::withdraw_orders(Moment until) { return withdraw({&evictions_, &taints_, &jobs_}, until); }
+std::vector<Action> Executor::withdraw_old_orders() {
+  auto actions = withdraw({&old_});
+  auto more = withdraw({&evictions_, &taints_, &jobs_}, stopwatch_now() - kLongestOrder);
+  std::ranges::move(more, std::back_inserter(actions));
+  return actions;
+}
+
+std::vector<Action> Executor::withdraw_orders() { return withdraw({&old_, &evictions_, &taints_, &jobs_}); }
+
+bool Executor::holds_orders(const Lane& lane) const {
+  return &lane == &evictions_ || &lane == &taints_ || &lane == &jobs_;
+}
 
 std::vector<Action> Executor::withdraw_all() {
-  return withdraw({&evictions_, &taints_, &jobs_, &conditions_, &state_, &events_, &reads_});
+  return withdraw({&old_, &evictions_, &taints_, &jobs_, &conditions_, &state_, &events_, &reads_});
 }
 
 bool Executor::submit(const Action& action, Moment since) {
   Order order{.action = action, .since = since, .given = stopwatch_now()};
-  return lane_of(action).try_push(order);
+  auto& lane = lane_of(action);
+  const bool is_order = holds_orders(lane);
+  if (is_order) ++orders_;
+  const bool pushed = lane.try_push(order);
+  if (is_order && !pushed) --orders_;
+  return pushed;
 }
 
 Executor::Lane& Executor::lane_of(const Action& action) {
@@ -131,6 +151,10 @@ Executor::Carried Executor::carry_out(const Action& action, const std::stop_toke
 
 void Executor::work(Lane& lane, const std::stop_token& stop) {
   while (auto order = lane.pop(stop)) {
+    const bool is_order = holds_orders(lane);
+    // There is room for all that fit into their lanes.
+    if (is_order && stopwatch_now() - order->given > kLongestOrder && old_.try_push(*order)) continue;
+    if (is_order) --orders_;
     {
       const std::lock_guard lock(mutex_);
       if (draining_) continue;  // it was on its way from the lane while that was emptied

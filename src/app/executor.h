@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -43,10 +44,21 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, Moment since);
 
-  /// Takes back the evictions, taints and Jobs' retries that no thread has begun and that were given before `until`, so
-  /// that they are decided anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the
-  /// caller makes one.
-  [[nodiscard]] std::vector<Action> withdraw_orders(Moment until = Moment::max());
+  /// An eviction, taint or Job's retry is not begun later than this after it was given: it is decided anew. Without any
+  /// wait the threads would have nothing to do while a turn plans.
+  static constexpr Millis kLongestOrder{100};
+
+  /// Takes back the evictions, taints and Jobs' retries that no thread has begun in `kLongestOrder`, so that they are
+  /// decided anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes
+  /// one.
+  [[nodiscard]] std::vector<Action> withdraw_old_orders();
+
+  /// Takes back all evictions, taints and Jobs' retries that no thread has begun.
+  [[nodiscard]] std::vector<Action> withdraw_orders();
+
+  /// Whether any of those waits for its thread, or to be taken back: then `withdraw_old_orders` has something to do by
+  /// `kLongestOrder`.
+  [[nodiscard]] bool has_orders() const { return orders_ > 0; }
 
   /// Takes back everything that no thread has begun: of a term that has ended nothing may be sent in the next one.
   [[nodiscard]] std::vector<Action> withdraw_all();
@@ -65,7 +77,9 @@ class Executor {
     Moment given;
   };
   using Lane = Mailbox<Order>;
-  [[nodiscard]] static std::vector<Action> withdraw(std::initializer_list<Lane*> lanes, Moment until = Moment::max());
+  [[nodiscard]] std::vector<Action> withdraw(std::initializer_list<Lane*> lanes, Moment until = Moment::max());
+  /// Whether orders in this lane grow too old.
+  [[nodiscard]] bool holds_orders(const Lane& lane) const;
   [[nodiscard]] Lane& lane_of(const Action& action);
   /// How a call ended, and what it has read.
   struct Carried {
@@ -87,6 +101,8 @@ class Executor {
   Lane state_;
   Lane events_;
   Lane reads_;
+  Lane old_;                     // orders that a thread found too old to begin
+  std::atomic<int> orders_ = 0;  // neither begun nor taken back, also while a thread has one in its hand
   std::mutex mutex_;
   std::condition_variable idle_;
   int busy_ = 0;                       // calls under way; under mutex_

@@ -16,9 +16,6 @@ constexpr std::size_t kBatch = 4096;
 // A plan that asks for the past must not make the loop spin.
 constexpr Millis kShortestWait{2};
 constexpr Millis kWaitAfterDrop{100};
-// An order waits no longer for its thread than this before it is decided anew; without any wait the threads would have
-// nothing to do while a turn plans.
-constexpr Millis kLongestOrder{100};
 // Figures are counted for people and scrapers, who look less often.
 constexpr Millis kShowFigures{250};
 
@@ -67,7 +64,9 @@ MonoTime RunLoop::plan(Moment since, const Now& now) {
   figures_at_ = std::min(figures_at_, figures_shown_ + kShowFigures);
   if (turn.recalls) return now.mono;
   if (!dropped_.empty()) return now.mono + kWaitAfterDrop;
-  const MonoTime next = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + Controller::kLongestPlan);
+  // Orders that have waited too long are decided anew, whether anything has happened or not.
+  const Millis stands = executor_.has_orders() ? Executor::kLongestOrder : Millis(Controller::kLongestPlan);
+  const MonoTime next = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + stands);
   return std::max(next, now.mono + kShortestWait);
 }
 
@@ -114,7 +113,7 @@ std::vector<Action> RunLoop::recalled() {
     case Recall::OldOrders:
       break;
   }
-  return executor_.withdraw_orders(stopwatch_now() - kLongestOrder);
+  return executor_.withdraw_old_orders();
 }
 
 void RunLoop::dispatch(const std::vector<Action>& actions, Moment since) {

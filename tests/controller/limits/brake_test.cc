@@ -90,6 +90,50 @@ TEST_CASE("A brake that engages recalls what was ordered before, once") {
   CHECK(recalls == 1);
 }
 
+TEST_CASE("A brake that engages in the turn that releases another recalls too") {
+  const auto is_braked = [](const Stage& stage, const std::string& node) {
+    return stage.verdict(node, Reason::BrakeEngaged) != nullptr;
+  };
+  // Node-a's brake is engaged, and its devices are well again from now on.
+  const auto repaired = [] {
+    auto stage = eight();
+    stage.node("node-c", 8, 8);
+    for (int i = 0; i < 3; ++i) {
+      stage.pod({.name = fmt::format("c-{}", i),
+                 .node = "node-c",
+                 .owner = fmt::format("ReplicaSet/c{}", i),
+                 .device = fmt::format("gpu-{}", i)});
+    }
+    break_devices(stage, 3);
+    stage.turn();
+    REQUIRE(stage.recalls());
+    for (int i = 0; i < 3; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);
+    stage.node("node-a", 8, 8);
+    return stage;
+  };
+  auto first = repaired();
+  int seconds = 0;
+  for (; is_braked(first, "node-a") && seconds < 300; ++seconds) {
+    first.advance(Seconds(1));
+    first.turn();
+    CHECK_FALSE(first.recalls());
+  }
+  REQUIRE(seconds < 300);
+  auto stage = repaired();
+  for (int second = 1; second < seconds; ++second) {
+    stage.advance(Seconds(1));
+    stage.turn();
+  }
+  REQUIRE(is_braked(stage, "node-a"));
+  for (int i = 0; i < 3; ++i) stage.report(fmt::format("c-{}", i), Health::Unhealthy);
+  stage.node("node-c", 8, 5);
+  stage.advance(Seconds(1));
+  stage.turn();
+  CHECK_FALSE(is_braked(stage, "node-a"));
+  CHECK(is_braked(stage, "node-c"));
+  CHECK(stage.recalls());
+}
+
 TEST_CASE("The brake of a node with 1, 2, 4 and 8 devices does what its page says") {
   struct Row {
     int devices;

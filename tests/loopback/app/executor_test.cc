@@ -245,6 +245,47 @@ TEST_CASE("a drain waits for the call under way and begins none of those that we
   CHECK(requests == 1);
 }
 
+TEST_CASE("an order that has waited too long is not begun when a thread is free at last, and is decided anew") {
+  std::atomic<int> requests = 0;
+  std::atomic<bool> answer = false;
+  Loopback loopback([&](dhc::test::ServerConnection& connection) {
+    while (!connection.read_request().empty()) {
+      ++requests;
+      (void)dhc::test::eventually([&] { return answer.load(); });
+      if (!connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")) return;
+    }
+  });
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  const auto credit_of = [](const std::string& name) {
+    dhc::job_retry::PatchJob action;
+    action.ns = "a";
+    action.name = name;
+    action.uid = "u-" + name;
+    action.resource_version = "1";
+    return action;
+  };
+  for (const char* name : {"j1", "j2"}) CHECK(executor.submit(credit_of(name), {}));
+  REQUIRE(dhc::test::eventually([&] { return requests == 2; }));
+  CHECK(executor.submit(credit_of("late"), {}));
+  const auto too_late = std::chrono::steady_clock::now() + Executor::kLongestOrder + dhc::Millis(1);
+  REQUIRE(dhc::test::eventually([&] { return std::chrono::steady_clock::now() > too_late; }));
+  answer = true;
+  REQUIRE(dhc::test::eventually([&] { return reports.count() == 2; }));
+  CHECK(executor.has_orders());
+  std::vector<dhc::Action> old;
+  REQUIRE(dhc::test::eventually([&] {
+    old = executor.withdraw_old_orders();  // not while a thread has it in its hand
+    return !old.empty();
+  }));
+  REQUIRE(old.size() == 1);
+  CHECK(std::get<dhc::job_retry::PatchJob>(old[0]).name == "late");
+  CHECK_FALSE(executor.has_orders());
+  CHECK(executor.drain(dhc::Seconds(60)));
+  CHECK(requests == 2);
+}
+
 TEST_CASE("a credit that no thread has begun is taken back with the evictions, a condition only with the term") {
   std::atomic<int> requests = 0;
   Loopback loopback([&](dhc::test::ServerConnection& connection) {
@@ -275,11 +316,11 @@ TEST_CASE("a credit that no thread has begun is taken back with the evictions, a
   REQUIRE(dhc::test::eventually([&] { return requests == 4; }));
   CHECK(executor.submit(credit_of("j3"), {}));
   CHECK(executor.submit(condition_of("c3"), {}));
-  // Given after the time that is asked for: decided anew only when it has waited longer.
-  CHECK(executor.withdraw_orders(dhc::Executor::Moment::min()).empty());
+  CHECK(executor.has_orders());
   const auto orders = executor.withdraw_orders();
   REQUIRE(orders.size() == 1);
   CHECK(std::get<dhc::job_retry::PatchJob>(orders[0]).name == "j3");
+  CHECK_FALSE(executor.has_orders());
   const auto rest = executor.withdraw_all();
   REQUIRE(rest.size() == 1);
   CHECK(std::get<dhc::notice::ApplyCondition>(rest[0]).name == "c3");
