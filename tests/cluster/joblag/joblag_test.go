@@ -44,6 +44,14 @@ func loseAPod(t *testing.T, settle string, until func(t *testing.T, r story.Run,
 	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}}, Termination: time.Second})
 	pods := workload.Job{Namespace: namespace, Name: "train", Parallelism: 2, Resource: gpu}.Create(t, cluster)
 	sick, neighbour := story.Holder(t, pods, "gpu-0"), story.Holder(t, pods, "gpu-1")
+	// A Job controller that has not read back its own last write does nothing at all until it has.
+	realcluster.Eventually(t, 30*time.Second, "the Job controller has counted both pods as ready", func() error {
+		job, err := cluster.Client.BatchV1().Jobs(namespace).Get(t.Context(), "train", metav1.GetOptions{})
+		if err == nil && (job.Status.Ready == nil || *job.Status.Ready != 2) {
+			err = fmt.Errorf("status %+v", job.Status)
+		}
+		return err
+	})
 	r = story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, JobRetry: "{settle: " + settle + "}"}.Text()})
 	cluster.ControllerProxy.Hold(jobWatch)
 	t.Cleanup(func() { cluster.ControllerProxy.Hold(nil) })
