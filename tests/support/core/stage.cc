@@ -351,7 +351,8 @@ void Stage::show(const Action& action) {
   } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     auto& pod = pod_named(evict->name);
     pod.meta.deletion_grace_seconds = evict->grace_period_seconds.value_or(*pod.grace_period_seconds);
-    pod.meta.deletion = now().wall + Seconds(*pod.meta.deletion_grace_seconds);
+    constexpr std::int64_t kDecade = 315'360'000;  // beyond it nothing is told apart
+    pod.meta.deletion = now().wall + Seconds(std::clamp<std::int64_t>(*pod.meta.deletion_grace_seconds, 0, kDecade));
     pod.conditions.push_back({.type = std::string(kDisruptionTarget),
                               .status = "True",
                               .reason = std::string(kEvictedByApi),
