@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/digit.h"
+
 namespace dhc {
 
 namespace {
@@ -13,8 +15,6 @@ namespace chr = std::chrono;
 
 constexpr WallTime kFirst = chr::sys_days{chr::year{0} / 1 / 1};
 constexpr WallTime kLast = WallTime{chr::sys_days{chr::year{10000} / 1 / 1}} - chr::microseconds{1};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes text from the front, piece by piece; after a piece that does not fit nothing fits any more.
 class Cursor {

@@ -142,10 +142,8 @@ void print(const std::string& what, Measured measured) {
 Measured measure(Controller& controller, Millis from, int turns, std::vector<Action>* actions = nullptr) {
   Measured measured;
   for (int i = 0; i < turns; ++i) {
-    std::vector<Message> messages;
-    messages.emplace_back(Tick{});
     const auto began = cpu_millis();
-    auto turn = controller.turn(messages, at(from + Millis(i)));
+    auto turn = controller.turn({}, at(from + Millis(i)));
     measured.millis.push_back(cpu_millis() - began);
     measured.taints += static_cast<std::size_t>(std::ranges::count_if(
         turn.actions, [](const Action& action) { return std::holds_alternative<taint::ApplyRule>(action); }));

@@ -82,7 +82,8 @@ std::optional<TaintWord> overwritten_word(const std::vector<SliceTaint>& taints,
                        .added = one->taint.time_added,
                        .unknown_from = one->until,
                        .key = one->taint.key,
-                       .said = to_string(one->taint) + ", now " + to_string(standing.taint)};
+                       .said = to_string(one->taint) + ", now " + to_string(standing.taint),
+                       .overwritten = true};
         return word;
       }
       from = std::min(from, one->since);

@@ -5,23 +5,19 @@
 #include <vector>
 
 #include "domain/cluster/inventory.h"
+#include "k8s-client/protocol/ascii.h"
 
 namespace dhc {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
-}
 
 /// **Source:** NVIDIA's and AMD's DRA drivers: a partition carries its card's `pciBusID`, or the card's UUID as
 /// `parentUUID`. Other attributes prove nothing: a TPU's `uuid` is its node's.
 std::string card_named_by(const k8s::SliceDevice& device) {
   for (const std::string_view word : {"pcibusid", "parentuuid"}) {
     for (const auto& [name, value] : device.attributes) {
-      if (!value.empty() && lower(std::string_view(name).substr(name.rfind('/') + 1)) == word) return value;
+      if (!value.empty() && k8s::to_lower_ascii(std::string_view(name).substr(name.rfind('/') + 1)) == word)
+        return value;
     }
   }
   return device.name;
@@ -39,7 +35,7 @@ std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::
   }
   for (const std::string_view word : {"uuid", "serialnumber", "serial"}) {
     for (const auto& [name, value] : device->attributes) {
-      if (lower(std::string_view(name).substr(name.rfind('/') + 1)) == word && !value.empty()) {
+      if (k8s::to_lower_ascii(std::string_view(name).substr(name.rfind('/') + 1)) == word && !value.empty()) {
         return DeviceIdentity{.attribute = name, .value = value};
       }
     }

@@ -137,13 +137,6 @@ std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTa
                 .said = std::move(kept->said)};
 }
 
-/// Whether a taint that is named stands on the device, or stood when it was last published.
-bool stands(const Match& match, const World& world, const DeviceKey& key) {
-  return std::ranges::any_of(world.driver_taints().standing(key), [&](const k8s::Taint& taint) {
-    return std::ranges::any_of(match.device_taints, [&](const DeviceTaintMatch& one) { return one.fits(taint); });
-  });
-}
-
 /// Another taint that was written over a fault does not take it back from whoever held the device under it: while the
 /// incident is open and nobody vouches for it; before it opens no longer than Unknown does.
 bool outlives_another(const TaintWord& word, const std::optional<KeptTaint>& kept, const PodRecord& record,
@@ -162,9 +155,7 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
   const bool is_home = home.empty() || home == record.pod.node_name;
   auto word = is_home ? world.driver_taints().word_for(held_device.key, match.device_taints) : std::nullopt;
   if (!word) return kept_taint_signal(match, std::move(kept), record, held_device, now);
-  if (!stands(match, world, held_device.key) && !outlives_another(*word, kept, record, held_device, now)) {
-    return std::nullopt;
-  }
+  if (word->overwritten && !outlives_another(*word, kept, record, held_device, now)) return std::nullopt;
   const Beginning began{.since = word->since, .from_the_start = word->from_the_start, .given = word->added};
   const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
   // Counted back from our first sight of it: what the wall clock does later changes nothing.

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "base/digit.h"
+
 namespace dhc::k8s {
 
 namespace {
@@ -19,8 +21,6 @@ constexpr std::array<Suffix, 16> kSuffixes = {
     Suffix{"k", 3, 0},   Suffix{"M", 6, 0},   Suffix{"G", 9, 0},   Suffix{"T", 12, 0},
     Suffix{"P", 15, 0},  Suffix{"E", 18, 0},  Suffix{"Ki", 0, 10}, Suffix{"Mi", 0, 20},
     Suffix{"Gi", 0, 30}, Suffix{"Ti", 0, 40}, Suffix{"Pi", 0, 50}, Suffix{"Ei", 0, 60}};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<Suffix> read_suffix(std::string_view text) {
   const auto* known = std::ranges::find(kSuffixes, text, &Suffix::text);

@@ -5,13 +5,13 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/digit.h"
+
 namespace dhc::k8s {
 namespace {
 
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-bool is_digit_of_seconds(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
 
 /// All of `text` as digits.
 std::optional<int> digits(std::string_view text) {
-  if (text.empty() || !std::ranges::all_of(text, is_digit_of_seconds)) return std::nullopt;
+  if (text.empty() || !std::ranges::all_of(text, is_digit)) return std::nullopt;
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<WallTime> parse_http_date(std::string_view text) {
 std::optional<Millis> parse_retry_after(std::string_view value, std::optional<std::string_view> date) {
   value = trimmed(value);
   if (value.empty()) return std::nullopt;
-  if (std::ranges::all_of(value, is_digit_of_seconds)) {
+  if (std::ranges::all_of(value, is_digit)) {
     std::int64_t seconds = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     // Too large for the type is still a clear wish: as long as we grant.

@@ -55,10 +55,7 @@ struct ServerClockSeen {
   Millis ahead{0};
 };
 
-/// Time has passed.
-struct Tick {};
-
 /// All that enters the controller.
-using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, ServerClockSeen, Tick>;
+using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, ServerClockSeen>;
 
 }  // namespace dhc

@@ -151,12 +151,11 @@ TEST_CASE("Without the state the controller goes on after 30 s, and says so") {
   Now now{.mono = MonoTime(hours(1)), .wall = WallTime(hours(1))};
   const auto turn = controller.turn(messages, now);
   CHECK(turn.wake_at == now.mono + Seconds(30));
-  std::vector<Message> tick{Tick{}};
   now.mono += Seconds(30) - Millis(1);
-  (void)controller.turn(tick, now);
+  (void)controller.turn({}, now);
   CHECK(controller.verdicts().empty());
   now.mono += Millis(1);
-  const auto actions = controller.turn(tick, now).actions;
+  const auto actions = controller.turn({}, now).actions;
   REQUIRE(controller.verdicts().size() == 1);
   CHECK(controller.verdicts().front().reason == Reason::StateNotRead);
   for (const auto& action : actions) CHECK_FALSE(std::holds_alternative<incident_state::WriteState>(action));

@@ -33,6 +33,15 @@ dhc::notice::EmitEvent event_of(const std::string& name) {
   return action;
 }
 
+dhc::job_retry::PatchJob credit_of(const std::string& name) {
+  dhc::job_retry::PatchJob action;
+  action.ns = "a";
+  action.name = name;
+  action.uid = "u-" + name;
+  action.resource_version = "1";
+  return action;
+}
+
 /// Keeps what was reported.
 struct Reports {
   std::mutex mutex;
@@ -58,6 +67,15 @@ std::string answer_to(const std::string& request) {
                     R"(","namespace":"a","uid":"u-)" + name + R"(","resourceVersion":"1"}})";
   return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + body;
+}
+
+/// Counts what is asked, and answers it as created once `answer` says so.
+void answer_late(dhc::test::ServerConnection& connection, std::atomic<int>& requests, const std::atomic<bool>& answer) {
+  while (!connection.read_request().empty()) {
+    ++requests;
+    (void)dhc::test::eventually([&] { return answer.load(); });
+    if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
+  }
 }
 
 /// Events are never answered, everything else at once.
@@ -222,13 +240,7 @@ TEST_CASE("nothing that the fence refuses reaches the server, and its outcome sa
 TEST_CASE("a drain waits for the call under way and begins none of those that were queued") {
   std::atomic<int> requests = 0;
   std::atomic<bool> answer = false;
-  Loopback loopback([&](dhc::test::ServerConnection& connection) {
-    while (!connection.read_request().empty()) {
-      ++requests;
-      (void)dhc::test::eventually([&] { return answer.load(); });
-      if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
-    }
-  });
+  Loopback loopback([&](auto& connection) { answer_late(connection, requests, answer); });
   const auto client = client_of(loopback);
   Reports reports;
   Executor executor(client, "dhc-0", reports.taker());
@@ -248,24 +260,10 @@ TEST_CASE("a drain waits for the call under way and begins none of those that we
 TEST_CASE("an order that has waited too long is not begun when a thread is free at last, and is decided anew") {
   std::atomic<int> requests = 0;
   std::atomic<bool> answer = false;
-  Loopback loopback([&](dhc::test::ServerConnection& connection) {
-    while (!connection.read_request().empty()) {
-      ++requests;
-      (void)dhc::test::eventually([&] { return answer.load(); });
-      if (!connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")) return;
-    }
-  });
+  Loopback loopback([&](auto& connection) { answer_late(connection, requests, answer); });
   const auto client = client_of(loopback);
   Reports reports;
   Executor executor(client, "dhc-0", reports.taker());
-  const auto credit_of = [](const std::string& name) {
-    dhc::job_retry::PatchJob action;
-    action.ns = "a";
-    action.name = name;
-    action.uid = "u-" + name;
-    action.resource_version = "1";
-    return action;
-  };
   for (const char* name : {"j1", "j2"}) CHECK(executor.submit(credit_of(name), {}));
   REQUIRE(dhc::test::eventually([&] { return requests == 2; }));
   CHECK(executor.submit(credit_of("late"), {}));
@@ -295,14 +293,6 @@ TEST_CASE("a credit that no thread has begun is taken back with the evictions, a
   const auto client = client_of(loopback);
   Reports reports;
   Executor executor(client, "dhc-0", reports.taker());
-  const auto credit_of = [](const std::string& name) {
-    dhc::job_retry::PatchJob action;
-    action.ns = "a";
-    action.name = name;
-    action.uid = "u-" + name;
-    action.resource_version = "1";
-    return action;
-  };
   const auto condition_of = [](const std::string& name) {
     dhc::notice::ApplyCondition action;
     action.ns = "a";

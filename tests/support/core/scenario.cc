@@ -298,7 +298,6 @@ void Scenario::settle() {
       continue;
     }
     auto messages = std::exchange(inbox_, {});
-    if (messages.empty()) messages.emplace_back(Tick{});
     auto turn = turn_checked(controller_, messages, own_now());
     wake_at_ = turn.wake_at;
     doubt();
