@@ -134,7 +134,7 @@ func AwaitReplacement(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod
 			}
 		}
 		if len(pods) != count {
-			return fmt.Errorf("%d Pods run", len(pods))
+			return fmt.Errorf("%d Pods run: %s", len(pods), workload.Describe(t, cp, pod.Namespace, pod.Labels["app"]))
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ package workload
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,6 +198,34 @@ func Pods(t *testing.T, cp *realcluster.ControlPlane, namespace, name string) (a
 		}
 	}
 	return alive
+}
+
+// Describe says of each Pod of a workload, also of those that are ending, what keeps it from running.
+func Describe(t *testing.T, cp *realcluster.ControlPlane, namespace, name string) string {
+	t.Helper()
+	list, err := cp.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		return err.Error()
+	}
+	var said []string
+	for _, pod := range list.Items {
+		one := fmt.Sprintf("%s is %s", pod.Name, pod.Status.Phase)
+		if pod.DeletionTimestamp != nil {
+			one += fmt.Sprintf(", ends until %s", pod.DeletionTimestamp.Format(time.TimeOnly))
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Status != corev1.ConditionTrue && condition.Message != "" {
+				one += fmt.Sprintf(", not %s: %s", condition.Type, condition.Message)
+			}
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			if waiting := container.State.Waiting; waiting != nil {
+				one += fmt.Sprintf(", %s waits: %s %s", container.Name, waiting.Reason, waiting.Message)
+			}
+		}
+		said = append(said, one)
+	}
+	return strings.Join(said, "; ")
 }
 
 // AwaitRunning waits until exactly count Pods of a workload are Running.
