@@ -177,14 +177,15 @@ constexpr std::array<ReasonInfo, 101> kReasons = {
     warning(Reason::BarePod, "BarePod", "Hold", "No controller would replace the pod.",
             "Delete it yourself, or set evict.barePods: true."),
     quiet(Reason::TaintTolerated, "TaintTolerated",
-          "The pod's claim tolerates our taint or the driver's named one: it asks for such a device, and its "
-          "replacement could be given the same one again.",
-          "Nothing, or remove the toleration from the ResourceClaim's request."),
+          "The pod's claim tolerates the taint that the policy puts on the device, and its replacement could be given "
+          "the same one again; or it tolerates the driver's named taint, and accepts such a device.",
+          "Nothing, or remove the toleration, or set evict.untainted: true if it tolerates our taint."),
     warning(Reason::SharedClaim, "SharedClaim", "Hold",
             "The claim is not the pod's own: a new pod that names it gets the same device.",
             "Delete claim and pods together, or set evict.sharedClaims: Together."),
     warning(Reason::ClaimStillPinned, "ClaimStillPinned", "Hold",
-            "All holders were evicted together once, and the claim is still allocated to the device.",
+            "All holders were evicted together once (at least one of them is gone, or may be), and the claim is still "
+            "allocated to the device.",
             "Delete the claim, and let its owner make another."),
     warning(Reason::ReplacementOnSameDevice, "ReplacementOnSameDevice", "Hold",
             "The pod's controller lost a pod to the same device within the hour, or to one of several that the report "

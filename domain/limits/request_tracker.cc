@@ -56,6 +56,8 @@ void RequestTracker::eviction_sent(const k8s::Pod& pod, const HeldDevice& held_d
   attempt.holders = std::move(holders);
   attempt.owner = pod.meta.controller_identity();
   attempt.loser = loss_owner(pod);
+  attempt.shared_claim = held_device.shared ? held_device.claim_uid : std::string();
+  note_holder_sent(pod.meta.uid, attempt);
   served_[pod.meta.ns] = now.mono;
   tokens_.take(1, now.mono);
   attempt_tokens_.take(1, now.mono);
@@ -74,6 +76,7 @@ void RequestTracker::eviction_done(const std::string& pod_uid, const Status& sta
   note_done(attempt, status, now);
   // One whose answer never came may have happened: it counts, and the pod itself is no replacement.
   const bool maybe = !status && may_have_happened(attempt.error);
+  note_holder_done(pod_uid, attempt, status || maybe);
   if (status || maybe) note_loss(attempt, now);
   if (status) return note_tried(attempt, true, now);
   attempt.resource_version = seen_version;
@@ -88,6 +91,19 @@ void RequestTracker::eviction_done(const std::string& pod_uid, const Status& sta
 void RequestTracker::note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now) {
   attempt.tried_at = now.mono;
   attempt.in_doubt = attempt.in_doubt || may_be_evicted;
+}
+
+void RequestTracker::note_holder_sent(const std::string& pod_uid, const EvictionAttempt& attempt) {
+  if (!attempt.shared_claim.empty()) emptied_claims_[attempt.shared_claim].on_their_way.insert(pod_uid);
+}
+
+void RequestTracker::note_holder_done(const std::string& pod_uid, const EvictionAttempt& attempt, bool may_be_evicted) {
+  const auto found = emptied_claims_.find(attempt.shared_claim);
+  if (found == emptied_claims_.end()) return;
+  auto& claim = found->second;
+  claim.on_their_way.erase(pod_uid);
+  claim.begun = claim.begun || may_be_evicted;
+  if (!claim.begun && claim.on_their_way.empty()) emptied_claims_.erase(found);
 }
 
 void RequestTracker::note_loss(const EvictionAttempt& attempt, const Now& now) {
@@ -331,7 +347,7 @@ void RequestTracker::forget(const World& world, const Now& now) {
            now.mono >= entry.second.not_before;
   });
   owner_reads_.forget(now);
-  std::erase_if(emptied_claims_, [&](const std::string& uid) { return !world.is_claim_allocated(uid); });
+  std::erase_if(emptied_claims_, [&](const auto& entry) { return !world.is_claim_allocated(entry.first); });
 }
 
 }  // namespace dhc

@@ -27,6 +27,7 @@ struct EvictionAttempt : Attempt {
   std::vector<DeviceKey> lost_to;    ///< `key`, or every device that an ambiguous one may be.
   std::string owner;                 ///< The identity of the pod's controller; empty: it has none.
   std::string loser;                 ///< As `loss_owner` says.
+  std::string shared_claim;          ///< UID of the claim that the pod shares with the other holders; empty: its own.
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
   MonoTime tried_at = MonoTime::min();  ///< When the server last answered, or did not; the minimum: not tried yet.
   bool in_doubt = false;                ///< One of the attempts may have happened.
@@ -59,8 +60,8 @@ class RequestTracker {
   /// Takes in what a process before us has written down.
   void recall_losses(const DeviceRecords& records, const Now& now);
 
-  /// All holders of this claim were evicted together, and it has not been deallocated since.
-  void claim_emptied(const std::string& claim_uid) { emptied_claims_.insert(claim_uid); }
+  /// The holders of this shared claim were sent for eviction together, one of them is on its way, gone, or may be, and
+  /// the claim has not been deallocated since. Not if all were refused or taken back before they were sent.
   [[nodiscard]] bool was_emptied(const std::string& claim_uid) const { return emptied_claims_.contains(claim_uid); }
 
   // Conditions, by pod UID.
@@ -121,6 +122,14 @@ class RequestTracker {
                               const EvictionCharge* charge) const;
   static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
+  void note_holder_sent(const std::string& pod_uid, const EvictionAttempt& attempt);
+  void note_holder_done(const std::string& pod_uid, const EvictionAttempt& attempt, bool may_be_evicted);
+
+  /// A shared claim whose holders are evicted together.
+  struct EmptiedClaim {
+    std::set<std::string> on_their_way;  // UIDs of holders
+    bool begun = false;                  // one of them is gone, or may be
+  };
 
   std::unordered_map<std::string, EvictionAttempt> evictions_;
   std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
@@ -128,8 +137,8 @@ class RequestTracker {
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
   OwnerLosses losses_;
-  std::optional<Moment> began_at_;  // when these attempts began
-  std::set<std::string> emptied_claims_;
+  std::optional<Moment> began_at_;                      // when these attempts began
+  std::map<std::string, EmptiedClaim> emptied_claims_;  // by UID
   TokenBucket tokens_;
   TokenBucket attempt_tokens_;
   TokenBucket taint_tokens_{TokenBucket::Start::Full};

@@ -256,7 +256,8 @@ std::span<const Gates::Gate> Gates::in_order() {
   static constexpr auto kGates = std::to_array<Gate>({
       {{"eviction", "No eviction of the pod is under way, and nobody has deleted it."}, &Gates::is_going},
       {{"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."}, &Gates::is_excluded},
-      {{"toleration", "Its claim tolerates neither our taint nor those that the policy names."},
+      {{"toleration",
+        "No toleration lets its replacement back onto the device, or accepts the taint that the policy names."},
        &Gates::waits<tolerated>},
       {{"place search", "Always; that no place is known for a replacement is said from here on."},
        &Gates::looks_for_a_place},

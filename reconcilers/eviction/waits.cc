@@ -23,24 +23,6 @@ constexpr Millis kConditionPatience = Seconds(30);
 
 std::int64_t seconds_of(Millis time) { return std::chrono::ceil<Seconds>(time).count(); }
 
-/// Whether the policy has this device tainted, as far as no operator has said no.
-bool will_be_tainted(const AffectedPod& affected, const PlanInput& input) {
-  const auto& taint = affected.policy->taint;
-  const auto* record = input.incidents.find(affected.key);
-  if (!taint || (record != nullptr && record->open && record->acknowledged != Acknowledged::No)) return false;
-  if (!needs_node_taint(input.world, affected.key)) {
-    return taint->device != TaintRules::Device::Never && !affected.held_device->ambiguous;
-  }
-  const auto found = input.node_cases.find({input.world.node_of(affected.key), affected.key.scope});
-  return found != input.node_cases.end() && found->second.enough &&
-         (found->second.mode == Mode::Enforce || affected.mode != Mode::Enforce);
-}
-
-bool node_is_tainted(const AffectedPod& affected, const PlanInput& input) {
-  const auto* node = input.world.node(affected.pod().node_name);
-  return node != nullptr && std::ranges::find(node->taints, node_taint()) != node->taints.end();
-}
-
 /// A cap that stops the taint stops the eviction, which waits for it.
 std::optional<HoldReason> full_for_taint(const AffectedPod& affected, const PlanInput& input, bool by_node) {
   const auto& node = affected.pod().node_name;
@@ -155,19 +137,10 @@ std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const P
   const bool dra = affected.key.source == DeviceKey::Source::Dra;
   const bool by_node = needs_node_taint(input.world, affected.key);
   const auto& held_device = *affected.held_device;
-  const auto kept_off = [&](const DeviceKey& key) {
-    const auto tolerations = tolerations_of(held_device, key, input.world);
-    return input.world.inventory().unschedulable_because(key, {}, tolerations).has_value();
-  };
-  // A plugin's device is not handed out again whatever a pod tolerates.
-  const bool comes_back = dra && k8s::tolerates(affected.pod().scheduling->tolerations, node_taint());
-  if (by_node && node_is_tainted(affected, input) && !comes_back) return std::nullopt;
-  if (dra && (held_device.ambiguous
-                  ? (!held_device.candidates.empty() && std::ranges::all_of(held_device.candidates, kept_off))
-                  : kept_off(affected.key))) {
-    return std::nullopt;
-  }
-  if (will_be_tainted(affected, input) && !(by_node && comes_back)) {
+  const bool comes_back = tolerates_ours(affected, input.world);
+  if (by_node && node_is_tainted(affected, input.world) && !comes_back) return std::nullopt;
+  if (dra && is_kept_off(affected, input)) return std::nullopt;
+  if (will_be_tainted(affected, input) && !comes_back) {
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;
     // What stops the taint stops the eviction, and says so itself.

@@ -16,6 +16,7 @@
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/retry_rules.h"
+#include "reconcilers/shared/tolerations.h"
 
 namespace dhc::job_retry {
 
@@ -57,7 +58,7 @@ class Planner {
     const auto* record = job_of(pod, input_.world);
     if (record == nullptr) return;
     const auto rules = retry_rules(affected, input_).crediting;
-    if (!rules || excluded_because(affected, input_)) return;
+    if (!rules || excluded_because(affected, input_) || tolerated(affected, input_)) return;
     auto found = credit_case(pod, *record, *rules, input_);
     switch (found.kind) {
       case CreditCase::Kind::None:

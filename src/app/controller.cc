@@ -236,7 +236,6 @@ void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now
   const auto& record = *world.pod(evict.uid);
   const auto* held_device = find_held_device(record.held_devices, evict.key);
   requests.eviction_sent(record.pod, *held_device, world.tracker().find(evict.key)->holders, now);
-  if (!evict.shared_claim_uid.empty()) requests.claim_emptied(evict.shared_claim_uid);
 }
 
 void Controller::State::note_sent(const Action& action, const Now& now) {

@@ -166,6 +166,61 @@ TEST_CASE("A shared claim is emptied once for each allocation, then it is pinned
   CHECK(stage.reasons("c") == "ClaimStillPinned");
 }
 
+TEST_CASE("Holders whose evictions were all taken back have not emptied their claim") {
+  auto stage = shared_claim();
+  stage.policy().evict->shared_claims_together = true;
+  stage.send_policy();
+  int asked = 0;
+  bool opts_out = false;
+  bool joins = false;
+  auto error = ErrorKind::Cancelled;
+  SUBCASE("one has opted out since") { opts_out = true; }
+  SUBCASE("another has come since") { joins = true; }
+  SUBCASE("refused, and one has opted out since") {
+    opts_out = true;
+    error = ErrorKind::Blocked;
+  }
+  stage.answer_evictions([&](const eviction::EvictPod&) -> Status {
+    if (++asked > 2) return {};
+    if (asked == 2 && opts_out) {
+      stage.pod_named("b").meta.annotations = {{"device-health.io/opt-out", "true"}};
+      stage.upsert_pod("b");
+    }
+    if (asked == 2 && joins) {
+      stage.pod({.name = "c", .owner = "Job/train", .health = Health::Unhealthy, .claim = "both"});
+      auto& claim = stage.claim("both", {"gpu-0"});
+      claim.reserved_for = {{"", "pods", "a", "uid-a"}, {"", "pods", "b", "uid-b"}, {"", "pods", "c", "uid-c"}};
+      stage.upsert_claim("both");
+    }
+    return fail(error, "not sent");
+  });
+  const auto gone = stage.run_for(minutes(5));
+  if (joins) CHECK(gone == Names{"a", "b", "c"});
+  if (!opts_out) return;
+  CHECK(gone.empty());
+  CHECK(asked == 2);
+  CHECK(stage.reasons("a") == "OptedOut");
+  CHECK(stage.verdict("a", Reason::OptedOut)->message.starts_with("holder b of the shared claim: "));
+}
+
+TEST_CASE("A holder whose eviction was taken back is owed it once another has gone or may have") {
+  auto stage = shared_claim();
+  stage.policy().evict->shared_claims_together = true;
+  stage.send_policy();
+  Status first;
+  SUBCASE("gone") {}
+  SUBCASE("in doubt") { first = fail(ErrorKind::TimedOut, "no answer"); }
+  std::vector<std::string> asked;
+  stage.answer_evictions([&](const eviction::EvictPod& evict) -> Status {
+    asked.push_back(evict.name);
+    if (asked.size() == 1) return first;
+    return asked.size() == 2 ? Status(fail(ErrorKind::Cancelled, "not sent")) : Status();
+  });
+  stage.show_evictions(false);
+  stage.run_for(Seconds(61));
+  CHECK(asked == Names{"a", "b", "b"});
+}
+
 TEST_CASE("A holder that no policy covers keeps the whole claim from being emptied") {
   auto stage = shared_claim();
   stage.policy().evict->shared_claims_together = true;

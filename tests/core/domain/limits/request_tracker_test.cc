@@ -384,6 +384,19 @@ TEST_CASE("Events and writes are forgotten after an hour, but not while they are
   CHECK(tracker.write("going") != nullptr);
 }
 
+namespace {
+
+HeldDevice shared_device() {
+  HeldDevice held;
+  held.key = DeviceKey::dra("gpu.example.com", "node-a", "gpu-0");
+  held.claim = "default/shared";
+  held.claim_uid = "uid-shared";
+  held.shared = true;
+  return held;
+}
+
+}  // namespace
+
 TEST_CASE("A claim was emptied until it is deallocated") {
   k8s::ResourceClaim claim;
   claim.meta.ns = "default";
@@ -392,13 +405,35 @@ TEST_CASE("A claim was emptied until it is deallocated") {
   claim.allocated = true;
   claim.results = {{.request = "gpu", .driver = "gpu.example.com", .pool = "node-a", .device = "gpu-0"}};
   RequestTracker tracker;
-  tracker.claim_emptied("uid-shared");
+  tracker.eviction_sent(replica("web-1"), shared_device(), {"uid-web-1"}, tick(Millis(0)));
+  tracker.eviction_done("uid-web-1", {}, "1", tick(Millis(0)));
   tracker.forget(world_of({claim}), tick(hours(24)));
+  CHECK(tracker.eviction("uid-web-1") == nullptr);
   CHECK(tracker.was_emptied("uid-shared"));
   claim.allocated = false;
   claim.results.clear();
   tracker.forget(world_of({claim}), tick(hours(24)));
   CHECK(!tracker.was_emptied("uid-shared"));
+}
+
+TEST_CASE("A claim was emptied while an eviction of a holder is on its way, has happened or may have") {
+  for (const auto& [kind, may_have_happened] : kEndings) {
+    CAPTURE(to_string(kind));
+    RequestTracker tracker;
+    const auto send = [&](const std::string& name) {
+      tracker.eviction_sent(replica(name), shared_device(), {"uid-web-1", "uid-web-2"}, tick(Millis(0)));
+    };
+    send("web-1");
+    send("web-2");
+    tracker.eviction_done("uid-web-1", fail(kind, "no"), "1", tick(Millis(1)));
+    CHECK(tracker.was_emptied("uid-shared"));
+    tracker.eviction_done("uid-web-2", fail(ErrorKind::Cancelled, "not sent"), "1", tick(Millis(1)));
+    CHECK(tracker.was_emptied("uid-shared") == may_have_happened);
+    send("web-1");
+    CHECK(tracker.was_emptied("uid-shared"));
+    tracker.eviction_done("uid-web-1", fail(ErrorKind::Cancelled, "not sent"), "1", tick(Millis(2)));
+    CHECK(tracker.was_emptied("uid-shared") == may_have_happened);
+  }
 }
 
 TEST_CASE("A pod that is seen to be evicted answers for an answer that never came, and for no refusal") {
