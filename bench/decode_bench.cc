@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include "bench/synthetic_pod.h"
 #include "domain/contract/names.h"
 #include "k8s-client/model/decoder.h"
+#include "k8s-client/model/proto_decoder.h"
+#include "k8s-client/model/proto_envelope.h"
 
 namespace dhc::bench {
 
@@ -82,6 +85,45 @@ void measure_lines(std::string_view what, k8s::Kind kind, const std::vector<std:
   if (bad != 0) fmt::print("  {} lines could not be read\n", bad);
 }
 
+// One field of a protobuf message.
+std::string field(char tag, std::string_view bytes) {
+  std::string out(1, static_cast<char>((static_cast<unsigned>(tag) << 3U) | 2U));
+  auto size = bytes.size();
+  for (; size >= 0x80U; size >>= 7U) out += static_cast<char>((size & 0x7FU) | 0x80U);
+  out += static_cast<char>(size);
+  return out.append(bytes);
+}
+
+std::string enveloped(std::string_view kind, std::string_view message) {
+  return std::string(k8s::proto::kMagic) + field(1, field(1, "v1") + field(2, kind)) + field(2, message);
+}
+
+std::string file_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The first synthetic pod as the API server's own encoder writes it (tests/cluster/cmd/encodings).
+void measure_protobuf(const std::string& name, std::string_view what) {
+  const auto pod = file_of("tests/fixtures/protobuf/bench/" + name + ".pb");
+  const auto frame = field(1, "ADDED") + field(2, field(1, pod));
+  const k8s::ProtoDecoder decoder(k8s::Kind::Pod, kKeptFields);
+  const auto json = k8s::Decoder(k8s::Kind::Pod, kKeptFields).decode_object(to_json({0, name == "pod-with-device"}));
+  const auto protobuf = decoder.decode_object(pod);
+  if (!json || !protobuf || *json != *protobuf) fmt::print("  {}: the two decoders disagree\n", what);
+  measure(fmt::format("watch frame, {}, protobuf", what), 1000, frame.size() * 1000, [&] {
+    for (int i = 0; i < 1000; ++i) (void)decoder.decode_event(frame);
+  });
+  k8s::Fault fault;
+  k8s::proto::Envelope envelope;
+  if (!k8s::proto::open_envelope(pod, fault, envelope)) return;
+  std::string list = field(1, field(2, "1"));
+  for (int i = 0; i < 500; ++i) list += field(2, envelope.message);
+  const auto page = enveloped("PodList", list);
+  measure(fmt::format("item of a page of 500, {}, protobuf", what), 500, page.size(),
+          [&] { (void)decoder.decode_list(page); });
+}
+
 }  // namespace
 
 void decode() {
@@ -92,6 +134,11 @@ void decode() {
   const auto page = page_of(with_device);
   k8s::Decoder decoder(k8s::Kind::Pod, kKeptFields);
   measure("item of a page of 500, pod with a device", 500, page.size(), [&] { (void)decoder.decode_list(page); });
+  const auto page_without = page_of(synthetic_lines(false));
+  measure("item of a page of 500, pod without", 500, page_without.size(),
+          [&] { (void)decoder.decode_list(page_without); });
+  measure_protobuf("pod-with-device", "pod with a device");
+  measure_protobuf("pod-without", "pod without");
   const std::string recordings = "tests/fixtures/recordings/watch/";
   measure_lines("recorded pod events", k8s::Kind::Pod, lines_of(recordings + "pods-watchlist.ndjson"));
   measure_lines("recorded claim events", k8s::Kind::ResourceClaim, lines_of(recordings + "claims-watchlist.ndjson"));

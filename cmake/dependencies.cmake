@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(OpenSSL 3 REQUIRED)
 find_package(simdjson CONFIG REQUIRED)
+find_path(PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)  # headers alone, without a package for CMake
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(fmt 9 CONFIG REQUIRED)

@@ -12,7 +12,7 @@ import urllib.parse
 
 NAME = "device-health-controller"
 # Headers that become a part of the program.
-COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "nlohmann-json3-dev", "libspdlog-dev", "libfmt-dev", "libsimdjson-dev", "libstdc++-12-dev")
+COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "nlohmann-json3-dev", "libspdlog-dev", "libfmt-dev", "libsimdjson-dev", "libprotozero-dev", "libstdc++-12-dev")
 TOOLS = ("g++-12", "binutils", "cmake", "ninja-build", "libc6-dev")
 
 

@@ -6,7 +6,7 @@ set -euo pipefail
 
 # The program itself.
 build=(g++ make cmake ninja-build pkg-config git ca-certificates
-  libboost1.74-dev libssl-dev libsimdjson-dev nlohmann-json3-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libre2-dev
+  libboost1.74-dev libssl-dev libsimdjson-dev libprotozero-dev nlohmann-json3-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libre2-dev
   libcli11-dev prometheus-cpp-dev)
 # Its tests: libraries, the second transport, clang for sanitizers and fuzzing, Python for the checks.
 test=(doctest-dev librapidcheck-dev libcpprest-dev mold openssl binutils clang-19 libclang-rt-19-dev llvm-19

@@ -25,7 +25,7 @@ STD = set(
     unordered_set utility variant vector""".split()
 )
 LIBRARIES = re.compile(
-    r"^(simdjson\.h|nlohmann/json(_fwd)?\.hpp|yaml-cpp/(yaml|eventhandler)\.h|re2/(re2|set|stringpiece)\.h|fmt/(core|format|ranges|compile)\.h)$"
+    r"^(simdjson\.h|protozero/(pbf_reader|exception|varint)\.hpp|nlohmann/json(_fwd)?\.hpp|yaml-cpp/(yaml|eventhandler)\.h|re2/(re2|set|stringpiece)\.h|fmt/(core|format|ranges|compile)\.h)$"
 )
 # Beast's parser is a pure function of bytes. Only the files that read HTTP messages may use it.
 HTTP_FILES = re.compile(r"^k8s-client/protocol/http_\w+\.(cc|h)$")

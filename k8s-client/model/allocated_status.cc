@@ -14,18 +14,11 @@ namespace {
 bool read_health(JsonValue value, Fault& fault, ReportedDevice& device) {
   std::string word;
   if (!read_name(value, fault, word)) return false;
-  device.health = Health::Unknown;
-  device.other_word = {};
-  for (const auto health : {Health::Healthy, Health::Unknown, Health::Unhealthy}) {
-    if (word != to_string(health)) continue;
-    device.health = health;
-    return true;
-  }
-  if (!word.empty()) device.other_word = printable_cut(word, kLongestHealthWord);
+  note_health(word, device);
   return true;
 }
 
-bool read_device(JsonValue value, Fault& fault, ReportedDevice& device) {
+bool read_reported_device(JsonValue value, Fault& fault, ReportedDevice& device) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "resourceID") return read_name(field, fault, device.resource_id) || fault.in(key);
     if (key == "health") return read_health(field, fault, device) || fault.in(key);
@@ -33,12 +26,6 @@ bool read_device(JsonValue value, Fault& fault, ReportedDevice& device) {
     return true;
   });
 }
-
-/// What a container's `state` or `lastState` tells.
-struct ContainerState {
-  std::int64_t exit_code = 0;
-  std::optional<WallTime> turned;  ///< Began to run, or ended.
-};
 
 bool read_state(JsonValue value, Fault& fault, ContainerState& state) {
   state = {};
@@ -71,10 +58,27 @@ void sort_devices(std::vector<ReportedDevice>& devices) {
 
 }  // namespace
 
+void note_health(std::string_view word, ReportedDevice& device) {
+  device.health = Health::Unknown;
+  device.other_word = {};
+  for (const auto health : {Health::Healthy, Health::Unknown, Health::Unhealthy}) {
+    if (word != to_string(health)) continue;
+    device.health = health;
+    return;
+  }
+  if (!word.empty()) device.other_word = printable_cut(word, kLongestHealthWord);
+}
+
+void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before,
+                    ContainerReports& reports) {
+  reports.last_start = std::max({reports.last_start, state.turned, before.turned});
+  if (exit.code != 0) reports.exits.push_back(std::move(exit));
+}
+
 bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource) {
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "name") return read_name(field, fault, resource.name) || fault.in(key);
-    if (key == "resources") return read_list(field, fault, resource.devices, read_device) || fault.in(key);
+    if (key == "resources") return read_list(field, fault, resource.devices, read_reported_device) || fault.in(key);
     return true;
   });
   return read && require(resource.name, fault, "name");
@@ -96,9 +100,8 @@ bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& rep
       return read_list(field, fault, of_container, read_allocated_resource) || fault.in(key);
     });
     std::ranges::move(of_container, std::back_inserter(reports.allocated));
-    reports.last_start = std::max({reports.last_start, state.turned, before.turned});
     exit.code = state.exit_code;
-    if (exit.code != 0) reports.exits.push_back(std::move(exit));
+    note_container(std::move(exit), state, before, reports);
     return read;
   });
 }

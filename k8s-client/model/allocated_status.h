@@ -1,6 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "k8s-client/model/json_reading.h"
@@ -17,6 +19,19 @@ struct ContainerReports {
   std::vector<ContainerExit> exits;          ///< Containers whose state is terminated with another code than 0.
   std::optional<WallTime> last_start;        ///< The latest of all starts of running containers and ends of others.
 };
+/// What a container's `state` or `lastState` tells.
+struct ContainerState {
+  std::int64_t exit_code = 0;
+  std::optional<WallTime> turned;  ///< Began to run, or ended.
+};
+
+/// Notes the kubelet's word for a device's health.
+void note_health(std::string_view word, ReportedDevice& device);
+
+/// Notes one container's name and exit code, its state and the one before it.
+void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before,
+                    ContainerReports& reports);
+
 bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports);
 
 /// One entry per name, sorted, each device once, sorted: the kubelet's order is random. Of two reports about one device

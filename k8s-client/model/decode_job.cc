@@ -61,8 +61,7 @@ bool read_pod_condition(JsonValue value, Fault& fault, JobFailureRule::PodCondit
 bool read_action(JsonValue value, Fault& fault, JobFailureRule::Action& action) {
   std::string word;
   if (!read_name(value, fault, word)) return false;
-  using enum JobFailureRule::Action;
-  action = word == "Ignore" ? Ignore : word == "FailJob" ? FailJob : word == "FailIndex" ? FailIndex : Count;
+  action = failure_action_of(word);
   return true;
 }
 
@@ -146,13 +145,11 @@ bool read_uncounted(JsonValue value, Fault& fault, std::int64_t& uncounted) {
 }
 
 bool read_job_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
-  constexpr std::array<std::string_view, 5> kKept = {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet",
-                                                     "Suspended"};
   conditions.clear();
   return each_item(value, fault, [&](JsonValue item) {
     Condition condition;
     if (!read_condition(item, fault, condition)) return false;
-    if (std::ranges::find(kKept, condition.type) != kKept.end()) conditions.push_back(std::move(condition));
+    if (is_kept_job_condition(condition)) conditions.push_back(std::move(condition));
     return true;
   });
 }
@@ -176,6 +173,19 @@ bool read_status(JsonValue value, Fault& fault, Job& job) {
   });
 }
 
+}  // namespace
+
+JobFailureRule::Action failure_action_of(std::string_view word) {
+  using enum JobFailureRule::Action;
+  return word == "Ignore" ? Ignore : word == "FailJob" ? FailJob : word == "FailIndex" ? FailIndex : Count;
+}
+
+bool is_kept_job_condition(const Condition& condition) {
+  constexpr std::array<std::string_view, 5> kKept = {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet",
+                                                     "Suspended"};
+  return std::ranges::find(kKept, condition.type) != kKept.end();
+}
+
 void keep_what_matters(Job& job, const KeptFields& kept) {
   std::erase_if(job.meta.labels, [&](const auto& label) {
     return !label.first.starts_with("kueue.x-k8s.io/") && !kept.contains(label.first);
@@ -190,8 +200,6 @@ void keep_what_matters(Job& job, const KeptFields& kept) {
   small.managed_by = std::move(job.managed_by);
   job = std::move(small);
 }
-
-}  // namespace
 
 bool read_job(JsonObject root, Fault& fault, const KeptFields& kept, Job& job) {
   const bool read = read_root(root, fault, kept, Kind::Job, job.meta, [&](std::string_view key, JsonValue value) {

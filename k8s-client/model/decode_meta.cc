@@ -10,31 +10,7 @@ namespace dhc::k8s {
 
 namespace {
 
-bool is_own_annotation(std::string_view key) {
-  return key == "kubernetes.io/config.mirror" || key == "batch.kubernetes.io/job-completion-index" ||
-         key == "batch.kubernetes.io/job-index-failure-count";
-}
-
 bool is_any_key(std::string_view) { return true; }
-
-// One entry of a map, still in the document's own text; a null value counts as absent.
-template <class Value>
-struct MapEntry {
-  std::string_view key;
-  std::size_t order = 0;
-  std::optional<Value> value;
-};
-
-// Sorted by key, the last of equal keys, without absent ones. Linear but for the sort, whatever a hostile map holds.
-template <class Value>
-void settle(std::vector<MapEntry<Value>>& entries) {
-  // Not stable_sort: libstdc++ 12's is deprecated to clang.
-  std::ranges::sort(entries,
-                    [](const auto& a, const auto& b) { return std::tie(a.key, b.order) < std::tie(b.key, a.order); });
-  const auto repeated = std::ranges::unique(entries, {}, &MapEntry<Value>::key);
-  entries.erase(repeated.begin(), repeated.end());
-  std::erase_if(entries, [](const auto& entry) { return !entry.value.has_value(); });
-}
 
 // `any` learns whether there is an entry at all, kept or not.
 template <class Keep>
@@ -49,9 +25,7 @@ bool read_map(JsonValue value, Fault& fault, StringMap& map, bool& any, Keep kee
     return !keep(key) || read_view(text, fault, entries.emplace_back(key, entries.size(), std::nullopt).value);
   });
   if (!read) return false;
-  settle(entries);
-  map.reserve(entries.size());
-  for (const auto& entry : entries) map.emplace_back(entry.key, entry.value.value_or(std::string_view()));
+  map = settled(entries);
   return true;
 }
 
@@ -166,11 +140,9 @@ bool read_kind(JsonValue value, Fault& fault, Kind kind) {
   return fits || fault.is("another kind");
 }
 
-// Whole up to what the API allows: our own condition is our memory, and names every device of its pod.
 bool read_condition_message(JsonValue value, Fault& fault, std::string& message) {
-  constexpr std::size_t kLongest = 32UL * 1024;
   if (!read_text(value, fault, message)) return false;
-  if (message.size() > kLongest) message.resize(kLongest);
+  cut_condition_message(message);
   return true;
 }
 
@@ -197,8 +169,7 @@ bool read_taint(JsonValue value, Fault& fault, Taint& taint) {
     if (key == "timeAdded") return read_time(field, fault, taint.time_added) || fault.in(key);
     return true;
   });
-  const auto& effect = taint.effect;
-  if (effect != "NoSchedule" && effect != "NoExecute" && effect != "PreferNoSchedule") taint.effect = "None";
+  settle_effect(taint);
   return read;
 }
 
@@ -216,9 +187,7 @@ bool read_attributes(JsonValue value, Fault& fault, StringMap& attributes) {
   std::erase_if(entries, [](const auto& entry) {
     return !is_clean_name(entry.key) || !is_clean_name(entry.value.value_or(std::string_view()));
   });
-  settle(entries);
-  attributes.reserve(entries.size());
-  for (const auto& entry : entries) attributes.emplace_back(entry.key, entry.value.value_or(std::string_view()));
+  attributes = settled(entries);
   return true;
 }
 
@@ -231,9 +200,7 @@ bool read_amounts(JsonValue value, Fault& fault, std::vector<ResourceAmount>& am
     return read_amount(amount, fault, entries.emplace_back(key, entries.size(), std::nullopt).value);
   });
   if (!read) return false;
-  settle(entries);
-  amounts.reserve(entries.size());
-  for (const auto& entry : entries) amounts.emplace_back(std::string(entry.key), entry.value.value_or(0));
+  amounts = settled(entries);
   return true;
 }
 

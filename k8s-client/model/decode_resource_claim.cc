@@ -18,13 +18,6 @@ bool read_words(JsonValue value, Fault& fault, std::vector<std::string>& words) 
   return read_list(value, fault, words, read_name);
 }
 
-// A device that is not fully named must never become a key, or a taint that selects more than one device.
-template <class Device>
-bool require_device(const Device& device, Fault& fault) {
-  return require(device.driver, fault, "driver") && require(device.pool, fault, "pool") &&
-         require(device.device, fault, "device");
-}
-
 bool read_result(JsonValue value, Fault& fault, AllocationResult& result) {
   std::vector<std::string> failure_conditions;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
@@ -70,26 +63,19 @@ bool read_consumer(JsonValue value, Fault& fault, ClaimConsumer& consumer) {
   });
 }
 
-/// **Source:** KEP-4817 NetworkDeviceData.
 bool read_network(JsonValue value, Fault& fault, std::string& words) {
   words.clear();
   bool null = false;
   if (!read_null(value, fault, null)) return false;
   if (null) return true;
-  std::string interface;
-  std::string hardware;
-  std::vector<std::string> addresses;
+  NetworkWords network;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
-    if (key == "interfaceName") return read_name(field, fault, interface) || fault.in(key);
-    if (key == "hardwareAddress") return read_name(field, fault, hardware) || fault.in(key);
-    if (key == "ips") return read_words(field, fault, addresses) || fault.in(key);
+    if (key == "interfaceName") return read_name(field, fault, network.interface) || fault.in(key);
+    if (key == "hardwareAddress") return read_name(field, fault, network.hardware) || fault.in(key);
+    if (key == "ips") return read_words(field, fault, network.addresses) || fault.in(key);
     return true;
   });
-  addresses.insert(addresses.begin(), std::move(interface));
-  addresses.push_back(std::move(hardware));
-  for (const auto& word : addresses) {
-    if (!word.empty()) words += (words.empty() ? "" : " ") + word;
-  }
+  words = network.joined();
   return read;
 }
 
@@ -111,7 +97,7 @@ bool read_request_field(std::string_view key, JsonValue field, Fault& fault, Dev
   if (key != "count") return true;
   std::optional<std::int64_t> count;
   if (!read_integer(field, fault, count)) return fault.in(key);
-  request.count = std::clamp<std::int64_t>(count.value_or(1), 1, kMostDevices);
+  request.count = device_count(count.value_or(1));
   return true;
 }
 
@@ -161,6 +147,19 @@ bool read_status(JsonValue value, Fault& fault, ResourceClaim& claim) {
 }
 
 }  // namespace
+
+std::int64_t device_count(std::int64_t count) { return std::clamp<std::int64_t>(count, 1, kMostDevices); }
+
+std::string NetworkWords::joined() const {
+  std::string words;
+  const auto add = [&words](const std::string& word) {
+    if (!word.empty()) words += (words.empty() ? "" : " ") + word;
+  };
+  add(interface);
+  for (const auto& address : addresses) add(address);
+  add(hardware);
+  return words;
+}
 
 bool read_resource_claim(JsonObject root, Fault& fault, const KeptFields& kept, ResourceClaim& claim) {
   return read_root(root, fault, kept, Kind::ResourceClaim, claim.meta, [&](std::string_view key, JsonValue value) {

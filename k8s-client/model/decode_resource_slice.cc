@@ -32,7 +32,7 @@ bool read_basic(JsonValue value, Fault& fault, SliceDevice& device) {
   });
 }
 
-bool read_device(JsonValue value, Fault& fault, SliceDevice& device) {
+bool read_slice_device(JsonValue value, Fault& fault, SliceDevice& device) {
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "name") return read_name(field, fault, device.name) || fault.in(key);
     if (key == "basic") return read_basic(field, fault, device) || fault.in(key);
@@ -47,7 +47,7 @@ bool read_spec(JsonValue value, Fault& fault, ResourceSlice& slice) {
     if (key == "driver") return read_name(field, fault, slice.driver) || fault.in(key);
     if (key == "pool") return read_pool(field, fault, slice) || fault.in(key);
     if (key == "nodeName") return read_name(field, fault, slice.node_name) || fault.in(key);
-    if (key == "devices") return read_list(field, fault, slice.devices, read_device) || fault.in(key);
+    if (key == "devices") return read_list(field, fault, slice.devices, read_slice_device) || fault.in(key);
     return true;
   });
   return read;

@@ -24,16 +24,6 @@ bool read_labels(JsonValue value, Fault& fault, StringMap& labels) {
   return read;
 }
 
-NodeRequirement::Operator operator_of(std::string_view word) {
-  using enum NodeRequirement::Operator;
-  if (word == "In") return In;
-  if (word == "NotIn") return NotIn;
-  if (word == "Exists") return Exists;
-  if (word == "DoesNotExist") return DoesNotExist;
-  if (word == "Gt") return Gt;
-  return word == "Lt" ? Lt : Unknown;
-}
-
 bool read_requirement(JsonValue value, Fault& fault, NodeRequirement& requirement) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "key") return read_name(field, fault, requirement.key) || fault.in(key);
@@ -41,7 +31,7 @@ bool read_requirement(JsonValue value, Fault& fault, NodeRequirement& requiremen
     if (key != "operator") return true;
     std::string word;
     if (!read_name(field, fault, word)) return fault.in(key);
-    requirement.op = operator_of(word);
+    requirement.op = node_operator_of(word);
     return true;
   });
 }
@@ -99,7 +89,7 @@ bool read_affinity(JsonValue value, Fault& fault, SchedulingTerms& terms) {
   });
 }
 
-bool read_toleration(JsonValue value, Fault& fault, Toleration& toleration, bool& known) {
+bool read_toleration(JsonValue value, Fault& fault, Toleration& toleration, bool& kept) {
   std::string op;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "key") return read_name(field, fault, toleration.key) || fault.in(key);
@@ -108,8 +98,7 @@ bool read_toleration(JsonValue value, Fault& fault, Toleration& toleration, bool
     if (key == "operator") return read_name(field, fault, op) || fault.in(key);
     return true;
   });
-  toleration.exists = op == "Exists";
-  known = op.empty() || op == "Equal" || op == "Exists";
+  kept = settle_toleration(op, toleration);
   return read;
 }
 
@@ -124,11 +113,27 @@ bool read_tolerations(JsonValue value, Fault& fault, std::vector<Toleration>& to
   tolerations.clear();
   return each_item(value, fault, [&](JsonValue item) {
     Toleration toleration;
-    bool known = false;
-    if (!read_toleration(item, fault, toleration, known)) return false;
-    if (known && !is_everybodys(toleration)) tolerations.push_back(std::move(toleration));
+    bool kept = false;
+    if (!read_toleration(item, fault, toleration, kept)) return false;
+    if (kept) tolerations.push_back(std::move(toleration));
     return true;
   });
+}
+
+NodeRequirement::Operator node_operator_of(std::string_view word) {
+  using enum NodeRequirement::Operator;
+  if (word == "In") return In;
+  if (word == "NotIn") return NotIn;
+  if (word == "Exists") return Exists;
+  if (word == "DoesNotExist") return DoesNotExist;
+  if (word == "Gt") return Gt;
+  return word == "Lt" ? Lt : Unknown;
+}
+
+bool settle_toleration(std::string_view op, Toleration& toleration) {
+  toleration.exists = op == "Exists";
+  const bool known = op.empty() || op == "Equal" || op == "Exists";
+  return known && !is_everybodys(toleration);
 }
 
 bool read_scheduling_field(std::string_view key, JsonValue value, Fault& fault, SchedulingTerms& terms) {

@@ -86,7 +86,7 @@ bool read_bookmark_meta(JsonValue value, Fault& fault, BookmarkMeta& meta) {
     if (key != "annotations") return true;
     meta.initial_events_end = false;
     const bool read = each_field(field, fault, [&](std::string_view name, JsonValue text) {
-      if (name != "k8s.io/initial-events-end") return true;
+      if (name != kInitialEventsEnd) return true;
       std::string word;
       if (!read_text(text, fault, word)) return false;
       meta.initial_events_end = word == "true";

@@ -1,66 +1,14 @@
 #pragma once
 #include <expected>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <variant>
-#include <vector>
 
 #include "base/error.h"
+#include "k8s-client/model/decoded.h"
 #include "k8s-client/model/kept_fields.h"
 #include "k8s-client/model/object.h"
 
 namespace dhc::k8s {
-
-/// An object that could not be read: whose it is, as far as that could be read, and why.
-/// Without a UID the caller cannot know which record is out of date, and has to list again (with back-off).
-struct BadObject {
-  std::string ns;
-  std::string name;
-  std::string uid;
-  std::string why;  ///< The field and the fault, such as `status.phase: not a string`. For people.
-  friend bool operator==(const BadObject&, const BadObject&) = default;
-};
-
-/// ADDED or MODIFIED: the object as it is now.
-struct Changed {
-  Object object;
-};
-
-/// DELETED: only the identity is read, so that an object we cannot read can still go away.
-struct Deleted {
-  std::string ns;
-  std::string name;
-  std::string uid;
-  friend bool operator==(const Deleted&, const Deleted&) = default;
-};
-
-/// BOOKMARK: nothing happened up to this version.
-struct Bookmark {
-  bool initial_events_end = false;  ///< The end marker of a WatchList. **Source:** KEP-3157.
-  friend bool operator==(const Bookmark&, const Bookmark&) = default;
-};
-
-/// ERROR: the Status object as JSON, for `error_from_status_object`.
-struct ErrorStatus {
-  std::string json;
-  friend bool operator==(const ErrorStatus&, const ErrorStatus&) = default;
-};
-
-/// What one line of a watch said.
-struct WatchEvent {
-  /// The object's own version, from which a watch can go on; empty for ErrorStatus and where it could not be read.
-  std::string resource_version;
-  std::variant<Changed, Deleted, Bookmark, ErrorStatus, BadObject> what;
-};
-
-/// One page of a list.
-struct ListPage {
-  std::string resource_version;
-  std::string continue_token;  ///< Empty on the last page.
-  std::vector<Object> objects;
-  std::vector<BadObject> bad;  ///< Items that could not be read; the others are not affected.
-};
 
 /// Reads the API's JSON into our records, for one kind. Keeps its buffers: one per thread, any number of documents.
 ///

@@ -1,48 +1,8 @@
 #include "k8s-client/model/json_reading.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
 #include "base/rfc3339.h"
 
 namespace dhc::k8s {
-
-namespace {
-
-constexpr std::size_t kMessageCharacters = 1024;
-constexpr std::size_t kNameBytes = 1024;
-
-}  // namespace
-
-bool Fault::in(std::string_view field) {
-  const bool joined = path_.empty() || path_.front() == '[';
-  path_ = fmt::format("{}{}{}", field, joined ? "" : ".", path_);
-  return false;
-}
-
-bool Fault::in(std::size_t index) {
-  const bool joined = path_.empty() || path_.front() == '[';
-  path_ = fmt::format("[{}]{}{}", index, joined ? "" : ".", path_);
-  return false;
-}
-
-std::string Fault::text() const { return path_.empty() ? std::string(why_) : fmt::format("{}: {}", path_, why_); }
-
-std::string_view cut_message(std::string_view text) {
-  if (text.size() <= kMessageCharacters) return text;
-  std::size_t characters = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool starts_character = (static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U;
-    if (starts_character && characters++ == kMessageCharacters) return text.substr(0, i);
-  }
-  return text;
-}
-
-bool is_clean_name(std::string_view text) {
-  return text.size() <= kNameBytes &&
-         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7F; });
-}
 
 bool read_view(JsonValue value, Fault& fault, std::optional<std::string_view>& out) {
   out.reset();

@@ -10,33 +10,12 @@
 #include <simdjson.h>
 
 #include "base/now.h"
+#include "k8s-client/model/reading.h"
 
 namespace dhc::k8s {
 
 using JsonValue = simdjson::ondemand::value;
 using JsonObject = simdjson::ondemand::object;
-
-/// The first thing that was wrong with a document, and where. The path is put together while the readers return, so
-/// that a good document pays nothing for it.
-class Fault {
- public:
-  /// Says what is wrong here. Always false, so that readers can `return fault.is(...)`.
-  bool is(std::string_view why) {
-    why_ = why;
-    path_.clear();
-    return false;
-  }
-  /// The fault lies in this field. Always false.
-  bool in(std::string_view field);
-  /// The fault lies in this item of a list. Always false.
-  bool in(std::size_t index);
-  /// `status.conditions[2].type: not a string`.
-  [[nodiscard]] std::string text() const;
-
- private:
-  std::string path_;
-  std::string_view why_;  ///< A literal.
-};
 
 inline constexpr std::string_view kBroken = "broken JSON";
 
@@ -117,18 +96,5 @@ bool read_bool(JsonValue value, Fault& fault, bool& out);
 
 /// An RFC 3339 time.
 bool read_time(JsonValue value, Fault& fault, std::optional<WallTime>& out);
-
-/// False, with the fault set, if `text` is empty.
-inline bool require(const std::string& text, Fault& fault, std::string_view field) {
-  if (!text.empty()) return true;
-  fault.is("missing");
-  return fault.in(field);
-}
-
-/// `text` up to 1,024 characters (code points); the text is valid UTF-8.
-[[nodiscard]] std::string_view cut_message(std::string_view text);
-
-/// True if `text` may be a name: no control characters, at most 1,024 bytes.
-[[nodiscard]] bool is_clean_name(std::string_view text);
 
 }  // namespace dhc::k8s

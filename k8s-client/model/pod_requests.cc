@@ -40,6 +40,10 @@ bool read_limits(JsonValue value, Fault& fault, std::vector<ResourceAmount>& lim
 
 }  // namespace
 
+bool add_limits(const std::vector<ResourceAmount>& limits, Fault& fault, std::vector<ResourceAmount>& sum) {
+  return add(sum, limits) ? true : fault.is("resource amounts add up to more than 2^63-1");
+}
+
 bool read_init_request(JsonValue value, Fault& fault, InitRequest& request) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "resources") return read_limits(field, fault, request.limits) || fault.in(key);
@@ -56,7 +60,7 @@ bool read_container_requests(JsonValue value, Fault& fault, std::vector<Resource
   return each_item(value, fault, [&](JsonValue item) {
     InitRequest container;
     if (!read_init_request(item, fault, container)) return false;
-    return add(sum, container.limits) ? true : fault.is("resource amounts add up to more than 2^63-1");
+    return add_limits(container.limits, fault, sum);
   });
 }
 

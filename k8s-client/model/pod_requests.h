@@ -16,6 +16,9 @@ struct InitRequest {
 /// its limit. **Source:** core/v1 validation.
 bool read_container_requests(JsonValue value, Fault& fault, std::vector<ResourceAmount>& sum);
 
+/// Adds one container's limits. False, with the fault set, if the sum does not fit.
+bool add_limits(const std::vector<ResourceAmount>& limits, Fault& fault, std::vector<ResourceAmount>& sum);
+
 bool read_init_request(JsonValue value, Fault& fault, InitRequest& request);
 
 /// What the whole pod needs at its worst moment, sorted by name: containers and sidecars together, or one init

@@ -8,66 +8,15 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_field.h"
+#include "k8s-client/model/proto_decoder.h"
 #include "k8s-client/protocol/retry_after.h"
+#include "k8s-client/protocol/status_body.h"
 
 namespace dhc::k8s {
 namespace {
 
 constexpr std::size_t kMaxMessage = 1024;
-constexpr std::size_t kMaxStatusBytes = 1024UL * 1024;
-
-struct Cause {
-  std::string reason;
-  std::string message;
-  std::string field;
-};
-
-/// The parts of a meta/v1 Status that decide.
-struct StatusBody {
-  std::int64_t code = 0;
-  std::string reason;
-  std::string message;
-  std::vector<Cause> causes;
-  std::optional<Millis> retry_after;
-};
-
-std::optional<Millis> seconds_at(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  const auto seconds = found->get<std::int64_t>();
-  if (seconds <= 0) return std::nullopt;
-  return std::min<std::int64_t>(seconds, kMaxRetryAfter / Seconds(1)) * Millis(Seconds(1));
-}
-
-void read_details(const nlohmann::json& details, StatusBody& out) {
-  out.retry_after = seconds_at(details, "retryAfterSeconds");
-  for (const auto& cause : json_list(details, {"causes"})) {
-    if (!cause.is_object()) continue;
-    out.causes.push_back(
-        {json_string(cause, {"reason"}), json_string(cause, {"message"}), json_string(cause, {"field"})});
-  }
-}
-
-std::optional<StatusBody> parse_status(std::string_view body) {
-  if (body.size() > kMaxStatusBytes) return std::nullopt;
-  const auto json = nlohmann::json::parse(body, nullptr, false);
-  if (!json.is_object() || json_string(json, {"kind"}) != "Status") return std::nullopt;
-  StatusBody status{.code = 0,
-                    .reason = json_string(json, {"reason"}),
-                    .message = json_string(json, {"message"}),
-                    .causes = {},
-                    .retry_after = std::nullopt};
-  if (const auto code = json.find("code"); code != json.end() && code->is_number_integer()) {
-    status.code = code->get<std::int64_t>();
-  }
-  if (const auto details = json.find("details"); details != json.end() && details->is_object()) {
-    read_details(*details, status);
-  }
-  return status;
-}
 
 /// The code that belongs to a reason, for a Status without one. **Source:** apimachinery meta/v1 StatusReason.
 std::int64_t code_of_reason(std::string_view reason) {
@@ -86,7 +35,7 @@ std::int64_t code_of_reason(std::string_view reason) {
 }
 
 bool has_cause(const StatusBody& status, std::string_view reason) {
-  return std::ranges::any_of(status.causes, [&](const Cause& cause) { return cause.reason == reason; });
+  return std::ranges::any_of(status.causes, [&](const StatusCause& cause) { return cause.reason == reason; });
 }
 
 /// Design section 9, "Errors by remedy": the only place where a code becomes a kind.
@@ -145,7 +94,8 @@ std::string text_message(const Response& response) {
   if (body[start] == '<' || type.starts_with("text/html")) {
     return fmt::format("HTTP {} with an HTML page: a proxy, not the API server, answered", response.status);
   }
-  if (body[start] == '{') return fmt::format("HTTP {} with a body that is no Status", response.status);
+  if (body[start] == '{' || is_protobuf(body))
+    return fmt::format("HTTP {} with a body that is no Status", response.status);
   std::string text(body.substr(start));
   std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   return cleaned(std::move(text));
@@ -164,7 +114,7 @@ std::string message_of(std::int64_t code, const StatusBody& status) {
 }  // namespace
 
 Error error_from_response(const Response& response) {
-  const auto status = parse_status(response.body);
+  const auto status = read_status_body(response.body);
   std::optional<Millis> wish;
   if (const auto value = header(response, "retry-after")) {
     wish = parse_retry_after(*value, header(response, "date"));
@@ -177,8 +127,8 @@ Error error_from_response(const Response& response) {
                .retry_after = wish};
 }
 
-Error error_from_status_object(std::string_view json) {
-  const auto status = parse_status(json);
+Error error_from_status_object(std::string_view body) {
+  const auto status = read_status_body(body);
   if (!status) {
     return Error{.kind = ErrorKind::Unavailable,
                  .message = "the server ended the watch with an object that is no Status",

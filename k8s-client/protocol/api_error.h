@@ -12,7 +12,7 @@ namespace dhc::k8s {
 /// **Source:** design.md section 9; recordings of 1.37.1.
 [[nodiscard]] Error error_from_response(const Response& response);
 
-/// The same for the Status object inside an ERROR event of a watch.
-[[nodiscard]] Error error_from_status_object(std::string_view json);
+/// The same for the Status object inside an ERROR event of a watch, in JSON or protobuf.
+[[nodiscard]] Error error_from_status_object(std::string_view body);
 
 }  // namespace dhc::k8s

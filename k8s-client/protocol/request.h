@@ -42,6 +42,8 @@ struct Request {
 
 /// How the API server reads the body of a write. **Source:** Kubernetes' API concepts, "Patch".
 inline constexpr std::string_view kJson = "application/json";
+/// Kubernetes' own protobuf, which we only read. **Source:** Kubernetes' API concepts, "Protobuf encoding".
+inline constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
 inline constexpr std::string_view kMergePatch = "application/merge-patch+json";
 inline constexpr std::string_view kJsonPatch = "application/json-patch+json";
 /// Server-side apply: JSON is YAML, and the server takes it under this name only.

@@ -205,12 +205,16 @@ bool WatchMachine::live(WatchEvent event, const Now& now, Out out) {
 bool WatchMachine::bad_line(const BadObject& bad) {
   status_.last_error = malformed(bad.why);
   if (++unnamed_in_a_row_ < kUnnamedInARow) return true;
+  return unfollowable(bad.why);
+}
+
+bool WatchMachine::unfollowable(std::string why) {
   ++status_.bad_objects;
-  return end_stream(WatchEnding::Malformed, malformed("the stream is no watch: " + bad.why));
+  return end_stream(WatchEnding::Malformed, malformed("the stream is no watch: " + std::move(why)));
 }
 
 bool WatchMachine::error_event(const ErrorStatus& status) {
-  auto error = error_from_status_object(status.json);
+  auto error = error_from_status_object(status.body);
   auto ending = ending_of(error.kind);
   if (ending == WatchEnding::Unavailable || ending == WatchEnding::TimedOut) {
     ending = phase_ == WatchPhase::Watching && ++stuck_ >= kStuckAfter ? WatchEnding::Stuck : WatchEnding::ErrorEvent;

@@ -64,8 +64,13 @@ class WatchMachine {
   /// Nothing more is wanted: every next step is StopWatching.
   void stop() { stopped_ = true; }
 
+  /// The body of OpenStream's answer cannot be followed any further. False: end the stream, then call `ended`.
+  [[nodiscard]] bool unfollowable(std::string why);
+
   /// Bodies' bytes, for the status.
-  void count_bytes(std::size_t bytes) { status_.bytes += bytes; }
+  void count_bytes(std::size_t bytes, WireFormat format) {
+    (format == WireFormat::Protobuf ? status_.protobuf_bytes : status_.json_bytes) += bytes;
+  }
 
   [[nodiscard]] WatchStatus status() const;
 

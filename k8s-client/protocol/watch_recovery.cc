@@ -27,6 +27,9 @@ WatchMachine::Ended WatchMachine::reason_of(const std::optional<Error>& error, c
       ++unfinished_ >= kUnfinishedAfter) {
     why.ending = WatchEnding::Unfinished;
   }
+  const bool unread =
+      why.ending == WatchEnding::Malformed || (phase_ == WatchPhase::Listing && why.ending == WatchEnding::Invalid);
+  if (unread && asks_protobuf(target_, api_version_)) why.ending = WatchEnding::OtherFormat;
   const bool silent = phase_ == WatchPhase::Watching && why.ending == WatchEnding::TimedOut;
   if (silent && now.mono - started_at_ >= kSilence && ++silent_ >= kSilentAfter) why.ending = WatchEnding::Silent;
   // A good moment for the list that we need anyway.
@@ -66,6 +69,11 @@ Millis WatchMachine::follow(WatchRemedy remedy, const Now& now, double chance, O
       begin_sync(true);
       return wait;
     case WatchThen::RelistFresh:
+      begin_sync(true);
+      return wait;
+    case WatchThen::AskJson:
+      target_.wire = WireFormat::Json;
+      watch_list_ = true;
       begin_sync(true);
       return wait;
     case WatchThen::OtherVersion:

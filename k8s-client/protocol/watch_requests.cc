@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "k8s-client/model/proto_decoder.h"
+
 namespace dhc::k8s {
 namespace {
 
@@ -81,14 +83,17 @@ std::string selector_of(const WatchTarget& target) {
   return "&fieldSelector=" + percent_encode("metadata.name=" + target.name);
 }
 
+std::string accept_of(const WatchTarget& target, std::size_t version, string_view partial) {
+  // No fallback to the whole object: it would be read as metadata anyway, at many times the bytes.
+  if (resource_of(target.kind).metadata_only) return fmt::format("{};as={};g=meta.k8s.io;v=v1", kJson, partial);
+  if (!asks_protobuf(target, version)) return std::string(kJson);
+  return fmt::format("{},{}", kProtobuf, kJson);
+}
+
 Request get(const WatchTarget& target, std::size_t version, const std::string& query, string_view partial) {
   Request request;
   request.target = fmt::format("{}?{}{}", path_of(target, version), query, selector_of(target));
-  // No fallback to the whole object: it would be read as metadata anyway, at many times the bytes.
-  const auto accept = resource_of(target.kind).metadata_only
-                          ? fmt::format("application/json;as={};g=meta.k8s.io;v=v1", partial)
-                          : std::string("application/json");
-  request.headers.push_back({"Accept", accept});
+  request.headers.push_back({"Accept", accept_of(target, version, partial)});
   return request;
 }
 
@@ -110,6 +115,10 @@ string_view api_version_of(Kind kind, std::size_t version) {
   const auto root = root_of(resource_of(kind), version);
   const string_view prefix = root.starts_with("/apis/") ? "/apis/" : "/api/";
   return root.substr(prefix.size());
+}
+
+bool asks_protobuf(const WatchTarget& target, std::size_t version) {
+  return target.wire == WireFormat::Protobuf && reads_protobuf(target.kind, api_version_of(target.kind, version));
 }
 
 bool may_be_absent(Kind kind) { return resource_of(kind).roots.front() != kCore.front(); }

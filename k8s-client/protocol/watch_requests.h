@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,12 +11,16 @@
 
 namespace dhc::k8s {
 
+/// How the objects of a watch are written.
+enum class WireFormat : std::uint8_t { Json, Protobuf };
+
 /// What one watch looks at: every object of a kind, or less.
 struct WatchTarget {
   Kind kind = Kind::Pod;
   std::string ns;    ///< Only this namespace; empty: all.
   std::string name;  ///< Only the object of this name; empty: all. RBAC by resourceName needs it.
   KeptFields kept = {};
+  WireFormat wire = WireFormat::Json;  ///< Protobuf: where we can read it; a server that has none answers in JSON.
   friend bool operator==(const WatchTarget&, const WatchTarget&) = default;
 };
 
@@ -24,6 +29,9 @@ struct WatchTarget {
 
 /// The API version that `version` stands for, such as `resource.k8s.io/v1`; `v1` for the core group.
 [[nodiscard]] std::string_view api_version_of(Kind kind, std::size_t version);
+
+/// True if protobuf is asked for.
+[[nodiscard]] bool asks_protobuf(const WatchTarget& target, std::size_t version);
 
 /// Whether a server without this kind is one that we can work with: true for all but the core group, without which the
 /// other end is no Kubernetes at all.

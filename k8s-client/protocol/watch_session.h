@@ -1,17 +1,20 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "k8s-client/model/decoder.h"
+#include "k8s-client/model/proto_decoder.h"
+#include "k8s-client/protocol/frame_splitter.h"
 #include "k8s-client/protocol/line_splitter.h"
 #include "k8s-client/protocol/watch_machine.h"
 
 namespace dhc::k8s {
 
-/// A watch from bytes to deliveries: cuts lines, decodes them and tells the machine. All that is left to the caller is
-/// to send, to wait, and to read the clock.
+/// A watch from bytes to deliveries: cuts lines or frames, decodes them and tells the machine. All that is left to the
+/// caller is to send, to wait, and to read the clock.
 class WatchSession {
  public:
   explicit WatchSession(const WatchTarget& target);
@@ -37,8 +40,14 @@ class WatchSession {
   [[nodiscard]] WatchStatus status() const { return machine_.status(); }
 
  private:
+  [[nodiscard]] bool feed_lines(std::string_view bytes, const Now& now, std::vector<Delivery>& out);
+  [[nodiscard]] bool feed_frames(std::string_view bytes, const Now& now, std::vector<Delivery>& out);
+
   Decoder decoder_;
+  ProtoDecoder proto_decoder_;
+  std::optional<WireFormat> format_;  ///< Of the stream under way, once it has said something.
   LineSplitter lines_;
+  FrameSplitter frames_;
   WatchMachine machine_;
 };
 

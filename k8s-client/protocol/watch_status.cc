@@ -30,7 +30,8 @@ WatchStatus merged(const WatchStatus& a, const WatchStatus& b) {
   for (std::size_t i = 0; i < both.endings.size(); ++i) both.endings.at(i) = a.endings.at(i) + b.endings.at(i);
   both.relists = a.relists + b.relists;
   both.events = a.events + b.events;
-  both.bytes = a.bytes + b.bytes;
+  both.json_bytes = a.json_bytes + b.json_bytes;
+  both.protobuf_bytes = a.protobuf_bytes + b.protobuf_bytes;
   both.bad_objects = a.bad_objects + b.bad_objects;
   both.went_back = a.went_back + b.went_back;
   both.behind = a.behind || b.behind;

@@ -34,7 +34,8 @@ struct WatchStatus {
                                                               ///< of `kWatchEndings`.
   std::uint64_t relists = 0;                                  ///< Whole lists begun after the first one was complete.
   std::uint64_t events = 0;                                   ///< Lines and list items read.
-  std::uint64_t bytes = 0;                                    ///< Of bodies.
+  std::uint64_t json_bytes = 0;                               ///< Of bodies in JSON.
+  std::uint64_t protobuf_bytes = 0;                           ///< Of bodies in protobuf.
   std::uint64_t bad_objects = 0;                              ///< Objects and lines that could not be read.
   std::uint64_t went_back = 0;            ///< Times that the server's data was older than what had been delivered.
   std::string went_back_how;              ///< The last time, in words: both versions; empty: never.

@@ -24,6 +24,8 @@ struct Row {
 ///   watching: the version or something of ours is refused, so the same once more would be refused for ever.
 /// - Silent: a server that has been restored to the past accepts a watch from a version that is still to come, and says
 ///   nothing until it is there (seen on 1.37.1); a stale proxy does the same. A list tells them from a quiet cluster.
+/// - OtherFormat cannot repeat itself: JSON is asked for from then on. A WatchList that is refused may lack WatchList or
+///   protobuf; the paged list that follows tells which.
 /// - Checking asks for one object without a version: a consistent read, whose version no server has reason to be behind.
 Row row_of(WatchEnding ending) {
   switch (ending) {                     //      Listing                     Initial                     Watching                    Checking
@@ -43,6 +45,7 @@ Row row_of(WatchEnding ending) {
     case WatchEnding::Unnamed:          return {{RelistFresh, P::Relist},   {RelistFresh, P::Relist},   {Relist, P::Relist},        {Relist, P::Relist}};
     case WatchEnding::Silent:           return {{Again, P::BackOff},        {Again, P::BackOff},        {RelistFresh, P::Relist},   {Again, P::BackOff}};
     case WatchEnding::WentBack:         return {{RelistFresh, P::Minute},   {RelistFresh, P::Minute},   {RelistFresh, P::Minute},   {RelistFresh, P::Minute}};
+    case WatchEnding::OtherFormat:      return {{AskJson, P::AtOnce},       {AskJson, P::AtOnce},       {AskJson, P::AtOnce},       {AskJson, P::AtOnce}};
     case WatchEnding::Stopped:          return {{Stop, P::AtOnce},          {Stop, P::AtOnce},          {Stop, P::AtOnce},          {Stop, P::AtOnce}};
   }
   return {{Again, P::BackOff}, {Again, P::BackOff}, {Again, P::BackOff}, {Again, P::BackOff}};
@@ -147,6 +150,8 @@ std::string_view to_string(WatchEnding ending) {
       return "Silent";
     case WatchEnding::WentBack:
       return "WentBack";
+    case WatchEnding::OtherFormat:
+      return "OtherFormat";
     case WatchEnding::Stopped:
       return "Stopped";
   }

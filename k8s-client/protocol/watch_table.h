@@ -35,14 +35,15 @@ enum class WatchEnding : std::uint8_t {
   Unnamed,          ///< We could not say which object an event was about, so we may have missed something.
   Silent,           ///< The second stream in a row that ended in silence.
   WentBack,         ///< The server's version is older than what the stream had said.
+  OtherFormat,      ///< Protobuf was asked for, and refused (406, 415: Invalid to a list) or not what it should be.
   Stopped,          ///< We were asked to stop.
 };
 inline constexpr std::array kWatchEndings = {
-    WatchEnding::Closed,   WatchEnding::Unavailable,     WatchEnding::TimedOut,     WatchEnding::ErrorEvent,
-    WatchEnding::Gone,     WatchEnding::TooManyRequests, WatchEnding::Unauthorized, WatchEnding::Forbidden,
-    WatchEnding::NotFound, WatchEnding::Invalid,         WatchEnding::Malformed,    WatchEnding::Unfinished,
-    WatchEnding::Stuck,    WatchEnding::Unnamed,         WatchEnding::Silent,       WatchEnding::WentBack,
-    WatchEnding::Stopped};
+    WatchEnding::Closed,      WatchEnding::Unavailable,     WatchEnding::TimedOut,     WatchEnding::ErrorEvent,
+    WatchEnding::Gone,        WatchEnding::TooManyRequests, WatchEnding::Unauthorized, WatchEnding::Forbidden,
+    WatchEnding::NotFound,    WatchEnding::Invalid,         WatchEnding::Malformed,    WatchEnding::Unfinished,
+    WatchEnding::Stuck,       WatchEnding::Unnamed,         WatchEnding::Silent,       WatchEnding::WentBack,
+    WatchEnding::OtherFormat, WatchEnding::Stopped};
 
 /// What comes next.
 enum class WatchThen : std::uint8_t {
@@ -50,6 +51,7 @@ enum class WatchThen : std::uint8_t {
   Relist,        ///< The whole kind again, no older than the last version.
   RelistFresh,   ///< The whole kind again, with no version: what the server has now.
   PagedList,     ///< This server has no WatchList: remember it, list by pages.
+  AskJson,       ///< The whole kind again, in JSON: remember it.
   OtherVersion,  ///< The next API version of the kind; when all have been tried: not served.
   Stop,
 };

@@ -175,6 +175,7 @@ void Application::Parts::read_config_map(const k8s::Delivery& delivery) {
 
 void Application::Parts::start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver) {
   target.kept = kKeptFields;
+  target.wire = settings.wire_format;
   watchers.push_back(std::make_unique<k8s::Watcher>(
       std::move(target), client,
       k8s::WatcherCalls{

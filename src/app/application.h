@@ -20,12 +20,13 @@ struct AppSettings {
   std::string config_file;  ///< At most one of the three; none: the built-in policy.
   std::optional<ConfigMapName> config_map;
   std::optional<Policy> policy;
-  std::string reporting_instance;            ///< Our pod's name or the host's.
-  std::string metrics_address;               ///< `0`: not served.
-  std::string health_address;                ///< `0`: not served.
-  std::string detail_address;                ///< Of this machine's loopback; `0`: not served.
-  std::optional<ElectionSettings> election;  ///< None: it leads from the start.
-  std::string cluster;                       ///< Whom we speak to and as whom, for the log; no secrets.
+  std::string reporting_instance;                           ///< Our pod's name or the host's.
+  std::string metrics_address;                              ///< `0`: not served.
+  std::string health_address;                               ///< `0`: not served.
+  std::string detail_address;                               ///< Of this machine's loopback; `0`: not served.
+  std::optional<ElectionSettings> election;                 ///< None: it leads from the start.
+  std::string cluster;                                      ///< Whom we speak to and as whom, for the log; no secrets.
+  k8s::WireFormat wire_format = k8s::WireFormat::Protobuf;  ///< What watches ask for.
 };
 
 /// The whole controller with its threads: watches, executor, configuration, pages, and the loop on the caller's thread.

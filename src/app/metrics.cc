@@ -74,7 +74,8 @@ struct Metrics::Families {
       gauge(registry, "dhc_server_clock_ahead_seconds", "Seconds that the API server's clock is ahead of ours.")
           .Add({});
   Family<Counter>& restarts = counter(registry, "dhc_watch_restarts_total", "Watches that ended, by kind and cause.");
-  Family<Counter>& bytes = counter(registry, "dhc_watch_bytes_total", "Bytes of lists and watches received, by kind.");
+  Family<Counter>& bytes =
+      counter(registry, "dhc_watch_bytes_total", "Bytes of lists and watches received, by kind and format.");
   Family<Counter>& bad_objects = counter(registry, "dhc_bad_objects_total", "Objects that could not be read, by kind.");
   Family<Counter>& reloads =
       counter(registry, "dhc_policy_reloads_total", "Configurations read, by result: accepted or rejected.");
@@ -152,7 +153,8 @@ void Metrics::show(const k8s::WatchStatus& status, MonoTime now) {
   const std::chrono::duration<double> age = heard ? now - *heard : Millis::zero();
   families_->view_age.Add(kind_label(status.kind)).Set(age.count());
   grow(families_->went_back.Add(kind_label(status.kind)), before.went_back, status.went_back);
-  grow(families_->bytes.Add(kind_label(status.kind)), before.bytes, status.bytes);
+  grow(families_->bytes.Add(labels("format", "json")), before.json_bytes, status.json_bytes);
+  grow(families_->bytes.Add(labels("format", "protobuf")), before.protobuf_bytes, status.protobuf_bytes);
   grow(families_->bad_objects.Add(kind_label(status.kind)), before.bad_objects, status.bad_objects);
   before = status;
 }

@@ -89,6 +89,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "Act only while holding the Lease in the own namespace: true (default in a pod, or with "
       "POD_NAMESPACE) or false",
       {{"true", true}, {"false", false}});
+  add_word<k8s::WireFormat>(
+      *run, "--wire-format", options.wire_format,
+      "How watches ask for objects: protobuf (default), which costs the API server and the controller less, or json",
+      {{"json", k8s::WireFormat::Json}, {"protobuf", k8s::WireFormat::Protobuf}});
   add_word<LogFormat>(*run, "--log-format", options.log_format, "text (default) or json",
                       {{"text", LogFormat::Text}, {"json", LogFormat::Json}});
   add_word<LogLevel>(

@@ -10,6 +10,7 @@
 #include "app/log.h"
 #include "base/now.h"
 #include "domain/policy/policy.h"
+#include "k8s-client/protocol/watch_requests.h"
 
 namespace dhc::cli {
 
@@ -22,6 +23,7 @@ struct RunOptions {
   Mode mode = Mode::Observe;
   bool events = true;
   std::optional<bool> leader_elect;  ///< None: if we know our own namespace.
+  k8s::WireFormat wire_format = k8s::WireFormat::Protobuf;
   LogFormat log_format = LogFormat::Text;
   LogLevel log_level = LogLevel::Info;
   std::string metrics_address = ":8080";          ///< `0`: not served.

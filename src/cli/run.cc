@@ -58,7 +58,8 @@ AppSettings settings_of(const RunOptions& options, const Connection& connection)
           .health_address = options.health_address,
           .detail_address = options.detail_address,
           .election = election_of(options, own_namespace(connection)),
-          .cluster = connection.cluster};
+          .cluster = connection.cluster,
+          .wire_format = options.wire_format};
 }
 }  // namespace
 

@@ -40,7 +40,7 @@ void check_event(const WatchEvent& event) {
     must(event.resource_version == meta_of(changed->object).resource_version);
   if (const auto* deleted = std::get_if<Deleted>(&event.what)) must(!deleted->name.empty() && !deleted->uid.empty());
   if (std::holds_alternative<Bookmark>(event.what)) must(!event.resource_version.empty());
-  if (const auto* error = std::get_if<ErrorStatus>(&event.what)) must(!error->json.empty());
+  if (const auto* error = std::get_if<ErrorStatus>(&event.what)) must(!error->body.empty());
   if (const auto* bad = std::get_if<BadObject>(&event.what)) must(!bad->why.empty());
 }
 

@@ -55,10 +55,10 @@ std::string end_marker(int version) {
 
 /// A server, and a watcher of slices with what it delivered.
 struct Watched {
-  explicit Watched(HttpsServer::Script script, ServerOptions options = {})
+  explicit Watched(HttpsServer::Script script, ServerOptions options = {}, WireFormat wire = WireFormat::Json)
       : loopback(std::move(script), std::move(options)) {
     watcher = std::make_unique<Watcher>(
-        WatchTarget{.kind = Kind::ResourceSlice, .ns = {}, .name = {}},
+        WatchTarget{.kind = Kind::ResourceSlice, .ns = {}, .name = {}, .kept = {}, .wire = wire},
         std::make_shared<Client>(std::move(loopback.transport), std::make_shared<NoCredentials>(), "test"),
         WatcherCalls{.clock = read_both,
                      .deliver =
@@ -122,7 +122,7 @@ TEST_CASE("a watcher delivers the WatchList whole, then what happens, and goes o
   const auto status = watched.watcher->status();
   CHECK(status.state == WatchState::Watching);
   CHECK(status.relists == 0);
-  CHECK(status.bytes > 500);
+  CHECK(status.json_bytes > 500);
   CHECK(status.endings[static_cast<std::size_t>(WatchEnding::Unavailable)] == 1);
   CHECK(watched.time_to_stop() < kSoon);
   CHECK(watched.states.back() == WatchState::Stopped);
@@ -237,4 +237,45 @@ TEST_CASE("after an ERROR event of 410 the stream is left and the kind listed ag
   CHECK(eventually([&] { return watched.delivered() == Words{"Snapshot(list-1)", "Snapshot(list-2)"}; }));
   CHECK(watched.asked("&resourceVersion=7"));
   CHECK(watched.watcher->status().relists == 1);
+}
+
+TEST_CASE("a watcher that asks for protobuf delivers from its frames what it delivers from lines") {
+  const auto serve = [](const std::string& type, const std::string& body) {
+    return [type, body](ServerConnection& c) {
+      if (c.read_request().empty()) return;
+      c.send("HTTP/1.1 200 OK\r\nContent-Type: " + type + "\r\nTransfer-Encoding: chunked\r\n\r\n");
+      for (std::size_t at = 0; at < body.size(); at += 700) c.send(chunk(body.substr(at, 700)));
+      c.wait_for_client_to_leave();
+    };
+  };
+  Watched in_json(serve("application/json", read_fixture("recordings/watch/slices-driver-dies.ndjson")));
+  Watched in_protobuf(
+      serve("application/vnd.kubernetes.protobuf;stream=watch", read_fixture("protobuf/watch/slices-driver-dies.pb")),
+      {}, WireFormat::Protobuf);
+  CHECK(eventually([&] { return in_json.delivered().size() > 1 && in_protobuf.delivered() == in_json.delivered(); }));
+  CHECK(in_protobuf.asked("Accept: application/vnd.kubernetes.protobuf,application/json\r\n"));
+  CHECK(in_protobuf.watcher->status().protobuf_bytes > 500);
+  CHECK(in_protobuf.watcher->status().json_bytes == 0);
+  CHECK(in_json.watcher->status().protobuf_bytes == 0);
+}
+
+TEST_CASE("a watcher whose protobuf is refused with 406 goes on in JSON") {
+  Watched watched(
+      [](ServerConnection& c) {
+        while (true) {
+          const auto request = c.read_request();
+          if (request.empty()) return;
+          if (request.find("protobuf") != std::string::npos) {
+            c.send(refusal(406, "", "only application/json"));
+          } else {
+            c.send(kStreamHead);
+            c.send(chunk(slice_line("ADDED", "a", 5) + end_marker(7)));
+            return c.wait_for_client_to_leave();
+          }
+        }
+      },
+      {}, WireFormat::Protobuf);
+  CHECK(eventually([&] { return watched.delivered() == Words{"Snapshot(a)"}; }));
+  CHECK(watched.asked("Accept: application/json\r\n"));
+  CHECK(watched.watcher->status().endings[static_cast<std::size_t>(WatchEnding::OtherFormat)] == 1);
 }

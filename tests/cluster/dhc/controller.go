@@ -22,6 +22,7 @@ type Settings struct {
 	Kubeconfig string
 	Policy     string // text of its configuration file
 	Mode       string // default enforce
+	WireFormat string // default that of the controller, protobuf
 	NoEvents   bool
 	Elect      bool // it takes part in the election; only with InCluster
 	InCluster  bool // it knows its own namespace, as in a Pod, and keeps the devices' histories there
@@ -86,6 +87,9 @@ func launch(folder string, settings Settings) (*Controller, error) {
 	arguments := []string{"run", "--kubeconfig", settings.Kubeconfig, "--mode", mode, "--events=" + strconv.FormatBool(!settings.NoEvents),
 		"--log-format", "json", "--log-level", "debug", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0",
 		"--detail-bind-address", "127.0.0.1:0"}
+	if settings.WireFormat != "" {
+		arguments = append(arguments, "--wire-format", settings.WireFormat)
+	}
 	if settings.Policy == "" {
 		arguments = append(arguments, "--config-map", Namespace+"/"+ConfigMap)
 	} else {

@@ -102,14 +102,14 @@ TEST_CASE("a watch is in one state at a time") {
 TEST_CASE("a watch's totals are counted once, however often they are shown") {
   dhc::Metrics metrics;
   dhc::k8s::WatchStatus status;
-  status.bytes = 100;
+  status.json_bytes = 100;
   status.endings[0] = 2;
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
-  status.bytes = 150;
+  status.json_bytes = 150;
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   const auto text = metrics.text();
-  CHECK(text.find(R"(dhc_watch_bytes_total{kind="Pod"} 150)") != std::string::npos);
+  CHECK(text.find(R"(dhc_watch_bytes_total{format="json",kind="Pod"} 150)") != std::string::npos);
   CHECK(text.find(R"(dhc_watch_restarts_total{cause="Closed",kind="Pod"} 2)") != std::string::npos);
 }
 

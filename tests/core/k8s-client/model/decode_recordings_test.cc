@@ -201,7 +201,7 @@ TEST_CASE("A recorded ERROR event hands on its Status untouched and has no versi
   const auto event = Decoder(Kind::Pod).decode_event(line);
   CHECK(event.resource_version.empty());
   REQUIRE(std::holds_alternative<ErrorStatus>(event.what));
-  CHECK(line == R"({"type":"ERROR","object":)" + std::get<ErrorStatus>(event.what).json + "}");
+  CHECK(line == R"({"type":"ERROR","object":)" + std::get<ErrorStatus>(event.what).body + "}");
 }
 
 }  // namespace

@@ -503,7 +503,7 @@ TEST_CASE("a pod that holds no devices is left out of a snapshot, but a driver's
 TEST_CASE("the status counts what happened and says when something was heard") {
   WatchDriver watch(Kind::Node);
   watch.sync("100");
-  watch.machine.count_bytes(512);
+  watch.machine.count_bytes(512, WireFormat::Json);
   watch.pass(Seconds(3));
   CHECK(watch.bookmark("101"));
   watch.fail(ErrorKind::Unavailable);
@@ -511,7 +511,7 @@ TEST_CASE("the status counts what happened and says when something was heard") {
   CHECK(status.kind == Kind::Node);
   CHECK(status.state == WatchState::BackingOff);
   CHECK(status.synced);
-  CHECK(status.bytes == 512);
+  CHECK(status.json_bytes == 512);
   CHECK(status.events == 3);
   CHECK(status.endings[static_cast<std::size_t>(WatchEnding::Unavailable)] == 1);
   CHECK(status.last_error->kind == ErrorKind::Unavailable);

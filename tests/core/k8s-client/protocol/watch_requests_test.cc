@@ -75,6 +75,30 @@ TEST_CASE("owners are asked for as metadata only, except Jobs, of which the reco
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
 }
 
+TEST_CASE("protobuf is asked for where it can be read, with JSON as the second choice, and never of owners") {
+  const auto accept = [](Kind kind, std::size_t version) {
+    WatchTarget target = all(kind);
+    target.wire = WireFormat::Protobuf;
+    const auto list = build_list(target, version, "").headers.at(0).value;
+    CHECK(build_check(target, version).headers.at(0).value == list);
+    if (list.find("Partial") == std::string::npos) {
+      CHECK(build_watch(target, version, "1", 0.0).headers.at(0).value == list);
+      CHECK(build_watch_list(target, version, "", 0.0).headers.at(0).value == list);
+    }
+    return list;
+  };
+  constexpr auto kBoth = "application/vnd.kubernetes.protobuf,application/json";
+  for (const auto kind : {Kind::Pod, Kind::ResourceClaim, Kind::ResourceSlice, Kind::Node, Kind::Namespace,
+                          Kind::DeviceTaintRule, Kind::Job}) {
+    CHECK(accept(kind, 0) == kBoth);
+  }
+  // Earlier versions number their fields differently.
+  for (const auto version : {1U, 2U}) CHECK(accept(Kind::ResourceSlice, version) == "application/json");
+  CHECK(accept(Kind::ReplicaSet, 0) == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+  CHECK(accept(Kind::ConfigMap, 0) == "application/json");
+  CHECK(accept(Kind::Lease, 0) == "application/json");
+}
+
 TEST_CASE("one object is selected by name in its namespace") {
   const WatchTarget one{.kind = Kind::ConfigMap, .ns = "kube-system", .name = "device health"};
   CHECK(build_list(one, 0, "").target ==

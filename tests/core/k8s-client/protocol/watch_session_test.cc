@@ -19,7 +19,8 @@ constexpr Now kNow{.mono = MonoTime(Seconds(100)), .wall = {}};
 struct Heard {
   std::vector<std::string> words;
   std::uint64_t events = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t json_bytes = 0;
+  std::uint64_t protobuf_bytes = 0;
   bool open = true;
   friend bool operator==(const Heard&, const Heard&) = default;
 };
@@ -33,7 +34,8 @@ Heard hear(Kind kind, const std::vector<std::string_view>& pieces) {
   for (const auto& delivery : out) heard.words.push_back(test::word_of(delivery));
   const auto status = session.status();
   heard.events = status.events;
-  heard.bytes = status.bytes;
+  heard.json_bytes = status.json_bytes;
+  heard.protobuf_bytes = status.protobuf_bytes;
   return heard;
 }
 
@@ -179,4 +181,119 @@ TEST_CASE("pages recorded from a real server become one snapshot, and a page tha
   CHECK(about_objects(out).size() == 1);
   CHECK(std::get<Snapshot>(out.front()).objects.size() == 4);
   CHECK(stream_target(session, later(Seconds(30))).find("resourceVersion=1438&") != std::string::npos);
+}
+
+namespace {
+
+WatchSession pods_in_protobuf() {
+  return WatchSession(WatchTarget{.kind = Kind::Pod, .ns = {}, .name = {}, .kept = {}, .wire = WireFormat::Protobuf});
+}
+
+std::string accept_of(const Request& request) { return request.headers.at(0).value; }
+
+}  // namespace
+
+TEST_CASE("a watch in protobuf says what the same watch in JSON says, wherever it is cut") {
+  const auto body = read_fixture("protobuf/watch/pods-driver-dies.pb");
+  CHECK(difference_when_cut(Kind::Pod, body, 97).empty());
+  const auto protobuf = hear(Kind::Pod, {body});
+  const auto json = hear(Kind::Pod, {read_fixture("recordings/watch/pods-driver-dies.ndjson")});
+  CHECK(protobuf.words == json.words);
+  CHECK(protobuf.events == json.events);
+  CHECK(protobuf.protobuf_bytes == body.size());
+  CHECK(protobuf.json_bytes == 0);
+}
+
+TEST_CASE("a server that answers in JSON is read as JSON, stream and page, though protobuf was asked for") {
+  auto session = pods_in_protobuf();
+  std::vector<Delivery> out;
+  CHECK(accept_of(std::get<OpenStream>(session.next(kNow, 0.5)).request).starts_with(kProtobuf));
+  CHECK(session.feed(read_fixture("recordings/watch/pods-driver-dies.ndjson"), kNow, out));
+  CHECK(test::word_of(out.front()).starts_with("Snapshot("));
+  CHECK(session.status().protobuf_bytes == 0);
+  session.stream_ended(Response{}, later(std::chrono::minutes(6)), 0.5, out);
+  const auto check = session.next(later(std::chrono::minutes(6)), 0.5);
+  CHECK(accept_of(std::get<SendList>(check).request).starts_with(kProtobuf));
+  session.list_answered(Response{.status = 200, .headers = {}, .body = read_fixture("recordings/list/pods.json")},
+                        later(std::chrono::minutes(6)), 0.5, out);
+  CHECK(session.status().endings[static_cast<std::size_t>(WatchEnding::Malformed)] == 0);
+}
+
+TEST_CASE("pages in protobuf become one snapshot, and the next stream may be JSON") {
+  auto session = pods_in_protobuf();
+  std::vector<Delivery> out;
+  CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+  session.stream_ended(fail(ErrorKind::Invalid, "no WatchList"), kNow, 0.5, out);
+  CHECK(accept_of(std::get<SendList>(session.next(kNow, 0.5)).request).starts_with(kProtobuf));
+  session.list_answered(Response{.status = 200, .headers = {}, .body = read_fixture("protobuf/list/pods.pb")}, kNow,
+                        0.5, out);
+  out = about_objects(out);
+  REQUIRE(out.size() == 1);
+  CHECK(std::get<Snapshot>(out.front()).objects.size() == 4);
+  CHECK(stream_target(session, kNow).find("resourceVersion=1438&") != std::string::npos);
+}
+
+TEST_CASE("a server that refuses protobuf is asked in JSON from then on, with WatchList again") {
+  auto session = pods_in_protobuf();
+  std::vector<Delivery> out;
+  CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+  session.stream_ended(fail(ErrorKind::Invalid, "406"), kNow, 0.5, out);
+  CHECK(std::holds_alternative<SendList>(session.next(kNow, 0.5)));
+  session.list_answered(fail(ErrorKind::Invalid, "406"), kNow, 0.5, out);
+  const auto stream = session.next(kNow, 0.5);
+  REQUIRE(std::holds_alternative<OpenStream>(stream));
+  CHECK(accept_of(std::get<OpenStream>(stream).request) == kJson);
+  CHECK(std::get<OpenStream>(stream).request.target.find("sendInitialEvents=true") != std::string::npos);
+  CHECK(session.status().endings[static_cast<std::size_t>(WatchEnding::OtherFormat)] == 1);
+  // JSON that is refused as well is no reason to hurry.
+  session.stream_ended(fail(ErrorKind::Invalid, "406"), kNow, 0.5, out);
+  CHECK(std::holds_alternative<SendList>(session.next(kNow, 0.5)));
+  session.list_answered(fail(ErrorKind::Invalid, "406"), kNow, 0.5, out);
+  CHECK(std::holds_alternative<WaitFor>(session.next(kNow, 0.5)));
+}
+
+TEST_CASE("a list and a stream in protobuf that cannot be read are asked for in JSON") {
+  for (const bool stream : {true, false}) {
+    CAPTURE(stream);
+    auto session = pods_in_protobuf();
+    std::vector<Delivery> out;
+    CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+    if (stream) {
+      CHECK_FALSE(session.feed(std::string("\0\xFF\xFF\xFF", 4), kNow, out));
+      session.stream_ended(fail(ErrorKind::Cancelled, "by us"), kNow, 0.5, out);
+    } else {
+      session.stream_ended(fail(ErrorKind::Invalid, "no WatchList"), kNow, 0.5, out);
+      CHECK(std::holds_alternative<SendList>(session.next(kNow, 0.5)));
+      const auto body = read_fixture("protobuf/list/pods.pb");
+      session.list_answered(Response{.status = 200, .headers = {}, .body = body.substr(0, body.size() / 2)}, kNow, 0.5,
+                            out);
+    }
+    const auto next = session.next(kNow, 0.5);
+    REQUIRE(std::holds_alternative<OpenStream>(next));
+    CHECK(accept_of(std::get<OpenStream>(next).request) == kJson);
+    CHECK(out.empty());
+  }
+}
+
+TEST_CASE("the unfinished frame of a stream that was cut is not joined to the next stream") {
+  auto session = pods_in_protobuf();
+  std::vector<Delivery> out;
+  CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+  const auto body = read_fixture("protobuf/watch/pods-driver-dies.pb");
+  CHECK(session.feed(std::string_view(body).substr(0, 5000), kNow, out));
+  session.stream_ended(fail(ErrorKind::Unavailable, "cut"), kNow, 0.5, out);
+  CHECK_FALSE(stream_target(session, later(Seconds(60))).empty());
+  CHECK(session.feed(body, later(Seconds(60)), out));
+  CHECK(test::word_of(out.front()).starts_with("Snapshot("));
+  CHECK(session.status().bad_objects == 0);
+}
+
+TEST_CASE("the 410 of a stream in protobuf leads to a list") {
+  auto session = pods_in_protobuf();
+  std::vector<Delivery> out;
+  CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+  CHECK(session.feed(read_fixture("protobuf/watch/pods-driver-dies.pb"), kNow, out));
+  CHECK_FALSE(session.feed(read_fixture("protobuf/status/watch-410.pb"), kNow, out));
+  session.stream_ended(fail(ErrorKind::Cancelled, "by us"), kNow, 0.5, out);
+  CHECK(session.status().endings[static_cast<std::size_t>(WatchEnding::Gone)] == 1);
 }

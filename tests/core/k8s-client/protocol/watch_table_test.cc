@@ -23,6 +23,7 @@ TEST_CASE("the table of recovery is this") {
   const WatchRemedy fresh{RelistFresh, P::Relist};
   const WatchRemedy stop{Stop, P::AtOnce};
   const WatchRemedy other{OtherVersion, P::AtOnce};
+  const WatchRemedy json{AskJson, P::AtOnce};
   const WatchRemedy slow{Again, P::Slow};
   const WatchRemedy list{Relist, P::Relist};
   const WatchRemedy minute{RelistFresh, P::Minute};
@@ -42,6 +43,7 @@ TEST_CASE("the table of recovery is this") {
   row(WatchEnding::Unnamed, fresh, fresh, list, list);
   row(WatchEnding::Silent, again, again, fresh, again);
   row(WatchEnding::WentBack, minute, minute, minute, minute);
+  row(WatchEnding::OtherFormat, json, json, json, json);
   row(WatchEnding::Stopped, stop, stop, stop, stop);
 }
 
@@ -53,7 +55,7 @@ TEST_CASE("only what cannot repeat itself comes at once") {
       CAPTURE(to_string(phase));
       CAPTURE(to_string(ending));
       const bool once = remedy.then == WatchThen::OtherVersion || remedy.then == WatchThen::PagedList ||
-                        remedy.then == WatchThen::Stop;
+                        remedy.then == WatchThen::AskJson || remedy.then == WatchThen::Stop;
       CHECK(once);
     }
   }

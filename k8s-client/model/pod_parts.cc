@@ -1,0 +1,119 @@
+#include "k8s-client/model/pod_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dhc::k8s {
+
+namespace {
+
+bool is_of_job(const Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
+
+// A podFailurePolicy may name any condition; of all other pods only few say something to us.
+void keep_conditions_that_matter(Pod& pod, const KeptFields& kept) {
+  const auto is_asked_for = [&](const Condition& condition) { return kept.contains(condition.type); };
+  const auto is_known = [&](const Condition& condition) {
+    return is_asked_for(condition) || condition.type == kDisruptionTargetCondition;
+  };
+  pod.has_kept_condition = std::ranges::any_of(pod.conditions, is_asked_for);
+  if (!is_of_job(pod)) std::erase_if(pod.conditions, [&](const Condition& condition) { return !is_known(condition); });
+  for (auto& condition : pod.conditions) {
+    if (!is_known(condition)) condition = {.type = std::move(condition.type), .status = std::move(condition.status)};
+  }
+  pod.conditions.shrink_to_fit();
+}
+
+// The words of a kubelet that rejects a pod name the resource that it lacked; of other pods they say nothing to us.
+void keep_rejection(Pod& pod) {
+  constexpr std::string_view kRejected = "UnexpectedAdmissionError";
+  constexpr std::size_t kLongest = 1024;
+  if (pod.status_reason != kRejected || !is_of_job(pod)) pod.status_message.clear();
+  if (pod.status_message.size() > kLongest) pod.status_message.resize(kLongest);
+  pod.status_message.shrink_to_fit();
+}
+
+// The claims of the spec with the names that the status knows; claims that only the status knows follow.
+std::vector<PodClaim> merge_claims(PodParts& parts) {
+  auto claims = std::move(parts.spec_claims);
+  for (auto& known : parts.status_claims) {
+    const auto at = std::ranges::find(claims, known.name, &PodClaim::name);
+    if (at == claims.end()) {
+      claims.push_back(std::move(known));
+    } else if (at->claim_name.empty()) {
+      at->claim_name = std::move(known.claim_name);
+    }
+  }
+  // Named by the object because the pod has no entry for it. **Source:** KEP-5004.
+  if (!parts.extended_claim.empty()) claims.push_back(PodClaim{parts.extended_claim, parts.extended_claim});
+  claims.shrink_to_fit();
+  return claims;
+}
+
+// Most pods of a cluster hold no device: their records must cost next to nothing. Of a driver it matters since when it
+// has run.
+void keep_identity_only(Pod& pod) {
+  Pod bare;
+  bare.meta.ns = std::move(pod.meta.ns);
+  bare.meta.name = std::move(pod.meta.name);
+  bare.meta.uid = std::move(pod.meta.uid);
+  bare.meta.resource_version = std::move(pod.meta.resource_version);
+  if (pod.kubelet_plugin) {
+    bare.meta.creation = pod.meta.creation;
+    bare.meta.controller = std::move(pod.meta.controller);
+    bare.node_name = std::move(pod.node_name);
+    bare.phase = pod.phase;
+    bare.kubelet_plugin = true;
+    bare.plugin_folders = std::move(pod.plugin_folders);
+    bare.last_start = pod.last_start;
+  }
+  pod = std::move(bare);
+}
+
+}  // namespace
+
+PodPhase phase_of(std::string_view word) {
+  return word == "Pending"     ? PodPhase::Pending
+         : word == "Running"   ? PodPhase::Running
+         : word == "Succeeded" ? PodPhase::Succeeded
+         : word == "Failed"    ? PodPhase::Failed
+                               : PodPhase::Unknown;
+}
+
+// The kubelet's folders through which device plugins and DRA drivers register: only a driver has business there.
+void note_plugin_folder(std::string_view path, Pod& pod) {
+  constexpr std::string_view kRoot = "/var/lib/kubelet/";
+  constexpr std::string_view kDrivers = "plugins/";
+  if (!path.starts_with(kRoot)) return;
+  auto folder = path.substr(kRoot.size());
+  if (!folder.starts_with("device-plugins") && !folder.starts_with("plugins")) return;
+  pod.kubelet_plugin = true;
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  // Of a driver's own folder its name matters, of the others what lies below them does not.
+  const auto end = folder.find('/', folder.starts_with(kDrivers) ? kDrivers.size() : 0);
+  std::string name(folder.substr(0, end));
+  const auto at = std::ranges::lower_bound(pod.plugin_folders, name);
+  if (at == pod.plugin_folders.end() || *at != name) pod.plugin_folders.insert(at, std::move(name));
+}
+
+bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod) {
+  if (!total_requests(parts.container_requests, parts.init_requests, pod.requests)) {
+    fault.is("resource amounts add up to more than 2^63-1");
+    return fault.in("spec");
+  }
+  pod.claims = merge_claims(parts);
+  pod.scheduling = Shared(std::move(parts.scheduling));
+  std::array lists = {std::move(parts.reports[0].allocated), std::move(parts.reports[1].allocated),
+                      std::move(parts.reports[2].allocated), std::move(parts.pod_level)};
+  pod.allocated = merge_allocated(lists);
+  pod.exits = std::move(parts.reports[0].exits);
+  pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());
+  pod.exits.shrink_to_fit();
+  pod.last_start.reset();
+  if (pod.kubelet_plugin) pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
+  keep_conditions_that_matter(pod, kept);
+  keep_rejection(pod);
+  if (!can_hold_devices(pod)) keep_identity_only(pod);
+  return true;
+}
+
+}  // namespace dhc::k8s

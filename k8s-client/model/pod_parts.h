@@ -1,0 +1,36 @@
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "k8s-client/model/allocated_status.h"
+#include "k8s-client/model/kept_fields.h"
+#include "k8s-client/model/pod.h"
+#include "k8s-client/model/pod_requests.h"
+#include "k8s-client/model/reading.h"
+
+namespace dhc::k8s {
+
+/// What a pod's record is put together from, once all of it is known: the fields may come in any order.
+struct PodParts {
+  std::vector<ResourceAmount> container_requests;
+  std::vector<InitRequest> init_requests;
+  std::vector<PodClaim> spec_claims;
+  std::vector<PodClaim> status_claims;
+  std::string extended_claim;
+  SchedulingTerms scheduling;
+  std::array<ContainerReports, 3> reports;  ///< Containers, init, ephemeral.
+  std::vector<AllocatedResource> pod_level;
+};
+
+/// The phase that the API's word names.
+[[nodiscard]] PodPhase phase_of(std::string_view word);
+
+/// Notes a hostPath through which device plugins and DRA drivers register at the kubelet.
+void note_plugin_folder(std::string_view path, Pod& pod);
+
+/// Puts the record together. False, with the fault set, if what the containers ask for does not add up.
+[[nodiscard]] bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod);
+
+}  // namespace dhc::k8s

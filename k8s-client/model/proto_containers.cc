@@ -1,0 +1,130 @@
+#include "k8s-client/model/proto_containers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "k8s-client/model/proto_meta.h"
+
+namespace dhc::k8s::proto {
+
+namespace {
+
+// **Source:** core/v1 generated.proto, ResourceRequirements.
+bool read_limits(const Value& value, Fault& fault, std::vector<ResourceAmount>& limits) {
+  Amounts amounts;
+  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    return tag != 1 || amounts.read_entry(field, fault) || fault.in("limits");
+  });
+  if (read) limits = amounts.take();
+  return read;
+}
+
+bool read_health(const Value& value, Fault& fault, ReportedDevice& device) {
+  std::string word;
+  if (!read_name(value, fault, word)) return false;
+  note_health(word, device);
+  return true;
+}
+
+// **Source:** core/v1 generated.proto, ResourceHealth.
+bool read_reported_device(const Value& value, Fault& fault, ReportedDevice& device) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    switch (tag) {
+      case 1:
+        return read_name(field, fault, device.resource_id) || fault.in("resourceID");
+      case 2:
+        return read_health(field, fault, device) || fault.in("health");
+      case 6:
+        return read_message(field, fault, device.message) || fault.in("message");
+      default:
+        return true;
+    }
+  });
+}
+
+// **Source:** core/v1 generated.proto, ResourceStatus.
+bool read_allocated_resource(const Value& value, Fault& fault, AllocatedResource& resource) {
+  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 1) return read_name(field, fault, resource.name) || fault.in("name");
+    if (tag == 2) return read_item(field, fault, resource.devices, read_reported_device) || fault.in("resources");
+    return true;
+  });
+  return read && require(resource.name, fault, "name");
+}
+
+bool read_exit_code(const Value& value, Fault& fault, ContainerState& state) {
+  std::optional<std::int64_t> code;
+  if (!read_integer(value, fault, code)) return false;
+  state.exit_code = code.value_or(0);
+  return true;
+}
+
+// **Source:** core/v1 generated.proto, ContainerStateRunning.
+bool read_running(const Value& value, Fault& fault, ContainerState& state) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    return tag != 1 || read_time(field, fault, state.turned) || fault.in("startedAt");
+  });
+}
+
+// **Source:** core/v1 generated.proto, ContainerStateTerminated.
+bool read_terminated(const Value& value, Fault& fault, ContainerState& state) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 1) return read_exit_code(field, fault, state) || fault.in("exitCode");
+    if (tag == 6) return read_time(field, fault, state.turned) || fault.in("finishedAt");
+    return true;
+  });
+}
+
+// **Source:** core/v1 generated.proto, ContainerState.
+bool read_state(const Value& value, Fault& fault, ContainerState& state) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 2) return read_running(field, fault, state) || fault.in("running");
+    if (tag == 3) return read_terminated(field, fault, state) || fault.in("terminated");
+    return true;
+  });
+}
+
+}  // namespace
+
+bool read_request(const Value& value, Fault& fault, InitRequest& request) {
+  std::string restart_policy;
+  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 8) return read_limits(field, fault, request.limits) || fault.in("resources");
+    if (tag == 24) return read_name(field, fault, restart_policy) || fault.in("restartPolicy");
+    return true;
+  });
+  request.sidecar = restart_policy == "Always";
+  return read;
+}
+
+bool read_container_request(const Value& value, Fault& fault, std::vector<ResourceAmount>& sum) {
+  InitRequest container;
+  return read_request(value, fault, container) && add_limits(container.limits, fault, sum);
+}
+
+bool read_container_report(const Value& value, Fault& fault, ContainerReports& reports) {
+  ContainerExit exit;
+  ContainerState state;
+  ContainerState before;
+  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    switch (tag) {
+      case 1:
+        return read_name(field, fault, exit.container) || fault.in("name");
+      case 2:
+        return read_state(field, fault, state) || fault.in("state");
+      case 3:
+        return read_state(field, fault, before) || fault.in("lastState");
+      case 14:
+        return read_item(field, fault, reports.allocated, read_allocated_resource) ||
+               fault.in("allocatedResourcesStatus");
+      default:
+        return true;
+    }
+  });
+  exit.code = state.exit_code;
+  note_container(std::move(exit), state, before, reports);
+  return read;
+}
+
+}  // namespace dhc::k8s::proto

@@ -1,0 +1,140 @@
+#include "k8s-client/model/proto_reading.h"
+
+#include <chrono>
+
+#include <protozero/exception.hpp>
+#include <protozero/varint.hpp>
+#include <simdjson.h>
+
+namespace dhc::k8s::proto {
+
+namespace {
+
+using WireType = protozero::pbf_wire_type;
+
+// 0000-01-01 to 9999-12-31: all that RFC 3339 can say.
+constexpr std::int64_t kFirstSecond = -62'167'219'200;
+constexpr std::int64_t kLastSecond = 253'402'300'799;
+
+/// The bytes of the character that `text` begins with; 0 if they are no UTF-8.
+std::size_t character_size(std::string_view text) {
+  for (std::size_t size = 1; size <= 4 && size <= text.size(); ++size) {
+    if (simdjson::validate_utf8(text.data(), size)) return size;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Fields::Step Fields::next(std::uint32_t& tag, Value& value) noexcept {
+  try {
+    if (!reader_.next()) return Step::End;
+    tag = reader_.tag();
+    value = Value{.type = reader_.wire_type(), .number = 0, .bytes = {}};
+    if (value.type == WireType::varint) {
+      value.number = reader_.get_uint64();
+    } else if (value.type == WireType::length_delimited) {
+      const auto view = reader_.get_view();
+      value.bytes = {view.data(), view.size()};
+    } else {
+      reader_.skip();
+    }
+    return Step::Next;
+  } catch (const protozero::exception&) {
+    return Step::Broken;
+  }
+}
+
+bool read_view(const Value& value, Fault& fault, std::string_view& out) {
+  if (value.type != WireType::length_delimited) return fault.is("not text and not a message");
+  out = value.bytes;
+  return true;
+}
+
+void repair_text(std::string& text) {
+  if (simdjson::validate_utf8(text.data(), text.size())) return;
+  std::string repaired;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto size = character_size(rest);
+    repaired += size == 0 ? std::string_view("\xEF\xBF\xBD") : rest.substr(0, size);
+    rest.remove_prefix(size == 0 ? 1 : size);
+  }
+  text = std::move(repaired);
+}
+
+bool read_text(const Value& value, Fault& fault, std::string& out) {
+  std::string_view text;
+  if (!read_view(value, fault, text)) return false;
+  out = std::string(text);
+  repair_text(out);
+  return true;
+}
+
+bool read_message(const Value& value, Fault& fault, std::string& out) {
+  std::string text;
+  if (!read_text(value, fault, text)) return false;
+  out = std::string(cut_message(text));
+  return true;
+}
+
+bool read_name(const Value& value, Fault& fault, std::string& out) {
+  return read_text(value, fault, out) && (is_clean_name(out) || fault.is("control character or too long"));
+}
+
+bool read_integer(const Value& value, Fault& fault, std::optional<std::int64_t>& out) {
+  if (value.type != WireType::varint) return fault.is("not a whole number");
+  out = static_cast<std::int64_t>(value.number);
+  return true;
+}
+
+bool read_packed(std::string_view bytes, std::vector<std::int64_t>& out) {
+  try {
+    for (const auto* at = bytes.data(); at != bytes.data() + bytes.size();) {
+      out.push_back(static_cast<std::int64_t>(protozero::decode_varint(&at, bytes.data() + bytes.size())));
+    }
+    return true;
+  } catch (const protozero::exception&) {
+    return false;
+  }
+}
+
+bool read_bool(const Value& value, Fault& fault, bool& out) {
+  if (value.type != WireType::varint) return fault.is("not true or false");
+  out = value.number != 0;
+  return true;
+}
+
+bool read_time(const Value& value, Fault& fault, std::optional<WallTime>& out) {
+  out.reset();
+  std::optional<std::int64_t> seconds;
+  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    return tag != 1 || read_integer(field, fault, seconds) || fault.in("seconds");
+  });
+  if (!read) return false;
+  if (value.bytes.empty()) return true;
+  const auto since_epoch = seconds.value_or(0);
+  if (since_epoch < kFirstSecond || since_epoch > kLastSecond) return fault.is("not a time in the years 0 to 9999");
+  out = WallTime(std::chrono::seconds(since_epoch));
+  return true;
+}
+
+bool read_map_entry(const Value& value, Fault& fault, std::string_view& key, Value& held) {
+  key = {};
+  held = Value{.type = WireType::length_delimited, .number = 0, .bytes = {}};
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 1) return read_view(field, fault, key);
+    if (tag == 2) held = field;
+    return true;
+  });
+}
+
+StringMap to_map(std::vector<MapEntry<std::string_view>>& entries) {
+  auto map = settled(entries);
+  for (auto& [key, text] : map) {
+    repair_text(key);
+    repair_text(text);
+  }
+  return map;
+}
+
+}  // namespace dhc::k8s::proto

@@ -1,0 +1,340 @@
+#include "k8s-client/model/proto_decoder.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "k8s-client/model/decoder.h"
+#include "k8s-client/protocol/api_error.h"
+#include "k8s-client/protocol/frame_splitter.h"
+#include "tests/support/core/fixtures.h"
+
+// Both decoders must make the same record of the same object. The protobuf is what the API server's own encoders made
+// (tests/cluster/cmd/encodings) of the recorded JSON, and of objects that have everything set.
+
+namespace {
+
+using namespace dhc::k8s;
+using dhc::test::read_fixture;
+using dhc::test::read_fixture_lines;
+
+constexpr KeptFields kKept = {.prefix = "device-health.io/"};
+
+std::vector<std::string> frames_of(std::string_view stream) {
+  std::vector<std::string> frames;
+  FrameSplitter splitter;
+  REQUIRE(splitter.feed(stream, [&](std::string_view frame) { frames.emplace_back(frame); }));
+  REQUIRE(splitter.held() == 0);
+  return frames;
+}
+
+/// Whether two decoders say the same, but for the words about what is wrong.
+bool same_identity(const BadObject& a, const BadObject& b) {
+  return a.ns == b.ns && a.name == b.name && a.uid == b.uid && !a.why.empty() && !b.why.empty();
+}
+
+bool same_event(const WatchEvent& a, const WatchEvent& b) {
+  if (a.resource_version != b.resource_version || a.what.index() != b.what.index()) return false;
+  if (const auto* changed = std::get_if<Changed>(&a.what)) return changed->object == std::get<Changed>(b.what).object;
+  if (const auto* deleted = std::get_if<Deleted>(&a.what)) return *deleted == std::get<Deleted>(b.what);
+  if (const auto* mark = std::get_if<Bookmark>(&a.what)) return *mark == std::get<Bookmark>(b.what);
+  if (const auto* bad = std::get_if<BadObject>(&a.what)) return same_identity(*bad, std::get<BadObject>(b.what));
+  return error_from_status_object(std::get<ErrorStatus>(a.what).body) ==
+         error_from_status_object(std::get<ErrorStatus>(b.what).body);
+}
+
+void check_same_page(Kind kind, const std::string& json_file, const std::string& protobuf_file) {
+  CAPTURE(protobuf_file);
+  const auto json = Decoder(kind, kKept).decode_list(read_fixture(json_file));
+  const auto body = read_fixture(protobuf_file);
+  REQUIRE(is_protobuf(body));
+  const auto protobuf = ProtoDecoder(kind, kKept).decode_list(body);
+  REQUIRE(json.has_value());
+  REQUIRE_MESSAGE(protobuf.has_value(), protobuf.error().message);
+  CHECK(json->resource_version == protobuf->resource_version);
+  CHECK(json->continue_token == protobuf->continue_token);
+  REQUIRE(json->objects.size() == protobuf->objects.size());
+  for (std::size_t i = 0; i < json->objects.size(); ++i) {
+    CAPTURE(meta_of(json->objects[i]).name);
+    CHECK(json->objects[i] == protobuf->objects[i]);
+  }
+  REQUIRE(json->bad.size() == protobuf->bad.size());
+  for (std::size_t i = 0; i < json->bad.size(); ++i) CHECK(same_identity(json->bad[i], protobuf->bad[i]));
+}
+
+struct Listed {
+  Kind kind;
+  const char* filled;
+  std::vector<const char*> lists;
+  std::vector<const char*> watches;
+};
+const std::vector<Listed> kListed = {
+    {Kind::Pod, "pods", {"pods", "pods-after-dra", "pods-limit1"}, {"pods-watchlist", "pods-driver-dies"}},
+    {Kind::ResourceClaim, "claims", {"claims", "claims-after-dra"}, {"claims-watchlist"}},
+    {Kind::ResourceSlice, "slices", {"slices"}, {"slices-watchlist", "slices-driver-dies"}},
+    {Kind::Node, "nodes", {"nodes"}, {"nodes-watchlist"}},
+    {Kind::Namespace, "namespaces", {}, {}},
+    {Kind::DeviceTaintRule, "rules", {"rules"}, {"rules-watchlist"}},
+    {Kind::Job, "jobs", {"jobs"}, {"jobs-watchlist"}},
+};
+
+TEST_CASE("Both decoders read the same from every recorded list") {
+  for (const auto& [kind, filled, lists, watches] : kListed) {
+    for (const std::string file : lists) {
+      check_same_page(kind, "recordings/list/" + file + ".json", "protobuf/list/" + file + ".pb");
+    }
+  }
+}
+
+TEST_CASE("Both decoders read the same from every recorded event") {
+  for (const auto& [kind, filled, lists, watches] : kListed) {
+    for (const std::string file : watches) {
+      CAPTURE(file);
+      Decoder decoder(kind, kKept);
+      const ProtoDecoder proto_decoder(kind, kKept);
+      const auto lines = read_fixture_lines("recordings/watch/" + file + ".ndjson");
+      const auto frames = frames_of(read_fixture("protobuf/watch/" + file + ".pb"));
+      REQUIRE(lines.size() == frames.size());
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        CAPTURE(lines[i]);
+        CHECK(same_event(decoder.decode_event(lines[i]), proto_decoder.decode_event(frames[i])));
+      }
+    }
+  }
+}
+
+TEST_CASE("Both decoders read the same from objects with every field set, absent, empty, zero and hostile") {
+  for (const auto& [kind, filled, lists, watches] : kListed) {
+    const auto name = std::string("protobuf/filled/") + filled;
+    check_same_page(kind, name + ".json", name + ".pb");
+    const auto page = ProtoDecoder(kind, kKept).decode_list(read_fixture(name + ".pb"));
+    std::string why;
+    for (const auto& bad : page->bad) why += bad.why + "; ";
+    CAPTURE(why);
+    CHECK(page->objects.size() > page->bad.size());
+  }
+  check_same_page(Kind::Pod, "protobuf/filled/empty-pods.json", "protobuf/filled/empty-pods.pb");
+  check_same_page(Kind::Pod, "protobuf/filled/unnamed-pods.json", "protobuf/filled/unnamed-pods.pb");
+}
+
+TEST_CASE("The filled pods reach what a pod's record has") {
+  const auto page = ProtoDecoder(Kind::Pod, kKept).decode_list(read_fixture("protobuf/filled/pods.pb"));
+  REQUIRE(page.has_value());
+  Pod seen;
+  for (const auto& object : page->objects) {
+    const auto& pod = std::get<Pod>(object);
+    const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    add(seen.claims, pod.claims);
+    add(seen.requests, pod.requests);
+    add(seen.allocated, pod.allocated);
+    add(seen.exits, pod.exits);
+    add(seen.conditions, pod.conditions);
+    add(seen.plugin_folders, pod.plugin_folders);
+    add(seen.meta.labels, pod.meta.labels);
+    add(seen.meta.annotations, pod.meta.annotations);
+    if (pod.last_start) seen.last_start = pod.last_start;
+    if (pod.meta.controller) seen.meta.controller = pod.meta.controller;
+    if (pod.grace_period_seconds) seen.grace_period_seconds = pod.grace_period_seconds;
+    if (!pod.scheduling->node_terms.empty() && !pod.scheduling->tolerations.empty()) seen.scheduling = pod.scheduling;
+  }
+  CHECK_FALSE(seen.claims.empty());
+  CHECK_FALSE(seen.requests.empty());
+  CHECK_FALSE(seen.allocated.empty());
+  CHECK_FALSE(seen.exits.empty());
+  CHECK_FALSE(seen.conditions.empty());
+  CHECK_FALSE(seen.plugin_folders.empty());
+  CHECK_FALSE(seen.meta.labels.empty());
+  CHECK_FALSE(seen.meta.annotations.empty());
+  CHECK(seen.last_start.has_value());
+  CHECK(seen.meta.controller.has_value());
+  CHECK(seen.grace_period_seconds.has_value());
+  CHECK_FALSE(seen.scheduling->node_terms.empty());
+}
+
+/// True if some object of the filled list passes.
+template <class Record, class Passes>
+bool some(Kind kind, const std::string& file, Passes passes) {
+  const auto page = ProtoDecoder(kind, kKept).decode_list(read_fixture("protobuf/filled/" + file + ".pb"));
+  REQUIRE(page.has_value());
+  return std::ranges::any_of(page->objects, [&](const Object& object) { return passes(std::get<Record>(object)); });
+}
+
+TEST_CASE("The filled Jobs reach what a Job's record has") {
+  const auto has = [](auto passes) { return some<Job>(Kind::Job, "jobs", passes); };
+  CHECK(has([](const Job& job) { return job.backoff_limit != 6; }));
+  CHECK(has(
+      [](const Job& job) { return job.backoff_limit_per_index.has_value() && job.max_failed_indexes.has_value(); }));
+  CHECK(has([](const Job& job) { return job.completions.has_value() && job.parallelism != 1; }));
+  CHECK(has([](const Job& job) { return job.indexed && job.suspended; }));
+  CHECK(has([](const Job& job) { return job.manual_selector && job.replaces_when_failed; }));
+  CHECK(has([](const Job& job) { return job.restarts_on_failure; }));
+  CHECK(has([](const Job& job) { return !job.managed_by.empty(); }));
+  CHECK(has([](const Job& job) { return job.failed != 0 && job.succeeded != 0; }));
+  CHECK(has([](const Job& job) { return job.active != 0 && job.terminating != 0; }));
+  CHECK(has([](const Job& job) { return job.uncounted != 0 && !job.failed_indexes.empty(); }));
+  CHECK(has([](const Job& job) { return !job.conditions.empty(); }));
+  CHECK(has([](const Job& job) {
+    return std::ranges::any_of(job.failure_rules, [](const JobFailureRule& rule) {
+      return rule.action != JobFailureRule::Action::Count && !rule.on_pod_conditions.empty() && rule.on_exit_codes &&
+             rule.on_exit_codes->values.size() > 1;
+    });
+  }));
+}
+
+TEST_CASE("The filled claims, slices, rules and nodes reach what their records have") {
+  const auto claim = [](auto passes) { return some<ResourceClaim>(Kind::ResourceClaim, "claims", passes); };
+  CHECK(claim([](const ResourceClaim& c) {
+    return std::ranges::any_of(c.results,
+                               [](const auto& r) { return r.admin_access && r.binding_conditions.size() > 2; });
+  }));
+  CHECK(claim([](const ResourceClaim& c) {
+    return std::ranges::any_of(
+        c.reserved_for, [](const auto& u) { return !u.api_group.empty() && !u.resource.empty() && !u.uid.empty(); });
+  }));
+  CHECK(claim([](const ResourceClaim& c) {
+    return std::ranges::any_of(c.devices,
+                               [](const auto& d) { return !d.conditions.empty() && d.network.contains(' '); });
+  }));
+  CHECK(claim([](const ResourceClaim& c) {
+    return std::ranges::any_of(*c.requests, [](const auto& r) { return r.count > 1 && !r.device_class.empty(); });
+  }));
+  const auto slice = [](auto passes) { return some<ResourceSlice>(Kind::ResourceSlice, "slices", passes); };
+  CHECK(slice([](const ResourceSlice& s) { return s.generation != 0 && !s.node_name.empty(); }));
+  CHECK(slice([](const ResourceSlice& s) {
+    return std::ranges::any_of(s.devices, [](const auto& d) { return !d.taints.empty() && !d.attributes.empty(); });
+  }));
+  const auto rule = [](auto passes) { return some<DeviceTaintRule>(Kind::DeviceTaintRule, "rules", passes); };
+  CHECK(rule([](const DeviceTaintRule& r) { return r.driver && r.pool && r.device && r.generation != 0; }));
+  CHECK(rule([](const DeviceTaintRule& r) { return r.has_selector && !r.driver; }));
+  CHECK(rule([](const DeviceTaintRule& r) { return r.progress && !r.progress->message.empty(); }));
+  const auto node = [](auto passes) { return some<Node>(Kind::Node, "nodes", passes); };
+  CHECK(node([](const Node& n) { return n.unschedulable && !n.taints.empty(); }));
+  CHECK(node([](const Node& n) { return n.ready; }));
+  CHECK(node([](const Node& n) { return !n.boot_id.empty(); }));
+  CHECK(rule([](const DeviceTaintRule& r) { return r.taint.effect == "NoExecute" && r.taint.time_added; }));
+  CHECK(node([](const Node& n) { return !n.capacity.empty() && !n.allocatable.empty(); }));
+}
+
+TEST_CASE("A Status in protobuf is the same error as in JSON") {
+  for (const auto* name : {"evict-404", "evict-409-uid", "evict-429-pdb", "forbidden-403", "list-400-continue",
+                           "node-patch-409", "rule-422", "unauthorized-401"}) {
+    CAPTURE(name);
+    const auto json = read_fixture(fmt::format("recordings/status/{}.json", name));
+    const auto protobuf = read_fixture(fmt::format("protobuf/status/{}.pb", name));
+    CHECK(error_from_status_object(json) == error_from_status_object(protobuf));
+    for (const unsigned code : {400U, 403U, 404U, 409U, 410U, 422U, 429U, 500U, 503U}) {
+      CHECK(error_from_response({.status = code, .headers = {}, .body = json}) ==
+            error_from_response({.status = code, .headers = {}, .body = protobuf}));
+    }
+  }
+}
+
+TEST_CASE("A 410 inside a watch in protobuf is Gone") {
+  const auto frames = frames_of(read_fixture("protobuf/status/watch-410.pb"));
+  REQUIRE(frames.size() == 1);
+  const auto event = ProtoDecoder(Kind::Pod).decode_event(frames[0]);
+  REQUIRE(std::holds_alternative<ErrorStatus>(event.what));
+  const auto error = error_from_status_object(std::get<ErrorStatus>(event.what).body);
+  CHECK(error.kind == dhc::ErrorKind::Gone);
+  CHECK(error.message == "too old resource version: 1 (1089)");
+}
+
+TEST_CASE("The bookmark that ends a WatchList is known by its annotation") {
+  std::size_t ends = 0;
+  for (const auto& frame : frames_of(read_fixture("protobuf/watch/pods-watchlist.pb"))) {
+    const auto event = ProtoDecoder(Kind::Pod).decode_event(frame);
+    const auto* mark = std::get_if<Bookmark>(&event.what);
+    if (mark == nullptr || !mark->initial_events_end) continue;
+    ++ends;
+    CHECK_FALSE(event.resource_version.empty());
+  }
+  CHECK(ends == 1);
+}
+
+TEST_CASE("Every beginning of a page, a frame and a Status is refused or read, never more") {
+  const auto list = read_fixture("protobuf/list/pods.pb");
+  const ProtoDecoder decoder(Kind::Pod, kKept);
+  const auto whole = decoder.decode_list(list);
+  REQUIRE(whole.has_value());
+  for (std::size_t size = 0; size < list.size(); ++size) {
+    const auto page = decoder.decode_list(std::string_view(list).substr(0, size));
+    // An envelope whose message was cut says so by its length.
+    if (page) CHECK(page->objects == whole->objects);
+  }
+  const auto frame = frames_of(read_fixture("protobuf/watch/pods-driver-dies.pb")).at(0);
+  for (std::size_t size = 0; size < frame.size(); ++size) {
+    CHECK(std::holds_alternative<BadObject>(decoder.decode_event(std::string_view(frame).substr(0, size)).what));
+  }
+  const auto status = read_fixture("protobuf/status/evict-429-pdb.pb");
+  for (std::size_t size = 0; size < status.size(); ++size) {
+    (void)error_from_response({.status = 429, .headers = {}, .body = status.substr(0, size)});
+  }
+}
+
+TEST_CASE("Any byte changed in a page is refused, or read as something that has its identity") {
+  const auto list = read_fixture("protobuf/list/pods-limit1.pb");
+  const ProtoDecoder decoder(Kind::Pod, kKept);
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    for (const unsigned flip : {0x01U, 0x07U, 0x80U, 0xFFU}) {
+      auto changed = list;
+      changed[at] = static_cast<char>(static_cast<unsigned char>(changed[at]) ^ flip);
+      const auto page = decoder.decode_list(changed);
+      if (!page) continue;
+      CHECK_FALSE(page->resource_version.empty());
+      for (const auto& object : page->objects) CHECK_FALSE(meta_of(object).uid.empty());
+      for (const auto& bad : page->bad) CHECK_FALSE(bad.why.empty());
+    }
+  }
+}
+
+TEST_CASE("A field with the wrong wire type makes the pod bad and leaves its identity") {
+  using namespace std::string_literals;
+  const auto field = [](unsigned tag, const std::string& bytes) {
+    return std::string(1, static_cast<char>((tag << 3U) | 2U)) + static_cast<char>(bytes.size()) + bytes;
+  };
+  const auto envelope = [&](const std::string& message) {
+    return "k8s\0"s + field(1, field(1, "v1") + field(2, "Pod")) + field(2, message);
+  };
+  const auto meta = field(1, field(1, "web") + field(3, "team-a") + field(5, "u-1") + field(6, "7"));
+  const ProtoDecoder decoder(Kind::Pod, kKept);
+  REQUIRE(decoder.decode_object(envelope(meta)).has_value());
+  // A node's name as a number, a spec as a number, limits as a number, an exit code as text.
+  const auto container_status = field(8, field(2, field(3, field(1, "x"))));
+  for (const auto& wrong :
+       {field(2, "\x50\x01"s), "\x10\x01"s, field(2, field(2, "\x40\x01"s)), field(3, container_status)}) {
+    const auto read = decoder.decode_object(envelope(meta + wrong));
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().name == "web");
+    CHECK(read.error().uid == "u-1");
+    CHECK(read.error().why != "");
+  }
+  // An over-long length, an endless varint and a group end in the message itself.
+  for (const auto& broken :
+       {"\x12\xFF\xFF\xFF\xFF\x0F"s, "\x10\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s, "\x0B"s, "\x00\x01"s}) {
+    CHECK_FALSE(decoder.decode_object(envelope(meta + broken)).has_value());
+  }
+  // Unknown fields of every wire type are stepped over.
+  CHECK(decoder
+            .decode_object(
+                envelope(meta + "\xF8\x3F\x01\xF9\x3F"s + "12345678" + "\xFD\x3F"s + "1234" + "\xFA\x3F\x01z"s))
+            .has_value());
+}
+
+TEST_CASE("Another kind, another version or another encoding is not read as a pod") {
+  using namespace std::string_literals;
+  const auto body = read_fixture("protobuf/list/pods.pb");
+  CHECK_FALSE(ProtoDecoder(Kind::Pod).decode_list(read_fixture("protobuf/list/nodes.pb")).has_value());
+  CHECK_FALSE(ProtoDecoder(Kind::Pod).decode_object(body).has_value());
+  auto other_version = body;
+  other_version.replace(other_version.find("v1"), 2, "v2");
+  CHECK_FALSE(ProtoDecoder(Kind::Pod).decode_list(other_version).has_value());
+  CHECK_FALSE(ProtoDecoder(Kind::Pod).decode_list(body + "\x1A\x04gzip"s).has_value());
+  CHECK_FALSE(ProtoDecoder(Kind::Pod).decode_list(read_fixture("recordings/list/pods.json")).has_value());
+}
+
+}  // namespace
