@@ -36,7 +36,7 @@ bool read_codes(const Value& value, Fault& fault, std::vector<std::int64_t>& cod
 
 // **Source:** batch/v1 generated.proto, PodFailurePolicyOnExitCodesRequirement.
 bool read_exit_codes(const Value& value, Fault& fault, std::optional<JobFailureRule::ExitCodes>& codes) {
-  codes.emplace(JobFailureRule::ExitCodes{.container = {}, .in = false, .values = {}});
+  if (!codes) codes.emplace(JobFailureRule::ExitCodes{.container = {}, .in = false, .values = {}});
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 1) return read_name(field, fault, codes->container) || fault.in("containerName");
     if (tag == 2) return read_word(field, fault, "In", codes->in) || fault.in("operator");

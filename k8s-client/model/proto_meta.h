@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +29,7 @@ class Amounts {
  public:
   bool read_entry(const Value& value, Fault& fault);
   /// Sorted by name.
-  [[nodiscard]] std::vector<ResourceAmount> take() { return settled(entries_); }
+  [[nodiscard]] std::vector<ResourceAmount> take() { return to_map(entries_); }
 
  private:
   std::vector<MapEntry<std::int64_t>> entries_;
@@ -39,9 +40,10 @@ class Amounts {
 template <class OnField>
 bool read_root(std::string_view message, Fault& fault, const KeptFields& kept, Kind kind, Meta& meta,
                OnField&& on_field, std::int64_t* generation = nullptr) {
+  std::string joined;
   std::string_view metadata;
   const bool read = each_field(message, fault, [&](std::uint32_t tag, const Value& value) {
-    return tag == 1 ? read_view(value, fault, metadata) || fault.in("metadata") : on_field(tag, value);
+    return tag == 1 ? read_part(value, fault, joined, metadata) || fault.in("metadata") : on_field(tag, value);
   });
   if (!read) return false;
   if (!read_meta(metadata, fault, kept, meta, generation)) return fault.in("metadata");

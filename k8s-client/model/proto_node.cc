@@ -31,10 +31,8 @@ bool read_node_info(const Value& value, Fault& fault, Node& node) {
 }
 
 // **Source:** core/v1 generated.proto, NodeStatus.
-bool read_node_status(const Value& value, Fault& fault, Node& node) {
-  Amounts capacity;
-  Amounts allocatable;
-  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+bool read_node_status(const Value& value, Fault& fault, Node& node, Amounts& capacity, Amounts& allocatable) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
         return capacity.read_entry(field, fault) || fault.in("capacity");
@@ -48,19 +46,21 @@ bool read_node_status(const Value& value, Fault& fault, Node& node) {
         return true;
     }
   });
-  node.capacity = capacity.take();
-  node.allocatable = allocatable.take();
-  return read;
 }
 
 }  // namespace
 
 bool read_node(std::string_view message, Fault& fault, const KeptFields& kept, Node& node) {
-  return read_root(message, fault, kept, Kind::Node, node.meta, [&](std::uint32_t tag, const Value& value) {
+  Amounts capacity;
+  Amounts allocatable;
+  const bool read = read_root(message, fault, kept, Kind::Node, node.meta, [&](std::uint32_t tag, const Value& value) {
     if (tag == 2) return read_node_spec(value, fault, node) || fault.in("spec");
-    if (tag == 3) return read_node_status(value, fault, node) || fault.in("status");
+    if (tag == 3) return read_node_status(value, fault, node, capacity, allocatable) || fault.in("status");
     return true;
   });
+  node.capacity = capacity.take();
+  node.allocatable = allocatable.take();
+  return read;
 }
 
 bool read_namespace(std::string_view message, Fault& fault, const KeptFields& kept, Namespace& space) {

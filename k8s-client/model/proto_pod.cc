@@ -56,9 +56,8 @@ bool read_volume(const Value& value, Fault& fault, Pod& pod) {
 }
 
 // **Source:** core/v1 generated.proto, PodSpec.
-bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts) {
-  SchedulingReader scheduling;
-  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts, SchedulingReader& scheduling) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
         return read_volume(field, fault, pod) || fault.in("volumes");
@@ -76,8 +75,6 @@ bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts) {
         return scheduling.read_field(tag, field, fault);
     }
   });
-  parts.scheduling = scheduling.take();
-  return read;
 }
 
 bool read_phase(const Value& value, Fault& fault, Pod& pod) {
@@ -119,11 +116,13 @@ bool read_status(const Value& value, Fault& fault, Pod& pod, PodParts& parts) {
 
 bool read_pod(std::string_view message, Fault& fault, const KeptFields& kept, Pod& pod) {
   PodParts parts;
+  SchedulingReader scheduling;
   const bool read = read_root(message, fault, kept, Kind::Pod, pod.meta, [&](std::uint32_t tag, const Value& value) {
-    if (tag == 2) return read_spec(value, fault, pod, parts) || fault.in("spec");
+    if (tag == 2) return read_spec(value, fault, pod, parts, scheduling) || fault.in("spec");
     if (tag == 3) return read_status(value, fault, pod, parts) || fault.in("status");
     return true;
   });
+  parts.scheduling = scheduling.take();
   return read && finish_pod(parts, kept, fault, pod);
 }
 

@@ -1,6 +1,7 @@
 #include "k8s-client/model/proto_reading.h"
 
 #include <chrono>
+#include <map>
 
 #include <protozero/exception.hpp>
 #include <protozero/varint.hpp>
@@ -22,6 +23,18 @@ std::size_t character_size(std::string_view text) {
     if (simdjson::validate_utf8(text.data(), size)) return size;
   }
   return 0;
+}
+
+// What is repaired may stand elsewhere, and twice.
+template <class Item>
+void sort_anew(std::vector<Item>& items, std::string Item::* key) {
+  std::map<std::string, Item> sorted;
+  for (auto& item : items) {
+    auto name = item.*key;
+    sorted.insert_or_assign(std::move(name), std::move(item));
+  }
+  items.clear();
+  for (auto& [name, item] : sorted) items.push_back(std::move(item));
 }
 
 }  // namespace
@@ -51,8 +64,8 @@ bool read_view(const Value& value, Fault& fault, std::string_view& out) {
   return true;
 }
 
-void repair_text(std::string& text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return;
+bool repair_text(std::string& text) {
+  if (simdjson::validate_utf8(text.data(), text.size())) return false;
   std::string repaired;
   for (std::string_view rest = text; !rest.empty();) {
     const auto size = character_size(rest);
@@ -60,6 +73,19 @@ void repair_text(std::string& text) {
     rest.remove_prefix(size == 0 ? 1 : size);
   }
   text = std::move(repaired);
+  return true;
+}
+
+bool read_part(const Value& value, Fault& fault, std::string& joined, std::string_view& whole) {
+  std::string_view part;
+  if (!read_view(value, fault, part)) return false;
+  if (whole.empty()) {
+    whole = part;
+    return true;
+  }
+  if (joined.empty()) joined = whole;
+  whole = joined.append(part);
+  return true;
 }
 
 bool read_text(const Value& value, Fault& fault, std::string& out) {
@@ -130,11 +156,21 @@ bool read_map_entry(const Value& value, Fault& fault, std::string_view& key, Val
 
 StringMap to_map(std::vector<MapEntry<std::string_view>>& entries) {
   auto map = settled(entries);
+  bool repaired = false;
   for (auto& [key, text] : map) {
-    repair_text(key);
+    repaired = repair_text(key) || repaired;
     repair_text(text);
   }
+  if (repaired) sort_anew(map, &StringMap::value_type::first);
   return map;
+}
+
+std::vector<ResourceAmount> to_map(std::vector<MapEntry<std::int64_t>>& entries) {
+  auto amounts = settled(entries);
+  bool repaired = false;
+  for (auto& amount : amounts) repaired = repair_text(amount.resource) || repaired;
+  if (repaired) sort_anew(amounts, &ResourceAmount::resource);
+  return amounts;
 }
 
 }  // namespace dhc::k8s::proto

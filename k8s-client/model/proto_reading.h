@@ -72,9 +72,14 @@ bool read_item(const Value& value, Fault& fault, std::vector<T>& out, Read&& rea
   return fault.in(out.size() - 1);
 }
 
-/// Makes the text what the API server writes in JSON: each byte that is no UTF-8 becomes U+FFFD. **Source:** Go's
-/// encoding/json; protobuf's strings are stored as a client sent them.
-void repair_text(std::string& text);
+/// Makes the text what the API server writes in JSON: each byte that is no UTF-8 becomes U+FFFD. True if it was
+/// another.
+/// **Source:** Go's encoding/json; protobuf's strings are stored as a client sent them.
+bool repair_text(std::string& text);
+
+/// Adds a part to a message of which parts may come apart: one after the other they are the message. `whole` is a view
+/// of the value, or of `joined`.
+bool read_part(const Value& value, Fault& fault, std::string& joined, std::string_view& whole);
 
 /// Any text.
 bool read_text(const Value& value, Fault& fault, std::string& out);
@@ -101,7 +106,8 @@ bool read_time(const Value& value, Fault& fault, std::optional<WallTime>& out);
 /// One entry of a map, whose value is text or a message. **Source:** a map is a list of messages {key = 1, value = 2}.
 bool read_map_entry(const Value& value, Fault& fault, std::string_view& key, Value& held);
 
-/// The map that the entries make, its text repaired.
+/// The map that the entries make, sorted, its text repaired; of equal keys the last counts.
 [[nodiscard]] StringMap to_map(std::vector<MapEntry<std::string_view>>& entries);
+[[nodiscard]] std::vector<ResourceAmount> to_map(std::vector<MapEntry<std::int64_t>>& entries);
 
 }  // namespace dhc::k8s::proto

@@ -73,20 +73,18 @@ bool read_consumer(const Value& value, Fault& fault, ClaimConsumer& consumer) {
 }
 
 // NetworkDeviceData.
-bool read_network(const Value& value, Fault& fault, std::string& words) {
-  NetworkWords network;
-  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+bool read_network(const Value& value, Fault& fault, NetworkWords& network) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 1) return read_name(field, fault, network.interface) || fault.in("interfaceName");
     if (tag == 2) return read_item(field, fault, network.addresses, read_name) || fault.in("ips");
     if (tag == 3) return read_name(field, fault, network.hardware) || fault.in("hardwareAddress");
     return true;
   });
-  words = network.joined();
-  return read;
 }
 
 // AllocatedDeviceStatus.
 bool read_device_status(const Value& value, Fault& fault, ClaimDeviceStatus& device) {
+  NetworkWords network;
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
@@ -98,11 +96,12 @@ bool read_device_status(const Value& value, Fault& fault, ClaimDeviceStatus& dev
       case 4:
         return read_item(field, fault, device.conditions, read_condition) || fault.in("conditions");
       case 6:
-        return read_network(field, fault, device.network) || fault.in("networkData");
+        return read_network(field, fault, network) || fault.in("networkData");
       default:
         return true;
     }
   });
+  device.network = network.joined();
   return read && require_device(device, fault);
 }
 
@@ -136,16 +135,13 @@ bool read_device_request(const Value& value, Fault& fault, DeviceRequest& reques
 }
 
 // ResourceClaimSpec and DeviceClaim.
-bool read_claim_spec(const Value& value, Fault& fault, ResourceClaim& claim) {
-  std::vector<DeviceRequest> requests;
-  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& devices) {
+bool read_claim_spec(const Value& value, Fault& fault, std::vector<DeviceRequest>& requests) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& devices) {
     if (tag != 1) return true;
     return each_field(devices, fault, [&](std::uint32_t part, const Value& field) {
       return part != 1 || read_item(field, fault, requests, read_device_request) || fault.in("requests");
     });
   });
-  claim.requests = Shared(std::move(requests));
-  return read;
 }
 
 // ResourceClaimStatus.
@@ -161,12 +157,15 @@ bool read_claim_status(const Value& value, Fault& fault, ResourceClaim& claim) {
 }  // namespace
 
 bool read_resource_claim(std::string_view message, Fault& fault, const KeptFields& kept, ResourceClaim& claim) {
+  std::vector<DeviceRequest> requests;
   const auto read_field = [&](std::uint32_t tag, const Value& value) {
-    if (tag == 2) return read_claim_spec(value, fault, claim) || fault.in("spec");
+    if (tag == 2) return read_claim_spec(value, fault, requests) || fault.in("spec");
     if (tag == 3) return read_claim_status(value, fault, claim) || fault.in("status");
     return true;
   };
-  return read_root(message, fault, kept, Kind::ResourceClaim, claim.meta, read_field);
+  const bool read = read_root(message, fault, kept, Kind::ResourceClaim, claim.meta, read_field);
+  claim.requests = Shared(std::move(requests));
+  return read;
 }
 
 }  // namespace dhc::k8s::proto

@@ -18,7 +18,7 @@ bool read_pool(const Value& value, Fault& fault, ResourceSlice& slice) {
     if (tag == 2) return read_integer(field, fault, generation) || fault.in("generation");
     return true;
   });
-  slice.generation = generation.value_or(0);
+  if (generation) slice.generation = *generation;
   return read;
 }
 

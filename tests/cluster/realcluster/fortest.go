@@ -1,9 +1,12 @@
 package realcluster
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,4 +86,24 @@ func Never(t *testing.T, during time.Duration, what string, check func() error) 
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
+}
+
+// CPU is the time that a component has computed since its start, in its own code and in the kernel.
+func (cp *ControlPlane) CPU(t *testing.T, component string) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cp.component(component).Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The name, in brackets, may hold anything; of what follows, the 12th and 13th are ticks of 10 ms. Source: proc(5).
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] {
+		count, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += count
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -22,6 +22,22 @@ func filledLists() map[string]runtime.Object {
 	for i := range jobs {
 		jobs[i].Spec.Template.Spec.RestartPolicy = []corev1.RestartPolicy{"OnFailure", "Never", ""}[i%3]
 	}
+	pods := filled[corev1.Pod](40)
+	for i := range pods {
+		complete(&pods[i], i)
+	}
+	claims := filled[resourcev1.ResourceClaim](30)
+	for i := range claims {
+		if claims[i].Status.Allocation == nil {
+			continue
+		}
+		for k := range claims[i].Status.Allocation.Devices.Results {
+			claims[i].Status.Allocation.Devices.Results[k].Tolerations = []resourcev1.DeviceToleration{
+				{Key: "example.com/unhealthy", Operator: "Equal", Value: "xid", Effect: "NoExecute"},
+				{Key: "example.com/slow", Operator: "Exists", Effect: "NoSchedule"},
+			}
+		}
+	}
 	nodes := filled[corev1.Node](20)
 	for i := range nodes {
 		if i%2 == 0 {
@@ -30,15 +46,49 @@ func filledLists() map[string]runtime.Object {
 	}
 	meta := metav1.ListMeta{ResourceVersion: "4711", Continue: "token"}
 	return map[string]runtime.Object{
-		"pods":         &corev1.PodList{ListMeta: meta, Items: filled[corev1.Pod](40)},
+		"pods":         &corev1.PodList{ListMeta: meta, Items: pods},
 		"nodes":        &corev1.NodeList{ListMeta: meta, Items: nodes},
-		"namespaces":   &corev1.NamespaceList{ListMeta: meta, Items: filled[corev1.Namespace](6)},
+		"namespaces":   &corev1.NamespaceList{ListMeta: meta, Items: filled[corev1.Namespace](20)},
 		"jobs":         &batchv1.JobList{ListMeta: meta, Items: jobs},
-		"claims":       &resourcev1.ResourceClaimList{ListMeta: meta, Items: filled[resourcev1.ResourceClaim](30)},
+		"claims":       &resourcev1.ResourceClaimList{ListMeta: meta, Items: claims},
 		"slices":       &resourcev1.ResourceSliceList{ListMeta: meta, Items: filled[resourcev1.ResourceSlice](20)},
 		"rules":        &resourcev1.DeviceTaintRuleList{ListMeta: meta, Items: filled[resourcev1.DeviceTaintRule](20)},
 		"empty-pods":   &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}},
 		"unnamed-pods": &corev1.PodList{ListMeta: meta, Items: []corev1.Pod{{}}},
+	}
+}
+
+// complete sets what chance sets too seldom for a pod's record to depend on it.
+func complete(pod *corev1.Pod, i int) {
+	switch i % 4 {
+	case 0:
+		pod.Spec.Affinity = nil
+		pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "kubernetes.io/hostname"}}
+	case 1:
+		term := corev1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname"}
+		pod.Spec.TopologySpreadConstraints = nil
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+	case 2:
+		always := corev1.ContainerRestartPolicyAlways
+		limits := corev1.ResourceList{"example.com/gpu": resource.MustParse("3")}
+		pod.Spec.InitContainers = []corev1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Limits: limits}}}
+	case 3:
+		// A driver's pod, of which the last start is kept: each time it is another moment that decides.
+		mount := corev1.HostPathVolumeSource{Path: "/var/lib/kubelet/device-plugins"}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "plugins", VolumeSource: corev1.VolumeSource{HostPath: &mount}}}
+		running := func(second int64) corev1.ContainerState {
+			return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2_000_000_000+second, 0)}}
+		}
+		states := []corev1.ContainerState{running(1), running(2)}
+		main, first := corev1.ContainerStatus{Name: "main", State: states[0]}, corev1.ContainerStatus{Name: "first", LastTerminationState: states[1]}
+		if i%8 == 3 {
+			main, first = corev1.ContainerStatus{Name: "main", LastTerminationState: states[0]}, corev1.ContainerStatus{Name: "first", State: states[1]}
+		}
+		if i%16 < 8 {
+			main, first = first, main
+		}
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, main)
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, first)
 	}
 }
 

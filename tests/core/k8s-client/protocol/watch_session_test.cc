@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/core/fixtures.h"
+#include "tests/support/core/proto_writing.h"
 #include "tests/support/core/watch_driver.h"
 
 using namespace dhc;
@@ -296,4 +297,33 @@ TEST_CASE("the 410 of a stream in protobuf leads to a list") {
   CHECK_FALSE(session.feed(read_fixture("protobuf/status/watch-410.pb"), kNow, out));
   session.stream_ended(fail(ErrorKind::Cancelled, "by us"), kNow, 0.5, out);
   CHECK(session.status().endings[static_cast<std::size_t>(WatchEnding::Gone)] == 1);
+}
+
+TEST_CASE("what protobuf holds instead of the kind that was asked for leads to JSON, and says nothing about objects") {
+  const auto table = test::enveloped("meta.k8s.io/v1", "Table", test::field(1, test::field(2, "7")));
+  const auto refusal = test::enveloped("v1", "Status", test::field(3, "no") + test::number(6, 200));
+  const auto newer = test::enveloped("v2", "PodList", test::field(1, test::field(2, "7")));
+  for (const auto& body : {table, refusal, newer, std::string("k8s\0", 4), std::string()}) {
+    auto session = pods_in_protobuf();
+    std::vector<Delivery> out;
+    CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+    session.stream_ended(fail(ErrorKind::Invalid, "no WatchList"), kNow, 0.5, out);
+    CHECK(std::holds_alternative<SendList>(session.next(kNow, 0.5)));
+    session.list_answered(Response{.status = 200, .headers = {}, .body = body}, kNow, 0.5, out);
+    CHECK(out.empty());
+    CHECK(accept_of(std::get<OpenStream>(session.next(kNow, 0.5)).request) == kJson);
+  }
+}
+
+TEST_CASE("a stream of protobuf about another kind is given up after ten frames, for JSON") {
+  const auto event = test::field(1, "ADDED") + test::field(2, test::field(1, test::enveloped("v1", "Secret", "")));
+  const auto frame = std::string("\0\0\0", 3) + static_cast<char>(event.size()) + event;
+  auto session = pods_in_protobuf();
+  std::vector<Delivery> out;
+  CHECK(std::holds_alternative<OpenStream>(session.next(kNow, 0.5)));
+  for (int i = 0; i < 9; ++i) CHECK(session.feed(frame, kNow, out));
+  CHECK_FALSE(session.feed(frame, kNow, out));
+  session.stream_ended(fail(ErrorKind::Cancelled, "by us"), kNow, 0.5, out);
+  CHECK(out.empty());
+  CHECK(accept_of(std::get<OpenStream>(session.next(kNow, 0.5)).request) == kJson);
 }
