@@ -120,7 +120,7 @@ void measure_protobuf(const std::string& name, std::string_view what) {
   std::string list = field(1, field(2, "1"));
   for (int i = 0; i < 500; ++i) list += field(2, envelope.message);
   const auto page = enveloped("PodList", list);
-  measure(fmt::format("item of a page of 500, {}, protobuf", what), 500, page.size(),
+  measure(fmt::format("item of a page, {}, protobuf", what), 500, page.size(),
           [&] { (void)decoder.decode_list(page); });
 }
 
