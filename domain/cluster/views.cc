@@ -74,6 +74,16 @@ bool Views::is_silent(KindSet kinds, const Now& now) const {
   });
 }
 
+std::optional<MonoTime> Views::next_change_at(const Now& now) const {
+  std::optional<MonoTime> next;
+  for (const auto& [key, view] : views_) {
+    const MonoTime at = view.heard_at + kOldestView;
+    if (not_served_.contains(key.first) || at <= now.mono) continue;
+    if (!next || at < *next) next = at;
+  }
+  return next;
+}
+
 KindSet views_of_eviction(const k8s::Pod& pod, const DeviceKey& key) {
   constexpr KindSet kAlways = {k8s::Kind::Pod, k8s::Kind::Node, k8s::Kind::Namespace, k8s::Kind::ConfigMap};
   return kAlways | views_of_device(key) | view_of_owner(pod);

@@ -64,6 +64,9 @@ class Views {
   /// does within minutes, is renewed within a second: that is no reason to leave the Lease to others.
   [[nodiscard]] bool is_silent(KindSet kinds, const Now& now) const;
 
+  /// When the next watch will have been silent for too long, if it goes on so; none: all have been already.
+  [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
+
  private:
   struct View {
     MonoTime heard_at;

@@ -235,7 +235,7 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
 }
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
-  std::optional<MonoTime> next;
+  std::optional<MonoTime> next = views_.next_change_at(now);
   if (heard_again_ || !dirty_devices_.empty()) next = now.mono + Millis(1);
   for (const auto& name : settling_) {
     const auto at = books_.at(name).next_change_at(now);

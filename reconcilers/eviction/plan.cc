@@ -11,7 +11,9 @@
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
+#include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
+#include "reconcilers/shared/tolerations.h"
 
 namespace dhc::eviction {
 
@@ -23,7 +25,10 @@ class Planner {
 
   Plan run() {
     for (const auto* affected : fair_order(input_)) consider(*affected);
-    for (const auto& [uid, attempt] : input_.requests.evictions()) say_ended(uid, attempt);
+    for (const auto& [uid, attempt] : input_.requests.evictions()) {
+      say_ended(uid, attempt);
+      if (attempt.state == Attempt::State::Sending && !standing_.contains(uid)) planned_.revoked.insert(uid);
+    }
     planned_.charges = std::move(gates_.charges());
     planned_.wake_at = wake_.at();
     return std::move(planned_);
@@ -31,6 +36,7 @@ class Planner {
 
  private:
   void consider(const AffectedPod& affected) {
+    note_standing(affected);
     Candidate candidate{.affected = affected, .unit = {.affected_pods = {&affected}}};
     const auto held = gates_.ask(candidate);
     wake_.note(candidate.wake_at);
@@ -40,6 +46,17 @@ class Planner {
       if (held) say(*member, held->hold);
       if (!held) send(*member);
     }
+  }
+
+  /// Of an eviction on its way no gate is asked again. What held for the pod alone when it was ordered must hold still;
+  /// a pause, a brake and a change of leader take every order back themselves.
+  void note_standing(const AffectedPod& affected) {
+    const auto& pod = affected.pod();
+    const auto* attempt = input_.requests.eviction(pod.meta.uid);
+    if (attempt == nullptr || attempt->state != Attempt::State::Sending || attempt->key != affected.key) return;
+    if (excluded_because(affected, input_) || tolerated(affected, input_) || window_of(affected, input_)) return;
+    if (held_by_view(input_, views_of_eviction(pod, affected.key))) return;
+    standing_.insert(pod.meta.uid);
   }
 
   /// An evicted pod whose containers have ended, but which is still there, by a finalizer say: it holds its slot, and
@@ -89,6 +106,7 @@ class Planner {
   Gates gates_;
   Wake wake_;
   std::set<std::string> said_;
+  std::set<std::string> standing_;  // pods whose eviction is on its way and would be ordered again
   Plan planned_;
 };
 

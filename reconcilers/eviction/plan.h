@@ -1,4 +1,6 @@
 #pragma once
+#include <set>
+#include <string>
 #include <vector>
 
 #include "reconcilers/eviction/action.h"
@@ -10,6 +12,8 @@ namespace dhc::eviction {
 /// What is evicted now, and what is said of the others.
 struct Plan : Planned<EvictPod> {
   std::vector<EvictionCharge> charges;  ///< Written down against the caps first.
+  /// UIDs of pods whose eviction is on its way and would not be ordered now: what is not begun must not be.
+  std::set<std::string> revoked;
 };
 
 /// Decides which pods are evicted now, and says of every other affected pod why not. Same plan input, same plan,

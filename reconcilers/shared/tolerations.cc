@@ -49,7 +49,7 @@ std::optional<HoldReason> accepts_fault(const AffectedPod& affected, const PlanI
 }
 
 /// Whether our taint keeps others off, or is going to, and nothing keeps the replacement off.
-std::optional<HoldReason> comes_back(const AffectedPod& affected, const PlanInput& input) {
+std::optional<HoldReason> would_come_back(const AffectedPod& affected, const PlanInput& input) {
   if (affected.policy->evict && affected.policy->evict->untainted) return std::nullopt;
   const bool by_node = needs_node_taint(input.world, affected.key);
   const bool has_ours = will_be_tainted(affected, input) || (by_node && node_is_tainted(affected, input.world));
@@ -115,7 +115,7 @@ bool tolerates_ours(const AffectedPod& affected, const World& world) {
 std::optional<HoldReason> tolerated(const AffectedPod& affected, const PlanInput& input) {
   if (affected.held_device->key.source != DeviceKey::Source::Dra) return std::nullopt;
   if (auto hold = accepts_fault(affected, input)) return hold;
-  return comes_back(affected, input);
+  return would_come_back(affected, input);
 }
 
 }  // namespace dhc

@@ -52,6 +52,7 @@ struct Controller::State {
   std::size_t brakes_half_open = 0;
   std::uint64_t brake_revision = 0;  // that the incident store knows of
   std::set<BrakeScope> braked;       // by the last plan
+  std::set<std::string> revoked;     // pods whose evictions the last plan found on their way and would not order
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
   bool coverage_told = true;          // of this policy
@@ -66,6 +67,7 @@ struct Controller::State {
   void note_removed_rules(const Now& now);
   void note_brake();
   [[nodiscard]] bool notes_new_brake();
+  [[nodiscard]] bool notes_new_revoked(std::set<std::string> found);
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
   [[nodiscard]] std::vector<AffectedPod> look_at_devices(const Now& now);
@@ -273,6 +275,14 @@ bool Controller::State::notes_new_brake() {
   return is_new;
 }
 
+/// Whether an eviction is revoked that was not at the last plan: one that has begun cannot be recalled, and is not
+/// recalled again and again.
+bool Controller::State::notes_new_revoked(std::set<std::string> found) {
+  const bool is_new = !std::ranges::includes(revoked, found);
+  revoked = std::move(found);
+  return is_new;
+}
+
 void Controller::State::begin_trial(BrakeTrial trial, const std::string& node) {
   incidents.note_change();
   trial.revision = incidents.revision();
@@ -411,7 +421,9 @@ Turn Controller::plan_all(const Now& now) {
   auto reads = owners::plan(input, verdicts);
   auto notices = notice::plan(input, verdicts, state.rejected);
 
-  Turn turn{.actions = {}, .wake_at = {}, .recalls = state.notes_new_brake()};
+  const bool brakes = state.notes_new_brake();
+  const bool revokes = state.notes_new_revoked(std::move(evictions.revoked));
+  Turn turn{.actions = {}, .wake_at = {}, .recalls = brakes || revokes};
   Wake wake;
   for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
                          notices.wake_at, state.incidents.next_change_at(), state.world.next_change_at(now),

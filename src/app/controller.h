@@ -33,7 +33,9 @@ struct ControllerStats {
 struct Turn {
   std::vector<Action> actions;
   std::optional<MonoTime> wake_at;  ///< When the plan would change by time alone.
-  bool recalls = false;             ///< A brake has engaged: what was ordered before and is not begun must not be.
+  /// A brake has engaged, or an eviction on its way would not be ordered any more: what was ordered before and is not
+  /// begun must not be.
+  bool recalls = false;
 };
 
 /// The whole controller as a value: messages and the time go in, actions come out. One thread.

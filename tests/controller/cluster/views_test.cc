@@ -169,6 +169,49 @@ TEST_CASE(
   CHECK(stage.controller().stats().blind);
 }
 
+TEST_CASE("a plan wakes at the moment at which a watch has been silent for too long") {
+  Stage stage = bad_pod();
+  stage.policy().after = std::chrono::hours(1);
+  stage.send_policy();
+  stage.settle();
+  stage.silence(Kind::Node);
+  const auto edge = stage.now().mono + kOldestView;
+  SUBCASE("of a leader") {}
+  SUBCASE("of a standby") { stage.deliver(Leading{.leads = false}); }
+  stage.run_for(kOldestView - Seconds(4), Seconds(4));
+  CHECK(stage.wake_at() == edge);
+  stage.advance(edge - Millis(1) - stage.now().mono);
+  stage.turn();
+  CHECK(stage.wake_at() == edge);
+  CHECK_FALSE(stage.controller().stats().blind);
+  stage.advance(Millis(1));
+  stage.turn();
+  CHECK(stage.controller().stats().blind);
+  CHECK(stage.wake_at() > edge);
+}
+
+TEST_CASE("an eviction on its way is recalled at the moment at which a watch has been silent for too long") {
+  for (const auto kind : {Kind::Pod, Kind::Node, Kind::Namespace, Kind::ReplicaSet, Kind::ConfigMap}) {
+    CAPTURE(k8s::to_string(kind));
+    Stage stage = bad_pod();
+    stage.limits().paused = true;
+    stage.send_policy();
+    stage.run_for(Seconds(120));
+    stage.limits().paused = false;
+    stage.send_policy();
+    REQUIRE(evicted(stage.turn()) == Names{"a"});
+    stage.silence(kind);
+    stage.advance(kOldestView - Millis(1));
+    stage.turn();
+    CHECK_FALSE(stage.recalls());
+    stage.advance(Millis(1));
+    stage.turn();
+    CHECK(stage.recalls());
+    stage.turn();
+    CHECK_FALSE(stage.recalls());
+  }
+}
+
 TEST_CASE("pods that a fresh list no longer has leave memory") {
   Stage stage = bad_pod();
   stage.pod({.name = "b", .device = "gpu-1", .health = Health::Unhealthy});

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/core/stage.h"
@@ -184,6 +186,102 @@ TEST_CASE("Unknown is acted on only by a policy that names it") {
   stage.policy().match.health = {Health::Unhealthy, Health::Unknown};
   stage.send_policy();
   CHECK(stage.run_for(minutes(2), Seconds(10)) == Names{"web-1"});
+}
+
+namespace {
+
+/// A pod whose eviction has been ordered and not been answered.
+struct Ordered {
+  Stage stage;
+  Action order;
+
+  Ordered() {
+    stage.limits().paused = true;
+    stage.send_policy();
+    stage.node("node-a", 4, 3);
+    stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+    stage.run_for(Seconds(120));
+    stage.limits().paused = false;
+    stage.send_policy();
+    take_order();
+  }
+
+  void take_order() {
+    const auto actions = stage.turn();
+    REQUIRE(evicted(actions) == Names{"web-1"});
+    CHECK_FALSE(stage.recalls());
+    order = *std::ranges::find_if(
+        actions, [](const Action& action) { return std::holds_alternative<eviction::EvictPod>(action); });
+  }
+
+  void annotate_pod(const std::string& key) {
+    stage.pod_named("web-1").meta.annotations = {{key, "true"}};
+    stage.upsert_pod("web-1");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("An eviction on its way that would not be ordered any more is recalled, once, and not sent again") {
+  Ordered ordered;
+  auto& stage = ordered.stage;
+  SUBCASE("the pod has opted out") { ordered.annotate_pod("device-health.io/opt-out"); }
+  SUBCASE("its owner has opted out") {
+    k8s::Owner owner;
+    owner.kind = k8s::Kind::ReplicaSet;
+    owner.meta.ns = "default";
+    owner.meta.name = "web";
+    owner.meta.uid = "uid-web";
+    owner.meta.annotations = {{"device-health.io/opt-out", "true"}};
+    stage.put(owner);
+  }
+  SUBCASE("its Namespace has opted out") {
+    k8s::Namespace ns;
+    ns.meta.name = "default";
+    ns.meta.uid = "uid-ns";
+    ns.meta.annotations = {{"device-health.io/opt-out", "true"}};
+    stage.put(ns);
+  }
+  SUBCASE("its node is NotReady") { stage.node("node-a", 4, 3, false); }
+  SUBCASE("its node is gone") { stage.remove(k8s::Kind::Node, "node-a"); }
+  SUBCASE("its device is Healthy") { stage.report("web-1", Health::Healthy); }
+  SUBCASE("its device is Unknown") { stage.report("web-1", Health::Unknown); }
+  stage.turn();
+  CHECK(stage.recalls());
+  // It had begun: nothing more can be done.
+  stage.turn();
+  CHECK_FALSE(stage.recalls());
+  stage.answer(ordered.order, fail(ErrorKind::Cancelled, "not sent"));
+  CHECK(evicted(stage.turn()).empty());
+  CHECK_FALSE(stage.recalls());
+}
+
+TEST_CASE("An eviction on its way is not recalled for what does not concern it") {
+  Ordered ordered;
+  auto& stage = ordered.stage;
+  SUBCASE("another annotation") { ordered.annotate_pod("example.com/opt-out"); }
+  SUBCASE("another node is NotReady") { stage.node("node-b", 4, 4, false); }
+  SUBCASE("another pod has opted out") {
+    stage.pod({.name = "web-2", .device = "gpu-1", .health = Health::Unhealthy}).meta.annotations = {
+        {"device-health.io/opt-out", "true"}};
+    stage.upsert_pod("web-2");
+  }
+  stage.turn();
+  CHECK_FALSE(stage.recalls());
+}
+
+TEST_CASE("An eviction that was recalled, ordered again and revoked again is recalled again") {
+  Ordered ordered;
+  auto& stage = ordered.stage;
+  for (int round = 0; round < 3; ++round) {
+    ordered.annotate_pod("device-health.io/opt-out");
+    stage.turn();
+    CHECK(stage.recalls());
+    stage.answer(ordered.order, fail(ErrorKind::Cancelled, "not sent"));
+    CHECK(evicted(stage.turn()).empty());
+    ordered.annotate_pod("example.com/none");
+    ordered.take_order();
+  }
 }
 
 }  // namespace dhc::test

@@ -14,7 +14,6 @@
 #include "reconcilers/notice/build.h"
 #include "reconcilers/owners/lookup.h"
 #include "reconcilers/taint/build.h"
-#include "tests/support/core/plan_oracle.h"
 #include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
@@ -298,7 +297,7 @@ void Scenario::settle() {
       continue;
     }
     auto messages = std::exchange(inbox_, {});
-    auto turn = turn_checked(controller_, messages, own_now());
+    auto turn = oracle_.turn(controller_, messages, own_now());
     wake_at_ = turn.wake_at;
     doubt();
     if (!turn.actions.empty() && !(leads_ && controller_.synced())) {

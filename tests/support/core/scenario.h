@@ -8,6 +8,7 @@
 #include "k8s-client/protocol/watch_session.h"
 #include "tests/support/core/conduct.h"
 #include "tests/support/core/lab.h"
+#include "tests/support/core/plan_oracle.h"
 #include "tests/support/core/server_truth.h"
 
 namespace dhc::test {
@@ -85,6 +86,7 @@ class Scenario : public Lab {
   [[nodiscard]] std::optional<MonoTime> next_moment() const;
 
   Controller controller_;
+  PlanOracle oracle_;
   Policy policy_;
   bool caps_hold_ = false;
   std::vector<std::unique_ptr<Watch>> watches_;

@@ -8,7 +8,6 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
-#include "tests/support/core/plan_oracle.h"
 #include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
@@ -214,8 +213,9 @@ std::vector<Action> Stage::turn() {
     if (silent_.contains(kind)) continue;
     messages.emplace_back(k8s::Delivery(k8s::Told{.kind = kind, .name = {}, .at = now().mono}));
   }
-  auto turn = turn_checked(controller_, messages, now());
+  auto turn = oracle_.turn(controller_, messages, now());
   recalls_ = turn.recalls;
+  wake_at_ = turn.wake_at;
   auto actions = std::move(turn.actions);
   std::ranges::move(controller_.take_doubts(), std::back_inserter(doubts_));
   for (const auto& action : actions) {

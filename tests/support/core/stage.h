@@ -13,6 +13,7 @@
 #include "domain/contract/device_key.h"
 #include "domain/policy/policy.h"
 #include "k8s-client/model/object.h"
+#include "tests/support/core/plan_oracle.h"
 
 namespace dhc::test {
 
@@ -83,6 +84,8 @@ class Stage {
 
   /// One turn with all that was put; actions are kept until `settle`.
   std::vector<Action> turn();
+  /// When the plan that stands wakes.
+  [[nodiscard]] std::optional<MonoTime> wake_at() const { return wake_at_; }
   /// Whether the last turn recalled orders.
   [[nodiscard]] bool recalls() const { return recalls_; }
   /// How `settle` answers an eviction from now on; a refused one is not shown on its pod.
@@ -132,7 +135,9 @@ class Stage {
   void bump(k8s::Meta& meta);
 
   Controller controller_;
+  PlanOracle oracle_;
   bool recalls_ = false;
+  std::optional<MonoTime> wake_at_;
   std::function<Status(const eviction::EvictPod&)> judge_ = [](const eviction::EvictPod&) { return Status{}; };
   bool shows_evictions_ = true;
   Policy policy_;
