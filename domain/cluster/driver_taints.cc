@@ -114,8 +114,12 @@ void DriverTaints::look_at(const Inventory& inventory, const std::string& driver
   if (found != inventory.pools().end()) look_at(found->first, found->second, now);
 }
 
-void DriverTaints::look_at_all(const Inventory& inventory, const Now& now) {
-  for (const auto& [name, pool] : inventory.pools()) look_at(name, pool, now);
+void DriverTaints::begin_anew(const std::string& driver, const std::string& pool) {
+  std::erase_if(tainted_, [&](const auto& entry) {
+    const auto& key = entry.first;
+    return key.source == DeviceKey::Source::Dra && key.scope == driver && key.place == pool;
+  });
+  seen_.erase({driver, pool});
 }
 
 void DriverTaints::look_at(const PoolName& name, const Pool& pool, const Now& now) {

@@ -42,8 +42,8 @@ class DriverTaints {
  public:
   /// Takes in what the pool's slices show now. Safe to repeat.
   void look_at(const Inventory& inventory, const std::string& driver, const std::string& pool, const Now& now);
-  /// The same for every pool.
-  void look_at_all(const Inventory& inventory, const Now& now);
+  /// What was seen of the pool was not its own.
+  void begin_anew(const std::string& driver, const std::string& pool);
   /// Forgets what nobody has published for so long that it says nothing about now, but for devices that are held.
   void forget(const Now& now, const std::function<bool(const DeviceKey&)>& is_held);
   /// Forgets the devices of pools that the inventory has forgotten.

@@ -57,12 +57,23 @@ class Inventory {
   /// no such kind: then nobody has removed anything.
   void replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::string api_version, bool went_back = false,
                      const k8s::UnreadableNames& unreadable = {});
-  /// Drops remembered pools of nodes that are gone; gives those that slices of another node show now.
-  std::vector<PoolName> forget_nodes_but(const std::map<std::string, k8s::Node>& nodes);
+  /// Whether a node of this name exists: a pool of its name is its own.
+  void note_node(const std::string& name, bool exists);
+  /// Draws what the nodes that exist say of pools whose slices have not changed: those that are named after one, and
+  /// remembered ones whose node is gone, which are dropped.
+  void settle_by_nodes();
   /// The pool is this node's, and its slices alone count, unless it is named after the node that it has.
   void give_home(const PoolName& name, const std::string& node);
-  /// Pools that several nodes claim and nothing settles, with those nodes (empty: a slice that names none).
-  [[nodiscard]] std::map<PoolName, std::set<std::string>> contested_pools() const;
+  /// The pool is no node's until its slices say whose.
+  void take_home(const PoolName& name) { begin_anew(name, {}); }
+  /// Pools of which some slices count for nothing.
+  [[nodiscard]] const std::set<PoolName>& disputed_pools() const { return disputed_; }
+  /// The nodes that publish slices of the pool (empty: a slice that names none).
+  [[nodiscard]] std::set<std::string> claimants_of(const PoolName& name) const;
+  /// Pools that have been looked at since the last call.
+  [[nodiscard]] std::set<PoolName> take_changed() { return std::exchange(changed_, {}); }
+  /// Pools that have begun anew since the last call: what was seen of them before is another node's.
+  [[nodiscard]] std::set<PoolName> take_begun_anew() { return std::exchange(begun_anew_, {}); }
 
   /// Which taint keeps the scheduler off the device (NoSchedule or NoExecute), in words; none: it may hand the device
   /// out.
@@ -112,7 +123,9 @@ class Inventory {
   [[nodiscard]] const std::map<PoolName, Pool>& pools() const { return pools_; }
 
  private:
-  static void settle_home(const std::string& name, const std::set<std::string>& nodes, Pool& pool);
+  [[nodiscard]] std::optional<std::string> home_of(const std::string& name, const std::set<std::string>& claimants,
+                                                   const Pool& pool) const;
+  void settle_home(const PoolName& name, Pool& pool);
   [[nodiscard]] std::vector<const k8s::ResourceSlice*> slices_that_count(const PoolName& name, const Pool& pool) const;
   void rebuild(const std::string& driver, const std::string& pool);
   void begin_anew(const PoolName& name, Pool fresh);
@@ -130,6 +143,10 @@ class Inventory {
   std::map<PoolName, std::set<std::string>> slices_of_pool_;
   std::map<std::pair<std::string, std::string>, std::int64_t> cards_;  // by (driver, node or empty)
   std::map<PoolName, Pool> pools_;
+  std::set<std::string, std::less<>> nodes_;  // that exist
+  std::set<PoolName> disputed_;
+  std::set<PoolName> changed_;
+  std::set<PoolName> begun_anew_;
 };
 
 }  // namespace dhc

@@ -50,17 +50,38 @@ std::string Inventory::node_of(const DeviceKey& key) const {
 }
 
 /// A node may publish slices of its own alone, under any pool's name: a pool keeps the node that it was first published
-/// for. One that is named after a node is that node's, whoever came first.
-void Inventory::settle_home(const std::string& name, const std::set<std::string>& nodes, Pool& pool) {
+/// for. One that is named after a node is that node's, whoever came first, and while it publishes nothing. A slice that
+/// names no node is no kubelet's: a pool that begins with one may have any name.
+std::optional<std::string> Inventory::home_of(const std::string& name, const std::set<std::string>& claimants,
+                                              const Pool& pool) const {
   const bool is_network_attached = pool.is_settled && pool.node.empty();
-  if (!is_network_attached && nodes.contains(name)) {
-    pool.node = name;
-    pool.is_settled = true;
-  } else if (!pool.is_settled && nodes.size() == 1) {
-    pool.node = *nodes.begin();
-    pool.is_settled = true;
+  if (is_network_attached || (pool.is_settled && pool.node == name)) return pool.node;
+  if (claimants.contains(name)) return name;
+  if (nodes_.contains(name)) return claimants.contains("") && !pool.is_settled ? std::string() : name;
+  if (pool.is_settled) return pool.node;
+  return claimants.size() == 1 ? std::optional(*claimants.begin()) : std::nullopt;
+}
+
+void Inventory::settle_home(const PoolName& name, Pool& pool) {
+  const auto claimants = claimants_of(name);
+  const auto home = home_of(name.second, claimants, pool);
+  if (pool.is_settled && home != pool.node) {
+    pool = Pool{};
+    begun_anew_.insert(name);
   }
-  pool.contested = !pool.is_settled && nodes.size() > 1;
+  pool.is_settled = home.has_value();
+  pool.node = home.value_or(std::string());
+  pool.contested = !home && claimants.size() > 1;
+  const bool is_disputed = std::ranges::any_of(claimants, [&](const auto& node) { return !home || node != *home; });
+  is_disputed ? (void)disputed_.insert(name) : (void)disputed_.erase(name);
+}
+
+std::set<std::string> Inventory::claimants_of(const PoolName& name) const {
+  std::set<std::string> nodes;
+  const auto uids = slices_of_pool_.find(name);
+  if (uids == slices_of_pool_.end()) return nodes;
+  for (const auto& uid : uids->second) nodes.insert(slices_.find(uid)->second.node_name);
+  return nodes;
 }
 
 /// The pool's slices that count: of its own node, and of those the highest generation.
@@ -80,10 +101,9 @@ std::vector<const k8s::ResourceSlice*> Inventory::slices_that_count(const PoolNa
 void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   const PoolName name(driver, pool);
   auto& known = pools_[name];
+  changed_.insert(name);
   count(driver, known, false);
-  std::set<std::string> nodes;
-  for (const auto& uid : slices_of_pool_[name]) nodes.insert(slices_.find(uid)->second.node_name);
-  settle_home(pool, nodes, known);
+  settle_home(name, known);
   const auto slices = slices_that_count(name, known);
   known.published = !slices.empty();
   if (slices.empty()) {
@@ -108,6 +128,7 @@ void Inventory::begin_anew(const PoolName& name, Pool fresh) {
   auto& pool = pools_[name];
   count(name.first, pool, false);
   pool = std::move(fresh);
+  begun_anew_.insert(name);
   rebuild(name.first, name.second);
 }
 
@@ -119,33 +140,26 @@ void Inventory::give_home(const PoolName& name, const std::string& node) {
   begin_anew(name, {.node = node, .is_settled = true});
 }
 
-std::map<Inventory::PoolName, std::set<std::string>> Inventory::contested_pools() const {
-  std::map<PoolName, std::set<std::string>> found;
-  for (const auto& [name, pool] : pools_) {
-    if (!pool.contested) continue;
-    for (const auto& uid : slices_of_pool_.at(name)) found[name].insert(slices_.find(uid)->second.node_name);
-  }
-  return found;
+void Inventory::note_node(const std::string& name, bool exists) {
+  exists ? (void)nodes_.insert(name) : (void)nodes_.erase(name);
 }
 
-std::vector<Inventory::PoolName> Inventory::forget_nodes_but(const std::map<std::string, k8s::Node>& nodes) {
+void Inventory::settle_by_nodes() {
+  std::vector<PoolName> named;
   std::vector<PoolName> left;
   for (const auto& [name, pool] : pools_) {
     const bool is_network_attached = pool.is_settled && pool.node.empty();
-    if (!pool.published && !is_network_attached && !nodes.contains(pool.node)) left.push_back(name);
+    if (is_network_attached) continue;
+    if (pool.node != name.second && nodes_.contains(name.second)) named.push_back(name);
+    if (!pool.published && !nodes_.contains(pool.node)) left.push_back(name);
   }
-  std::vector<PoolName> moved;
+  for (const auto& [driver, pool] : named) rebuild(driver, pool);
   for (const auto& name : left) {
     begin_anew(name, {});
-    if (slices_of_pool_.at(name).empty()) {
-      pools_.erase(name);
-    } else {
-      moved.push_back(name);
-    }
+    if (claimants_of(name).empty()) pools_.erase(name);
   }
   std::erase_if(cards_, [](const auto& entry) { return entry.second == 0; });
   std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
-  return moved;
 }
 
 void Inventory::count(const std::string& driver, const Pool& pool, bool add) {

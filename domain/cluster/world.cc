@@ -95,7 +95,7 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
     case k8s::Kind::ResourceSlice:
       pools_may_be_stale_ = true;
       inventory_.replace_slices(take_all<k8s::ResourceSlice>(snapshot.objects), unreadable);
-      driver_taints_.look_at_all(inventory_, now);
+      look_at_pools(now);
       break;
     case k8s::Kind::DeviceTaintRule:
       // A server that has lost the kind has not lost the rules: nobody removed them.
@@ -286,6 +286,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   index_owned_pod(record.pod, false);
   note_departure(record.pod);
   speakers_.remove(record.heard);
+  if (has_disputed_device(record.held_devices)) pools_may_be_stale_ = true;
   for (const auto& held_device : record.held_devices) {
     tracker_.remove_holder(held_device.key, uid, now);
     dirty_devices_.insert(held_device.key);
@@ -425,6 +426,10 @@ bool World::put(k8s::Node&& node) {
   if (our_taint_on(node)) lost_taints_.erase(name);
   if (known != nodes_.end() && is_repeated(known->second, node)) return false;
   if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) forget_devices_of(name);
+  if (known == nodes_.end()) {
+    inventory_.note_node(name, true);
+    pools_may_be_stale_ = true;
+  }
   const bool is_annotated = k8s::find(node.meta.annotations, kBrakeReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
@@ -447,6 +452,7 @@ void World::drop_node(const std::string& name) {
   nodes_.erase(name);
   annotated_nodes_.erase(name);
   lost_taints_.erase(name);
+  inventory_.note_node(name, false);
   pools_may_be_stale_ = true;
   dirty_nodes_.insert(name);
 }

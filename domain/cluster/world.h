@@ -265,10 +265,13 @@ class World {
   bool put(k8s::Node&& node);
   void put(k8s::ResourceSlice&& slice, const Now& now);
   void drop_slice(const std::string& uid, const Now& now);
+  void look_at_pools(const Now& now);
   void settle_pools(const Now& now);
-  void settle_remembered_pools(const Now& now);
-  void settle_contested_pools(const Now& now);
-  void give_home(const Inventory::PoolName& pool, const std::string& node, const Now& now);
+  void settle_remembered_pools();
+  void settle_disputed_pools(const Now& now);
+  [[nodiscard]] bool has_disputed_device(const std::vector<HeldDevice>& held_devices) const;
+  [[nodiscard]] std::map<Inventory::PoolName, std::set<std::string>> holders_of_disputed_pools() const;
+  [[nodiscard]] bool has_open_incident(const Inventory::PoolName& pool) const;
   void note_lost_taints(const std::vector<k8s::Object>& nodes);
   bool drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
@@ -342,8 +345,9 @@ class World {
   Inventory inventory_;
   DriverTaints driver_taints_;
   Speakers speakers_;
-  bool pools_may_be_stale_ = false;                   // a node or slice has changed since the last refresh
-  std::map<Inventory::PoolName, std::string> homes_;  // what was noted of them, until the next refresh
+  bool pools_may_be_stale_ = false;                     // what says whose a pool is has changed since the last refresh
+  std::map<Inventory::PoolName, MonoTime> left_pools_;  // disputed, and published by their own node no longer, since
+  std::map<Inventory::PoolName, std::string> homes_;    // what was noted of them, until the next refresh
   HealthTracker tracker_;
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> believed_;           // whoever calls them healthy

@@ -82,6 +82,9 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     const auto* old = find_held_device(record.held_devices, held_device.key);
     held_device.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
   }
+  if (has_disputed_device(record.held_devices) || has_disputed_device(resolved.held_devices)) {
+    pools_may_be_stale_ = true;
+  }
   for (const auto& old : record.held_devices) {
     dirty_devices_.insert(old.key);
     if (find_held_device(resolved.held_devices, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
@@ -248,6 +251,10 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
   for (const auto& [key, standing] : standing_) {
     const MonoTime at = standing.since + kOwnWord;
     if (at > now.mono && (!next || at < *next)) next = at;
+  }
+  for (const auto& [name, since] : left_pools_) {
+    const MonoTime at = since + kLongestUnknown;
+    if (!next || at < *next) next = at;
   }
   for (const auto& [key, at] : bare_) {
     if (at > now.mono && (!next || at < *next)) next = at;

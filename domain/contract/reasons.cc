@@ -39,7 +39,7 @@ constexpr ReasonInfo of_fact(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 101> kReasons = {
+constexpr std::array<ReasonInfo, 102> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -274,6 +274,10 @@ constexpr std::array<ReasonInfo, 101> kReasons = {
             "Look at the device plugin on that node."),
     warning(Reason::DeviceVanished, "DeviceVanished", "Hold",
             "The node's capacity is lower than it was since its last boot.", "Look at the node's hardware and plugin."),
+    quiet(Reason::PoolContested, "PoolContested",
+          "Several nodes publish ResourceSlices of one pool, or another node than the pool's own does: only slices of "
+          "the pool's own node are believed.",
+          "Find out who publishes them (kubectl get resourceslices -o wide) and remove them."),
     warning(Reason::NoReplacementDevice, "NoReplacementDevice", "Hold",
             "No node is known to have the devices that the pod needs free, healthy and untainted; the message counts "
             "why, and names what is not judged.",

@@ -100,6 +100,7 @@ enum class Reason : std::uint8_t {
   // about devices and nodes
   SilentPlugin,
   DeviceVanished,
+  PoolContested,
   NoReplacementDevice,
   BrakeEngaged,
   BrakeTrial,

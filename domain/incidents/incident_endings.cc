@@ -286,12 +286,12 @@ void IncidentTurn::close(DeviceRecord& record, const Recovery& recovery) {
 /// The node was made anew under its name, and nothing says that the device is the same: undecided while its driver does
 /// not publish it.
 bool IncidentTurn::is_other_host(DeviceRecord& record) {
-  if (names_hardware(record.key)) return false;
+  const bool is_dra = record.key.source == DeviceKey::Source::Dra;
+  if (!is_dra && names_hardware(record.key)) return false;
   const auto* node = seen_.world.node_under(record.key);
   if (node == nullptr || node->meta.uid == record.host_uid) return false;
-  const bool is_dra = record.key.source == DeviceKey::Source::Dra;
   if (is_dra && !record.host_uid.empty() && seen_.world.inventory().published(record.key) == nullptr) return false;
-  bool same = record.host_uid.empty();
+  bool same = record.host_uid.empty() || names_hardware(record.key);
   if (is_dra && !record.identity.empty()) {
     const auto identity = seen_.world.inventory().identity_of(record.key, record.identity_attribute);
     same = same || (identity && identity->value == record.identity);

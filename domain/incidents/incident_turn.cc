@@ -301,7 +301,8 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.healthy_between = false;
   record.knows_rule = true;
   const auto* node = seen_.world.node_under(record.key);
-  if (node != nullptr && !names_hardware(record.key)) record.host_uid = node->meta.uid;
+  const bool is_dra = record.key.source == DeviceKey::Source::Dra;
+  if (node != nullptr && (is_dra || !names_hardware(record.key))) record.host_uid = node->meta.uid;
   record.boot_id = node == nullptr ? std::string() : node->boot_id;
   record.was_tainted = false;
   record.untainting = false;

@@ -125,6 +125,38 @@ void add_contested(const PlanInput& input, Planned<Verdict>& found) {
   }
 }
 
+std::string words_for(const std::set<std::string>& nodes) {
+  std::string words;
+  for (const auto& node : nodes) words += (words.empty() ? "" : ", ") + (node.empty() ? "no node" : node);
+  return words;
+}
+
+/// Whoever may publish slices of one node may do so under any pool's name: those that count for nothing are named.
+void add_disputed_pools(const PlanInput& input, Planned<Verdict>& found) {
+  const auto& inventory = input.world.inventory();
+  for (const auto& name : inventory.disputed_pools()) {
+    const auto& [driver, pool] = name;
+    const auto& known = inventory.pools().at(name);
+    auto nodes = inventory.claimants_of(name);
+    if (known.is_settled) nodes.erase(known.node);
+    auto message =
+        known.is_settled
+            ? fmt::format("pool {} is {}: slices of {} are ignored", pool,
+                          known.node.empty() ? std::string("of no node") : known.node + "'s", words_for(nodes))
+            : fmt::format(
+                  "pool {} is published by {}, and no pod on its devices says whose it is: none of "
+                  "their devices' taints and attributes is believed",
+                  pool, words_for(nodes));
+    found.verdicts.push_back({.subject = {.kind = "Driver", .ns = {}, .name = driver, .uid = {}},
+                              .device = fmt::format("{}/{}", driver, pool),
+                              .policy = {},
+                              .reason = Reason::PoolContested,
+                              .message = std::move(message),
+                              .since = input.now.wall,
+                              .next_at = std::nullopt});
+  }
+}
+
 Reason reason_of(ReportDoubt::Kind kind) {
   switch (kind) {
     case ReportDoubt::Kind::ClaimBehind:
@@ -172,6 +204,7 @@ Planned<Verdict> find_facts(const PlanInput& input) {
   add_brakes(input, found);
   add_refused_annotations(input, found, wake);
   add_contested(input, found);
+  add_disputed_pools(input, found);
   add_doubts(input, found);
   auto silent = find_silent_reporters(input);
   wake.note(silent.wake_at);

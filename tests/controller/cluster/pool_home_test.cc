@@ -19,7 +19,10 @@ struct Claimed {
   std::int64_t generation = 1;
   std::vector<k8s::Taint> taints = {};
   std::string uuid = "GPU-1";
+  std::string device = "gpu-0";
 };
+
+constexpr std::string_view kNamedByHardware = "gpu-6e2cba48-2e9c-4c9b-8f5e-0a7c0a5d1f11";
 
 void claim_pool(Stage& stage, const Claimed& what) {
   k8s::ResourceSlice slice;
@@ -29,16 +32,23 @@ void claim_pool(Stage& stage, const Claimed& what) {
   slice.pool = what.pool;
   slice.generation = what.generation;
   slice.node_name = what.node;
-  slice.devices = {{.name = "gpu-0", .taints = what.taints, .attributes = {{"uuid", what.uuid}}},
+  slice.devices = {{.name = what.device, .taints = what.taints, .attributes = {{"uuid", what.uuid}}},
                    {.name = "gpu-1", .taints = {}, .attributes = {{"uuid", what.uuid + "1"}}}};
   stage.put(std::move(slice));
 }
 
-void hold_in_pool(Stage& stage, const std::string& pool) {
+void hold_in_pool(Stage& stage, const std::string& pool, const std::string& device = "gpu-0") {
   hold_device(stage);
-  auto& claim = stage.claim("c", {"gpu-0"}, "train-1");
+  auto& claim = stage.claim("c", {device}, "train-1");
   claim.results.front().pool = pool;
   stage.upsert_claim("c");
+}
+
+/// A pod on node-x that holds gpu-1 of the pool.
+void hold_elsewhere(Stage& stage, const std::string& pool) {
+  stage.pod({.name = "other-1", .node = "node-x", .health = k8s::Health::Unknown, .claim = "c2"});
+  stage.claim("c2", {"gpu-1"}, "other-1").results.front().pool = pool;
+  stage.upsert_claim("c2");
 }
 
 /// gpu-0 of node-a is tainted by its driver and by us; node-x is there.
@@ -74,6 +84,15 @@ void check_it_goes_on(Stage& stage, const std::string& reason = "WaitingForEvict
   CHECK(stage.rule() != nullptr);
   CHECK(stage.conditions().back().wanted->status);
   CHECK(stage.reasons("train-1").starts_with(reason));
+}
+
+/// What the verdict about the pool says; empty: there is none.
+std::string said_of_pool(const Stage& stage, const std::string& pool) {
+  for (const auto& verdict : stage.verdicts()) {
+    if (verdict.reason == Reason::PoolContested && verdict.device == std::string(kDriver) + "/" + pool)
+      return verdict.message;
+  }
+  return {};
 }
 
 }  // namespace
@@ -142,16 +161,130 @@ TEST_CASE("At a start the pods on its devices say whose a pool is") {
   }
 }
 
-TEST_CASE("Of a pool that several claim at a start none is believed, until one of them goes") {
+TEST_CASE("Of a pool that several claim at a start none is believed, and that is said, until one of them goes") {
+  for (const std::string liar : {"node-x", ""}) {
+    auto stage = contested_at_start(liar);
+    stage.run_for(minutes(2));
+    CHECK(said_of_pool(stage, "rack-1").find("none of their devices' taints and attributes is believed") !=
+          std::string::npos);
+    stage.remove(k8s::Kind::ResourceSlice, "rogue");
+    hold_in_pool(stage, "rack-1");
+    CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+    CHECK(said_of_pool(stage, "rack-1").empty());
+  }
+}
+
+TEST_CASE("The first pod on a device of a contested pool says whose it is, without a word about slices") {
   for (const std::string liar : {"node-x", ""}) {
     auto stage = contested_at_start(liar);
     stage.run_for(minutes(2));
     hold_in_pool(stage, "rack-1");
-    CHECK(stage.run_for(minutes(2)).empty());
-    CHECK(stage.conditions().empty());
-    stage.remove(k8s::Kind::ResourceSlice, "rogue");
     CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
   }
+}
+
+TEST_CASE("Pods on several of the nodes that claim a pool say nothing, until only one has any") {
+  auto stage = contested_at_start("node-x");
+  hold_elsewhere(stage, "rack-1");
+  hold_in_pool(stage, "rack-1");
+  CHECK(stage.run_for(minutes(2)).empty());
+  stage.remove_pod("other-1");
+  // gpu-1 is still allocated: no place is known.
+  CHECK(stage.run_for(minutes(11), Seconds(5)) == Names{"train-1"});
+}
+
+TEST_CASE("A pool that is named after a node is that node's, also while it publishes nothing") {
+  auto stage = silent_driver();
+  SUBCASE("it is known before the slice") {}
+  SUBCASE("it comes after it") { stage.remove(k8s::Kind::Node, "node-a"); }
+  stage.node("node-x", 0);
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .generation = 999, .taints = {xid("79")}, .uuid = "GPU-2"});
+  stage.settle();
+  stage.node("node-a", 0);
+  hold_device(stage);
+  CHECK(stage.run_for(minutes(2)).empty());
+  CHECK(stage.conditions().empty());
+  CHECK(said_of_pool(stage, "node-a").find("slices of node-x are ignored") != std::string::npos);
+  SUBCASE("over a restart") {
+    stage.restart();
+    CHECK(stage.run_for(minutes(2)).empty());
+  }
+  claim_pool(stage, {});
+  CHECK(stage.run_for(minutes(2)).empty());
+  claim_pool(stage, {.taints = {xid("79")}});
+  CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+}
+
+TEST_CASE("A pool without a node that is named like one stays without a node") {
+  auto stage = silent_driver();
+  claim_pool(stage, {.node = "", .taints = {xid("79")}});
+  hold_device(stage);
+  CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+}
+
+TEST_CASE("A device that is named by its hardware keeps its pool's node over a restart") {
+  const std::string device(kNamedByHardware);
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  stage.policy().evict->after = std::chrono::hours(1);
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  claim_pool(stage, {.pool = "rack-1", .device = device});
+  hold_in_pool(stage, "rack-1", device);
+  stage.settle();
+  claim_pool(stage, {.pool = "rack-1", .taints = {xid("79")}, .device = device});
+  stage.run_for(minutes(2));
+  stage.remove_pod("train-1");
+  claim_pool(
+      stage,
+      {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .uuid = "GPU-2", .device = device});
+  stage.remove(k8s::Kind::ResourceSlice, "home");  // its driver is away
+  stage.run_for(minutes(1));
+  stage.restart();
+  stage.run_for(minutes(1));
+  CHECK(said_of_pool(stage, "rack-1").find("slices of node-x are ignored") != std::string::npos);
+}
+
+TEST_CASE("The pods on its devices take a pool from a node that was first to claim it") {
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  claim_pool(
+      stage,
+      {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .taints = {xid("31")}, .uuid = "GPU-2"});
+  stage.run_for(minutes(1));
+  claim_pool(stage, {.pool = "rack-1"});
+  stage.run_for(minutes(1));
+  CHECK(said_of_pool(stage, "rack-1").find("slices of node-a are ignored") != std::string::npos);
+  hold_in_pool(stage, "rack-1");
+  // What the other one said of the device never counts.
+  CHECK(stage.run_for(minutes(2)).empty());
+  claim_pool(stage, {.pool = "rack-1", .taints = {xid("79")}});
+  CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
+}
+
+TEST_CASE("Pods elsewhere take no pool from the node of an open incident") {
+  auto stage = incident_at_home("rack-1");
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .uuid = "GPU-2"});
+  hold_elsewhere(stage, "rack-1");
+  stage.settle();
+  stage.remove_pod("train-1");
+  stage.run_for(minutes(5));
+  CHECK(stage.rule() != nullptr);
+  CHECK(std::ranges::count(stage.writes(), "delete gpu-0") == 0);
+}
+
+TEST_CASE("A node that has left its pool for a quarter of an hour no longer has it") {
+  auto stage = silent_driver();
+  stage.node("node-x", 0);
+  claim_pool(stage, {.name = "old", .node = "node-x", .pool = "rack-1", .uuid = "GPU-2"});
+  stage.settle();
+  claim_pool(stage, {.pool = "rack-1"});
+  stage.settle();
+  stage.remove(k8s::Kind::ResourceSlice, "old");
+  stage.run_for(kLongestUnknown - Millis(1));
+  CHECK_FALSE(said_of_pool(stage, "rack-1").empty());
+  stage.run_for(Millis(2));
+  CHECK(said_of_pool(stage, "rack-1").empty());
 }
 
 TEST_CASE("A pool is another node's once its own has gone") {
