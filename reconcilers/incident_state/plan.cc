@@ -48,6 +48,11 @@ bool has_waiting_charge(const PlanInput& input, const StateFile& file) {
 
 }  // namespace
 
+Millis charge_interval(std::size_t size) {
+  const Millis share(static_cast<Millis::rep>(size * 1000 / kChargeBytesPerSecond));
+  return std::clamp(share, kShortestChargeInterval, kLongestChargeInterval);
+}
+
 Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
   Planned<WriteState> planned;
   if (input.policy.own_namespace.empty()) return planned;
@@ -78,7 +83,8 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
         file.since);
   }
   const auto* attempt = input.requests.write(std::string(kStateKey));
-  const auto at = next_write_at(attempt, file, has_waiting_charge(input, file) ? kChargeInterval : kWriteInterval);
+  const auto interval = has_waiting_charge(input, file) ? charge_interval(file.size) : kWriteInterval;
+  const auto at = next_write_at(attempt, file, interval);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     say(planned, input, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, input.now), at);
   }

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,14 +13,20 @@ namespace dhc::incident_state {
 
 /// How often the state is written at most,
 inline constexpr Millis kWriteInterval = Seconds(5);
-/// and how often while evictions wait for their charge to be written.
-inline constexpr Millis kChargeInterval = Seconds(1);
+/// and while evictions wait for their charge: so often that the state's own share of etcd's writes stays below this,
+inline constexpr std::size_t kChargeBytesPerSecond = std::size_t{256} * 1024;
+/// within these bounds.
+inline constexpr Millis kShortestChargeInterval{20};
+inline constexpr Millis kLongestChargeInterval = Seconds(1);
+/// For a state of this many bytes.
+[[nodiscard]] Millis charge_interval(std::size_t size);
 
 /// What is known of the state ConfigMap.
 struct StateFile {
   std::optional<std::uint64_t> saved = 0;  ///< The store's revision that was last accepted; none: it is to be written.
   bool unread = false;                     ///< It could not be read in time: it is not written either.
   std::optional<std::uint64_t> newer_version;  ///< Of a newer program: it is not written over.
+  std::size_t size = 0;                        ///< Bytes that were last loaded or written.
   std::size_t left_out = 0;                    ///< Records that did not fit when it was last written.
   WallTime since;                              ///< When it was last loaded or written.
   std::optional<std::string> damage;           ///< What could not be read when it was loaded, until it is written anew.

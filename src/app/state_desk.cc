@@ -92,6 +92,7 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   file_.saved = incidents.revision();
   file_.unread = false;
   file_.left_out = 0;
+  file_.size = 0;
   file_.since = now.wall;
   file_.damage.reset();
   file_.newer_version.reset();
@@ -101,6 +102,7 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
     return;
   }
   const auto entry = seen_->data.find(kStateEntry);
+  if (entry != seen_->data.end()) file_.size = entry->second.size();
   auto content = entry == seen_->data.end() ? StateContent{.records = {},
                                                            .departed = {},
                                                            .sections = {},
@@ -156,6 +158,7 @@ void StateDesk::note_saved(const incident_state::WriteState& written, const Now&
   if (!is_current(written)) return;
   has_saved_ = true;
   if (!is_overwritten_) file_.saved = written.revision;
+  file_.size = written.text.size();
   file_.left_out = written.left_out;
   file_.since = now.wall;
   file_.damage.reset();

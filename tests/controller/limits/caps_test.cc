@@ -11,6 +11,7 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/incidents/state_text.h"
+#include "reconcilers/incident_state/plan.h"
 #include "tests/controller/taint/gpu_stage.h"
 #include "tests/support/core/stage.h"
 
@@ -98,6 +99,23 @@ TEST_CASE("A driver that lies about one device every two minutes takes no more t
       "and at least 2: acknowledge what is repaired, or release the cap with the annotation "
       "device-health.io/cap-release on the configuration's ConfigMap");
   CHECK(fleet.has_event("p-2-0", "CapReached"));
+}
+
+TEST_CASE("An eviction right after another does not wait for its charge while the state is small") {
+  Fleet fleet(8, 8);
+  fleet.break_device(0, 0);
+  fleet.run_for(Millis(40));
+  fleet.break_device(1, 0);
+  CHECK(fleet.run_for(Seconds(10) - Millis(41)).empty());
+  CHECK(fleet.run_for(Millis(110), Millis(5)) == Names{"p-0-0", "p-1-0"});
+}
+
+TEST_CASE("A large state is written for charges no more often than its share of etcd's writes allows") {
+  using incident_state::charge_interval;
+  CHECK(charge_interval(0) == Millis(20));
+  CHECK(charge_interval(incident_state::kChargeBytesPerSecond / 4) == Millis(250));
+  CHECK(charge_interval(incident_state::kChargeBytesPerSecond) == Seconds(1));
+  CHECK(charge_interval(kStateLimit) == Seconds(1));
 }
 
 TEST_CASE("A controller that restarts with every lie takes no more either") {
