@@ -278,7 +278,8 @@ class Driver(Folder):
 class Suites(unittest.TestCase):
     def test_every_package_with_a_story_is_run_by_verify(self):
         every = steps.every_step()
-        found = {file.parent.name for file in (ROOT / "tests/cluster").rglob("*_test.go")}
+        cluster = ROOT / "tests/cluster"
+        found = {file.parent.relative_to(cluster).as_posix() for file in cluster.rglob("*_test.go")}
         self.assertEqual({name.removeprefix("stories ") for name in steps.suites(every)["verify"] if name.startswith("stories ")}, found)
 
     def test_every_step_that_is_asked_for_or_needed_exists_once(self):
