@@ -17,12 +17,17 @@ class Failed(Exception):
     """A step that could not be carried out; its text says why."""
 
 
+def log_of(results: pathlib.Path, name: str) -> pathlib.Path:
+    """Where the output of the step of this name goes; a package in a folder of packages has a slash in its name."""
+    return results / f"{name.replace(' ', '-').replace('/', '-')}.log"
+
+
 class Job:
     """Runs commands one after the other, in the repository's root, with their output in one log."""
 
     def __init__(self, name: str, root: pathlib.Path, results: pathlib.Path) -> None:
         self.name, self.root, self.results = name, root, results
-        self.log = results / f"{name.replace(' ', '-')}.log"
+        self.log = log_of(results, name)
         self.cpu = 0.0  # seconds of user and system time of all commands so far
         self._processes: set[subprocess.Popen] = set()
         self._lock = threading.Lock()

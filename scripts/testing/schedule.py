@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from . import failures
 from .counts import Counts
-from .job import Failed, Job
+from .job import Failed, Job, log_of
 
 CORES = os.cpu_count() or 1
 # More than there are: a compiler that waits for a download, or a story for an answer, leaves its cores to others. Not much more: a kubelet that is
@@ -114,7 +114,7 @@ class Schedule:
         return lines
 
     def _log(self, name: str) -> pathlib.Path:
-        return self.results / f"{name.replace(' ', '-')}.log"
+        return log_of(self.results, name)
 
     def _start_what_can(self) -> None:
         for step in list(self.steps.values()):

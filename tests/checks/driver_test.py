@@ -121,6 +121,11 @@ class Schedules(Folder):
         self.assertIn("build/results/one.log", self.said.getvalue())
         self.assertIn("build/results/two.log", self.said.getvalue())
 
+    def test_a_step_of_a_package_in_a_folder_has_a_log_as_the_others_do(self):
+        self.run_steps(Step("stories cmd/one", lambda job: job.run("sh", "-c", "echo its words; exit 1")))
+        self.assertIn("  | its words", self.said.getvalue())
+        self.assertIn("build/results/stories-cmd-one.log", self.said.getvalue())
+
     def test_the_tests_that_failed_are_named_with_their_last_words_at_the_end(self):
         text = "=== NAME  TestA\n    a_test.go:1: seen\n=== NAME  TestB\n    b_test.go:2: fine\n=== NAME  TestA/part\n    a_test.go:9: 2 pods, want 3\n        a picture\n    a_test.go:7: ---- pods\n" \
                "--- FAIL: TestA (1s)\n    --- FAIL: TestA/part (1s)\n--- PASS: TestB (1s)\n"
