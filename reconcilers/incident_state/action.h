@@ -19,6 +19,7 @@ struct WriteState {
   std::string text;
   std::uint64_t revision = 0;  ///< Of the incident store: what is saved when this is accepted.
   std::size_t left_out = 0;    ///< Records that did not fit.
+  bool for_charges = false;    ///< Evictions wait for it.
   std::uint64_t term = 0;      ///< In which it was sent: its answer says nothing in a later one.
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;

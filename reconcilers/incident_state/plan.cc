@@ -40,10 +40,11 @@ std::optional<MonoTime> next_write_at(const Attempt* attempt, const StateFile& f
   return std::nullopt;
 }
 
-/// Evictions wait for what they are charged with: one write serves all that have come together until then.
+/// Evictions wait for what they are charged with: one write serves all that have come together until then. What was
+/// written once and then changed by another hand is written again at the common pace, or two hands would race.
 bool has_waiting_charge(const PlanInput& input, const StateFile& file) {
   return std::ranges::any_of(input.incidents.caps().charges(),
-                             [&](const auto& entry) { return !file.saved || entry.second.revision > *file.saved; });
+                             [&](const auto& entry) { return entry.second.revision > file.accepted; });
 }
 
 }  // namespace
@@ -83,7 +84,10 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
         file.since);
   }
   const auto* attempt = input.requests.write(std::string(kStateKey));
-  const auto interval = has_waiting_charge(input, file) ? charge_interval(file.size) : kWriteInterval;
+  const bool for_charges = has_waiting_charge(input, file);
+  // What was written for another reason, each five seconds at most, delays no charge.
+  const auto pause = file.for_charges ? charge_interval(file.size) : Millis(0);
+  const auto interval = for_charges ? pause : kWriteInterval;
   const auto at = next_write_at(attempt, file, interval);
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     say(planned, input, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, input.now), at);
@@ -103,6 +107,7 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
                              .text = std::move(content.text),
                              .revision = input.incidents.revision(),
                              .left_out = content.left_out,
+                             .for_charges = for_charges,
                              .term = file.term});
   return planned;
 }

@@ -17,7 +17,7 @@ inline constexpr Millis kWriteInterval = Seconds(5);
 inline constexpr std::size_t kChargeBytesPerSecond = std::size_t{256} * 1024;
 /// within these bounds.
 inline constexpr Millis kShortestChargeInterval{20};
-inline constexpr Millis kLongestChargeInterval = Seconds(1);
+inline constexpr Millis kLongestChargeInterval = Seconds(2);
 /// For a state of this many bytes.
 [[nodiscard]] Millis charge_interval(std::size_t size);
 
@@ -26,7 +26,9 @@ struct StateFile {
   std::optional<std::uint64_t> saved = 0;  ///< The store's revision that was last accepted; none: it is to be written.
   bool unread = false;                     ///< It could not be read in time: it is not written either.
   std::optional<std::uint64_t> newer_version;  ///< Of a newer program: it is not written over.
+  std::uint64_t accepted = 0;                  ///< The latest revision that was loaded, or whose write was accepted.
   std::size_t size = 0;                        ///< Bytes that were last loaded or written.
+  bool for_charges = false;                    ///< Evictions waited for what was sent last.
   std::size_t left_out = 0;                    ///< Records that did not fit when it was last written.
   WallTime since;                              ///< When it was last loaded or written.
   std::optional<std::string> damage;           ///< What could not be read when it was loaded, until it is written anew.

@@ -90,6 +90,7 @@ bool StateDesk::begin_term(IncidentStore& incidents, const Now& now) {
 void StateDesk::load(IncidentStore& incidents, const Now& now) {
   is_loaded_ = true;
   file_.saved = incidents.revision();
+  file_.accepted = incidents.revision();
   file_.unread = false;
   file_.left_out = 0;
   file_.size = 0;
@@ -99,6 +100,7 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   if (!seen_) {
     // What was learned while it could not be read has never been written.
     if (incidents.revision() != 0) file_.saved.reset();
+    file_.accepted = 0;
     return;
   }
   const auto entry = seen_->data.find(kStateEntry);
@@ -151,6 +153,7 @@ std::optional<MonoTime> StateDesk::waits(const std::string& own_namespace, const
 
 void StateDesk::note_sent(const incident_state::WriteState& written) {
   sent_text_ = written.text;
+  file_.for_charges = written.for_charges;
   is_overwritten_ = false;
 }
 
@@ -158,6 +161,7 @@ void StateDesk::note_saved(const incident_state::WriteState& written, const Now&
   if (!is_current(written)) return;
   has_saved_ = true;
   if (!is_overwritten_) file_.saved = written.revision;
+  file_.accepted = written.revision;
   file_.size = written.text.size();
   file_.left_out = written.left_out;
   file_.since = now.wall;
