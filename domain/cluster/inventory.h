@@ -60,8 +60,8 @@ class Inventory {
   /// Whether a node of this name exists: a pool of its name is its own.
   void note_node(const std::string& name, bool exists);
   /// Draws what the nodes that exist say of pools whose slices have not changed: those that are named after one, and
-  /// remembered ones whose node is gone, which are dropped.
-  void settle_by_nodes();
+  /// remembered ones whose node is gone, which are dropped unless they are `kept`.
+  void settle_by_nodes(const std::set<PoolName>& kept);
   /// The pool is this node's, and its slices alone count, unless it is named after the node that it has.
   void give_home(const PoolName& name, const std::string& node);
   /// The pool is no node's until its slices say whose.

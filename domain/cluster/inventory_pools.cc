@@ -51,13 +51,14 @@ std::string Inventory::node_of(const DeviceKey& key) const {
 
 /// A node may publish slices of its own alone, under any pool's name: a pool keeps the node that it was first published
 /// for. One that is named after a node is that node's, whoever came first, and while it publishes nothing. A slice that
-/// names no node is no kubelet's: a pool that begins with one may have any name.
+/// names no node is no kubelet's: a pool that begins with one is no node's.
 std::optional<std::string> Inventory::home_of(const std::string& name, const std::set<std::string>& claimants,
                                               const Pool& pool) const {
   const bool is_network_attached = pool.is_settled && pool.node.empty();
   if (is_network_attached || (pool.is_settled && pool.node == name)) return pool.node;
   if (claimants.contains(name)) return name;
-  if (nodes_.contains(name)) return claimants.contains("") && !pool.is_settled ? std::string() : name;
+  if (claimants.contains("") && !pool.is_settled) return std::string();
+  if (nodes_.contains(name)) return name;
   if (pool.is_settled) return pool.node;
   return claimants.size() == 1 ? std::optional(*claimants.begin()) : std::nullopt;
 }
@@ -144,14 +145,15 @@ void Inventory::note_node(const std::string& name, bool exists) {
   exists ? (void)nodes_.insert(name) : (void)nodes_.erase(name);
 }
 
-void Inventory::settle_by_nodes() {
+void Inventory::settle_by_nodes(const std::set<PoolName>& kept) {
   std::vector<PoolName> named;
   std::vector<PoolName> left;
   for (const auto& [name, pool] : pools_) {
     const bool is_network_attached = pool.is_settled && pool.node.empty();
     if (is_network_attached) continue;
     if (pool.node != name.second && nodes_.contains(name.second)) named.push_back(name);
-    if (!pool.published && !nodes_.contains(pool.node)) left.push_back(name);
+    const bool is_kept = pool.is_settled && kept.contains(name);
+    if (!pool.published && !nodes_.contains(pool.node) && !is_kept) left.push_back(name);
   }
   for (const auto& [driver, pool] : named) rebuild(driver, pool);
   for (const auto& name : left) {

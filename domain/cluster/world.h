@@ -124,6 +124,9 @@ class World {
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
   void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
 
+  /// Pools with a device that is kept out of service: they pass to no other node, also while their own is gone.
+  void note_guarded_pools(std::set<Inventory::PoolName> pools);
+
   /// The nodes, by UID, that pools are known to have had, also by a process before this one.
   void note_homes(std::map<Inventory::PoolName, std::string> homes) { homes_ = std::move(homes); }
 
@@ -219,6 +222,8 @@ class World {
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
   /// What the drivers say of their devices by taints in their slices.
   [[nodiscard]] const DriverTaints& driver_taints() const { return driver_taints_; }
+  /// Pools of which some slices count for nothing, and since when.
+  [[nodiscard]] const std::map<Inventory::PoolName, WallTime>& disputed_pools() const { return disputed_since_; }
   /// None: no driver's taint is part of the device's open incident, or its driver has taken it back.
   [[nodiscard]] std::optional<KeptTaint> kept_taint(const DeviceKey& key) const;
   /// Devices with such a taint in their open incident, sorted.
@@ -269,9 +274,9 @@ class World {
   void settle_pools(const Now& now);
   void settle_remembered_pools();
   void settle_disputed_pools(const Now& now);
+  void settle_disputed_pool(const Inventory::PoolName& name, const std::set<std::string>& held_on, const Now& now);
   [[nodiscard]] bool has_disputed_device(const std::vector<HeldDevice>& held_devices) const;
   [[nodiscard]] std::map<Inventory::PoolName, std::set<std::string>> holders_of_disputed_pools() const;
-  [[nodiscard]] bool has_open_incident(const Inventory::PoolName& pool) const;
   void note_lost_taints(const std::vector<k8s::Object>& nodes);
   bool drop_pod(const std::string& uid, const Now& now);
   void drop_claim(const std::string& key);
@@ -345,7 +350,9 @@ class World {
   Inventory inventory_;
   DriverTaints driver_taints_;
   Speakers speakers_;
-  bool pools_may_be_stale_ = false;                     // what says whose a pool is has changed since the last refresh
+  bool pools_may_be_stale_ = false;  // what says whose a pool is has changed since the last refresh
+  std::set<Inventory::PoolName> guarded_pools_;
+  std::map<Inventory::PoolName, WallTime> disputed_since_;
   std::map<Inventory::PoolName, MonoTime> left_pools_;  // disputed, and published by their own node no longer, since
   std::map<Inventory::PoolName, std::string> homes_;    // what was noted of them, until the next refresh
   HealthTracker tracker_;

@@ -1,5 +1,6 @@
 // The part of World that follows slices, and says whose a pool is that several nodes claim.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,11 +48,18 @@ bool World::has_disputed_device(const std::vector<HeldDevice>& held_devices) con
   });
 }
 
+void World::note_guarded_pools(std::set<Inventory::PoolName> pools) {
+  if (guarded_pools_ == pools) return;
+  guarded_pools_ = std::move(pools);
+  pools_may_be_stale_ = true;
+}
+
+/// Those that run: where a pod that waits for its node stands is anybody's word.
 std::map<Inventory::PoolName, std::set<std::string>> World::holders_of_disputed_pools() const {
   std::map<Inventory::PoolName, std::set<std::string>> held_on;
   const auto& disputed = inventory_.disputed_pools();
   for (const auto& [uid, record] : pods_) {
-    if (record.pod.node_name.empty() || !is_live(record.pod)) continue;
+    if (record.pod.node_name.empty() || record.pod.phase != k8s::PodPhase::Running) continue;
     for (const auto& held_device : record.held_devices) {
       const auto& key = held_device.key;
       const Inventory::PoolName pool(key.scope, key.place);
@@ -61,37 +69,39 @@ std::map<Inventory::PoolName, std::set<std::string>> World::holders_of_disputed_
   return held_on;
 }
 
-/// A pool of an open incident stays its node's, whatever is published and held elsewhere.
-bool World::has_open_incident(const Inventory::PoolName& pool) const {
-  const auto found = incidents_.lower_bound(DeviceKey::dra(pool.first, pool.second, {}));
-  return found != incidents_.end() && found->first.source == DeviceKey::Source::Dra &&
-         found->first.scope == pool.first && found->first.place == pool.second;
+/// A pod runs where its devices are: those of one alone of the nodes that publish the pool say whose it is. A node that
+/// has left its pool for long, with no pod there on its devices, no longer has it.
+void World::settle_disputed_pool(const Inventory::PoolName& name, const std::set<std::string>& held_on,
+                                 const Now& now) {
+  const auto& pool = inventory_.pools().at(name);
+  const bool is_network_attached = pool.is_settled && pool.node.empty();
+  const bool is_guarded = pool.is_settled && guarded_pools_.contains(name);
+  if (is_network_attached || is_guarded) return (void)left_pools_.erase(name);
+  std::set<std::string> homes;
+  std::ranges::set_intersection(held_on, inventory_.claimants_of(name), std::inserter(homes, homes.end()));
+  if (homes.size() == 1 && !held_on.contains(pool.node)) inventory_.give_home(name, *homes.begin());
+  const bool is_left = pool.is_settled && pool.node != name.second && !pool.published && !held_on.contains(pool.node);
+  if (!is_left) {
+    left_pools_.erase(name);
+  } else if (now.mono - left_pools_.try_emplace(name, now.mono).first->second >= kLongestUnknown) {
+    inventory_.take_home(name);
+    left_pools_.erase(name);
+  }
 }
 
-/// A pod runs where its devices are: those of one node alone that publishes the pool say whose it is. A node that has
-/// left its pool for long, with no pod on its devices, no longer has it.
 void World::settle_disputed_pools(const Now& now) {
-  const auto disputed = inventory_.disputed_pools();
-  std::erase_if(left_pools_, [&](const auto& entry) { return !disputed.contains(entry.first); });
-  if (disputed.empty()) return;
-  const auto held_on = holders_of_disputed_pools();
-  for (const auto& name : disputed) {
-    const auto& pool = inventory_.pools().at(name);
-    const bool is_network_attached = pool.is_settled && pool.node.empty();
-    if (is_network_attached || (pool.is_settled && has_open_incident(name))) continue;
-    const auto holders = held_on.find(name);
-    const bool is_one = holders != held_on.end() && holders->second.size() == 1;
-    if (is_one && inventory_.claimants_of(name).contains(*holders->second.begin())) {
-      inventory_.give_home(name, *holders->second.begin());
-    }
-    const bool is_left = pool.is_settled && pool.node != name.second && !pool.published && holders == held_on.end();
-    if (!is_left) {
-      left_pools_.erase(name);
-    } else if (now.mono - left_pools_.try_emplace(name, now.mono).first->second >= kLongestUnknown) {
-      inventory_.take_home(name);
-      left_pools_.erase(name);
+  if (!inventory_.disputed_pools().empty()) {
+    const auto held_on = holders_of_disputed_pools();
+    const auto disputed = inventory_.disputed_pools();
+    for (const auto& name : disputed) {
+      const auto found = held_on.find(name);
+      settle_disputed_pool(name, found == held_on.end() ? std::set<std::string>() : found->second, now);
     }
   }
+  const auto& left = inventory_.disputed_pools();
+  std::erase_if(left_pools_, [&](const auto& entry) { return !left.contains(entry.first); });
+  std::erase_if(disputed_since_, [&](const auto& entry) { return !left.contains(entry.first); });
+  for (const auto& name : left) disputed_since_.try_emplace(name, now.wall);
 }
 
 void World::settle_pools(const Now& now) {
@@ -99,7 +109,7 @@ void World::settle_pools(const Now& now) {
   const bool is_due =
       std::ranges::any_of(left_pools_, [&](const auto& entry) { return now.mono - entry.second >= kLongestUnknown; });
   if (std::exchange(pools_may_be_stale_, false) || is_due) {
-    inventory_.settle_by_nodes();
+    inventory_.settle_by_nodes(guarded_pools_);
     driver_taints_.forget_but(inventory_);
     settle_disputed_pools(now);
   }

@@ -27,7 +27,6 @@ void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
     if (incident.reported && (next == incidents.end() || !next->second.reported)) believe(key);
   }
   incidents_ = std::move(incidents);
-  pools_may_be_stale_ = pools_may_be_stale_ || !inventory_.disputed_pools().empty();
 }
 
 void World::believe(const DeviceKey& key) {

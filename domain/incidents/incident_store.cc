@@ -140,6 +140,15 @@ std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
   return open;
 }
 
+std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, WallTime now) const {
+  std::set<Inventory::PoolName> pools;
+  for (const auto& [key, record] : records_) {
+    if (key.source != DeviceKey::Source::Dra || (!record.open && !record.quarantined)) continue;
+    if (!is_long_absent(record, world, now)) pools.emplace(key.scope, key.place);
+  }
+  return pools;
+}
+
 std::map<Inventory::PoolName, std::string> IncidentStore::homes() const {
   std::map<Inventory::PoolName, std::string> homes;
   for (const auto& [key, record] : records_) {

@@ -74,6 +74,9 @@ class IncidentStore {
   void note_change() { ++revision_; }
   /// The UIDs of the nodes whose devices pools were, for `World::note_homes`.
   [[nodiscard]] std::map<Inventory::PoolName, std::string> homes() const;
+  /// DRA pools with a device that is kept out of service and has not been away for long, for
+  /// `World::note_guarded_pools`.
+  [[nodiscard]] std::set<Inventory::PoolName> guarded_pools(const World& world, WallTime now) const;
   /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
   [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
 

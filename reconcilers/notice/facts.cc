@@ -125,35 +125,49 @@ void add_contested(const PlanInput& input, Planned<Verdict>& found) {
   }
 }
 
+/// The first few of the nodes, and how many there are besides.
 std::string words_for(const std::set<std::string>& nodes) {
+  constexpr std::size_t kNamed = 5;
   std::string words;
-  for (const auto& node : nodes) words += (words.empty() ? "" : ", ") + (node.empty() ? "no node" : node);
-  return words;
+  std::size_t named = 0;
+  for (const auto& node : nodes) {
+    if (named++ == kNamed) break;
+    words += (words.empty() ? "" : ", ") + (node.empty() ? "no node" : node);
+  }
+  return nodes.size() <= kNamed ? words : fmt::format("{} and {} others", words, nodes.size() - kNamed);
 }
 
 /// Whoever may publish slices of one node may do so under any pool's name: those that count for nothing are named.
 void add_disputed_pools(const PlanInput& input, Planned<Verdict>& found) {
+  constexpr std::size_t kShown = 500;
   const auto& inventory = input.world.inventory();
-  for (const auto& name : inventory.disputed_pools()) {
-    const auto& [driver, pool] = name;
-    const auto& known = inventory.pools().at(name);
-    auto nodes = inventory.claimants_of(name);
-    if (known.is_settled) nodes.erase(known.node);
-    auto message =
-        known.is_settled
-            ? fmt::format("pool {} is {}: slices of {} are ignored", pool,
-                          known.node.empty() ? std::string("of no node") : known.node + "'s", words_for(nodes))
-            : fmt::format(
-                  "pool {} is published by {}, and no pod on its devices says whose it is: none of "
-                  "their devices' taints and attributes is believed",
-                  pool, words_for(nodes));
+  const auto add = [&](const std::string& driver, const std::string& device, std::string message, WallTime since) {
     found.verdicts.push_back({.subject = {.kind = "Driver", .ns = {}, .name = driver, .uid = {}},
-                              .device = fmt::format("{}/{}", driver, pool),
+                              .device = device,
                               .policy = {},
                               .reason = Reason::PoolContested,
                               .message = std::move(message),
-                              .since = input.now.wall,
+                              .since = since,
                               .next_at = std::nullopt});
+  };
+  const auto& disputed = input.world.disputed_pools();
+  std::size_t shown = 0;
+  for (const auto& [name, since] : disputed) {
+    const auto& [driver, pool] = name;
+    if (shown++ == kShown) return add(driver, {}, fmt::format("{} more pools", disputed.size() - kShown), since);
+    const auto known = inventory.pools().find(name);
+    if (known == inventory.pools().end()) continue;
+    const auto& home = known->second;
+    auto nodes = inventory.claimants_of(name);
+    if (home.is_settled) nodes.erase(home.node);
+    auto message = home.is_settled
+                       ? fmt::format("pool {} is {}: slices of {} are ignored", pool,
+                                     home.node.empty() ? std::string("of no node") : home.node + "'s", words_for(nodes))
+                       : fmt::format(
+                             "pool {} is published by {}, and no running pod on its devices says whose it is: none of "
+                             "their devices' taints and attributes is believed",
+                             pool, words_for(nodes));
+    add(driver, fmt::format("{}/{}", driver, pool), std::move(message), since);
   }
 }
 

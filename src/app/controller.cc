@@ -157,6 +157,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
 void Controller::State::note_loaded(const Now& now) {
   world.note_homes(incidents.homes());
   world.note_incidents(incidents.open_incidents());
+  world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
   requests.recall_losses(incidents.records(), now);
   if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));
 }
@@ -379,6 +380,7 @@ Turn Controller::plan_all(const Now& now) {
   state.removed_rules.clear();
   state.incidents.follow_out_of_service(state.world, now);
   state.world.note_incidents(state.incidents.open_incidents());
+  state.world.note_guarded_pools(state.incidents.guarded_pools(state.world, now.wall));
   for (const auto& key : state.incidents.believed()) state.world.believe(key);
   Caps caps({.world = state.world,
              .policy = *state.policy,
