@@ -127,19 +127,19 @@ void add_contested(const PlanInput& input, Planned<Verdict>& found) {
 
 /// The first few of the nodes, and how many there are besides.
 std::string words_for(const std::set<std::string>& nodes) {
-  constexpr std::size_t kNamed = 5;
+  constexpr std::size_t kMostNodes = 5;
   std::string words;
   std::size_t named = 0;
   for (const auto& node : nodes) {
-    if (named++ == kNamed) break;
+    if (named++ == kMostNodes) break;
     words += (words.empty() ? "" : ", ") + (node.empty() ? "no node" : node);
   }
-  return nodes.size() <= kNamed ? words : fmt::format("{} and {} others", words, nodes.size() - kNamed);
+  return nodes.size() <= kMostNodes ? words : fmt::format("{} and {} others", words, nodes.size() - kMostNodes);
 }
 
 /// Whoever may publish slices of one node may do so under any pool's name: those that count for nothing are named.
 void add_disputed_pools(const PlanInput& input, Planned<Verdict>& found) {
-  constexpr std::size_t kShown = 500;
+  constexpr std::size_t kMostPools = 500;
   const auto& inventory = input.world.inventory();
   const auto add = [&](const std::string& driver, const std::string& device, std::string message, WallTime since) {
     found.verdicts.push_back({.subject = {.kind = "Driver", .ns = {}, .name = driver, .uid = {}},
@@ -154,7 +154,8 @@ void add_disputed_pools(const PlanInput& input, Planned<Verdict>& found) {
   std::size_t shown = 0;
   for (const auto& [name, since] : disputed) {
     const auto& [driver, pool] = name;
-    if (shown++ == kShown) return add(driver, {}, fmt::format("{} more pools", disputed.size() - kShown), since);
+    if (shown++ == kMostPools)
+      return add(driver, {}, fmt::format("{} more pools", disputed.size() - kMostPools), since);
     const auto known = inventory.pools().find(name);
     if (known == inventory.pools().end()) continue;
     const auto& home = known->second;
