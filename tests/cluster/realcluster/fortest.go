@@ -58,7 +58,7 @@ func (cp *ControlPlane) ExplainFailure(t *testing.T) {
 }
 
 // patience is how long a test waits at least: on a slow machine everything takes longer, and what is waited for is no claim about time.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // Eventually waits until check returns nil, and fails the test with its last error otherwise: after the limit, or after two minutes if that
 // is more. A claim about time needs a time that was measured.
