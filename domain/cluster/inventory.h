@@ -43,6 +43,12 @@ struct Pool {
   std::int64_t cards = 0;  ///< Physical ones.
 };
 
+/// What is remembered of whose a pool was.
+struct PoolHome {
+  std::optional<std::string> node;  ///< Empty: it was no node's; none: its name is not known.
+  std::string node_uid;             ///< Of one that had this UID; empty: not known.
+};
+
 /// What DRA drivers publish, and the taint rules over it. Changed only by slices and rules.
 class Inventory {
  public:

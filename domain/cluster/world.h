@@ -127,8 +127,8 @@ class World {
   /// Pools with a device that is kept out of service: they pass to no other node, also while their own is gone.
   void note_guarded_pools(std::set<Inventory::PoolName> pools);
 
-  /// The nodes, by UID, that pools are known to have had, also by a process before this one.
-  void note_homes(std::map<Inventory::PoolName, std::string> homes) { homes_ = std::move(homes); }
+  /// The nodes that pools are known to have had, also by a process before this one.
+  void note_homes(std::map<Inventory::PoolName, PoolHome> homes) { homes_ = std::move(homes); }
 
   /// Whoever calls the device healthy is believed until it is called bad anew.
   void believe(const DeviceKey& key);
@@ -354,7 +354,7 @@ class World {
   std::set<Inventory::PoolName> guarded_pools_;
   std::map<Inventory::PoolName, WallTime> disputed_since_;
   std::map<Inventory::PoolName, MonoTime> left_pools_;  // disputed, and published by their own node no longer, since
-  std::map<Inventory::PoolName, std::string> homes_;    // what was noted of them, until the next refresh
+  std::map<Inventory::PoolName, PoolHome> homes_;       // what was noted of them, until the next refresh
   HealthTracker tracker_;
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> believed_;           // whoever calls them healthy

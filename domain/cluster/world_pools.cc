@@ -29,15 +29,22 @@ void World::look_at_pools(const Now& now) {
   for (const auto& [driver, pool] : inventory_.take_changed()) driver_taints_.look_at(inventory_, driver, pool, now);
 }
 
-/// What the process before this one knew: a slice of another node may be all that stands in a pool at a start.
+/// What the process before this one knew: a slice of another node may be all that stands in a pool at a start. A node
+/// that is gone, or none, is the home of a guarded pool alone.
 void World::settle_remembered_pools() {
   if (homes_.empty()) return;
   std::map<std::string, std::string> names;  // by UID
   for (const auto& [name, node] : nodes_) names.emplace(node.meta.uid, name);
-  for (const auto& [pool, uid] : std::exchange(homes_, {})) {
-    const auto home = names.find(uid);
-    if (home != names.end()) inventory_.give_home(pool, home->second);
+  for (const auto& [pool, home] : std::exchange(homes_, {})) {
+    const auto by_uid = names.find(home.node_uid);
+    const bool is_named = home.node && (guarded_pools_.contains(pool) || nodes_.contains(*home.node));
+    if (is_named) {
+      inventory_.give_home(pool, *home.node);
+    } else if (!home.node && by_uid != names.end()) {
+      inventory_.give_home(pool, by_uid->second);
+    }
   }
+  pools_may_be_stale_ = true;
 }
 
 bool World::has_disputed_device(const std::vector<HeldDevice>& held_devices) const {

@@ -53,8 +53,9 @@ struct DeviceRecord {
   std::string node_uid;       ///< Of that node: another one under its name is nobody's word.
   std::string host_uid;       ///< Of its node when it was last known to be the same device; empty: not known, or its
                               ///< name is the hardware's.
-  bool was_tainted = false;   ///< Either has been seen since the incident opened.
-  bool removing = false;      ///< Our rule is to be removed by us: its absence is no word of an operator.
+  std::optional<std::string> host;  ///< The name of its pool's node, empty: the pool is no node's; none: not known.
+  bool was_tainted = false;         ///< Either has been seen since the incident opened.
+  bool removing = false;            ///< Our rule is to be removed by us: its absence is no word of an operator.
   std::string
       taint_key;  ///< Of the driver's own taint that a policy has named in this incident; empty: there was none.
   bool driver_tainted = false;                  ///< The driver's own taint has been seen in this incident.

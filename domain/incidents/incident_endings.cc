@@ -50,6 +50,7 @@ void IncidentTurn::wake(WallTime at) {
 
 void IncidentTurn::look_at(DeviceRecord& record) {
   repair_times(record);
+  look_at_host(record);
   if (is_other_card(record)) {
     replaced_.push_back(record);
     return;
@@ -75,6 +76,14 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   const auto recovery = recovery_of(record, rules_of(record, seen_.policy), now_);
   if (recovery.over) return close(record, recovery);
   if (recovery.at) wake(*recovery.at);
+}
+
+/// Whose the pool is, for the process after this one: while its node is gone nothing in the cluster says it.
+void IncidentTurn::look_at_host(DeviceRecord& record) {
+  if (record.key.source != DeviceKey::Source::Dra) return;
+  const auto& pools = seen_.world.inventory().pools();
+  const auto pool = pools.find({record.key.scope, record.key.place});
+  if (pool != pools.end() && pool->second.is_settled) set(record.host, std::optional(pool->second.node));
 }
 
 /// Another attribute says nothing about the card: the record learns it, and compares from then on.
@@ -231,7 +240,7 @@ void IncidentTurn::look_at_presence(DeviceRecord& record) {
           : world.inventory().published(record.key) != nullptr || world.inventory().is_contested(record.key);
   if (held || known) return set(record.absent_since, std::optional<WallTime>());
   if (!record.absent_since) set(record.absent_since, std::optional(now_.wall));
-  if (!is_long_absent(record, world, now_.wall)) return wake(*record.absent_since + absence_of(world, record.key));
+  if (!is_long_absent(record, world, now_.wall)) return wake(*record.absent_since + absence_of(world, record));
   remove_rule(record);
 }
 
@@ -313,6 +322,7 @@ void IncidentTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std:
   fresh.node_tainted = old.node_tainted;
   fresh.node_uid = old.node_uid;
   fresh.host_uid = old.host_uid;
+  fresh.host = old.host;
   fresh.knows_rule = true;
   fresh.closed_revision = incidents_.revision_ + 1;
   incidents_.records_.insert_or_assign(old.key, std::move(fresh));

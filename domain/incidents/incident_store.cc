@@ -21,14 +21,16 @@ const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy) {
   return found == nullptr ? nullptr : &found->recover;
 }
 
-Millis absence_of(const World& world, const DeviceKey& key) {
+Millis absence_of(const World& world, const DeviceRecord& record) {
   // A process that began when the slices had gone already knows no node of the pool, which often has its name.
-  const bool stands = world.node_under(key) != nullptr || world.node(key.place) != nullptr;
+  const auto& key = record.key;
+  const bool stands = world.node_under(key) != nullptr || world.node(key.place) != nullptr ||
+                      (record.host && world.node(*record.host) != nullptr);
   return std::chrono::hours(stands ? 24 * 7 : 24);
 }
 
 bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now) {
-  return record.absent_since && now - *record.absent_since >= absence_of(world, record.key);
+  return record.absent_since && now - *record.absent_since >= absence_of(world, record);
 }
 
 void IncidentStore::observe(const DeviceSighting& sighting) { IncidentTurn(*this, sighting).run(); }
@@ -149,13 +151,25 @@ std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, W
   return pools;
 }
 
-std::map<Inventory::PoolName, std::string> IncidentStore::homes() const {
-  std::map<Inventory::PoolName, std::string> homes;
+std::map<Inventory::PoolName, PoolHome> IncidentStore::homes() const {
+  struct Said {
+    std::set<std::string> names;
+    std::set<std::string> uids;
+  };
+  std::map<Inventory::PoolName, Said> said;
   for (const auto& [key, record] : records_) {
-    if (key.source != DeviceKey::Source::Dra || record.host_uid.empty()) continue;
-    // Two of one pool that differ prove nothing.
-    const auto known = homes.try_emplace({key.scope, key.place}, record.host_uid).first;
-    if (known->second != record.host_uid) known->second.clear();
+    if (key.source != DeviceKey::Source::Dra) continue;
+    if (record.host) said[{key.scope, key.place}].names.insert(*record.host);
+    if (!record.host_uid.empty()) said[{key.scope, key.place}].uids.insert(record.host_uid);
+  }
+  // Two of one pool that differ prove nothing; but two UIDs under one name are a node that was made anew.
+  std::map<Inventory::PoolName, PoolHome> homes;
+  for (const auto& [pool, what] : said) {
+    if (what.names.size() == 1) {
+      homes[pool].node = *what.names.begin();
+    } else if (what.names.empty() && what.uids.size() == 1) {
+      homes[pool].node_uid = *what.uids.begin();
+    }
   }
   return homes;
 }

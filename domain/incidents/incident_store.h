@@ -72,8 +72,8 @@ class IncidentStore {
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   /// Something else that is written with it has changed.
   void note_change() { ++revision_; }
-  /// The UIDs of the nodes whose devices pools were, for `World::note_homes`.
-  [[nodiscard]] std::map<Inventory::PoolName, std::string> homes() const;
+  /// The nodes whose devices pools were, for `World::note_homes`.
+  [[nodiscard]] std::map<Inventory::PoolName, PoolHome> homes() const;
   /// DRA pools with a device that is kept out of service and has not been away for long, for
   /// `World::note_guarded_pools`.
   [[nodiscard]] std::set<Inventory::PoolName> guarded_pools(const World& world, WallTime now) const;
@@ -114,7 +114,7 @@ class IncidentStore {
 
 /// After how long that nobody publishes or holds a device its rule is collected: a day; a week if its node stands,
 /// whose driver may be away for a repair. The incident goes on if it turns up again.
-[[nodiscard]] Millis absence_of(const World& world, const DeviceKey& key);
+[[nodiscard]] Millis absence_of(const World& world, const DeviceRecord& record);
 [[nodiscard]] bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now);
 
 }  // namespace dhc

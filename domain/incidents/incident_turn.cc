@@ -261,6 +261,7 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
   if (const auto old = incidents_.departed_.find(identity_key(key, identity.value));
       !identity.value.empty() && old != incidents_.departed_.end()) {
     record = std::move(old->second);
+    record.host.reset();  // of the pool that it has left
     incidents_.departed_.erase(old);
   }
   record.key = key;

@@ -54,6 +54,7 @@ class IncidentTurn {
   void look_at(DeviceRecord& record);
   void look_at_policy(DeviceRecord& record);
   void remove_rule(DeviceRecord& record);
+  void look_at_host(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_reporter(DeviceRecord& record);
   void note_start(DeviceRecord& record, const Reporter& reporter);

@@ -21,6 +21,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLongestText = 300;
 /// As long as the API's names are let in.
 constexpr std::size_t kLongestName = 1024;
+/// No node's name.
+constexpr std::string_view kNoNode = "<none>";
 
 void put(Json& json, const char* key, const std::string& value) {
   if (!value.empty()) json[key] = value;
@@ -146,6 +148,12 @@ OwnerLoss read_loss(Reader& part) {
   return loss;
 }
 
+void read_host(DeviceRecord& record, Reader& reader) {
+  std::string host;
+  reader.name("host", host);
+  if (!host.empty()) record.host = host == kNoNode ? std::string() : std::move(host);
+}
+
 void read_acknowledged(DeviceRecord& record, Reader& reader) {
   std::string word;
   reader.text("acknowledged", word);
@@ -198,6 +206,7 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
   put(json, "untainting", record.untainting);
   put(json, "nodeUID", record.node_uid);
   put(json, "hostUID", record.host_uid);
+  if (record.host) json["host"] = record.host->empty() ? std::string(kNoNode) : *record.host;
   put(json, "wasTainted", record.was_tainted);
   put(json, "rule", record.rule_uid);
   put(json, "removing", record.is_removing());
@@ -259,6 +268,7 @@ std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json
   reader.flag("untainting", record.untainting);
   reader.name("nodeUID", record.node_uid);
   reader.name("hostUID", record.host_uid);
+  read_host(record, reader);
   reader.flag("wasTainted", record.was_tainted);
   reader.name("rule", record.rule_uid);
   reader.flag("removing", record.removing);

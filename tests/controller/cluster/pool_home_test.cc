@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "domain/incidents/incident_store.h"
 #include "tests/controller/cluster/driver_taint_stage.h"
 
 namespace dhc::test {
@@ -53,7 +54,7 @@ void hold_elsewhere(Stage& stage, const std::string& pool) {
 }
 
 /// gpu-0 of node-a is tainted by its driver and by us; node-x is there.
-Stage incident_at_home(const std::string& pool = "node-a") {
+Stage incident_at_home(const std::string& pool = "node-a", const std::string& node = "node-a") {
   auto stage = silent_driver();
   stage.node("node-x", 0);
   stage.policy().taint = TaintRules{};
@@ -61,13 +62,35 @@ Stage incident_at_home(const std::string& pool = "node-a") {
   stage.policy().evict->after = std::chrono::hours(1);
   stage.whole_policy().own_namespace = "dhc";
   stage.send_policy();
-  claim_pool(stage, {.pool = pool});
+  claim_pool(stage, {.node = node, .pool = pool});
   hold_in_pool(stage, pool);
   stage.settle();
-  claim_pool(stage, {.pool = pool, .taints = {xid("79", "None")}});
+  claim_pool(stage, {.node = node, .pool = pool, .taints = {xid("79", "None")}});
   stage.run_for(minutes(2));
   REQUIRE(stage.rule() != nullptr);
   return stage;
+}
+
+/// The node is deleted, with its pod and its slice.
+void leave_home(Stage& stage) {
+  stage.remove_pod("train-1");
+  stage.remove(k8s::Kind::ResourceSlice, "home");
+  stage.remove(k8s::Kind::Node, "node-a");
+}
+
+/// The node is made anew under its name, with the same card.
+void come_back(Stage& stage, const std::string& pool, const std::string& uid) {
+  stage.node("node-a", 0);
+  auto node = stage.node_named("node-a");
+  node.meta.uid = uid;
+  stage.put(node);
+  claim_pool(stage, {.pool = pool, .taints = {xid("79", "None")}});
+}
+
+void check_it_stands(Stage& stage) {
+  stage.run_for(minutes(5), Seconds(30));
+  CHECK(stage.rule() != nullptr);
+  CHECK(std::ranges::count(stage.writes(), "delete gpu-0") == 0);
 }
 
 /// A process begins where node-a and another one claim the same pool, and nobody holds anything yet.
@@ -212,6 +235,94 @@ TEST_CASE("While the node of an incident's pool is gone, no other node's slice e
   stage.run_for(minutes(5));
   CHECK(stage.rule() != nullptr);
   CHECK(std::ranges::count(stage.writes(), "delete gpu-0") == 0);
+}
+
+TEST_CASE("While the node of an incident's pool is gone, no other node's slice ends the incident over a restart") {
+  std::string pool = "node-a";
+  SUBCASE("a pool of its node's name") {}
+  SUBCASE("a pool of any name") { pool = "rack-1"; }
+  bool is_first = false;
+  SUBCASE("the slice comes after the restart") {}
+  SUBCASE("the slice is there before it") { is_first = true; }
+  auto stage = incident_at_home(pool);
+  leave_home(stage);
+  stage.run_for(minutes(20), Seconds(30));
+  if (is_first) claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = pool, .generation = 999});
+  stage.restart();
+  stage.run_for(minutes(1));
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = pool, .generation = 999, .uuid = "GPU-2"});
+  stage.run_for(minutes(20), Seconds(30));
+  CHECK(said_of_pool(stage, pool) == "pool " + pool + " is node-a's: slices of node-x are ignored");
+  stage.restart();
+  stage.run_for(minutes(20), Seconds(30));
+  CHECK(stage.rule() != nullptr);
+  come_back(stage, pool, "uid-node-a-2");
+  check_it_stands(stage);
+  stage.restart();
+  check_it_stands(stage);
+}
+
+TEST_CASE("Two UIDs of one pool's node are one home where its name is known, and prove nothing where it is not") {
+  const auto record = [](const std::string& device, const std::string& uid, std::optional<std::string> host) {
+    DeviceRecord made;
+    made.key = DeviceKey::dra(std::string(kDriver), "rack-1", device);
+    made.host_uid = uid;
+    made.host = std::move(host);
+    return made;
+  };
+  const auto homes_of = [](std::vector<DeviceRecord> records) {
+    IncidentStore store;
+    store.load(std::move(records), {});
+    return store.homes();
+  };
+  const auto named = homes_of({record("gpu-0", "uid-1", "node-a"), record("gpu-1", "uid-2", std::nullopt)});
+  REQUIRE(named.size() == 1);
+  CHECK(named.begin()->second.node == "node-a");
+  CHECK(homes_of({record("gpu-0", "uid-1", std::nullopt), record("gpu-1", "uid-2", std::nullopt)}).empty());
+  CHECK(homes_of({record("gpu-0", "uid-1", "node-a"), record("gpu-1", "uid-1", "node-b")}).empty());
+  CHECK(homes_of({record("gpu-0", "uid-1", std::nullopt)}).begin()->second.node_uid == "uid-1");
+}
+
+TEST_CASE("Nobody's pool is no node's while an incident of its device is open, also over a restart") {
+  auto stage = incident_at_home("fabric", "");
+  stage.remove_pod("train-1");
+  stage.remove(k8s::Kind::ResourceSlice, "home");
+  stage.settle();
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "fabric", .generation = 999, .uuid = "GPU-2"});
+  stage.restart();
+  stage.run_for(minutes(20), Seconds(30));
+  CHECK(said_of_pool(stage, "fabric") == "pool fabric is of no node: slices of node-x are ignored");
+  check_it_stands(stage);
+}
+
+TEST_CASE("A pool whose node is gone is another node's over a restart, once its device has been away for a day") {
+  auto stage = incident_at_home("rack-1");
+  leave_home(stage);
+  stage.settle();
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .uuid = "GPU-2"});
+  stage.restart();
+  stage.run_for(std::chrono::hours(24) - Millis(1), minutes(5));
+  CHECK(said_of_pool(stage, "rack-1").starts_with("pool rack-1 is node-a's"));
+  stage.restart();
+  stage.settle();
+  CHECK(said_of_pool(stage, "rack-1").starts_with("pool rack-1 is node-a's"));
+  stage.advance(Millis(1));
+  stage.run_for(Millis(1));
+  CHECK(said_of_pool(stage, "rack-1").empty());
+}
+
+TEST_CASE("A state that does not name the pool's node says by its UID whose the pool is, as before") {
+  auto stage = incident_at_home("rack-1");
+  claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .uuid = "GPU-2"});
+  stage.settle();
+  auto text = stage.state_text();
+  const std::string named = R"("host":"node-a",)";
+  REQUIRE(text.find(named) != std::string::npos);
+  text.erase(text.find(named), named.size());
+  stage.put(state_map(text));
+  stage.restart();
+  check_it_goes_on(stage);
+  CHECK(stage.state_text().find(named) != std::string::npos);
 }
 
 TEST_CASE("A Healthy of a moment takes no protection from an incident's pool") {
