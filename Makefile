@@ -126,6 +126,14 @@ bench: ## Measure, and print one table
 	build/release/bench
 	bench/first_request.py build/release/device-health-controller
 
+TRACE ?= infinitehbd bench/traces/infinitehbd/fault_trace.json
+.PHONY: bench-lemons
+bench-lemons: ## Replay a trace of faults, and print what halfLife and quarantineAbove would have done: make bench-lemons [TRACE="titan gc_full.csv"]
+	$(install) test
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target lemons >/dev/null
+	@build/release/lemons $(TRACE)
+
 .PHONY: bench-peer
 bench-peer: ## Measure beside controllers of client-go, and print tables in Markdown: make bench-peer [PEER="--pods 2000,20000,150000"] (ten minutes)
 	$(install) build cluster

@@ -14,6 +14,7 @@ namespace dhc {
 namespace {
 
 constexpr Millis kLongestHold = std::chrono::hours(7 * 24);
+constexpr double kNegligiblePenalty = 0.1;
 
 std::string duration_words(Millis time) {
   const auto seconds = std::chrono::ceil<Seconds>(time).count();
@@ -63,6 +64,17 @@ double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTim
   const auto age = std::max(std::chrono::duration_cast<Millis>(now - record.penalty_at), Millis::zero());
   return record.penalty * std::exp2(-static_cast<double>(age.count()) /
                                     static_cast<double>(std::max(rules.half_life, Millis(1)).count()));
+}
+
+bool is_negligible(const DeviceRecord& record, const RecoverRules& rules, WallTime now) {
+  return penalty_of(record, rules, now) < kNegligiblePenalty;
+}
+
+void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now) {
+  record.penalty = penalty_of(record, rules, now) + 1;
+  record.penalty_at = now;
+  ++record.incidents;
+  record.quarantined = record.quarantined || record.penalty > rules.quarantine_above;
 }
 
 Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {

@@ -97,6 +97,12 @@ using DeviceRecords = std::map<DeviceKey, DeviceRecord>;
 /// The penalty as of `now`. **Source:** exponential decay, as route flap damping (RFC 2439) uses it.
 [[nodiscard]] double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now);
 
+/// A penalty that is as good as none: a device without an open incident that has no more is forgotten.
+[[nodiscard]] bool is_negligible(const DeviceRecord& record, const RecoverRules& rules, WallTime now);
+
+/// Adds an incident that opens now: one more penalty, and quarantine above the policy's limit.
+void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now);
+
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);
 

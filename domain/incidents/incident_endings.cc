@@ -14,7 +14,6 @@ constexpr Millis kProbation = std::chrono::hours(24);
 constexpr Millis kShown = std::chrono::minutes(10);  // how long an ended incident is still told
 // What has been absent for so long is forgotten even with an open incident.
 constexpr Millis kForgetAbsent = std::chrono::hours(24 * 30);
-constexpr double kNegligiblePenalty = 0.1;
 
 /// A wall clock that was once ahead must not hold a device for years.
 bool pull_back(WallTime& time, WallTime limit) {
@@ -380,7 +379,7 @@ void IncidentTurn::forget() {
     if (!record.losses.empty()) wake(record.losses.front().at + kLossMemory);
     if (stands || !record.losses.empty() || record.probation_until || record.quarantined || shown) return false;
     const auto* rules = rules_of(record, seen_.policy);
-    return penalty_of(record, rules == nullptr ? defaults : *rules, now_.wall) < kNegligiblePenalty;
+    return is_negligible(record, rules == nullptr ? defaults : *rules, now_.wall);
   };
   const auto count = std::erase_if(incidents_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
                      std::erase_if(incidents_.departed_, [&](const auto& entry) { return forgettable(entry.second); });

@@ -271,11 +271,8 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
 }
 
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
-  const auto& rules = onset.policy.recover;
   record.policy = onset.policy.name;
-  record.penalty = penalty_of(record, rules, now_.wall) + 1;
-  record.penalty_at = now_.wall;
-  ++record.incidents;
+  count_incident(record, onset.policy.recover, now_.wall);
   record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
   if (record.history.size() > kHistory) record.history.pop_front();
   record.open = true;
@@ -283,7 +280,6 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.taint_key = onset.taint_key;
   record.since = onset.since;
   record.opened_at = now_.wall;
-  record.quarantined = record.quarantined || record.penalty > static_cast<double>(rules.quarantine_above);
   record.acknowledged = Acknowledged::No;
   record.driver_tainted = seen_.world.inventory().tainted_by_driver(record.key) == true;
   record.driver_untainted_at.reset();

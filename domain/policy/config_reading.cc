@@ -68,6 +68,39 @@ void note_unknown_key(const YamlNode& key, std::string_view path, std::span<cons
                             : fmt::format("did you mean '{}'?", near));
 }
 
+bool has_digits_alone(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string_view without_sign(std::string_view text) { return text.starts_with('-') ? text.substr(1) : text; }
+
+/// A plain scalar that is a number in [least, most]; `why_not` says what is wrong with its characters, or nothing.
+template <class Number, class WhyNot>
+std::optional<Number> read_value(const YamlNode& node, std::string_view path, const std::string& range, Number least,
+                                 Number most, MistakeList& mistakes, WhyNot why_not) {
+  if (note_tag(node, path, mistakes)) return std::nullopt;
+  const std::string remedy = "write " + range;
+  if (node.kind != YamlNode::Kind::Scalar || node.quoted || plain_type(node.text) != PlainType::Number) {
+    note_type(node, path, range, node.quoted ? remedy + ", without quotes" : remedy, mistakes);
+    return std::nullopt;
+  }
+  const std::string_view text = node.text;
+  const auto refuse = [&](std::string_view why) {
+    mistakes.add(node.place, fmt::format("{} is {}: {}", path, shown(text), why), remedy);
+    return std::nullopt;
+  };
+  const auto digits = without_sign(text);
+  if (digits.size() > 1 && digits.starts_with('0') &&
+      digits.find_first_not_of("0123456789.") == std::string_view::npos && digits[1] != '.') {
+    return refuse("a leading zero means octal to some readers and decimal to others");
+  }
+  if (const std::string_view why = why_not(text); !why.empty()) return refuse(why);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < least || value > most) return refuse("out of range");
+  return value;
+}
+
 }  // namespace
 
 void MistakeList::add(TextPlace place, std::string message, std::string remedy) {
@@ -160,30 +193,25 @@ std::optional<bool> read_flag(const YamlNode& node, std::string_view path, Mista
 
 std::optional<std::int64_t> read_number(const YamlNode& node, std::string_view path, std::int64_t least,
                                         std::int64_t most, MistakeList& mistakes) {
-  if (note_tag(node, path, mistakes)) return std::nullopt;
-  const std::string range = fmt::format("a whole number from {} to {}", least, most);
-  const std::string remedy = "write " + range;
-  if (node.kind != YamlNode::Kind::Scalar || node.quoted || plain_type(node.text) != PlainType::Number) {
-    note_type(node, path, range, node.quoted ? remedy + ", without quotes" : remedy, mistakes);
-    return std::nullopt;
-  }
-  const std::string_view text = node.text;
-  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
-  const auto refuse = [&](std::string_view why) {
-    mistakes.add(node.place, fmt::format("{} is {}: {}", path, shown(text), why), remedy);
-    return std::nullopt;
-  };
-  if (digits.size() > 1 && digits.starts_with('0') &&
-      digits.find_first_not_of("0123456789") == std::string_view::npos) {
-    return refuse("a leading zero means octal to some readers and decimal to others");
-  }
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
-    return refuse("only decimal digits are accepted, no hexadecimal, fraction or exponent");
-  }
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < least || value > most) return refuse("out of range");
-  return value;
+  const auto range = fmt::format("a whole number from {} to {}", least, most);
+  return read_value<std::int64_t>(node, path, range, least, most, mistakes, [](std::string_view text) {
+    return has_digits_alone(without_sign(text))
+               ? ""
+               : "only decimal digits are accepted, no hexadecimal, fraction or exponent";
+  });
+}
+
+std::optional<double> read_decimal(const YamlNode& node, std::string_view path, std::int64_t least, std::int64_t most,
+                                   MistakeList& mistakes) {
+  const auto range = fmt::format("a number from {} to {}", least, most);
+  const auto low = static_cast<double>(least);
+  const auto high = static_cast<double>(most);
+  return read_value<double>(node, path, range, low, high, mistakes, [](std::string_view text) {
+    const auto point = std::min(text.find('.'), text.size());
+    const bool good = has_digits_alone(without_sign(text.substr(0, point))) &&
+                      (point == text.size() || has_digits_alone(text.substr(point + 1)));
+    return good ? "" : "only decimal digits and one point between them are accepted, no hexadecimal or exponent";
+  });
 }
 
 std::optional<Millis> read_duration(const YamlNode& node, std::string_view path, Millis least, MistakeList& mistakes) {

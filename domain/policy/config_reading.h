@@ -58,6 +58,10 @@ void set(T& field, std::optional<U> value) {
 [[nodiscard]] std::optional<std::int64_t> read_number(const YamlNode& node, std::string_view path, std::int64_t least,
                                                       std::int64_t most, MistakeList& mistakes);
 
+/// The same with a fraction or without one: `2`, `1.75`.
+[[nodiscard]] std::optional<double> read_decimal(const YamlNode& node, std::string_view path, std::int64_t least,
+                                                 std::int64_t most, MistakeList& mistakes);
+
 /// A duration in [least, 30 days].
 [[nodiscard]] std::optional<Millis> read_duration(const YamlNode& node, std::string_view path, Millis least,
                                                   MistakeList& mistakes);

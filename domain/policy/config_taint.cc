@@ -134,7 +134,7 @@ RecoverRules read_recover(const YamlNode& node, MistakeList& mistakes) {
     set(rules.half_life, read_duration(*given, "spec.recover.halfLife", Seconds(1), mistakes));
   }
   if (const YamlNode* given = node.find("quarantineAbove")) {
-    set(rules.quarantine_above, read_number(*given, "spec.recover.quarantineAbove", 1, kMostPenalty, mistakes));
+    set(rules.quarantine_above, read_decimal(*given, "spec.recover.quarantineAbove", 1, kMostPenalty, mistakes));
   }
   if (const YamlNode* given = node.find("identityAttribute")) {
     const auto name = read_text(*given, "spec.recover.identityAttribute", mistakes);

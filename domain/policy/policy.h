@@ -105,8 +105,8 @@ struct RecoverRules {
   Millis healthy_for = std::chrono::minutes(10);  ///< Evidence of health must last so long without interruption.
   Millis hold = std::chrono::hours(24);           ///< Without evidence: doubled with each incident, at most 7 days.
   bool probation = true;  ///< `then: Probation` untaints after the hold; Keep waits for an operator.
-  Millis half_life = std::chrono::hours(168);  ///< Of the penalty.
-  std::int64_t quarantine_above = 5;    ///< A penalty above this holds the device until an operator acknowledges.
+  Millis half_life = std::chrono::hours(720);  ///< Of the penalty.
+  double quarantine_above = 2;          ///< A penalty above this holds the device until an operator acknowledges.
   std::string identity_attribute = {};  ///< Slice attribute that names the physical device; empty: a well-known one.
   friend bool operator==(const RecoverRules&, const RecoverRules&) = default;
 };

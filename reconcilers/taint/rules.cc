@@ -75,7 +75,7 @@ class RulePlanner {
     if (record_.open && record_.quarantined && policy_ != nullptr && policy_->taint) {
       say(Reason::Quarantined,
           fmt::format(
-              "{} incidents, penalty {:.1f}: held until an operator writes the annotation {} on the rule or node",
+              "{} incidents, penalty {:.2f}: held until an operator writes the annotation {} on the rule or node",
               record_.incidents, penalty_of(record_, policy_->recover, input_.now.wall), kAcknowledgeAnnotation));
     }
     if (!record_.open && record_.was_tainted && rule_ == nullptr) speech_.say_ended(record_);

@@ -1,5 +1,6 @@
 #include "domain/history/device_record.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -93,6 +94,64 @@ TEST_CASE("A penalty grows by no clock that is set back, and lasts no longer tha
   CHECK(penalty_of(record, rules_of(), last) == 0);
   record.penalty = std::numeric_limits<double>::max();
   CHECK(penalty_of(record, rules_of(), last) == 0);
+}
+
+TEST_CASE("An incident that opens adds one to the penalty, and above the limit the device is quarantined for good") {
+  auto rules = rules_of();
+  rules.quarantine_above = 1.5;
+  DeviceRecord record;
+  count_incident(record, rules, kNoon);
+  CHECK(record.incidents == 1);
+  CHECK(record.penalty == 1);
+  CHECK_FALSE(record.quarantined);
+  // Half a point is left: exactly the limit is not above it.
+  auto later = record;
+  count_incident(later, rules, kNoon + hours(168));
+  CHECK(later.penalty == 1.5);
+  CHECK_FALSE(later.quarantined);
+  count_incident(record, rules, kNoon + hours(168) - Millis(1));
+  CHECK(record.penalty > 1.5);
+  CHECK(record.quarantined);
+  count_incident(record, rules, kNoon + hours(168 * 100));
+  CHECK(record.quarantined);
+}
+
+TEST_CASE(
+    "By the defaults the third incident within three weeks of each other quarantines, and the second never does") {
+  const RecoverRules defaults;
+  const auto after = [&](std::initializer_list<WallTime> times) {
+    DeviceRecord record;
+    for (const auto time : times) count_incident(record, defaults, time);
+    return record.quarantined;
+  };
+  CHECK_FALSE(after({kNoon, kNoon}));
+  CHECK(after({kNoon, kNoon, kNoon + hours(1)}));
+  CHECK(after({kNoon, kNoon + hours(20 * 24), kNoon + hours(40 * 24)}));
+  CHECK_FALSE(after({kNoon, kNoon + hours(21 * 24), kNoon + hours(42 * 24)}));
+}
+
+TEST_CASE(
+    "A device that fails as soon as each hold ends was never above the old limit, and is a lemon the third time") {
+  const auto highest = [](const RecoverRules& rules) {
+    DeviceRecord record;
+    double most = 0;
+    for (WallTime time = kNoon; record.incidents < 50; time += hold_of(record, rules)) {
+      count_incident(record, rules, time);
+      most = std::max(most, record.penalty);
+    }
+    return most;
+  };
+  RecoverRules old;
+  old.half_life = hours(168);
+  old.quarantine_above = 5;
+  CHECK(highest(old) == doctest::Approx(2.73).epsilon(0.01));
+  DeviceRecord record;
+  WallTime time = kNoon;
+  for (const bool quarantined : {false, false, true}) {
+    count_incident(record, RecoverRules{}, time);
+    CHECK(record.quarantined == quarantined);
+    time += hold_of(record, RecoverRules{});
+  }
 }
 
 TEST_CASE("A half-life of nothing takes the penalty away at once, and divides by no zero") {

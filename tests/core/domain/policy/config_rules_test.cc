@@ -70,7 +70,10 @@ const std::map<std::string, std::string> kBad = {
     {"recover-healthy-for-zero", "8:25: spec.recover.healthyFor is '0s': shorter than 1s" + kDuration},
     {"recover-half-life-days", "7:23: spec.recover.halfLife is '7d': durations have no days; 1 day is 24h" + kDuration},
     {"recover-quarantine-zero",
-     "7:30: spec.recover.quarantineAbove is '0': out of range; write a whole number from 1 to 1000"},
+     "7:30: spec.recover.quarantineAbove is '0': out of range; write a number from 1 to 1000"},
+    {"recover-quarantine-exponent",
+     "7:30: spec.recover.quarantineAbove is '1.5e1': only decimal digits and one point between them are accepted, no "
+     "hexadecimal or exponent; write a number from 1 to 1000"},
     {"recover-identity-attribute",
      "7:32: spec.recover.identityAttribute is 'gpu-uuid', which is no device attribute's name; write a name such as "
      "uuid or gpu.nvidia.com/uuid, as the ResourceSlice has it"},
@@ -169,6 +172,24 @@ TEST_CASE("the longest durations and the last milliseconds before a bound") {
   CHECK(mistakes(policy("  jobRetry: {settle: 720h1ms}\n")).contains("longer than 30 days"));
 }
 
+TEST_CASE("quarantineAbove is a decimal number, with a fraction or without") {
+  const auto read = [](const std::string& number) -> double {
+    const auto config = parse(policy("  taint: {}\n  recover: {quarantineAbove: " + number + "}\n"));
+    return config ? config->policies[0].recover.quarantine_above : 0;
+  };
+  CHECK(read("1") == 1);
+  CHECK(read("1.0") == 1);
+  CHECK(read("1.75") == 1.75);
+  CHECK(read("2.1") == 2.1);
+  CHECK(read("1.0000000000000000000000001") == 1);
+  CHECK(read("999.9") == 999.9);
+  CHECK(read("1000") == 1000);
+  for (const char* number : {"0.99", "0.5", "1000.001", "-1.5", "1.", ".5", "1.5.1", "01.5", "+1.5", "1e1", "0x2",
+                             "1_0.5", "1:30.5", ".inf", ".nan", "1,5", "\"1.5\"", "1.5h"}) {
+    CHECK_MESSAGE(read(number) == 0, number);
+  }
+}
+
 TEST_CASE("an attribute's name is an identifier, with or without a domain") {
   const auto good = [](const std::string& name) {
     return mistakes(policy("  taint: {}\n  recover: {identityAttribute: \"" + name + "\"}\n")) == "";
@@ -191,16 +212,17 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
   };
   CHECK(told("  taint: {}\n  jobRetry: {}\n")
             .contains("  taint: DRA devices NoSchedule; nodes never\n"
-                      "  recover: healthy for 10m, else probation after 24h; penalty halves in 168h, quarantine above "
-                      "5\n"
+                      "  recover: healthy for 10m, else probation after 24h; penalty halves in 720h, quarantine above "
+                      "2\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction; not creditable: held; 3 "
                       "rejected pods on a node within 10m make it a BlackHoleNode\n"));
-  CHECK(told("  taint: {device: Staged, node: NoSchedule}\n  recover: {then: Keep, identityAttribute: uuid}\n"
+  CHECK(told("  taint: {device: Staged, node: NoSchedule}\n"
+             "  recover: {then: Keep, halfLife: 168h, quarantineAbove: 1.75, identityAttribute: uuid}\n"
              "  jobRetry: {takeBack: true, whenNotCreditable: Evict, recreate: Once, blackHole: {node: NoSchedule}}\n")
             .contains("  taint: DRA devices None first, then NoSchedule; nodes NoSchedule from 2 bad plugin devices "
                       "and 25% of the node's\n"
                       "  recover: healthy for 10m, else kept for an operator after 24h; penalty halves in 168h, "
-                      "quarantine above 5; a device is its uuid\n"
+                      "quarantine above 1.75; a device is its uuid\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction, taken back if unspent; not "
                       "creditable: evicted all the same; a Job that died of hardware is made once more; 3 rejected "
                       "pods on a node within 10m make it a BlackHoleNode, which is tainted\n"));

@@ -1,0 +1,144 @@
+#include "bench/lemons/fault_trace.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/rfc3339.h"
+
+namespace dhc::lemons {
+
+namespace {
+
+using Days = std::chrono::duration<double, std::ratio<86400>>;
+
+double days_of(const Span& span) { return Days(span.to - span.from).count(); }
+
+/// The moments of a trace that counts in days from its own beginning.
+WallTime day(double days) {
+  constexpr WallTime kBegin = std::chrono::sys_days(std::chrono::year(2024) / 3 / 30);
+  return kBegin + std::chrono::round<std::chrono::microseconds>(Days(days));
+}
+
+void sort_by_beginning(std::vector<Span>& spans) {
+  std::ranges::sort(spans, {}, [](const Span& span) { return std::pair(span.from, span.to); });
+}
+
+/// The same time in spans that do not touch.
+std::vector<Span> merged(std::vector<Span> spans) {
+  sort_by_beginning(spans);
+  std::vector<Span> apart;
+  for (const Span& span : spans) {
+    if (apart.empty() || span.from > apart.back().to) {
+      apart.push_back(span);
+    } else {
+      apart.back().to = std::max(apart.back().to, span.to);
+    }
+  }
+  return apart;
+}
+
+/// A row's seven fields; nothing if there are others.
+std::optional<std::array<std::string_view, 7>> fields_of(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::array<std::string_view, 7> fields;
+  std::size_t count = 0;
+  for (const auto part : line | std::views::split(',')) {
+    if (count == fields.size()) return std::nullopt;
+    fields[count++] = std::string_view(part.begin(), part.end());
+  }
+  if (count != fields.size()) return std::nullopt;
+  return fields;
+}
+
+/// `2019-08-01 20:07:33`; the machine's own clock, read as UTC.
+std::optional<WallTime> titan_time(std::string_view text) {
+  std::string time(text);
+  if (time.size() != 19) return std::nullopt;
+  time[10] = 'T';
+  return parse_rfc3339(time + "Z");
+}
+
+struct Card {
+  std::vector<Span> lives;
+  std::vector<Span> faults;
+};
+
+FaultTrace trace_of(std::map<std::string, Card> cards) {
+  FaultTrace trace{.unit = "cards", .devices = cards.size()};
+  for (auto& [name, card] : cards) {
+    auto lives = merged(std::move(card.lives));
+    for (const Span& life : lives) trace.device_days += days_of(life);
+    if (card.faults.empty()) continue;
+    sort_by_beginning(card.faults);
+    trace.broken.push_back({name, std::move(lives), std::move(card.faults)});
+  }
+  return trace;
+}
+
+}  // namespace
+
+std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
+  constexpr std::size_t kServers = 400;
+  const auto events = nlohmann::json::parse(json, nullptr, false);
+  if (!events.is_array() || events.empty()) return std::unexpected("no JSON list of events");
+  std::map<std::tuple<std::string, std::string>, std::deque<double>> open;  // beginnings, by server and fault
+  std::map<std::string, std::vector<Span>> faults;
+  double last = 0;
+  try {
+    for (const auto& event : events) {
+      const auto server = event.at("node_id").get<std::string>();
+      const auto time = event.at("event_time").get<double>();
+      last = std::max(last, time);
+      const auto& fault = event.at("fault_type");
+      if (fault.at("Class").get<std::string>() != "GPU") continue;
+      auto& beginnings = open[{server, fault.dump()}];
+      if (event.at("event_type").get<std::string>() == "fault_start") {
+        beginnings.push_back(time);
+      } else if (beginnings.empty()) {
+        return std::unexpected(fmt::format("server {}: a fault ends on day {} that has not begun", server, time));
+      } else {
+        faults[server].push_back({day(beginnings.front()), day(time)});
+        beginnings.pop_front();
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return std::unexpected(error.what());
+  }
+  FaultTrace trace{.unit = "servers", .devices = kServers, .device_days = static_cast<double>(kServers) * last};
+  for (auto& [server, spans] : faults) {
+    sort_by_beginning(spans);
+    trace.broken.push_back({server, {{day(0), day(last)}}, std::move(spans)});
+  }
+  return trace;
+}
+
+std::expected<FaultTrace, std::string> read_titan(std::string_view csv) {
+  std::map<std::string, Card> cards;
+  std::size_t row = 0;
+  for (const auto part : csv | std::views::split('\n')) {
+    const std::string_view line(part.begin(), part.end());
+    if (++row == 1 || line.empty()) continue;
+    const auto fields = fields_of(line);
+    if (!fields) return std::unexpected(fmt::format("line {} has not seven fields", row));
+    const auto& [serial, place, inserted, removed, duration, out, event] = *fields;
+    const auto end = titan_time(removed);
+    const auto begin = titan_time(inserted);
+    if (!end || (!begin && !inserted.empty())) return std::unexpected(fmt::format("line {}: no time", row));
+    Card& card = cards[std::string(serial)];
+    if (begin) card.lives.push_back({*begin, *end});
+    if (!event.empty()) card.faults.push_back({*end, *end});
+  }
+  return trace_of(std::move(cards));
+}
+
+}  // namespace dhc::lemons
