@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "domain/cluster/disruption.h"
@@ -16,10 +17,17 @@ constexpr Millis kUnusedCharge = std::chrono::hours(1);
 
 enum class Fate : std::uint8_t { Stays, Happened, Dropped };
 
+bool was_tried(const EvictionAttempt* attempt) { return attempt != nullptr && attempt->tried_at != MonoTime::min(); }
+
 /// Of a charge whose pod is gone. What a process before this one has charged it may have sent.
 Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attempt) {
-  if (attempt == nullptr) return charge.recalled ? Fate::Happened : Fate::Dropped;
-  return may_have_happened(attempt->error) ? Fate::Happened : Fate::Dropped;
+  if (!was_tried(attempt)) return charge.recalled ? Fate::Happened : Fate::Dropped;
+  return attempt->in_doubt ? Fate::Happened : Fate::Dropped;
+}
+
+/// An answer was lost, and the pod has not been seen for long enough to say that nothing came of it.
+bool is_doubted(const EvictionAttempt* attempt, const Now& now) {
+  return attempt != nullptr && attempt->in_doubt && now.mono - attempt->tried_at < kUnusedCharge;
 }
 
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
@@ -30,11 +38,12 @@ Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const Evicti
   if (attempt != nullptr && attempt->state == Attempt::State::Sending) return Fate::Stays;
   if (record == nullptr) return fate_without_pod(charge, attempt);
   const auto& pod = record->pod;
-  const bool unsure = attempt != nullptr && may_have_happened(attempt->error);
+  const bool unsure = attempt != nullptr && attempt->in_doubt;
   // Another client's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
   if (pod.meta.deletion) return was_evicted(pod) || unsure ? Fate::Happened : Fate::Dropped;
   if (!is_live(pod) && !unsure) return Fate::Dropped;
-  return now.wall - charge.at >= kUnusedCharge && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;
+  const bool is_old = now.wall - charge.at >= kUnusedCharge && !is_doubted(attempt, now);
+  return is_old && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;
 }
 
 /// A wall clock that was once ahead must not hold evictions for longer than a day.
@@ -89,16 +98,17 @@ void CapBook::count_eviction(const EvictionCharge& charge, const Now& now) {
 }
 
 /// Pods that budgets keep refusing must not fill the book: the longest unused charge goes, and is made again when its
-/// turn comes.
+/// turn comes. One whose eviction may have happened goes last.
 bool CapBook::drop_oldest(const RequestTracker& requests, const Now& now) {
   if (charges_.size() <= kMostCharges) return false;
-  std::vector<std::pair<WallTime, std::string>> unused;
+  std::vector<std::tuple<bool, WallTime, std::string>> unused;
   for (const auto& [uid, charge] : charges_) {
-    if (!is_under_way(requests.eviction(uid), now)) unused.emplace_back(charge.at, uid);
+    const auto* attempt = requests.eviction(uid);
+    if (!is_under_way(attempt, now)) unused.emplace_back(is_doubted(attempt, now), charge.at, uid);
   }
   std::ranges::sort(unused);
   const auto too_many = std::min(charges_.size() - kMostCharges, unused.size());
-  for (std::size_t i = 0; i < too_many; ++i) charges_.erase(unused[i].second);
+  for (std::size_t i = 0; i < too_many; ++i) charges_.erase(std::get<std::string>(unused[i]));
   return too_many > 0;
 }
 

@@ -38,6 +38,12 @@ struct EvictionAttempt : Attempt {
   std::optional<MonoTime> doubted_until = {};
 };
 
+/// Whether any of the attempts on the pod has happened, is on its way, or may have happened, however long ago: what was
+/// recalled or refused later takes no doubt away.
+[[nodiscard]] inline bool may_stand(const EvictionAttempt& attempt) {
+  return attempt.state != Attempt::State::Failed || attempt.in_doubt;
+}
+
 /// What has been asked of the API server and is not settled: in flight, failed, not before when. What must outlive a
 /// restart is written in the cluster, and learned from it.
 class RequestTracker {
