@@ -70,8 +70,8 @@ class Inventory {
   void settle_by_nodes(const std::set<PoolName>& kept);
   /// The pool is this node's, and its slices alone count, unless it is named after the node that it has.
   void give_home(const PoolName& name, const std::string& node);
-  /// The pool is no node's until its slices say whose.
-  void take_home(const PoolName& name) { begin_anew(name, {}); }
+  /// The pool is no node's until its slices say whose; without slices nothing is known of it any more.
+  void take_home(const PoolName& name);
   /// Pools of which some slices count for nothing.
   [[nodiscard]] const std::set<PoolName>& disputed_pools() const { return disputed_; }
   /// The nodes that publish slices of the pool (empty: a slice that names none).
@@ -122,8 +122,6 @@ class Inventory {
   /// The physical card in the device's pool, also while it is not published: partitions of one card share it, as the
   /// replicas of a plugin's device do. The device's own name if nothing tells.
   [[nodiscard]] std::string card_of(const DeviceKey& key) const;
-  /// Physical cards that the driver publishes or has published, on a node or (empty) in the cluster.
-  [[nodiscard]] std::int64_t known_cards(const std::string& driver, const std::string& node) const;
 
   /// Pools by (driver, pool name).
   [[nodiscard]] const std::map<PoolName, Pool>& pools() const { return pools_; }
@@ -135,7 +133,6 @@ class Inventory {
   [[nodiscard]] std::vector<const k8s::ResourceSlice*> slices_that_count(const PoolName& name, const Pool& pool) const;
   void rebuild(const std::string& driver, const std::string& pool);
   void begin_anew(const PoolName& name, Pool fresh);
-  void count(const std::string& driver, const Pool& pool, bool add);
   void index(const k8s::DeviceTaintRule& rule, bool add);
 
   std::map<std::string, k8s::ResourceSlice, std::less<>> slices_;   // by UID
@@ -147,7 +144,6 @@ class Inventory {
   std::set<std::string> lost_rules_;  // by name
   std::string rules_api_version_ = "resource.k8s.io/v1";
   std::map<PoolName, std::set<std::string>> slices_of_pool_;
-  std::map<std::pair<std::string, std::string>, std::int64_t> cards_;  // by (driver, node or empty)
   std::map<PoolName, Pool> pools_;
   std::set<std::string, std::less<>> nodes_;  // that exist
   std::set<PoolName> disputed_;

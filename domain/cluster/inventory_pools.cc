@@ -103,13 +103,12 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   const PoolName name(driver, pool);
   auto& known = pools_[name];
   changed_.insert(name);
-  count(driver, known, false);
   settle_home(name, known);
   const auto slices = slices_that_count(name, known);
   known.published = !slices.empty();
   if (slices.empty()) {
     for (auto& [device, remembered] : known.devices) remembered.taints.clear();  // they hold nobody off any more
-    return count(driver, known, true);
+    return;
   }
   known.devices.clear();
   std::set<std::string> cards;
@@ -121,14 +120,11 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
     }
   }
   known.cards = static_cast<std::int64_t>(cards.size());
-  count(driver, known, true);
 }
 
 /// As if it had never been published.
 void Inventory::begin_anew(const PoolName& name, Pool fresh) {
-  auto& pool = pools_[name];
-  count(name.first, pool, false);
-  pool = std::move(fresh);
+  pools_[name] = std::move(fresh);
   begun_anew_.insert(name);
   rebuild(name.first, name.second);
 }
@@ -139,6 +135,11 @@ void Inventory::give_home(const PoolName& name, const std::string& node) {
   // Its own name says more.
   if (is_known && (found->second.node == node || found->second.node == name.second)) return;
   begin_anew(name, {.node = node, .is_settled = true});
+}
+
+void Inventory::take_home(const PoolName& name) {
+  begin_anew(name, {});
+  if (claimants_of(name).empty()) pools_.erase(name);
 }
 
 void Inventory::note_node(const std::string& name, bool exists) {
@@ -156,24 +157,8 @@ void Inventory::settle_by_nodes(const std::set<PoolName>& kept) {
     if (!pool.published && !nodes_.contains(pool.node) && !is_kept) left.push_back(name);
   }
   for (const auto& [driver, pool] : named) rebuild(driver, pool);
-  for (const auto& name : left) {
-    begin_anew(name, {});
-    if (claimants_of(name).empty()) pools_.erase(name);
-  }
-  std::erase_if(cards_, [](const auto& entry) { return entry.second == 0; });
+  for (const auto& name : left) take_home(name);
   std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
-}
-
-void Inventory::count(const std::string& driver, const Pool& pool, bool add) {
-  const auto change = add ? pool.cards : -pool.cards;
-  if (change == 0) return;
-  cards_[{driver, std::string()}] += change;
-  if (!pool.node.empty()) cards_[{driver, pool.node}] += change;
-}
-
-std::int64_t Inventory::known_cards(const std::string& driver, const std::string& node) const {
-  const auto found = cards_.find({driver, node});
-  return found == cards_.end() ? 0 : found->second;
 }
 
 std::string Inventory::card_of(const DeviceKey& key) const {

@@ -53,9 +53,9 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
                 [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
 }
 
-std::int64_t ResourceBook::known_cards() const {
-  const auto devices = std::max(largest_capacity, held.total);
-  return std::max((devices + replicas - 1) / replicas, held.cards);
+ListedCards ResourceBook::cards() const {
+  const auto cards_of = [&](std::int64_t devices) { return (devices + replicas - 1) / replicas; };
+  return {.cards = cards_of(capacity), .replicas = replicas, .held = std::max(cards_of(held.total), held.cards)};
 }
 
 bool NodeBook::healthy_is_believable(std::string_view resource, const Now& now) const {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/moment.h"
+#include "domain/cluster/card_counts.h"
 #include "k8s-client/model/node.h"
 
 namespace dhc {
@@ -36,8 +37,8 @@ struct ResourceBook {
   std::optional<Moment> silent_since;    ///< Held and not Unhealthy outnumber allocatable.
   std::optional<Moment> vanished_since;  ///< Capacity is below `largest_capacity`.
 
-  /// Physical cards, as far as they are known.
-  [[nodiscard]] std::int64_t known_cards() const;
+  /// The physical cards that the node lists now, and those that running pods hold.
+  [[nodiscard]] ListedCards cards() const;
 };
 
 /// How long after its capacity came back a plugin's `Healthy` is not believed.

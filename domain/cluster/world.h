@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "domain/cluster/card_counts.h"
 #include "domain/cluster/driver_taints.h"
 #include "domain/cluster/health_tracker.h"
 #include "domain/cluster/inventory.h"
@@ -190,8 +191,8 @@ class World {
   /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
   /// pod.
   [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
-  /// Physical cards behind a device-plugin resource over all nodes, as far as they are known.
-  [[nodiscard]] std::int64_t known_cards(const std::string& resource) const;
+  /// The physical cards of drivers and device-plugin resources.
+  [[nodiscard]] const CardCounts& cards() const { return cards_; }
   /// Nodes with an annotation of an operator for us, sorted.
   [[nodiscard]] const std::set<std::string>& annotated_nodes() const { return annotated_nodes_; }
   /// Nodes on which a plugin is silent or a device has vanished, however short.
@@ -271,6 +272,9 @@ class World {
   void put(k8s::ResourceSlice&& slice, const Now& now);
   void drop_slice(const std::string& uid, const Now& now);
   void look_at_pools(const Now& now);
+  void count_pools(const Now& now);
+  void forget_pools(const Now& now);
+  [[nodiscard]] bool is_in_use(const Inventory::PoolName& pool) const;
   void settle_pools(const Now& now);
   void settle_remembered_pools();
   void settle_disputed_pools(const Now& now);
@@ -289,7 +293,6 @@ class World {
   /// it too, the pod holds what it held. So it does while its claim is known as another than it has.
   void keep_deallocated(const PodRecord& record, Resolution& resolved) const;
   void refresh_node(const std::string& name, const Now& now);
-  void count_cards(const NodeBook& book, std::int64_t sign);
   void refresh_device(const DeviceKey& key, const Now& now);
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   [[nodiscard]] const OpenIncident* reported_incident(const DeviceKey& key) const;
@@ -330,8 +333,7 @@ class World {
   std::map<std::string, k8s::Node> nodes_;
   std::map<std::string, NodeBook> books_;
   Reporters reporters_;
-  std::map<DeviceKey, Standing> standing_;            // Unhealthy devices whose reporter has begun anew
-  std::map<std::string, std::int64_t> plugin_cards_;  // by resource, over all books
+  std::map<DeviceKey, Standing> standing_;  // Unhealthy devices whose reporter has begun anew
   std::set<std::string> annotated_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
   std::unordered_map<std::string, k8s::Owner> owners_;
@@ -348,6 +350,9 @@ class World {
   Millis server_ahead_{0};
   std::set<std::string> lost_taints_;  // nodes
   Inventory inventory_;
+  CardCounts cards_;
+  std::set<Inventory::PoolName> dirty_pools_;                  // to be counted anew
+  std::map<Inventory::PoolName, MonoTime> unpublished_pools_;  // since when, or since they were last in use
   DriverTaints driver_taints_;
   Speakers speakers_;
   bool pools_may_be_stale_ = false;  // what says whose a pool is has changed since the last refresh

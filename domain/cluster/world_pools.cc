@@ -26,7 +26,50 @@ void World::drop_slice(const std::string& uid, const Now& now) {
 /// What drivers have done since the last look: a taint that was gone in between is another, also within one turn.
 void World::look_at_pools(const Now& now) {
   for (const auto& [driver, pool] : inventory_.take_begun_anew()) driver_taints_.begin_anew(driver, pool);
-  for (const auto& [driver, pool] : inventory_.take_changed()) driver_taints_.look_at(inventory_, driver, pool, now);
+  for (const auto& name : inventory_.take_changed()) {
+    driver_taints_.look_at(inventory_, name.first, name.second, now);
+    dirty_pools_.insert(name);
+  }
+}
+
+void World::count_pools(const Now& now) {
+  for (const auto& name : std::exchange(dirty_pools_, {})) {
+    const CardLister lister{.source = DeviceKey::Source::Dra, .place = name.second, .scope = name.first};
+    const auto found = inventory_.pools().find(name);
+    const bool is_known = found != inventory_.pools().end();
+    const bool is_published = is_known && found->second.published;
+    if (is_known) {
+      cards_.note(lister, found->second.node, {.cards = is_published ? found->second.cards : 0}, now);
+    } else {
+      cards_.forget(lister);
+    }
+    is_known && !is_published ? (void)unpublished_pools_.try_emplace(name, now.mono)
+                              : (void)unpublished_pools_.erase(name);
+  }
+}
+
+bool World::is_in_use(const Inventory::PoolName& pool) const {
+  const auto is_of = [&](const DeviceKey& key) {
+    return key.source == DeviceKey::Source::Dra && key.scope == pool.first && key.place == pool.second;
+  };
+  return guarded_pools_.contains(pool) || !inventory_.claimants_of(pool).empty() ||
+         std::ranges::any_of(allocated_, [&](const auto& entry) { return is_of(entry.first); });
+}
+
+/// What nobody has published or used for long is not remembered for as long as its node lives.
+void World::forget_pools(const Now& now) {
+  for (auto at = unpublished_pools_.begin(); at != unpublished_pools_.end();) {
+    auto& [name, since] = *at;
+    if (now.mono - since < kCardMemory) {
+      ++at;
+    } else if (is_in_use(name)) {
+      since = now.mono;
+      ++at;
+    } else {
+      inventory_.take_home(name);
+      at = unpublished_pools_.erase(at);
+    }
+  }
 }
 
 /// What the process before this one knew: a slice of another node may be all that stands in a pool at a start. A node
@@ -120,7 +163,9 @@ void World::settle_pools(const Now& now) {
     driver_taints_.forget_but(inventory_);
     settle_disputed_pools(now);
   }
+  forget_pools(now);
   look_at_pools(now);
+  count_pools(now);
 }
 
 }  // namespace dhc

@@ -27,6 +27,7 @@ void World::refresh(const Now& now) {
     const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
     refresh_node(name, now);
   }
+  cards_.settle(now);
   for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
   for (const auto& [key, standing] : standing_) dirty_devices_.insert(key);
   heard_again_ = false;
@@ -131,9 +132,10 @@ void World::refresh_node(const std::string& name, const Now& now) {
     }
   }
   auto& book = books_[name];
-  count_cards(book, -1);
   book.update(node(name), held, now);
-  count_cards(book, 1);
+  std::map<std::string, ListedCards> listed;
+  for (const auto& [resource, entry] : book.resources()) listed.emplace(resource, entry.cards());
+  node(name) == nullptr ? cards_.forget_node(name) : cards_.note_node(name, listed, now);
   dirty_devices_.insert(counted.begin(), counted.end());
   if (book.is_suspicious()) {
     suspicious_.insert(name);
@@ -148,15 +150,6 @@ void World::refresh_node(const std::string& name, const Now& now) {
   if (node(name) != nullptr || !counted.empty()) return;
   books_.erase(name);
   if (pods_on(name).empty()) pods_on_.erase(name);
-}
-
-void World::count_cards(const NodeBook& book, std::int64_t sign) {
-  for (const auto& [resource, entry] : book.resources()) plugin_cards_[resource] += sign * entry.known_cards();
-}
-
-std::int64_t World::known_cards(const std::string& resource) const {
-  const auto found = plugin_cards_.find(resource);
-  return found == plugin_cards_.end() ? 0 : found->second;
 }
 
 void World::note_other_word(Evidence& evidence, const HeldDevice& held_device, const std::string& uid) {
@@ -256,6 +249,11 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
     const MonoTime at = since + kLongestUnknown;
     if (!next || at < *next) next = at;
   }
+  for (const auto& [name, since] : unpublished_pools_) {
+    const MonoTime at = since + kCardMemory;
+    if (!next || at < *next) next = at;
+  }
+  if (const auto at = cards_.next_change_at(); at && (!next || *at < *next)) next = at;
   for (const auto& [key, at] : bare_) {
     if (at > now.mono && (!next || at < *next)) next = at;
   }

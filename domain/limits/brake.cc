@@ -103,11 +103,12 @@ std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
   return static_cast<std::int64_t>(held.size());
 }
 
-std::int64_t plugin_cards_on(const World& world, const BrakeScope& scope) {
-  const auto book = world.books().find(scope.node);
-  if (book == world.books().end()) return 0;
-  const auto entry = book->second.resources().find(scope.scope);
-  return entry == book->second.resources().end() ? 0 : entry->second.known_cards();
+/// Of plugins those that are listed, of drivers also what pods hold whose slices are not known.
+std::int64_t cards_of(const World& world, const BrakeScope& scope, std::int64_t CardCount::* what) {
+  const auto plugins = world.cards().of(DeviceKey::Source::Plugin, scope.scope, scope.node).*what;
+  const auto drivers = world.cards().of(DeviceKey::Source::Dra, scope.scope, scope.node).*what;
+  const auto held = scope.node.empty() ? world.tracker().count_of(scope.scope) : held_by_pods_on(world, scope);
+  return plugins + std::max(drivers, held);
 }
 
 }  // namespace
@@ -134,12 +135,11 @@ std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& nod
 }
 
 std::int64_t known_cards(const World& world, const BrakeScope& scope) {
-  if (scope.nodes) return known_nodes(world, scope.scope);
-  const auto published = world.inventory().known_cards(scope.scope, scope.node);
-  if (scope.node.empty()) {
-    return world.known_cards(scope.scope) + std::max(published, world.tracker().count_of(scope.scope));
-  }
-  return plugin_cards_on(world, scope) + std::max(published, held_by_pods_on(world, scope));
+  return scope.nodes ? known_nodes(world, scope.scope) : cards_of(world, scope, &CardCount::known);
+}
+
+std::int64_t cards_there(const World& world, const std::string& scope, const std::string& node) {
+  return cards_of(world, {.scope = scope, .node = node}, &CardCount::there);
 }
 
 void Brake::observe(const BrakeSighting& seen) {

@@ -151,8 +151,11 @@ class Brake {
 /// What an engaged brake waits for, in words.
 [[nodiscard]] std::string waits_for(const EngagedBrake& brake, const Limits& limits, const Now& now);
 
-/// How many physical cards of a scope are known: node capacities (or the largest since boot) by what one card is
-/// offered as, published or remembered pools, and devices that pods hold.
+/// How many physical cards of a scope are known: node capacities by what one card is offered as, and published pools,
+/// over time as `CardCounts` has it; and devices that pods hold.
 [[nodiscard]] std::int64_t known_cards(const World& world, const BrakeScope& scope);
+
+/// How many are there, also those that are too new to be known.
+[[nodiscard]] std::int64_t cards_there(const World& world, const std::string& scope, const std::string& node);
 
 }  // namespace dhc

@@ -108,7 +108,7 @@ std::int64_t Caps::out_in_cluster(const std::string& scope, const Use& use, cons
     if (counts(node) && !use.whole_nodes.contains(node)) out += static_cast<std::int64_t>(devices.size());
   }
   for (const auto& node : use.whole_nodes) {
-    if (counts(node)) out += std::max<std::int64_t>(known_cards(input_.world, {.scope = scope, .node = node}), 1);
+    if (counts(node)) out += std::max<std::int64_t>(cards_there(input_.world, scope, node), 1);
   }
   return out;
 }
@@ -182,7 +182,7 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
   const auto& use = use_of(scope);
   if (use.whole_nodes.contains(node)) return std::nullopt;
   const auto elsewhere = out_in_cluster(scope, use, &node);
-  const auto here = known_cards(input_.world, {.scope = scope, .node = node});
+  const auto here = cards_there(input_.world, scope, node);
   const auto known = std::max(known_cards(input_.world, {.scope = scope, .node = {}}), elsewhere + here);
   const auto& cap = input_.policy.limits.cap_cluster;
   if (elsewhere == 0 || elsewhere + here <= allowed_by(cap, known)) return std::nullopt;

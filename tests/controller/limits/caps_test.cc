@@ -158,6 +158,113 @@ TEST_CASE("The cluster's cap is a share of the known devices, and always allows 
   }
 }
 
+TEST_CASE("A node that lists ten thousand devices for a moment raises no cap and no brake's share") {
+  Fleet fleet(3, 8);
+  fleet.run_for(minutes(20), minutes(1));
+  fleet.node("liar", 10'000);
+  SUBCASE("for a moment") {
+    fleet.settle();
+    fleet.node("liar", 0);
+  }
+  SUBCASE("for almost long enough") {
+    fleet.run_for(kCardProof - Millis(1), minutes(1));
+    fleet.node("liar", 0);
+  }
+  SUBCASE("and a new process begins after it") {
+    fleet.run_for(minutes(5), minutes(1));
+    fleet.node("liar", 0);
+    fleet.settle();
+    fleet.restart();
+  }
+  SUBCASE("while a new process begins, and hardly longer") {
+    fleet.restart();
+    fleet.settle();
+    fleet.node("liar", 0);
+  }
+  CHECK(fleet.break_slowly(24, minutes(2)) == Names{"p-0-0", "p-1-0"});
+  const auto* held = fleet.verdict("p-2-0", Reason::CapReached);
+  REQUIRE(held != nullptr);
+  CHECK(held->message.starts_with("2 of 24 devices"));
+}
+
+TEST_CASE("Pools that a driver publishes for a moment raise no cap") {
+  for (const bool is_brief : {true, false}) {
+    CAPTURE(is_brief);
+    Stage stage;
+    stage.policy().taint = TaintRules{};
+    stage.policy().evict.reset();
+    stage.policy().after = Seconds(1);
+    stage.limits().brake_at_least = 1000;
+    stage.limits().cap_cluster = {.percent = 50, .at_least = 1};
+    stage.limits().cap_node = {.percent = 100, .at_least = 100};
+    stage.hold_caps();
+    stage.send_policy();
+    stage.node("node-a", 0);
+    stage.node("liar", 0);
+    stage.slice("node-a", kFourGpus);
+    for (int i = 0; i < 4; ++i) {
+      stage.claim(fmt::format("c-{}", i), {fmt::format("gpu-{}", i)}, fmt::format("t-{}", i));
+      stage.pod({.name = fmt::format("t-{}", i),
+                 .owner = fmt::format("ReplicaSet/t-{}", i),
+                 .health = Health::Healthy,
+                 .claim = fmt::format("c-{}", i)});
+    }
+    stage.run_for(minutes(20), minutes(1));
+    Names many;
+    for (int i = 0; i < 100; ++i) many.push_back(fmt::format("gpu-{}", i));
+    stage.slice("liar", many);
+    stage.run_for(is_brief ? Millis(kCardProof - Millis(1)) : kCardProof, minutes(1));
+    stage.remove(k8s::Kind::ResourceSlice, "slice-liar");
+    for (int i = 0; i < 4; ++i) stage.report(fmt::format("t-{}", i), Health::Unhealthy);
+    stage.run_for(minutes(5));
+    const auto made = std::ranges::count_if(stage.writes(), [](const auto& word) { return word.starts_with("apply"); });
+    CHECK(made == (is_brief ? 2 : 4));
+  }
+}
+
+TEST_CASE("A new node's devices raise the cap when they have been listed for ten minutes, and at that very moment") {
+  Fleet fleet(3, 8);
+  CHECK(fleet.break_slowly(3, minutes(2)) == Names{"p-0-0", "p-1-0"});
+  fleet.node("more", 8);
+  CHECK(fleet.run_for(kCardProof - Millis(1), minutes(1)).empty());
+  const auto* held = fleet.verdict("p-2-0", Reason::CapReached);
+  REQUIRE(held != nullptr);
+  CHECK(held->message.starts_with("2 of 24 devices"));
+  CHECK(fleet.wake_at() == fleet.now().mono + Millis(1));
+  fleet.advance(Millis(1));
+  CHECK(fleet.run_for(Seconds(5), Seconds(1)) == Names{"p-2-0"});
+}
+
+TEST_CASE("A plugin that lists nothing lowers the cap after a day, and over a restart at once") {
+  for (const bool restarts : {false, true}) {
+    CAPTURE(restarts);
+    Fleet fleet(3, 8);
+    fleet.node("idle", 8);
+    fleet.run_for(kCardProof, minutes(1));
+    fleet.node("idle", 0);
+    fleet.run_for(kCardMemory - minutes(10), minutes(5));
+    if (restarts) fleet.restart();
+    CHECK(fleet.break_slowly(3, minutes(1)).size() == (restarts ? 2 : 3));
+  }
+}
+
+TEST_CASE("A node's taint takes out of service also what its node has listed for less than ten minutes") {
+  Fleet fleet(2, 4);
+  fleet.policy().taint = TaintRules{.node = true};
+  fleet.policy().evict.reset();
+  fleet.limits().cap_cluster = {.percent = 50, .at_least = 10};
+  fleet.send_policy();
+  fleet.run_for(minutes(20), minutes(1));
+  fleet.break_device(1, 0);
+  fleet.break_device(1, 1);
+  fleet.run_for(minutes(1), Seconds(5));
+  fleet.per_node = 1000;
+  fleet.break_device(0, 0);
+  fleet.break_device(0, 1);
+  fleet.run_for(minutes(1), Seconds(5));
+  CHECK(deeds(fleet) == "taint node-1");
+}
+
 TEST_CASE("On one node with 1, 2, 4 and 8 devices half may go, and always one") {
   for (const auto& [devices, allowed] : std::vector<std::pair<int, std::size_t>>{{1, 1}, {2, 1}, {4, 2}, {8, 4}}) {
     CAPTURE(devices);

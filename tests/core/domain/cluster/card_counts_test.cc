@@ -1,0 +1,242 @@
+// Of how many cards a share is taken, while what is listed comes and goes.
+#include "domain/cluster/card_counts.h"
+
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "domain/cluster/world.h"
+
+namespace dhc {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+const std::string kResource = "example.com/gpu";
+const std::string kDriver = "gpu.example.com";
+
+Now tick(Millis since) {
+  const WallTime noon = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + hours(12);
+  return {.mono = MonoTime(hours(100)) + since, .wall = noon + since};
+}
+
+/// One node with one plugin, and a controller that began ten minutes ago.
+struct OnePlugin {
+  CardCounts counts;
+  explicit OnePlugin(std::int64_t cards) {
+    list(cards, -kCardProof);
+    counts.settle(tick(-kCardProof));
+    counts.settle(tick(Millis(0)));
+  }
+  void list(std::int64_t cards, Millis at, std::int64_t replicas = 1) {
+    counts.note_node("node-a", {{kResource, {.cards = cards, .replicas = replicas}}}, tick(at));
+  }
+  std::int64_t known(Millis at) {
+    counts.settle(tick(at));
+    return now().known;
+  }
+  [[nodiscard]] CardCount now(const std::string& node = "node-a") const {
+    const auto here = counts.of(DeviceKey::Source::Plugin, kResource, node);
+    CHECK(counts.of(DeviceKey::Source::Plugin, kResource, "").known == here.known);
+    CHECK(counts.of(DeviceKey::Source::Dra, kResource, node).known == 0);
+    return here;
+  }
+};
+
+k8s::ResourceSlice slice_of(int devices, const std::string& node = "node-a", const std::string& pool = "rack-1") {
+  k8s::ResourceSlice slice;
+  slice.meta.name = "slice-" + pool;
+  slice.meta.uid = "uid-" + pool;
+  slice.driver = kDriver;
+  slice.pool = pool;
+  slice.generation = 1;
+  slice.node_name = node;
+  for (int i = 0; i < devices; ++i) slice.devices.push_back({.name = "gpu-" + std::to_string(i), .taints = {}});
+  return slice;
+}
+
+k8s::Node node_a() {
+  k8s::Node node;
+  node.meta.name = "node-a";
+  node.meta.uid = "uid-node-a";
+  return node;
+}
+
+std::int64_t known_of_driver(const World& world, const std::string& node = "node-a") {
+  return world.cards().of(DeviceKey::Source::Dra, kDriver, node).known;
+}
+
+}  // namespace
+
+TEST_CASE("Cards count once they have been listed for ten minutes, and not a millisecond earlier") {
+  OnePlugin one(8);
+  one.list(10'000, Seconds(1));
+  CHECK(one.counts.next_change_at() == tick(Seconds(1) + kCardProof).mono);
+  CHECK(one.known(Seconds(1) + kCardProof - Millis(1)) == 8);
+  CHECK(one.now().there == 10'000);
+  CHECK(one.known(Seconds(1) + kCardProof) == 10'000);
+  CHECK(one.counts.next_change_at() == std::nullopt);
+}
+
+TEST_CASE("A list of a moment never counts, however often it comes") {
+  OnePlugin one(8);
+  for (int i = 0; i < 100; ++i) {
+    const Millis begin = i * (kCardProof + Seconds(1));
+    one.list(10'000, begin);
+    CHECK(one.known(begin + kCardProof - Millis(1)) == 8);
+    one.list(8, begin + kCardProof - Millis(1));
+    CHECK(one.known(begin + kCardProof) == 8);
+  }
+  CHECK(one.counts.next_change_at() == std::nullopt);
+}
+
+TEST_CASE("Of a list that grows and shrinks the least that stood for ten minutes counts") {
+  OnePlugin one(8);
+  one.list(16, Millis(0));
+  one.list(10'000, minutes(1));
+  one.list(12, minutes(2));
+  one.list(64, minutes(3));
+  CHECK(one.known(kCardProof) == 12);
+  CHECK(one.known(2 * kCardProof - Millis(1)) == 12);
+  CHECK(one.known(2 * kCardProof) == 64);
+}
+
+TEST_CASE("Cards that are listed no more count for another day, to the millisecond") {
+  OnePlugin one(8);
+  one.list(0, Millis(0));
+  CHECK(one.known(kCardMemory - Millis(1)) == 8);
+  CHECK(one.counts.next_change_at() == tick(kCardMemory).mono);
+  CHECK(one.known(kCardMemory) == 0);
+  CHECK(one.counts.next_change_at() == std::nullopt);
+}
+
+TEST_CASE("The day begins anew with each list of all cards, and what was listed within it counts after it") {
+  OnePlugin one(8);
+  one.list(0, Millis(0));
+  one.list(8, hours(23));
+  one.list(2, hours(23) + Seconds(1));
+  one.list(6, hours(30));
+  one.list(1, hours(31));
+  CHECK(one.known(hours(47)) == 8);
+  CHECK(one.known(hours(47) + Seconds(1)) == 6);
+  CHECK(one.known(hours(71)) == 6);
+  CHECK(one.known(hours(71) + Seconds(1)) == 1);
+}
+
+TEST_CASE("What stands at the start counts at once, and until ten minutes have passed only while it is listed") {
+  CardCounts counts;
+  const CardLister lister{.source = DeviceKey::Source::Plugin, .place = "node-a", .scope = kResource};
+  const auto known = [&] { return counts.of(lister.source, kResource, "").known; };
+  counts.note(lister, "node-a", {.cards = 10'000}, tick(Millis(0)));
+  counts.note(lister, "node-a", {.cards = 9'000}, tick(Millis(0)));
+  counts.settle(tick(Millis(0)));
+  CHECK(known() == 9'000);
+  SUBCASE("to the millisecond") {
+    counts.note(lister, "node-a", {.cards = 8}, tick(kCardProof - Millis(1)));
+    CHECK(known() == 8);
+  }
+  SUBCASE("and after that for a day") {
+    counts.note(lister, "node-a", {.cards = 8}, tick(kCardProof));
+    CHECK(known() == 9'000);
+    counts.settle(tick(kCardProof + kCardMemory));
+    CHECK(known() == 8);
+  }
+}
+
+TEST_CASE("What turns out to be replicas of one card counts as one card at once") {
+  OnePlugin one(32);
+  one.list(8, Seconds(1), 4);
+  CHECK(one.known(Seconds(1)) == 8);
+  SUBCASE("also while nothing is listed") {
+    OnePlugin away(32);
+    away.list(0, Seconds(1));
+    away.list(0, Seconds(2), 4);
+    CHECK(away.known(Seconds(2)) == 8);
+    CHECK(away.known(Seconds(1) + kCardMemory) == 0);
+  }
+}
+
+TEST_CASE("What running pods hold counts at once, and for as long as they hold it") {
+  OnePlugin one(8);
+  const auto hold = [&](std::int64_t cards, Millis at) {
+    one.counts.note_node("node-a", {{kResource, {.cards = 16, .replicas = 1, .held = cards}}}, tick(at));
+  };
+  hold(12, Seconds(1));
+  CHECK(one.now().known == 12);
+  CHECK(one.now().there == 16);
+  hold(2, Seconds(2));
+  CHECK(one.now().known == 8);
+  one.counts.note_node("node-b", {{"example.com/new", {.cards = 0, .replicas = 1, .held = 3}}}, tick(Seconds(2)));
+  CHECK(one.counts.of(DeviceKey::Source::Plugin, "example.com/new", "node-b").known == 3);
+}
+
+TEST_CASE("A resource that its node no longer names is remembered for a day, and a node that is gone not at all") {
+  OnePlugin one(8);
+  one.counts.note_node("node-a", {}, tick(Millis(0)));
+  CHECK(one.known(kCardMemory - Millis(1)) == 8);
+  SUBCASE("a day") { CHECK(one.known(kCardMemory) == 0); }
+  SUBCASE("gone") {
+    one.counts.forget_node("node-a");
+    CHECK(one.now().there == 0);
+    CHECK(one.counts.next_change_at() == std::nullopt);
+  }
+}
+
+TEST_CASE("A driver's pool counts by the same rule, and another node's begins anew") {
+  World world;
+  world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+  world.apply(k8s::Upsert{slice_of(8)}, tick(Millis(0)));
+  world.refresh(tick(Millis(0)));
+  CHECK(known_of_driver(world) == 8);
+  world.apply(k8s::Upsert{slice_of(100, "node-a", "rack-2")}, tick(kCardProof));
+  world.refresh(tick(kCardProof));
+  CHECK(world.next_change_at(tick(kCardProof)) == tick(2 * kCardProof).mono);
+  world.refresh(tick(2 * kCardProof - Millis(1)));
+  CHECK(known_of_driver(world) == 8);
+  world.refresh(tick(2 * kCardProof));
+  CHECK(known_of_driver(world) == 108);
+  CHECK(known_of_driver(world, "") == 108);
+  auto other = node_a();
+  other.meta.name = "node-b";
+  world.apply(k8s::Upsert{other}, tick(2 * kCardProof));
+  world.apply(k8s::Remove{.kind = k8s::Kind::Node, .ns = {}, .name = "node-a", .uid = "uid-node-a"},
+              tick(2 * kCardProof));
+  world.apply(k8s::Upsert{slice_of(100, "node-b", "rack-2")}, tick(2 * kCardProof));
+  world.refresh(tick(2 * kCardProof));
+  CHECK(known_of_driver(world, "node-b") == 0);
+}
+
+TEST_CASE("A pool that nobody has published for a day is forgotten, but not while a claim holds a device of it") {
+  for (const bool is_held : {false, true}) {
+    CAPTURE(is_held);
+    World world;
+    world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+    world.apply(k8s::Upsert{slice_of(8)}, tick(Millis(0)));
+    world.refresh(tick(Millis(0)));
+    if (is_held) {
+      k8s::ResourceClaim claim;
+      claim.meta.ns = "default";
+      claim.meta.name = "c";
+      claim.meta.uid = "uid-c";
+      claim.allocated = true;
+      claim.results = {{.request = "gpu", .driver = kDriver, .pool = "rack-1", .device = "gpu-0"}};
+      world.apply(k8s::Upsert{claim}, tick(Millis(0)));
+    }
+    const auto gone = minutes(20);
+    world.apply(k8s::Remove{.kind = k8s::Kind::ResourceSlice, .ns = {}, .name = "slice-rack-1", .uid = "uid-rack-1"},
+                tick(gone));
+    world.refresh(tick(gone));
+    CHECK(world.next_change_at(tick(gone)) == tick(gone + kCardMemory).mono);
+    world.refresh(tick(gone + kCardMemory - Millis(1)));
+    CHECK(known_of_driver(world) == 8);
+    CHECK(world.inventory().pools().size() == 1);
+    world.refresh(tick(gone + kCardMemory));
+    CHECK(known_of_driver(world) == 0);
+    CHECK(world.inventory().pools().size() == (is_held ? 1 : 0));
+  }
+}
+
+}  // namespace dhc
