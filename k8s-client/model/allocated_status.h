@@ -10,7 +10,8 @@
 
 namespace dhc::k8s {
 
-/// One entry of `allocatedResourcesStatus`. **Source:** KEP-4680, core/v1 ResourceStatus.
+/// One entry of a container's `allocatedResourcesStatus`. **Source:** KEP-4680, core/v1 ResourceStatus; `PodStatus` has
+/// no such field (k8s.io/api v0.37.1).
 bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource);
 
 /// What a `...ContainerStatuses` list tells.

@@ -97,7 +97,6 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   parts.status_claims.clear();
   parts.extended_claim.clear();
   for (auto& report : parts.reports) report = {};
-  parts.pod_level.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     const auto read = [&] {
       if (key == "phase") return read_phase(field, fault, pod);
@@ -107,7 +106,6 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "containerStatuses") return read_container_reports(field, fault, parts.reports[0]);
       if (key == "initContainerStatuses") return read_container_reports(field, fault, parts.reports[1]);
       if (key == "ephemeralContainerStatuses") return read_container_reports(field, fault, parts.reports[2]);
-      if (key == "allocatedResourcesStatus") return read_list(field, fault, parts.pod_level, read_allocated_resource);
       if (key == "resourceClaimStatuses") return read_list(field, fault, parts.status_claims, read_spec_claim);
       if (key == "extendedResourceClaimStatus") return read_extended_claim(field, fault, parts.extended_claim);
       return true;

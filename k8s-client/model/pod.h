@@ -72,7 +72,7 @@ struct Pod {
   std::vector<PodClaim> claims;
   std::vector<ResourceAmount>
       requests;  ///< Extended resources over all containers (init containers: the larger counts).
-  std::vector<AllocatedResource> allocated;  ///< Containers, init containers and pod level merged, sorted by name.
+  std::vector<AllocatedResource> allocated;  ///< Of all its containers merged, sorted by name.
   bool kubelet_plugin =
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
   /// Which of them, each once, sorted: `device-plugins`, `plugins`, `plugins_registry`, or one driver's `plugins/NAME`.

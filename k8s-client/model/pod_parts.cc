@@ -103,7 +103,7 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   pod.claims = merge_claims(parts);
   pod.scheduling = Shared(std::move(parts.scheduling));
   std::array lists = {std::move(parts.reports[0].allocated), std::move(parts.reports[1].allocated),
-                      std::move(parts.reports[2].allocated), std::move(parts.pod_level)};
+                      std::move(parts.reports[2].allocated)};
   pod.allocated = merge_allocated(lists);
   pod.exits = std::move(parts.reports[0].exits);
   pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());

@@ -21,7 +21,6 @@ struct PodParts {
   std::string extended_claim;
   SchedulingTerms scheduling;
   std::array<ContainerReports, 3> reports;  ///< Containers, init, ephemeral.
-  std::vector<AllocatedResource> pod_level;
 };
 
 /// The phase that the API's word names.

@@ -29,10 +29,10 @@ constexpr auto kPod = R"({
     "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 1}}, "allocatedResourcesStatus": [
       {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-0", "health": "Unhealthy", "message": "Xid 79"}]}]}],
     "initContainerStatuses": [{"allocatedResourcesStatus": [
-      {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-1", "health": "Healthy"}]}]}],
+      {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-1", "health": "Healthy"}]},
+      {"name": "claim:gpu", "resources": [{"resourceID": "gpu-3", "health": "Healthy"}]}]}],
     "ephemeralContainerStatuses": [{"allocatedResourcesStatus": [
       {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-2", "health": "Healthy"}]}]}],
-    "allocatedResourcesStatus": [{"name": "claim:gpu", "resources": [{"resourceID": "gpu-3", "health": "Healthy"}]}],
     "resourceClaimStatuses": [{"name": "other", "resourceClaimName": "other-claim"}],
     "extendedResourceClaimStatus": {"resourceClaimName": "extended-claim"}
   }

@@ -187,7 +187,8 @@ TEST_CASE("Each of 31 hostile inputs, of any kind, in a list, leaves its neighbo
 
 TEST_CASE("Of duplicate keys the last counts, and nothing of the first is left") {
   auto text = full_sample(Kind::Pod);
-  text.insert(text.size() - 1, R"(,"status":{"phase":"Pending","allocatedResourcesStatus":[{"name":"a.b/c"}]})");
+  text.insert(text.size() - 1,
+              R"(,"status":{"phase":"Pending","containerStatuses":[{"allocatedResourcesStatus":[{"name":"a.b/c"}]}]})");
   const auto pod = Decoder(Kind::Pod, kKept).decode_object(text);
   REQUIRE(pod.has_value());
   CHECK(std::get<Pod>(*pod).phase == PodPhase::Pending);

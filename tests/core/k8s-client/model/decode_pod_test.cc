@@ -152,7 +152,7 @@ std::string entry(std::string_view name, std::string_view id, std::string_view h
   return fmt::format(R"({{"name":"{}","resources":[{{"resourceID":"{}","health":"{}"}}]}})", name, id, health);
 }
 
-TEST_CASE("Entries of all containers and of the pod are merged by name and sorted, whatever their order") {
+TEST_CASE("Entries of all containers are merged by name and sorted, whatever their order") {
   std::vector<std::string> entries = {entry("b", "1", "Healthy"), entry("a", "2", "Unhealthy"),
                                       entry("a", "1", "Healthy"), entry("b", "1", "Unhealthy")};
   std::ranges::sort(entries);
@@ -160,8 +160,9 @@ TEST_CASE("Entries of all containers and of the pod are merged by name and sorte
                                                    {"b", {{"1", Health::Unhealthy, ""}}}};
   do {
     const auto status = fmt::format(
-        R"({{"initContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}],"allocatedResourcesStatus":[{}],
-            "containerStatuses":[{{"allocatedResourcesStatus":[{}]}}],"ephemeralContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}]}})",
+        R"({{"initContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}],
+            "containerStatuses":[{{"allocatedResourcesStatus":[{}]}},{{"allocatedResourcesStatus":[{}]}}],
+            "ephemeralContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}]}})",
         entries[0], entries[1], entries[2], entries[3]);
     CHECK(read_pod("{}", status).allocated == expected);
   } while (std::ranges::next_permutation(entries).found);
@@ -191,11 +192,20 @@ TEST_CASE("Health that we do not know, or none, is Unknown") {
   }
 }
 
+TEST_CASE("A report of the whole pod is not read, as in protobuf: no release has that field") {
+  const auto read = read_pod("{}", fmt::format(R"({{"containerStatuses":[{{"allocatedResourcesStatus":[{}]}}],
+                                      "allocatedResourcesStatus":[{}]}})",
+                                               entry("a", "1", "Healthy"), entry("a", "1", "Unhealthy")));
+  CHECK(read.allocated == std::vector<AllocatedResource>{{"a", {{"1", Health::Healthy, ""}}}});
+  CHECK_FALSE(can_hold_devices(read_pod("{}", R"({"allocatedResourcesStatus":[{"name":"a.b/c"}]})")));
+}
+
 std::string message_of_length(const std::string& character, std::size_t count) {
   std::string message;
   for (std::size_t i = 0; i < count; ++i) message += character;
   const auto status = fmt::format(
-      R"({{"allocatedResourcesStatus":[{{"name":"a","resources":[{{"resourceID":"1","message":"{}"}}]}}]}})", message);
+      R"({{"containerStatuses":[{{"allocatedResourcesStatus":[{{"name":"a","resources":[{{"resourceID":"1","message":"{}"}}]}}]}}]}})",
+      message);
   return read_pod("{}", status).allocated.at(0).devices.at(0).message;
 }
 
@@ -208,9 +218,10 @@ TEST_CASE("A message is cut to 1,024 characters, never inside one") {
 }
 
 TEST_CASE("Devices without a resource ID are kept, and entries without a name make the pod bad") {
-  CHECK(
-      read_pod("{}", R"({"allocatedResourcesStatus":[{"name":"a","resources":[{"health":"Unhealthy"}]}]})").allocated ==
-      std::vector<AllocatedResource>{{"a", {{"", Health::Unhealthy, ""}}}});
+  const auto nameless = read_pod(
+      "{}",
+      R"({"containerStatuses":[{"allocatedResourcesStatus":[{"name":"a","resources":[{"health":"Unhealthy"}]}]}]})");
+  CHECK(nameless.allocated == std::vector<AllocatedResource>{{"a", {{"", Health::Unhealthy, ""}}}});
   CHECK(why_bad("{}", R"({"containerStatuses":[{},{"allocatedResourcesStatus":[{"resources":[]}]}]})") ==
         "status.containerStatuses[1].allocatedResourcesStatus[0].name: missing");
 }
@@ -241,7 +252,7 @@ TEST_CASE("Only the owner that controls is kept, and only annotations that are a
 TEST_CASE("Who asks for nothing gets none of what others may fill, and another prefix gets its own") {
   const std::string_view text =
       R"({"metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7","annotations":{"a.io/x":"1","b.io/y":"2"}},
-    "status":{"allocatedResourcesStatus":[{"name":"a.b/c"}],"conditions":[{"type":"a.io/X","status":"True"},{"type":"b.io/Y","status":"True"}]}})";
+    "status":{"containerStatuses":[{"allocatedResourcesStatus":[{"name":"a.b/c"}]}],"conditions":[{"type":"a.io/X","status":"True"},{"type":"b.io/Y","status":"True"}]}})";
   const auto read = [&](KeptFields kept) {
     return std::get<Pod>(Decoder(Kind::Pod, kept).decode_object(text).value());
   };
