@@ -17,6 +17,7 @@
 #include "domain/limits/brake.h"
 #include "domain/limits/caps.h"
 #include "domain/limits/request_tracker.h"
+#include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/plan.h"
 #include "reconcilers/eviction/trial.h"
@@ -127,6 +128,9 @@ bool Controller::State::take(k8s::Delivery&& delivery, const Now& now) {
   const auto* upsert = std::get_if<k8s::Upsert>(&delivery);
   const bool is_awaited = upsert != nullptr && (requests.waits_for(upsert->object) || checks.waiting() > 0);
   if (state.take(delivery, incidents, now)) note_loaded(now);
+  // An answer that was lost is in the watch.
+  const auto* write = state.take_seen_own() ? requests.write(std::string(kStateKey)) : nullptr;
+  if (write != nullptr && write->state == Attempt::State::Failed) requests.write_done(std::string(kStateKey), {}, now);
   return world.apply(std::move(delivery), now) || is_awaited;
 }
 
@@ -168,7 +172,8 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (!key || requests.write(key->key) == nullptr) return;
   const auto* written = std::get_if<incident_state::WriteState>(&outcome.action);
   if (written != nullptr && !state.is_current(*written)) return;
-  requests.write_done(key->key, outcome.status, now);
+  const bool is_shown = written != nullptr && state.shows(*written);
+  requests.write_done(key->key, is_shown ? Status() : outcome.status, now);
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
   if (never_sent && facts_of(outcome.action).makes_taint) requests.taint_tokens().give_back(1, now.mono);
@@ -177,7 +182,7 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
     if (surely_not) incidents.rule_removal_failed(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
     if (surely_not && !patch->add) incidents.untaint_failed(patch->node);
-  } else if (written != nullptr && outcome.status) {
+  } else if (written != nullptr && (outcome.status || is_shown)) {
     state.note_saved(*written, now);
   }
 }

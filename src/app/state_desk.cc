@@ -56,7 +56,12 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents,
   }
   if (!news || !is_loaded_) return false;
   const auto entry = seen_->data.find(kStateEntry);
-  if (entry != seen_->data.end() && entry->second == sent_text_) return false;
+  if (sent_ && shows(*sent_)) {
+    // The answer may have been lost, or be on its way.
+    note_saved(*sent_, now);
+    has_seen_own_ = true;
+    return false;
+  }
   if (has_saved_ && entry != seen_->data.end() && parse_state(entry->second).newer_version) {
     // A newer version leads or has led: what it wrote is not ours to write over.
     load(incidents, now);
@@ -80,7 +85,8 @@ bool StateDesk::begin_term(IncidentStore& incidents, const Now& now) {
   ++file_.term;
   has_saved_ = false;
   is_overwritten_ = false;
-  sent_text_.clear();
+  sent_.reset();
+  has_seen_own_ = false;
   awaited_since_.reset();
   if (!is_listed_) return false;
   load(incidents, now);
@@ -152,9 +158,15 @@ std::optional<MonoTime> StateDesk::waits(const std::string& own_namespace, const
 }
 
 void StateDesk::note_sent(const incident_state::WriteState& written) {
-  sent_text_ = written.text;
+  sent_ = written;
   file_.for_charges = written.for_charges;
   is_overwritten_ = false;
+}
+
+bool StateDesk::shows(const incident_state::WriteState& written) const {
+  if (!seen_ || !is_current(written)) return false;
+  const auto entry = seen_->data.find(kStateEntry);
+  return entry != seen_->data.end() && entry->second == written.text;
 }
 
 void StateDesk::note_saved(const incident_state::WriteState& written, const Now& now) {

@@ -33,6 +33,12 @@ class StateDesk {
   /// It was accepted. What an earlier term has sent says nothing in this one.
   void note_saved(const incident_state::WriteState& written, const Now& now);
 
+  /// Whether the ConfigMap was last seen with just what was written: it is saved, whatever the answer says.
+  [[nodiscard]] bool shows(const incident_state::WriteState& written) const;
+
+  /// Whether what was sent last has been seen since the last call.
+  [[nodiscard]] bool take_seen_own() { return std::exchange(has_seen_own_, false); }
+
   /// Whether the write belongs to this term.
   [[nodiscard]] bool is_current(const incident_state::WriteState& written) const { return written.term == file_.term; }
 
@@ -52,7 +58,8 @@ class StateDesk {
   std::optional<k8s::ConfigMap> seen_;  // as it was last seen
   bool is_loaded_ = false;
   std::optional<MonoTime> awaited_since_;
-  std::string sent_text_;        // what we have written last, or tried to
+  std::optional<incident_state::WriteState> sent_;  // what we have written last, or tried to
+  bool has_seen_own_ = false;
   bool has_saved_ = false;       // in this term
   bool is_overwritten_ = false;  // by another client, since we have written last
 };

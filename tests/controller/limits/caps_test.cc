@@ -313,6 +313,37 @@ TEST_CASE("An eviction is sent when its charge is saved, and one write charges a
   CHECK(Names(first, first + 4) == Names{"evict p-0-0", "evict p-1-0", "evict p-2-0", "evict p-3-0"});
 }
 
+TEST_CASE("Our own state in the watch is an answer: a lost one delays no eviction") {
+  for (const bool is_shown_first : {true, false}) {
+    CAPTURE(is_shown_first);
+    Fleet fleet(10, 8);
+    fleet.break_device(0, 0);
+    // The API server takes the charge, and its answer is lost.
+    std::optional<Action> charge;
+    while (!charge) {
+      fleet.advance(Seconds(1));
+      for (const auto& action : fleet.turn()) {
+        const auto* state = std::get_if<incident_state::WriteState>(&action);
+        if (state != nullptr && state->for_charges) {
+          charge = action;
+        } else {
+          fleet.answer(action);
+          fleet.show(action);
+        }
+      }
+    }
+    const auto show = [&] { fleet.put(state_map(std::get<incident_state::WriteState>(*charge).text)); };
+    const auto lose = [&] { fleet.answer(*charge, fail(ErrorKind::TimedOut, "no answer")); };
+    is_shown_first ? show() : lose();
+    CHECK(evicted(fleet.turn()).empty() != is_shown_first);
+    is_shown_first ? lose() : show();
+    CHECK(evicted(fleet.turn()).empty() == is_shown_first);
+    // Nor does the next charge wait for the answer.
+    fleet.break_device(1, 0);
+    CHECK(fleet.run_for(Seconds(15), Seconds(1)) == Names{"p-1-0"});
+  }
+}
+
 TEST_CASE("A state that cannot be written holds every eviction, and says why") {
   Fleet fleet(3, 8);
   const auto refuse_states = [&](Millis time) {

@@ -97,6 +97,8 @@ class Stage {
   void tell_of_owner(const std::string& name, Status status, OwnerSight sight);
   /// Answers an action.
   void answer(const Action& action, Status status = {});
+  /// Shows in the cluster what the action does.
+  void show(const Action& action);
   /// A turn, with every action answered well, conditions and evictions shown on the pods; repeated until nothing is
   /// left to do. Gives the evicted pods.
   std::vector<std::string> settle();
@@ -128,7 +130,6 @@ class Stage {
   template <class T>
   [[nodiscard]] T* find_as(k8s::Kind kind, const std::string& name);
   void put_owner(const k8s::OwnerRef& owner);
-  void show(const Action& action);
   void show(const taint::ApplyRule& apply);
   void show(const taint::PatchNodeTaint& patch);
   void note_write(const Action& action);
