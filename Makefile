@@ -75,6 +75,11 @@ test-peer: ## Only how often an API server is asked: complete lists, reads and w
 	$(install) cluster
 	@scripts/test.py peer
 
+.PHONY: model
+model: ## Only the model of the protocol: spin searches it, and finds each of its mutants (a few minutes)
+	$(install) model
+	@scripts/test.py model
+
 .PHONY: test-node
 test-node: ## Only the stories on a real node: kubelet, containerd, device plugin, DRA driver (root)
 	$(install) cluster engine

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian 12. Does nothing, at once, when everything is there.
 #
-# usage: install-debian.sh [build|test|lint|cluster|image|engine|all]...
+# usage: install-debian.sh [build|test|lint|cluster|model|image|engine|all]...
 set -euo pipefail
 
 # The program itself.
@@ -15,6 +15,8 @@ lint=(clang-19 clang-tidy-19 clang-format-19 python3)
 # The real control plane is built from Go modules; Go itself is looked at below.
 # runc, for the real node, is the one program of it that needs a C compiler; nsenter and mount start it, ip makes its network.
 cluster=(gcc libc6-dev libseccomp-dev pkg-config mount util-linux iproute2 git ca-certificates openssl python3)
+# The protocol's model; spin turns it into a C program.
+model=(spin gcc libc6-dev python3)
 # The image's build stage needs Python; its test a builder and engine without a daemon, and a Debian to build in.
 image=(python3 binutils)
 engine=(podman runc mmdebstrap binutils python3)
@@ -27,10 +29,11 @@ for group in "${@:-all}"; do
     test) wanted+=("${build[@]}" "${test[@]}") ;;
     lint) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}") ;;
     cluster) wanted+=("${build[@]}" "${test[@]}" "${cluster[@]}"); go_wanted=true ;;
+    model) wanted+=("${model[@]}") ;;
     image) wanted+=("${image[@]}") ;;
     engine) wanted+=("${engine[@]}") ;;
-    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}" "${engine[@]}"); go_wanted=true ;;
-    *) echo "install-debian.sh: no group '$group': build, test, lint, cluster, image, engine or all" >&2; exit 2 ;;
+    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}" "${model[@]}" "${engine[@]}"); go_wanted=true ;;
+    *) echo "install-debian.sh: no group '$group': build, test, lint, cluster, model, image, engine or all" >&2; exit 2 ;;
   esac
 done
 

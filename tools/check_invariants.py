@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds docs/invariants.md to the tests: every test that it names exists.
+"""Holds docs/invariants.md to the tests: every test, and every property of the model, that it names exists.
 
 usage: check_invariants.py [ROOT]
 """
@@ -10,6 +10,7 @@ import sys
 from report import report
 
 CASE = re.compile(r'TEST_CASE\s*\(\s*((?:"(?:\\.|[^"\\])*"\s*)+)')
+PROPERTY = re.compile(r'^ {4}"([^"]+)": "[^"]+",$', re.M)  # of PROPERTIES in the model's runner
 STORY = re.compile(r"^func (Test\w+)\(t \*testing\.T\)", re.M)
 
 
@@ -21,6 +22,9 @@ def names(root: pathlib.Path) -> set[str]:
             found.add("".join(re.findall(r'"((?:\\.|[^"\\])*)"', case.group(1))))
     for path in (root / "tests").rglob("*_test.go"):
         found.update(STORY.findall(path.read_text()))
+    model = root / "tests/model/run"
+    if model.is_file():
+        found.update(PROPERTY.findall(model.read_text()))
     return found
 
 

@@ -130,6 +130,7 @@ def every_step() -> list[Step]:
         Step("checks", ctest("dev", "checks"), after=(program,)),
         *(Step(f"stories {package}", stories(package), after=("control plane", *programs), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
         Step("peer", lambda job: job.counted("bench/peer/run", "test", **DEV_PROGRAM), after=(program,), cores=0.5),
+        Step("model", lambda job: job.counted("tests/model/run")),
         configure("release"),
         build("release", "all", "build"),
         Step("image build", only("tests/image/run", "--only-build"), cores=2, alone="image"),
@@ -169,7 +170,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "image", *sanitize, "fuzz", "go vet")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "model", "image", *sanitize, "fuzz", "go vet")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),
@@ -180,6 +181,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "node": of_nodes if not os.environ.get("DHC_K8S") else of_nodes[:2],
         "packaging": ("packaging",),
         "peer": ("peer",),
+        "model": ("model",),
         "image": ("image",),
         "sanitize": sanitize,
         "fuzz": ("fuzz",),

@@ -19,6 +19,11 @@ class Invariants(PlantedTree):
     def test_a_test_that_is_gone_is_found(self):
         self.assert_one(self.check("`another sentence`"), "invariants.md:3", "there is no test another sentence")
 
+    def test_a_property_of_the_model_is_one_of_its_runner(self):
+        self.write("tests/model/run", 'PROPERTIES = {\n    "one property": "word[",\n}\n')
+        self.assertEqual(self.check("*model*: `one property`"), [])
+        self.assert_one(self.check("*model*: `another property`"), "there is no test another property")
+
     def test_an_invariant_without_a_test_is_found(self):
         self.assert_one(self.check("the code"), "I1 is shown by no test")
 
