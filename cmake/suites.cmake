@@ -31,6 +31,9 @@ function(dhc_suite name directory)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE ${ARGN} dhc_options doctest::doctest rapidcheck nlohmann_json::nlohmann_json)
   dhc_precompile(${name})
+  dhc_unite(${name})
+  # It defines what doctest.h alone only declares.
+  set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/support/main.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # Tests run in the repository's root, so that fixtures are named by their path in it. A filter that matches nothing
   # must not pass: doctest reports success then. The limit is patience, not a claim: other steps keep the same cores busy.
   doctest_discover_tests(${name}

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "tests/scenarios/resource.h"
 #include "tests/support/core/scenario.h"
 
 namespace dhc::test {
@@ -15,7 +16,6 @@ using std::chrono::minutes;
 
 namespace {
 
-constexpr auto kResource = "example.com/gpu";
 constexpr int kPods = 24;
 
 /// Three nodes of eight devices, each held by a pod of its own, under the default caps.

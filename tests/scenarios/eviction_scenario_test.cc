@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/scenarios/resource.h"
 #include "tests/support/core/scenario.h"
 
 using namespace dhc;
@@ -13,7 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kResource = "example.com/gpu";
 constexpr auto kDra = "gpu.example.com";
 
 PodShape plugin_pod() {

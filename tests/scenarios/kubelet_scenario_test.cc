@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/scenarios/resource.h"
 #include "tests/support/core/scenario.h"
 
 using namespace dhc;
@@ -16,7 +17,6 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-constexpr auto kResource = "example.com/gpu";
 constexpr auto kOurs = "device-health.io/DeviceUnhealthy";
 
 /// What the API server showed: when, after a moment of the test's choice, and what.

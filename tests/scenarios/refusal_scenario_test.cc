@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/scenarios/resource.h"
 #include "tests/support/core/scenario.h"
 
 using namespace dhc;
@@ -15,8 +16,6 @@ using dhc::test::Scenario;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kResource = "example.com/gpu";
 
 /// Ten nodes of `devices` devices; nothing brakes, and the limits are those that ship.
 struct Fleet : Scenario {

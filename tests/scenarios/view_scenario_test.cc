@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/scenarios/resource.h"
 #include "tests/support/core/scenario.h"
 
 using namespace dhc;
@@ -11,8 +12,6 @@ using dhc::test::Scenario;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kResource = "example.com/gpu";
 
 struct Gpus : Scenario {
   Gpus() {

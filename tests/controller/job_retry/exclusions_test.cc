@@ -2,22 +2,18 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/controller/job_retry/failure_rules.h"
 #include "tests/controller/job_retry/job_stage.h"
 
 namespace dhc::test {
 
 using k8s::Health;
 using std::chrono::minutes;
-using Action = k8s::JobFailureRule::Action;
 using Names = std::vector<std::string>;
 
 namespace {
 
-k8s::JobFailureRule on_condition(Action action, const std::string& type) {
-  return {.action = action, .on_pod_conditions = {{.type = type, .status = "True"}}, .on_exit_codes = {}};
-}
-
-k8s::JobFailureRule on_code(Action action, std::int64_t code) {
+k8s::JobFailureRule on_code(RuleAction action, std::int64_t code) {
   return {.action = action,
           .on_pod_conditions = {},
           .on_exit_codes = k8s::JobFailureRule::ExitCodes{.container = "main", .in = true, .values = {code}}};
@@ -50,12 +46,12 @@ TEST_CASE("What cannot be credited is held by default, evicted by policy, and ne
       {Reason::JobOwnedByOther, [](auto& job, auto&) { job.meta.labels = {{"kueue.x-k8s.io/queue-name", "q"}}; }},
       {Reason::JobSuspended, [](auto& job, auto&) { job.suspended = true; }},
       {Reason::FailureRuleMatches,
-       [](auto& job, auto&) { job.failure_rules = {on_condition(Action::FailJob, "DisruptionTarget")}; }},
-      {Reason::FailureRuleMatches, [](auto& job, auto&) { job.failure_rules = {on_code(Action::FailIndex, 143)}; }},
+       [](auto& job, auto&) { job.failure_rules = {on_condition(RuleAction::FailJob, "DisruptionTarget")}; }},
+      {Reason::FailureRuleMatches, [](auto& job, auto&) { job.failure_rules = {on_code(RuleAction::FailIndex, 143)}; }},
       {Reason::FailureRuleMatches,
        [](auto& job, auto& pod) {
-         job.failure_rules = {on_condition(Action::FailJob, "example.com/XidSeen"),
-                              on_condition(Action::Ignore, "DisruptionTarget")};
+         job.failure_rules = {on_condition(RuleAction::FailJob, "example.com/XidSeen"),
+                              on_condition(RuleAction::Ignore, "DisruptionTarget")};
          pod.conditions = {{.type = "example.com/XidSeen", .status = "True"}};
        }},
       {Reason::IndexOutOfRetries,
@@ -87,14 +83,14 @@ TEST_CASE("What cannot be credited is held by default, evicted by policy, and ne
 TEST_CASE("No credit is given where the loss costs the Job nothing, and the pod is evicted") {
   const std::vector<Case> cases = {
       {Reason::CreditNotNeeded,
-       [](auto& job, auto&) { job.failure_rules = {on_condition(Action::Ignore, "DisruptionTarget")}; }},
+       [](auto& job, auto&) { job.failure_rules = {on_condition(RuleAction::Ignore, "DisruptionTarget")}; }},
       {Reason::CreditNotNeeded,
        [](auto& job, auto&) {
-         job.failure_rules = {on_code(Action::FailJob, 42), on_condition(Action::Ignore, "DisruptionTarget")};
+         job.failure_rules = {on_code(RuleAction::FailJob, 42), on_condition(RuleAction::Ignore, "DisruptionTarget")};
        }},
       {Reason::CreditNotNeeded,
        [](auto& job, auto&) {
-         job.failure_rules = {on_condition(Action::Ignore, "device-health.io/DeviceUnhealthy")};
+         job.failure_rules = {on_condition(RuleAction::Ignore, "device-health.io/DeviceUnhealthy")};
        }},
       {Reason::CreditNotNeeded, [](auto& job, auto&) { job.backoff_limit = 2147483647; }},
       {Reason::CreditNotNeeded,
@@ -116,7 +112,7 @@ TEST_CASE("No credit is given where the loss costs the Job nothing, and the pod 
 TEST_CASE("A Job that looks for our condition is not credited before it, nor is its pod evicted") {
   JobStage stage;
   stage.add_pod(0);
-  stage.job().failure_rules = {on_condition(Action::Ignore, "device-health.io/DeviceUnhealthy")};
+  stage.job().failure_rules = {on_condition(RuleAction::Ignore, "device-health.io/DeviceUnhealthy")};
   stage.upsert_job("train");
   stage.advance(Seconds(60));
   for (int i = 0; i < 100; ++i) {
@@ -129,22 +125,22 @@ TEST_CASE("A Job that looks for our condition is not credited before it, nor is 
 }
 
 TEST_CASE("Where an exit code may count and another may not, the retry is given back") {
-  auto stage =
-      stage_for({Reason::Credited, [](auto& job, auto&) {
-                   job.failure_rules = {on_code(Action::Count, 137), on_condition(Action::Ignore, "DisruptionTarget")};
-                 }});
+  auto stage = stage_for({Reason::Credited, [](auto& job, auto&) {
+                            job.failure_rules = {on_code(RuleAction::Count, 137),
+                                                 on_condition(RuleAction::Ignore, "DisruptionTarget")};
+                          }});
   CHECK(stage.run_for(minutes(2)) == Names{"train-0"});
   CHECK(stage.job().backoff_limit == 1);
 }
 
 TEST_CASE("Where the exit code of a program that ends itself may count, the retry is given back") {
   const k8s::JobFailureRule not_in{
-      .action = Action::Count,
+      .action = RuleAction::Count,
       .on_pod_conditions = {},
       .on_exit_codes = k8s::JobFailureRule::ExitCodes{.container = {}, .in = false, .values = {137, 143}}};
-  for (const auto& first : {on_code(Action::Count, 1), not_in}) {
+  for (const auto& first : {on_code(RuleAction::Count, 1), not_in}) {
     auto stage = stage_for({Reason::Credited, [&](auto& job, auto&) {
-                              job.failure_rules = {first, on_condition(Action::Ignore, "DisruptionTarget")};
+                              job.failure_rules = {first, on_condition(RuleAction::Ignore, "DisruptionTarget")};
                             }});
     stage.run_for(Seconds(62));
     CHECK(stage.job().backoff_limit == 1);
@@ -152,12 +148,12 @@ TEST_CASE("Where the exit code of a program that ends itself may count, the retr
 }
 
 TEST_CASE("A loss that is ignored unless the program exits with a code that ends the Job is said so") {
-  auto stage =
-      stage_for({Reason::CreditNotNeeded,
-                 [](auto& job, auto&) {
-                   job.failure_rules = {on_code(Action::FailJob, 42), on_condition(Action::Ignore, "DisruptionTarget")};
-                 }},
-                minutes(5));
+  auto stage = stage_for({Reason::CreditNotNeeded,
+                          [](auto& job, auto&) {
+                            job.failure_rules = {on_code(RuleAction::FailJob, 42),
+                                                 on_condition(RuleAction::Ignore, "DisruptionTarget")};
+                          }},
+                         minutes(5));
   stage.run_for(Seconds(61));
   CHECK(stage.patches().empty());
   REQUIRE(stage.verdict("train-0", Reason::CreditNotNeeded) != nullptr);
@@ -167,7 +163,7 @@ TEST_CASE("A loss that is ignored unless the program exits with a code that ends
 TEST_CASE("A condition that every ended pod has is known before the end") {
   auto stage = stage_for({Reason::CreditNotNeeded,
                           [](auto& job, auto& pod) {
-                            job.failure_rules = {{.action = Action::Ignore,
+                            job.failure_rules = {{.action = RuleAction::Ignore,
                                                   .on_pod_conditions = {{.type = "Ready", .status = "False"}},
                                                   .on_exit_codes = {}}};
                             pod.conditions = {{.type = "Ready", .status = "True"}};

@@ -4,13 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/controller/job_retry/failure_rules.h"
 #include "tests/controller/job_retry/job_stage.h"
 
 namespace dhc::test {
 
 using k8s::Health;
 using std::chrono::minutes;
-using Action = k8s::JobFailureRule::Action;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -24,10 +24,6 @@ JobStage stage_with(std::int64_t backoff_limit, std::optional<JobRetryRules> rul
   stage.job().backoff_limit = backoff_limit;
   stage.upsert_job("train");
   return stage;
-}
-
-k8s::JobFailureRule on_condition(Action action, const std::string& type) {
-  return {.action = action, .on_pod_conditions = {{.type = type, .status = "True"}}, .on_exit_codes = {}};
 }
 
 constexpr auto kNic = "example.com/nic";
@@ -126,7 +122,7 @@ TEST_CASE("Rules that end the Job or an index without a retry hold the pod, and 
       {true,
        [](auto& job, auto&) {
          job.backoff_limit = 6;
-         job.failure_rules = {on_condition(Action::FailJob, "DisruptionTarget")};
+         job.failure_rules = {on_condition(RuleAction::FailJob, "DisruptionTarget")};
        }},
       {true,
        [](auto& job, auto& pod) {
@@ -139,9 +135,11 @@ TEST_CASE("Rules that end the Job or an index without a retry hold the pod, and 
          job.backoff_limit = 2147483647;
          job.backoff_limit_per_index = 1;
        }},
-      {false, [](auto& job, auto&) { job.failure_rules = {on_condition(Action::Ignore, "DisruptionTarget")}; }},
-      {false, [](auto& job,
-                 auto&) { job.failure_rules = {on_condition(Action::Ignore, "device-health.io/DeviceUnhealthy")}; }},
+      {false, [](auto& job, auto&) { job.failure_rules = {on_condition(RuleAction::Ignore, "DisruptionTarget")}; }},
+      {false,
+       [](auto& job, auto&) {
+         job.failure_rules = {on_condition(RuleAction::Ignore, "device-health.io/DeviceUnhealthy")};
+       }},
       {true, [](auto& job, auto&) { job.suspended = true; }},
       {true,
        [](auto& job, auto&) { job.meta.controller = k8s::OwnerRef{"jobset.x-k8s.io/v1alpha2", "JobSet", "s", "u"}; }},

@@ -15,7 +15,7 @@ using std::chrono::minutes;
 
 namespace {
 
-Stage remembering() {
+Stage remembering_stage() {
   auto stage = gpu_stage();
   stage.whole_policy().own_namespace = "dhc";
   stage.send_policy();
@@ -33,7 +33,7 @@ void fail_over(Stage& stage) {
 }  // namespace
 
 TEST_CASE("Who does not lead decides nothing, says nothing and keeps its World") {
-  auto stage = remembering();
+  auto stage = remembering_stage();
   stage.deliver(Leading{.leads = false});
   stage.run_for(minutes(10), Seconds(1));
   CHECK(stage.writes().empty());
@@ -45,9 +45,9 @@ TEST_CASE("Who does not lead decides nothing, says nothing and keeps its World")
 }
 
 TEST_CASE("A standby that begins to lead does what a leader from the start has done") {
-  auto plain = remembering();
+  auto plain = remembering_stage();
   plain.run_for(hours(25), minutes(1));
-  auto stage = remembering();
+  auto stage = remembering_stage();
   stage.deliver(Leading{.leads = false});
   stage.run_for(minutes(1), Seconds(1));
   stage.deliver(Leading{.leads = true});
@@ -56,11 +56,11 @@ TEST_CASE("A standby that begins to lead does what a leader from the start has d
 }
 
 TEST_CASE("A change of leader in any second changes neither what is done nor how often") {
-  auto plain = remembering();
+  auto plain = remembering_stage();
   plain.run_for(hours(25), minutes(1));
   const auto expected = deeds(plain);
   for (const int at : {0, 30, 60, 61, 90, 600}) {
-    auto stage = remembering();
+    auto stage = remembering_stage();
     stage.run_for(Seconds(at), Seconds(1));
     fail_over(stage);
     stage.run_for(hours(25), minutes(1));
@@ -81,7 +81,7 @@ TEST_CASE("The budget is empty when a term begins") {
 }
 
 TEST_CASE("What another leader has written last is taken, also when it comes after the term has begun") {
-  auto first = remembering();
+  auto first = remembering_stage();
   first.run_for(Seconds(61));
   drop_pod(first, "train-1", "train-gpu");
   first.run_for(Seconds(10));
@@ -112,7 +112,7 @@ TEST_CASE("What another leader has written last is taken, also when it comes aft
 }
 
 TEST_CASE("An answer to what an earlier term has sent changes nothing in the new one") {
-  auto stage = remembering();
+  auto stage = remembering_stage();
   stage.settle();
   stage.advance(Seconds(61));
   const auto old = stage.turn();

@@ -17,7 +17,7 @@ using std::chrono::minutes;
 
 namespace {
 
-Stage remembering() {
+Stage remembering_gpus() {
   auto stage = gpu_stage();
   stage.whole_policy().own_namespace = "dhc";
   stage.policy().evict.reset();
@@ -41,14 +41,14 @@ Stage plugin_node() {
   return stage;
 }
 
-void uuid_slice(Stage& stage, const std::string& uuid) {
+void uuid_of_one(Stage& stage, const std::string& uuid) {
   publish(stage, {{.name = "gpu-0", .taints = {}, .attributes = {{"uuid", uuid}}}});
 }
 
 }  // namespace
 
 TEST_CASE("That a policy takes its rule back is no operator's word, also for the process after us") {
-  auto stage = remembering();
+  auto stage = remembering_gpus();
   stage.run_for(Seconds(70));
   // The state has just been written, and is not again for five seconds.
   stage.report("train-1", Health::Healthy);
@@ -195,7 +195,7 @@ TEST_CASE("A further bad device, under a policy that does not taint nodes, does 
 }
 
 TEST_CASE("A rule that an operator changed is left alone in the next incident too, and its removal is a word") {
-  auto stage = remembering();
+  auto stage = remembering_gpus();
   stage.run_for(Seconds(61));
   auto rule = *stage.rule();
   rule.taint.effect = "None";
@@ -212,7 +212,7 @@ TEST_CASE("A rule that an operator changed is left alone in the next incident to
 }
 
 TEST_CASE("A new incident keeps the rule of the one before if its removal has not been sent") {
-  auto stage = remembering();
+  auto stage = remembering_gpus();
   stage.run_for(Seconds(61));
   stage.policy().mode = Mode::Observe;
   stage.send_policy();
@@ -229,12 +229,12 @@ TEST_CASE("A new incident keeps the rule of the one before if its removal has no
 }
 
 TEST_CASE("A restart between another card and the rule's removal does not taint the new card") {
-  auto stage = remembering();
-  uuid_slice(stage, "GPU-1");
+  auto stage = remembering_gpus();
+  uuid_of_one(stage, "GPU-1");
   stage.run_for(Seconds(70));
   REQUIRE(stage.rule() != nullptr);
   drop_pod(stage, "train-1", "train-gpu");
-  uuid_slice(stage, "GPU-2");
+  uuid_of_one(stage, "GPU-2");
   for (int i = 0; i < 20; ++i) {
     for (const auto& action : stage.turn()) {
       if (std::holds_alternative<taint::DeleteRule>(action)) {

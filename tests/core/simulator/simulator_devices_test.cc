@@ -2,6 +2,7 @@
 // a real 1.37.1.
 #include <doctest/doctest.h>
 
+#include "tests/core/simulator/shapes.h"
 #include "tests/support/core/lab.h"
 
 using namespace dhc;
@@ -10,21 +11,6 @@ using dhc::test::Lab;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kGpu = "example.com/gpu";
-constexpr auto kDriver = "gpu.example.com";
-
-PodShape plugin_pod() {
-  PodShape shape;
-  shape.resource = kGpu;
-  return shape;
-}
-
-PodShape dra_pod() {
-  PodShape shape;
-  shape.device_class = kDriver;
-  return shape;
-}
 
 struct PluginLab : Lab {
   PluginLab() {

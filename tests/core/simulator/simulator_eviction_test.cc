@@ -1,6 +1,7 @@
 // The pods/eviction subresource and its budgets. **Source:** kubernetes-tried section 7, recordings of 1.37.1.
 #include <doctest/doctest.h>
 
+#include "tests/core/simulator/shapes.h"
 #include "tests/support/core/lab.h"
 
 using namespace dhc;
@@ -9,14 +10,6 @@ using dhc::test::Lab;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kGpu = "example.com/gpu";
-
-PodShape plugin_pod() {
-  PodShape shape;
-  shape.resource = kGpu;
-  return shape;
-}
 
 /// A Deployment of two pods on one node.
 struct TwoPods : Lab {

@@ -1,6 +1,7 @@
 // The Job controller. **Source:** kubernetes-tried section 1, seen on a real 1.37.1.
 #include <doctest/doctest.h>
 
+#include "tests/core/simulator/shapes.h"
 #include "tests/support/core/lab.h"
 
 using namespace dhc;
@@ -9,8 +10,6 @@ using dhc::test::Lab;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kGpu = "example.com/gpu";
 
 JobShape job(int backoff_limit, int parallelism = 1) {
   JobShape shape;

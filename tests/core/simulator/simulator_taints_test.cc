@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/core/simulator/shapes.h"
 #include "tests/support/core/lab.h"
 
 using namespace dhc;
@@ -15,10 +16,8 @@ using k8s::Method;
 
 namespace {
 
-constexpr auto kDriver = "gpu.example.com";
-constexpr auto kGpu = "example.com/gpu";
 constexpr auto kRules = "/apis/resource.k8s.io/v1/devicetaintrules";
-constexpr auto kRule = "/apis/resource.k8s.io/v1/devicetaintrules/dhc-1";
+constexpr auto kOurRule = "/apis/resource.k8s.io/v1/devicetaintrules/dhc-1";
 constexpr auto kNode = "/api/v1/nodes/node-a";
 constexpr auto kOurs = "device-health.io/unhealthy";
 
@@ -27,18 +26,6 @@ Json rule(std::string_view device, std::string_view effect) {
           {"spec",
            {{"deviceSelector", {{"driver", kDriver}, {"pool", "node-a"}, {"device", device}}},
             {"taint", {{"key", kOurs}, {"value", "unhealthy"}, {"effect", effect}}}}}};
-}
-
-PodShape dra_pod() {
-  PodShape shape;
-  shape.device_class = kDriver;
-  return shape;
-}
-
-PodShape plugin_pod() {
-  PodShape shape;
-  shape.resource = kGpu;
-  return shape;
 }
 
 /// A node with four DRA devices and four plugin devices, and a pod on gpu-0.
@@ -87,55 +74,55 @@ struct TaintLab : Lab {
 
 TEST_CASE("a rule is made by an apply without a UID, and the same apply again makes no new version") {
   TaintLab lab;
-  CHECK(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 201);
+  CHECK(lab.apply(kOurRule, rule("gpu-0", "NoSchedule")).status == 201);
   lab.run_for(1s);
   const auto rv = lab.cluster.store().rv();
-  CHECK(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 200);
-  CHECK(lab.apply(kRule, lab.pinned(rule("gpu-0", "NoSchedule"))).status == 200);
+  CHECK(lab.apply(kOurRule, rule("gpu-0", "NoSchedule")).status == 200);
+  CHECK(lab.apply(kOurRule, lab.pinned(rule("gpu-0", "NoSchedule"))).status == 200);
   CHECK(lab.cluster.store().rv() == rv);
   CHECK(lab.stored()["metadata"]["generation"] == 1);
 }
 
 TEST_CASE("an apply with UID and version: stale is 409, another UID 422, of a deleted rule 409 and nothing is made") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-0", "None")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-0", "None")).status == 201);
   const auto early = lab.pinned(rule("gpu-0", "NoSchedule"));
   lab.run_for(1s);
   // The condition was written in between: that alone makes the version stale.
-  const auto stale = lab.apply(kRule, early);
+  const auto stale = lab.apply(kOurRule, early);
   CHECK(stale.status == 409);
   CHECK(lab.cause_of(stale).empty());
   auto other = lab.pinned(rule("gpu-0", "NoSchedule"));
   other["metadata"]["uid"] = "other";
-  const auto wrong = lab.apply(kRule, other);
+  const auto wrong = lab.apply(kOurRule, other);
   CHECK(wrong.status == 422);
   CHECK(lab.body_of(wrong)["details"]["causes"][0]["field"] == "metadata.uid");
   const auto late = lab.pinned(rule("gpu-0", "NoSchedule"));
-  CHECK(lab.apply(kRule, late).status == 200);
+  CHECK(lab.apply(kOurRule, late).status == 200);
   CHECK(lab.cluster.kubectl_delete(Res::TaintRules, "", "dhc-1").status == 200);
-  const auto gone = lab.apply(kRule, late);
+  const auto gone = lab.apply(kOurRule, late);
   CHECK(gone.status == 409);
   CHECK(lab.cause_of(gone).empty());
   CHECK(text(lab.body_of(gone), {"message"}).find("uid mismatch") != std::string::npos);
   CHECK(lab.stored().is_null());
-  CHECK(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 201);
+  CHECK(lab.apply(kOurRule, rule("gpu-0", "NoSchedule")).status == 201);
 }
 
 TEST_CASE(
     "after an operator's kubectl patch another value is FieldManagerConflict for ever, the same value is accepted") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-0", "NoSchedule")).status == 201);
   REQUIRE(
       lab.cluster.kubectl_patch(Res::TaintRules, "", "dhc-1", {{"spec", {{"taint", {{"effect", "None"}}}}}}).status ==
       200);
   for (int i = 0; i < 3; ++i) {
-    const auto refused = lab.apply(kRule, lab.pinned(rule("gpu-0", "NoSchedule")));
+    const auto refused = lab.apply(kOurRule, lab.pinned(rule("gpu-0", "NoSchedule")));
     CHECK(refused.status == 409);
     CHECK(lab.cause_of(refused) == "FieldManagerConflict");
     lab.run_for(60s);
   }
-  CHECK(lab.apply(kRule, lab.pinned(rule("gpu-0", "None"))).status == 200);
-  CHECK(lab.apply(kRule, lab.pinned(rule("gpu-0", "NoSchedule"))).status == 409);
+  CHECK(lab.apply(kOurRule, lab.pinned(rule("gpu-0", "None"))).status == 200);
+  CHECK(lab.apply(kOurRule, lab.pinned(rule("gpu-0", "NoSchedule"))).status == 409);
 }
 
 TEST_CASE("what an operator does is not among the recorded writes and meets no scripted fault") {
@@ -153,7 +140,7 @@ TEST_CASE("what an operator does is not among the recorded writes and meets no s
 
 TEST_CASE("EvictionInProgress comes within half a second of each change, for effect None with the counts in words") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-0", "None")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-0", "None")).status == 201);
   CHECK(lab.condition().is_null());
   lab.run_for(500ms);
   CHECK(lab.condition()["type"] == "EvictionInProgress");
@@ -167,7 +154,7 @@ TEST_CASE("EvictionInProgress comes within half a second of each change, for eff
   const auto added = text(lab.stored(), {"spec", "taint", "timeAdded"});
   CHECK_FALSE(added.empty());
   lab.run_for(10s);
-  REQUIRE(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 200);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-0", "NoSchedule")).status == 200);
   CHECK(lab.condition()["observedGeneration"] == 1);
   lab.run_for(500ms);
   CHECK(lab.condition()["reason"] == "OtherEffect");
@@ -180,7 +167,7 @@ TEST_CASE("EvictionInProgress comes within half a second of each change, for eff
 
 TEST_CASE("the counts of a rule that selects nobody's device") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-3", "None")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-3", "None")).status == 201);
   lab.run_for(500ms);
   CHECK(text(lab.condition(), {"message"})
             .starts_with("1 published device selected. 0 allocated devices selected. 0 pods would be evicted in 0 "
@@ -189,23 +176,23 @@ TEST_CASE("the counts of a rule that selects nobody's device") {
 
 TEST_CASE("a delete may name UID and version, and one that is not the stored one is 409") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-0", "NoSchedule")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-0", "NoSchedule")).status == 201);
   const auto before = lab.pinned({});
   lab.run_for(1s);
   const auto remove = [&](const Json& preconditions) {
-    return lab.ask(Method::Delete, kRule, Json{{"preconditions", preconditions}}.dump()).status;
+    return lab.ask(Method::Delete, kOurRule, Json{{"preconditions", preconditions}}.dump()).status;
   };
   CHECK(remove({{"uid", "other"}}) == 409);
   CHECK(remove({{"uid", uid_of(lab.stored())}, {"resourceVersion", text(before, {"metadata", "resourceVersion"})}}) ==
         409);
   CHECK_FALSE(lab.stored().is_null());
   CHECK(remove({{"uid", uid_of(lab.stored())}, {"resourceVersion", lab.rv_of(lab.stored())}}) == 200);
-  CHECK(lab.ask(Method::Delete, kRule).status == 404);
+  CHECK(lab.ask(Method::Delete, kOurRule).status == 404);
 }
 
 TEST_CASE("the scheduler gives no device that a rule or its driver taints NoSchedule, and gives it again without") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-1", "NoSchedule")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-1", "NoSchedule")).status == 201);
   REQUIRE(lab.apply("/apis/resource.k8s.io/v1/devicetaintrules/none", rule("gpu-3", "None")).status == 201);
   lab.cluster.taint_device("node-a", "gpu-2", {"gpu.example.com/xid", "79", "NoSchedule"});
   lab.run_for(1s);
@@ -220,7 +207,7 @@ TEST_CASE("the scheduler gives no device that a rule or its driver taints NoSche
   lab.cluster.create_pod("default", "s", dra_pod());
   lab.run_for(5s);
   CHECK(lab.dra_device("s").empty());
-  CHECK(lab.ask(Method::Delete, kRule).status == 200);
+  CHECK(lab.ask(Method::Delete, kOurRule).status == 200);
   lab.run_for(5s);
   CHECK(lab.dra_device("s") == "gpu-1");
 }
@@ -229,7 +216,7 @@ TEST_CASE("a rule with an empty selector taints every device") {
   TaintLab lab;
   Json all = rule("x", "NoSchedule");
   all["spec"]["deviceSelector"] = Json::object();
-  REQUIRE(lab.apply(kRule, all).status == 201);
+  REQUIRE(lab.apply(kOurRule, all).status == 201);
   lab.cluster.create_pod("default", "q", dra_pod());
   lab.run_for(5s);
   CHECK(lab.dra_device("q").empty());
@@ -237,7 +224,7 @@ TEST_CASE("a rule with an empty selector taints every device") {
 
 TEST_CASE("a server without the kind answers 404, its watches are cut, nobody heeds the rules, and it may come back") {
   TaintLab lab;
-  REQUIRE(lab.apply(kRule, rule("gpu-1", "NoSchedule")).status == 201);
+  REQUIRE(lab.apply(kOurRule, rule("gpu-1", "NoSchedule")).status == 201);
   auto watch = lab.ask(Method::Get, fmt::format("{}?watch=1&resourceVersion=0", kRules));
   REQUIRE(watch.watch);
   CHECK_FALSE(watch.watch->poll(lab.cluster.store(), lab.now).ended);
@@ -246,7 +233,7 @@ TEST_CASE("a server without the kind answers 404, its watches are cut, nobody he
   CHECK(end.ended);
   CHECK(end.cut);
   CHECK(lab.ask(Method::Get, kRules).status == 404);
-  CHECK(lab.apply(kRule, rule("gpu-1", "NoSchedule")).status == 404);
+  CHECK(lab.apply(kOurRule, rule("gpu-1", "NoSchedule")).status == 404);
   CHECK(lab.ask(Method::Get, "/apis/resource.k8s.io/v1/resourceslices").status == 200);
   lab.cluster.create_pod("default", "q", dra_pod());
   lab.run_for(5s);
@@ -273,7 +260,7 @@ TEST_CASE("a kind that is served in an older version alone is read and written t
 
 TEST_CASE("an apply has to say its version and kind") {
   TaintLab lab;
-  CHECK(lab.ask(Method::Patch, fmt::format("{}?fieldManager=x", kRule), rule("gpu-1", "None").dump(),
+  CHECK(lab.ask(Method::Patch, fmt::format("{}?fieldManager=x", kOurRule), rule("gpu-1", "None").dump(),
                 "application/apply-patch+yaml")
             .status == 400);
 }
@@ -282,13 +269,13 @@ TEST_CASE("a rule's value and labels must be what labels may be") {
   TaintLab lab;
   auto bad = rule("gpu-0", "NoSchedule");
   bad["spec"]["taint"]["value"] = "two words";
-  CHECK(lab.apply(kRule, bad).status == 422);
+  CHECK(lab.apply(kOurRule, bad).status == 422);
   bad["spec"]["taint"]["value"] = std::string(64, 'x');
-  CHECK(lab.apply(kRule, bad).status == 422);
+  CHECK(lab.apply(kOurRule, bad).status == 422);
   bad["spec"]["taint"]["value"] = std::string(63, 'x');
-  CHECK(lab.apply(kRule, bad).status == 201);
+  CHECK(lab.apply(kOurRule, bad).status == 201);
   bad["metadata"]["labels"]["device"] = "gpu.example.com/node-a/gpu-0";
-  const auto refused = lab.apply(kRule, bad);
+  const auto refused = lab.apply(kOurRule, bad);
   CHECK(refused.status == 422);
   CHECK(lab.body_of(refused)["details"]["causes"][0]["field"] == "metadata.labels");
 }

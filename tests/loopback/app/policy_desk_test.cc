@@ -40,7 +40,7 @@ dhc::k8s::ConfigMap map_of(std::string text) {
   return map;
 }
 
-constexpr const char* kPolicy =
+constexpr const char* kOnePolicy =
     "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {name: a}\nspec: {match: {}}\n";
 const dhc::ConfigMapName kName{.ns = "dhc", .name = "policy"};
 }  // namespace
@@ -82,7 +82,7 @@ TEST_CASE("a rejected configuration leaves the last good one in force and shows 
 }
 
 TEST_CASE("a ConfigMap is read with its brake release, and its mistakes name it") {
-  const auto good = dhc::read_policy_map(dhc::k8s::Upsert{.object = map_of(kPolicy)}, kName);
+  const auto good = dhc::read_policy_map(dhc::k8s::Upsert{.object = map_of(kOnePolicy)}, kName);
   REQUIRE(good);
   CHECK(good->policy.has_value());
   CHECK(good->brake_release == "2026-11-20T18:23:16Z");
@@ -106,7 +106,7 @@ TEST_CASE("a ConfigMap that is gone or was never there is an error that says how
 }
 
 TEST_CASE("another ConfigMap is no configuration") {
-  auto other = map_of(kPolicy);
+  auto other = map_of(kOnePolicy);
   other.meta.name = "other";
   CHECK_FALSE(dhc::read_policy_map(dhc::k8s::Upsert{.object = other}, kName));
 }

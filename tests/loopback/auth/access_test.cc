@@ -20,15 +20,15 @@ using namespace dhc::k8s;
 namespace {
 
 /// A folder of its own that goes away with the test.
-class Folder {
+class TokenFolder {
  public:
-  Folder() {
+  TokenFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "dhc-auth-XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  ~TokenFolder() { std::filesystem::remove_all(path_); }
+  TokenFolder(const TokenFolder&) = delete;
+  TokenFolder& operator=(const TokenFolder&) = delete;
 
   [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
   std::string write(const std::string& name, const std::string& text) const {
@@ -58,7 +58,7 @@ std::string kubeconfig(const std::string& user, const std::string& cluster = "")
          cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n";
 }
 
-Result<KubeAccess> access_of(const Folder& folder, const std::string& user, const std::string& cluster = "") {
+Result<KubeAccess> access_of(const TokenFolder& folder, const std::string& user, const std::string& cluster = "") {
   return default_access({.kubeconfig = folder.write("config", kubeconfig(user, cluster)), .context = ""}, nowhere());
 }
 
@@ -87,7 +87,7 @@ std::string exec_user(const std::string& more = "") {
 }  // namespace
 
 TEST_CASE("a token file is read again for each request, and a bad one leaves the last good token") {
-  const Folder folder;
+  const TokenFolder folder;
   const std::string token = folder.write("token", "first\n");
   const auto access = access_of(folder, "tokenFile: token");
   REQUIRE(access);
@@ -110,7 +110,7 @@ TEST_CASE("a token file is read again for each request, and a bad one leaves the
 }
 
 TEST_CASE("a token file that never was good is an error with the remedy") {
-  const Folder folder;
+  const TokenFolder folder;
   const auto access = access_of(folder, "tokenFile: token");
   REQUIRE(access);
   CHECK(authorization(*access->credentials)
@@ -122,7 +122,7 @@ TEST_CASE("a token file that never was good is an error with the remedy") {
 }
 
 TEST_CASE("token, password and impersonation become headers") {
-  const Folder folder;
+  const TokenFolder folder;
   CHECK(authorization(*access_of(folder, "token: ' abc '")->credentials) == "Bearer abc");
   CHECK(authorization(*access_of(folder, "username: me, password: 'p:w'")->credentials) == "Basic bWU6cDp3");
   CHECK(authorization(*access_of(folder, "")->credentials) == "none");
@@ -139,7 +139,7 @@ TEST_CASE("token, password and impersonation become headers") {
 }
 
 TEST_CASE("certificates and keys are read again for each connection") {
-  const Folder folder;
+  const TokenFolder folder;
   folder.write("ca.crt", kCertificate);
   folder.write("c.crt", kCertificate + "1");
   folder.write("c.key", kKey);
@@ -159,7 +159,7 @@ TEST_CASE("certificates and keys are read again for each connection") {
 }
 
 TEST_CASE("an exec plugin runs once, and again after a 401") {
-  const Folder folder;
+  const TokenFolder folder;
   const std::string runs = folder.path("runs");
   folder.write_program("plugin",
                        "echo x >> " + runs + "\nn=$(wc -l < " + runs + ")\n" + printing(R"({"token":"tok$n"})"));
@@ -174,7 +174,7 @@ TEST_CASE("an exec plugin runs once, and again after a 401") {
 }
 
 TEST_CASE("who waits for another's run of the plugin leaves when told to stop") {
-  const Folder folder;
+  const TokenFolder folder;
   folder.write_program("plugin", "echo x >> " + folder.path("runs") + "\nexec sleep 600\n");
   const auto access = access_of(folder, exec_user());
   REQUIRE(access);
@@ -189,7 +189,7 @@ TEST_CASE("who waits for another's run of the plugin leaves when told to stop") 
 }
 
 TEST_CASE("a plugin's expired credential is renewed, and may be a client certificate") {
-  const Folder folder;
+  const TokenFolder folder;
   folder.write_program("plugin",
                        "echo x >> " + folder.path("runs") + "\n" +
                            printing(R"({"clientCertificateData":"-----BEGIN CERTIFICATE-----","clientKeyData":"k",)"
@@ -202,7 +202,7 @@ TEST_CASE("a plugin's expired credential is renewed, and may be a client certifi
 }
 
 TEST_CASE("a plugin sees its arguments, its variables and what it is asked, and inherits nothing else") {
-  const Folder folder;
+  const TokenFolder folder;
   folder.write("ca.crt", kCertificate);
   folder.write_program("plugin", "printf '%s|%s|%s' \"$1\" \"$OWN\" \"$KUBERNETES_EXEC_INFO\" > " +
                                      folder.path("seen") + "\nls /proc/self/fd | tr '\\n' ' ' > " +
@@ -221,7 +221,7 @@ TEST_CASE("a plugin sees its arguments, its variables and what it is asked, and 
 }
 
 TEST_CASE("a plugin that fails, hangs, floods or is missing is one clear error") {
-  const Folder folder;
+  const TokenFolder folder;
   const auto said = [&](const std::string& user) {
     auto around = nowhere();
     around.exec.timeout = Millis(300);
@@ -249,7 +249,7 @@ TEST_CASE("a plugin that fails, hangs, floods or is missing is one clear error")
 }
 
 TEST_CASE("a running plugin is stopped at once") {
-  const Folder folder;
+  const TokenFolder folder;
   folder.write_program("plugin", ": > " + folder.path("started") + "\nsleep 100\n");
   const auto access = access_of(folder, exec_user());
   REQUIRE(access);
@@ -268,12 +268,12 @@ TEST_CASE("a running plugin is stopped at once") {
 }
 
 TEST_CASE("an explicit token switches the plugin off") {
-  const Folder folder;
+  const TokenFolder folder;
   CHECK(authorization(*access_of(folder, "token: t, " + exec_user())->credentials) == "Bearer t");
 }
 
 TEST_CASE("the service account of a pod gives server, token, CA and namespace, all read again") {
-  const Folder folder;
+  const TokenFolder folder;
   auto around = nowhere();
   around.service_account = folder.path("sa");
   around.service_host = "fd00::1";
@@ -295,7 +295,7 @@ TEST_CASE("the service account of a pod gives server, token, CA and namespace, a
 }
 
 TEST_CASE("the flag comes before KUBECONFIG, that before the service account, that before the home folder") {
-  const Folder folder;
+  const TokenFolder folder;
   auto around = nowhere();
   around.home = folder.path("home");
   const std::string config = kubeconfig("token: t");
@@ -325,7 +325,7 @@ TEST_CASE("the flag comes before KUBECONFIG, that before the service account, th
 }
 
 TEST_CASE("a proxy for that host is refused, and NO_PROXY lifts it") {
-  const Folder folder;
+  const TokenFolder folder;
   auto around = nowhere();
   const AccessFlags flags{.kubeconfig = folder.write("config", kubeconfig("token: t")), .context = ""};
   around.proxy.http_proxy = "http://proxy";

@@ -19,12 +19,12 @@ using dhc::test::Folder;
 using dhc::test::Program;
 
 /// A simulated cluster with our namespace.
-struct World {
+struct LeaderCluster {
   dhc::sim::Server server{1, dhc::read_now};
   Folder folder;
   std::string kubeconfig = folder.path() + "/kubeconfig";
 
-  World() {
+  LeaderCluster() {
     REQUIRE(server.write_kubeconfig(kubeconfig));
     server.with_cluster([](Cluster& cluster, const dhc::Now&) { cluster.add_namespace("dhc"); });
   }
@@ -55,7 +55,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("of two processes one leads, the other stands by and takes over a release at once") {
-  World world;
+  LeaderCluster world;
   const auto first = world.start();
   REQUIRE(first->says("msg=leading", Seconds(30)));
   const auto holder = world.holder();
@@ -76,14 +76,14 @@ TEST_CASE("of two processes one leads, the other stands by and takes over a rele
 }
 
 TEST_CASE("an election without a namespace of its own is refused with one line that says how to get one") {
-  World world;
+  LeaderCluster world;
   Program program({"run", "--kubeconfig", world.kubeconfig, "--leader-elect=true"});
   CHECK(program.ended(Seconds(10)) == 2);
   CHECK(program.err().find("POD_NAMESPACE") != std::string::npos);
 }
 
 TEST_CASE("on a laptop there is no election and no Lease") {
-  World world;
+  LeaderCluster world;
   Program program({"run", "--kubeconfig", world.kubeconfig, "--metrics-bind-address", "0",
                    "--health-probe-bind-address", "127.0.0.1:0", "--detail-bind-address", "0"});
   REQUIRE(program.says("configuration accepted", Seconds(30)));
@@ -95,7 +95,7 @@ TEST_CASE("on a laptop there is no election and no Lease") {
 }
 
 TEST_CASE("while the server is still at work on an eviction of ours the Lease is not given back") {
-  World world;
+  LeaderCluster world;
   constexpr const char* kResource = "example.com/gpu";
   world.server.with_cluster([&](Cluster& cluster, const dhc::Now&) {
     cluster.add_node({"node-a", {{kResource, 4}}, {}, {}});

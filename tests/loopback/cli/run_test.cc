@@ -34,13 +34,13 @@ spec:
 )";
 
 /// A simulated cluster with a Deployment of two pods on one node of four devices.
-struct World {
+struct RunCluster {
   dhc::sim::Server server{1, dhc::read_now};
   Folder folder;
   std::string kubeconfig = folder.path() + "/kubeconfig";
   std::string policy = folder.write("policy.yaml", kPolicy);
 
-  World() {
+  RunCluster() {
     REQUIRE(server.write_kubeconfig(kubeconfig));
     with([](Cluster& cluster) {
       cluster.add_node({"node-a", {{kResource, 4}}, {}, {}});
@@ -112,7 +112,7 @@ current-context: x
 }  // namespace
 
 TEST_CASE("the pod that holds a broken device is evicted over TLS, and no other") {
-  World world;
+  RunCluster world;
   const auto device = world.held();
   REQUIRE_FALSE(device.empty());
   const auto holders = world.holders(device);
@@ -125,7 +125,7 @@ TEST_CASE("the pod that holds a broken device is evicted over TLS, and no other"
 }
 
 TEST_CASE("in observe mode without Events nothing at all is written") {
-  World world;
+  RunCluster world;
   const auto device = world.held();
   Program program(world.arguments({"--config", world.policy, "--events=false"}));
   world.break_device(device);
@@ -141,7 +141,7 @@ TEST_CASE("in observe mode without Events nothing at all is written") {
 }
 
 TEST_CASE("a SIGTERM while an eviction waits for its answer ends the program in time") {
-  World world;
+  RunCluster world;
   world.with([](Cluster& cluster) {
     dhc::sim::Fault slow;
     slow.path_contains = "/eviction";
@@ -156,7 +156,7 @@ TEST_CASE("a SIGTERM while an eviction waits for its answer ends the program in 
 }
 
 TEST_CASE("a SIGTERM right after the start ends the program in time") {
-  World world;
+  RunCluster world;
   Program program(world.arguments({"--config", world.policy}));
   REQUIRE(program.says("msg=starting", Seconds(10)));
   stops_in_time(program);
@@ -219,7 +219,7 @@ TEST_CASE("an unreachable server is one line that names it, and the program keep
 }
 
 TEST_CASE("a server of another authority is refused with one line that names kubeconfig and certificate") {
-  World world;
+  RunCluster world;
   const auto kubeconfig = world.folder.write("other", kubeconfig_for(world.server.port()));
   Program program({"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address",
                    "127.0.0.1:0", "--detail-bind-address", "0"});
@@ -230,7 +230,7 @@ TEST_CASE("a server of another authority is refused with one line that names kub
 }
 
 TEST_CASE("an expired token is told with the kubeconfig's name, and the token is not") {
-  World world;
+  RunCluster world;
   world.with([](Cluster& cluster) { cluster.settings().token = "another one"; });
   Program program(world.arguments({"--config", world.policy}));
   const bool said = program.says("401", Seconds(10));
@@ -241,7 +241,7 @@ TEST_CASE("an expired token is told with the kubeconfig's name, and the token is
 }
 
 TEST_CASE("a forbidden list is named and keeps the program from being ready") {
-  World world;
+  RunCluster world;
   world.with([](Cluster& cluster) {
     dhc::sim::Fault forbidden;
     forbidden.path_contains = "/api/v1/nodes";
@@ -255,7 +255,7 @@ TEST_CASE("a forbidden list is named and keeps the program from being ready") {
 }
 
 TEST_CASE("a configuration that is broken while running is rejected and the last good one stays") {
-  World world;
+  RunCluster world;
   Program program(world.arguments({"--config", world.policy}));
   REQUIRE(program.says("configuration accepted", Seconds(10)));
   world.folder.write("policy.yaml", "apiVersion: nonsense\n");
@@ -265,7 +265,7 @@ TEST_CASE("a configuration that is broken while running is rejected and the last
 }
 
 TEST_CASE("a ConfigMap that does not exist is waited for and taken when it comes") {
-  World world;
+  RunCluster world;
   Program program(world.arguments({"--config-map", "dhc/policy", "--mode", "enforce"}));
   REQUIRE(program.says("ConfigMap dhc/policy does not exist", Seconds(20)));
   world.with([](Cluster& cluster) {

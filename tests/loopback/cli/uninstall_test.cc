@@ -19,12 +19,12 @@ using dhc::test::Folder;
 using dhc::test::Program;
 
 /// A simulated cluster.
-struct World {
+struct UninstallCluster {
   dhc::sim::Server server{1, dhc::read_now};
   Folder folder;
   std::string kubeconfig = folder.path() + "/kubeconfig";
 
-  World() { REQUIRE(server.write_kubeconfig(kubeconfig)); }
+  UninstallCluster() { REQUIRE(server.write_kubeconfig(kubeconfig)); }
 
   void with(const std::function<void(Cluster&)>& work) {
     server.with_cluster([&](Cluster& cluster, const dhc::Now&) { work(cluster); });
@@ -85,7 +85,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("uninstall reads every page, and a server without DeviceTaintRules is no failure") {
-  World world;
+  UninstallCluster world;
   world.with([](Cluster& cluster) {
     cluster.serve(Res::TaintRules, false);
     for (int i = 0; i < 501; ++i) cluster.add_node({fmt::format("node-{:03}", i), {}, {}, {}});
@@ -111,7 +111,7 @@ TEST_CASE("a cluster that cannot be reached or found fails uninstall, for nothin
   Program lost({"uninstall", "--kubeconfig", folder.path() + "/none"});
   CHECK(lost.ended(Seconds(10)) == 1);
   CHECK(lost.err().starts_with("error: no access to a cluster: "));
-  World world;
+  UninstallCluster world;
   world.with([](Cluster& cluster) { cluster.serve(Res::Nodes, false); });
   Program blind({"uninstall", "--kubeconfig", world.kubeconfig});
   CHECK(blind.ended(Seconds(30)) == 1);
@@ -120,7 +120,7 @@ TEST_CASE("a cluster that cannot be reached or found fails uninstall, for nothin
 
 TEST_CASE("a Lease that cannot be read means that nobody can tell: nothing is removed") {
   for (const unsigned status : {403U, 503U}) {
-    World world;
+    UninstallCluster world;
     world.with([&](Cluster& cluster) {
       cluster.add_node({"node-a", {}, {}, {}});
       cluster.faults().add({.path_contains = "/leases/", .count = -1, .status = status});
@@ -136,7 +136,7 @@ TEST_CASE("a Lease that cannot be read means that nobody can tell: nothing is re
 }
 
 TEST_CASE("a leader that renews its Lease is seen, whatever year its clock shows, and nothing is removed") {
-  World world;
+  UninstallCluster world;
   world.with([](Cluster& cluster) { cluster.add_node({"node-a", {}, {}, {}}); });
   world.taint("node-a");
   world.renew(0);
@@ -155,7 +155,7 @@ TEST_CASE("a leader that renews its Lease is seen, whatever year its clock shows
 }
 
 TEST_CASE("stopped after the first of two it names what has gone and what has not, each once") {
-  World world;
+  UninstallCluster world;
   world.with([](Cluster& cluster) {
     for (const auto* name : {"node-a", "node-b"}) cluster.add_node({name, {}, {}, {}});
   });

@@ -43,7 +43,7 @@ k8s::Request with(Millis connect, Millis idle, std::optional<Millis> total) {
   return request;
 }
 
-const std::string kChunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+const std::string kChunkedAnswer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 void silent(ServerConnection& c) {
   c.read_request();
@@ -53,7 +53,7 @@ void silent(ServerConnection& c) {
 /// A byte in its own chunk every 20 ms, 30 times.
 void dripping(ServerConnection& c) {
   c.read_request();
-  c.send(kChunkedHead);
+  c.send(kChunkedAnswer);
   for (int i = 0; i < 30 && c.send("1\r\nx\r\n"); ++i) c.pause(20ms);
   c.send("0\r\n\r\n");
 }
@@ -90,7 +90,7 @@ TEST_CASE("a server that never answers is left at the idle limit, as after a hal
 
 TEST_CASE("a server that falls silent inside a header, a chunk or between chunks is left at the idle limit") {
   for (const std::string& start :
-       {std::string("HTTP/1.1 2"), kChunkedHead, kChunkedHead + "5\r\nab", kChunkedHead + "1\r\nx\r\n"}) {
+       {std::string("HTTP/1.1 2"), kChunkedAnswer, kChunkedAnswer + "5\r\nab", kChunkedAnswer + "1\r\nx\r\n"}) {
     CAPTURE(start);
     Loopback loopback([&start](ServerConnection& c) {
       c.read_request();

@@ -23,7 +23,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-ConfigResult parse(const std::string& path_from_fixtures) {
+ConfigResult parse_fixture(const std::string& path_from_fixtures) {
   const std::array files = {ConfigFile{path_from_fixtures, test::read_fixture(path_from_fixtures)}};
   return parse_config(files);
 }
@@ -35,7 +35,7 @@ TEST_CASE("every example is valid") {
   CHECK(names.size() >= 5);
   for (const std::string& name : names) {
     CAPTURE(name);
-    const auto config = parse("../../manifests/examples/" + name);
+    const auto config = parse_fixture("../../manifests/examples/" + name);
     if (!config) FAIL_CHECK(format_mistake(config.error().front()));
     CHECK(config.has_value());
     CHECK((config && config->warnings.empty()));
@@ -43,7 +43,7 @@ TEST_CASE("every example is valid") {
 }
 
 TEST_CASE("the example of all keys gives every key its default") {
-  const auto config = parse("../../manifests/examples/all-keys.yaml");
+  const auto config = parse_fixture("../../manifests/examples/all-keys.yaml");
   REQUIRE(config);
   CHECK(config->limits == Limits{});
   const DevicePolicy& policy = config->policies.at(0);
@@ -67,7 +67,7 @@ TEST_CASE("every bad file is refused with a place and a remedy") {
   CHECK(names.size() >= 90);
   for (const std::string& name : names) {
     CAPTURE(name);
-    const auto config = parse("config/bad/" + name);
+    const auto config = parse_fixture("config/bad/" + name);
     CHECK_FALSE(config.has_value());
     if (config) continue;
     for (const ConfigMistake& mistake : config.error()) {

@@ -7,30 +7,17 @@
 
 #include "domain/policy/config.h"
 #include "domain/policy/config_text.h"
+#include "tests/core/domain/policy/parse_text.h"
 #include "tests/support/core/fixtures.h"
 
 using namespace dhc;
 
 namespace {
 
-ConfigResult parse(const std::string& text) {
-  const std::array files = {ConfigFile{"f.yaml", text}};
-  return parse_config(files);
-}
-
 /// A policy for every device with such further lines; they begin in line 6.
 std::string policy(const std::string& lines, const std::string& match = "{}") {
   return "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {name: p}\nspec:\n  match: " +
          match + "\n" + lines;
-}
-
-/// All mistakes, one a line.
-std::string mistakes(const std::string& text) {
-  const auto config = parse(text);
-  std::string all;
-  if (config) return all;
-  for (const ConfigMistake& mistake : config.error()) all += format_mistake(mistake) + "\n";
-  return all;
 }
 
 const std::string kNoExecute =

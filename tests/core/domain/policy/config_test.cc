@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "domain/policy/config_text.h"
+#include "tests/core/domain/policy/parse_text.h"
 
 using namespace dhc;
 
@@ -17,20 +18,6 @@ const std::string kHead =
     "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {name: p}\nspec:\n";
 const std::string kLimits =
     "apiVersion: device-health.io/v1alpha1\nkind: ControllerLimits\nmetadata: {name: default}\nspec:\n";
-
-ConfigResult parse(const std::string& text) {
-  const std::vector<ConfigFile> files = {{"f.yaml", text}};
-  return parse_config(files);
-}
-
-/// All mistakes, one a line.
-std::string mistakes(const std::string& text) {
-  const auto config = parse(text);
-  std::string all;
-  if (config) return all;
-  for (const ConfigMistake& mistake : config.error()) all += format_mistake(mistake) + "\n";
-  return all;
-}
 
 std::string named(const std::string& name, const std::string& spec) {
   return "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {name: " + name + "}\nspec: {" +

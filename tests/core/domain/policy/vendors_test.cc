@@ -15,7 +15,7 @@ using namespace dhc;
 
 namespace {
 
-std::string policy(const std::string& match, const std::string& mode = "enforce") {
+std::string policy_for(const std::string& match, const std::string& mode = "enforce") {
   return fmt::format(
       "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {{name: p}}\n"
       "spec: {{mode: {}, match: {}, evict: {{}}}}\n",
@@ -27,7 +27,7 @@ std::string faults(const std::string& yaml, bool all_words = false) {
   return fmt::format("{}", fmt::join(test::faults_of_policies(yaml, test::every_vendor(), all_words), "\n"));
 }
 
-/// The first YAML block of a page that is a policy.
+/// The first YAML block of a page that is a policy_for.
 std::string policy_in(const std::string& page) {
   const auto text = test::read_fixture("../../" + page);
   const auto begin = text.find("```yaml\napiVersion: device-health.io");
@@ -112,37 +112,38 @@ TEST_CASE("every vendor has a preset that names all its resources and drivers") 
   }
 }
 
-TEST_CASE("a policy that passes its vendor's words by is found out") {
+TEST_CASE("a policy_for that passes its vendor's words by is found out") {
   // What was shipped once: the driver writes XID in capitals.
-  CHECK(faults(policy("{drivers: [gpu.nvidia.com], message: 'Xid (48|79|95)'}")) ==
+  CHECK(faults(policy_for("{drivers: [gpu.nvidia.com], message: 'Xid (48|79|95)'}")) ==
         "p: matches none of the 7 words for a bad gpu.nvidia.com");
-  CHECK(faults(policy("{resources: [nvidia.com/gpu], message: '(?i)xid'}")) ==
+  CHECK(faults(policy_for("{resources: [nvidia.com/gpu], message: '(?i)xid'}")) ==
         "p: matches none of the 1 words for a bad nvidia.com/gpu");
   // A list of numbers is enough for an example, not for a preset.
-  const auto listed = policy("{drivers: [gpu.nvidia.com], message: '(?i)critical XID (48|74|79|95|119)|is lost'}");
+  const auto listed = policy_for("{drivers: [gpu.nvidia.com], message: '(?i)critical XID (48|74|79|95|119)|is lost'}");
   CHECK(faults(listed) == "");
   CHECK(faults(listed, true) == "p: passes by Unhealthy 'critical XID 94 reported by NVML' of gpu.nvidia.com");
-  CHECK(faults(policy("{drivers: [gpu.nvidia.com], message: '(?i)\\bcritical XID [0-9]+\\b|\\bGPU is lost\\b'}"),
+  CHECK(faults(policy_for("{drivers: [gpu.nvidia.com], message: '(?i)\\bcritical XID [0-9]+\\b|\\bGPU is lost\\b'}"),
                true) == "");
 }
 
-TEST_CASE("a policy that takes a vendor's information for a fault, or misses its taint, is found out") {
+TEST_CASE("a policy_for that takes a vendor's information for a fault, or misses its taint, is found out") {
   const std::string taken = R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: gpu.nvidia.com/xid, effect: "*"}]})";
-  CHECK(faults(policy(taken)) == "p: acts on taint gpu.nvidia.com/xid=43:None of gpu.nvidia.com, which is no fault");
-  CHECK(faults(policy(R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: gpu.nvidia.com/xid}]})"), true) ==
+  CHECK(faults(policy_for(taken)) ==
+        "p: acts on taint gpu.nvidia.com/xid=43:None of gpu.nvidia.com, which is no fault");
+  CHECK(faults(policy_for(R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: gpu.nvidia.com/xid}]})"), true) ==
         "p: passes by taint gpu.nvidia.com/gpu-lost:NoSchedule of gpu.nvidia.com");
-  CHECK(faults(policy(R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: nvidia.com/xid}]})")) ==
+  CHECK(faults(policy_for(R"({drivers: ["gpu.nvidia.com"], deviceTaints: [{key: nvidia.com/xid}]})")) ==
         "p: no driver gpu.nvidia.com has a taint nvidia.com/xid");
 }
 
-TEST_CASE("a policy for a name that nobody has, or for a vendor that reports nothing, is found out") {
-  CHECK(faults(policy("{drivers: [gpu.nvidia.org]}")) == "p: no vendor that is known has the name gpu.nvidia.org");
-  CHECK(faults(policy("{drivers: [gpu.amd.com]}")) == "p: enforces for gpu.amd.com, which never reports a fault");
-  CHECK(faults(policy("{drivers: [gpu.amd.com]}", "observe")) == "");
+TEST_CASE("a policy_for for a name that nobody has, or for a vendor that reports nothing, is found out") {
+  CHECK(faults(policy_for("{drivers: [gpu.nvidia.org]}")) == "p: no vendor that is known has the name gpu.nvidia.org");
+  CHECK(faults(policy_for("{drivers: [gpu.amd.com]}")) == "p: enforces for gpu.amd.com, which never reports a fault");
+  CHECK(faults(policy_for("{drivers: [gpu.amd.com]}", "observe")) == "");
 }
 
-TEST_CASE("a policy that enforces on Unknown is found out where Unknown is normal") {
-  CHECK(faults(policy("{drivers: [gpu.intel.com], health: [Unhealthy, Unknown]}")) ==
+TEST_CASE("a policy_for that enforces on Unknown is found out where Unknown is normal") {
+  CHECK(faults(policy_for("{drivers: [gpu.intel.com], health: [Unhealthy, Unknown]}")) ==
         "p: acts on Unknown '' of gpu.intel.com");
-  CHECK(faults(policy("{drivers: [gpu.intel.com], health: [Unhealthy, Unknown]}", "observe")) == "");
+  CHECK(faults(policy_for("{drivers: [gpu.intel.com], health: [Unhealthy, Unknown]}", "observe")) == "");
 }

@@ -10,6 +10,7 @@
 
 #include "base/rfc3339.h"
 #include "k8s-client/model/decoder.h"
+#include "tests/core/k8s-client/model/kept.h"
 #include "tests/support/core/fixtures.h"
 
 // The same objects read a second time, through a whole DOM of another library and in as few words as possible.
@@ -20,8 +21,6 @@ using namespace dhc::k8s;
 using dhc::test::read_fixture;
 using dhc::test::read_fixture_lines;
 using nlohmann::json;
-
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
 
 std::string text(const json& object, const char* key) {
   const auto at = object.find(key);

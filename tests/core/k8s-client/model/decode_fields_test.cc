@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s-client/model/decoder.h"
+#include "tests/core/k8s-client/model/kept.h"
 #include "tests/support/core/samples.h"
 
 namespace {
@@ -17,8 +18,6 @@ using dhc::test::full_sample;
 using dhc::test::list_of;
 using nlohmann::json;
 using Path = json::json_pointer;
-
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
 
 // Every place in the document: fields, lists, items, map entries.
 void collect(const json& value, const Path& at, std::vector<Path>& paths) {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "k8s-client/model/decoder.h"
+#include "tests/core/k8s-client/model/kept.h"
 #include "tests/support/core/samples.h"
 
 namespace {
@@ -13,8 +14,6 @@ namespace {
 using namespace dhc::k8s;
 using dhc::test::full_sample;
 using dhc::test::list_of;
-
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
 
 // What a hostile input may come to.
 enum class Expect {

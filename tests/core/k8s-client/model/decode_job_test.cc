@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s-client/model/decoder.h"
+#include "tests/core/k8s-client/model/kept.h"
 #include "tests/support/core/samples.h"
 
 namespace {
@@ -9,8 +10,6 @@ namespace {
 using namespace dhc::k8s;
 using Action = JobFailureRule::Action;
 using nlohmann::json;
-
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
 
 Job read(const json& object) {
   const auto decoded = Decoder(Kind::Job, kKept).decode_object(object.dump());

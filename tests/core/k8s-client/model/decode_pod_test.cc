@@ -7,13 +7,12 @@
 
 #include "base/rfc3339.h"
 #include "k8s-client/model/decoder.h"
+#include "tests/core/k8s-client/model/kept.h"
 
 namespace {
 
 using namespace dhc::k8s;
 using Amounts = std::vector<ResourceAmount>;
-
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
 
 constexpr std::string_view kMeta =
     R"("metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7","labels":{"a":"b"}})";

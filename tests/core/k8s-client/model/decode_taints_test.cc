@@ -11,11 +11,11 @@ namespace {
 
 using namespace dhc::k8s;
 
-constexpr auto kMeta = R"("metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7"})";
+constexpr auto kMetaJson = R"("metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7"})";
 
 template <class Record>
 Record read_as(Kind kind, const std::string& fields) {
-  auto object = Decoder(kind).decode_object(fmt::format("{{{},{}}}", kMeta, fields));
+  auto object = Decoder(kind).decode_object(fmt::format("{{{},{}}}", kMetaJson, fields));
   REQUIRE_MESSAGE(object.has_value(), object.error().why);
   return std::get<Record>(*object);
 }

@@ -12,6 +12,7 @@
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/api_error.h"
 #include "k8s-client/protocol/frame_splitter.h"
+#include "tests/core/k8s-client/model/kept.h"
 #include "tests/support/core/fixtures.h"
 #include "tests/support/core/proto_writing.h"
 #include "tests/support/core/same_record.h"
@@ -25,8 +26,6 @@ using namespace dhc::k8s;
 using dhc::test::read_fixture;
 using dhc::test::read_fixture_lines;
 using dhc::test::same_record;
-
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
 
 std::vector<std::string> frames_of(std::string_view stream) {
   std::vector<std::string> frames;
@@ -54,21 +53,21 @@ bool same_event(const WatchEvent& a, const WatchEvent& b) {
 
 void check_same_page(Kind kind, const std::string& json_file, const std::string& protobuf_file) {
   CAPTURE(protobuf_file);
-  const auto json = Decoder(kind, kKept).decode_list(read_fixture(json_file));
+  const auto as_json = Decoder(kind, kKept).decode_list(read_fixture(json_file));
   const auto body = read_fixture(protobuf_file);
   REQUIRE(is_protobuf(body));
   const auto protobuf = ProtoDecoder(kind, kKept).decode_list(body);
-  REQUIRE(json.has_value());
+  REQUIRE(as_json.has_value());
   REQUIRE_MESSAGE(protobuf.has_value(), protobuf.error().message);
-  CHECK(json->resource_version == protobuf->resource_version);
-  CHECK(json->continue_token == protobuf->continue_token);
-  REQUIRE(json->objects.size() == protobuf->objects.size());
-  for (std::size_t i = 0; i < json->objects.size(); ++i) {
-    CAPTURE(meta_of(json->objects[i]).name);
-    CHECK(same_record(json->objects[i], protobuf->objects[i]));
+  CHECK(as_json->resource_version == protobuf->resource_version);
+  CHECK(as_json->continue_token == protobuf->continue_token);
+  REQUIRE(as_json->objects.size() == protobuf->objects.size());
+  for (std::size_t i = 0; i < as_json->objects.size(); ++i) {
+    CAPTURE(meta_of(as_json->objects[i]).name);
+    CHECK(same_record(as_json->objects[i], protobuf->objects[i]));
   }
-  REQUIRE(json->bad.size() == protobuf->bad.size());
-  for (std::size_t i = 0; i < json->bad.size(); ++i) CHECK(same_identity(json->bad[i], protobuf->bad[i]));
+  REQUIRE(as_json->bad.size() == protobuf->bad.size());
+  for (std::size_t i = 0; i < as_json->bad.size(); ++i) CHECK(same_identity(as_json->bad[i], protobuf->bad[i]));
 }
 
 struct Listed {
@@ -130,11 +129,11 @@ TEST_CASE("A Status in protobuf is the same error as in JSON") {
   for (const auto* name : {"evict-404", "evict-409-uid", "evict-429-pdb", "forbidden-403", "list-400-continue",
                            "node-patch-409", "rule-422", "unauthorized-401"}) {
     CAPTURE(name);
-    const auto json = read_fixture(fmt::format("recordings/status/{}.json", name));
+    const auto as_json = read_fixture(fmt::format("recordings/status/{}.json", name));
     const auto protobuf = read_fixture(fmt::format("protobuf/status/{}.pb", name));
-    CHECK(error_from_status_object(json) == error_from_status_object(protobuf));
+    CHECK(error_from_status_object(as_json) == error_from_status_object(protobuf));
     for (const unsigned code : {400U, 403U, 404U, 409U, 410U, 422U, 429U, 500U, 503U}) {
-      CHECK(error_from_response({.status = code, .headers = {}, .body = json}) ==
+      CHECK(error_from_response({.status = code, .headers = {}, .body = as_json}) ==
             error_from_response({.status = code, .headers = {}, .body = protobuf}));
     }
   }

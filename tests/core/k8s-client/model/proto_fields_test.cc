@@ -11,6 +11,7 @@
 #include "k8s-client/model/proto_decoder.h"
 #include "k8s-client/model/proto_envelope.h"
 #include "k8s-client/model/proto_reading.h"
+#include "tests/core/k8s-client/model/kept.h"
 #include "tests/support/core/fixtures.h"
 #include "tests/support/core/proto_writing.h"
 #include "tests/support/core/same_record.h"
@@ -23,12 +24,11 @@ using dhc::test::field;
 using dhc::test::number;
 using dhc::test::read_fixture;
 
-constexpr KeptFields kKept = {.prefix = "device-health.io/"};
-using Path = std::vector<std::uint32_t>;
+using Tags = std::vector<std::uint32_t>;
 
 /// The message without the field that the path leads to, wherever it stands. Numbers of a fixed size, which we read
 /// nowhere, go with it.
-std::string without(std::string_view message, const Path& path, std::size_t depth = 0) {
+std::string without(std::string_view message, const Tags& path, std::size_t depth = 0) {
   std::string out;
   proto::Fields fields(message);
   std::uint32_t tag = 0;
@@ -46,9 +46,9 @@ std::string without(std::string_view message, const Path& path, std::size_t dept
 }
 
 /// The paths that `tree` names: "2(4 5(1 2))" are 2.4, 2.5.1 and 2.5.2.
-std::vector<Path> paths_of(std::string_view tree) {
-  std::vector<Path> paths;
-  Path above;
+std::vector<Tags> paths_of(std::string_view tree) {
+  std::vector<Tags> paths;
+  Tags above;
   std::uint32_t tag = 0;
   bool leaf = false;
   const auto end_number = [&] {
@@ -76,7 +76,7 @@ std::vector<Path> paths_of(std::string_view tree) {
   return paths;
 }
 
-std::string text_of(const Path& path) {
+std::string text_of(const Tags& path) {
   std::string text;
   for (const auto tag : path) text += (text.empty() ? "" : ".") + std::to_string(tag);
   return text;
@@ -84,19 +84,19 @@ std::string text_of(const Path& path) {
 
 /// Checks that each field that the tree names is set in the filled objects of a kind and read.
 void check_read(Kind kind, const std::string& file, std::string_view tree) {
-  const auto json = Decoder(kind, kKept).decode_list(read_fixture("protobuf/filled/" + file + ".json"));
+  const auto as_json = Decoder(kind, kKept).decode_list(read_fixture("protobuf/filled/" + file + ".json"));
   const auto body = read_fixture("protobuf/filled/" + file + ".pb");
   proto::Envelope envelope;
   Fault fault;
-  REQUIRE(json.has_value());
+  REQUIRE(as_json.has_value());
   REQUIRE(proto::open_envelope(body, fault, envelope));
   const ProtoDecoder decoder(kind, kKept);
-  const auto agrees_without = [&](Path path) {
+  const auto agrees_without = [&](Tags path) {
     path.insert(path.begin(), 2);  // the items of the list
     const auto page =
         decoder.decode_list(enveloped(envelope.api_version, envelope.kind, without(envelope.message, path)));
-    return page.has_value() && dhc::test::same_records(page->objects, json->objects) &&
-           page->bad.size() == json->bad.size();
+    return page.has_value() && dhc::test::same_records(page->objects, as_json->objects) &&
+           page->bad.size() == as_json->bad.size();
   };
   CHECK(agrees_without({4711}));
   for (const auto& path : paths_of(tree)) {
@@ -105,10 +105,10 @@ void check_read(Kind kind, const std::string& file, std::string_view tree) {
   }
 }
 
-constexpr std::string_view kMeta = "1(1 3 5 6 8 9 10 11(1 2) 12(1 2) 13(1 3 4 5 6)) ";
+constexpr std::string_view kMetaTree = "1(1 3 5 6 8 9 10 11(1 2) 12(1 2) 13(1 3 4 5 6)) ";
 constexpr std::string_view kClusterMeta = "1(1 5 6 8 9 10 11(1 2) 12(1 2) 13(1 3 4 5 6)) ";
 
-std::string meta_and(std::string_view tree) { return std::string(kMeta).append(tree); }
+std::string meta_and(std::string_view tree) { return std::string(kMetaTree).append(tree); }
 
 TEST_CASE("Each field of a pod that JSON is read for is read in protobuf") {
   check_read(Kind::Pod, "pods",

@@ -17,11 +17,11 @@ using dhc::test::enveloped;
 using dhc::test::field;
 using dhc::test::number;
 
-const std::string kMeta = field(1, field(1, "web") + field(3, "team-a") + field(5, "u-1") + field(6, "7"));
+const std::string kMetaMessage = field(1, field(1, "web") + field(3, "team-a") + field(5, "u-1") + field(6, "7"));
 
 template <class Record>
 Record read(Kind kind, std::string_view version, const std::string& fields) {
-  const auto object = ProtoDecoder(kind).decode_object(enveloped(version, to_string(kind), kMeta + fields));
+  const auto object = ProtoDecoder(kind).decode_object(enveloped(version, to_string(kind), kMetaMessage + fields));
   REQUIRE_MESSAGE(object.has_value(), object.error().why);
   return std::get<Record>(*object);
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "k8s-client/protocol/watch_machine.h"
+#include "tests/core/k8s-client/protocol/watch_targets.h"
 #include "tests/support/core/watch_driver.h"
 
 using namespace dhc;
@@ -14,13 +15,8 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-bool is_watch_list(const std::string& target) { return target.find("sendInitialEvents=true") != std::string::npos; }
-bool has_version(const std::string& target) { return target.find("&resourceVersion=") != std::string::npos; }
 bool is_fresh_list(const std::string& target) { return is_watch_list(target) && !has_version(target); }
 bool is_check(const std::string& target) { return target.ends_with("?limit=1"); }
-bool watches_from(const std::string& target, const std::string& version) {
-  return !is_watch_list(target) && target.find("resourceVersion=" + version + "&") != std::string::npos;
-}
 
 std::size_t words_of(WatchDriver& watch, WatchWord word) {
   (void)watch.delivered();

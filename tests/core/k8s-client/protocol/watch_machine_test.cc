@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/core/k8s-client/protocol/watch_targets.h"
 #include "tests/support/core/watch_driver.h"
 
 using namespace dhc;
@@ -15,12 +16,7 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-bool is_watch_list(const std::string& target) { return target.find("sendInitialEvents=true") != std::string::npos; }
 bool is_page(const std::string& target) { return target.find("limit=500") != std::string::npos; }
-bool watches_from(const std::string& target, const std::string& version) {
-  return !is_watch_list(target) && target.find("resourceVersion=" + version + "&") != std::string::npos;
-}
-bool has_version(const std::string& target) { return target.find("resourceVersion=") != std::string::npos; }
 
 }  // namespace
 

@@ -47,7 +47,8 @@ Json rule(const std::string& name, const std::string& manager, const std::string
   return json;
 }
 
-Json taint(const std::string& key, const std::string& effect = "NoSchedule", const std::string& value = "Unhealthy") {
+Json taint_of(const std::string& key, const std::string& effect = "NoSchedule",
+              const std::string& value = "Unhealthy") {
   return {{"key", key}, {"value", value}, {"effect", effect}};
 }
 
@@ -103,12 +104,13 @@ TEST_CASE("a rule is ours by label and prefix together") {
 TEST_CASE(
     "of a node's taints only those go that are as we make them, the last one first, and an operator's with our key is "
     "named") {
-  const auto found = find(
-      k8s::Kind::Node,
-      {node("a", {taint("device-health.io/unhealthy"), taint("node.kubernetes.io/unschedulable"),
-                  taint("device-health.io/unhealthy"), taint("device-health.io/unhealthy", "NoExecute"),
-                  taint("device-health.io/unhealthy", "NoSchedule", "mine")}),
-       node("b", {taint("example.com/device-health.io"), taint("device-health.io/unhealthy-too")}), node("c", {})});
+  const auto found =
+      find(k8s::Kind::Node,
+           {node("a", {taint_of("device-health.io/unhealthy"), taint_of("node.kubernetes.io/unschedulable"),
+                       taint_of("device-health.io/unhealthy"), taint_of("device-health.io/unhealthy", "NoExecute"),
+                       taint_of("device-health.io/unhealthy", "NoSchedule", "mine")}),
+            node("b", {taint_of("example.com/device-health.io"), taint_of("device-health.io/unhealthy-too")}),
+            node("c", {})});
   REQUIRE(names(found.traces) == Names{"taint device-health.io/unhealthy of Node a"});
   const std::string why = " of Node a: we taint with value Unhealthy and effect NoSchedule only";
   CHECK(found.left == Names{"device-health.io/unhealthy=Unhealthy:NoExecute" + why,
