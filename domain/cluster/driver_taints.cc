@@ -106,6 +106,13 @@ void follow_back(TaintWord& word, const std::vector<SliceTaint>& taints, const W
   }
 }
 
+/// Of one pool, in a map that is ordered by device.
+template <class Map>
+auto devices_of(Map& map, const Inventory::PoolName& pool) {
+  return std::ranges::subrange(map.lower_bound(DeviceKey::dra(pool.first, pool.second, {})),
+                               map.lower_bound(DeviceKey::dra(pool.first, pool.second + '\0', {})));
+}
+
 }  // namespace
 
 void DriverTaints::look_at(const Inventory& inventory, const std::string& driver, const std::string& pool,
@@ -115,20 +122,15 @@ void DriverTaints::look_at(const Inventory& inventory, const std::string& driver
 }
 
 void DriverTaints::begin_anew(const std::string& driver, const std::string& pool) {
-  std::erase_if(tainted_, [&](const auto& entry) {
-    const auto& key = entry.first;
-    return key.source == DeviceKey::Source::Dra && key.scope == driver && key.place == pool;
-  });
+  const auto devices = devices_of(tainted_, {driver, pool});
+  tainted_.erase(devices.begin(), devices.end());
   seen_.erase({driver, pool});
 }
 
 void DriverTaints::look_at(const PoolName& name, const Pool& pool, const Now& now) {
-  const auto first = DeviceKey::dra(name.first, name.second, {});
-  for (auto at = tainted_.lower_bound(first); at != tainted_.end(); ++at) {
-    const auto& key = at->first;
-    if (key.source != DeviceKey::Source::Dra || key.scope != name.first || key.place != name.second) break;
+  for (auto& [key, device] : devices_of(tainted_, name)) {
     const bool is_published = pool.published && pool.devices.contains(key.device);
-    if (!is_published && !at->second.hidden_at) at->second.hidden_at = now.mono;
+    if (!is_published && !device.hidden_at) device.hidden_at = now.mono;
   }
   if (!pool.published) return;
   const bool is_first = seen_.insert(name).second;

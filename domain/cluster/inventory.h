@@ -41,6 +41,8 @@ struct Pool {
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
   std::int64_t cards = 0;  ///< Physical ones.
+
+  [[nodiscard]] bool is_network_attached() const { return is_settled && node.empty(); }
 };
 
 /// What is remembered of whose a pool was.

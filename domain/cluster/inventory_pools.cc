@@ -54,8 +54,7 @@ std::string Inventory::node_of(const DeviceKey& key) const {
 /// names no node is no kubelet's: a pool that begins with one is no node's.
 std::optional<std::string> Inventory::home_of(const std::string& name, const std::set<std::string>& claimants,
                                               const Pool& pool) const {
-  const bool is_network_attached = pool.is_settled && pool.node.empty();
-  if (is_network_attached || (pool.is_settled && pool.node == name)) return pool.node;
+  if (pool.is_network_attached() || (pool.is_settled && pool.node == name)) return pool.node;
   if (claimants.contains(name)) return name;
   if (claimants.contains("") && !pool.is_settled) return std::string();
   if (nodes_.contains(name)) return name;
@@ -150,8 +149,7 @@ void Inventory::settle_by_nodes(const std::set<PoolName>& kept) {
   std::vector<PoolName> named;
   std::vector<PoolName> left;
   for (const auto& [name, pool] : pools_) {
-    const bool is_network_attached = pool.is_settled && pool.node.empty();
-    if (is_network_attached) continue;
+    if (pool.is_network_attached()) continue;
     if (pool.node != name.second && nodes_.contains(name.second)) named.push_back(name);
     const bool is_kept = pool.is_settled && kept.contains(name);
     if (!pool.published && !nodes_.contains(pool.node) && !is_kept) left.push_back(name);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/wake.h"
+
 namespace dhc {
 
 namespace {
@@ -71,13 +73,11 @@ bool NodeBook::is_suspicious() const {
 }
 
 std::optional<MonoTime> NodeBook::next_change_at(const Now& now) const {
-  std::optional<MonoTime> next;
+  Wake wake;
   for (const auto& [name, book] : resources_) {
-    if (!book.rose_at || now.mono - *book.rose_at >= kPluginSettle) continue;
-    const MonoTime at = *book.rose_at + kPluginSettle;
-    if (!next || at < *next) next = at;
+    if (book.rose_at) wake.note_after(now.mono, *book.rose_at + kPluginSettle);
   }
-  return next;
+  return wake.at();
 }
 
 }  // namespace dhc

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/wake.h"
+
 namespace dhc {
 
 namespace {
@@ -75,13 +77,11 @@ bool Views::is_silent(KindSet kinds, const Now& now) const {
 }
 
 std::optional<MonoTime> Views::next_change_at(const Now& now) const {
-  std::optional<MonoTime> next;
+  Wake wake;
   for (const auto& [key, view] : views_) {
-    const MonoTime at = view.heard_at + kOldestView;
-    if (not_served_.contains(key.first) || at <= now.mono) continue;
-    if (!next || at < *next) next = at;
+    if (!not_served_.contains(key.first)) wake.note_after(now.mono, view.heard_at + kOldestView);
   }
-  return next;
+  return wake.at();
 }
 
 KindSet views_of_eviction(const k8s::Pod& pod, const DeviceKey& key) {

@@ -124,9 +124,8 @@ std::map<Inventory::PoolName, std::set<std::string>> World::holders_of_disputed_
 void World::settle_disputed_pool(const Inventory::PoolName& name, const std::set<std::string>& held_on,
                                  const Now& now) {
   const auto& pool = inventory_.pools().at(name);
-  const bool is_network_attached = pool.is_settled && pool.node.empty();
   const bool is_guarded = pool.is_settled && guarded_pools_.contains(name);
-  if (is_network_attached || is_guarded) return (void)left_pools_.erase(name);
+  if (pool.is_network_attached() || is_guarded) return (void)left_pools_.erase(name);
   std::set<std::string> homes;
   std::ranges::set_intersection(held_on, inventory_.claimants_of(name), std::inserter(homes, homes.end()));
   if (homes.size() == 1 && !held_on.contains(pool.node)) inventory_.give_home(name, *homes.begin());

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/wake.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/names.h"
 
@@ -231,33 +232,17 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
 }
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
-  std::optional<MonoTime> next = views_.next_change_at(now);
-  if (heard_again_ || !dirty_devices_.empty()) next = now.mono + Millis(1);
-  for (const auto& name : settling_) {
-    const auto at = books_.at(name).next_change_at(now);
-    if (at && (!next || *at < *next)) next = at;
-  }
-  for (const auto& [key, since] : doubted_) {
-    const MonoTime at = since + settle_of(key);
-    if (at > now.mono && (!next || at < *next)) next = at;
-  }
-  for (const auto& [key, standing] : standing_) {
-    const MonoTime at = standing.since + kOwnWord;
-    if (at > now.mono && (!next || at < *next)) next = at;
-  }
-  for (const auto& [name, since] : left_pools_) {
-    const MonoTime at = since + kLongestUnknown;
-    if (!next || at < *next) next = at;
-  }
-  for (const auto& [name, since] : unpublished_pools_) {
-    const MonoTime at = since + kCardMemory;
-    if (!next || at < *next) next = at;
-  }
-  if (const auto at = cards_.next_change_at(); at && (!next || *at < *next)) next = at;
-  for (const auto& [key, at] : bare_) {
-    if (at > now.mono && (!next || at < *next)) next = at;
-  }
-  return next;
+  Wake wake;
+  wake.note(views_.next_change_at(now));
+  if (heard_again_ || !dirty_devices_.empty()) wake.note(now.mono + Millis(1));
+  for (const auto& name : settling_) wake.note(books_.at(name).next_change_at(now));
+  for (const auto& [key, since] : doubted_) wake.note_after(now.mono, since + settle_of(key));
+  for (const auto& [key, standing] : standing_) wake.note_after(now.mono, standing.since + kOwnWord);
+  for (const auto& [name, since] : left_pools_) wake.note(since + kLongestUnknown);
+  for (const auto& [name, since] : unpublished_pools_) wake.note(since + kCardMemory);
+  wake.note(cards_.next_change_at());
+  for (const auto& [key, at] : bare_) wake.note_after(now.mono, at);
+  return wake.at();
 }
 
 const PodRecord* World::pod(std::string_view uid) const {

@@ -39,13 +39,10 @@ void IncidentTurn::run() {
   for (auto& record : replaced_) retire(record);
   for (auto& record : rehosted_) leave_host(record);
   forget();
-  incidents_.next_change_at_ = next_;
+  incidents_.next_change_at_ = next_.at();
 }
 
-void IncidentTurn::wake(WallTime at) {
-  const MonoTime mono = now_.mono + std::chrono::ceil<Millis>(at - now_.wall);
-  if (!next_ || mono < *next_) next_ = mono;
-}
+void IncidentTurn::wake(WallTime at) { next_.note(now_.mono + std::chrono::ceil<Millis>(at - now_.wall)); }
 
 void IncidentTurn::look_at(DeviceRecord& record) {
   repair_times(record);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wake.h"
 #include "domain/findings/rejecting_node.h"
 #include "domain/incidents/incident_store.h"
 
@@ -85,7 +86,7 @@ class IncidentTurn {
   std::map<DeviceKey, const AffectedPod*> speaking_;
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;
-  std::optional<MonoTime> next_;
+  Wake next_;
 };
 
 }  // namespace dhc

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/wake.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
 #include "domain/contract/our_taint.h"
@@ -286,21 +287,18 @@ const HeldScope* Brake::holding(const DeviceKey& key, const std::string& node, s
 
 std::optional<MonoTime> Brake::next_change_at(const Limits& limits) const {
   if (engaged_.empty()) return std::nullopt;
-  std::optional<MonoTime> next;
-  const auto note = [&](MonoTime at) {
-    if (!next || at < *next) next = at;
-  };
+  Wake wake;
   for (const auto& [scope, brake] : engaged_) {
-    if (brake.low_since) note(*brake.low_since + kReleaseSettle);
-    if (brake.trial) note(next_step_at(*brake.trial, limits));
-    if (!brake.trial) note(next_trial_at(brake, limits));
-    for (const auto& [uid, until] : brake.not_again) note(until);
+    if (brake.low_since) wake.note(*brake.low_since + kReleaseSettle);
+    if (brake.trial) wake.note(next_step_at(*brake.trial, limits));
+    if (!brake.trial) wake.note(next_trial_at(brake, limits));
+    for (const auto& [uid, until] : brake.not_again) wake.note(until);
   }
   for (const auto& [key, bad] : bad_) {
-    if (bad.out) note(bad.onset.mono + limits.brake_within);
-    if (!bad.out && bad.unheld_since) note(*bad.unheld_since + kUnheldMemory);
+    if (bad.out) wake.note(bad.onset.mono + limits.brake_within);
+    if (!bad.out && bad.unheld_since) wake.note(*bad.unheld_since + kUnheldMemory);
   }
-  return next;
+  return wake.at();
 }
 
 }  // namespace dhc

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <string_view>
 
 #include "k8s-client/auth/server_url.h"
+#include "k8s-client/protocol/ascii.h"
 
 namespace dhc::k8s {
 
@@ -45,12 +45,6 @@ bool in_network(const Address& host, std::string_view network) {
   return true;
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 /// One entry of NO_PROXY: `*`, an address, a network, or a name that stands for itself and what is below it.
 bool exempts(std::string_view entry, const std::string& host, std::uint16_t port) {
   if (entry == "*") return true;
@@ -74,8 +68,8 @@ bool exempts(std::string_view entry, const std::string& host, std::uint16_t port
 std::optional<std::string> proxy_variable_for(const Endpoint& endpoint, const ProxyVariables& variables) {
   const std::string& proxy = endpoint.tls ? variables.https_proxy : variables.http_proxy;
   if (proxy.empty() || is_loopback(endpoint.host)) return std::nullopt;
-  const std::string host = lower(endpoint.host);
-  const std::string exempt = lower(variables.no_proxy);
+  const std::string host = to_lower_ascii(endpoint.host);
+  const std::string exempt = to_lower_ascii(variables.no_proxy);
   for (std::size_t at = 0; at < exempt.size();) {
     const std::size_t end = std::min(exempt.find_first_of(", ", at), exempt.size());
     if (exempts(std::string_view(exempt).substr(at, end - at), host, endpoint.port)) return std::nullopt;

@@ -41,11 +41,7 @@ bool read_owner(JsonValue value, Fault& fault, Meta& meta) {
     return true;
   });
   if (!read) return false;
-  if (is_controller) {
-    meta.controller = std::move(owner);
-  } else {
-    meta.has_other_owner = true;
-  }
+  note_owner(std::move(owner), is_controller, meta);
   return true;
 }
 

@@ -53,13 +53,6 @@ bool read_allocated_resource(const Value& value, Fault& fault, AllocatedResource
   return read && require(resource.name, fault, "name");
 }
 
-bool read_exit_code(const Value& value, Fault& fault, ContainerState& state) {
-  std::optional<std::int64_t> code;
-  if (!read_integer(value, fault, code)) return false;
-  state.exit_code = code.value_or(0);
-  return true;
-}
-
 // **Source:** core/v1 generated.proto, ContainerStateRunning.
 bool read_running(const Value& value, Fault& fault, ContainerState& state) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
@@ -70,7 +63,7 @@ bool read_running(const Value& value, Fault& fault, ContainerState& state) {
 // **Source:** core/v1 generated.proto, ContainerStateTerminated.
 bool read_terminated(const Value& value, Fault& fault, ContainerState& state) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
-    if (tag == 1) return read_exit_code(field, fault, state) || fault.in("exitCode");
+    if (tag == 1) return read_number(field, fault, state.exit_code) || fault.in("exitCode");
     if (tag == 6) return read_time(field, fault, state.turned) || fault.in("finishedAt");
     return true;
   });

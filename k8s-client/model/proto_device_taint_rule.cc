@@ -41,7 +41,7 @@ bool read_rule_spec(const Value& value, Fault& fault, DeviceTaintRule& rule) {
 bool read_progress(const Value& value, Fault& fault, std::optional<EvictionInProgress>& progress) {
   std::string type;
   EvictionInProgress read;
-  std::optional<std::int64_t> generation;
+  std::int64_t generation = 0;
   const bool good = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
@@ -49,7 +49,7 @@ bool read_progress(const Value& value, Fault& fault, std::optional<EvictionInPro
       case 2:
         return read_name(field, fault, read.status) || fault.in("status");
       case 3:
-        return read_integer(field, fault, generation) || fault.in("observedGeneration");
+        return read_number(field, fault, generation) || fault.in("observedGeneration");
       case 5:
         return read_name(field, fault, read.reason) || fault.in("reason");
       case 6:
@@ -58,7 +58,7 @@ bool read_progress(const Value& value, Fault& fault, std::optional<EvictionInPro
         return true;
     }
   });
-  read.observed_generation = generation.value_or(0);
+  read.observed_generation = generation;
   if (good && type == "EvictionInProgress") progress = std::move(read);
   return good;
 }

@@ -12,14 +12,6 @@ namespace dhc::k8s::proto {
 
 namespace {
 
-// What is absent keeps what stands in `out`: the API's default.
-bool read_number(const Value& value, Fault& fault, std::int64_t& out) {
-  std::optional<std::int64_t> number;
-  if (!read_integer(value, fault, number)) return false;
-  out = number.value_or(out);
-  return true;
-}
-
 bool read_word(const Value& value, Fault& fault, std::string_view word, bool& is_word) {
   std::string text;
   if (!read_name(value, fault, text)) return false;

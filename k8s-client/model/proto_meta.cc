@@ -41,18 +41,14 @@ bool read_owner(const Value& value, Fault& fault, Meta& meta) {
     }
   });
   if (!read) return false;
-  if (is_controller) {
-    meta.controller = std::move(owner);
-  } else {
-    meta.has_other_owner = true;
-  }
+  note_owner(std::move(owner), is_controller, meta);
   return true;
 }
 
 bool read_generation(const Value& value, Fault& fault, std::int64_t* generation) {
-  std::optional<std::int64_t> number;
-  if (!read_integer(value, fault, number)) return false;
-  if (generation != nullptr) *generation = number.value_or(0);
+  std::int64_t number = 0;
+  if (!read_number(value, fault, number)) return false;
+  if (generation != nullptr) *generation = number;
   return true;
 }
 

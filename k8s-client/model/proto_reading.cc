@@ -107,9 +107,16 @@ bool read_name(const Value& value, Fault& fault, std::string& out) {
   return read_text(value, fault, out) && (is_clean_name(out) || fault.is("control character or too long"));
 }
 
-bool read_integer(const Value& value, Fault& fault, std::optional<std::int64_t>& out) {
+bool read_number(const Value& value, Fault& fault, std::int64_t& out) {
   if (value.type != WireType::varint) return fault.is("not a whole number");
   out = static_cast<std::int64_t>(value.number);
+  return true;
+}
+
+bool read_integer(const Value& value, Fault& fault, std::optional<std::int64_t>& out) {
+  std::int64_t number = 0;
+  if (!read_number(value, fault, number)) return false;
+  out = number;
   return true;
 }
 
@@ -132,15 +139,14 @@ bool read_bool(const Value& value, Fault& fault, bool& out) {
 
 bool read_time(const Value& value, Fault& fault, std::optional<WallTime>& out) {
   out.reset();
-  std::optional<std::int64_t> seconds;
+  std::int64_t seconds = 0;
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
-    return tag != 1 || read_integer(field, fault, seconds) || fault.in("seconds");
+    return tag != 1 || read_number(field, fault, seconds) || fault.in("seconds");
   });
   if (!read) return false;
   if (value.bytes.empty()) return true;
-  const auto since_epoch = seconds.value_or(0);
-  if (since_epoch < kFirstSecond || since_epoch > kLastSecond) return fault.is("not a time in the years 0 to 9999");
-  out = WallTime(std::chrono::seconds(since_epoch));
+  if (seconds < kFirstSecond || seconds > kLastSecond) return fault.is("not a time in the years 0 to 9999");
+  out = WallTime(std::chrono::seconds(seconds));
   return true;
 }
 

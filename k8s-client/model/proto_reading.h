@@ -90,7 +90,8 @@ bool read_message(const Value& value, Fault& fault, std::string& out);
 /// A name, UID or version: no control characters, at most 1,024 bytes.
 bool read_name(const Value& value, Fault& fault, std::string& out);
 
-/// A whole number.
+/// A whole number; `out` stays as it is without one, which is the API's default.
+bool read_number(const Value& value, Fault& fault, std::int64_t& out);
 bool read_integer(const Value& value, Fault& fault, std::optional<std::int64_t>& out);
 
 /// Adds the whole numbers of a list that stands packed in one field. False: it is broken.

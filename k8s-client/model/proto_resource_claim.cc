@@ -107,9 +107,9 @@ bool read_device_status(const Value& value, Fault& fault, ClaimDeviceStatus& dev
 
 // A zero is what Go writes for a count that is absent.
 bool read_count(const Value& value, Fault& fault, DeviceRequest& request) {
-  std::optional<std::int64_t> count;
-  if (!read_integer(value, fault, count)) return false;
-  if (count.value_or(0) != 0) request.count = device_count(*count);
+  std::int64_t count = 0;
+  if (!read_number(value, fault, count)) return false;
+  if (count != 0) request.count = device_count(count);
   return true;
 }
 

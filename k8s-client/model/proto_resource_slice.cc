@@ -12,14 +12,11 @@ namespace {
 
 // ResourcePool.
 bool read_pool(const Value& value, Fault& fault, ResourceSlice& slice) {
-  std::optional<std::int64_t> generation;
-  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 1) return read_name(field, fault, slice.pool) || fault.in("name");
-    if (tag == 2) return read_integer(field, fault, generation) || fault.in("generation");
+    if (tag == 2) return read_number(field, fault, slice.generation) || fault.in("generation");
     return true;
   });
-  if (generation) slice.generation = *generation;
-  return read;
 }
 
 // One entry of Device.attributes: a DeviceAttribute, of which text is kept. Names and values go on into logs and a

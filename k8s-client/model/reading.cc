@@ -74,6 +74,14 @@ bool is_own_annotation(std::string_view key) {
          key == "batch.kubernetes.io/job-index-failure-count";
 }
 
+void note_owner(OwnerRef owner, bool is_controller, Meta& meta) {
+  if (is_controller) {
+    meta.controller = std::move(owner);
+  } else {
+    meta.has_other_owner = true;
+  }
+}
+
 void cut_condition_message(std::string& message) {
   constexpr std::size_t kLongest = 32UL * 1024;
   if (message.size() > kLongest) message.resize(kLongest);

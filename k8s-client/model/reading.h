@@ -62,6 +62,9 @@ struct MapEntry {
 /// The annotations that are kept of every object, whatever its reader was told.
 [[nodiscard]] bool is_own_annotation(std::string_view key);
 
+/// One of an object's owners.
+void note_owner(OwnerRef owner, bool is_controller, Meta& meta);
+
 /// Whole up to what the API allows, 32 KiB: our own condition is our memory, and names every device of its pod.
 void cut_condition_message(std::string& message);
 

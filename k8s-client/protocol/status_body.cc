@@ -54,13 +54,6 @@ std::optional<StatusBody> read_json(std::string_view body) {
   return status;
 }
 
-bool read_number(const Value& value, Fault& fault, std::int64_t& out) {
-  std::optional<std::int64_t> number;
-  if (!proto::read_integer(value, fault, number)) return false;
-  out = number.value_or(0);
-  return true;
-}
-
 // **Source:** meta/v1 generated.proto, StatusCause.
 bool read_cause(const Value& value, Fault& fault, StatusCause& cause) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
@@ -76,7 +69,7 @@ bool read_details(const Value& value, Fault& fault, StatusBody& out) {
   std::int64_t seconds = 0;
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 4) return proto::read_item(field, fault, out.causes, read_cause);
-    if (tag == 5) return read_number(field, fault, seconds);
+    if (tag == 5) return proto::read_number(field, fault, seconds);
     return true;
   });
   out.retry_after = wish_of(seconds);
@@ -98,7 +91,7 @@ std::optional<StatusBody> read_protobuf(std::string_view body) {
       case 5:
         return read_details(field, fault, status);
       case 6:
-        return read_number(field, fault, status.code);
+        return proto::read_number(field, fault, status.code);
       default:
         return true;
     }

@@ -60,7 +60,7 @@ Budget::Budget(const PlanInput& input)
     if (record == nullptr) continue;
     const auto until = holds_until(attempt, record->pod, input.policy.limits);
     if (!until || input.now.mono >= *until) continue;
-    if (*until != MonoTime::max() && (!next_free_ || *until < *next_free_)) next_free_ = until;
+    if (*until != MonoTime::max()) next_free_.note(until);
     count(record->pod, attempt.owner, to_string(attempt.key), attempt.at);
   }
 }
@@ -92,7 +92,7 @@ std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
     return HoldReason{.reason = Reason::TooManyInFlight,
                       .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_,
                                              limits.max_in_flight),
-                      .until = next_free_};
+                      .until = next_free_.at()};
   }
   if (limits.max_in_flight == 0) {
     return HoldReason{.reason = Reason::TooManyInFlight, .message = "evictions.maxInFlight is 0", .until = {}};
@@ -106,7 +106,7 @@ std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
       return HoldReason{.reason = Reason::NodeLimit,
                         .message = fmt::format("{} evicted pods of node {} still exist, evictions.perNode is {}", there,
                                                node, limits.per_node),
-                        .until = next_free_};
+                        .until = next_free_.at()};
     }
   }
   for (const auto* affected : unit.affected_pods) {
@@ -119,7 +119,7 @@ std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
                         .message = fmt::format("{} incidents of {} {} are being handled, evictions.perOwner is {}",
                                                handled, affected->pod().meta.controller->kind,
                                                affected->pod().meta.controller->name, limits.per_owner),
-                        .until = next_free_};
+                        .until = next_free_.at()};
     }
   }
   return refuses_by_rate(size);

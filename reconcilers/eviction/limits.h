@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wake.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
@@ -44,7 +45,7 @@ class Budget {
 
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
   /// When the first slot becomes free by time alone.
-  [[nodiscard]] std::optional<MonoTime> next_free_at() const { return next_free_; }
+  [[nodiscard]] std::optional<MonoTime> next_free_at() const { return next_free_.at(); }
 
  private:
   void count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at);
@@ -57,7 +58,7 @@ class Budget {
   std::int64_t attempts_ = 0;
   std::map<std::string, std::int64_t> on_node_;
   std::map<std::string, std::map<std::string, MonoTime>> incidents_of_;  // owner UID -> device -> last eviction
-  std::optional<MonoTime> next_free_;
+  Wake next_free_;
 };
 
 }  // namespace dhc::eviction

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/wake.h"
 #include "domain/cluster/disruption.h"
 #include "domain/cluster/owner_chain.h"
 #include "k8s-client/model/job.h"
@@ -147,12 +148,9 @@ void ComingPods::note_offered(const std::optional<std::set<std::string>>& uids, 
 }
 
 std::optional<MonoTime> ComingPods::next_change_at(const Now& now) const {
-  std::optional<MonoTime> next;
-  for (const auto& [uid, since] : offered_since_) {
-    const MonoTime at = since + kOfferPatience;
-    if (at > now.mono && (!next || at < *next)) next = at;
-  }
-  return next;
+  Wake wake;
+  for (const auto& [uid, since] : offered_since_) wake.note_after(now.mono, since + kOfferPatience);
+  return wake.at();
 }
 
 }  // namespace dhc

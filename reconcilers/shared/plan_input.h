@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/wake.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
@@ -33,18 +34,6 @@ struct PlanInput {
   /// remembered.
   std::optional<std::uint64_t> saved_revision;
   Now now;
-};
-
-/// The earliest of the times noted.
-class Wake {
- public:
-  void note(std::optional<MonoTime> at) {
-    if (at && (!at_ || *at < *at_)) at_ = at;
-  }
-  [[nodiscard]] std::optional<MonoTime> at() const { return at_; }
-
- private:
-  std::optional<MonoTime> at_;
 };
 
 /// What one reconciler wants done and has to say.

@@ -98,6 +98,14 @@ constexpr Millis kClockStep = Seconds(1);
 /// What a plan leaves to the next one that follows it.
 constexpr Millis kAtOnce{1};
 
+/// Whether something is found that was not known.
+template <class Key>
+bool notes_new(std::set<Key>& known, std::set<Key> found) {
+  const bool is_new = !std::ranges::includes(known, found);
+  known = std::move(found);
+  return is_new;
+}
+
 std::string event_key(const notice::EmitEvent& event) { return event.regarding.ns + "/" + event.name; }
 
 }  // namespace
@@ -276,18 +284,12 @@ void Controller::State::note_brake() {
 bool Controller::State::notes_new_brake() {
   std::set<BrakeScope> engaged;
   for (const auto& [scope, brake_there] : brake.engaged()) engaged.insert(scope);
-  const bool is_new = !std::ranges::includes(braked, engaged);
-  braked = std::move(engaged);
-  return is_new;
+  return notes_new(braked, std::move(engaged));
 }
 
 /// Whether an eviction is revoked that was not at the last plan: one that has begun cannot be recalled, and is not
 /// recalled again and again.
-bool Controller::State::notes_new_revoked(std::set<std::string> found) {
-  const bool is_new = !std::ranges::includes(revoked, found);
-  revoked = std::move(found);
-  return is_new;
-}
+bool Controller::State::notes_new_revoked(std::set<std::string> found) { return notes_new(revoked, std::move(found)); }
 
 void Controller::State::begin_trial(BrakeTrial trial, const std::string& node) {
   incidents.note_change();
@@ -436,11 +438,10 @@ Turn Controller::plan_all(const Now& now) {
                          notices.wake_at, state.incidents.next_change_at(), state.world.next_change_at(now),
                          state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
                          state.checks.next_change_at()}) {
-    if (at && *at > now.mono) wake.note(at);
+    wake.note_after(now.mono, at);
   }
-  for (const auto& affected : affected_pods) {  // its incident opens, whatever holds the pod's eviction before that
-    if (affected.opens_at > now.mono) wake.note(affected.opens_at);
-  }
+  // Its incident opens, whatever holds the pod's eviction before that.
+  for (const auto& affected : affected_pods) wake.note_after(now.mono, affected.opens_at);
   if (intends) wake.note(now.mono + kAtOnce);  // what was intended may be done once it is written
   turn.wake_at = wake.at();
   const auto add = [&](auto& actions) {

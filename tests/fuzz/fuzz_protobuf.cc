@@ -1,6 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -9,6 +8,7 @@
 #include "k8s-client/model/proto_decoder.h"
 #include "k8s-client/protocol/api_error.h"
 #include "k8s-client/protocol/frame_splitter.h"
+#include "tests/fuzz/event_rules.h"
 
 // Any bytes as a page, a Status and the stream of a watch in protobuf: the first byte picks the kind, the second how
 // the stream is cut into pieces. Cut or whole, the frames must be the same; what is read has an identity or a version.
@@ -16,12 +16,7 @@
 namespace {
 
 using namespace dhc::k8s;
-
-constexpr std::size_t kCap = 64 * 1024;
-
-void must(bool holds) {
-  if (!holds) std::abort();
-}
+using namespace fuzz;
 
 std::vector<std::string> split(std::string_view stream, std::size_t piece) {
   std::vector<std::string> frames;
@@ -36,13 +31,9 @@ std::vector<std::string> split(std::string_view stream, std::size_t piece) {
   return frames;
 }
 
-void check_event(const WatchEvent& event) {
-  if (const auto* changed = std::get_if<Changed>(&event.what))
-    must(event.resource_version == meta_of(changed->object).resource_version);
-  if (const auto* deleted = std::get_if<Deleted>(&event.what)) must(!deleted->name.empty() && !deleted->uid.empty());
-  if (std::holds_alternative<Bookmark>(event.what)) must(!event.resource_version.empty());
+void check(const WatchEvent& event) {
+  check_event(event);
   if (const auto* error = std::get_if<ErrorStatus>(&event.what)) (void)error_from_status_object(error->body);
-  if (const auto* bad = std::get_if<BadObject>(&event.what)) must(!bad->why.empty());
 }
 
 }  // namespace
@@ -53,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ProtoDecoder decoder(kAllKinds.at(data[0] % kAllKinds.size()), {.prefix = "device-health.io/"});
   const auto frames = split(body, body.size());
   must(split(body, std::size_t{1} + data[1]) == frames);
-  for (const auto& frame : frames) check_event(decoder.decode_event(frame));
+  for (const auto& frame : frames) check(decoder.decode_event(frame));
   if (const auto page = decoder.decode_list(body)) must(!page->resource_version.empty());
   (void)error_from_status_object(body);
   return 0;

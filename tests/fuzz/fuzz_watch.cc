@@ -1,6 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -8,6 +7,7 @@
 
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/line_splitter.h"
+#include "tests/fuzz/event_rules.h"
 
 // Any bytes as the stream of a watch: the first byte picks the kind, the second how the stream is cut into pieces. Cut
 // or whole, the lines must be the same, and each must be an event with an identity or a version, or bad with a reason.
@@ -15,12 +15,7 @@
 namespace {
 
 using namespace dhc::k8s;
-
-constexpr std::size_t kCap = 64 * 1024;
-
-void must(bool holds) {
-  if (!holds) std::abort();
-}
+using namespace fuzz;
 
 std::vector<std::string> split(std::string_view stream, std::size_t piece) {
   std::vector<std::string> lines;
@@ -35,13 +30,9 @@ std::vector<std::string> split(std::string_view stream, std::size_t piece) {
   return lines;
 }
 
-void check_event(const WatchEvent& event) {
-  if (const auto* changed = std::get_if<Changed>(&event.what))
-    must(event.resource_version == meta_of(changed->object).resource_version);
-  if (const auto* deleted = std::get_if<Deleted>(&event.what)) must(!deleted->name.empty() && !deleted->uid.empty());
-  if (std::holds_alternative<Bookmark>(event.what)) must(!event.resource_version.empty());
+void check(const WatchEvent& event) {
+  check_event(event);
   if (const auto* error = std::get_if<ErrorStatus>(&event.what)) must(!error->body.empty());
-  if (const auto* bad = std::get_if<BadObject>(&event.what)) must(!bad->why.empty());
 }
 
 }  // namespace
@@ -52,6 +43,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Decoder decoder(kAllKinds.at(data[0] % kAllKinds.size()), {.prefix = "device-health.io/"});
   const auto lines = split(stream, stream.size());
   must(split(stream, std::size_t{1} + data[1]) == lines);
-  for (const auto& line : lines) check_event(decoder.decode_event(line));
+  for (const auto& line : lines) check(decoder.decode_event(line));
   return 0;
 }
