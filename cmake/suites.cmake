@@ -32,6 +32,12 @@ function(dhc_suite name directory)
   target_link_libraries(${name} PRIVATE ${ARGN} dhc_options doctest::doctest rapidcheck nlohmann_json::nlohmann_json)
   dhc_precompile(${name})
   dhc_unite(${name})
+  # A folder is a batch: a new file has none but its neighbours to agree with.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS tests support shell_support)
+    cmake_path(GET source PARENT_PATH folder)
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}")
+  endforeach()
   # It defines what doctest.h alone only declares.
   set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/support/main.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # Tests run in the repository's root, so that fixtures are named by their path in it. A filter that matches nothing

@@ -11,10 +11,10 @@ namespace dhc::lemons {
 namespace {
 
 double days_in_service(const BrokenDevice& device, WallTime since) {
-  using Days = std::chrono::duration<double, std::ratio<86400>>;
   double days = 0;
   for (const Span& span : device.in_service) {
-    days += std::max(0.0, Days(span.to - std::max(span.from, since)).count());
+    days +=
+        std::max(0.0, std::chrono::duration<double, std::ratio<86400>>(span.to - std::max(span.from, since)).count());
   }
   return days;
 }

@@ -32,7 +32,7 @@ std::string chunk(const std::string& text) { return fmt::format("{:x}\r\n{}\r\n"
 
 constexpr auto kStreamHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-std::string refusal(int code, const std::string& headers, const std::string& body) {
+std::string refusal_with(int code, const std::string& headers, const std::string& body) {
   return fmt::format("HTTP/1.1 {} No\r\n{}Content-Length: {}\r\n\r\n{}", code, headers, body.size(), body);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("a server without WatchList is listed by pages, then watched") {
       const auto request = c.read_request();
       if (request.empty()) return;
       if (request.find("sendInitialEvents") != std::string::npos) {
-        c.send(refusal(422, "", R"({"kind":"Status","reason":"Invalid","code":422})"));
+        c.send(refusal_with(422, "", R"({"kind":"Status","reason":"Invalid","code":422})"));
       } else if (request.find("limit=500") != std::string::npos) {
         c.send(ok(list));
       } else {
@@ -152,7 +152,7 @@ TEST_CASE("a server without WatchList is listed by pages, then watched") {
 }
 
 TEST_CASE("a kind that is not served is asked for in every version, delivered once, and waited for") {
-  Watched watched(always(refusal(404, "", "404 page not found\n")));
+  Watched watched(always(refusal_with(404, "", "404 page not found\n")));
   CHECK(eventually([&] { return watched.delivered() == Words{"NotServed"}; }));
   CHECK(watched.asked("/apis/resource.k8s.io/v1/resourceslices"));
   CHECK(watched.asked("/apis/resource.k8s.io/v1beta2/resourceslices"));
@@ -162,7 +162,7 @@ TEST_CASE("a kind that is not served is asked for in every version, delivered on
 }
 
 TEST_CASE("a watcher stops at once while it waits as Retry-After says") {
-  Watched watched(always(refusal(429, "Retry-After: 200\r\n", "Too many requests, please try again later.\n")));
+  Watched watched(always(refusal_with(429, "Retry-After: 200\r\n", "Too many requests, please try again later.\n")));
   CHECK(eventually([&] { return watched.watcher->status().state == WatchState::BackingOff; }));
   CHECK(watched.time_to_stop() < kSoon);
   CHECK(watched.loopback.server.requests().size() == 1);
@@ -266,7 +266,7 @@ TEST_CASE("a watcher whose protobuf is refused with 406 goes on in JSON") {
           const auto request = c.read_request();
           if (request.empty()) return;
           if (request.find("protobuf") != std::string::npos) {
-            c.send(refusal(406, "", "only application/json"));
+            c.send(refusal_with(406, "", "only application/json"));
           } else {
             c.send(kStreamHead);
             c.send(chunk(slice_line("ADDED", "a", 5) + end_marker(7)));

@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-constexpr auto kXid = "gpu.example.com/xid";
+constexpr auto kXidTaint = "gpu.example.com/xid";
 
 struct Place {
   std::string node;
@@ -75,7 +75,7 @@ TEST_CASE("the driver's own taint, once it was there and has been gone for ten m
   TaintWorld world;
   const auto device = abandoned(world);
   const auto place = place_of(device);
-  world.cluster.taint_device(place.node, place.device, {kXid, "79", "NoSchedule"});
+  world.cluster.taint_device(place.node, place.device, {kXidTaint, "79", "NoSchedule"});
   world.run_for(1h);
   CHECK(world.effect_of(device) == "NoSchedule");
   world.cluster.untaint_device(place.node, place.device);
@@ -89,7 +89,7 @@ TEST_CASE("a driver's taint that comes back within ten minutes was not gone") {
   const auto device = abandoned(world);
   const auto place = place_of(device);
   for (int i = 0; i < 6; ++i) {
-    world.cluster.taint_device(place.node, place.device, {kXid, "79", "NoSchedule"});
+    world.cluster.taint_device(place.node, place.device, {kXidTaint, "79", "NoSchedule"});
     world.run_for(5min);
     world.cluster.untaint_device(place.node, place.device);
     world.run_for(5min);
@@ -101,7 +101,7 @@ TEST_CASE("a driver that restarts with its taint does not look as if the taint h
   TaintWorld world;
   const auto device = abandoned(world);
   const auto place = place_of(device);
-  world.cluster.taint_device(place.node, place.device, {kXid, "79", "NoSchedule"});
+  world.cluster.taint_device(place.node, place.device, {kXidTaint, "79", "NoSchedule"});
   world.run_for(5min);
   world.cluster.kill_driver(place.node, TaintWorld::kDriver);
   world.run_for(1h);
@@ -116,7 +116,7 @@ TEST_CASE("a device that its driver has tainted needs no rule of ours, and its p
   const auto device = world.start_one();
   const auto place = place_of(device);
   world.set_health(device, "Unhealthy", "Xid 79");
-  world.cluster.taint_device(place.node, place.device, {kXid, "79", "NoSchedule"});
+  world.cluster.taint_device(place.node, place.device, {kXidTaint, "79", "NoSchedule"});
   world.run_for(10min);
   CHECK(world.steps() == Words{"evict"});
   CHECK(world.says(device, "TaintedByOther"));

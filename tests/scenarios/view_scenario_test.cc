@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Gpus : Scenario {
-  Gpus() {
+struct WatchedGpus : Scenario {
+  WatchedGpus() {
     cluster.add_node({"node-a", {{kResource, 4}}, {}, {}});
     cluster.add_node({"node-b", {{kResource, 4}}, {}, {}});
     PodShape shape;
@@ -32,7 +32,7 @@ struct Gpus : Scenario {
 TEST_CASE("two hours in which nothing happens are never too old to act on, with bookmarks and without") {
   for (const auto every : {Millis(60s), Millis(24h)}) {
     CAPTURE(every.count());
-    Gpus gpus;
+    WatchedGpus gpus;
     gpus.cluster.settings().bookmark_every = every;
     gpus.restart_controller();
     bool was_blind = false;
@@ -49,7 +49,7 @@ TEST_CASE("two hours in which nothing happens are never too old to act on, with 
 }
 
 TEST_CASE("a device that recovers while the watch of pods is silent costs no pod: two silent streams list afresh") {
-  Gpus gpus;
+  WatchedGpus gpus;
   gpus.rule().after = 6min;
   gpus.send_policy();
   const auto pod = gpus.live("infer-").front();
@@ -65,7 +65,7 @@ TEST_CASE("a device that recovers while the watch of pods is silent costs no pod
 }
 
 TEST_CASE("a device that recovers while pods can be neither watched nor listed costs no pod, however long that lasts") {
-  Gpus gpus;
+  WatchedGpus gpus;
   gpus.rule().after = 6min;
   gpus.send_policy();
   const auto pod = gpus.live("infer-").front();

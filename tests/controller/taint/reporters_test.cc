@@ -14,7 +14,7 @@ using std::chrono::minutes;
 
 namespace {
 
-constexpr Millis kBelieved = minutes(10) + kDriverSettle;
+constexpr Millis kBelievedAfter = minutes(10) + kDriverSettle;
 
 /// Tainted, and held by a pod that is not evicted; the driver has run since before that.
 Stage tainted_stage() {
@@ -36,7 +36,7 @@ void pass(Stage& stage, Millis by) {
 /// Its Healthy ends the incident, and the hold has no part in that.
 bool recovers(Stage& stage) {
   stage.report("train-1", Health::Healthy);
-  stage.run_for(kBelieved + Seconds(2), Seconds(1));
+  stage.run_for(kBelievedAfter + Seconds(2), Seconds(1));
   return stage.rule() == nullptr && stage.verdict("node-a", Reason::OnProbation) == nullptr;
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("A plugin's Unhealthy outlives its start only where the kubelet offers
     auto stage = plugin_stage(allocatable);
     pass(stage, kOwnWord);
     stage.report("p-0", Health::Healthy);
-    stage.run_for(kBelieved + Seconds(2), Seconds(1));
+    stage.run_for(kBelievedAfter + Seconds(2), Seconds(1));
     CHECK((count_of_conditions(stage, false) == 1) == (allocatable > 0));
   }
 }
@@ -164,7 +164,7 @@ TEST_CASE("A driver that has taken its word back before it begins anew has forgo
       put_driver(stage, stage.now().wall);
       stage.settle();
       if (restart) stage.restart();
-      stage.run_for(kBelieved + Seconds(2), Seconds(1));
+      stage.run_for(kBelievedAfter + Seconds(2), Seconds(1));
       CHECK((stage.rule() == nullptr) == (late == Millis(1)));
     }
   }

@@ -12,7 +12,7 @@ using dhc::Seconds;
 using dhc::test::Folder;
 using dhc::test::Program;
 
-constexpr const char* kPolicy = R"(apiVersion: device-health.io/v1alpha1
+constexpr const char* kValidPolicy = R"(apiVersion: device-health.io/v1alpha1
 kind: DeviceHealthPolicy
 metadata: {name: gpus}
 spec:
@@ -82,7 +82,7 @@ TEST_CASE("enforcing without a configuration is refused") {
 
 TEST_CASE("a valid configuration is told in words with code 0") {
   const Folder folder;
-  Program program({"validate", folder.write("policy.yaml", kPolicy)});
+  Program program({"validate", folder.write("policy.yaml", kValidPolicy)});
   CHECK(program.ended(Seconds(10)) == 0);
   CHECK(program.out().starts_with("1 policy, default limits: valid\n\ngpus (priority 0, observe)\n"));
   CHECK(program.out().find("  evict: 30s later, the pod's own grace period") != std::string::npos);
@@ -102,7 +102,7 @@ TEST_CASE("a warning about a valid configuration stands on standard error, with 
 
 TEST_CASE("every mistake of a configuration is named with file, line and column, with code 1") {
   const Folder folder;
-  const auto path = folder.write("policy.yaml", std::string(kPolicy) + "  colour: red\n  shape: round\n");
+  const auto path = folder.write("policy.yaml", std::string(kValidPolicy) + "  colour: red\n  shape: round\n");
   Program program({"validate", path});
   CHECK(program.ended(Seconds(10)) == 1);
   CHECK(program.out().find(path + ":9:3: ") != std::string::npos);
@@ -110,7 +110,7 @@ TEST_CASE("every mistake of a configuration is named with file, line and column,
 }
 
 TEST_CASE("a dash reads the configuration from standard input") {
-  Program good({"validate", "-"}, kPolicy);
+  Program good({"validate", "-"}, kValidPolicy);
   CHECK(good.ended(Seconds(10)) == 0);
   Program bad({"validate", "-"}, "apiVersion: nonsense\n");
   CHECK(bad.ended(Seconds(10)) == 1);

@@ -28,24 +28,24 @@ k8s::Health health_of(const std::string& word) {
 std::string text_of(const VendorWord& word) { return fmt::format("{} '{}'", to_string(word.health), word.message); }
 
 Vendor read_vendor(const std::string& file) {
-  const auto json = nlohmann::json::parse(read_fixture("vendors/" + file));
+  const auto file_json = nlohmann::json::parse(read_fixture("vendors/" + file));
   Vendor vendor;
   vendor.file = file;
-  vendor.resources = json.at("resources").get<std::vector<std::string>>();
-  vendor.drivers = json.at("drivers").get<std::vector<std::string>>();
-  for (const auto& word : json.at("words")) {
+  vendor.resources = file_json.at("resources").get<std::vector<std::string>>();
+  vendor.drivers = file_json.at("drivers").get<std::vector<std::string>>();
+  for (const auto& word : file_json.at("words")) {
     vendor.words.push_back({.health = health_of(word.at("health")), .message = word.at("message")});
   }
-  for (const auto& taint : json.value("taints", nlohmann::json::array())) {
+  for (const auto& taint : file_json.value("taints", nlohmann::json::array())) {
     vendor.taints.push_back(
         {.taint = {taint.at("key"), taint.at("value"), taint.at("effect")}, .is_fault = taint.at("means") == "fault"});
   }
-  for (const auto& source : json.at("sources")) {
+  for (const auto& source : file_json.at("sources")) {
     vendor.sources += source.at("files").size();
     CHECK(source.at("repository").get<std::string>().contains('/'));
     CHECK(source.at("commit").get<std::string>().size() >= 7);
   }
-  vendor.not_read = json.contains("not_read");
+  vendor.not_read = file_json.contains("not_read");
   return vendor;
 }
 

@@ -9,7 +9,7 @@
 
 #include "domain/limits/request_tracker.h"
 
-namespace dhc {
+namespace dhc::cap_book_test {
 
 namespace {
 
@@ -153,4 +153,4 @@ TEST_CASE("When too many pods are charged, those whose eviction may have happene
   CHECK_FALSE(book.charges().contains("uid-web-1"));
 }
 
-}  // namespace dhc
+}  // namespace dhc::cap_book_test

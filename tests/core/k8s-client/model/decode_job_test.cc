@@ -8,7 +8,7 @@
 namespace {
 
 using namespace dhc::k8s;
-using Action = JobFailureRule::Action;
+using RuleAction = JobFailureRule::Action;
 using nlohmann::json;
 
 Job read(const json& object) {
@@ -106,12 +106,12 @@ TEST_CASE("Of a Job's labels only Kueue's and ours are kept") {
 TEST_CASE("The first rule of a podFailurePolicy that matches decides") {
   const auto job = read(sample());
   const PodEnd evicted{.conditions = {{.type = "DisruptionTarget", .status = "True"}}, .exits = {}};
-  CHECK(action_for(job, evicted) == Action::Ignore);
+  CHECK(action_for(job, evicted) == RuleAction::Ignore);
   PodEnd both = evicted;
   both.exits = {{"main", 42}};
-  CHECK(action_for(job, both) == Action::FailJob);
+  CHECK(action_for(job, both) == RuleAction::FailJob);
   both.exits = {{"sidecar", 42}};
-  CHECK(action_for(job, both) == Action::Ignore);
+  CHECK(action_for(job, both) == RuleAction::Ignore);
   CHECK(action_for(job, PodEnd{.conditions = {{.type = "DisruptionTarget", .status = "False"}},
                                .exits = {{"main", 1}}}) == std::nullopt);
 }
@@ -120,7 +120,7 @@ TEST_CASE("An operator NotIn matches every code that it does not list") {
   auto object = sample();
   object["spec"]["podFailurePolicy"]["rules"][0]["onExitCodes"]["operator"] = "NotIn";
   const auto job = read(object);
-  CHECK(action_for(job, PodEnd{.conditions = {}, .exits = {{"main", 1}}}) == Action::FailJob);
+  CHECK(action_for(job, PodEnd{.conditions = {}, .exits = {{"main", 1}}}) == RuleAction::FailJob);
   CHECK(action_for(job, PodEnd{.conditions = {}, .exits = {{"main", 42}}}) == std::nullopt);
   CHECK(action_for(job, PodEnd{}) == std::nullopt);
 }

@@ -16,7 +16,7 @@ namespace {
 using namespace dhc::k8s;
 using Operator = NodeRequirement::Operator;
 
-std::expected<Object, BadObject> read(std::string_view spec) {
+std::expected<Object, BadObject> read_spec(std::string_view spec) {
   return Decoder(Kind::Pod).decode_object(fmt::format(
       R"({{"metadata":{{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7"}},"spec":{{"containers":[{{"resources":
         {{"limits":{{"example.com/gpu":"1"}}}}}}],{}}}}})",
@@ -24,7 +24,7 @@ std::expected<Object, BadObject> read(std::string_view spec) {
 }
 
 SchedulingTerms terms(std::string_view spec) {
-  const auto pod = read(spec);
+  const auto pod = read_spec(spec);
   REQUIRE(pod.has_value());
   return *std::get<Pod>(*pod).scheduling;
 }
@@ -68,7 +68,7 @@ bool term_selects(NodeRequirement requirement, const Node& on) {
   return selects_node(with_terms({{std::move(requirement)}}), on);
 }
 
-TEST_CASE("A pod's node selector, required node affinity, tolerations and gates are read") {
+TEST_CASE("A pod's node selector, required node affinity, tolerations and gates are read_spec") {
   CHECK(terms(R"("nodeSelector":{"b":"2","a":"1"})").node_selector == StringMap{{"a", "1"}, {"b", "2"}});
   const auto affine = terms(R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
       {"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"In","values":["v","w"]}],
@@ -98,11 +98,11 @@ TEST_CASE("What admission gives every pod, and an operator that we do not know, 
 
 TEST_CASE("Terms of the wrong shape make the pod unreadable, and null is none") {
   CHECK(terms(R"("nodeSelector":null,"affinity":null,"tolerations":null,"schedulingGates":null)") == SchedulingTerms{});
-  CHECK_FALSE(read(R"("nodeSelector":[])").has_value());
-  CHECK_FALSE(read(R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+  CHECK_FALSE(read_spec(R"("nodeSelector":[])").has_value());
+  CHECK_FALSE(read_spec(R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
       {"nodeSelectorTerms":{}}}})")
                   .has_value());
-  CHECK_FALSE(read(R"("tolerations":[7])").has_value());
+  CHECK_FALSE(read_spec(R"("tolerations":[7])").has_value());
 }
 
 TEST_CASE("A node selector wants every label, and terms want one of them to be met in full") {
