@@ -2,9 +2,11 @@
 
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +22,8 @@ using Json = nlohmann::ordered_json;
 /// As long as the API's names are let in.
 constexpr std::size_t kLongestCapName = 1024;
 constexpr std::int64_t kMostCounted = 1'000'000;
+/// Of an ambiguous device; a claim has seldom more.
+constexpr std::size_t kMostCandidates = 8;
 /// As many as ten-minute counts of a day.
 constexpr std::size_t kMostCounts = 145;
 /// What the members around the names take, generously.
@@ -40,6 +44,10 @@ Json charges_json(const CapBook& book) {
                   {"node", charge.node},
                   {"at", format_rfc3339(charge.at)}};
     if (charge.counted) entry["counted"] = true;
+    if (!charge.loser.empty()) entry["owner"] = charge.loser;
+    for (const auto& key : charge.may_be | std::views::take(kMostCandidates)) {
+      entry["mayBe"].push_back({{"scope", key.scope}, {"place", key.place}, {"device", key.device}});
+    }
     list.push_back(std::move(entry));
   }
   return list;
@@ -110,6 +118,23 @@ std::optional<DeviceKey> place_in(const Json& entry) {
                    .device = {}};
 }
 
+/// What an ambiguous device may be; what cannot be read is left out.
+std::vector<DeviceKey> candidates_in(const Json& entry, DeviceKey::Source source) {
+  std::vector<DeviceKey> keys;
+  const auto list = entry.find("mayBe");
+  if (list == entry.end() || !list->is_array()) return keys;
+  for (const auto& one : *list) {
+    if (keys.size() == kMostCandidates) break;
+    if (!one.is_object()) continue;
+    auto scope = name_in(one, "scope");
+    auto place = name_in(one, "place");
+    auto device = name_in(one, "device");
+    if (!scope || !place || !device) continue;
+    keys.push_back({.source = source, .scope = *scope, .place = *place, .device = *device});
+  }
+  return keys;
+}
+
 bool read_charge(const Json& entry, CapBook& book) {
   auto key = place_in(entry);
   auto device = name_in(entry, "device");
@@ -118,10 +143,13 @@ bool read_charge(const Json& entry, CapBook& book) {
   const auto at = time_in(entry, "at");
   if (!key || !device || !pod || pod->empty() || !node || !at) return false;
   key->device = std::move(*device);
+  auto may_be = candidates_in(entry, key->source);
   book.recall(EvictionCharge{.pod_uid = std::move(*pod),
                              .key = std::move(*key),
                              .node = std::move(*node),
                              .at = *at,
+                             .loser = name_in(entry, "owner").value_or(std::string()),
+                             .may_be = std::move(may_be),
                              .counted = json_true(entry, {"counted"})});
   return true;
 }
@@ -183,7 +211,8 @@ bool has_room(const CapBook& book, std::size_t limit) {
   const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
   std::size_t size = kAroundCharge;
   for (const auto& [uid, charge] : book.charges()) {
-    size += kAroundCharge + uid.size() + length(charge.key) + charge.node.size();
+    size += kAroundCharge + uid.size() + length(charge.key) + charge.node.size() + charge.loser.size();
+    for (const auto& key : charge.may_be) size += kAroundDevice + kAroundPlace + length(key);
   }
   const DeviceKey* before = nullptr;
   for (const auto& [key, out] : book.out()) {

@@ -12,8 +12,6 @@ namespace dhc {
 namespace {
 
 constexpr Millis kOneCount = std::chrono::minutes(10);
-// A charge that was not used for so long would only let an eviction of another day through.
-constexpr Millis kUnusedCharge = std::chrono::hours(1);
 
 enum class Fate : std::uint8_t { Stays, Happened, Dropped };
 
@@ -27,7 +25,7 @@ Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attem
 
 /// An answer was lost, and the pod has not been seen for long enough to say that nothing came of it.
 bool is_doubted(const EvictionAttempt* attempt, const Now& now) {
-  return attempt != nullptr && attempt->in_doubt && now.mono - attempt->tried_at < kUnusedCharge;
+  return attempt != nullptr && attempt->in_doubt && now.mono - attempt->tried_at < CapBook::kUnusedCharge;
 }
 
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
@@ -42,7 +40,7 @@ Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const Evicti
   // Another client's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
   if (pod.meta.deletion) return was_evicted(pod) || unsure ? Fate::Happened : Fate::Dropped;
   if (!is_live(pod) && !unsure) return Fate::Dropped;
-  const bool is_old = now.wall - charge.at >= kUnusedCharge && !is_doubted(attempt, now);
+  const bool is_old = now.wall - charge.at >= CapBook::kUnusedCharge && !is_doubted(attempt, now);
   return is_old && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;
 }
 

@@ -18,6 +18,8 @@ struct EvictionCharge {
   DeviceKey key;
   std::string node;
   WallTime at;
+  std::string loser{};  ///< Whose loss it would be, as `loss_owner` says; empty: written by an older version.
+  std::vector<DeviceKey> may_be{};  ///< The devices that an ambiguous `key` may be.
   /// It was accepted and has counted, but the pod stays: asked for again it counts no more.
   bool counted = false;
   // of this process alone
@@ -53,6 +55,8 @@ class CapBook {
 
   /// By pod UID.
   [[nodiscard]] const std::map<std::string, EvictionCharge>& charges() const { return charges_; }
+  /// A charge that was not used for so long is dropped: it would only let an eviction of another day through.
+  static constexpr Millis kUnusedCharge = std::chrono::hours(1);
   [[nodiscard]] const std::map<DeviceKey, OutOfService>& out() const { return out_; }
   /// By driver or resource; oldest first.
   [[nodiscard]] const std::map<std::string, std::vector<EvictionCount>>& evictions() const { return evictions_; }

@@ -290,6 +290,7 @@ bool RequestTracker::was_ours(const PodRecord& record, const HeldDevice& held_de
 
 void RequestTracker::learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now) {
   if (!began_at_) began_at_ = moment_of(now);
+  learn_lost(world, charges, now);
   for (const auto& uid : world.terminating()) {
     const auto& record = *world.pod(uid);
     if (!was_evicted(record.pod)) continue;
@@ -319,6 +320,21 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
             {attempt.loser, key},
             TimedLoss{.at = attempt.at, .loss = {.owner_uid = attempt.loser, .at = begun, .holders = {uid}}});
       }
+    }
+  }
+}
+
+/// A process before us may have evicted who was charged and is gone, and died before it could write the loss down.
+void RequestTracker::learn_lost(const World& world, const std::map<std::string, EvictionCharge>& charges,
+                                const Now& now) {
+  for (const auto& [uid, charge] : charges) {
+    const bool is_lost = charge.recalled && !charge.counted && !charge.loser.empty() && world.pod(uid) == nullptr;
+    if (!is_lost || evictions_.contains(uid)) continue;
+    // When it went nobody has seen: as late as the charge could be used.
+    const auto at = std::min(now.wall, charge.at + CapBook::kUnusedCharge);
+    const TimedLoss lost{.at = mono_of(at, now), .loss = {.owner_uid = charge.loser, .at = at, .holders = {uid}}};
+    for (const auto& key : charge.may_be.empty() ? std::vector{charge.key} : charge.may_be) {
+      losses_.try_emplace({charge.loser, key}, lost);
     }
   }
 }

@@ -124,6 +124,7 @@ class RequestTracker {
 
  private:
   void note_loss(const EvictionAttempt& attempt, const Now& now);
+  void learn_lost(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now);
   [[nodiscard]] bool was_ours(const PodRecord& record, const HeldDevice& held_device,
                               const EvictionCharge* charge) const;
   static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);

@@ -209,6 +209,8 @@ bool Gates::charge(const AffectedPod& member) {
                       .key = member.key,
                       .node = member.pod().node_name,
                       .at = input_.now.wall,
+                      .loser = loss_owner(member.pod()),
+                      .may_be = member.held_device->candidates,
                       .counted = false,
                       .revision = 0,
                       .recalled = false});

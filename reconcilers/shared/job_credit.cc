@@ -109,6 +109,16 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
   return {.kind = Kind::Needed, .reason = Reason::Crediting, .message = {}, .seen_at = {}};
 }
 
+/// A change of ours that the World does not show yet may take back the very credit that it shows.
+std::optional<HoldReason> unseen_change(const JobRecord& record, const PlanInput& input) {
+  const auto* attempt = input.requests.write(job_write_key(record.job.meta.uid));
+  const bool is_seen = attempt == nullptr || attempt->resource_version != record.job.meta.resource_version;
+  if (is_seen || !may_stand(*attempt)) return std::nullopt;
+  return HoldReason{.reason = Reason::WaitingForCredit,
+                    .message = fmt::format("our last change of {} is not seen yet", name_of(record.job)),
+                    .until = {}};
+}
+
 HoldReason wait_for_credit(const JobRecord& record, const PlanInput& input) {
   const auto key = job_write_key(record.job.meta.uid);
   const auto* attempt = input.requests.write(key);
@@ -236,6 +246,7 @@ std::optional<HoldReason> held_by(const JobRetryRules& rules, const AffectedPod&
       }
       return wait_for_credit(record, input);
     case Kind::Given: {
+      if (auto unseen = unseen_change(record, input)) return unseen;
       const MonoTime until = found.seen_at == MonoTime::max() ? found.seen_at : found.seen_at + rules.settle;
       if (input.now.mono >= until) return std::nullopt;
       return HoldReason{

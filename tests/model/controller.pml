@@ -187,7 +187,7 @@ inline no_job_ends(j) {
 #ifdef MUTANT_NO_DOUBT
 #define IN_DOUBT(l, u) 0
 #else
-#ifdef GAP_LAST_ERROR /* as the code is: may_have_happened(attempt.error) */
+#ifdef MUTANT_LAST_ERROR /* the last answer alone: may_have_happened(attempt.error) */
 #define IN_DOUBT(l, u) (attempt[V(l, u)] == DOUBTED)
 #else
 #define IN_DOUBT(l, u) (doubted_before[V(l, u)])
@@ -211,7 +211,7 @@ inline learn_and_settle(l) {
        :: else ->
           if
           :: seen_pod[V(l, k)] == GONE && attempt[V(l, k)] == 0 ->
-#ifndef GAP_OWNER_OF_CHARGE /* as the code is: a charge does not say whose loss it would be */
+#ifndef MUTANT_OWNER_OF_CHARGE /* a charge does not say whose loss it would be */
              lost[Y(l, k)] = lost[Y(l, k)] || book[V(l, k)] == RECALLED;
 #endif
              book[V(l, k)] = (book[V(l, k)] == RECALLED -> COUNTED : NONE)
@@ -522,11 +522,10 @@ inline give_or_mark(u, to, j) {
 #else
 #define GATE_TAINT(l, u) (seen_rule[W(l, on[u])] == OURS)
 #endif
-#ifdef GAP_SHORT_WINDOW
+#ifdef MUTANT_UNSEEN_PATCH
 #define SHOWS_OWN_PATCH(l, u) (1)
 #else
-/* ASSUMED: a device that went bad again after recover.healthyFor has an incident of its own: in its after and evict.after (90 s) the watch has shown that the
- * credit had become unspent. */
+/* held_for_credit: a change of ours that the watch does not show yet may have taken back the credit that it shows. */
 #define SHOWS_OWN_PATCH(l, u) (credit[u] != UNSPENT && !(job_credit[X(l, JOB(u))] == UNSPENT && job_pod[X(l, JOB(u))] == u))
 #endif
 #ifdef MUTANT_NO_CREDIT_WAIT

@@ -1,4 +1,7 @@
 // What becomes of a credit after it was given.
+#include <optional>
+#include <variant>
+
 #include <doctest/doctest.h>
 
 #include "tests/controller/job_retry/job_stage.h"
@@ -44,6 +47,35 @@ TEST_CASE("An evicted pod that succeeds after the Job may have counted it has sp
     stage.run_for(Seconds(62));
     CHECK(stage.job().backoff_limit == (counted_at_the_end ? 1 : 2));
   }
+}
+
+TEST_CASE("Nobody is evicted on a credit that we have just taken back, while the watch of Jobs still shows it") {
+  JobStage stage;
+  stage.policy().evict->after = minutes(30);
+  stage.send_policy();
+  stage.add_pod(0);
+  stage.add_pod(1, Health::Healthy);
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.states() == "given");
+  stage.report("train-0", Health::Healthy);
+  std::optional<Action> taken_back;
+  for (int second = 0; second < 700 && !taken_back; ++second) {
+    for (const auto& action : stage.turn()) {
+      if (std::holds_alternative<job_retry::PatchJob>(action)) taken_back = action;
+      stage.answer(action);
+    }
+    stage.advance(Seconds(1));
+  }
+  REQUIRE(taken_back.has_value());
+  stage.policy().evict->after = Seconds(0);
+  stage.policy().after = Seconds(0);
+  stage.send_policy();
+  stage.report("train-0", Health::Unhealthy);
+  CHECK(stage.run_for(minutes(4)).empty());
+  CHECK(stage.reasons("train-0").find("WaitingForCredit") != std::string::npos);
+  stage.show(*taken_back);
+  CHECK(stage.run_for(minutes(2)) == Names{"train-0"});
+  CHECK(stage.states() == "given");
 }
 
 TEST_CASE("An unspent credit is spent by the crash of its own pod") {

@@ -436,6 +436,38 @@ TEST_CASE("A leader that is killed after each eviction, before its answer, walks
   CHECK(gone.size() >= 1);
 }
 
+TEST_CASE("A leader that is killed after an eviction, before its loss is written, leaves the replacement in peace") {
+  Fleet fleet(1, 8);
+  fleet.break_device(0, 0);
+  Names gone;
+  for (int turn = 0; turn < 60 && gone.empty(); ++turn) {
+    for (const auto& action : fleet.turn()) {
+      if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
+        fleet.remove_pod(evict->name);
+        gone.push_back(evict->name);
+        continue;
+      }
+      fleet.answer(action);
+      if (const auto* state = std::get_if<incident_state::WriteState>(&action))
+        fleet.put(state_map(state->text, state->ns));
+    }
+    fleet.advance(Seconds(1));
+  }
+  REQUIRE(gone == Names{"p-0-0"});
+  fleet.restart();
+  fleet.settle();
+  fleet.pod({.name = "p-0-0-again",
+             .node = "node-0",
+             .owner = "ReplicaSet/rs-0-0",
+             .device = "gpu-0",
+             .health = Health::Unhealthy});
+  CHECK(fleet.run_for(minutes(30), Seconds(5)).empty());
+  CHECK(fleet.reasons("p-0-0-again").find("ReplacementOnSameDevice") != std::string::npos);
+  fleet.restart();
+  CHECK(fleet.run_for(minutes(20), Seconds(5)).empty());
+  CHECK(fleet.run_for(minutes(15), Seconds(5)) == Names{"p-0-0-again"});
+}
+
 TEST_CASE("A pod with several bad devices is charged once and goes once") {
   Fleet fleet(1, 8);
   auto& pod = fleet.pod_named("p-0-0");
