@@ -70,11 +70,12 @@ bool is_negligible(const DeviceRecord& record, const RecoverRules& rules, WallTi
   return penalty_of(record, rules, now) < kNegligiblePenalty;
 }
 
-void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now) {
+void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now, Quarantine quarantine) {
   record.penalty = penalty_of(record, rules, now) + 1;
   record.penalty_at = now;
   ++record.incidents;
-  record.quarantined = record.quarantined || record.penalty > rules.quarantine_above;
+  const bool is_lemon = quarantine == Quarantine::AboveLimit && record.penalty > rules.quarantine_above;
+  record.quarantined = record.quarantined || is_lemon;
 }
 
 Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {

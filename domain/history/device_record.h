@@ -100,8 +100,13 @@ using DeviceRecords = std::map<DeviceKey, DeviceRecord>;
 /// A penalty that is as good as none: a device without an open incident that has no more is forgotten.
 [[nodiscard]] bool is_negligible(const DeviceRecord& record, const RecoverRules& rules, WallTime now);
 
+/// Whether a device may become quarantined: only what a taint of ours would keep pods off. Without one nobody would see
+/// that the device is out of service, and its incident would never end.
+enum class Quarantine : std::uint8_t { Never, AboveLimit };
+
 /// Adds an incident that opens now: one more penalty, and quarantine above the policy's limit.
-void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now);
+void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now,
+                    Quarantine quarantine = Quarantine::AboveLimit);
 
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceRecord& record, const RecoverRules& rules);

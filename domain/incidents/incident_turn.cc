@@ -272,7 +272,10 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
 
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.policy = onset.policy.name;
-  count_incident(record, onset.policy.recover, now_.wall);
+  // A node that rejects pods is no card: it is held as long as it does, or for the hold.
+  const bool may_be_lemon = !is_rejecting_node(record.key) && taints(onset.policy, record.key, seen_.world);
+  count_incident(record, onset.policy.recover, now_.wall,
+                 may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
   record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
   if (record.history.size() > kHistory) record.history.pop_front();
   record.open = true;

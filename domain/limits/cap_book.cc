@@ -18,14 +18,9 @@ enum class Fate : std::uint8_t { Stays, Happened, Dropped };
 bool was_tried(const EvictionAttempt* attempt) { return attempt != nullptr && attempt->tried_at != MonoTime::min(); }
 
 /// Of a charge whose pod is gone. What a process before this one has charged it may have sent.
-Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attempt) {
-  if (!was_tried(attempt)) return charge.recalled ? Fate::Happened : Fate::Dropped;
-  return attempt->in_doubt ? Fate::Happened : Fate::Dropped;
-}
-
-/// An answer was lost, and the pod has not been seen for long enough to say that nothing came of it.
-bool is_doubted(const EvictionAttempt* attempt, const Now& now) {
-  return attempt != nullptr && attempt->in_doubt && now.mono - attempt->tried_at < CapBook::kUnusedCharge;
+Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attempt, const Now& now) {
+  const bool was_earlier = charge.recalled && (!was_tried(attempt) || came_too_late(*attempt));
+  return was_earlier || is_in_doubt(attempt, now) ? Fate::Happened : Fate::Dropped;
 }
 
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
@@ -34,13 +29,13 @@ Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const Evicti
   if (charge.counted) return stays(record) ? Fate::Stays : Fate::Dropped;
   if (attempt != nullptr && attempt->state == Attempt::State::Accepted) return Fate::Happened;
   if (attempt != nullptr && attempt->state == Attempt::State::Sending) return Fate::Stays;
-  if (record == nullptr) return fate_without_pod(charge, attempt);
+  if (record == nullptr) return fate_without_pod(charge, attempt, now);
   const auto& pod = record->pod;
-  const bool unsure = attempt != nullptr && attempt->in_doubt;
+  const bool unsure = is_in_doubt(attempt, now);
   // Another client's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
   if (pod.meta.deletion) return was_evicted(pod) || unsure ? Fate::Happened : Fate::Dropped;
   if (!is_live(pod) && !unsure) return Fate::Dropped;
-  const bool is_old = now.wall - charge.at >= CapBook::kUnusedCharge && !is_doubted(attempt, now);
+  const bool is_old = now.wall - charge.at >= CapBook::kUnusedCharge && !is_in_doubt(attempt, now);
   return is_old && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;
 }
 
@@ -102,7 +97,7 @@ bool CapBook::drop_oldest(const RequestTracker& requests, const Now& now) {
   std::vector<std::tuple<bool, WallTime, std::string>> unused;
   for (const auto& [uid, charge] : charges_) {
     const auto* attempt = requests.eviction(uid);
-    if (!is_under_way(attempt, now)) unused.emplace_back(is_doubted(attempt, now), charge.at, uid);
+    if (!is_under_way(attempt, now)) unused.emplace_back(is_in_doubt(attempt, now), charge.at, uid);
   }
   std::ranges::sort(unused);
   const auto too_many = std::min(charges_.size() - kMostCharges, unused.size());

@@ -41,6 +41,15 @@ bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
 
 }  // namespace
 
+bool is_in_doubt(const EvictionAttempt* attempt, const Now& now) {
+  return attempt != nullptr && attempt->in_doubt && now.mono - attempt->doubted_at < kHour;
+}
+
+bool came_too_late(const EvictionAttempt& attempt) {
+  const auto kind = attempt.error.kind;
+  return attempt.state == Attempt::State::Failed && (kind == ErrorKind::NotFound || kind == ErrorKind::Outdated);
+}
+
 std::string loss_owner(const k8s::Pod& pod) {
   return pod.meta.controller ? pod.meta.controller_identity() : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
 }
@@ -91,6 +100,7 @@ void RequestTracker::eviction_done(const std::string& pod_uid, const Status& sta
 void RequestTracker::note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now) {
   attempt.tried_at = now.mono;
   attempt.in_doubt = attempt.in_doubt || may_be_evicted;
+  if (may_be_evicted) attempt.doubted_at = now.mono;
 }
 
 void RequestTracker::note_holder_sent(const std::string& pod_uid, const EvictionAttempt& attempt) {
@@ -297,7 +307,7 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
     const auto known = evictions_.find(uid);
     if (known != evictions_.end()) {
       // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
-      if (known->second.state == Attempt::State::Failed && known->second.in_doubt)
+      if (known->second.state == Attempt::State::Failed && is_in_doubt(&known->second, now))
         eviction_done(uid, {}, record.pod.meta.resource_version, now);
       note_shown(known->second, record.pod, world, now);
       continue;
@@ -329,7 +339,8 @@ void RequestTracker::learn_lost(const World& world, const std::map<std::string, 
                                 const Now& now) {
   for (const auto& [uid, charge] : charges) {
     const bool is_lost = charge.recalled && !charge.counted && !charge.loser.empty() && world.pod(uid) == nullptr;
-    if (!is_lost || evictions_.contains(uid)) continue;
+    const auto* attempt = eviction(uid);
+    if (!is_lost || (attempt != nullptr && !came_too_late(*attempt))) continue;
     // When it went nobody has seen: as late as the charge could be used.
     const auto at = std::min(now.wall, charge.at + CapBook::kUnusedCharge);
     const TimedLoss lost{.at = mono_of(at, now), .loss = {.owner_uid = charge.loser, .at = at, .holders = {uid}}};

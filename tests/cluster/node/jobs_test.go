@@ -73,7 +73,7 @@ func creditedPods(t *testing.T, namespace string) map[string]bool {
 func TestThreeLossesOfAJobThatGetsTwoRetriesBackEndTwoPodsAndHoldTheThird(t *testing.T) {
 	t.Parallel()
 	namespace := cluster.Namespace(t)
-	plugin := node.NewPlugin(t, 12) // three of twelve are too few for the brake
+	plugin := node.NewPlugin(t, 12)
 	pods := workload.Job{Namespace: namespace, Name: jobName(), Parallelism: 3, Resource: plugin.Resource}.Create(t, cluster)
 	controller := watchOver(t, namespace, retries("settle: 3s, maxPerJob: 2"))
 	for _, pod := range pods {

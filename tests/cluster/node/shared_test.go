@@ -30,6 +30,7 @@ kind: ControllerLimits
 metadata: {name: default}
 spec:
   evictions: {perMinute: 600, maxInFlight: 50, perNode: 50, perOwner: 1}
+  brake: {percent: 100, atLeast: 100}
   caps: {cluster: {percent: 100, atLeast: 1000}, node: {percent: 100, atLeast: 1000}, perDay: {percent: 100, atLeast: 1000}}
 `
 

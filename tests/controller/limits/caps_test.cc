@@ -187,6 +187,24 @@ TEST_CASE("A node that lists ten thousand devices for a moment raises no cap and
   CHECK(held->message.starts_with("2 of 24 devices"));
 }
 
+TEST_CASE("A node that lists ten thousand devices for a moment keeps no brake from engaging") {
+  for (const bool lies : {false, true}) {
+    CAPTURE(lies);
+    Fleet fleet(3, 8);
+    fleet.limits().brake_at_least = 3;
+    fleet.send_policy();
+    fleet.run_for(minutes(20), minutes(1));
+    fleet.node("liar", lies ? 10'000 : 0);
+    fleet.settle();
+    // Three of a node's eight are few, nine of 24 are not.
+    for (int n = 0; n < 3; ++n) {
+      for (int d = 0; d < 3; ++d) fleet.break_device(n, d);
+    }
+    CHECK(fleet.run_for(minutes(5), Seconds(5)).empty());
+    CHECK(fleet.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr);
+  }
+}
+
 TEST_CASE("Pools that a driver publishes for a moment raise no cap") {
   for (const bool is_brief : {true, false}) {
     CAPTURE(is_brief);

@@ -153,6 +153,28 @@ TEST_CASE("A device that flaps is tainted all the time, and each break counts") 
   CHECK(k8s::find(stage.rule()->meta.annotations, kIncidentsAnnotation) == std::string_view("3"));
 }
 
+TEST_CASE("A device that no taint of ours keeps pods off is never quarantined: its incident ends by evidence") {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().taint.reset();
+  stage.policy().recover.quarantine_above = 1;
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  for (int i = 0; i < 4; ++i) {
+    stage.report("train-1", Health::Healthy);
+    stage.run_for(minutes(11), Seconds(30));
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(minutes(2), Seconds(30));
+  }
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(11), Seconds(30));
+  const auto content = parse_state(stage.state_text());
+  REQUIRE(content.records.size() == 1);
+  CHECK(content.records.front().incidents > 2);
+  CHECK_FALSE(content.records.front().quarantined);
+  CHECK_FALSE(content.records.front().open);
+}
+
 TEST_CASE("Too many incidents quarantine the device until an operator acknowledges") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();

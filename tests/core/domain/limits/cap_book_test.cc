@@ -96,8 +96,11 @@ TEST_CASE("An eviction that was refused or recalled, and never in doubt, uses up
   }
 }
 
-TEST_CASE("What a process before us may have sent counts, also where our own attempt was recalled before it was sent") {
-  for (const auto& [kind, counts] : {std::pair(ErrorKind::Cancelled, 1), {ErrorKind::Blocked, 0}}) {
+TEST_CASE("What a process before us may have sent counts, also where our own attempt was recalled or found no pod") {
+  for (const auto& [kind, counts] : {std::pair(ErrorKind::Cancelled, 1),
+                                     {ErrorKind::NotFound, 1},
+                                     {ErrorKind::Outdated, 1},
+                                     {ErrorKind::Blocked, 0}}) {
     CAPTURE(to_string(kind));
     RequestTracker requests;
     CapBook book;
@@ -133,6 +136,21 @@ TEST_CASE("A charge in doubt stays for an hour after the last attempt, to the mi
   CHECK(book.settle(world, requests, tick(last - Seconds(40) + hours(1))));
   CHECK(book.charges().empty());
   CHECK(counted(book) == 0);
+}
+
+TEST_CASE("A pod that stood for an hour after a lost answer goes for another reason, whatever was tried since") {
+  for (const auto& [age, counts] : {std::pair(hours(1) - Millis(1), 1), {Millis(hours(1)), 0}}) {
+    CAPTURE(counts);
+    RequestTracker requests;
+    CapBook book;
+    book.charge(charge_of(replica()));
+    try_eviction(requests, replica(), fail(ErrorKind::TimedOut, "no answer"), Seconds(0));
+    try_eviction(requests, replica(), fail(ErrorKind::Blocked, "budget"), age - Seconds(1));
+    auto deleted = replica();
+    deleted.meta.deletion = tick(age).wall;
+    CHECK(book.settle(world_of({deleted}), requests, tick(age)));
+    CHECK(counted(book) == counts);
+  }
 }
 
 TEST_CASE("When too many pods are charged, those whose eviction may have happened keep their charges") {
