@@ -20,6 +20,7 @@ void note(std::optional<Moment>& since, bool holds, const Now& now) {
 
 void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held,
                       const Now& now) {
+  note(cordon_seen_at_, node != nullptr && node->unschedulable, now);
   if (node == nullptr) {
     resources_.clear();
     return;

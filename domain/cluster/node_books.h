@@ -64,10 +64,13 @@ class NodeBook {
   [[nodiscard]] const std::map<std::string, ResourceBook, std::less<>>& resources() const { return resources_; }
   /// When another boot of the node was seen last; none: this process has seen one boot only.
   [[nodiscard]] std::optional<WallTime> booted_at() const { return booted_at_; }
+  /// Since when this process has seen it cordoned without interruption; none: it is not.
+  [[nodiscard]] std::optional<Moment> cordon_seen_at() const { return cordon_seen_at_; }
 
  private:
   std::string boot_id_;
   std::optional<WallTime> booted_at_;
+  std::optional<Moment> cordon_seen_at_;
   std::map<std::string, ResourceBook, std::less<>> resources_;
 };
 

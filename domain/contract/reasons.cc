@@ -39,7 +39,7 @@ constexpr ReasonInfo of_fact(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 102> kReasons = {
+constexpr std::array<ReasonInfo, 104> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -82,6 +82,9 @@ constexpr std::array<ReasonInfo, 102> kReasons = {
           "The device has not been in this state for the policy's after yet.", "Wait, or lower after."),
     quiet(Reason::WaitingForEvictAfter, "WaitingForEvictAfter",
           "The incident is open, the policy's evict.after has not passed yet.", "Wait, or lower evict.after."),
+    quiet(Reason::NodeCordoned, "NodeCordoned",
+          "The pod's node is cordoned, for less than the policy's evict.cordonWait: somebody may be about to drain it.",
+          "Drain or uncordon the node, or wait."),
     quiet(Reason::WaitingWhileUnknown, "WaitingWhileUnknown",
           "The device's health is unknown just now (its plugin, driver or kubelet is restarting).",
           "If it lasts, look at the plugin or driver."),
@@ -170,6 +173,11 @@ constexpr std::array<ReasonInfo, 102> kReasons = {
           "Put the rule into a ClusterRole with the label device-health.io/owners: \"true\" (install.md)."),
     quiet(Reason::NodeNotReady, "NodeNotReady",
           "The pod's node is NotReady or gone: its kubelet can be neither believed nor obeyed.", "Handle the node."),
+    quiet(
+        Reason::NodeLeaving, "NodeLeaving",
+        "The pod's node is being deleted, drained or shut down, or maintenance of it is planned or under way: whoever "
+        "does that moves its pods.",
+        "Nothing; if it was called off, take the condition or taint that the message names off the node."),
     quiet(Reason::OwnPod, "OwnPod", "The pod is this controller's own.", "Nothing."),
     quiet(Reason::DriverPod, "DriverPod", "The pod belongs to the device's driver or plugin.", "Look at the driver."),
     quiet(Reason::PendingWithoutDevice, "PendingWithoutDevice", "The pod is Pending and has no device allocated.",

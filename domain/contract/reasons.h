@@ -29,6 +29,7 @@ enum class Reason : std::uint8_t {
   // waiting
   WaitingForWindow,
   WaitingForEvictAfter,
+  NodeCordoned,
   WaitingWhileUnknown,
   ReporterRestarted,
   WaitingForAllocatable,
@@ -61,6 +62,7 @@ enum class Reason : std::uint8_t {
   OptedOut,
   OptOutUnknown,
   NodeNotReady,
+  NodeLeaving,
   OwnPod,
   DriverPod,
   PendingWithoutDevice,

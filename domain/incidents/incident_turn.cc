@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "base/rfc3339.h"
+#include "domain/cluster/node_departure.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/incidents/node_case.h"
@@ -272,10 +273,15 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
 
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.policy = onset.policy.name;
-  // A node that rejects pods is no card: it is held as long as it does, or for the hold.
-  const bool may_be_lemon = !is_rejecting_node(record.key) && taints(onset.policy, record.key, seen_.world);
-  count_incident(record, onset.policy.recover, now_.wall,
-                 may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
+  const auto* node = seen_.world.node_under(record.key);
+  if (node != nullptr && why_leaving(*node)) {
+    // Whoever works on the node makes devices look bad that are not.
+    ++record.incidents;
+  } else {
+    // A node that rejects pods is no card: it is held as long as it does, or for the hold.
+    const bool may_be_lemon = !is_rejecting_node(record.key) && taints(onset.policy, record.key, seen_.world);
+    count_incident(record, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
+  }
   record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
   if (record.history.size() > kHistory) record.history.pop_front();
   record.open = true;
@@ -300,7 +306,6 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.healthy_since.reset();
   record.healthy_between = false;
   record.knows_rule = true;
-  const auto* node = seen_.world.node_under(record.key);
   const bool is_dra = record.key.source == DeviceKey::Source::Dra;
   if (node != nullptr && (is_dra || !names_hardware(record.key))) record.host_uid = node->meta.uid;
   record.boot_id = node == nullptr ? std::string() : node->boot_id;

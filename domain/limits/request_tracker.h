@@ -29,11 +29,11 @@ struct EvictionAttempt : Attempt {
   std::string loser;                 ///< As `loss_owner` says.
   std::string shared_claim;          ///< UID of the claim that the pod shares with the other holders; empty: its own.
   std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
-  MonoTime tried_at = MonoTime::min();  ///< When the server last answered, or did not; the minimum: not tried yet.
-  bool in_doubt = false;                ///< One of the attempts may have happened.
+  MonoTime tried_at = MonoTime::min();    ///< When the server last answered, or did not; the minimum: not tried yet.
+  bool in_doubt = false;                  ///< One of the attempts may have happened.
   MonoTime doubted_at = MonoTime::min();  ///< When the answer to the last of those was given up, or came.
-  bool shown = false;                   ///< The World has shown the pod terminating.
-  int in_vain = 0;                      ///< Times that it was accepted and had to be asked for again.
+  bool shown = false;                     ///< The World has shown the pod terminating.
+  int in_vain = 0;                        ///< Times that it was accepted and had to be asked for again.
   /// Until when an answer that never came holds the pod's slot. Set by the first one: the slot is held once, not again
   /// with every attempt.
   std::optional<MonoTime> doubted_until = {};
@@ -45,8 +45,8 @@ struct EvictionAttempt : Attempt {
   return attempt.state != Attempt::State::Failed || attempt.in_doubt;
 }
 
-/// Whether an attempt whose answer was lost may still explain what becomes of the pod: a pod that stood for an hour after
-/// it goes for another reason.
+/// Whether an attempt whose answer was lost may still explain what becomes of the pod: a pod that stood for an hour
+/// after it goes for another reason.
 [[nodiscard]] bool is_in_doubt(const EvictionAttempt* attempt, const Now& now);
 
 /// Whether the pod was gone before anything was sent: by its deletion, or by an eviction of the process before us.

@@ -24,8 +24,9 @@ void read_when_no_replacement(const YamlNode& node, EvictRules& rules, MistakeLi
 }
 
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 7> kKeys = {
-      "after", "gracePeriodSeconds", "barePods", "sharedClaims", "untainted", "whenBlocked", "whenNoReplacement"};
+  static constexpr std::array<std::string_view, 8> kKeys = {"after",       "cordonWait",       "gracePeriodSeconds",
+                                                            "barePods",    "sharedClaims",     "untainted",
+                                                            "whenBlocked", "whenNoReplacement"};
   static constexpr std::array<std::string_view, 2> kShared = {"Never", "Together"};
   static constexpr std::array<std::string_view, 1> kBlocked = {"Wait"};
   constexpr std::int64_t kDay = 86'400;
@@ -33,6 +34,9 @@ EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
   if (!check_map(node, "spec.evict", kKeys, mistakes)) return rules;
   if (const YamlNode* given = node.find("after")) {
     set(rules.after, read_duration(*given, "spec.evict.after", Millis(0), mistakes));
+  }
+  if (const YamlNode* given = node.find("cordonWait")) {
+    set(rules.cordon_wait, read_duration(*given, "spec.evict.cordonWait", Millis(0), mistakes));
   }
   if (const YamlNode* given = node.find("gracePeriodSeconds");
       given != nullptr && given->kind != YamlNode::Kind::Null) {

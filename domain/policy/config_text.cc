@@ -110,6 +110,9 @@ std::string evict_text(const EvictRules& evict) {
       fmt::format("  evict: {} later, {}", format_duration(evict.after),
                   evict.grace_period_seconds ? fmt::format("grace period {}s", *evict.grace_period_seconds)
                                              : std::string("the pod's own grace period"));
+  text += evict.cordon_wait > Millis::zero()
+              ? fmt::format("; not within {} of its node's cordon", format_duration(evict.cordon_wait))
+              : std::string("; a cordon delays nothing");
   text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
                       evict.shared_claims_together ? "together" : "never");
   text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),

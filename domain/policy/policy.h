@@ -80,6 +80,7 @@ struct Match {
 struct EvictRules {
   Millis after{0};  ///< Waited after the incident opened.
   std::optional<std::int64_t> grace_period_seconds;
+  Millis cordon_wait = std::chrono::minutes(30);  ///< `cordonWait`: how long after its node's cordon a pod may wait.
   bool bare_pods = false;
   bool shared_claims_together = false;
   bool untainted = false;  ///< Evict from a DRA device although the scheduler could hand it straight back.

@@ -16,12 +16,13 @@ bool read_spec(JsonValue value, Fault& fault, Node& node) {
   });
 }
 
-bool read_conditions(JsonValue value, Fault& fault, bool& ready) {
-  ready = false;
+bool read_conditions(JsonValue value, Fault& fault, Node& node) {
+  node.ready = false;
+  node.lifecycle.clear();
   return each_item(value, fault, [&](JsonValue item) {
     Condition condition;
     if (!read_condition(item, fault, condition)) return false;
-    if (condition.type == "Ready") ready = condition.status == "True";
+    note_condition(node, condition);
     return true;
   });
 }
@@ -35,11 +36,12 @@ bool read_node_info(JsonValue value, Fault& fault, std::string& boot_id) {
 
 bool read_status(JsonValue value, Fault& fault, Node& node) {
   node.ready = false;
+  node.lifecycle.clear();
   node.boot_id.clear();
   node.capacity.clear();
   node.allocatable.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
-    if (key == "conditions") return read_conditions(field, fault, node.ready) || fault.in(key);
+    if (key == "conditions") return read_conditions(field, fault, node) || fault.in(key);
     if (key == "nodeInfo") return read_node_info(field, fault, node.boot_id) || fault.in(key);
     if (key == "capacity") return read_amounts(field, fault, node.capacity) || fault.in(key);
     if (key == "allocatable") return read_amounts(field, fault, node.allocatable) || fault.in(key);

@@ -1,8 +1,25 @@
 #include "k8s-client/model/node.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace dhc::k8s {
+
+namespace {
+
+// The most pressing first.
+constexpr std::array<std::string_view, 5> kLifecycle = {"GracefulNodeShutdownInProgress", "MaintenanceInProgress",
+                                                        "DrainInProgress", "Drained", "MaintenancePlanned"};
+
+}  // namespace
+
+void note_condition(Node& node, const Condition& condition) {
+  const bool is_true = condition.status == "True";
+  if (condition.type == "Ready") node.ready = is_true;
+  const auto* const found = std::ranges::find(kLifecycle, condition.type);
+  if (is_true && found < std::ranges::find(kLifecycle, node.lifecycle)) node.lifecycle = condition.type;
+}
 
 std::int64_t amount_of(const std::vector<ResourceAmount>& amounts, std::string_view resource) {
   const auto at = std::ranges::find(amounts, resource, &ResourceAmount::resource);

@@ -10,6 +10,9 @@ namespace dhc::k8s {
 struct Node {
   Meta meta;
   bool ready = false;  ///< Condition Ready is True; anything else, or none, is not ready.
+  /// Condition that is True and says that the node is being drained or shut down, or that maintenance is planned or
+  /// under way; empty: none. **Source:** kubernetes.io, "Node lifecycle conditions" (KEP-5683, alpha in 1.37).
+  std::string lifecycle = {};
   bool unschedulable = false;
   std::string boot_id;
   std::vector<Taint> taints;
@@ -17,6 +20,9 @@ struct Node {
   std::vector<ResourceAmount> allocatable;  ///< Extended resources, sorted by name.
   friend bool operator==(const Node&, const Node&) = default;
 };
+
+/// Takes in one condition of the node's status; of several that say that it leaves, the most pressing is kept.
+void note_condition(Node& node, const Condition& condition);
 
 /// The amount of `resource`, 0 if it is not listed.
 [[nodiscard]] std::int64_t amount_of(const std::vector<ResourceAmount>& amounts, std::string_view resource);

@@ -16,10 +16,10 @@ bool read_node_spec(const Value& value, Fault& fault, Node& node) {
   });
 }
 
-bool read_ready(const Value& value, Fault& fault, bool& ready) {
+bool read_node_condition(const Value& value, Fault& fault, Node& node) {
   Condition condition;
   if (!read_condition(value, fault, condition)) return false;
-  if (condition.type == "Ready") ready = condition.status == "True";
+  note_condition(node, condition);
   return true;
 }
 
@@ -39,7 +39,7 @@ bool read_node_status(const Value& value, Fault& fault, Node& node, Amounts& cap
       case 2:
         return allocatable.read_entry(field, fault) || fault.in("allocatable");
       case 4:
-        return read_ready(field, fault, node.ready) || fault.in("conditions");
+        return read_node_condition(field, fault, node) || fault.in("conditions");
       case 7:
         return read_node_info(field, fault, node) || fault.in("nodeInfo");
       default:

@@ -227,6 +227,7 @@ std::optional<HoldReason> Gates::blocks_unit(const AffectedPod& member) const {
   auto hold = excluded_because(member, input_);
   if (!hold) hold = tolerated(member, input_);
   if (!hold) hold = window_of(member, input_);
+  if (!hold) hold = node_cordoned(member, input_);
   if (!hold) hold = waiting_for(member, input_);
   if (!hold) return std::nullopt;
   hold->message = "holder " + member.pod().meta.name + " of the shared claim: " + hold->message;
@@ -265,6 +266,7 @@ std::span<const Gates::Gate> Gates::in_order() {
        &Gates::looks_for_a_place},
       {{"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
        &Gates::is_too_early},
+      {{"cordon", "Its node is not cordoned, or has been for evict.cordonWait."}, &Gates::waits<node_cordoned>},
       {{"shared claim", "The claim is the pod's own, or all its holders can go together."}, &Gates::is_torn},
       {{"same device", "Its controller has lost no pod to this device within the hour."},
        &Gates::waits<same_device_again>},

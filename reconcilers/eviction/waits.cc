@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/cluster/node_departure.h"
 #include "domain/contract/our_taint.h"
 #include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/limits.h"
@@ -113,6 +114,22 @@ std::optional<HoldReason> window_of(const AffectedPod& affected, const PlanInput
                       .until = due};
   }
   return std::nullopt;
+}
+
+std::optional<HoldReason> node_cordoned(const AffectedPod& affected, const PlanInput& input) {
+  const auto& name = affected.pod().node_name;
+  const auto* node = input.world.node(name);
+  if (node == nullptr || !node->unschedulable || !affected.policy->evict) return std::nullopt;
+  MonoTime since = input.now.mono;
+  if (const auto book = input.world.books().find(name); book != input.world.books().end())
+    since = book->second.cordon_seen_at().value_or(moment_of(input.now)).mono;
+  if (const auto at = cordoned_at(*node)) since = std::min(since, mono_of(input.world.ours(*at), input.now));
+  const Millis wait = affected.policy->evict->cordon_wait;
+  if (input.now.mono >= since + wait) return std::nullopt;
+  return HoldReason{.reason = Reason::NodeCordoned,
+                    .message = fmt::format("node {} is cordoned; evict.cordonWait of policy {} is {} s", name,
+                                           affected.policy->name, seconds_of(wait)),
+                    .until = since + wait};
 }
 
 std::optional<HoldReason> same_device_again(const AffectedPod& affected, const PlanInput& input) {

@@ -14,6 +14,10 @@ namespace dhc::eviction {
 /// ever be evicted.
 [[nodiscard]] std::optional<HoldReason> window_of(const AffectedPod& affected, const PlanInput& input);
 
+/// That the pod's node was cordoned less than `evict.cordonWait` ago: by the time of the cordon's taint, which outlives
+/// this process; without one since this process saw the cordon.
+[[nodiscard]] std::optional<HoldReason> node_cordoned(const AffectedPod& affected, const PlanInput& input);
+
 /// That the pod's controller lost a pod to the same device within the hour (invariant I15).
 [[nodiscard]] std::optional<HoldReason> same_device_again(const AffectedPod& affected, const PlanInput& input);
 

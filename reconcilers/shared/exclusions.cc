@@ -4,6 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "domain/cluster/node_departure.h"
 #include "domain/cluster/owner_chain.h"
 #include "domain/contract/names.h"
 
@@ -85,6 +88,12 @@ std::optional<HoldReason> excluded_because(const AffectedPod& affected, const Pl
                       .message = "node " + pod.node_name + (node == nullptr ? " is not known" : " is not Ready") +
                                  ": its kubelet can neither be believed nor obeyed",
                       .until = {}};
+  }
+  if (const auto leaving = why_leaving(*node)) {
+    return HoldReason{
+        .reason = Reason::NodeLeaving,
+        .message = fmt::format("node {} {}: its pods are moved by whoever did that", pod.node_name, *leaving),
+        .until = {}};
   }
   if (pod.phase == k8s::PodPhase::Pending && !affected.held_device->reported && affected.held_device->claim.empty()) {
     return HoldReason{

@@ -121,6 +121,8 @@ class Cluster {
   void restart_kubelet(const std::string& node, Millis plugins_register_after);
   void set_node_ready(const std::string& node, bool ready);
   void cordon(const std::string& node, bool unschedulable);
+  /// As an administrator's tool writes it. **Source:** kubernetes.io, "Node lifecycle conditions".
+  void set_node_condition(const std::string& node, const std::string& type, const std::string& status);
   /// Ends a pod's containers with that exit code.
   void crash_pod(const std::string& ns, const std::string& name, int exit_code);
   /// The API server comes back with the kind or without it: every watch is cut, what is stored stays. Without

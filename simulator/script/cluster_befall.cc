@@ -191,6 +191,13 @@ void Cluster::cordon(const std::string& node, bool unschedulable) {
   changed();
 }
 
+void Cluster::set_node_condition(const std::string& node, const std::string& type, const std::string& status) {
+  const auto time = state_.store.time_text();
+  state_.store.edit(Res::Nodes, {"", node},
+                    [&](Json& object) { set_condition(object, type, status, "Maintenance", "", time); });
+  changed();
+}
+
 void Cluster::crash_pod(const std::string& ns, const std::string& name, int exit_code) {
   if (const auto pod = get(Res::Pods, ns, name); pod != nullptr) end_containers(state_, *pod, exit_code);
   changed();

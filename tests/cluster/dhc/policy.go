@@ -18,6 +18,7 @@ type Policy struct {
 	Mode       string // of the policy; default enforce
 	After      string // default 0s
 	EvictAfter string // default 0s
+	CordonWait string // of evict; default 30m
 	Full       string // the map whenNoReplacement, as {wait: 0s}; empty: the default
 	Untainted  bool   // evict.untainted
 	NoEvict    bool
@@ -34,6 +35,9 @@ func (p Policy) Text() string {
 	mode, after, evict := p.Mode, p.After, "after: 0s"
 	if p.EvictAfter != "" {
 		evict = "after: " + p.EvictAfter
+	}
+	if p.CordonWait != "" {
+		evict += ", cordonWait: " + p.CordonWait
 	}
 	if p.Full != "" {
 		evict += ", whenNoReplacement: " + p.Full

@@ -243,6 +243,16 @@ TEST_CASE("An eviction on its way that would not be ordered any more is recalled
     stage.put(ns);
   }
   SUBCASE("its node is NotReady") { stage.node("node-a", 4, 3, false); }
+  SUBCASE("its node is about to leave") {
+    auto node = stage.node_named("node-a");
+    node.lifecycle = "DrainInProgress";
+    stage.put(node);
+  }
+  SUBCASE("its node is cordoned") {
+    auto node = stage.node_named("node-a");
+    node.unschedulable = true;
+    stage.put(node);
+  }
   SUBCASE("its node is gone") { stage.remove(k8s::Kind::Node, "node-a"); }
   SUBCASE("its device is Healthy") { stage.report("web-1", Health::Healthy); }
   SUBCASE("its device is Unknown") { stage.report("web-1", Health::Unknown); }

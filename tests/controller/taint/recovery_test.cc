@@ -3,6 +3,7 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/history/device_record.h"
+#include "domain/incidents/state_text.h"
 #include "tests/controller/taint/gpu_stage.h"
 
 namespace dhc::test {
@@ -155,6 +156,7 @@ TEST_CASE("A device that flaps is tainted all the time, and each break counts") 
 
 TEST_CASE("A device that no taint of ours keeps pods off is never quarantined: its incident ends by evidence") {
   auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
   stage.policy().evict.reset();
   stage.policy().taint.reset();
   stage.policy().recover.quarantine_above = 1;

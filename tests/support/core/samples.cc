@@ -62,7 +62,8 @@ constexpr auto kSlice = R"({
 constexpr auto kNode = R"({
   "spec": {"unschedulable": true, "taints": [{"key": "k", "value": "v", "effect": "NoExecute"}]},
   "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "M",
-                             "lastTransitionTime": "2026-11-20T18:23:16Z"}],
+                             "lastTransitionTime": "2026-11-20T18:23:16Z"},
+                            {"type": "Drained", "status": "True"}],
              "nodeInfo": {"bootID": "b"}, "capacity": {"example.com/gpu": "4"}, "allocatable": {"example.com/gpu": "3"}}
 })";
 

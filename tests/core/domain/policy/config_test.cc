@@ -49,7 +49,7 @@ TEST_CASE("every key is read") {
       "    claimConditions: [{type: Ready, status: \"False\"}]\n"
       "    deviceTaints: [{key: gpu.nvidia.com/*, value: '79', effect: None}, {key: a/b, value: ''}, {key: c/d}]\n"
       "  after: 1h30m\n"
-      "  evict: {after: 500ms, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
+      "  evict: {after: 500ms, cordonWait: 5m, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
       "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
@@ -74,7 +74,8 @@ TEST_CASE("every key is read") {
   CHECK(policy.match.device_taints ==
         std::vector<DeviceTaintMatch>{{"gpu.nvidia.com/*", "79", "None"}, {"a/b", "", ""}, {"c/d", "*", ""}});
   CHECK(policy.after == std::chrono::minutes(90));
-  CHECK(policy.evict == EvictRules{Millis(500), 30, true, true, true, std::chrono::minutes(2), true});
+  CHECK(policy.evict ==
+        EvictRules{Millis(500), 30, std::chrono::minutes(5), true, true, true, std::chrono::minutes(2), true});
   CHECK(config->limits_given);
   CHECK(config->limits == Limits{.paused = true,
                                  .evictions_per_minute = 1,
@@ -233,7 +234,8 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  when: Unhealthy with a message like /Xid/ for 1m\n"
         "  taint: never\n"
         "  Jobs: no retries back; a pod whose loss would end its Job: held\n"
-        "  evict: 30s later, the pod's own grace period; pods without a controller: no; shared claims: never; no place "
+        "  evict: 30s later, the pod's own grace period; not within 30m of its node's cordon; pods without a "
+        "controller: no; shared claims: never; no place "
         "for the replacement: wait 10m, then evict\n"
         "\n"
         "rest (priority 0, observe)\n"

@@ -191,6 +191,11 @@ Node dom_node(const json& object) {
   for (const auto& condition : part(status, "conditions")) {
     if (condition["type"] == "Ready") node.ready = condition["status"] == "True";
   }
+  for (const std::string type : {"MaintenancePlanned", "Drained", "DrainInProgress", "MaintenanceInProgress",
+                                 "GracefulNodeShutdownInProgress"}) {
+    for (const auto& condition : part(status, "conditions"))
+      if (condition["type"] == type && condition["status"] == "True") node.lifecycle = type;
+  }
   node.boot_id = text(part(status, "nodeInfo"), "bootID");
   node.capacity = dom_amounts(part(status, "capacity"));
   node.allocatable = dom_amounts(part(status, "allocatable"));

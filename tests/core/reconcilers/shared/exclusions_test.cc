@@ -287,6 +287,36 @@ TEST_CASE("A node that is not known, or not Ready, can neither be believed nor o
   CHECK(not_ready.excluded()->message.starts_with("node node-a is not Ready"));
 }
 
+TEST_CASE(
+    "A node that is being deleted, or that a lifecycle condition or an autoscaler's taint sends away, is left alone") {
+  const auto said = [](auto change) {
+    Eligible one;
+    change(one.node);
+    const auto hold = one.excluded();
+    if (!hold) return std::string();
+    CHECK(hold->reason == Reason::NodeLeaving);
+    CHECK(!hold->until);
+    return hold->message;
+  };
+  CHECK(said([](k8s::Node& node) { node.meta.deletion = clock_at(hours(1)).wall; }) ==
+        "node node-a is being deleted: its pods are moved by whoever did that");
+  CHECK(said([](k8s::Node& node) { node.lifecycle = "DrainInProgress"; }) ==
+        "node node-a has condition DrainInProgress: its pods are moved by whoever did that");
+  for (const std::string key : {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}) {
+    for (const std::string effect : {"NoSchedule", "NoExecute"}) {
+      CHECK(said([&](k8s::Node& node) { node.taints = {{"a", "b", "NoSchedule"}, {key, "1700000000", effect}}; }) ==
+            "node node-a has the taint " + key + ": its pods are moved by whoever did that");
+    }
+    CHECK(said([&](k8s::Node& node) { node.taints = {{key, "", "PreferNoSchedule"}}; }).empty());
+  }
+  CHECK(said([](k8s::Node& node) {
+          node.unschedulable = true;
+          node.taints = {{"node.kubernetes.io/unschedulable", "", "NoSchedule"},
+                         {"DeletionCandidateOfClusterAutoscaler", "1700000000", "PreferNoSchedule"},
+                         {"karpenter.sh/unregistered", "", "NoExecute"}};
+        }).empty());
+}
+
 TEST_CASE("A Pending pod is excluded unless its kubelet speaks of the device or a claim gives it") {
   Eligible one;
   one.pod.phase = k8s::PodPhase::Pending;
@@ -327,6 +357,9 @@ TEST_CASE("The exclusions are asked in their order: what the pod is, who opted o
   one.knows_ns = true;
   CHECK(one.reason() == Reason::NodeNotReady);
   one.knows_node = true;
+  one.node.lifecycle = "Drained";
+  CHECK(one.reason() == Reason::NodeLeaving);
+  one.node.lifecycle.clear();
   CHECK(one.reason() == Reason::PendingWithoutDevice);
   one.pod.phase = k8s::PodPhase::Running;
   CHECK(one.reason() == Reason::BarePod);

@@ -1,0 +1,35 @@
+#include "domain/cluster/node_departure.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace dhc {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kDeletionTaints = {"ToBeDeletedByClusterAutoscaler",
+                                                             "karpenter.sh/disrupted"};
+constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
+
+bool keeps_off(const k8s::Taint& taint) { return taint.effect == "NoSchedule" || taint.effect == "NoExecute"; }
+
+}  // namespace
+
+std::optional<std::string> why_leaving(const k8s::Node& node) {
+  if (node.meta.deletion) return "is being deleted";
+  if (!node.lifecycle.empty()) return "has condition " + node.lifecycle;
+  for (const auto& taint : node.taints) {
+    if (keeps_off(taint) && std::ranges::find(kDeletionTaints, taint.key) != kDeletionTaints.end())
+      return "has the taint " + taint.key;
+  }
+  return std::nullopt;
+}
+
+std::optional<WallTime> cordoned_at(const k8s::Node& node) {
+  if (!node.unschedulable) return std::nullopt;
+  const auto taint = std::ranges::find(node.taints, kCordonTaint, &k8s::Taint::key);
+  return taint == node.taints.end() ? std::nullopt : taint->time_added;
+}
+
+}  // namespace dhc
