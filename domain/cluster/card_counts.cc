@@ -6,7 +6,10 @@
 
 namespace dhc {
 
-void CardCounts::note(const CardLister& lister, const std::string& node, const ListedCards& listed, const Now& now) {
+void CardCounts::note(const CardLister& lister, const std::string& node, const ListedCards& seen, const Now& now) {
+  // Who may lie about one may lie about the other: what pods hold has to be proven as well.
+  auto listed = seen;
+  listed.cards = std::max(seen.cards, seen.held);
   const auto found = entries_.find(lister);
   const bool is_same = found != entries_.end() && found->second.node == node;
   Entry entry = is_same ? found->second : Entry{};
@@ -115,7 +118,7 @@ MonoTime CardCounts::change_at(const Entry& entry) {
 
 void CardCounts::put(const CardLister& lister, Entry entry) {
   forget(lister);
-  if (entry.known == 0 && entry.listed.cards == 0 && entry.listed.held == 0) return;
+  if (entry.known == 0 && entry.listed.cards == 0) return;
   add(lister, entry, 1);
   if (entry.other_since) changing_.insert(lister);
   entries_.emplace(lister, std::move(entry));
@@ -125,9 +128,8 @@ void CardCounts::add(const CardLister& lister, const Entry& entry, std::int64_t 
   const auto count = [&](const std::string& node) {
     const auto place = totals_.try_emplace({lister.source, lister.scope, node}).first;
     auto& total = place->second;
-    const auto known = std::max(entry.known, entry.listed.held);
-    total.known += sign * known;
-    total.there += sign * std::max(known, entry.listed.cards);
+    total.known += sign * entry.known;
+    total.there += sign * std::max(entry.known, entry.listed.cards);
     if (total.there == 0) totals_.erase(place);
   };
   count({});

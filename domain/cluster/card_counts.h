@@ -29,7 +29,7 @@ struct CardLister {
 struct ListedCards {
   std::int64_t cards = 0;
   std::int64_t replicas = 1;  ///< As how many devices a card is offered, as far as the devices' IDs have told.
-  std::int64_t held = 0;      ///< That running pods hold now: they count at once, and no longer than that.
+  std::int64_t held = 0;      ///< That running pods hold now: they are there, whatever the list says.
 };
 
 /// Physical cards of a driver or resource.

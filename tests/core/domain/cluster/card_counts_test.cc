@@ -159,18 +159,23 @@ TEST_CASE("What turns out to be replicas of one card counts as one card at once"
   }
 }
 
-TEST_CASE("What running pods hold counts at once, and for as long as they hold it") {
+TEST_CASE("What pods are said to hold is there, and counts once it has been said for as long as a list must stand") {
   OnePlugin one(8);
   const auto hold = [&](std::int64_t cards, Millis at) {
-    one.counts.note_node("node-a", {{kResource, {.cards = 16, .replicas = 1, .held = cards}}}, tick(at));
+    one.counts.note_node("node-a", {{kResource, {.cards = 8, .replicas = 1, .held = cards}}}, tick(at));
   };
-  hold(12, Seconds(1));
-  CHECK(one.now().known == 12);
-  CHECK(one.now().there == 16);
-  hold(2, Seconds(2));
+  hold(10'000, Seconds(1));
   CHECK(one.now().known == 8);
-  one.counts.note_node("node-b", {{"example.com/new", {.cards = 0, .replicas = 1, .held = 3}}}, tick(Seconds(2)));
-  CHECK(one.counts.of(DeviceKey::Source::Plugin, "example.com/new", "node-b").known == 3);
+  CHECK(one.now().there == 10'000);
+  SUBCASE("for a moment") {
+    hold(2, Seconds(2));
+    CHECK(one.known(Seconds(1) + kCardProof) == 8);
+    CHECK(one.now().there == 8);
+  }
+  SUBCASE("for long enough") {
+    CHECK(one.known(Seconds(1) + kCardProof - Millis(1)) == 8);
+    CHECK(one.known(Seconds(1) + kCardProof) == 10'000);
+  }
 }
 
 TEST_CASE("A resource that its node no longer names is remembered for a day, and a node that is gone not at all") {
