@@ -60,7 +60,7 @@ func TestAPodOnANodeThatIsDrainedOrDueForDeletionIsLeftAloneUntilThatIsCalledOff
 	setCondition(t, node.Name, "DrainInProgress", corev1.ConditionFalse)
 	awaitLeaving("taint ToBeDeletedByClusterAutoscaler")
 	controller.Stays(t, sick, 2*time.Second)
-	patchNode(t, node.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","effect":"NoSchedule","$patch":"delete"}]}}`)
+	patchNode(t, node.Name, `{"spec":{"taints":null}}`)
 	story.AwaitReplacement(t, cluster, sick, 2)
 	story.ExpectEvictedOnce(t, controller, sick)
 }
