@@ -116,12 +116,12 @@ TEST_CASE("paused stops new taints and goes on untainting") {
 
 TEST_CASE("a thousand bad devices at once: the brake holds before the first taint and the first eviction") {
   TaintWorld world;
-  constexpr int kNodes = 125;
-  for (int i = 0; i < kNodes; ++i)
+  constexpr int kNodesAtOnce = 125;
+  for (int i = 0; i < kNodesAtOnce; ++i)
     world.cluster.add_node({fmt::format("n-{}", i), {{TaintWorld::kResource, 8}}, {{TaintWorld::kDriver, 8}}, {}});
   auto shape = TaintWorld::dra_pod();
   shape.count = 8;
-  world.cluster.create_deployment("default", "big", kNodes, shape);
+  world.cluster.create_deployment("default", "big", kNodesAtOnce, shape);
   world.run_for(30s);
   for (const auto& pod : world.live("big-")) {
     for (int i = 0; i < 8; ++i)
