@@ -4,7 +4,24 @@
 #include <utility>
 #include <vector>
 
+#include "base/wake.h"
+
 namespace dhc {
+
+namespace {
+
+/// All of one node, whatever becomes of their entries meanwhile.
+template <class Entries>
+std::vector<CardLister> plugins_of(const Entries& entries, const std::string& node) {
+  std::vector<CardLister> found;
+  for (auto at = entries.lower_bound({.source = DeviceKey::Source::Plugin, .place = node, .scope = {}});
+       at != entries.end() && at->first.source == DeviceKey::Source::Plugin && at->first.place == node; ++at) {
+    found.push_back(at->first);
+  }
+  return found;
+}
+
+}  // namespace
 
 void CardCounts::note(const CardLister& lister, const std::string& node, const ListedCards& seen, const Now& now) {
   // Who may lie about one may lie about the other: what pods hold has to be proven as well.
@@ -25,12 +42,9 @@ void CardCounts::note(const CardLister& lister, const std::string& node, const L
 }
 
 void CardCounts::note_node(const std::string& node, const std::map<std::string, ListedCards>& listed, const Now& now) {
-  std::vector<CardLister> silent;
-  for (auto at = entries_.lower_bound({.source = DeviceKey::Source::Plugin, .place = node, .scope = {}});
-       at != entries_.end() && at->first.source == DeviceKey::Source::Plugin && at->first.place == node; ++at) {
-    if (!listed.contains(at->first.scope)) silent.push_back(at->first);
+  for (const auto& lister : plugins_of(entries_, node)) {
+    if (!listed.contains(lister.scope)) note(lister, node, {}, now);
   }
-  for (const auto& lister : silent) note(lister, node, {}, now);
   for (const auto& [resource, cards] : listed) {
     note({.source = DeviceKey::Source::Plugin, .place = node, .scope = resource}, node, cards, now);
   }
@@ -45,12 +59,7 @@ void CardCounts::forget(const CardLister& lister) {
 }
 
 void CardCounts::forget_node(const std::string& node) {
-  std::vector<CardLister> gone;
-  for (auto at = entries_.lower_bound({.source = DeviceKey::Source::Plugin, .place = node, .scope = {}});
-       at != entries_.end() && at->first.source == DeviceKey::Source::Plugin && at->first.place == node; ++at) {
-    gone.push_back(at->first);
-  }
-  for (const auto& lister : gone) forget(lister);
+  for (const auto& lister : plugins_of(entries_, node)) forget(lister);
 }
 
 void CardCounts::settle(const Now& now) {
@@ -67,12 +76,9 @@ void CardCounts::settle(const Now& now) {
 }
 
 std::optional<MonoTime> CardCounts::next_change_at() const {
-  std::optional<MonoTime> next;
-  for (const auto& lister : changing_) {
-    const auto at = change_at(entries_.at(lister));
-    if (!next || at < *next) next = at;
-  }
-  return next;
+  Wake wake;
+  for (const auto& lister : changing_) wake.note(change_at(entries_.at(lister)));
+  return wake.at();
 }
 
 CardCount CardCounts::of(DeviceKey::Source source, const std::string& scope, const std::string& node) const {

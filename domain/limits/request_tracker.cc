@@ -35,6 +35,13 @@ std::vector<DeviceKey> devices_of(const HeldDevice& held_device) {
   return held_device.ambiguous ? held_device.candidates : std::vector{held_device.key};
 }
 
+/// To the process before us: what we know ourselves stands.
+void add_earlier_loss(OwnerLosses& losses, const OwnerLoss& loss, const std::vector<DeviceKey>& lost_to,
+                      const Now& now) {
+  const TimedLoss timed{.at = mono_of(loss.at, now), .loss = loss};
+  for (const auto& key : lost_to) losses.try_emplace({loss.owner_uid, key}, timed);
+}
+
 bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
   return attempt.resource_version != pod.meta.resource_version;
 }
@@ -325,11 +332,7 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
       attempt.loser = loss_owner(record.pod);
       attempt.state = Attempt::State::Accepted;
       attempt.at = mono_of(begun, now);
-      for (const auto& key : attempt.lost_to) {
-        losses_.try_emplace(
-            {attempt.loser, key},
-            TimedLoss{.at = attempt.at, .loss = {.owner_uid = attempt.loser, .at = begun, .holders = {uid}}});
-      }
+      add_earlier_loss(losses_, {.owner_uid = attempt.loser, .at = begun, .holders = {uid}}, attempt.lost_to, now);
     }
   }
 }
@@ -343,10 +346,8 @@ void RequestTracker::learn_lost(const World& world, const std::map<std::string, 
     if (!is_lost || (attempt != nullptr && !came_too_late(*attempt))) continue;
     // When it went nobody has seen: as late as the charge could be used.
     const auto at = std::min(now.wall, charge.at + CapBook::kUnusedCharge);
-    const TimedLoss lost{.at = mono_of(at, now), .loss = {.owner_uid = charge.loser, .at = at, .holders = {uid}}};
-    for (const auto& key : charge.may_be.empty() ? std::vector{charge.key} : charge.may_be) {
-      losses_.try_emplace({charge.loser, key}, lost);
-    }
+    add_earlier_loss(losses_, {.owner_uid = charge.loser, .at = at, .holders = {uid}},
+                     charge.may_be.empty() ? std::vector{charge.key} : charge.may_be, now);
   }
 }
 

@@ -224,10 +224,7 @@ std::optional<HoldReason> Gates::blocks_unit(const AffectedPod& member) const {
                       .message = "holder " + member.pod().meta.name + " is terminating already",
                       .until = {}};
   }
-  auto hold = excluded_because(member, input_);
-  if (!hold) hold = tolerated(member, input_);
-  if (!hold) hold = window_of(member, input_);
-  if (!hold) hold = node_cordoned(member, input_);
+  auto hold = held_by_itself(member, input_);
   if (!hold) hold = waiting_for(member, input_);
   if (!hold) return std::nullopt;
   hold->message = "holder " + member.pod().meta.name + " of the shared claim: " + hold->message;

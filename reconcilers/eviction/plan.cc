@@ -11,9 +11,7 @@
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
-#include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
-#include "reconcilers/shared/tolerations.h"
 
 namespace dhc::eviction {
 
@@ -54,8 +52,7 @@ class Planner {
     const auto& pod = affected.pod();
     const auto* attempt = input_.requests.eviction(pod.meta.uid);
     if (attempt == nullptr || attempt->state != Attempt::State::Sending || attempt->key != affected.key) return;
-    if (excluded_because(affected, input_) || tolerated(affected, input_) || window_of(affected, input_)) return;
-    if (node_cordoned(affected, input_)) return;
+    if (held_by_itself(affected, input_)) return;
     if (held_by_view(input_, views_of_eviction(pod, affected.key))) return;
     standing_.insert(pod.meta.uid);
   }

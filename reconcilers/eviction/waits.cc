@@ -132,6 +132,13 @@ std::optional<HoldReason> node_cordoned(const AffectedPod& affected, const PlanI
                     .until = since + wait};
 }
 
+std::optional<HoldReason> held_by_itself(const AffectedPod& affected, const PlanInput& input) {
+  for (const auto holds : {excluded_because, tolerated, window_of, node_cordoned}) {
+    if (auto hold = holds(affected, input)) return hold;
+  }
+  return std::nullopt;
+}
+
 std::optional<HoldReason> same_device_again(const AffectedPod& affected, const PlanInput& input) {
   const auto& pod = affected.pod();
   if (!input.requests.lost_recently(pod, *affected.held_device, input.now)) return std::nullopt;

@@ -18,6 +18,10 @@ namespace dhc::eviction {
 /// this process; without one since this process saw the cordon.
 [[nodiscard]] std::optional<HoldReason> node_cordoned(const AffectedPod& affected, const PlanInput& input);
 
+/// What holds the pod by itself, before anything in the cluster is waited for: an exclusion, a toleration, the policy's
+/// windows, its node's cordon; the first of them, in the order of the gates.
+[[nodiscard]] std::optional<HoldReason> held_by_itself(const AffectedPod& affected, const PlanInput& input);
+
 /// That the pod's controller lost a pod to the same device within the hour (invariant I15).
 [[nodiscard]] std::optional<HoldReason> same_device_again(const AffectedPod& affected, const PlanInput& input);
 

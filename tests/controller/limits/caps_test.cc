@@ -75,6 +75,27 @@ struct Fleet : Stage {
     return gone;
   }
 
+  /// Goes on for a minute at most until evictions are sent, gives their pods, and starts anew: the server carries them
+  /// out, the pods are gone before the next process lists, and nobody hears the answers.
+  Names kill_after_eviction() {
+    Names gone;
+    for (int second = 0; second < 60 && gone.empty(); ++second) {
+      for (const auto& action : turn()) {
+        if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
+          remove_pod(evict->name);
+          gone.push_back(evict->name);
+          continue;
+        }
+        answer(action);
+        if (const auto* state = std::get_if<incident_state::WriteState>(&action))
+          put(state_map(state->text, state->ns));
+      }
+      advance(Seconds(1));
+    }
+    restart();
+    return gone;
+  }
+
   void annotate_node(const std::string& name, const std::string& value) {
     auto changed = node_named(name);
     changed.meta.annotations = {{std::string(kCapReleaseAnnotation), value}};
@@ -431,24 +452,7 @@ TEST_CASE("A leader that is killed after each eviction, before its answer, walks
   }
   Names gone;
   for (int life = 0; life < 40; ++life) {
-    bool sent = false;
-    for (int turn = 0; turn < 60 && !sent; ++turn) {
-      const auto actions = fleet.turn();
-      for (const auto& action : actions) {
-        if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
-          // The server carries it out, the pod is gone before the next process lists, and nobody hears the answer.
-          fleet.remove_pod(evict->name);
-          gone.push_back(evict->name);
-          sent = true;
-          continue;
-        }
-        fleet.answer(action);
-        if (const auto* state = std::get_if<incident_state::WriteState>(&action))
-          fleet.put(state_map(state->text, state->ns));
-      }
-      fleet.advance(Seconds(1));
-    }
-    fleet.restart();
+    for (auto& name : fleet.kill_after_eviction()) gone.push_back(std::move(name));
   }
   CHECK(gone.size() <= 4);
   CHECK(gone.size() >= 1);
@@ -457,22 +461,7 @@ TEST_CASE("A leader that is killed after each eviction, before its answer, walks
 TEST_CASE("A leader that is killed after an eviction, before its loss is written, leaves the replacement in peace") {
   Fleet fleet(1, 8);
   fleet.break_device(0, 0);
-  Names gone;
-  for (int turn = 0; turn < 60 && gone.empty(); ++turn) {
-    for (const auto& action : fleet.turn()) {
-      if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
-        fleet.remove_pod(evict->name);
-        gone.push_back(evict->name);
-        continue;
-      }
-      fleet.answer(action);
-      if (const auto* state = std::get_if<incident_state::WriteState>(&action))
-        fleet.put(state_map(state->text, state->ns));
-    }
-    fleet.advance(Seconds(1));
-  }
-  REQUIRE(gone == Names{"p-0-0"});
-  fleet.restart();
+  REQUIRE(fleet.kill_after_eviction() == Names{"p-0-0"});
   fleet.settle();
   fleet.pod({.name = "p-0-0-again",
              .node = "node-0",

@@ -200,6 +200,17 @@ TEST_CASE("The taint goes when the policy no longer asks for it") {
   CHECK(stage.node_named("node-a").taints.empty());
 }
 
+TEST_CASE("A node that rejects pods is no card, and never quarantined: its taint goes after the hold") {
+  HoleStage stage;
+  stage.policy().taint = TaintRules{.node = true};
+  stage.policy().recover.quarantine_above = 0.5;
+  stage.limits().brake_percent = 100;
+  stage.send_policy();
+  stage.reject();
+  stage.run_for(hours(25), minutes(5));
+  CHECK(deeds(stage) == "taint node-a, untaint node-a");
+}
+
 TEST_CASE("A rejecting node is remembered over a restart") {
   HoleStage stage;
   stage.whole_policy().own_namespace = "device-health-system";
