@@ -10,8 +10,8 @@ shopt -s nullglob
 sources=(tests/fuzz/*.cc)
 ((${#sources[@]} >= 3)) || { echo "fuzz: ${#sources[@]} targets in tests/fuzz, 3 expected" >&2; exit 1; }
 
-cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz
+cmake --preset asan-ubsan >/dev/null
+cmake --build --preset asan-ubsan --target fuzzers
 passed=0 failed=0
 for source in "${sources[@]}"; do
   name=$(basename "$source" .cc)
@@ -23,7 +23,7 @@ for source in "${sources[@]}"; do
   fi
   mkdir -p "build/fuzz/corpus/$name" "build/fuzz/findings"
   echo "fuzz: $name for $seconds s, ${#seeds[@]} seeds"
-  if "build/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -verbosity=0 \
+  if "build/asan-ubsan/$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name" \
     >"build/fuzz/$name.log" 2>&1; then
     grep -E 'number_of_executed_units' "build/fuzz/$name.log" || true

@@ -8,7 +8,8 @@
 namespace dhc::test {
 
 /// How many random schedules a test runs, and from which: DHC_SCHEDULES asks for another number, such as 10,000, and
-/// DHC_FIRST_SCHEDULE for a part of them. The number of a schedule is its seed.
+/// DHC_FIRST_SCHEDULE for a part of them; DHC_LEASE_SCHEDULES for those of leaders. The number of a schedule is its
+/// seed.
 inline int schedule_number(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atoi(text);
