@@ -14,7 +14,7 @@ function(dhc_library name)
 endfunction()
 
 # With the standard headers precompiled, a fifth of the time of CMake's own header sets, which compile without. What a header then
-# lacks of them tools/check_includes.py finds.
+# lacks of them tools/check_headers.py finds.
 function(dhc_headers library)
   if(NOT ARGN)
     return()

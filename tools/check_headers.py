@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from check_includes import code_lines, resolve
+from check_includes import INCLUDE, code_lines, resolve
 from lists import read_lists
 from report import report
 
@@ -32,7 +32,6 @@ NEEDS = {
     "vector": r"std::vector\b",
 }
 ALSO = {"string_view": {"string"}}
-INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def reached(root: pathlib.Path, path: str, listed: dict[str, str], known: dict[str, set[str]]) -> set[str]:

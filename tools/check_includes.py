@@ -31,6 +31,8 @@ LIBRARIES = re.compile(
 HTTP_FILES = re.compile(r"^k8s-client/protocol/http_\w+\.(cc|h)$")
 HTTP_HEADERS = re.compile(r"^boost/(asio/buffer|optional(/optional)?|system/error_code|beast/http/\w+|beast/core/(error|string_type))\.hpp$")
 
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
 # The order of a turn: a folder includes itself and what stands before it.
 ORDER = (
     "base",
@@ -120,7 +122,7 @@ def check_file(root: pathlib.Path, path: str, room: dict[str, str]) -> list[str]
         here = f"{path}:{number}"
         if core and "::now(" in line:
             bad.append(f"{here}: core may not read a clock: take Now as a parameter")
-        found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        found = INCLUDE.match(line)
         if not found:
             continue
         quoted, header = found.group(1) == '"', found.group(2)

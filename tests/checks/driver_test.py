@@ -3,6 +3,7 @@ import contextlib
 import io
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,40 @@ class Jobs(Folder):
         for name, command in (("a", "true"), ("b", "false"), ("c", "true"), ("d", "/no/such/program")):
             text += f'add_test({name} "{command}")\nset_tests_properties({name} PROPERTIES LABELS core)\n'
         self.assertEqual(self.ctest(text), (2, 2))
+
+    def whole(self, part):
+        """A suite of ten tests in two processes; `part` is what the second one does."""
+        folder = self.root / "build/asan"
+        folder.mkdir(parents=True)
+        program = folder / "core_tests"
+        summary = 'echo "[doctest] test cases: 10 | $((10 - $1)) passed | $1 failed | 0 skipped"'
+        program.write_text(f'#!/bin/sh\nends() {{ {summary}; exit $(($1 > 0)); }}\ncase "$*" in\n'
+                           f'  *--count*) echo "[doctest] unskipped test cases passing the current filters: 10" ;;\n'
+                           f'  *--first=1\ *) ends 0 ;;\n  *) {part} ;;\nesac\n')
+        program.chmod(0o755)
+        self.addCleanup(setattr, steps, "CORES", steps.CORES)
+        steps.CORES = 2
+        return steps.whole("asan", "core_tests")(Job("a job", self.root, self.results))
+
+    def test_parts_of_a_suite_add_up(self):
+        self.assertEqual(self.whole("ends 0"), (10, 0))
+
+    def test_what_failed_in_a_part_has_failed_once(self):
+        self.assertEqual(self.whole("ends 2"), (8, 2))
+
+    def test_a_part_that_died_or_counted_something_else_than_its_code_says_has_failed_as_a_whole(self):
+        for part in ("exit 139", "kill -9 $$", "true", "(ends 0); exit 1", "(ends 3); exit 0"):
+            with self.subTest(part), contextlib.ExitStack() as ended:
+                ended.callback(shutil.rmtree, self.root / "build/asan")
+                self.assertEqual(self.whole(part), (5, 5))
+
+    def test_a_suite_without_tests_has_failed(self):
+        (self.root / "build/none").mkdir(parents=True)
+        program = self.root / "build/none/core_tests"
+        program.write_text("#!/bin/sh\necho '[doctest] unskipped test cases passing the current filters: 0'\n")
+        program.chmod(0o755)
+        with self.assertRaises(Failed):
+            steps.whole("none", "core_tests")(Job("a job", self.root, self.results))
 
     def test_processor_time_is_that_of_all_that_a_command_started(self):
         job = Job("a job", self.root, self.results)
