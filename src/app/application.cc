@@ -83,7 +83,7 @@ Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, L
       client(std::move(c)),
       log(l),
       listener(std::move(listen)),
-      status_store(watched_kinds(settings)),
+      status_store(watched_kinds(settings), settings.frame.mode_cap, settings.election.has_value()),
       trouble(log, settings.cluster),
       clock_desk([this](Millis ahead) { return tell_clock(ahead); }, status_store, metrics, log),
       desk(settings.frame, [this](Message message) { send(std::move(message)); }, status_store, metrics, log) {}

@@ -86,7 +86,9 @@ void Elector::publish() {
                     .leaderless = machine_.is_leaderless(k8s::boot_now()),
                     .forbidden = problem && problem->kind == ErrorKind::Forbidden,
                     .problem = problem ? problem->message : std::string(),
-                    .gave_back = machine_.yields(k8s::boot_now())};
+                    .gave_back = machine_.yields(k8s::boot_now()),
+                    .since = shown_.since};
+  if (!has_shown_ || fact.leads != shown_.leads) fact.since = read_now().wall;
   if (has_shown_ && fact == shown_) return;
   tell(fact);
   shown_ = std::move(fact);

@@ -36,7 +36,7 @@ Json json_of(const Verdict& verdict) {
   return json;
 }
 
-std::string standing(const ElectionFact& election) {
+std::string place(const ElectionFact& election) {
   if (election.leads) return "leader election: leading";
   const auto& holder = election.holder;
   if (election.leaderless) {
@@ -49,9 +49,40 @@ std::string standing(const ElectionFact& election) {
   return holder.empty() ? "leader election: standing by" : fmt::format("leader election: {} leads", holder);
 }
 
+std::string standing(const ElectionFact& election) {
+  if (!election.since) return place(election);
+  return fmt::format("{}{} since {}", place(election), election.leads ? "" : ", not leading",
+                     format_rfc3339(*election.since));
+}
+
+std::optional<std::int64_t> seconds_since_heard(const WatchFact& watch, MonoTime now) {
+  if (!watch.heard_at) return std::nullopt;
+  return std::chrono::duration_cast<Seconds>(now - *watch.heard_at).count();
+}
+
 std::string age_of(const WatchFact& watch, MonoTime now) {
-  if (!watch.heard_at) return {};
-  return fmt::format(", last word {} s ago", std::chrono::duration_cast<Seconds>(now - *watch.heard_at).count());
+  const auto seconds = seconds_since_heard(watch, now);
+  return seconds ? fmt::format(", last word {} s ago", *seconds) : std::string();
+}
+
+/// Empty: nobody, as far as we know.
+std::string leader_of(const ElectionFact& election) { return election.leaderless ? std::string() : election.holder; }
+
+/// Why nothing is judged here; empty: it is.
+std::string why_silent(const Facts& facts) {
+  if (const auto& election = facts.election; election && !election->leads) {
+    return leader_of(*election).empty()
+               ? "this replica stands by and judges nothing, and nobody is known to lead: see /readyz"
+               : fmt::format("this replica stands by and judges nothing: ask the leader, {}", leader_of(*election));
+  }
+  for (const auto& watch : facts.watches) {
+    const bool is_needed = watch.kind != k8s::Kind::Lease && watch.kind != k8s::Kind::ConfigMap;
+    if (is_needed && !watch.listed) {
+      return fmt::format("nothing is judged yet: {} is not listed: see /readyz", k8s::to_string(watch.kind));
+    }
+  }
+  if (!facts.policy_loaded && facts.policy_problem.empty()) return "nothing is judged yet: no policy is loaded";
+  return {};
 }
 
 /// Said, and no reason not to be ready: it is taken into account.
@@ -140,10 +171,28 @@ Report readyz(const Facts& facts, MonoTime now) {
   return report;
 }
 
-std::string verdicts_json(std::span<const Verdict> verdicts) {
-  Json array = Json::array();
-  for (const auto& verdict : verdicts) array.push_back(json_of(verdict));
-  return json_text(array) + "\n";
+Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, MonoTime now) {
+  const auto& election = facts.election;
+  Json json = {{"leader", nullptr},
+               {"role", !election         ? "alone"
+                        : election->leads ? "leader"
+                                          : "standby"},
+               {"mode", to_string(facts.mode)},
+               {"viewAges", Json::object()},
+               {"verdicts", nullptr}};
+  if (election && !leader_of(*election).empty()) json["leader"] = leader_of(*election);
+  for (const auto& watch : facts.watches) {
+    const auto seconds = seconds_since_heard(watch, now);
+    json["viewAges"][k8s::to_string(watch.kind)] = seconds ? Json(*seconds) : Json();
+  }
+  const auto silent = why_silent(facts);
+  if (!silent.empty()) {
+    json["message"] = silent;
+    return {.ok = false, .text = json_text(json) + "\n"};
+  }
+  json["verdicts"] = Json::array();
+  for (const auto& verdict : verdicts) json["verdicts"].push_back(json_of(verdict));
+  return {.ok = true, .text = json_text(json) + "\n"};
 }
 
 }  // namespace dhc

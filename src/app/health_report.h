@@ -6,6 +6,7 @@
 
 #include "base/now.h"
 #include "domain/contract/verdict.h"
+#include "domain/policy/policy.h"
 #include "k8s-client/protocol/watch_status.h"
 
 namespace dhc {
@@ -28,11 +29,12 @@ struct WatchFact {
 /// Where we stand in the election.
 struct ElectionFact {
   bool leads = false;
-  std::string holder = {};   ///< Of the Lease, as far as we know; empty: nobody.
-  bool leaderless = false;   ///< Nobody has been seen to lead for a minute.
-  bool forbidden = false;    ///< The last answer was 403.
-  std::string problem = {};  ///< Why the last call failed, naming its verb; empty while all is well.
-  bool gave_back = false;    ///< We were blind, and leave the Lease to others for a while.
+  std::string holder = {};             ///< Of the Lease, as far as we know; empty: nobody.
+  bool leaderless = false;             ///< Nobody has been seen to lead for a minute.
+  bool forbidden = false;              ///< The last answer was 403.
+  std::string problem = {};            ///< Why the last call failed, naming its verb; empty while all is well.
+  bool gave_back = false;              ///< We were blind, and leave the Lease to others for a while.
+  std::optional<WallTime> since = {};  ///< Since when we lead, or do not.
   friend bool operator==(const ElectionFact&, const ElectionFact&) = default;
 };
 
@@ -41,7 +43,8 @@ struct ElectionFact {
 
 /// All that health and readiness are judged by.
 struct Facts {
-  MonoTime last_turn;  ///< When the run loop last finished a turn, or was started.
+  MonoTime last_turn;         ///< When the run loop last finished a turn, or was started.
+  Mode mode = Mode::Observe;  ///< The most that the controller does, whatever a policy asks for.
   std::vector<WatchFact> watches;
   bool policy_loaded = false;
   std::optional<ElectionFact> election;     ///< None: there is no election.
@@ -63,8 +66,11 @@ struct Report {
 /// and its view has an age as well. Says what is missing line by line.
 [[nodiscard]] Report readyz(const Facts& facts, MonoTime now);
 
-/// Every verdict as a JSON array: subject, device, policy, reason, message, since, nextStepAt (null if time alone
-/// brings nothing).
-[[nodiscard]] std::string verdicts_json(std::span<const Verdict> verdicts);
+/// What this replica says of every subject, as a JSON object: who leads, whether that is this one, the mode, the age of
+/// each watch's last word in seconds (null: none), and the verdicts, each with subject, device, policy, reason,
+/// message, since and nextStepAt (null if time alone brings nothing). Not ok while this replica judges nothing, because
+/// it stands by or has not seen everything yet: `verdicts` is null then, so that nobody takes it for "nothing is
+/// wrong", and `message` says whom to ask or what is missing.
+[[nodiscard]] Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, MonoTime now);
 
 }  // namespace dhc

@@ -8,6 +8,9 @@ namespace dhc {
 
 namespace {
 Page page_of(Report report) { return {.status = report.ok ? 200U : 503U, .body = std::move(report.text)}; }
+Page json_page_of(Report report) {
+  return {.status = report.ok ? 200U : 503U, .content_type = "application/json", .body = std::move(report.text)};
+}
 Page not_here(std::string_view instead) { return {.status = 404, .body = "not here: " + std::string(instead) + "\n"}; }
 }  // namespace
 
@@ -23,7 +26,9 @@ Page health_page(const StatusStore& status_store, std::string_view path) {
 }
 
 Page detail_page(const StatusStore& status_store, std::string_view path) {
-  if (path == "/verdicts") return {.content_type = "application/json", .body = verdicts_json(*status_store.verdicts())};
+  if (path == "/verdicts") {
+    return json_page_of(verdicts_report(status_store.facts(), *status_store.verdicts(), mono_now()));
+  }
   if (path == "/healthz" || path == "/livez" || path == "/readyz") return health_page(status_store, path);
   return not_here("/healthz /readyz /verdicts");
 }

@@ -7,9 +7,11 @@
 
 namespace dhc {
 
-StatusStore::StatusStore(const std::vector<k8s::Kind>& kinds)
+StatusStore::StatusStore(const std::vector<k8s::Kind>& kinds, Mode mode, bool has_election)
     : verdicts_(std::make_shared<const std::vector<Verdict>>()) {
   facts_.last_turn = mono_now();
+  facts_.mode = mode;
+  if (has_election) facts_.election = ElectionFact{};
   for (const auto kind : kinds) facts_.watches.push_back({.kind = kind, .problem = {}});
 }
 

@@ -12,8 +12,9 @@ namespace dhc {
 /// What the threads of the shell show to the admin server, and nothing else: no decision reads it. Thread-safe.
 class StatusStore {
  public:
-  /// `kinds` are those that must be listed before we are ready.
-  explicit StatusStore(const std::vector<k8s::Kind>& kinds);
+  /// `kinds` are those that must be listed before we are ready; `mode` is the most that is done. Where there is an
+  /// election we do not lead until it says so.
+  explicit StatusStore(const std::vector<k8s::Kind>& kinds, Mode mode = Mode::Observe, bool has_election = false);
 
   void turn_done(MonoTime now);
   void show(std::shared_ptr<const std::vector<Verdict>> verdicts);

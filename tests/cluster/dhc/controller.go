@@ -335,18 +335,32 @@ type Verdict struct {
 	NextStepAt                      *string
 }
 
-// Verdicts now held.
-func (c *Controller) Verdicts(t *testing.T) (verdicts []Verdict) {
+// Said is what /verdicts answers; Verdicts is nil where the replica judges nothing.
+type Said struct {
+	Leader, Role, Mode, Message string
+	ViewAges                    map[string]*int
+	Verdicts                    []Verdict
+}
+
+// Said asks for /verdicts: 200 with verdicts, 503 without.
+func (c *Controller) Said(t *testing.T) (code int, said Said) {
 	t.Helper()
 	code, text, err := get(c.detail + "/verdicts")
 	fatal(t, err)
-	if code != http.StatusOK {
+	if err := json.Unmarshal([]byte(text), &said); err != nil {
+		t.Fatalf("/verdicts: %d %v: %s", code, err, text)
+	}
+	if (code == http.StatusOK) != (said.Verdicts != nil) || (code == http.StatusServiceUnavailable) != (said.Message != "") {
 		t.Fatalf("/verdicts: %d %s", code, text)
 	}
-	if err := json.Unmarshal([]byte(text), &verdicts); err != nil {
-		t.Fatalf("/verdicts: %v: %s", err, text)
-	}
-	return verdicts
+	return code, said
+}
+
+// Verdicts now held; none while this replica judges nothing.
+func (c *Controller) Verdicts(t *testing.T) []Verdict {
+	t.Helper()
+	_, said := c.Said(t)
+	return said.Verdicts
 }
 
 // AwaitSaidOf waits until a subject has had a verdict with this reason, be it gone again: its log has every one that begins.

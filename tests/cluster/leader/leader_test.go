@@ -187,10 +187,14 @@ func TestOnlyTheLeaderWritesAndAReleaseIsTakenWithinASecond(t *testing.T) {
 	if code, text := standby.Readyz(t); code != http.StatusOK || !strings.Contains(text, "leads") {
 		t.Errorf("the standby is not ready: %d %s", code, text)
 	}
-	if verdicts := standby.Verdicts(t); len(verdicts) > 0 {
-		t.Errorf("the standby has verdicts: %v", verdicts)
-	}
 	before := held(t)
+	if code, said := leader.Said(t); code != http.StatusOK || said.Role != "leader" || said.Leader != *before.Spec.HolderIdentity || said.Mode != "enforce" {
+		t.Errorf("the leader says: %d %+v", code, said)
+	}
+	if code, said := standby.Said(t); code != http.StatusServiceUnavailable || said.Role != "standby" || said.Leader != *before.Spec.HolderIdentity ||
+		said.ViewAges["Pod"] == nil || !strings.Contains(said.Message, said.Leader) {
+		t.Errorf("the standby does not name the leader: %d %+v", code, said)
+	}
 	if *before.Spec.LeaseDurationSeconds != 15 || *before.Spec.HolderIdentity == "" || time.Since(before.Spec.RenewTime.Time) > term {
 		t.Errorf("the Lease is not as it should be: %+v", before.Spec)
 	}

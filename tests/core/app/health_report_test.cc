@@ -56,7 +56,13 @@ TEST_CASE("a kind that was listed but is forbidden now is not ready") {
   CHECK_FALSE(dhc::readyz(facts, kNow).ok);
 }
 
-TEST_CASE("verdicts are shown with their subject, words and times") {
+TEST_CASE("verdicts are shown with their subject, words and times, and with who leads and how old the view is") {
+  Facts facts;
+  facts.policy_loaded = true;
+  facts.mode = dhc::Mode::Enforce;
+  facts.election = dhc::ElectionFact{.leads = true, .holder = "me"};
+  facts.watches = {{.kind = Kind::Pod, .listed = true, .problem = {}, .heard_at = kNow - Seconds(3)},
+                   {.kind = Kind::Node, .listed = true, .problem = {}}};
   dhc::Verdict verdict;
   verdict.subject = {.kind = "Pod", .ns = "a", .name = "p", .uid = "u"};
   verdict.device = "d/pool/gpu-0";
@@ -65,12 +71,47 @@ TEST_CASE("verdicts are shown with their subject, words and times") {
   verdict.message = "for 60 s";
   verdict.since = dhc::parse_rfc3339("2026-11-20T18:23:16Z").value();
   const std::string head =
-      R"([{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","policy":"gpus",)"
+      R"({"leader":"me","role":"leader","mode":"enforce","viewAges":{"Pod":3,"Node":null},"verdicts":[{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","policy":"gpus",)"
       R"("reason":"WaitingForWindow","message":"for 60 s","since":"2026-11-20T18:23:16Z","nextStepAt":)";
-  CHECK(dhc::verdicts_json(std::array{verdict}) == head + "null}]\n");
+  CHECK(dhc::verdicts_report(facts, std::array{verdict}, kNow).text == head + "null}]}\n");
   verdict.next_at = verdict.since + Seconds(60);
-  CHECK(dhc::verdicts_json(std::array{verdict}) == head + R"("2026-11-20T18:24:16Z"}])" + "\n");
-  CHECK(dhc::verdicts_json({}) == "[]\n");
+  CHECK(dhc::verdicts_report(facts, std::array{verdict}, kNow).text == head + R"("2026-11-20T18:24:16Z"}]})" + "\n");
+  const auto none = dhc::verdicts_report(facts, {}, kNow);
+  CHECK(none.ok);
+  CHECK(none.text.ends_with(R"("verdicts":[]})"
+                            "\n"));
+}
+
+TEST_CASE("a replica that judges nothing shows no verdicts, not none, and says whom to ask or what is missing") {
+  Facts facts;
+  facts.policy_loaded = true;
+  facts.watches = {{.kind = Kind::Pod, .listed = true, .problem = {}, .heard_at = kNow - Seconds(3)},
+                   {.kind = Kind::Lease, .listed = false, .problem = {}}};
+  const auto said = [&] {
+    const auto report = dhc::verdicts_report(facts, {}, kNow);
+    CHECK_FALSE(report.ok);
+    return report.text;
+  };
+  facts.election = dhc::ElectionFact{.holder = "other_1"};
+  CHECK(said() ==
+        R"({"leader":"other_1","role":"standby","mode":"observe","viewAges":{"Pod":3,"Lease":null},"verdicts":null,)"
+        R"("message":"this replica stands by and judges nothing: ask the leader, other_1"})"
+        "\n");
+  const std::string nobody = "judges nothing, and nobody is known to lead: see /readyz";
+  facts.election->leaderless = true;
+  CHECK(said().find(R"({"leader":null,)") == 0);
+  CHECK(said().find(nobody) != std::string::npos);
+  facts.election = dhc::ElectionFact{};
+  CHECK(said().find(nobody) != std::string::npos);
+  facts.election.reset();
+  CHECK(dhc::verdicts_report(facts, {}, kNow).text.find(R"("leader":null,"role":"alone")") != std::string::npos);
+  facts.watches.front().listed = false;
+  CHECK(said().find("nothing is judged yet: Pod is not listed: see /readyz") != std::string::npos);
+  facts.watches.front().listed = true;
+  facts.policy_loaded = false;
+  CHECK(said().find("nothing is judged yet: no policy is loaded") != std::string::npos);
+  facts.policy_problem = "line 3: unknown key";  // judged: the verdict ConfigRejected says so
+  CHECK(dhc::verdicts_report(facts, {}, kNow).ok);
 }
 
 TEST_CASE("an error counts until the watch runs again, and a compacted version never does") {
@@ -100,6 +141,11 @@ TEST_CASE("who leads and who stands by are ready, and nobody is when nobody lead
   CHECK(said({.leads = true, .holder = "me"}, true) == "leader election: leading\n");
   CHECK(said({.holder = "other"}, true) == "leader election: other leads\n");
   CHECK(said({}, true) == "leader election: standing by\n");
+  const auto since = dhc::parse_rfc3339("2026-11-20T18:23:16Z");
+  CHECK(said({.leads = true, .holder = "me", .since = since}, true) ==
+        "leader election: leading since 2026-11-20T18:23:16Z\n");
+  CHECK(said({.holder = "other", .since = since}, true) ==
+        "leader election: other leads, not leading since 2026-11-20T18:23:16Z\n");
   CHECK(said({.leaderless = true, .problem = "cannot patch Lease a/b: refused"}, false) ==
         "leader election: nobody has led for a minute: cannot patch Lease a/b: refused\n");
   CHECK(said({.holder = "other", .leaderless = true}, false) ==
