@@ -22,13 +22,14 @@ constexpr std::string_view kBetween = " || ";
 constexpr std::string_view kAnd = "and ";
 constexpr std::string_view kMore = " more devices";
 constexpr std::size_t kSaidLimit = 300;
+constexpr std::size_t kNextLimit = 200;
 constexpr std::size_t kNameLimit = 1024;
 constexpr std::size_t kTailRoom = 64;     // for the number of those left out
 constexpr std::size_t kStampLength = 20;  // 2026-11-20T18:23:16Z
 
 /// Hostile text that can be taken neither for the end of a line nor for one of ours.
-std::string tame(std::string_view text) {
-  std::string out = printable_cut(text, kSaidLimit);
+std::string tame(std::string_view text, std::size_t limit) {
+  std::string out = printable_cut(text, limit);
   std::ranges::replace(out, '|', '/');
   return out;
 }
@@ -46,8 +47,8 @@ std::string line_text(const ConditionLine& line) {
   text += std::ranges::find(kSourceWords, line.source, &SourceWords::source)->words;
   text += format_rfc3339(line.since);
   text += " (policy " + line.policy + ")";
-  if (!line.said.empty()) text += ": " + tame(line.said);
-  text += "; next: " + line.next;
+  if (!line.said.empty()) text += ": " + tame(line.said, kSaidLimit);
+  text += "; next: " + tame(line.next, kNextLimit);
   return text;
 }
 

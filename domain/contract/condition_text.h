@@ -18,7 +18,7 @@ struct ConditionLine {
   WallTime since;      ///< When the incident began; second precision survives.
   std::string policy;
   std::string said;  ///< The driver's words, may be empty.
-  std::string next;  ///< What comes next.
+  std::string next;  ///< What comes next; cut to 200 bytes.
   SignalSource source = SignalSource::Report;
 };
 

@@ -39,6 +39,12 @@ constexpr ReasonInfo of_fact(ReasonInfo info) {
   return info;
 }
 
+/// Holds an eviction until somebody changes something.
+constexpr ReasonInfo for_good(ReasonInfo info) {
+  info.for_good = true;
+  return info;
+}
+
 constexpr std::array<ReasonInfo, 104> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
@@ -149,10 +155,11 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
             "another one.",
             "Nothing, if it goes away within a minute."),
     // never
-    warning(Reason::MirrorPod, "MirrorPod", "Hold",
-            "A static pod: the kubelet would start it again at once, on the same node.", "Change the node's manifest."),
-    warning(Reason::DaemonSetPod, "DaemonSetPod", "Hold",
-            "A DaemonSet's pod: it would come back to the same node and device.", "Handle the node."),
+    for_good(warning(Reason::MirrorPod, "MirrorPod", "Hold",
+                     "A static pod: the kubelet would start it again at once, on the same node.",
+                     "Change the node's manifest.")),
+    for_good(warning(Reason::DaemonSetPod, "DaemonSetPod", "Hold",
+                     "A DaemonSet's pod: it would come back to the same node and device.", "Handle the node.")),
     quiet(Reason::AlreadyTerminating, "AlreadyTerminating", "Another client deleted the pod already.", "Nothing."),
     warning(Reason::StuckTerminating, "StuckTerminating", "Hold",
             "Evicted by us, still there two minutes after its grace period.",
@@ -164,44 +171,47 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
             "behind; without one, a proxy or webhook in front of the API server answers for it."),
     quiet(Reason::FinishedPod, "FinishedPod", "The pod has succeeded or failed; it holds nothing any more.",
           "Nothing."),
-    warning(Reason::OptedOut, "OptedOut", "Hold",
-            "Annotation device-health.io/opt-out: \"true\" on the pod, one of the controllers above it (its "
-            "ReplicaSet, Job or RayCluster, and their owners in turn) or its Namespace.",
-            "Remove the annotation if it is not meant."),
+    for_good(warning(Reason::OptedOut, "OptedOut", "Hold",
+                     "Annotation device-health.io/opt-out: \"true\" on the pod, one of the controllers above it (its "
+                     "ReplicaSet, Job or RayCluster, and their owners in turn) or its Namespace.",
+                     "Remove the annotation if it is not meant.")),
     quiet(Reason::OptOutUnknown, "OptOutUnknown",
           "The pod's Namespace, or a controller above it, is not known just now, so it may have opted out.",
           "Put the rule into a ClusterRole with the label device-health.io/owners: \"true\" (install.md)."),
     quiet(Reason::NodeNotReady, "NodeNotReady",
           "The pod's node is NotReady or gone: its kubelet can be neither believed nor obeyed.", "Handle the node."),
-    quiet(
+    for_good(quiet(
         Reason::NodeLeaving, "NodeLeaving",
         "The pod's node is being deleted, drained or shut down, or maintenance of it is planned or under way: whoever "
         "does that moves its pods.",
-        "Nothing; if it was called off, take the condition or taint that the message names off the node."),
-    quiet(Reason::OwnPod, "OwnPod", "The pod is this controller's own.", "Nothing."),
-    quiet(Reason::DriverPod, "DriverPod", "The pod belongs to the device's driver or plugin.", "Look at the driver."),
+        "Nothing; if it was called off, take the condition or taint that the message names off the node.")),
+    for_good(quiet(Reason::OwnPod, "OwnPod", "The pod is this controller's own.", "Nothing.")),
+    for_good(quiet(Reason::DriverPod, "DriverPod", "The pod belongs to the device's driver or plugin.",
+                   "Look at the driver.")),
     quiet(Reason::PendingWithoutDevice, "PendingWithoutDevice", "The pod is Pending and has no device allocated.",
           "Nothing."),
-    warning(Reason::BarePod, "BarePod", "Hold", "No controller would replace the pod.",
-            "Delete it yourself, or set evict.barePods: true."),
-    quiet(Reason::TaintTolerated, "TaintTolerated",
-          "The pod's claim tolerates the taint that the policy puts on the device, and its replacement could be given "
-          "the same one again; or it tolerates the driver's named taint, and accepts such a device.",
-          "Nothing, or remove the toleration, or set evict.untainted: true if it tolerates our taint."),
-    warning(Reason::SharedClaim, "SharedClaim", "Hold",
-            "The claim is not the pod's own: a new pod that names it gets the same device.",
-            "Delete claim and pods together, or set evict.sharedClaims: Together."),
-    warning(Reason::ClaimStillPinned, "ClaimStillPinned", "Hold",
-            "All holders were evicted together once (at least one of them is gone, or may be), and the claim is still "
-            "allocated to the device.",
-            "Delete the claim, and let its owner make another."),
+    for_good(warning(Reason::BarePod, "BarePod", "Hold", "No controller would replace the pod.",
+                     "Delete it yourself, or set evict.barePods: true.")),
+    for_good(quiet(
+        Reason::TaintTolerated, "TaintTolerated",
+        "The pod's claim tolerates the taint that the policy puts on the device, and its replacement could be given "
+        "the same one again; or it tolerates the driver's named taint, and accepts such a device.",
+        "Nothing, or remove the toleration, or set evict.untainted: true if it tolerates our taint.")),
+    for_good(warning(Reason::SharedClaim, "SharedClaim", "Hold",
+                     "The claim is not the pod's own: a new pod that names it gets the same device.",
+                     "Delete claim and pods together, or set evict.sharedClaims: Together.")),
+    for_good(warning(
+        Reason::ClaimStillPinned, "ClaimStillPinned", "Hold",
+        "All holders were evicted together once (at least one of them is gone, or may be), and the claim is still "
+        "allocated to the device.",
+        "Delete the claim, and let its owner make another.")),
     warning(Reason::ReplacementOnSameDevice, "ReplacementOnSameDevice", "Hold",
             "The pod's controller lost a pod to the same device within the hour, or to one of several that the report "
             "may mean.",
             "Taint the device."),
-    warning(Reason::DeviceAmbiguous, "DeviceAmbiguous", "Hold",
-            "The claim has several devices and the report does not say which one is meant.",
-            "Ask the driver's authors to name the device in resourceID."),
+    for_good(warning(Reason::DeviceAmbiguous, "DeviceAmbiguous", "Hold",
+                     "The claim has several devices and the report does not say which one is meant.",
+                     "Ask the driver's authors to name the device in resourceID.")),
     quiet(Reason::ReportIncomplete, "ReportIncomplete",
           "The kubelet names fewer devices of the claim than are allocated: their driver gives several the same "
           "resourceID, and of those the kubelet tells only the first.",
@@ -209,15 +219,16 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "own."),
     quiet(Reason::UnreadablePod, "UnreadablePod", "The pod's last version could not be read.",
           "Look at the log: it names the field."),
-    warning(Reason::NotCreditable, "NotCreditable", "Hold",
-            "The pod's Job cannot get the retry back, and jobRetry.whenNotCreditable is Hold.",
-            "Decide: delete the pod yourself, or set whenNotCreditable: Evict."),
-    warning(Reason::WouldEndJob, "WouldEndJob", "Hold",
-            "The loss of the pod would end its Job, or the pod's index (no retry is left, or a podFailurePolicy rule "
-            "says so), and the strictest policy that covers one of its devices gives no retry back (no jobRetry, or "
-            "credit: false).",
-            "Give jobRetry: {} to the policy that the message names, or jobRetry: {credit: false, whenNotCreditable: "
-            "Evict} if the Job may end."),
+    for_good(warning(Reason::NotCreditable, "NotCreditable", "Hold",
+                     "The pod's Job cannot get the retry back, and jobRetry.whenNotCreditable is Hold.",
+                     "Decide: delete the pod yourself, or set whenNotCreditable: Evict.")),
+    for_good(warning(
+        Reason::WouldEndJob, "WouldEndJob", "Hold",
+        "The loss of the pod would end its Job, or the pod's index (no retry is left, or a podFailurePolicy rule "
+        "says so), and the strictest policy that covers one of its devices gives no retry back (no jobRetry, or "
+        "credit: false).",
+        "Give jobRetry: {} to the policy that the message names, or jobRetry: {credit: false, whenNotCreditable: "
+        "Evict} if the Job may end.")),
     // never tainted, or not untainted
     quiet(Reason::TaintedByOther, "TaintedByOther",
           "The driver's own taint, or a DeviceTaintRule that is not ours, keeps new pods off already.", "Nothing."),

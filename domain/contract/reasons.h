@@ -135,6 +135,7 @@ struct ReasonInfo {
   std::string_view meaning;  ///< One sentence; `docs/verdicts.md` begins with it and may say more.
   std::string_view remedy;   ///< What an operator does about it: one sentence, likewise.
   bool from_verdict = true;  ///< A verdict makes the Event; false: the fact itself does, when it begins or ends.
+  bool for_good = false;     ///< It holds an eviction until somebody changes something: time alone ends it never.
 };
 
 [[nodiscard]] const ReasonInfo& info_of(Reason reason);

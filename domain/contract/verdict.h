@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/now.h"
@@ -12,8 +13,9 @@ namespace dhc {
 /// What we would do, do, or do not do about one subject, and why. At most one for each (subject, device, reason).
 struct Verdict {
   Subject subject;
-  std::string device;  ///< As `to_string(DeviceKey)`; empty if no single device is meant.
-  std::string policy;  ///< The policy that matched; empty for verdicts about nodes.
+  std::string device;          ///< As `to_string(DeviceKey)`; empty if no single device is meant.
+  std::string policy;          ///< The policy that matched; empty for verdicts about nodes.
+  std::string_view mode = {};  ///< What that policy may do here, as the controller caps it: a word of Mode, or empty.
   Reason reason = Reason::WaitingForWindow;
   std::string message;              ///< For people: what, which numbers, what would change it.
   WallTime since;                   ///< When the device's state began, or the fact was first seen.

@@ -92,7 +92,12 @@ class Planner {
     const auto subject = subject_of(affected.pod());
     const auto device = to_string(affected.key);
     if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(hold.reason))).second) return;
-    tell({.subject = subject, .device = device, .policy = affected.policy->name, .since = affected.since.wall}, hold);
+    tell({.subject = subject,
+          .device = device,
+          .policy = affected.policy->name,
+          .mode = to_string(affected.mode),
+          .since = affected.since.wall},
+         hold);
   }
 
   void tell(About about, HoldReason hold) {

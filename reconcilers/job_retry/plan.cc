@@ -45,6 +45,7 @@ class Planner {
     turn_.say({.subject = subject_of(affected.pod()),
                .device = to_string(affected.key),
                .policy = affected.policy->name,
+               .mode = to_string(affected.mode),
                .reason = reason,
                .message = std::move(message),
                .since = affected.since.wall,

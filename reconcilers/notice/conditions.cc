@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "domain/contract/condition_text.h"
 
 namespace dhc::notice {
@@ -17,15 +15,9 @@ namespace {
 /// A driver that changes its words every second must not make us write every second.
 constexpr Millis kRewordInterval = Seconds(60);
 
-std::string next_step(const DevicePolicy& policy) {
-  if (!policy.evict) return "nothing, the policy has no evict section";
-  const auto after = std::chrono::ceil<Seconds>(policy.evict->after).count();
-  return after == 0 ? std::string("eviction") : fmt::format("eviction {} s after the incident opened", after);
-}
-
 class ConditionPlanner {
  public:
-  explicit ConditionPlanner(const PlanInput& input) : input_(input) {}
+  ConditionPlanner(const PlanInput& input, const NextSteps& next) : input_(input), next_(next) {}
 
   Planned<ApplyCondition> run() {
     std::map<std::string, std::vector<const AffectedPod*>> open;
@@ -52,7 +44,7 @@ class ConditionPlanner {
                        .since = affected->since.wall,
                        .policy = affected->policy->name,
                        .said = affected->said,
-                       .next = next_step(*affected->policy),
+                       .next = next_.of(*affected),
                        .source = affected->source});
     }
     std::ranges::sort(lines, {}, &ConditionLine::device);
@@ -134,12 +126,15 @@ class ConditionPlanner {
   }
 
   const PlanInput& input_;
+  const NextSteps& next_;
   Wake wake_;
   Planned<ApplyCondition> planned_;
 };
 
 }  // namespace
 
-Planned<ApplyCondition> plan_conditions(const PlanInput& input) { return ConditionPlanner(input).run(); }
+Planned<ApplyCondition> plan_conditions(const PlanInput& input, const NextSteps& next) {
+  return ConditionPlanner(input, next).run();
+}
 
 }  // namespace dhc::notice

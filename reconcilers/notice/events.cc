@@ -1,5 +1,6 @@
 #include "reconcilers/notice/events.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -7,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "base/printable.h"
 #include "base/rfc3339.h"
+#include "domain/contract/names.h"
 
 namespace dhc::notice {
 
@@ -35,17 +38,17 @@ bool is_retold(const Verdict& verdict) {
 
 class EventPlanner {
  public:
-  explicit EventPlanner(const PlanInput& input) : input_(input) {}
+  EventPlanner(const PlanInput& input, const NextSteps& next) : input_(input), next_(next) {}
 
   void add_openings() {
     for (const auto& affected : input_.affected_pods) {
       if (!affected.open) continue;
       const auto device = to_string(affected.key);
-      open_.insert({affected.pod().meta.uid, device});
+      open_.try_emplace({affected.pod().meta.uid, device}, &affected);
       emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall,
-           fmt::format("{} unhealthy since {} (policy {}, mode {}){}{}", device, format_rfc3339(affected.since.wall),
-                       affected.policy->name, to_string(affected.mode), affected.said.empty() ? "" : ": ",
-                       affected.said));
+           fmt::format("{} unhealthy since {} (policy {}, mode {}){}; next: {}{}", device,
+                       format_rfc3339(affected.since.wall), affected.policy->name, to_string(affected.mode),
+                       words_of(affected), next_.of(affected), how_to_keep(affected)));
     }
   }
 
@@ -53,14 +56,16 @@ class EventPlanner {
     for (const auto& verdict : verdicts) {
       if (!is_news(info_of(verdict.reason)) || !is_object(verdict.subject) || is_retold(verdict)) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
-      if (about_pod && !open_.contains({verdict.subject.uid, verdict.device}))
-        continue;  // not before the incident is open
+      const auto affected = open_.find({verdict.subject.uid, verdict.device});
+      if (about_pod && affected == open_.end()) continue;  // not before the incident is open
       const auto subject =
           verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : verdict.subject;
-      emit(subject, verdict.reason, verdict.device, verdict.since,
-           about_pod || is_about_taint(verdict)
-               ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
-               : verdict.message);
+      auto note = about_pod || is_about_taint(verdict)
+                      ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
+                      : verdict.message;
+      if (about_pod) note += words_of(*affected->second);
+      if (about_pod && verdict.reason == Reason::Evicted) tell_owner(verdict, note);
+      emit(subject, verdict.reason, verdict.device, verdict.since, std::move(note));
     }
   }
 
@@ -89,6 +94,27 @@ class EventPlanner {
   Planned<EmitEvent> done() { return std::move(planned_); }
 
  private:
+  /// The driver's words, cut so that what stands beside them is read as well.
+  static std::string words_of(const AffectedPod& affected) {
+    constexpr std::size_t kMost = 300;
+    return affected.said.empty() ? std::string() : ": " + printable_cut(affected.said, kMost);
+  }
+
+  std::string how_to_keep(const AffectedPod& affected) const {
+    if (!next_.leads_to_eviction(affected)) return {};
+    const auto& meta = affected.pod().meta;
+    return fmt::format("; to keep the pod: kubectl -n {} annotate pod {} {}=true", meta.ns, meta.name,
+                       kOptOutAnnotation);
+  }
+
+  /// The pod goes, and its Events are read no more: who looks at its controller learns why.
+  void tell_owner(const Verdict& verdict, const std::string& note) {
+    const auto owner = owner_of(verdict.subject);
+    if (owner.uid == verdict.subject.uid) return;
+    emit(owner, verdict.reason, verdict.subject.name + "|" + verdict.device, verdict.since,
+         fmt::format("pod {} on {}", verdict.subject.name, note));
+  }
+
   /// The pod's controller: the news is that its next pod came back to the same device.
   Subject owner_of(const Subject& pod) const {
     const auto* record = input_.world.pod(pod.uid);
@@ -114,17 +140,18 @@ class EventPlanner {
   }
 
   const PlanInput& input_;
-  std::set<std::pair<std::string, std::string>> open_;
+  const NextSteps& next_;
+  std::map<std::pair<std::string, std::string>, const AffectedPod*> open_;  // by the pod's UID and the device
   std::set<std::string> sent_;
   Planned<EmitEvent> planned_;
 };
 
 }  // namespace
 
-Planned<EmitEvent> plan_events(const PlanInput& input, std::span<const Verdict> verdicts,
+Planned<EmitEvent> plan_events(const PlanInput& input, std::span<const Verdict> verdicts, const NextSteps& next,
                                const std::optional<RejectedConfig>& rejected) {
   if (!input.policy.events) return {};
-  EventPlanner planner(input);
+  EventPlanner planner(input, next);
   planner.add_openings();
   planner.add_verdicts(verdicts);
   planner.add_recoveries();

@@ -118,6 +118,7 @@ void add_contested(const PlanInput& input, Planned<Verdict>& found) {
     found.verdicts.push_back({.subject = subject_of(affected.pod()),
                               .device = to_string(affected.key),
                               .policy = affected.policy->name,
+                              .mode = to_string(affected.mode),
                               .reason = Reason::ConditionContested,
                               .message = attempt->error.message,
                               .since = affected.since.wall,

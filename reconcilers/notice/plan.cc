@@ -6,6 +6,7 @@
 #include "reconcilers/notice/conditions.h"
 #include "reconcilers/notice/events.h"
 #include "reconcilers/notice/facts.h"
+#include "reconcilers/notice/next_steps.h"
 
 namespace dhc::notice {
 
@@ -28,14 +29,15 @@ Planned<NoticeAction> plan(const PlanInput& input, std::span<const Verdict> verd
                            const std::optional<RejectedConfig>& rejected) {
   Planned<NoticeAction> planned;
   Wake wake;
-  auto conditions = plan_conditions(input);
+  const NextSteps next(verdicts);
+  auto conditions = plan_conditions(input, next);
   wake.note(conditions.wake_at);
   auto facts = find_facts(input);
   if (rejected) facts.verdicts.push_back(verdict_of(*rejected));
   wake.note(facts.wake_at);
   std::vector<Verdict> news(verdicts.begin(), verdicts.end());
   news.insert(news.end(), facts.verdicts.begin(), facts.verdicts.end());
-  auto events = plan_events(input, news, rejected);
+  auto events = plan_events(input, news, next, rejected);
   for (auto& action : conditions.actions) planned.actions.emplace_back(std::move(action));
   for (auto& action : events.actions) planned.actions.emplace_back(std::move(action));
   planned.verdicts = std::move(facts.verdicts);

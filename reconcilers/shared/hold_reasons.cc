@@ -77,6 +77,7 @@ Verdict verdict_of(About about, HoldReason hold, const Now& now) {
   return {.subject = std::move(about.subject),
           .device = std::move(about.device),
           .policy = std::move(about.policy),
+          .mode = about.mode,
           .reason = hold.reason,
           .message = std::move(hold.message),
           .since = about.since,

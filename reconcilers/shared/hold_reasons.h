@@ -27,9 +27,10 @@ namespace dhc {
 /// Whom a hold reason is about.
 struct About {
   Subject subject;
-  std::string device;  ///< As in Verdict.
-  std::string policy;  ///< As in Verdict.
-  WallTime since;      ///< As in Verdict.
+  std::string device;          ///< As in Verdict.
+  std::string policy;          ///< As in Verdict.
+  std::string_view mode = {};  ///< As in Verdict.
+  WallTime since;              ///< As in Verdict.
 };
 
 /// The hold reason as people read it.

@@ -33,6 +33,7 @@ void Speech::say(const DeviceRecord& record, HoldReason hold) {
       verdict_of({.subject = subject_of(record, input_),
                   .device = to_string(record.key),
                   .policy = record.policy,
+                  .mode = to_string(effective_mode(policy_of(record, input_.policy), input_.policy)),
                   .since = record.open ? record.since : record.closed_at.value_or(record.since)},
                  std::move(hold), input_.now));
 }

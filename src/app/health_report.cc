@@ -28,10 +28,12 @@ Json json_of(const Verdict& verdict) {
       {"subject", {{"kind", subject.kind}, {"namespace", subject.ns}, {"name", subject.name}, {"uid", subject.uid}}},
       {"device", verdict.device},
       {"policy", verdict.policy},
+      {"mode", nullptr},
       {"reason", to_string(verdict.reason)},
       {"message", verdict.message},
       {"since", format_rfc3339(verdict.since)},
       {"nextStepAt", nullptr}};
+  if (!verdict.mode.empty()) json["mode"] = verdict.mode;
   if (verdict.next_at) json["nextStepAt"] = format_rfc3339(*verdict.next_at);
   return json;
 }

@@ -67,7 +67,7 @@ struct Report {
 [[nodiscard]] Report readyz(const Facts& facts, MonoTime now);
 
 /// What this replica says of every subject, as a JSON object: who leads, whether that is this one, the mode, the age of
-/// each watch's last word in seconds (null: none), and the verdicts, each with subject, device, policy, reason,
+/// each watch's last word in seconds (null: none), and the verdicts, each with subject, device, policy, mode, reason,
 /// message, since and nextStepAt (null if time alone brings nothing). Not ok while this replica judges nothing, because
 /// it stands by or has not seen everything yet: `verdicts` is null then, so that nobody takes it for "nothing is
 /// wrong", and `message` says whom to ask or what is missing.

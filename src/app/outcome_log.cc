@@ -30,6 +30,7 @@ void log_verdict(Log& log, const Verdict& verdict) {
                        {"uid", subject.uid},
                        {"device", verdict.device},
                        {"policy", verdict.policy},
+                       {"mode", verdict.mode},
                        {"since", format_rfc3339(verdict.since)},
                        {"nextStepAt", verdict.next_at ? format_rfc3339(*verdict.next_at) : std::string()},
                        {"message", verdict.message}});

@@ -52,7 +52,8 @@ TEST_CASE("The condition says which device, since when, which policy, and is see
   CHECK(wanted->status);
   CHECK(wanted->reason == "DeviceUnhealthy");
   CHECK(wanted->message ==
-        "node-a/example.com/gpu/gpu-0 unhealthy since 2026-11-20T12:05:00Z (policy p); next: eviction");
+        "node-a/example.com/gpu/gpu-0 unhealthy since 2026-11-20T12:05:00Z (policy p); next: eviction, due at "
+        "2026-11-20T12:06:00Z");
   CHECK(stage.has_event("web-1", "DeviceUnhealthy"));
 }
 

@@ -1,0 +1,49 @@
+#include "reconcilers/notice/next_steps.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+
+namespace dhc::notice {
+
+namespace {
+
+/// In whole seconds, as the condition remembers the beginning: the same text after a restart.
+WallTime due_at(const AffectedPod& affected) {
+  return std::chrono::floor<Seconds>(affected.since.wall) +
+         std::chrono::ceil<Seconds>(affected.policy->after + affected.policy->evict->after);
+}
+
+}  // namespace
+
+NextSteps::NextSteps(std::span<const Verdict> verdicts) {
+  for (const auto& verdict : verdicts) {
+    if (!info_of(verdict.reason).for_good || verdict.subject.kind != "Pod") continue;
+    held_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
+  }
+}
+
+const Verdict* NextSteps::held_for_good(const AffectedPod& affected) const {
+  if (held_.empty()) return nullptr;
+  const auto device = to_string(affected.key);
+  const auto found = held_.find({affected.pod().meta.uid, device});
+  return found == held_.end() ? nullptr : found->second;
+}
+
+bool NextSteps::leads_to_eviction(const AffectedPod& affected) const {
+  return affected.policy->evict && affected.mode == Mode::Enforce && held_for_good(affected) == nullptr;
+}
+
+std::string NextSteps::of(const AffectedPod& affected) const {
+  if (!affected.policy->evict) return "nothing, the policy has no evict section";
+  if (const auto* held = held_for_good(affected)) {
+    return fmt::format("no eviction ({}): {}", to_string(held->reason), held->message);
+  }
+  const auto due = format_rfc3339(due_at(affected));
+  if (affected.mode == Mode::Enforce) return "eviction, due at " + due;
+  return fmt::format("nothing in mode {}; mode enforce would evict, due at {}", to_string(affected.mode), due);
+}
+
+}  // namespace dhc::notice

@@ -1,0 +1,32 @@
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "domain/contract/verdict.h"
+#include "domain/findings/affected_pod.h"
+
+namespace dhc::notice {
+
+/// What comes next for the pods on bad devices, as the verdicts of this turn have it. Without a countdown: the words
+/// stay as long as the decision does, and a condition that holds them is not written again.
+class NextSteps {
+ public:
+  /// `verdicts` must outlive it.
+  explicit NextSteps(std::span<const Verdict> verdicts);
+
+  /// `eviction, due at 2026-11-20T12:05:00Z`, or why there is none.
+  [[nodiscard]] std::string of(const AffectedPod& affected) const;
+
+  /// Whether the pod is to be evicted, as things are.
+  [[nodiscard]] bool leads_to_eviction(const AffectedPod& affected) const;
+
+ private:
+  [[nodiscard]] const Verdict* held_for_good(const AffectedPod& affected) const;
+
+  std::map<std::pair<std::string_view, std::string_view>, const Verdict*> held_;  // by the pod's UID and the device
+};
+
+}  // namespace dhc::notice

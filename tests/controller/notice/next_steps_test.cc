@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/rfc3339.h"
+#include "tests/support/core/stage.h"
+
+using namespace dhc;
+using k8s::Health;
+using std::chrono::minutes;
+
+namespace {
+
+constexpr std::string_view kXid79 = "XID 79: GPU has fallen off the bus";
+
+/// Two pods of ReplicaSet web; the device of web-1 is bad from minute 5 on, and nothing else has happened.
+test::Stage bad_device() {
+  test::Stage stage;
+  stage.node("node-a", 4);
+  stage.pod({.name = "web-1", .device = "gpu-0"});
+  stage.pod({.name = "web-2", .device = "gpu-1"});
+  stage.policy().evict->after = minutes(5);
+  stage.send_policy();
+  stage.run_for(minutes(5));
+  stage.report("web-1", Health::Unhealthy, std::string(kXid79));
+  stage.node("node-a", 4, 3);
+  return stage;
+}
+
+std::vector<std::string> notes(const test::Stage& stage, const std::string& subject, std::string_view reason) {
+  std::vector<std::string> found;
+  for (const auto& event : stage.events()) {
+    if (event.regarding.name == subject && event.reason == reason) found.push_back(event.note);
+  }
+  return found;
+}
+
+void opt_out(test::Stage& stage, bool is_out) {
+  auto& annotations = stage.pod_named("web-1").meta.annotations;
+  annotations = is_out ? k8s::StringMap{{"device-health.io/opt-out", "true"}} : k8s::StringMap{};
+  stage.upsert_pod("web-1");
+}
+
+const std::string kUnhealthy = "node-a/example.com/gpu/gpu-0 unhealthy since 2026-11-20T12:05:00Z (policy p";
+
+}  // namespace
+
+TEST_CASE("The first Event on a pod says what comes next, at which time, and how to keep the pod") {
+  auto stage = bad_device();
+  stage.run_for(minutes(2));
+  const auto said = notes(stage, "web-1", "DeviceUnhealthy");
+  REQUIRE(said.size() == 1);
+  CHECK(said.front() == kUnhealthy + ", mode enforce): " + std::string(kXid79) +
+                            "; next: eviction, due at 2026-11-20T12:11:00Z; to keep the pod: kubectl -n default "
+                            "annotate pod web-1 device-health.io/opt-out=true");
+  CHECK(stage.conditions().back().wanted->message ==
+        kUnhealthy + "): " + std::string(kXid79) + "; next: eviction, due at 2026-11-20T12:11:00Z");
+}
+
+TEST_CASE("Driver's words of a kilobyte leave room for what comes next") {
+  auto stage = bad_device();
+  stage.report("web-1", Health::Unhealthy, std::string(1024, 'x'));
+  stage.run_for(minutes(2));
+  REQUIRE(notes(stage, "web-1", "DeviceUnhealthy").size() == 1);
+  CHECK(notes(stage, "web-1", "DeviceUnhealthy").front().size() < 1024);
+}
+
+TEST_CASE("An observing policy's first Event promises no eviction, and names no way to stop one") {
+  auto stage = bad_device();
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.run_for(minutes(2));
+  REQUIRE(notes(stage, "web-1", "DeviceUnhealthy").size() == 1);
+  CHECK(notes(stage, "web-1", "DeviceUnhealthy")
+            .front()
+            .ends_with("; next: nothing in mode observe; mode enforce would evict, due at 2026-11-20T12:11:00Z"));
+  CHECK(stage.verdicts().front().mode == "observe");
+}
+
+TEST_CASE("The condition of a pod that has opted out promises no eviction, and promises it again when that ends") {
+  auto stage = bad_device();
+  opt_out(stage, true);
+  stage.run_for(minutes(2));
+  REQUIRE(stage.conditions().size() == 1);
+  const std::string out = "; next: no eviction (OptedOut): device-health.io/opt-out: \"true\" on the pod";
+  CHECK(stage.conditions().back().wanted->message.ends_with(out));
+  CHECK(notes(stage, "web-1", "DeviceUnhealthy").front().ends_with(out));
+  CHECK(stage.verdicts().front().mode == "enforce");
+  stage.run_for(minutes(30), Seconds(10));
+  CHECK(stage.conditions().size() == 1);  // nothing has changed, nothing is written
+  opt_out(stage, false);
+  stage.advance(minutes(1));
+  (void)stage.turn();
+  REQUIRE(stage.conditions().size() == 2);
+  CHECK(stage.conditions().back().wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
+}
+
+TEST_CASE("An opt-out after the condition was written is said in it, a minute after the last writing at the latest") {
+  auto stage = bad_device();
+  stage.run_for(Seconds(65));
+  REQUIRE(stage.conditions().size() == 1);
+  opt_out(stage, true);
+  stage.run_for(minutes(2));
+  REQUIRE(stage.conditions().size() == 2);
+  CHECK(stage.conditions().back().wanted->message.find("; next: no eviction (OptedOut)") != std::string::npos);
+}
+
+TEST_CASE("A restart writes no condition anew for the words of what comes next") {
+  auto stage = bad_device();
+  stage.run_for(minutes(2));
+  REQUIRE(stage.conditions().size() == 1);
+  stage.restart();
+  stage.run_for(minutes(2));
+  CHECK(stage.conditions().size() == 1);
+}
+
+TEST_CASE("The last Event on an evicted pod repeats the driver's words, and the pod's controller gets one Event") {
+  auto stage = bad_device();
+  stage.run_for(minutes(20));
+  const auto said = notes(stage, "web-1", "Evicted");
+  REQUIRE(said.size() == 1);
+  CHECK(said.front().ends_with(": " + std::string(kXid79)));
+  const auto told = notes(stage, "web", "Evicted");
+  REQUIRE(told.size() == 1);
+  CHECK(told.front() == "pod web-1 on " + said.front());
+  const auto of_owner = [](const notice::EmitEvent& event) { return event.regarding.kind == "ReplicaSet"; };
+  CHECK(std::ranges::count_if(stage.events(), of_owner) == 1);
+}
+
+TEST_CASE("A bare pod has no controller that could be told") {
+  test::Stage stage;
+  stage.node("node-a", 4, 3);
+  stage.pod({.name = "bare", .owner = "", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.policy().evict->bare_pods = true;
+  stage.send_policy();
+  stage.run_for(minutes(10));
+  CHECK(notes(stage, "bare", "Evicted").size() == 1);
+}
