@@ -12,6 +12,8 @@ namespace dhc {
 namespace {
 
 constexpr Millis kOneCount = std::chrono::minutes(10);
+/// What passes all gates is sent as soon as its charge is written.
+constexpr Millis kFirstTry = std::chrono::minutes(1);
 
 enum class Fate : std::uint8_t { Stays, Happened, Dropped };
 
@@ -21,6 +23,12 @@ bool was_tried(const EvictionAttempt* attempt) { return attempt != nullptr && at
 Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attempt, const Now& now) {
   const bool was_earlier = charge.recalled && (!was_tried(attempt) || came_too_late(*attempt));
   return was_earlier || is_in_doubt(attempt, now) ? Fate::Happened : Fate::Dropped;
+}
+
+/// Refused before, or held by something else since: it is charged again when its turn comes.
+bool may_give_way(const EvictionCharge& charge, const EvictionAttempt* attempt, const Now& now) {
+  if (is_under_way(attempt, now) || is_in_doubt(attempt, now)) return false;
+  return was_tried(attempt) || now.wall - charge.at >= kFirstTry;
 }
 
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
@@ -94,15 +102,21 @@ void CapBook::count_eviction(const EvictionCharge& charge, const Now& now) {
 /// turn comes. One whose eviction may have happened goes last.
 bool CapBook::drop_oldest(const RequestTracker& requests, const Now& now) {
   if (charges_.size() <= kMostCharges) return false;
-  std::vector<std::tuple<bool, WallTime, std::string>> unused;
+  std::vector<std::tuple<bool, bool, WallTime, std::string>> unused;
   for (const auto& [uid, charge] : charges_) {
     const auto* attempt = requests.eviction(uid);
-    if (!is_under_way(attempt, now)) unused.emplace_back(is_in_doubt(attempt, now), charge.at, uid);
+    if (is_under_way(attempt, now)) continue;
+    unused.emplace_back(is_in_doubt(attempt, now), !may_give_way(charge, attempt, now), charge.at, uid);
   }
   std::ranges::sort(unused);
   const auto too_many = std::min(charges_.size() - kMostCharges, unused.size());
   for (std::size_t i = 0; i < too_many; ++i) charges_.erase(std::get<std::string>(unused[i]));
   return too_many > 0;
+}
+
+std::size_t CapBook::places_taken(const RequestTracker& requests, const Now& now) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      charges_, [&](const auto& entry) { return !may_give_way(entry.second, requests.eviction(entry.first), now); }));
 }
 
 bool CapBook::settle(const World& world, const RequestTracker& requests, const Now& now) {

@@ -63,6 +63,10 @@ class CapBook {
 
   void charge(EvictionCharge charge);
 
+  /// How many charges no new one may take the place of: their evictions are on their way, may have happened, or are to
+  /// be sent for the first time, within a minute.
+  [[nodiscard]] std::size_t places_taken(const RequestTracker& requests, const Now& now) const;
+
   /// What became of the charged evictions, by the request tracker and the World: those that happened, or may have,
   /// count from now on; those that surely did not are dropped with their pods. True if something is to be written.
   [[nodiscard]] bool settle(const World& world, const RequestTracker& requests, const Now& now);

@@ -120,6 +120,10 @@ class RequestTracker {
   [[nodiscard]] TokenBucket& taint_tokens() { return taint_tokens_; }
   [[nodiscard]] const TokenBucket& taint_tokens() const { return taint_tokens_; }
 
+  /// Of bytes of the state, which is written whole.
+  [[nodiscard]] TokenBucket& state_bytes() { return state_bytes_; }
+  [[nodiscard]] const TokenBucket& state_bytes() const { return state_bytes_; }
+
   [[nodiscard]] OwnerReads& owner_reads() { return owner_reads_; }
   [[nodiscard]] const OwnerReads& owner_reads() const { return owner_reads_; }
 
@@ -157,6 +161,7 @@ class RequestTracker {
   TokenBucket tokens_;
   TokenBucket attempt_tokens_;
   TokenBucket taint_tokens_{TokenBucket::Start::Full};
+  TokenBucket state_bytes_;
   OwnerReads owner_reads_;
 };
 

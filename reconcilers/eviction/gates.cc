@@ -11,7 +11,6 @@
 #include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/shared_claims.h"
-#include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
@@ -34,7 +33,7 @@ Gates::Gates(const PlanInput& input, PlaceSearch& search)
   for (const auto& affected : input.affected_pods) {
     const auto& controller = affected.pod().meta.controller;
     if (controller && controller->kind == "Job")
-      siblings_[affected.pod().meta.controller_identity()].push_back(&affected);
+      families_[affected.pod().meta.controller_identity()].affected_pods.push_back(&affected);
   }
 }
 
@@ -96,9 +95,15 @@ std::optional<HoldReason> Gates::waits(Candidate& candidate) {
 }
 
 std::optional<HoldReason> Gates::waits_for_siblings(Candidate& candidate) {
-  const auto siblings = siblings_.find(candidate.affected.pod().meta.controller_identity());
-  if (siblings == siblings_.end()) return std::nullopt;
-  return waiting_for_siblings(candidate.affected, siblings->second, input_);
+  return waiting_for_siblings(candidate.affected, followers_of_job(candidate.affected).waiting);
+}
+
+const Followers& Gates::followers_of_job(const AffectedPod& affected) {
+  const auto found = families_.find(affected.pod().meta.controller_identity());
+  if (found == families_.end()) return nobody_;
+  auto& family = found->second;
+  if (!family.followers) family.followers = followers_of(family.affected_pods, input_);
+  return *family.followers;
 }
 
 std::optional<HoldReason> Gates::waits_for_holders(Candidate& candidate) {
@@ -110,12 +115,16 @@ std::optional<HoldReason> Gates::waits_for_holders(Candidate& candidate) {
 
 /// Counted with those that go in this turn already.
 std::optional<HoldReason> Gates::ends_a_job(Candidate& candidate) {
-  auto going = chosen_;
+  std::vector<std::string> with_it;
+  std::optional<HoldReason> hold;
   for (const auto* member : candidate.unit.affected_pods) {
-    if (auto hold = held_for_job_end(*member, input_, going)) return hold;
-    going.insert(member->pod().meta.uid);
+    hold = held_for_job_end(*member, input_, chosen_);
+    if (hold) break;
+    const auto& uid = member->pod().meta.uid;
+    if (chosen_.insert(uid).second) with_it.push_back(uid);
   }
-  return std::nullopt;
+  for (const auto& uid : with_it) chosen_.erase(uid);
+  return hold;
 }
 
 std::optional<HoldReason> Gates::only_observes(Candidate& candidate) {
@@ -178,12 +187,7 @@ std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
   bool all_saved = true;
   const auto& charges = input_.incidents.caps().charges();
   for (const auto* member : unit.affected_pods) {
-    if (!charge(*member)) {
-      return HoldReason{
-          .reason = Reason::CapReached,
-          .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account", kStateName),
-          .until = {}};
-    }
+    if (auto hold = charge(*member)) return hold;
     const auto found = charges.find(member->pod().meta.uid);
     all_saved = all_saved && found != charges.end() && input_.saved_revision &&
                 found->second.revision <= *input_.saved_revision;
@@ -198,13 +202,41 @@ std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
                     .until = {}};
 }
 
-/// Has the member's eviction recorded, if it is not; false if there is no room. A pod that holds several bad devices
-/// goes once, and is charged once.
-bool Gates::charge(const AffectedPod& member) {
+/// Last: the charge is written while the condition is on its way.
+std::optional<HoldReason> Gates::waits_for_condition(Candidate& candidate) {
+  for (const auto* member : candidate.unit.affected_pods) {
+    auto hold = condition_not_shown(*member, input_);
+    if (!hold) hold = waiting_for_siblings(*member, followers_of_job(*member).unshown);
+    if (!hold) continue;
+    if (candidate.unit.affected_pods.size() > 1)
+      hold->message = "holder " + member->pod().meta.name + ": " + hold->message;
+    return hold;
+  }
+  return std::nullopt;
+}
+
+/// Has the member's eviction recorded, if it is not; the reason if there is no room. A pod that holds several bad
+/// devices goes once, and is charged once.
+std::optional<HoldReason> Gates::charge(const AffectedPod& member) {
   const auto& book = input_.incidents.caps();
   const auto& uid = member.pod().meta.uid;
-  if (book.charges().contains(uid) || !charged_.insert(uid).second) return true;
-  if (!has_room(book)) return false;
+  if (book.charges().contains(uid) || charged_.contains(uid)) return std::nullopt;
+  if (!has_room_) has_room_ = has_room(book);
+  if (!*has_room_) {
+    return HoldReason{
+        .reason = Reason::CapReached,
+        .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account", kStateName),
+        .until = {}};
+  }
+  if (!charges_taken_) charges_taken_ = book.places_taken(input_.requests, input_.now);
+  if (*charges_taken_ >= CapBook::kMostCharges) {
+    return HoldReason{
+        .reason = Reason::WaitingForCharge,
+        .message = fmt::format("{} evictions are recorded at a time: others come first", CapBook::kMostCharges),
+        .until = {}};
+  }
+  charged_.insert(uid);
+  ++*charges_taken_;
   charges_.push_back({.pod_uid = uid,
                       .key = member.key,
                       .node = member.pod().node_name,
@@ -214,7 +246,7 @@ bool Gates::charge(const AffectedPod& member) {
                       .counted = false,
                       .revision = 0,
                       .recalled = false});
-  return true;
+  return std::nullopt;
 }
 
 /// What stands in the way of evicting a member of a unit, in words that name the member.
@@ -270,7 +302,6 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"taint", "New pods are seen to be kept off the device."}, &Gates::waits<still_schedulable>},
       {{"credit", "Its Job shows the retry that the loss takes, or needs none."}, &Gates::waits<held_for_credit>},
       {{"allocatable", "The node shows the loss, or 60 s have passed."}, &Gates::waits<loss_not_shown>},
-      {{"condition", "Our condition is seen on the pod, or 30 s have passed."}, &Gates::waits<condition_not_shown>},
       {{"siblings", "No other pod of its Job is to follow within a minute."}, &Gates::waits_for_siblings},
       {{"holders", "The gates up to here let every other holder of a shared claim pass, too."},
        &Gates::waits_for_holders},
@@ -291,6 +322,9 @@ std::span<const Gates::Gate> Gates::in_order() {
        &Gates::knows_old_owner,
        kWholeUnit},
       {{"charge", "The state ConfigMap has it recorded against the caps."}, &Gates::is_not_charged, kWholeUnit},
+      {{"condition", "Our condition is seen on it and on all who go with it, or 30 s have passed."},
+       &Gates::waits_for_condition,
+       kWholeUnit},
   });
   return kGates;
 }

@@ -10,6 +10,7 @@
 
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
+#include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
@@ -82,20 +83,30 @@ class Gates {
   std::optional<HoldReason> is_over_limit(Candidate& candidate);
   std::optional<HoldReason> knows_old_owner(Candidate& candidate);
   std::optional<HoldReason> is_not_charged(Candidate& candidate);
+  std::optional<HoldReason> waits_for_condition(Candidate& candidate);
 
+  /// Of the pod's Job: asked for each pod, found once a turn.
+  struct Family {
+    std::vector<const AffectedPod*> affected_pods;
+    std::optional<Followers> followers;
+  };
+  [[nodiscard]] const Followers& followers_of_job(const AffectedPod& affected);
   [[nodiscard]] std::optional<HoldReason> blocks_unit(const AffectedPod& member) const;
   [[nodiscard]] bool waits_for_place(const Candidate& candidate) const;
   [[nodiscard]] bool was_begun(const Unit& unit) const;
   [[nodiscard]] std::int64_t uncounted(const Unit& unit) const;
-  [[nodiscard]] bool charge(const AffectedPod& member);
+  [[nodiscard]] std::optional<HoldReason> charge(const AffectedPod& member);
 
   const PlanInput& input_;
   Budget budget_;
   Caps caps_;
   ReplacementGate replacement_;
-  std::map<std::string, std::vector<const AffectedPod*>> siblings_;  // by the Job's identity
+  std::map<std::string, Family> families_;  // by the Job's identity
+  const Followers nobody_;
   std::set<std::string> chosen_;
-  std::set<std::string> charged_;  // in this turn
+  std::set<std::string> charged_;             // in this turn
+  std::optional<bool> has_room_;              // in the state, for another charge
+  std::optional<std::size_t> charges_taken_;  // of CapBook::kMostCharges
   std::vector<EvictionCharge> charges_;
 };
 

@@ -231,28 +231,36 @@ std::optional<HoldReason> waiting_for(const AffectedPod& affected, const PlanInp
   if (auto hold = same_device_again(affected, input)) return hold;
   if (auto hold = still_schedulable(affected, input)) return hold;
   if (auto hold = held_for_credit(affected, input)) return hold;
-  if (auto hold = loss_not_shown(affected, input)) return hold;
-  return condition_not_shown(affected, input);
+  return loss_not_shown(affected, input);
 }
 
-std::optional<HoldReason> waiting_for_siblings(const AffectedPod& affected,
-                                               const std::vector<const AffectedPod*>& siblings,
-                                               const PlanInput& input) {
+Followers followers_of(const std::vector<const AffectedPod*>& siblings, const PlanInput& input) {
+  Followers found;
   for (const auto* sibling : siblings) {
     const auto& pod = sibling->pod();
     const auto* attempt = input.requests.eviction(pod.meta.uid);
     const bool going = pod.meta.deletion || (attempt != nullptr && attempt->state != Attempt::State::Failed);
-    if (pod.meta.uid == affected.pod().meta.uid || sibling->mode != affected.mode || !sibling->open || going) continue;
-    if (excluded_because(*sibling, input) || tolerated(*sibling, input)) continue;
+    if (!sibling->open || going || excluded_because(*sibling, input) || tolerated(*sibling, input)) continue;
     auto hold = window_of(*sibling, input);
     if (!hold) hold = waiting_for(*sibling, input);
+    auto& followers = hold ? found.waiting : found.unshown;
+    if (!hold) hold = condition_not_shown(*sibling, input);
     if (!hold || !hold->until || *hold->until > input.now.mono + kSiblingPatience) continue;
-    return HoldReason{
-        .reason = Reason::WaitingForSiblings,
-        .message = fmt::format("pod {} of the same Job is about to be evicted too: they go together", pod.meta.name),
-        .until = hold->until};
+    followers.push_back({.affected = sibling, .ready_at = *hold->until});
   }
-  return std::nullopt;
+  return found;
+}
+
+std::optional<HoldReason> waiting_for_siblings(const AffectedPod& affected, const std::vector<Follower>& followers) {
+  const auto& uid = affected.pod().meta.uid;
+  const auto found = std::ranges::find_if(followers, [&](const Follower& one) {
+    return one.affected->pod().meta.uid != uid && one.affected->mode == affected.mode;
+  });
+  if (found == followers.end()) return std::nullopt;
+  return HoldReason{.reason = Reason::WaitingForSiblings,
+                    .message = fmt::format("pod {} of the same Job is about to be evicted too: they go together",
+                                           found->affected->pod().meta.name),
+                    .until = found->ready_at};
 }
 
 std::optional<std::string> patience_ended(const AffectedPod& affected, const PlanInput& input) {

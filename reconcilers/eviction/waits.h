@@ -35,15 +35,26 @@ namespace dhc::eviction {
 /// That our condition is not seen on the pod yet; for 30 s at most.
 [[nodiscard]] std::optional<HoldReason> condition_not_shown(const AffectedPod& affected, const PlanInput& input);
 
-/// The first of these, and of the Job's credit, that holds the pod. Order comes from what is seen in the World, never
-/// from the order of calls.
+/// The first of these, and of the Job's credit, that holds the pod; but for the condition. Order comes from what is
+/// seen in the World, never from the order of calls.
 [[nodiscard]] std::optional<HoldReason> waiting_for(const AffectedPod& affected, const PlanInput& input);
 
-/// Another affected pod of the same Job that will be ready within a minute: pods of one incident go in one turn.
-/// `siblings` are all affected pods of the Job.
+/// An affected pod of a Job that will be ready within a minute.
+struct Follower {
+  const AffectedPod* affected = nullptr;
+  MonoTime ready_at;
+};
+
+/// Who of the affected pods of one Job follows the others within a minute.
+struct Followers {
+  std::vector<Follower> waiting;  ///< In `window_of` or `waiting_for`.
+  std::vector<Follower> unshown;  ///< Past these; their conditions are not seen yet.
+};
+[[nodiscard]] Followers followers_of(const std::vector<const AffectedPod*>& siblings, const PlanInput& input);
+
+/// That another pod of its Job is among those who follow: pods of one incident go in one turn.
 [[nodiscard]] std::optional<HoldReason> waiting_for_siblings(const AffectedPod& affected,
-                                                             const std::vector<const AffectedPod*>& siblings,
-                                                             const PlanInput& input);
+                                                             const std::vector<Follower>& followers);
 
 /// What was waited for in vain, and is gone without; none if all was seen.
 [[nodiscard]] std::optional<std::string> patience_ended(const AffectedPod& affected, const PlanInput& input);

@@ -50,8 +50,7 @@ bool has_waiting_charge(const PlanInput& input, const StateFile& file) {
 }  // namespace
 
 Millis charge_interval(std::size_t size) {
-  const Millis share(static_cast<Millis::rep>(size * 1000 / kChargeBytesPerSecond));
-  return std::clamp(share, kShortestChargeInterval, kLongestChargeInterval);
+  return std::max(Millis(static_cast<Millis::rep>(size * 1000 / kBurstBytesPerSecond)), kShortestChargeInterval);
 }
 
 Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
@@ -88,7 +87,11 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
   // What was written for another reason, each five seconds at most, delays no charge.
   const auto pause = file.for_charges ? charge_interval(file.size) : Millis(0);
   const auto interval = for_charges ? pause : kWriteInterval;
-  const auto at = next_write_at(attempt, file, interval);
+  auto at = next_write_at(attempt, file, interval);
+  if (at && for_charges) {
+    const auto bytes = static_cast<std::int64_t>(file.size);
+    at = std::max(*at, input.requests.state_bytes().ready_at(bytes, input.now.mono).value_or(*at));
+  }
   if (attempt != nullptr && attempt->state == Attempt::State::Failed) {
     say(planned, input, Reason::StateNotSaved, words_of_failure(*attempt), wall_of(attempt->first_at, input.now), at);
   }

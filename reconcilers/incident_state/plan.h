@@ -13,12 +13,13 @@ namespace dhc::incident_state {
 
 /// How often the state is written at most,
 inline constexpr Millis kWriteInterval = Seconds(5);
-/// and while evictions wait for their charge: so often that the state's own share of etcd's writes stays below this,
-inline constexpr std::size_t kChargeBytesPerSecond = std::size_t{256} * 1024;
-/// within these bounds.
-inline constexpr Millis kShortestChargeInterval{20};
-inline constexpr Millis kLongestChargeInterval = Seconds(2);
-/// For a state of this many bytes.
+/// and while evictions wait for their charge: the state's share of etcd's writes, of which what a quiet minute has left
+/// over may be used at once. A new term begins with nothing left over (invariant I18).
+inline constexpr std::int64_t kStateBytesPerMinute = std::int64_t{15} * 1024 * 1024;
+/// What one write has cost, the next one waits for, so that it carries all charges that come together meanwhile.
+inline constexpr std::size_t kBurstBytesPerSecond = std::size_t{4} * 1024 * 1024;
+inline constexpr Millis kShortestChargeInterval{5};
+/// Between two writes of a state of this many bytes.
 [[nodiscard]] Millis charge_interval(std::size_t size);
 
 /// What is known of the state ConfigMap.

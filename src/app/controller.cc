@@ -147,6 +147,7 @@ void Controller::State::set_rates(const Now& now) {
   requests.attempt_tokens().set_rate(eviction::attempts_per_minute(policy->limits), now.mono);
   requests.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
   requests.owner_reads().tokens().set_rate(owners::kReadsPerMinute, now.mono);
+  requests.state_bytes().set_rate(incident_state::kStateBytesPerMinute, now.mono);
 }
 
 void Controller::State::take(const Leading& message, const Now& now) {
@@ -192,6 +193,8 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
     if (surely_not && !patch->add) incidents.untaint_failed(patch->node);
   } else if (written != nullptr && (outcome.status || is_shown)) {
     state.note_saved(*written, now);
+  } else if (written != nullptr && never_sent) {
+    requests.state_bytes().give_back(static_cast<std::int64_t>(written->text.size()), now.mono);
   }
 }
 
@@ -207,6 +210,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
     if (!patch->add) incidents.untaint_sent(patch->node);
   } else if (const auto* written = std::get_if<incident_state::WriteState>(&action)) {
     state.note_sent(*written);
+    requests.state_bytes().take(static_cast<std::int64_t>(written->text.size()), now.mono);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
+#include "domain/incidents/incident_store.h"
 #include "domain/incidents/state_text.h"
 #include "reconcilers/incident_state/plan.h"
 #include "tests/controller/taint/gpu_stage.h"
@@ -133,13 +134,54 @@ TEST_CASE("An eviction right after another does not wait for its charge while th
   CHECK(fleet.run_for(Millis(25), Millis(1)) == Names{"p-1-0"});
 }
 
-TEST_CASE("A large state is written for charges no more often than its share of etcd's writes allows") {
+TEST_CASE("The larger the state, the longer a write for charges waits for more of them") {
   using incident_state::charge_interval;
-  CHECK(charge_interval(0) == Millis(20));
-  CHECK(charge_interval(incident_state::kChargeBytesPerSecond / 4) == Millis(250));
-  CHECK(charge_interval(incident_state::kChargeBytesPerSecond) == Seconds(1));
-  CHECK(charge_interval(kStateLimit) == Seconds(2));
-  CHECK(charge_interval(2 * kStateLimit) == Seconds(2));
+  CHECK(charge_interval(0) == Millis(5));
+  CHECK(charge_interval(incident_state::kBurstBytesPerSecond / 4) == Millis(250));
+  CHECK(charge_interval(kStateLimit) == Millis(125));
+}
+
+TEST_CASE("A thousand devices that fail at once are each charged once, and their pods go after a few writes") {
+  Fleet fleet(125, 8);
+  fleet.limits().max_in_flight = 10'000;
+  fleet.limits().evictions_per_minute = 100'000;
+  fleet.limits().cap_cluster = fleet.limits().cap_node =
+      fleet.limits().cap_per_day = {.percent = 100, .at_least = 1000};
+  fleet.send_policy();
+  fleet.run_for(minutes(1), Seconds(30));
+  for (int n = 0; n < 125; ++n) {
+    for (int d = 0; d < 8; ++d) fleet.break_device(n, d);
+  }
+  fleet.run_for(Seconds(10) - Millis(1), Seconds(10));
+  const auto before = std::ranges::count(fleet.writes(), "state");
+  CHECK(fleet.run_for(Millis(701), Millis(100)).size() == 1000);
+  CHECK(std::ranges::count(fleet.writes(), "state") - before <= 6);
+}
+
+TEST_CASE("What is written for charges stays within a share of etcd's writes, and a quiet minute leaves some over") {
+  Fleet fleet(4, 8);
+  fleet.policy().after = Seconds(0);
+  fleet.limits().cap_cluster = fleet.limits().cap_node =
+      fleet.limits().cap_per_day = {.percent = 100, .at_least = 1000};
+  fleet.send_policy();
+  // Kept as it is, and written with each charge.
+  const StateSection future{.name = "future", .text = '"' + std::string(kUnknownLimit - 2, 'x') + '"'};
+  fleet.put(state_map(state_text(IncidentStore(), {future}).text));
+  fleet.restart();
+  const auto break_sixteen = [&](int first_node) {
+    const auto before = std::ranges::count(fleet.writes(), "state");
+    for (int i = 0; i < 16; ++i) {
+      fleet.break_device(first_node + i / 8, i % 8);
+      fleet.run_for(Millis(100), Millis(20));
+    }
+    return std::ranges::count(fleet.writes(), "state") - before;
+  };
+  const auto share = incident_state::kStateBytesPerMinute * 1600 / 60'000 / static_cast<std::int64_t>(kUnknownLimit);
+  const auto at_first = break_sixteen(0);
+  CHECK(at_first <= share + 1);
+  CHECK(at_first >= share - 2);
+  fleet.run_for(minutes(1), Seconds(10));
+  CHECK(break_sixteen(2) >= 16);
 }
 
 TEST_CASE("Whoever changes each state that we write makes us write no more often than every five seconds") {

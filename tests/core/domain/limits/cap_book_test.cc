@@ -171,4 +171,33 @@ TEST_CASE("When too many pods are charged, those whose eviction may have happene
   CHECK_FALSE(book.charges().contains("uid-web-1"));
 }
 
+TEST_CASE("A pod that is refused again and again gives its place among the charges to one that was never tried") {
+  RequestTracker requests;
+  CapBook book;
+  std::vector<k8s::Pod> pods;
+  for (int i = 0; i <= static_cast<int>(CapBook::kMostCharges); ++i) {
+    pods.push_back(replica("web-" + std::to_string(i)));
+    book.charge(charge_of(pods.back()));
+  }
+  const auto refused = static_cast<std::size_t>(CapBook::kMostCharges);
+  try_eviction(requests, pods[refused], fail(ErrorKind::Blocked, "budget"), Seconds(1));
+  CHECK(book.places_taken(requests, tick(Seconds(30))) == CapBook::kMostCharges);
+  CHECK(book.settle(world_of(pods), requests, tick(Seconds(30))));
+  CHECK(book.charges().size() == CapBook::kMostCharges);
+  CHECK_FALSE(book.charges().contains(pods[refused].meta.uid));
+}
+
+TEST_CASE("A charge that was not used within a minute gives way") {
+  RequestTracker requests;
+  CapBook book;
+  book.charge(charge_of(replica("web-0")));
+  auto later = charge_of(replica("web-1"));
+  later.at += Seconds(1);
+  book.charge(std::move(later));
+  CHECK(book.places_taken(requests, tick(Seconds(60) - Millis(1))) == 2);
+  CHECK(book.places_taken(requests, tick(Seconds(60))) == 1);
+  requests.eviction_sent(replica("web-0"), device(), {}, tick(Seconds(60)));
+  CHECK(book.places_taken(requests, tick(std::chrono::minutes(10))) == 1);
+}
+
 }  // namespace dhc::cap_book_test
