@@ -11,12 +11,13 @@
 
 namespace dhc {
 
-/// Devices of one resource that running pods on one node hold.
+/// Devices of one resource that running pods on one node hold, or ask for.
 struct HeldDevices {
   std::int64_t total = 0;
   std::int64_t unhealthy = 0;  ///< Reported Unhealthy.
   std::int64_t cards = 0;      ///< Physical cards behind them.
   std::int64_t replicas = 1;   ///< As how many devices one card is offered, as far as the IDs tell.
+  std::int64_t requested = 0;  ///< By pods that nobody has asked to end.
   friend bool operator==(const HeldDevices&, const HeldDevices&) = default;
 };
 

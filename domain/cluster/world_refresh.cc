@@ -122,6 +122,9 @@ void World::refresh_node(const std::string& name, const Now& now) {
   for (const auto& uid : pods_on(name)) {
     const auto& record = pods_.at(uid);
     if (!is_live(record.pod)) continue;
+    if (!record.pod.meta.deletion) {
+      for (const auto& [resource, amount] : record.pod.requests) held[resource].requested += amount;
+    }
     for (const auto& held_device : record.held_devices) {
       if (held_device.key.source != DeviceKey::Source::Plugin || !counted.insert(held_device.key).second) continue;
       auto& count = held[held_device.key.scope];
@@ -246,7 +249,7 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
 }
 
 const PodRecord* World::pod(std::string_view uid) const {
-  const auto found = pods_.find(std::string(uid));
+  const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : &found->second;
 }
 
@@ -256,12 +259,12 @@ const std::set<std::string>& World::pods_on(const std::string& node) const {
 }
 
 const k8s::ResourceClaim* World::claim(std::string_view key) const {
-  const auto found = claims_.find(std::string(key));
+  const auto found = claims_.find(key);
   return found == claims_.end() ? nullptr : &found->second.claim;
 }
 
 const k8s::ResourceClaim* World::standing_claim(std::string_view key) const {
-  const auto found = claims_.find(std::string(key));
+  const auto found = claims_.find(key);
   return found == claims_.end() || found->second.gone ? nullptr : &found->second.claim;
 }
 

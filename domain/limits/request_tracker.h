@@ -4,12 +4,12 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/moment.h"
+#include "base/string_map.h"
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
 #include "domain/history/owner_loss.h"
@@ -65,7 +65,7 @@ class RequestTracker {
   [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
   /// When a pod of this namespace was last sent for eviction; the beginning of time: not within the hour.
   [[nodiscard]] MonoTime served_at(std::string_view ns) const;
-  [[nodiscard]] const std::unordered_map<std::string, EvictionAttempt>& evictions() const { return evictions_; }
+  [[nodiscard]] const StringMap<EvictionAttempt>& evictions() const { return evictions_; }
 
   /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
   /// and this pod came after it (invariant I15).
@@ -150,9 +150,9 @@ class RequestTracker {
     bool begun = false;                  // one of them is gone, or may be
   };
 
-  std::unordered_map<std::string, EvictionAttempt> evictions_;
+  StringMap<EvictionAttempt> evictions_;
   std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
-  std::unordered_map<std::string, Attempt> conditions_;
+  StringMap<Attempt> conditions_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
   OwnerLosses losses_;

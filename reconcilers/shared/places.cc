@@ -18,11 +18,23 @@ std::int64_t unhealthy_held(const k8s::Pod& pod, const std::string& resource) {
              : std::ranges::count(entry->devices, k8s::Health::Unhealthy, &k8s::ReportedDevice::health);
 }
 
+/// None: the node lists no device of it, and no pod there holds one.
+const ResourceBook* book_of(const World& world, const std::string& node, const std::string& resource) {
+  const auto book = world.books().find(node);
+  if (book == world.books().end()) return nullptr;
+  const auto entry = book->second.resources().find(resource);
+  return entry == book->second.resources().end() ? nullptr : &entry->second;
+}
+
 }  // namespace
 
 Places::Places(const PlanInput& input, const ComingPods& coming) : input_(input) {
   for (const auto& pool : input.world.inventory().pools()) {
     if (pool.second.published) pools_on_[pool.second.node].push_back(&pool);
+  }
+  for (const auto& uid : input.world.terminating()) {
+    const auto& pod = input.world.pod(uid)->pod;
+    if (is_live(pod)) ending_on_[pod.node_name].push_back(&pod);
   }
   std::vector<const k8s::Pod*> leaving;
   for (const auto& uid : coming.leaving()) leaving.push_back(&input.world.pod(uid)->pod);
@@ -97,13 +109,15 @@ void Places::take(std::span<const k8s::Pod* const> pods) {
 void Places::give_back(const Released& released) {
   std::set<std::string> nodes;
   for (const auto& uid : released.pods) {
-    const auto& node = input_.world.pod(uid)->pod.node_name;
+    const auto& pod = input_.world.pod(uid)->pod;
+    const auto& node = pod.node_name;
     nodes.insert(node);
+    const bool is_new = gone_.pods.insert(uid).second;
+    if (is_new && is_live(pod) && !pod.meta.deletion) gone_on_[node].push_back(&pod);
     const auto first = free_.lower_bound({node, std::string()});
     free_.erase(first, std::find_if(first, free_.end(), [&](const auto& entry) { return entry.first.first != node; }));
   }
   for (const auto& key : released.devices) nodes.insert(input_.world.node_of(key));
-  gone_.pods.insert(released.pods.begin(), released.pods.end());
   gone_.devices.insert(released.devices.begin(), released.devices.end());
   // A network-attached device may be used from every node.
   if (nodes.contains("")) return searches_.clear();
@@ -207,20 +221,33 @@ std::int64_t Places::free_on(const k8s::Node& node, const std::string& resource)
   if (is_new) {
     // The kubelet's numbers show a loss seconds after the pods do.
     auto usable = k8s::amount_of(node.allocatable, resource);
-    const auto book = input_.world.books().find(node.meta.name);
-    if (book != input_.world.books().end()) {
-      const auto entry = book->second.resources().find(resource);
-      if (entry != book->second.resources().end()) {
-        usable = std::min(usable, entry->second.capacity - entry->second.held.unhealthy);
-      }
-    }
-    for (const auto& uid : input_.world.pods_on(node.meta.name)) {
-      if (!gone_.pods.contains(uid)) usable -= used_by(input_.world.pod(uid)->pod, resource);
-    }
-    found->second = usable;
+    const auto* book = book_of(input_.world, node.meta.name, resource);
+    if (book != nullptr) usable = std::min(usable, book->capacity - book->held.unhealthy);
+    found->second = usable - used_on(node.meta.name, resource, book);
   }
   const auto taken = taken_.find(key);
   return found->second - (taken == taken_.end() ? 0 : taken->second);
+}
+
+/// By the pods that are not on their way.
+std::int64_t Places::used_on(const std::string& node, const std::string& resource, const ResourceBook* book) const {
+  std::int64_t used = 0;
+  if (book == nullptr) {
+    for (const auto& uid : input_.world.pods_on(node)) {
+      if (!gone_.pods.contains(uid)) used += used_by(input_.world.pod(uid)->pod, resource);
+    }
+    return used;
+  }
+  used = book->held.requested;
+  if (const auto gone = gone_on_.find(node); gone != gone_on_.end()) {
+    for (const auto* pod : gone->second) used -= used_by(*pod, resource);
+  }
+  if (const auto ending = ending_on_.find(node); ending != ending_on_.end()) {
+    for (const auto* pod : ending->second) {
+      if (!gone_.pods.contains(pod->meta.uid)) used += used_by(*pod, resource);
+    }
+  }
+  return used;
 }
 
 /// What the scheduler counts: all that the pod asks for, also of a bad device that allocatable no longer shows. One

@@ -57,6 +57,8 @@ class Places {
   [[nodiscard]] bool is_bad(const DeviceKey& key) const;
   [[nodiscard]] bool has_bad(const std::string& node, const std::string& suspect);
   [[nodiscard]] std::int64_t free_on(const k8s::Node& node, const std::string& resource);
+  [[nodiscard]] std::int64_t used_on(const std::string& node, const std::string& resource,
+                                     const ResourceBook* book) const;
   [[nodiscard]] std::int64_t used_by(const k8s::Pod& pod, const std::string& resource) const;
   [[nodiscard]] Released released_by(std::span<const k8s::Pod* const> pods) const;
   [[nodiscard]] const k8s::Node* search(const Demand& demand, const std::string& suspect, std::string& why);
@@ -69,6 +71,8 @@ class Places {
 
   const PlanInput& input_;
   Released gone_;                                                  // what is given back by pods that are on their way
+  std::map<std::string, std::vector<const k8s::Pod*>> gone_on_;    // of these, by node, those nobody has asked to end
+  std::map<std::string, std::vector<const k8s::Pod*>> ending_on_;  // whom somebody has asked to, by node
   std::map<std::string, std::vector<const PoolEntry*>> pools_on_;  // by node; empty: network-attached
   std::map<std::pair<std::string, std::string>, std::int64_t> free_;   // (node, resource), before `taken_`
   std::map<std::pair<std::string, std::string>, std::int64_t> taken_;  // (node, resource)
