@@ -20,11 +20,8 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// An eviction may take 35 s (the server retries for 10), and five may be in flight by default.
-constexpr int kEvictionThreads = 4;
 constexpr int kTaintThreads = 2;
 constexpr int kJobThreads = 2;
-constexpr int kConditionThreads = 2;
 // One at a time: an older state must not arrive after a newer one.
 constexpr int kStateThreads = 1;
 // One at a time: Events are best effort, and this bounds what they cost the server.
@@ -87,8 +84,10 @@ std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes, Momen
 
 std::vector<Action> Executor::withdraw_old_orders() {
   auto actions = withdraw({&old_});
-  auto more = withdraw({&evictions_, &taints_, &jobs_}, stopwatch_now() - kLongestOrder);
-  std::ranges::move(more, std::back_inserter(actions));
+  for (auto* lane : {&evictions_, &taints_, &jobs_}) {
+    auto more = withdraw({lane}, stopwatch_now() - longest_order(*lane));
+    std::ranges::move(more, std::back_inserter(actions));
+  }
   return actions;
 }
 
@@ -96,6 +95,10 @@ std::vector<Action> Executor::withdraw_orders() { return withdraw({&old_, &evict
 
 bool Executor::holds_orders(const Lane& lane) const {
   return &lane == &evictions_ || &lane == &taints_ || &lane == &jobs_;
+}
+
+Millis Executor::longest_order(const Lane& lane) const {
+  return &lane == &evictions_ ? kLongestEvictionOrder : kLongestOrder;
 }
 
 std::vector<Action> Executor::withdraw_all() {
@@ -153,7 +156,7 @@ void Executor::work(Lane& lane, const std::stop_token& stop) {
   while (auto order = lane.pop(stop)) {
     const bool is_order = holds_orders(lane);
     // There is room for all that fit into their lanes.
-    if (is_order && stopwatch_now() - order->given > kLongestOrder && old_.try_push(*order)) continue;
+    if (is_order && stopwatch_now() - order->given > longest_order(lane) && old_.try_push(*order)) continue;
     if (is_order) --orders_;
     {
       const std::lock_guard lock(mutex_);

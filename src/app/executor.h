@@ -44,13 +44,18 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, Moment since);
 
-  /// An eviction, taint or Job's retry is not begun later than this after it was given: it is decided anew. Without any
-  /// wait the threads would have nothing to do while a turn plans.
+  /// A taint or a Job's retry is not begun later than this after it was given: it is decided anew. Without any wait the
+  /// threads would have nothing to do while a turn plans.
   static constexpr Millis kLongestOrder{100};
+  /// Nor an eviction, which looks at its pod again before it is sent.
+  static constexpr Millis kLongestEvictionOrder{1000};
 
-  /// Takes back the evictions, taints and Jobs' retries that no thread has begun in `kLongestOrder`, so that they are
-  /// decided anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes
-  /// one.
+  /// An eviction may take 35 s (the server retries for 10); the limits say how many there are.
+  static constexpr int kEvictionThreads = 16;
+  static constexpr int kConditionThreads = 8;
+
+  /// Takes back the evictions, taints and Jobs' retries that no thread has begun in that time, so that they are decided
+  /// anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes one.
   [[nodiscard]] std::vector<Action> withdraw_old_orders();
 
   /// Takes back all evictions, taints and Jobs' retries that no thread has begun.
@@ -80,6 +85,7 @@ class Executor {
   [[nodiscard]] std::vector<Action> withdraw(std::initializer_list<Lane*> lanes, Moment until = Moment::max());
   /// Whether orders in this lane grow too old.
   [[nodiscard]] bool holds_orders(const Lane& lane) const;
+  [[nodiscard]] Millis longest_order(const Lane& lane) const;
   [[nodiscard]] Lane& lane_of(const Action& action);
   /// How a call ended, and what it has read.
   struct Carried {

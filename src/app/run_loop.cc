@@ -16,6 +16,8 @@ constexpr std::size_t kBatch = 4096;
 // A plan that asks for the past must not make the loop spin.
 constexpr Millis kShortestWait{2};
 constexpr Millis kWaitAfterDrop{100};
+// A turn that took long is followed by a rest as long: what comes meanwhile shares the next one.
+constexpr Millis kLongestRest{100};
 // Figures are counted for people and scrapers, who look less often.
 constexpr Millis kShowFigures{250};
 
@@ -41,13 +43,23 @@ RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listene
 
 void RunLoop::run(const std::stop_token& stop) {
   MonoTime plan_at = mono_now();
+  MonoTime rests_until = plan_at;
+  std::optional<Moment> since;  // of what has not been planned yet
   while (true) {
     auto batch = inbox_.pop_batch(kBatch, std::min(plan_at, figures_at_), stop);
     if (stop.stop_requested()) return;
-    const auto since = batch.empty() ? stopwatch_now() : batch.front().at;
+    const auto arrived = batch.empty() ? stopwatch_now() : batch.front().at;
     const Now now = read_now();
-    const bool is_news = take(std::move(batch), now);
-    if (is_news || now.mono >= plan_at) plan_at = plan(since, now);
+    if (take(std::move(batch), now)) {
+      since = since.value_or(arrived);
+      // A pause or a lost Lease rests for nobody.
+      plan_at = std::min(plan_at, recall_ == Recall::OldOrders ? rests_until : now.mono);
+    }
+    if (now.mono >= plan_at) {
+      plan_at = plan(std::exchange(since, std::nullopt).value_or(arrived), now);
+      const MonoTime end = mono_now();
+      rests_until = end + std::min<Millis>(end - now.mono, kLongestRest);
+    }
     if (now.mono >= figures_at_) show_figures();
   }
 }

@@ -302,10 +302,12 @@ TEST_CASE("a credit that no thread has begun is taken back with the evictions, a
   };
   // As many as there are threads for, so that the next ones wait.
   for (const char* name : {"j1", "j2"}) CHECK(executor.submit(credit_of(name), {}));
-  for (const char* name : {"c1", "c2"}) CHECK(executor.submit(condition_of(name), {}));
-  REQUIRE(dhc::test::eventually([&] { return requests == 4; }));
+  for (int i = 0; i < Executor::kConditionThreads; ++i) {
+    CHECK(executor.submit(condition_of("c" + std::to_string(i)), {}));
+  }
+  REQUIRE(dhc::test::eventually([&] { return requests == 2 + Executor::kConditionThreads; }));
   CHECK(executor.submit(credit_of("j3"), {}));
-  CHECK(executor.submit(condition_of("c3"), {}));
+  CHECK(executor.submit(condition_of("waits"), {}));
   CHECK(executor.has_orders());
   const auto orders = executor.withdraw_orders();
   REQUIRE(orders.size() == 1);
@@ -313,5 +315,5 @@ TEST_CASE("a credit that no thread has begun is taken back with the evictions, a
   CHECK_FALSE(executor.has_orders());
   const auto rest = executor.withdraw_all();
   REQUIRE(rest.size() == 1);
-  CHECK(std::get<dhc::notice::ApplyCondition>(rest[0]).name == "c3");
+  CHECK(std::get<dhc::notice::ApplyCondition>(rest[0]).name == "waits");
 }
