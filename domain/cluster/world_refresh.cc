@@ -173,13 +173,18 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
   if (const auto* incident = reported_incident(key)) evidence.remembered = incident->since;
   if (const auto* host = node_under(key)) evidence.boot_id = host->boot_id;
   std::vector<std::string> silent;
-  const auto name = to_string(key);
+  std::optional<std::string> name;  // most pods carry no condition of ours, and need none
+  const auto told_of = [&](const PodRecord& record) -> const ConditionWords::Word* {
+    if (record.told.devices.empty()) return nullptr;
+    if (!name) name = to_string(key);
+    return record.told.find(*name);
+  };
   for (const auto& uid : state.holders) {
     const auto* record = pod(uid);
     const auto* held_device = record == nullptr ? nullptr : find_held_device(record->held_devices, key);
     if (held_device == nullptr || !is_live(record->pod)) continue;
     bool is_witness = false;
-    if (const auto* word = record->told.find(name); word != nullptr && word->since && !is_drivers_own(word->source)) {
+    if (const auto* word = told_of(*record); word != nullptr && word->since && !is_drivers_own(word->source)) {
       if (!evidence.remembered || *word->since < *evidence.remembered) evidence.remembered = word->since;
       is_witness = true;
     }

@@ -45,10 +45,11 @@ class EventPlanner {
       if (!affected.open) continue;
       const auto device = to_string(affected.key);
       open_.try_emplace({affected.pod().meta.uid, device}, &affected);
-      emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall,
-           fmt::format("{} unhealthy since {} (policy {}, mode {}){}; next: {}{}", device,
-                       format_rfc3339(affected.since.wall), affected.policy->name, to_string(affected.mode),
-                       words_of(affected), next_.of(affected), how_to_keep(affected)));
+      emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall, [&] {
+        return fmt::format("{} unhealthy since {} (policy {}, mode {}){}; next: {}{}", device,
+                           format_rfc3339(affected.since.wall), affected.policy->name, to_string(affected.mode),
+                           words_of(affected), next_.of(affected), how_to_keep(affected));
+      });
     }
   }
 
@@ -60,12 +61,14 @@ class EventPlanner {
       if (about_pod && affected == open_.end()) continue;  // not before the incident is open
       const auto subject =
           verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : verdict.subject;
-      auto note = about_pod || is_about_taint(verdict)
-                      ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
-                      : verdict.message;
-      if (about_pod) note += words_of(*affected->second);
+      const auto note = [&] {
+        auto words = about_pod || is_about_taint(verdict)
+                         ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
+                         : verdict.message;
+        return about_pod ? std::move(words) + words_of(*affected->second) : words;
+      };
       if (about_pod && verdict.reason == Reason::Evicted) tell_owner(verdict, note);
-      emit(subject, verdict.reason, verdict.device, verdict.since, std::move(note));
+      emit(subject, verdict.reason, verdict.device, verdict.since, note);
     }
   }
 
@@ -79,8 +82,9 @@ class EventPlanner {
         const bool was_open = policy != nullptr && policy->mode != Mode::Off && state->last_incident >= policy->after;
         if (!was_open) continue;
         const auto device = to_string(key);
-        emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall,
-             fmt::format("{} healthy again since {}", device, format_rfc3339(state->recovered_at->wall)));
+        emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall, [&] {
+          return fmt::format("{} healthy again since {}", device, format_rfc3339(state->recovered_at->wall));
+        });
       }
     }
   }
@@ -88,7 +92,7 @@ class EventPlanner {
   void add_rejection(const std::optional<RejectedConfig>& rejected) {
     if (!rejected || !rejected->source) return;
     emit(*rejected->source, Reason::ConfigRejected, rejected->why, rejected->since.wall,
-         "the configuration was rejected, the last good one stays in force: " + rejected->why);
+         [&] { return "the configuration was rejected, the last good one stays in force: " + rejected->why; });
   }
 
   Planned<EmitEvent> done() { return std::move(planned_); }
@@ -108,11 +112,12 @@ class EventPlanner {
   }
 
   /// The pod goes, and its Events are read no more: who looks at its controller learns why.
-  void tell_owner(const Verdict& verdict, const std::string& note) {
+  template <class MakeNote>
+  void tell_owner(const Verdict& verdict, const MakeNote& note) {
     const auto owner = owner_of(verdict.subject);
     if (owner.uid == verdict.subject.uid) return;
     emit(owner, verdict.reason, verdict.subject.name + "|" + verdict.device, verdict.since,
-         fmt::format("pod {} on {}", verdict.subject.name, note));
+         [&] { return fmt::format("pod {} on {}", verdict.subject.name, note()); });
   }
 
   /// The pod's controller: the news is that its next pod came back to the same device.
@@ -123,7 +128,9 @@ class EventPlanner {
     return {.kind = controller.kind, .ns = pod.ns, .name = controller.name, .uid = controller.uid};
   }
 
-  void emit(const Subject& regarding, Reason reason, const std::string& device, WallTime since, std::string note) {
+  /// What was told is told once, and looked up each turn: the note is made for the first time alone.
+  template <class MakeNote>
+  void emit(const Subject& regarding, Reason reason, const std::string& device, WallTime since, const MakeNote& note) {
     const auto& info = info_of(reason);
     const auto identity = fmt::format("{}|{}|{}|{}|{}|{}", regarding.kind, regarding.name, regarding.uid, info.word,
                                       device, format_rfc3339(since));
@@ -135,7 +142,7 @@ class EventPlanner {
                                 .warning = info.event == EventType::Warning,
                                 .reason = std::string(info.word),
                                 .action = std::string(info.action),
-                                .note = std::move(note),
+                                .note = note(),
                                 .at = input_.now.wall});
   }
 
