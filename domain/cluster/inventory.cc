@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "domain/contract/our_taint.h"
+
 namespace dhc {
 
 namespace {
@@ -133,6 +135,17 @@ const k8s::DeviceTaintRule* Inventory::rule_named(std::string_view name) const {
   const auto uid = rule_names_.find(name);
   const auto found = uid == rule_names_.end() ? rules_.end() : rules_.find(uid->second);
   return found == rules_.end() ? nullptr : &found->second;
+}
+
+const k8s::DeviceTaintRule* Inventory::rule_named_for(const DeviceKey& key) const {
+  if (rules_.empty()) return nullptr;
+  const auto* rule = rule_named(rule_name(key));
+  return rule != nullptr ? rule : rule_named(old_rule_name(key));
+}
+
+std::string Inventory::rule_name_for(const DeviceKey& key) const {
+  const auto* rule = rule_named_for(key);
+  return rule != nullptr ? rule->meta.name : rule_name(key);
 }
 
 std::optional<std::pair<std::string, std::string>> Inventory::pool_of_slice(std::string_view uid) const {

@@ -92,6 +92,10 @@ class Inventory {
 
   /// The rule of this name, or null.
   [[nodiscard]] const k8s::DeviceTaintRule* rule_named(std::string_view name) const;
+  /// The rule that bears our name for this device, as we name it or as 0.1.0 did; or null.
+  [[nodiscard]] const k8s::DeviceTaintRule* rule_named_for(const DeviceKey& key) const;
+  /// Its name, or the one that a new rule gets.
+  [[nodiscard]] std::string rule_name_for(const DeviceKey& key) const;
   [[nodiscard]] const std::map<std::string, k8s::DeviceTaintRule, std::less<>>& rules() const { return rules_; }
   /// Such as `resource.k8s.io/v1`; empty: the server has no DeviceTaintRules.
   [[nodiscard]] const std::string& rules_api_version() const { return rules_api_version_; }

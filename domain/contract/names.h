@@ -40,6 +40,13 @@ inline constexpr std::string_view kSinceAnnotation = "device-health.io/since";
 inline constexpr std::string_view kIncidentsAnnotation = "device-health.io/incidents";
 inline constexpr std::string_view kIdentityAnnotation = "device-health.io/identity";
 inline constexpr std::string_view kIdentityAttributeAnnotation = "device-health.io/identity-attribute";
+/// And what it tells people, who list rules by these labels; the driver's words when it was applied. Where a name is no
+/// label value it is shortened there, and stands in full as an annotation of the same key.
+inline constexpr std::string_view kNodeLabel = "device-health.io/node";
+inline constexpr std::string_view kDriverLabel = "device-health.io/driver";
+inline constexpr std::string_view kDeviceLabel = "device-health.io/device";
+inline constexpr std::string_view kPolicyLabel = kPolicyAnnotation;
+inline constexpr std::string_view kSaidAnnotation = "device-health.io/said";
 
 /// What we write on Jobs: every retry given back, and what an operator should know of pods lost. The label names, on a
 /// Job that we made, the one that died.

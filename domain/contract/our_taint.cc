@@ -9,10 +9,51 @@
 
 namespace dhc {
 
-std::string rule_name(const DeviceKey& key) {
+namespace {
+
+constexpr std::size_t kLongestLabel = 63;
+// Of 253 that a name may have, with prefix, hash and hyphens.
+constexpr std::size_t kLongestPool = 100;
+constexpr std::size_t kLongestDevice = 63;
+
+std::uint64_t hash_of_device(const DeviceKey& key) {
   // A NUL stands in no name, so that two devices never make the same text.
-  const std::string text = key.scope + '\0' + key.place + '\0' + key.device;
-  return fmt::format("{}{:016x}", kRulePrefix, stable_hash(text));
+  return stable_hash(key.scope + '\0' + key.place + '\0' + key.device);
+}
+
+bool is_label_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+/// Small letters, digits and hyphens: fit for a name.
+std::string slug_of(std::string_view text, std::size_t most) {
+  std::string slug(text.substr(0, most));
+  for (char& c : slug) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!is_label_letter(c)) c = '-';
+  }
+  return slug;
+}
+
+}  // namespace
+
+std::string rule_name(const DeviceKey& key) {
+  return fmt::format("{}{}-{}-{:016x}", kRulePrefix, slug_of(key.place, kLongestPool),
+                     slug_of(key.device, kLongestDevice), hash_of_device(key));
+}
+
+std::string old_rule_name(const DeviceKey& key) { return fmt::format("{}{:016x}", kRulePrefix, hash_of_device(key)); }
+
+std::string label_value(std::string_view text) {
+  if (text.empty()) return {};
+  const auto fits = [](char c) { return is_label_letter(c) || c == '-' || c == '_' || c == '.'; };
+  if (text.size() <= kLongestLabel && std::ranges::all_of(text, fits) && is_label_letter(text.front()) &&
+      is_label_letter(text.back())) {
+    return std::string(text);
+  }
+  const auto hash = fmt::format("{:08x}", stable_hash(text) & 0xffffffffU);
+  std::string value(text.substr(0, kLongestLabel - 1 - hash.size()));
+  std::ranges::replace_if(value, [&](char c) { return !fits(c); }, '-');
+  if (!is_label_letter(value.front())) value.front() = 'x';
+  return value + "-" + hash;
 }
 
 bool is_our_rule(const k8s::DeviceTaintRule& rule) {
@@ -27,7 +68,8 @@ std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule) {
 
 std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule) {
   const auto device = device_of(rule);
-  if (!device || rule_name(*device) != rule.meta.name) return "its selector no longer names the device";
+  const bool is_named = device && (rule.meta.name == rule_name(*device) || rule.meta.name == old_rule_name(*device));
+  if (!is_named) return "its selector no longer names the device";
   if (rule.taint.key != kTaintKey) return "its taint's key is " + rule.taint.key;
   if (rule.taint.value != kRuleValue) return "its taint's value is '" + rule.taint.value + "'";
   const auto applied = k8s::find(rule.meta.annotations, kEffectAnnotation);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "domain/contract/device_key.h"
 #include "k8s-client/model/node.h"
@@ -9,8 +10,16 @@
 
 namespace dhc {
 
-/// The name of the one DeviceTaintRule that we make for a device: the same in every process.
+/// The name of the one DeviceTaintRule that we make for a device: the same in every process. People read pool and
+/// device in it; the hash behind them tells apart what reads the same.
 [[nodiscard]] std::string rule_name(const DeviceKey& key);
+
+/// The name that version 0.1.0 gave it: such a rule goes on under it.
+[[nodiscard]] std::string old_rule_name(const DeviceKey& key);
+
+/// `text` as a label's value: as it is if it is one, else in letters of one, shortened, with a hash of the whole. Empty
+/// stays empty. **Source:** meta/v1: at most 63 of letters, digits, `-`, `_` and `.`, the first and last no sign.
+[[nodiscard]] std::string label_value(std::string_view text);
 
 /// True if we made the rule: our label and our kind of name.
 [[nodiscard]] bool is_our_rule(const k8s::DeviceTaintRule& rule);

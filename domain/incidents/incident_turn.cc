@@ -312,7 +312,7 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.was_tainted = false;
   record.untainting = false;
   // The rule of the incident before may still be there, which serves this one, or be on its way out.
-  const bool is_gone = seen_.world.inventory().rule_named(rule_name(record.key)) == nullptr;
+  const bool is_gone = seen_.world.inventory().rule_named_for(record.key) == nullptr;
   if (is_gone) {
     record.rule_uid.clear();
     record.removal_sent = false;

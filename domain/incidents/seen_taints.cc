@@ -1,6 +1,8 @@
 #include "domain/incidents/seen_taints.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 
 #include "base/rfc3339.h"
@@ -35,11 +37,10 @@ class Looker {
   void look_at_rule() {
     const auto& inventory = seen_.world.inventory();
     if (inventory.rules_api_version().empty()) return;  // nobody removed anything: the kind is not served just now
-    const auto name = rule_name(record_.key);
-    const auto* rule = inventory.rule_named(name);
+    const auto* rule = inventory.rule_named_for(record_.key);
     if (rule != nullptr && !is_our_rule(*rule)) return;
     if (rule == nullptr || rule->meta.deletion) {
-      const bool was_seen = !seen_.world.is_lost_rule(name) && (!record_.rule_uid.empty() || went_away(name));
+      const bool was_seen = !is_lost() && (!record_.rule_uid.empty() || went_away());
       if (was_seen && !record_.is_removing() && record_.open) acknowledge(Acknowledged::Removed);
       set(record_.rule_uid, std::string());
       set(record_.removing, false);
@@ -56,9 +57,20 @@ class Looker {
   }
 
   /// Seen to go in this incident, by us or while another led; that of an incident before says nothing.
-  [[nodiscard]] bool went_away(const std::string& name) const {
-    const auto found = seen_.removed_rules.find(name);
-    return found != seen_.removed_rules.end() && found->second >= record_.opened_at;
+  [[nodiscard]] bool went_away() const {
+    return std::ranges::any_of(names(), [&](const std::string& name) {
+      const auto found = seen_.removed_rules.find(name);
+      return found != seen_.removed_rules.end() && found->second >= record_.opened_at;
+    });
+  }
+
+  [[nodiscard]] bool is_lost() const {
+    return std::ranges::any_of(names(), [&](const std::string& name) { return seen_.world.is_lost_rule(name); });
+  }
+
+  /// Those that its rule may have had.
+  [[nodiscard]] std::array<std::string, 2> names() const {
+    return {rule_name(record_.key), old_rule_name(record_.key)};
   }
 
   /// The rule was written by a process that could not write the state any more: it knows of a newer incident.

@@ -48,7 +48,7 @@ bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSight
 
 /// Tainted by us, or we evicted the pod that held it.
 bool is_our_account(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
-  const auto* rule = seen.world.inventory().rule_named(rule_name(key));
+  const auto* rule = seen.world.inventory().rule_named_for(key);
   if (rule != nullptr && is_our_rule(*rule) && rule->taint.effect == "NoSchedule") return true;
   const auto* node = seen.world.node(bad.node);
   if (node != nullptr && our_taint_on(*node)) return true;

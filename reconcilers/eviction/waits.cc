@@ -173,8 +173,9 @@ std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const P
       return std::nullopt;
     }
     if (auto full = full_for_taint(affected, input, by_node)) return full;
-    const auto* attempt = input.requests.write(by_node ? node_write_key(affected.pod().node_name)
-                                                       : rule_write_key(rule_name(affected.key)));
+    const auto* attempt =
+        input.requests.write(by_node ? node_write_key(affected.pod().node_name)
+                                     : rule_write_key(input.world.inventory().rule_name_for(affected.key)));
     const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
     return HoldReason{.reason = Reason::WaitingForTaint,
                       .message = fmt::format("policy {} taints {} first, and the taint is not seen yet{}",

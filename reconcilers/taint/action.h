@@ -21,7 +21,9 @@ struct ApplyRule {
   std::string driver;
   std::string pool;
   std::string device_name;
-  std::string effect;  ///< `None` or `NoSchedule`.
+  std::string node = {};  ///< Of the device; empty: it has none of its own.
+  std::string said = {};  ///< The driver's words, may be empty.
+  std::string effect;     ///< `None` or `NoSchedule`.
   std::string policy;
   std::string identity;
   std::string identity_attribute;

@@ -1,5 +1,6 @@
 #include "reconcilers/taint/build.h"
 
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
@@ -17,12 +19,30 @@ namespace dhc::taint {
 namespace {
 using Json = nlohmann::ordered_json;
 
+// **Source:** KEP-4680: the words are cut to 1,024 bytes already.
+constexpr std::size_t kLongestSaid = 1024;
+
 Result<std::string> rule_path(const std::string& api_version, const std::string& name) {
   if (!api_version.starts_with("resource.k8s.io/")) {
     return fail(ErrorKind::Invalid, "the server has no DeviceTaintRules");
   }
   if (!k8s::is_path_segment(name)) return fail(ErrorKind::Invalid, "the DeviceTaintRule has no usable name");
   return "/apis/" + api_version + "/devicetaintrules/" + k8s::percent_encode(name);
+}
+
+using Named = std::pair<std::string_view, const std::string*>;
+
+std::array<Named, 4> labels_of(const ApplyRule& action) {
+  return {Named(kNodeLabel, &action.node), Named(kDriverLabel, &action.driver),
+          Named(kDeviceLabel, &action.device_name), Named(kPolicyLabel, &action.policy)};
+}
+
+Json labels_json(const ApplyRule& action) {
+  Json labels = {{kManagedByLabel, kManagedBy}};
+  for (const auto& [key, value] : labels_of(action)) {
+    if (!value->empty()) labels[std::string(key)] = label_value(*value);
+  }
+  return labels;
 }
 
 Json annotations_of(const ApplyRule& action) {
@@ -34,6 +54,10 @@ Json annotations_of(const ApplyRule& action) {
     annotations[std::string(kIdentityAnnotation)] = action.identity;
     annotations[std::string(kIdentityAttributeAnnotation)] = action.identity_attribute;
   }
+  for (const auto& [key, value] : labels_of(action)) {
+    if (label_value(*value) != *value) annotations[std::string(key)] = *value;
+  }
+  if (!action.said.empty()) annotations[std::string(kSaidAnnotation)] = printable_cut(action.said, kLongestSaid);
   return annotations;
 }
 }  // namespace
@@ -48,8 +72,7 @@ Result<k8s::Request> build_rule(const ApplyRule& action) {
   if (action.effect != "None" && action.effect != "NoSchedule") {
     return fail(ErrorKind::Invalid, "the effect of a DeviceTaintRule of ours is None or NoSchedule");
   }
-  Json metadata = {
-      {"name", action.name}, {"labels", {{kManagedByLabel, kManagedBy}}}, {"annotations", annotations_of(action)}};
+  Json metadata = {{"name", action.name}, {"labels", labels_json(action)}, {"annotations", annotations_of(action)}};
   if (!action.uid.empty()) {
     metadata["uid"] = action.uid;
     metadata["resourceVersion"] = action.resource_version;

@@ -14,8 +14,6 @@ namespace dhc::taint {
 
 namespace {
 
-std::string key_of(const DeviceRecord& record) { return rule_write_key(rule_name(record.key)); }
-
 /// The number that stands before " pod" in the API server's sentence, for people to compare with ours: nothing is
 /// decided on it.
 std::optional<std::string> pods_in(std::string_view sentence) {
@@ -35,7 +33,8 @@ class RulePlanner {
         record_(record),
         policy_(policy_of(record, input.policy)),
         mode_(effective_mode(policy_, input.policy)),
-        rule_(input.world.inventory().rule_named(rule_name(record.key))) {}
+        rule_(input.world.inventory().rule_named_for(record.key)),
+        name_(rule_ == nullptr ? rule_name(record.key) : rule_->meta.name) {}
 
   void run() {
     say_standing();
@@ -83,7 +82,7 @@ class RulePlanner {
 
   void make() {
     const auto& inventory = input_.world.inventory();
-    if (const auto other = inventory.unschedulable_because(record_.key, rule_name(record_.key))) {
+    if (const auto other = inventory.unschedulable_because(record_.key, name_)) {
       return say(Reason::TaintedByOther, "no taint of ours is needed: " + *other);
     }
     if (mode_ == Mode::Off) return;
@@ -92,7 +91,7 @@ class RulePlanner {
                                                   "an enforcing policy would make a DeviceTaintRule"));
     }
     if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
-    if (auto hold = speech_.held_back(key_of(record_), {})) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.held_back(write_key(), {})) return speech_.say(record_, std::move(*hold));
     if (auto hold = just_made()) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.takes_from_caps(record_)) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.takes_taint()) return speech_.say(record_, std::move(*hold));
@@ -111,7 +110,7 @@ class RulePlanner {
   /// A rule that we have made, or may have, and that the World has never shown: an operator may have deleted it
   /// meanwhile, so that it is not made again before the watch must have been renewed.
   [[nodiscard]] std::optional<HoldReason> just_made() const {
-    const auto* attempt = input_.requests.write(key_of(record_));
+    const auto* attempt = input_.requests.write(write_key());
     if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
     if (attempt->at < mono_of(record_.opened_at, input_.now)) return std::nullopt;  // of an earlier incident
     const MonoTime until = attempt->at + kUnseenRule;
@@ -123,7 +122,7 @@ class RulePlanner {
 
   /// By our own clock where we made the rule; the server's may be another.
   [[nodiscard]] MonoTime staged_at() const {
-    const auto* attempt = input_.requests.write(key_of(record_));
+    const auto* attempt = input_.requests.write(write_key());
     if (attempt != nullptr) return attempt->at;
     if (!rule_->meta.creation) return input_.now.mono;
     return mono_of(input_.world.ours(*rule_->meta.creation), input_.now);
@@ -144,7 +143,7 @@ class RulePlanner {
       return say(Reason::WouldTaint, "the DeviceTaintRule has effect None; an enforcing policy would set NoSchedule");
     }
     if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
-    if (auto hold = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
+    if (auto hold = speech_.held_back(write_key(), rule_->meta.resource_version)) {
       return speech_.say(record_, std::move(*hold));
     }
     apply("NoSchedule");
@@ -156,13 +155,13 @@ class RulePlanner {
     const bool is_current = incidents == std::string_view(std::to_string(record_.incidents));
     // The rule is what remains if the state is lost: it learns of each new incident, unless another field manager owns
     // that.
-    const auto* attempt = input_.requests.write(key_of(record_));
+    const auto* attempt = input_.requests.write(write_key());
     const bool contested =
         attempt != nullptr && attempt->state == Attempt::State::Failed && attempt->error.kind == ErrorKind::Contested;
     if (contested) {
       say(Reason::ChangedByOther, attempt->error.message);
     } else if (!is_current && mode_ == Mode::Enforce) {
-      auto hold = speech_.held_back(key_of(record_), rule_->meta.resource_version);
+      auto hold = speech_.held_back(write_key(), rule_->meta.resource_version);
       if (!hold) apply(rule_->taint.effect);
       if (hold && hold->reason != Reason::Tainting) speech_.say(record_, std::move(*hold));
     }
@@ -207,7 +206,7 @@ class RulePlanner {
                                   : record_.closed_because;
     if (mode_ != Mode::Enforce) return say(Reason::WouldUntaint, why);
     if (auto hold = speech_.unsaved(record_)) return speech_.say(record_, std::move(*hold));
-    if (auto hold = speech_.held_back(key_of(record_), rule_->meta.resource_version)) {
+    if (auto hold = speech_.held_back(write_key(), rule_->meta.resource_version)) {
       if (hold->reason == Reason::Tainting) hold->reason = Reason::Untainting;
       return speech_.say(record_, std::move(*hold));
     }
@@ -222,13 +221,15 @@ class RulePlanner {
   }
 
   void apply(std::string effect) {
-    speech_.act(ApplyRule{.name = rule_name(record_.key),
+    speech_.act(ApplyRule{.name = name_,
                           .api_version = input_.world.inventory().rules_api_version(),
                           .uid = rule_ == nullptr ? std::string() : rule_->meta.uid,
                           .resource_version = rule_ == nullptr ? std::string() : rule_->meta.resource_version,
                           .driver = record_.key.scope,
                           .pool = record_.key.place,
                           .device_name = record_.key.device,
+                          .node = input_.world.node_of(record_.key),
+                          .said = said(),
                           .effect = std::move(effect),
                           .policy = record_.policy,
                           .identity = record_.identity,
@@ -237,6 +238,17 @@ class RulePlanner {
                           .incidents = record_.incidents,
                           .device = to_string(record_.key)});
   }
+
+  /// The driver's words as somebody who holds the device has them; else those that the rule has already.
+  [[nodiscard]] std::string said() const {
+    for (const auto& affected : input_.affected_pods) {
+      if (affected.key == record_.key && !affected.said.empty()) return affected.said;
+    }
+    if (rule_ == nullptr) return {};
+    return std::string(k8s::find(rule_->meta.annotations, kSaidAnnotation).value_or(std::string_view()));
+  }
+
+  [[nodiscard]] std::string write_key() const { return rule_write_key(name_); }
 
   void say(Reason reason, std::string message) {
     speech_.say(record_, {.reason = reason, .message = std::move(message), .until = {}});
@@ -250,6 +262,7 @@ class RulePlanner {
   const DevicePolicy* policy_;
   Mode mode_;
   const k8s::DeviceTaintRule* rule_;
+  std::string name_;
 };
 
 }  // namespace

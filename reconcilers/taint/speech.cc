@@ -16,7 +16,10 @@ namespace {
 Subject subject_of(const DeviceRecord& record, const PlanInput& input) {
   const auto node = input.world.node_of(record.key);
   if (node.empty()) {
-    return {.kind = "DeviceTaintRule", .ns = {}, .name = rule_name(record.key), .uid = record.rule_uid};
+    return {.kind = "DeviceTaintRule",
+            .ns = {},
+            .name = input.world.inventory().rule_name_for(record.key),
+            .uid = record.rule_uid};
   }
   return subject_of_node(input.world, node);
 }

@@ -161,8 +161,13 @@ func (r rack) awaitRule(t *testing.T, device string, effect resourcev1.DeviceTai
 	if s.Device == nil || *s.Device != device || s.Pool == nil || *s.Pool != r.node.Name || taint.Key != key || taint.Value != "Unhealthy" {
 		t.Errorf("the rule selects %+v and says %+v", s, taint)
 	}
-	if !strings.HasPrefix(rule.Name, "dhc-") || rule.Labels["app.kubernetes.io/managed-by"] != "device-health-controller" {
+	if !strings.HasPrefix(rule.Name, "dhc-"+r.node.Name+"-"+device+"-") || rule.Labels["app.kubernetes.io/managed-by"] != "device-health-controller" {
 		t.Errorf("the rule is called %s with labels %v", rule.Name, rule.Labels)
+	}
+	for label, want := range map[string]string{"node": r.node.Name, "driver": r.driver, "device": device} {
+		if got := rule.Labels["device-health.io/"+label]; got != want {
+			t.Errorf("the rule's label %s is %q, not %q", label, got, want)
+		}
 	}
 	return rule
 }

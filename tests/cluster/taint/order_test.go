@@ -58,6 +58,18 @@ func TestTheTaintStandsBeforeTheEvictionAndTheReplacementGetsAnotherDevice(t *te
 			}
 			story.ExpectEvictedOnce(t, controller, sick)
 			expectRuleWrites(t, controller, "patch 201 NoSchedule")
+			if said := rule.Annotations["device-health.io/said"]; said != "Xid 79" {
+				t.Errorf("the rule repeats %q as the driver's words", said)
+			}
+			first := story.AwaitEvent(t, cluster, r.namespace, sick.Name, "DeviceUnhealthy")
+			if !strings.Contains(first.Note, "Xid 79; next: eviction, due at ") || !strings.HasSuffix(first.Note, " annotate pod "+sick.Name+" device-health.io/opt-out=true") {
+				t.Errorf("the first Event does not say what comes next: %s", first.Note)
+			}
+			owner := metav1.GetControllerOf(&sick)
+			told := story.AwaitEvent(t, cluster, r.namespace, owner.Name, "Evicted")
+			if told.Regarding.UID != owner.UID || told.Regarding.Kind != owner.Kind || !strings.HasPrefix(told.Note, "pod "+sick.Name+" on ") || !strings.HasSuffix(told.Note, "Xid 79") {
+				t.Errorf("the Pod's %s was told: %+v", owner.Kind, told)
+			}
 			for _, e := range controller.Writes(t) {
 				if e.ObjectRef.Resource == "devicetaintrules" && !e.Received.Before(controller.EvictedAt(t, sick)) {
 					t.Errorf("the rule was sent at %s, the eviction at %s", e.Received, controller.EvictedAt(t, sick))

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
 #include "tests/controller/taint/gpu_stage.h"
 
 namespace dhc::test {
@@ -44,8 +45,63 @@ TEST_CASE("The rule selects exactly one device, carries our key and is made with
   CHECK(rule->pool == "node-a");
   CHECK(rule->device == "gpu-0");
   CHECK(rule->taint == k8s::Taint{std::string(kTaintKey), "Unhealthy", "NoSchedule"});
-  CHECK(rule->meta.name.starts_with("dhc-"));
-  CHECK(rule->meta.name.size() == 20);
+  CHECK(rule->meta.name.starts_with("dhc-node-a-gpu-0-"));
+}
+
+TEST_CASE("A rule is made with the node, and the words of the driver") {
+  auto stage = gpu_stage();
+  stage.report("train-1", Health::Unhealthy, "XID 79");
+  stage.run_for(Seconds(60));
+  std::vector<taint::ApplyRule> applied;
+  for (const auto& action : stage.turn()) {
+    if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) applied.push_back(*apply);
+  }
+  stage.settle();
+  REQUIRE(stage.rule() != nullptr);
+  for (const auto& apply : applied) {
+    CHECK(apply.node == "node-a");
+    CHECK(apply.said == "XID 79");
+  }
+}
+
+TEST_CASE("A rule under the name that 0.1.0 gave it stays the device's only one, goes on, and is removed with it") {
+  auto stage = gpu_stage();
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.rule() != nullptr);
+  auto rule = *stage.rule();
+  stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
+  rule.meta.name = old_rule_name(DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0"));
+  CHECK(rule.meta.name.size() == 20);
+  stage.put(rule);
+  const auto before = stage.writes().size();
+  stage.restart();
+  stage.run_for(minutes(5));
+  CHECK(stage.verdict("node-a", Reason::Tainted)->message.contains(rule.meta.name));
+  CHECK(std::ranges::none_of(stage.writes().begin() + static_cast<std::ptrdiff_t>(before), stage.writes().end(),
+                             [](const std::string& write) { return write.starts_with("apply"); }));
+  stage.rule()->meta.annotations.emplace_back("device-health.io/acknowledge", "yes");
+  auto acknowledged = *stage.rule();
+  std::ranges::sort(acknowledged.meta.annotations);
+  stage.put(acknowledged);
+  stage.run_for(minutes(1));
+  CHECK(stage.rule() == nullptr);
+  CHECK(stage.writes().back() == "delete gpu-0");
+}
+
+TEST_CASE("An operator's deletion of a rule under the name that 0.1.0 gave it is an acknowledgement") {
+  auto stage = gpu_stage();
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.rule() != nullptr);
+  auto rule = *stage.rule();
+  stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
+  rule.meta.name = old_rule_name(DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0"));
+  stage.put(rule);
+  stage.run_for(minutes(1));
+  REQUIRE(stage.rule() != nullptr);
+  stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
+  stage.run_for(minutes(1));
+  CHECK(stage.rule() == nullptr);
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
 }
 
 TEST_CASE("A staged rule has effect None until the API server says what it would do") {

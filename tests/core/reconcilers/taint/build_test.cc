@@ -55,6 +55,28 @@ TEST_CASE("A rule is applied by us, without force, and selects exactly one devic
   CHECK(spec["taint"] == our_taint());
 }
 
+TEST_CASE("A rule's labels name node, driver, device and policy, and its annotation repeats the driver's words") {
+  auto action = kNew;
+  action.node = "node-a";
+  action.said = "XID 79\nforged";
+  auto metadata = body_of(action)["metadata"];
+  CHECK(metadata["labels"] == json({{"app.kubernetes.io/managed-by", "device-health-controller"},
+                                    {"device-health.io/node", "node-a"},
+                                    {"device-health.io/driver", "gpu.example.com"},
+                                    {"device-health.io/device", "gpu-0"},
+                                    {"device-health.io/policy", "gpus"}}));
+  CHECK(metadata["annotations"]["device-health.io/said"] == "XID 79 forged");
+  CHECK_FALSE(metadata["annotations"].contains("device-health.io/node"));
+  action.node = std::string(200, 'n');
+  action.said = {};
+  metadata = body_of(action)["metadata"];
+  CHECK(metadata["labels"]["device-health.io/node"].get<std::string>().size() == 63);
+  CHECK(metadata["annotations"]["device-health.io/node"] == action.node);
+  CHECK_FALSE(metadata["annotations"].contains("device-health.io/said"));
+  action.node = {};
+  CHECK_FALSE(body_of(action)["metadata"]["labels"].contains("device-health.io/node"));
+}
+
 TEST_CASE("A selector that lacks a part would select a whole pool or driver, and is refused") {
   for (auto part : {&ApplyRule::driver, &ApplyRule::pool, &ApplyRule::device_name}) {
     auto action = kNew;
@@ -87,7 +109,7 @@ TEST_CASE("The first apply names neither UID nor version, every later one both")
 
 TEST_CASE("A rule says by labels and annotations whose it is and what it remembers") {
   const auto metadata = body_of(kNew)["metadata"];
-  CHECK(metadata["labels"] == json({{"app.kubernetes.io/managed-by", "device-health-controller"}}));
+  CHECK(metadata["labels"]["app.kubernetes.io/managed-by"] == "device-health-controller");
   CHECK(metadata["annotations"] == json({{"device-health.io/effect", "NoSchedule"},
                                          {"device-health.io/policy", "gpus"},
                                          {"device-health.io/since", "1970-01-01T00:00:00Z"},
