@@ -13,15 +13,23 @@ constexpr std::size_t kLongest = 64;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Letters to change, add or leave out (Levenshtein); `b` is not longer than kLongest.
+bool same(char a, char b) { return lower(a) == lower(b); }
+
+/// Letters to change, add, leave out or swap with the next (optimal string alignment); `b` is not longer than kLongest.
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::array<std::size_t, kLongest + 1> row{};
+  using Row = std::array<std::size_t, kLongest + 1>;
+  Row before{};  // two rows above
+  Row above{};
+  Row row{};
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before = std::exchange(above, row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0U : 1U);
-      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+      const std::size_t changed = above[j - 1] + (same(a[i - 1], b[j - 1]) ? 0U : 1U);
+      row[j] = std::min({changed, above[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];

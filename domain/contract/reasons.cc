@@ -309,10 +309,11 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
             "The brake is half-open and permits the eviction of this one pod, to find out whether its owner runs well "
             "on another device.",
             "Wait; BrakeEngaged says how the trial ends."),
-    warning(
-        Reason::AnnotationRefused, "AnnotationRefused", "Hold",
-        "An operator's annotation holds no RFC 3339 time, or one ahead of the controller's clock: it has no effect.",
-        "Write the present time: date -u +%Y-%m-%dT%H:%M:%SZ."),
+    warning(Reason::AnnotationRefused, "AnnotationRefused", "Hold",
+            "An operator's annotation holds no RFC 3339 time, or one ahead of the controller's clock, or opt-out "
+            "stands as a "
+            "label: it has no effect.",
+            "Write the present time: date -u +%Y-%m-%dT%H:%M:%SZ."),
     warning(Reason::BlackHoleNode, "BlackHoleNode", "Notice",
             "The node's kubelet has rejected blackHole.rejections pods within blackHole.within: every new pod there "
             "fails at once.",

@@ -1,6 +1,7 @@
 #pragma once
 #include <expected>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,5 +47,15 @@ using ConfigResult = std::expected<Config, std::vector<ConfigMistake>>;
 /// The same for a ConfigMap's data: each key ends in `.yaml` or `.yml` and is a file, in the order of the keys.
 [[nodiscard]] ConfigResult parse_config_map(std::string_view ns, std::string_view name,
                                             const std::map<std::string, std::string, std::less<>>& data);
+
+/// What a manifest of ConfigMaps holds.
+struct ConfigMapFiles {
+  std::vector<ConfigFile> files;        ///< One for each key, named after file, ConfigMap and key.
+  std::vector<ConfigMistake> mistakes;  ///< Keys that are no files.
+};
+
+/// The files in a text whose documents are all ConfigMaps, as kubectl prints and applies them; none: it is something
+/// else, and a configuration's own text if anything.
+[[nodiscard]] std::optional<ConfigMapFiles> read_manifest(const ConfigFile& file);
 
 }  // namespace dhc

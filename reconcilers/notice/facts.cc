@@ -126,6 +126,27 @@ void add_contested(const PlanInput& input, Planned<Verdict>& found) {
   }
 }
 
+/// A label of that name opts nobody out, and whoever wrote it believes that it does.
+void add_opt_out_labels(const PlanInput& input, Planned<Verdict>& found) {
+  for (const auto& affected : input.affected_pods) {
+    const auto& pod = affected.pod();
+    const auto* ns = input.world.namespace_of(pod.meta.ns);
+    const bool on_pod = k8s::find(pod.meta.labels, kOptOutAnnotation) == std::string_view("true");
+    const bool on_namespace = ns != nullptr && k8s::find(ns->labels, kOptOutAnnotation) == std::string_view("true");
+    if (!on_pod && !on_namespace) continue;
+    found.verdicts.push_back(
+        {.subject = subject_of(pod),
+         .device = to_string(affected.key),
+         .policy = affected.policy->name,
+         .mode = to_string(affected.mode),
+         .reason = Reason::AnnotationRefused,
+         .message = fmt::format("the label {} on {} has no effect: write it as an annotation", kOptOutAnnotation,
+                                on_pod ? std::string("the pod") : "Namespace " + pod.meta.ns),
+         .since = affected.since.wall,
+         .next_at = std::nullopt});
+  }
+}
+
 /// The first few of the nodes, and how many there are besides.
 std::string words_for(const std::set<std::string>& nodes) {
   constexpr std::size_t kMostNodes = 5;
@@ -220,6 +241,7 @@ Planned<Verdict> find_facts(const PlanInput& input) {
   add_brakes(input, found);
   add_refused_annotations(input, found, wake);
   add_contested(input, found);
+  add_opt_out_labels(input, found);
   add_disputed_pools(input, found);
   add_doubts(input, found);
   auto silent = find_silent_reporters(input);

@@ -75,6 +75,7 @@ struct Application::Parts {
   void request_stop();
   void stop();
   void read_config_map(const k8s::Delivery& delivery);
+  void note_trouble(const k8s::WatchStatus& status);
   void refresh();
 };
 
@@ -162,9 +163,14 @@ void Application::Parts::refresh() {
     const auto fact = watch_fact(status);
     status_store.watch(fact);
     metrics.show(status, mono_now());
-    if (status.state != k8s::WatchState::Stopped) trouble.note(kind, fact.problem);
+    note_trouble(status);
     trouble.note_back(kind, status.went_back, status.went_back_how);
   }
+}
+
+/// The end of a watch ends no trouble: a process that never watched does not watch again by that.
+void Application::Parts::note_trouble(const k8s::WatchStatus& status) {
+  if (status.state != k8s::WatchState::Stopped) trouble.note(status.kind, watch_fact(status).problem);
 }
 
 void Application::Parts::read_config_map(const k8s::Delivery& delivery) {
@@ -183,7 +189,7 @@ void Application::Parts::start_watch(k8s::WatchTarget target, std::function<void
           .deliver = std::move(deliver),
           .answered = [this](const k8s::Response& answer, const Now& sent) { clock_desk.answered(answer, sent); },
           // An error that is gone again before the next refresh is still said.
-          .show = [this](const k8s::WatchStatus& status) { trouble.note(status.kind, watch_fact(status).problem); }}));
+          .show = [this](const k8s::WatchStatus& status) { note_trouble(status); }}));
 }
 
 void Application::Parts::list_afresh(const ViewDoubt& doubt) {

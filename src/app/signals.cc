@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "app/clock.h"
 
@@ -21,11 +22,12 @@ namespace {
 constexpr Seconds kStopPatience{5};
 constexpr int kForever = -1;
 
-sigset_t watched_signals() {
+sigset_t watched_signals(bool hangup) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  if (hangup) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -42,6 +44,7 @@ struct Signals::Impl {
   std::stop_source source;
   std::atomic<bool> signalled = false;
   std::atomic<bool> done = false;
+  std::function<void()> hangup;
   std::thread thread;
 
   void watch();
@@ -51,6 +54,7 @@ struct Signals::Impl {
 void Signals::Impl::take_signal(bool stopping) {
   signalfd_siginfo got{};
   if (::read(signals, &got, sizeof got) != static_cast<ssize_t>(sizeof got)) return;
+  if (got.ssi_signo == SIGHUP) return hangup();
   if (stopping) std::_Exit(128 + static_cast<int>(got.ssi_signo));
   signalled = true;
   source.request_stop();
@@ -72,8 +76,9 @@ void Signals::Impl::watch() {
   }
 }
 
-Signals::Signals() : impl_(std::make_unique<Impl>()) {
-  const sigset_t set = watched_signals();
+Signals::Signals(std::function<void()> hangup) : impl_(std::make_unique<Impl>()) {
+  const sigset_t set = watched_signals(hangup != nullptr);
+  impl_->hangup = std::move(hangup);
   pthread_sigmask(SIG_BLOCK, &set, &impl_->before);
   std::signal(SIGPIPE, SIG_IGN);
   impl_->signals = ::signalfd(-1, &set, SFD_CLOEXEC);

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <stop_token>
 
@@ -9,7 +10,9 @@ namespace dhc {
 /// any thread starts, so that all threads inherit the mask, and keep it until the end.
 class Signals {
  public:
-  Signals();
+  /// With `hangup`, SIGHUP calls it, on a thread of its own, and ends nothing; without, it ends the program at once, as
+  /// the terminal's end should.
+  explicit Signals(std::function<void()> hangup = {});
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

@@ -14,6 +14,7 @@ namespace dhc::cli {
 
 namespace {
 constexpr const char* kProgram = "device-health-controller";
+constexpr const char* kVersionFlag = "--version";
 
 /// `90s`, `2m`, `1h`, `500ms`.
 std::optional<Millis> parse_wait(const std::string& text) {
@@ -43,6 +44,7 @@ struct Parsed {
   ExplainOptions explain;
   UninstallOptions uninstall;
   std::string version_output = "text";
+  bool version = false;
 };
 
 template <class T>
@@ -177,12 +179,22 @@ Leave complain(const CLI::App& app, const CLI::ParseError& error, const std::vec
   const auto command = used.empty() ? std::string(kProgram) : fmt::format("{} {}", kProgram, used.front()->get_name());
   return {.code = kUsage, .out = {}, .err = fmt::format("error: {}\nSee '{} --help'.\n", message, command)};
 }
+/// What CLI11 is to parse: `help COMMAND` is `COMMAND --help`.
+std::vector<const char*> without_help(const CLI::App& app, std::span<const char* const> arguments) {
+  std::vector<const char*> all(arguments.begin(), arguments.end());
+  if (all.size() < 2 || all[1] != std::string_view("help")) return all;
+  all.erase(all.begin() + 1);
+  const auto is_asked = [&](const CLI::App* command) { return all.size() > 1 && command->get_name() == all[1]; };
+  if (all.size() == 1 || !app.get_subcommands(is_asked).empty()) all.push_back("--help");
+  return all;
+}
 }  // namespace
 
 Command parse_command_line(std::span<const char* const> arguments) {
   Parsed parsed;
   CLI::App app("Reacts to unhealthy allocated devices in a Kubernetes cluster", kProgram);
   app.require_subcommand(1);
+  app.add_flag(kVersionFlag, parsed.version, "Print the version");
   const auto* run = add_run(app, parsed.run);
   const auto* demo = add_demo(app, parsed.demo);
   auto* validate = app.add_subcommand("validate", "Name every mistake of configuration files");
@@ -194,12 +206,16 @@ Command parse_command_line(std::span<const char* const> arguments) {
   version_command->add_option("--output", parsed.version_output, "text (default) or json")
       ->type_name("WORD")
       ->check(CLI::IsMember({"text", "json"}));
+  app.add_subcommand("help", "Print the help of the program, or of one of its commands");
   const std::vector<std::string> given(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
   try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
+    const auto asked = without_help(app, arguments);
+    app.parse(static_cast<int>(asked.size()), asked.data());
   } catch (const CLI::CallForHelp&) {
     return Leave{.code = 0, .out = app.help(), .err = {}};
   } catch (const CLI::ParseError& error) {
+    // Without a command, which is required otherwise.
+    if (given == std::vector<std::string>{kVersionFlag}) return VersionOptions{};
     return complain(app, error, given);
   }
   if (run->parsed()) return parsed.run;

@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/version.h"
 #include "cli/connection.h"
 #include "domain/contract/names.h"
+#include "k8s-client/auth/file.h"
 
 namespace dhc::cli {
 
@@ -61,6 +63,14 @@ AppSettings settings_of(const RunOptions& options, const Connection& connection)
           .cluster = connection.cluster,
           .wire_format = options.wire_format};
 }
+// More than a configuration may have: it is told there.
+constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
+
+/// A service is told by SIGHUP to read its configuration again; on a terminal it says that the terminal has gone.
+std::function<void()> on_hangup(Log& log) {
+  if (::isatty(STDERR_FILENO) == 1) return {};
+  return [&log] { log.info("SIGHUP: the configuration is followed all the time, nothing else is read again"); };
+}
 }  // namespace
 
 int run(const RunOptions& options) {
@@ -69,7 +79,13 @@ int run(const RunOptions& options) {
     log.error("--mode enforce needs a configuration: give --config FILE or --config-map NAMESPACE/NAME");
     return kUsage;
   }
-  Signals signals;
+  if (!options.config_file.empty()) {
+    if (const auto text = k8s::read_file(options.config_file, kMostConfigBytes); !text) {
+      log.error("--config cannot be read", {{"error", text.error().message}});
+      return kUsage;
+    }
+  }
+  Signals signals(on_hangup(log));
   const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context});
   if (!connection) {
     log.error("no access to a cluster", {{"error", connection.error().message}});

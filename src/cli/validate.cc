@@ -1,8 +1,10 @@
 #include "cli/validate.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -36,23 +38,29 @@ Result<std::string> read_standard_input() {
 
 Printed validate(const ValidateOptions& options) {
   std::vector<ConfigFile> files;
+  std::vector<ConfigMistake> mistakes;
   for (const auto& name : options.files) {
     auto text = name == "-" ? read_standard_input() : k8s::read_file(name, kMostBytes);
     if (!text) return {.code = 1, .out = {}, .err = fmt::format("error: {}\n", text.error().message)};
-    files.push_back({.name = name == "-" ? "<stdin>" : name, .text = std::move(*text)});
+    ConfigFile file{.name = name == "-" ? "<stdin>" : name, .text = std::move(*text)};
+    if (auto manifest = read_manifest(file)) {
+      std::ranges::move(manifest->files, std::back_inserter(files));
+      std::ranges::move(manifest->mistakes, std::back_inserter(mistakes));
+    } else {
+      files.push_back(std::move(file));
+    }
   }
   const auto config = parse_config(files);
+  if (!config) std::ranges::copy(config.error(), std::back_inserter(mistakes));
   Printed printed;
-  if (config) {
+  if (mistakes.empty()) {
     printed.out = format_config(*config);
     for (const auto& warning : config->warnings) printed.err += format_warning(warning) + "\n";
     return printed;
   }
   printed.code = 1;
-  for (const auto& mistake : config.error()) {
-    printed.out += format_mistake(mistake) + "\n";
-  }
-  printed.err = fmt::format("{} {}\n", config.error().size(), config.error().size() == 1 ? "mistake" : "mistakes");
+  for (const auto& mistake : mistakes) printed.out += format_mistake(mistake) + "\n";
+  printed.err = fmt::format("{} {}\n", mistakes.size(), mistakes.size() == 1 ? "mistake" : "mistakes");
   return printed;
 }
 

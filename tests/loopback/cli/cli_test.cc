@@ -35,6 +35,42 @@ TEST_CASE("version as JSON is one object with the version in it") {
   CHECK(nlohmann::json::parse(program.out())["version"] == std::string(dhc::version()));
 }
 
+TEST_CASE("the option for the version prints what the command prints") {
+  Program program({"--version"});
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(program.out() == "device-health-controller " + std::string(dhc::version()) + "\n");
+}
+
+TEST_CASE("the command help prints the program's help or a command's, and knows what was probably meant") {
+  Program all({"help"});
+  CHECK(all.ended(Seconds(10)) == 0);
+  CHECK(all.out().find("uninstall") != std::string::npos);
+  Program one({"help", "run"});
+  CHECK(one.ended(Seconds(10)) == 0);
+  CHECK(one.out().find("--detail-bind-address") != std::string::npos);
+  Program none({"help", "rum"});
+  CHECK(none.ended(Seconds(10)) == 2);
+  CHECK(none.err().find("unknown command 'rum', did you mean 'run'?") != std::string::npos);
+}
+
+TEST_CASE("a ConfigMap as kubectl applies it is validated key by key") {
+  const Folder folder;
+  std::string text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p}\ndata:\n  policy.yaml: |\n";
+  std::string policy = kValidPolicy;
+  for (std::size_t at = 0; at < policy.size();) {
+    const auto end = policy.find('\n', at) + 1;
+    text += "    " + policy.substr(at, end - at);
+    at = end;
+  }
+  Program good({"validate", folder.write("cm.yaml", text)});
+  CHECK(good.ended(Seconds(10)) == 0);
+  CHECK(good.out().starts_with("1 policy, default limits: valid\n"));
+  const auto path = folder.write("bad.yaml", text + "      colour: red\n");
+  Program bad({"validate", path});
+  CHECK(bad.ended(Seconds(10)) == 1);
+  CHECK(bad.out().starts_with(path + ", configmap p, key policy.yaml:9:3: "));
+}
+
 TEST_CASE("an unknown option is an error with code 2 and the option that was probably meant") {
   Program program({"run", "--kubeconfg", "x"});
   CHECK(program.ended(Seconds(10)) == 2);

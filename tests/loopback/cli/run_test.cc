@@ -216,6 +216,25 @@ TEST_CASE("an unreachable server is one line that names it, and the program keep
   for (auto at = err.find("cannot watch"); at != std::string::npos; at = err.find("cannot watch", at + 1)) ++lines;
   CHECK(lines == 1);
   stops_in_time(program);
+  CHECK(program.err().find("watching again") == std::string::npos);
+}
+
+TEST_CASE("a configuration file that is not there ends the program with one line that names it") {
+  RunCluster world;
+  Program program(world.arguments({"--config", "/nowhere/policy.yaml"}));
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("/nowhere/policy.yaml") != std::string::npos);
+}
+
+TEST_CASE("a SIGHUP ends nothing, and the configuration is followed as before") {
+  RunCluster world;
+  Program program(world.arguments({"--config", world.policy}));
+  REQUIRE(program.says("configuration accepted", Seconds(10)));
+  world.folder.write("policy.yaml", "apiVersion: nonsense\n");
+  program.signal(SIGHUP);
+  REQUIRE(program.says("SIGHUP", Seconds(10)));
+  CHECK(program.says("reason=ConfigRejected", Seconds(10)));
+  stops_in_time(program);
 }
 
 TEST_CASE("a server of another authority is refused with one line that names kubeconfig and certificate") {
