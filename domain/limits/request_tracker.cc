@@ -16,6 +16,8 @@ constexpr Millis kHour = std::chrono::hours(1);
 constexpr int kEventAttempts = 5;
 // The API server's clock against ours, and the second that its times are cut to.
 constexpr Millis kLateNews = Seconds(5);
+// How long after a refusal the write may still be committed: an etcd request's own time, and as much for the watch.
+constexpr Millis kLateCommit = Seconds(30);
 
 /// When the Eviction API began to end the pod, as its own condition says: a grace of any length cannot move that.
 WallTime evicted_at(const k8s::Pod& pod) {
@@ -40,6 +42,13 @@ void add_earlier_loss(OwnerLosses& losses, const OwnerLoss& loss, const std::vec
                       const Now& now) {
   const TimedLoss timed{.at = mono_of(loss.at, now), .loss = loss};
   for (const auto& key : lost_to) losses.try_emplace({loss.owner_uid, key}, timed);
+}
+
+/// What the server refused, it may have given up rather than taken back: it ends a request whose time is over, and not
+/// the write that the request has begun. **Source:** apiserver, endpoints/handlers/finisher: the handler runs on after
+/// the 504 is sent; etcd may commit what it has called timed out.
+bool may_come_late(const EvictionAttempt& attempt, const Now& now) {
+  return attempt.error.kind == ErrorKind::Declined && now.mono - attempt.tried_at < kLateCommit;
 }
 
 bool world_moved_on(const Attempt& attempt, const k8s::Pod& pod) {
@@ -313,8 +322,9 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
     if (!was_evicted(record.pod)) continue;
     const auto known = evictions_.find(uid);
     if (known != evictions_.end()) {
-      // The answer never came, or said TimedOut, and the pod shows that the eviction happened.
-      if (known->second.state == Attempt::State::Failed && is_in_doubt(&known->second, now))
+      // The answer never came, said TimedOut, or came too early, and the pod shows that the eviction happened.
+      const bool is_open = is_in_doubt(&known->second, now) || may_come_late(known->second, now);
+      if (known->second.state == Attempt::State::Failed && is_open)
         eviction_done(uid, {}, record.pod.meta.resource_version, now);
       note_shown(known->second, record.pod, world, now);
       continue;

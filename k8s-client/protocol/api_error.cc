@@ -63,7 +63,9 @@ ErrorKind kind_of(std::int64_t code, const std::optional<StatusBody>& said) {
     case 504:
       // This replica has not reached our version yet: the remedy is a list without a version, as for 410.
       // **Source:** apimachinery meta/v1 CauseTypeResourceVersionTooLarge.
-      return has_cause(status, "ResourceVersionTooLarge") ? ErrorKind::Gone : ErrorKind::TimedOut;
+      if (has_cause(status, "ResourceVersionTooLarge")) return ErrorKind::Gone;
+      // The server's own says that it has given the request up; a proxy's that nobody has answered.
+      return said ? ErrorKind::Doubtful : ErrorKind::TimedOut;
     default:
       // Redirects are not followed, so a 3xx is somebody's configuration, not a server in trouble.
       if (code >= 300 && code < 500) return ErrorKind::Invalid;

@@ -104,6 +104,37 @@ TEST_CASE("A refusal is no loss of the owner, and costs no eviction of the minut
   CHECK(judge.asked.size() >= 3);
 }
 
+TEST_CASE("A refused eviction that the server commits late is ours: it holds its slot and is a loss of the owner") {
+  for (const bool is_ours : {true, false}) {
+    CAPTURE(is_ours);
+    auto limits = kWide;
+    limits.max_in_flight = 1;
+    auto stage = bad_pods(1, limits);
+    Judge judge(stage, {"p-0"}, ErrorKind::Declined);
+    stage.run_for(Seconds(60));
+    REQUIRE(judge.count("p-0") == 1);
+    stage.advance(Seconds(30) - Millis(is_ours ? 1 : 0));
+    auto& pod = stage.pod_named("p-0");
+    pod.meta.deletion = stage.now().wall + Seconds(30);
+    pod.meta.deletion_grace_seconds = 30;
+    pod.conditions.push_back({.type = "DisruptionTarget",
+                              .status = "True",
+                              .reason = "EvictionByEvictionAPI",
+                              .message = {},
+                              .last_transition = stage.now().wall});
+    stage.upsert_pod("p-0");
+    stage.turn();
+    CHECK(stage.controller().stats().in_flight == (is_ours ? 1 : 0));
+    stage.advance(Seconds(30));
+    stage.remove_pod("p-0");
+    stage.pod(
+        {.name = "p-0b", .node = "node-0", .owner = "ReplicaSet/rs-0", .device = "gpu-0", .health = Health::Unhealthy});
+    stage.run_for(minutes(2));
+    CHECK((stage.reasons("p-0b") == "ReplacementOnSameDevice") == is_ours);
+    CHECK(judge.count("p-0b") == (is_ours ? 0 : 1));
+  }
+}
+
 TEST_CASE("What keeps failing goes behind what has not been tried") {
   auto limits = kWide;
   limits.max_in_flight = 1;

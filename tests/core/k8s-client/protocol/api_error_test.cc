@@ -43,7 +43,11 @@ TEST_CASE("the API server's own 5xx leaves open whether it refused, another's 5x
     CHECK(of(code, R"({"kind":"Other"})").kind == ErrorKind::Unavailable);
     CHECK(of(code, "").kind == ErrorKind::Unavailable);
   }
-  CHECK(of(504, R"({"kind":"Status","message":"x"})").kind == ErrorKind::TimedOut);
+  // A 504 without a Status is a gateway's: nobody knows what became of the request behind it.
+  CHECK(of(504, R"({"kind":"Status","message":"request did not complete within requested timeout"})").kind ==
+        ErrorKind::Doubtful);
+  CHECK(of(504, "<html>gateway timeout</html>").kind == ErrorKind::TimedOut);
+  CHECK(of(504, "").kind == ErrorKind::TimedOut);
 }
 
 TEST_CASE("a disruption budget's own sentence, which names it, follows the server's message") {
