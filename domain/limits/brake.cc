@@ -17,8 +17,11 @@ namespace dhc {
 
 namespace {
 
-/// What nobody holds and nobody speaks of is forgotten, as by the tracker.
-constexpr Millis kUnheldMemory = std::chrono::hours(1);
+/// Of a driver or resource on a node so many bad devices that nobody holds are remembered, or as many as it has there:
+/// a plugin may name its devices anew with each start. **Source:** resource.k8s.io: a ResourceSlice has at most 128.
+constexpr std::size_t kMostUnheld = 128;
+/// How long a device is remembered whose pool nobody knows: as where its driver restarts while we do.
+constexpr Millis kUnlistedMemory = std::chrono::hours(1);
 
 /// Up to when an operator has looked at the scope: what began until then does not count.
 std::optional<WallTime> released_until(const BrakeScope& scope, const BrakeSighting& seen) {
@@ -63,6 +66,49 @@ bool is_held(const DeviceKey& key, const World& world) {
          });
 }
 
+/// Whether its pool is published without it; `unheld_for`: how long nobody has held it.
+bool is_unpublished(const DeviceKey& key, const World& world, Millis unheld_for) {
+  if (key.source != DeviceKey::Source::Dra) return false;
+  const auto& pools = world.inventory().pools();
+  const auto pool = pools.find({key.scope, key.place});
+  if (pool == pools.end()) return unheld_for >= kUnlistedMemory;
+  return pool->second.published && !pool->second.devices.contains(key.device);
+}
+
+/// Whether a later Healthy is to be expected of its driver or plugin.
+bool says_healthy(const DeviceKey& key, const World& world) {
+  const auto& all = world.speakers().all();
+  const auto found = all.find({.source = key.source, .scope = key.scope});
+  return found != all.end() && found->second.has_spoken;
+}
+
+/// Whether its driver has written conditions of the device on the claim of a holder.
+bool has_conditions(const DeviceKey& key, const World& world, const std::string& holder) {
+  const auto* record = world.pod(holder);
+  const auto* held_device = record == nullptr ? nullptr : find_held_device(record->held_devices, key);
+  const auto* claim = held_device == nullptr ? nullptr : world.claim(held_device->claim);
+  return claim != nullptr && std::ranges::any_of(claim->devices, [&](const auto& device) {
+           return DeviceKey::dra(device.driver, device.pool, device.device) == key && !device.conditions.empty();
+         });
+}
+
+/// Of a device that is held, and of which no policy means anything now: whether that takes back what was said of it. A
+/// pod that came later has seen none of it, and its first word may be Unknown; other words are no better health.
+bool is_taken_back(const DeviceKey& key, const BadDevice& bad, const World& world) {
+  const auto& state = *world.tracker().find(key);
+  if (state.health == k8s::Health::Healthy || state.forgotten) return true;
+  if (state.unhealthy_since || world.tracker().other_word_of(key) != nullptr) return false;
+  if (!bad.unheld_since || !says_healthy(key, world)) return true;
+  return std::ranges::any_of(state.holders, [&](const auto& uid) { return has_conditions(key, world, uid); });
+}
+
+/// Whether a driver that taints its bad devices shows this one without a taint, and no report has called it bad.
+bool is_untainted(const DeviceKey& key, const World& world) {
+  if (!world.driver_taints().has_spoken(key.scope) || world.inventory().published(key) == nullptr) return false;
+  const auto* state = world.tracker().find(key);
+  return world.driver_taints().standing(key).empty() && (state == nullptr || !state->unhealthy_since);
+}
+
 /// A plugin's devices have no names while nobody holds them: when all are allocatable none of them is bad.
 bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& now) {
   if (key.source != DeviceKey::Source::Plugin) return false;
@@ -71,6 +117,28 @@ bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& n
   const auto entry = book->second.resources().find(key.scope);
   return entry != book->second.resources().end() && entry->second.capacity > 0 &&
          entry->second.allocatable >= entry->second.capacity && book->second.healthy_is_believable(key.scope, now);
+}
+
+std::size_t most_unheld(const World& world, const std::string& scope, const std::string& node) {
+  const auto book = world.books().find(node);
+  if (book == world.books().end()) return kMostUnheld;
+  const auto entry = book->second.resources().find(scope);
+  if (entry == book->second.resources().end()) return kMostUnheld;
+  return std::max(kMostUnheld, static_cast<std::size_t>(std::max<std::int64_t>(entry->second.largest_capacity, 0)));
+}
+
+/// Drops those that nobody holds for longest, where there are more than a node can have.
+void drop_most(std::map<DeviceKey, BadDevice>& all, const World& world) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::pair<MonoTime, DeviceKey>>> unheld;
+  for (const auto& [key, bad] : all) {
+    if (bad.unheld_since) unheld[{key.scope, bad.node}].emplace_back(*bad.unheld_since, key);
+  }
+  for (auto& [place, devices] : unheld) {
+    const auto most = most_unheld(world, place.first, place.second);
+    if (devices.size() <= most) continue;
+    std::ranges::sort(devices);
+    for (std::size_t i = 0; i + most < devices.size(); ++i) all.erase(devices[i].second);
+  }
 }
 
 /// What a restarted reporter calls healthy ends no incident, but is no news of a fault either.
@@ -181,20 +249,31 @@ void Brake::look_at_silent(const BrakeSighting& seen) {
   for (auto at = bad_.begin(); at != bad_.end();) {
     at = !at->second.speaks && is_over(at->first, at->second, seen) ? bad_.erase(at) : std::next(at);
   }
+  drop_most(bad_, seen.world);
 }
 
-/// Whether a device that nobody reports now counts no longer, and never will without a new report.
+/// Whether a device that nobody reports now counts no longer, and never will without a new report. Time alone is no
+/// repair: it counts until somebody calls it well, or it is there no more.
 bool Brake::is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen) {
   const auto& now = seen.now;
-  if (is_held(key, seen.world) || is_allocatable_again(key, seen.world, now)) return true;
+  // No pod speaks of it: a process after this one learns of it by the state alone.
+  const auto note_silent = [&] {
+    if (!bad.unheld_since && !engaged_.empty()) ++revision_;
+    if (!bad.unheld_since) bad.unheld_since = now.mono;
+  };
+  if (is_allocatable_again(key, seen.world, now)) return true;
   if (!bad.node.empty() && seen.world.node(bad.node) == nullptr) return true;
-  if (!bad.unheld_since) {
-    bad.unheld_since = now.mono;
-    if (!engaged_.empty()) ++revision_;
+  if (is_held(key, seen.world)) {
+    bad.out = false;
+    if (is_taken_back(key, bad, seen.world)) return true;
+    note_silent();
+    return false;
   }
+  if (is_unpublished(key, seen.world, now.mono - bad.unheld_since.value_or(now.mono))) return true;
+  note_silent();
   bad.out = bad.out || is_our_account(key, bad, seen);
   if (bad.out) return now.mono - bad.onset.mono >= seen.policy.limits.brake_within;
-  return now.mono - *bad.unheld_since >= kUnheldMemory;
+  return is_untainted(key, seen.world);
 }
 
 void Brake::weigh_devices(const BrakeSighting& seen) {
@@ -296,7 +375,6 @@ std::optional<MonoTime> Brake::next_change_at(const Limits& limits) const {
   }
   for (const auto& [key, bad] : bad_) {
     if (bad.out) wake.note(bad.onset.mono + limits.brake_within);
-    if (!bad.out && bad.unheld_since) wake.note(*bad.unheld_since + kUnheldMemory);
   }
   return wake.at();
 }

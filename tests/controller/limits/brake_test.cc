@@ -59,6 +59,18 @@ void add_dra_pods(Stage& stage, int count, Health health) {
   }
 }
 
+/// All eight devices of node-a are bad, and six of their pods have ended by themselves; nothing is tried.
+Stage six_end() {
+  auto stage = eight();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.limits().brake_trial_after = hours(720);
+  stage.send_policy();
+  break_devices(stage, 8);
+  stage.run_for(minutes(10), Seconds(10));
+  for (int i = 0; i < 6; ++i) stage.remove_pod(fmt::format("p-{}", i));
+  return stage;
+}
+
 }  // namespace
 
 TEST_CASE("Two of eight devices at once do not engage the brake, three do") {
@@ -378,16 +390,95 @@ TEST_CASE("A device that went out of service on our account counts as long as it
   CHECK(stage.run_for(Seconds(31)) == Names{"p-2"});
 }
 
-TEST_CASE("Pods that end by themselves do not release the brake over the others") {
-  auto stage = eight();
-  break_devices(stage, 8);
-  stage.run_for(minutes(10), Seconds(10));
-  for (int i = 0; i < 6; ++i) {
-    stage.pod_named(fmt::format("p-{}", i)).phase = k8s::PodPhase::Succeeded;
-    stage.upsert_pod(fmt::format("p-{}", i));
+TEST_CASE("Pods that end by themselves do not release the brake over the others, however long that lasts") {
+  auto stage = six_end();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(stage.run_for(hours(10), minutes(1)).empty());
+    CHECK(stage.reasons("p-6") == "Braked");
+    stage.restart();
   }
-  CHECK(stage.run_for(minutes(15), Seconds(10)).empty());
+  stage.node("node-a", 8, 8);  // its kubelet counts them all healthy
+  for (const auto* pod : {"p-6", "p-7"}) stage.report(pod, Health::Healthy);
+  stage.run_for(minutes(3));
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+}
+
+TEST_CASE("A pod that comes to a bad device takes nothing back before somebody calls that healthy") {
+  auto stage = six_end();
+  for (int i = 0; i < 6; ++i) {
+    stage.pod({.name = fmt::format("q-{}", i),
+               .owner = fmt::format("ReplicaSet/q{}", i),
+               .device = fmt::format("gpu-{}", i),
+               .health = Health::Unknown});
+  }
+  CHECK(stage.run_for(hours(10), minutes(1)).empty());
   CHECK(stage.reasons("p-6") == "Braked");
+  SUBCASE("they are healthy") {
+    for (int i = 0; i < 6; ++i) stage.report(fmt::format("q-{}", i), Health::Healthy);
+    stage.node("node-a", 8, 6);
+    CHECK(stage.run_for(Seconds(29)).empty());
+    CHECK(stage.run_for(Seconds(2)) == Names{"p-6", "p-7"});
+  }
+  SUBCASE("an operator vouches for them") {
+    annotate(stage, kAcknowledgeAnnotation, "2026-11-20T12:01:00Z");
+    stage.run_for(Seconds(31));
+    CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+  }
+}
+
+TEST_CASE("A bad device whose driver finds other words for it counts on") {
+  auto stage = eight();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().match.message = MessagePattern::compile("XID").value();
+  stage.limits().brake_trial_after = hours(720);
+  stage.send_policy();
+  for (int i = 0; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy, "critical XID 79");
+  stage.node("node-a", 8, 0);
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  for (int i = 0; i < 6; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy, "lost");
+  for (const bool restarts : {false, true}) {
+    if (restarts) stage.restart();
+    CHECK(stage.run_for(hours(2), minutes(1)).empty());
+    CHECK(stage.reasons("p-6") == "Braked");
+  }
+}
+
+TEST_CASE("A bad device that its driver publishes no longer does not count") {
+  Stage stage;
+  stage.limits() = wide_open();
+  stage.limits().brake_trial_after = hours(720);
+  stage.send_policy();
+  add_dra_pods(stage, 8, Health::Healthy);
+  stage.settle();
+  for (int i = 0; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+  stage.run_for(minutes(10), Seconds(10));
+  for (int i = 0; i < 6; ++i) stage.remove_pod(fmt::format("p-{}", i));
+  CHECK(stage.run_for(hours(30), minutes(1)).empty());
+  REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) != nullptr);
+  stage.slice("node-a", {"gpu-6", "gpu-7"});
+  stage.run_for(Seconds(31));
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+}
+
+TEST_CASE("A bad device that nobody holds counts no longer once its driver has taken its own taint back") {
+  Stage stage;
+  stage.limits() = wide_open();
+  stage.limits().brake_trial_after = hours(720);
+  stage.policy().match.health.clear();
+  stage.policy().match.device_taints = {{.key = "*", .effect = {}}};
+  stage.send_policy();
+  add_dra_pods(stage, 8, Health::Unknown);
+  stage.settle();
+  Names devices;
+  for (int i = 0; i < 8; ++i) devices.push_back(fmt::format("gpu-{}", i));
+  stage.slice("node-a", devices, devices);
+  stage.run_for(minutes(10), Seconds(10));
+  for (int i = 0; i < 6; ++i) stage.remove_pod(fmt::format("p-{}", i));
+  CHECK(stage.run_for(hours(5), minutes(1)).empty());
+  REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) != nullptr);
+  stage.slice("node-a", devices, {"gpu-6", "gpu-7"});
+  stage.run_for(Seconds(31));
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
 }
 
 TEST_CASE("An operator's annotation on the node releases the brake for what began up to its time") {
@@ -439,6 +530,22 @@ TEST_CASE("Acknowledged devices do not count") {
   annotate(stage, kAcknowledgeAnnotation, "2026-11-20T12:01:00Z");
   CHECK(stage.run_for(Seconds(29)).empty());
   CHECK(stage.run_for(Seconds(2)).size() == 3);
+}
+
+TEST_CASE("An acknowledgement ahead of the clock vouches for nothing until its time has come, and is said") {
+  auto stage = eight();
+  break_devices(stage, 3);
+  annotate(stage, kAcknowledgeAnnotation, "2026-11-20T12:20:01Z");
+  CHECK(stage.run_for(minutes(20), Seconds(10)).empty());
+  REQUIRE(stage.verdict("node-a", Reason::AnnotationRefused) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused)
+            ->message.starts_with("annotation device-health.io/acknowledge has no effect: 2026-11-20T12:20:01Z is "
+                                  "ahead of the controller's clock"));
+  CHECK(stage.reasons("p-0") == "Braked");
+  stage.run_for(Seconds(2));
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused) == nullptr);
+  stage.run_for(Seconds(31));
+  CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
 }
 
 TEST_CASE("An engaged brake survives a restart and a change of leader") {

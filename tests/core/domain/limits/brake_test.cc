@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 namespace dhc {
 
@@ -34,6 +35,10 @@ struct EightDevices {
     node.capacity = {{"example.com/gpu", 8}};
     node.allocatable = node.capacity;
     world.apply(k8s::Upsert{node}, brake_time(Millis(0)));
+    report(8, Millis(0));
+  }
+  /// The first so many of the devices are bad, the others well.
+  void report(int bad, Millis at) {
     for (int i = 0; i < 8; ++i) {
       k8s::Pod pod;
       pod.meta.ns = "default";
@@ -42,16 +47,18 @@ struct EightDevices {
       pod.node_name = "node-a";
       pod.phase = k8s::PodPhase::Running;
       pod.requests = {{"example.com/gpu", 1}};
-      pod.allocated = {{"example.com/gpu", {{pod.meta.name, k8s::Health::Unhealthy, ""}}}};
-      world.apply(k8s::Upsert{pod}, brake_time(Millis(0)));
+      pod.allocated = {
+          {"example.com/gpu", {{pod.meta.name, i < bad ? k8s::Health::Unhealthy : k8s::Health::Healthy, ""}}}};
+      world.apply(k8s::Upsert{pod}, brake_time(at));
     }
-    world.refresh(brake_time(Millis(0)));
+    world.refresh(brake_time(at));
   }
   [[nodiscard]] static DeviceKey key(int device) {
     return DeviceKey::plugin("node-a", "example.com/gpu", std::to_string(device));
   }
   /// A turn in which policies mean the first so many of the devices.
   bool is_engaged_with(int bad, Millis at) {
+    report(bad, at);
     affected.clear();
     for (int i = 0; i < bad; ++i) {
       AffectedPod one;
@@ -60,6 +67,10 @@ struct EightDevices {
       one.since = moment_of(brake_time(at));
       affected.push_back(one);
     }
+    observe(at);
+    return brake.holding(key(7), "node-a") != nullptr;
+  }
+  void observe(Millis at) {
     brake.observe({.world = world,
                    .policy = policy,
                    .affected_pods = affected,
@@ -68,7 +79,6 @@ struct EightDevices {
                    .rejecting_nodes = {},
                    .saved_revision = {},
                    .now = brake_time(at)});
-    return brake.holding(key(7), "node-a") != nullptr;
   }
 };
 
@@ -100,6 +110,34 @@ TEST_CASE("An engaged brake is released once half a minute has passed without a 
   CHECK(one.is_engaged_with(3, hours(25) + kReleaseSettle));
   CHECK(one.is_engaged_with(2, hours(26)));
   CHECK(!one.is_engaged_with(2, hours(26) + kReleaseSettle));
+}
+
+TEST_CASE("Of a plugin that names its devices anew with each start no more are remembered than a node can have") {
+  EightDevices one;
+  for (int start = 0; start < 100; ++start) {
+    const auto at = minutes(start);
+    k8s::Pod pod;
+    pod.meta.name = pod.meta.uid = "0";
+    pod.meta.ns = "default";
+    pod.node_name = "node-a";
+    pod.phase = k8s::PodPhase::Running;
+    pod.requests = {{"example.com/gpu", 4}};
+    k8s::AllocatedResource held{.name = "example.com/gpu", .devices = {}};
+    for (int i = 0; i < 4; ++i) held.devices.push_back({fmt::format("{}-{}", start, i), k8s::Health::Unhealthy, ""});
+    pod.allocated = {held};
+    one.world.apply(k8s::Upsert{pod}, brake_time(at));
+    one.world.refresh(brake_time(at));
+    one.affected.clear();
+    for (const auto& device : held.devices) {
+      AffectedPod bad;
+      bad.key = DeviceKey::plugin("node-a", "example.com/gpu", device.resource_id);
+      bad.record = one.world.pod("0");
+      bad.since = moment_of(brake_time(at));
+      one.affected.push_back(bad);
+    }
+    one.observe(at);
+  }
+  CHECK(one.brake.bad().size() == 4 + 128);
 }
 
 TEST_CASE("The wait for a trial doubles with each one before it, up to a day") {
