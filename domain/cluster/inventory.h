@@ -40,7 +40,7 @@ struct Pool {
   bool published = true;  ///< False: its slices are gone, the devices are remembered (a driver's restart removes them:
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
-  std::int64_t cards = 0;  ///< Physical ones.
+  std::int64_t cards = 0;  ///< Physical ones; while a generation is not whole, those of the older ones too.
 
   [[nodiscard]] bool is_network_attached() const { return is_settled && node.empty(); }
 };
@@ -137,6 +137,8 @@ class Inventory {
                                                    const Pool& pool) const;
   void settle_home(const PoolName& name, Pool& pool);
   [[nodiscard]] std::vector<const k8s::ResourceSlice*> slices_that_count(const PoolName& name, const Pool& pool) const;
+  [[nodiscard]] std::int64_t cards_listed(const PoolName& name, const Pool& pool,
+                                          const std::vector<const k8s::ResourceSlice*>& newest) const;
   void rebuild(const std::string& driver, const std::string& pool);
   void begin_anew(const PoolName& name, Pool fresh);
   void index(const k8s::DeviceTaintRule& rule, bool add);

@@ -110,15 +110,33 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
     return;
   }
   known.devices.clear();
-  std::set<std::string> cards;
   for (const auto* slice : slices) {
     for (const auto& device : slice->devices) {
-      auto card = card_named_by(device);
-      cards.insert(card);
-      known.devices[device.name] = {.taints = device.taints, .attributes = device.attributes, .card = std::move(card)};
+      known.devices[device.name] = {
+          .taints = device.taints, .attributes = device.attributes, .card = card_named_by(device)};
     }
   }
-  known.cards = static_cast<std::int64_t>(cards.size());
+  known.cards = cards_listed(name, known, slices);
+}
+
+/// A driver publishes a generation slice by slice. Until the pool is whole those that are not published anew stand with
+/// it: a pool that is published often would otherwise be counted by its first slices alone.
+std::int64_t Inventory::cards_listed(const PoolName& name, const Pool& pool,
+                                     const std::vector<const k8s::ResourceSlice*>& newest) const {
+  std::set<std::string> cards;
+  const auto add = [&](const k8s::ResourceSlice& slice) {
+    for (const auto& device : slice.devices) cards.insert(card_named_by(device));
+  };
+  for (const auto* slice : newest) add(*slice);
+  const bool is_whole = std::ranges::all_of(
+      newest, [&](const auto* slice) { return slice->pool_slices <= static_cast<std::int64_t>(newest.size()); });
+  if (!is_whole) {
+    for (const auto& uid : slices_of_pool_.find(name)->second) {
+      const auto& slice = slices_.find(uid)->second;
+      if (slice.node_name == pool.node) add(slice);
+    }
+  }
+  return static_cast<std::int64_t>(cards.size());
 }
 
 /// As if it had never been published.

@@ -9,12 +9,14 @@ namespace {
 bool read_pool(JsonValue value, Fault& fault, ResourceSlice& slice) {
   slice.pool.clear();
   slice.generation = 0;
+  slice.pool_slices = 0;
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "name") return read_name(field, fault, slice.pool) || fault.in(key);
-    if (key != "generation") return true;
-    std::optional<std::int64_t> generation;
-    if (!read_integer(field, fault, generation)) return fault.in(key);
-    slice.generation = generation.value_or(0);
+    const bool is_count = key == "resourceSliceCount";
+    if (!is_count && key != "generation") return true;
+    std::optional<std::int64_t> number;
+    if (!read_integer(field, fault, number)) return fault.in(key);
+    (is_count ? slice.pool_slices : slice.generation) = number.value_or(0);
     return true;
   });
 }

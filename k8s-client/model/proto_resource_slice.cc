@@ -15,6 +15,7 @@ bool read_pool(const Value& value, Fault& fault, ResourceSlice& slice) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 1) return read_name(field, fault, slice.pool) || fault.in("name");
     if (tag == 2) return read_number(field, fault, slice.generation) || fault.in("generation");
+    if (tag == 3) return read_number(field, fault, slice.pool_slices) || fault.in("resourceSliceCount");
     return true;
   });
 }

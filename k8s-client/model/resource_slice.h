@@ -15,7 +15,8 @@ struct SliceDevice {
   friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
 };
 
-/// The part of ResourceSlice that we read. Only slices of a pool's highest generation count. **Source:** KEP-4381.
+/// The part of ResourceSlice that we read. Only slices of a pool's highest generation count, and of that one all are
+/// there when they are `pool_slices`. **Source:** KEP-4381.
 struct ResourceSlice {
   Meta meta;
   std::string driver;
@@ -23,6 +24,7 @@ struct ResourceSlice {
   std::int64_t generation = 0;
   std::string node_name;
   std::vector<SliceDevice> devices;
+  std::int64_t pool_slices = 0;  ///< Of how many slices the pool is made in this generation; 0: not said.
   friend bool operator==(const ResourceSlice&, const ResourceSlice&) = default;
 };
 

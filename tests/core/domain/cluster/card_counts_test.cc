@@ -244,4 +244,72 @@ TEST_CASE("A pool that nobody has published for a day is forgotten, but not whil
   }
 }
 
+namespace {
+
+/// A pool of two slices with four devices each.
+k8s::ResourceSlice half_of_pool(int half, std::int64_t generation) {
+  auto slice = slice_of(0);
+  slice.meta.name += std::to_string(half);
+  slice.meta.uid += std::to_string(half);
+  slice.generation = generation;
+  slice.pool_slices = 2;
+  for (int i = 0; i < 4; ++i) slice.devices.push_back({.name = "gpu-" + std::to_string(4 * half + i), .taints = {}});
+  return slice;
+}
+
+void show(World& world, k8s::Object object, Millis at) {
+  world.apply(k8s::Upsert{std::move(object)}, tick(at));
+  world.refresh(tick(at));
+}
+
+std::int64_t cards_of_pool(const World& world) { return world.inventory().pools().at({kDriver, "rack-1"}).cards; }
+
+}  // namespace
+
+TEST_CASE("A pool of several slices counts whole, however often and in whatever order it is published again") {
+  for (const bool overlaps : {false, true}) {
+    CAPTURE(overlaps);
+    World world;
+    world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+    for (const int half : {0, 1}) world.apply(k8s::Upsert{half_of_pool(half, 1)}, tick(Millis(0)));
+    world.refresh(tick(Millis(0)));
+    CHECK(known_of_driver(world) == 8);
+    for (int i = 1; i <= 12; ++i) {
+      const Millis at = i * minutes(5);
+      show(world, half_of_pool(0, i + 1), at);
+      CHECK(known_of_driver(world) == 8);
+      // The other half follows a second later, or not before the next generation has begun.
+      show(world, half_of_pool(1, overlaps ? i : i + 1), at + Seconds(1));
+      CHECK(known_of_driver(world) == 8);
+    }
+  }
+}
+
+TEST_CASE("What a whole generation no longer has is not listed, though its slice of an older one still stands") {
+  World world;
+  world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+  for (const int half : {0, 1}) show(world, half_of_pool(half, 1), Millis(0));
+  auto whole = half_of_pool(0, 2);
+  show(world, whole, Seconds(1));
+  CHECK(cards_of_pool(world) == 8);
+  whole.generation = 3;
+  whole.pool_slices = 1;
+  show(world, whole, Seconds(2));
+  CHECK(cards_of_pool(world) == 4);
+  whole.generation = 4;
+  whole.pool_slices = 0;  // as an older client may write it
+  show(world, whole, Seconds(3));
+  CHECK(cards_of_pool(world) == 4);
+}
+
+TEST_CASE("Slices of another node that claims the pool are no part of a generation that is not whole") {
+  World world;
+  world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+  show(world, half_of_pool(0, 1), Millis(0));
+  auto rogue = half_of_pool(1, 1);
+  rogue.node_name = "node-x";
+  show(world, rogue, Millis(0));
+  CHECK(cards_of_pool(world) == 4);
+}
+
 }  // namespace dhc

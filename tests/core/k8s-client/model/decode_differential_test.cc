@@ -204,8 +204,13 @@ Node dom_node(const json& object) {
 
 ResourceSlice dom_slice(const json& object) {
   const auto& spec = object.at("spec");
-  ResourceSlice slice{dom_meta(object),           spec["driver"],         spec["pool"]["name"],
-                      spec["pool"]["generation"], text(spec, "nodeName"), {}};
+  ResourceSlice slice{dom_meta(object),
+                      spec["driver"],
+                      spec["pool"]["name"],
+                      spec["pool"]["generation"],
+                      text(spec, "nodeName"),
+                      {},
+                      spec["pool"]["resourceSliceCount"]};
   for (const auto& device : part(spec, "devices")) {
     auto& read = slice.devices.emplace_back(SliceDevice{device["name"], {}});
     const auto attributes = part(device, "attributes");

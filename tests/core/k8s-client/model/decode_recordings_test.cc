@@ -79,6 +79,7 @@ TEST_CASE("A recorded slice is read with its pool, generation and devices") {
   CHECK(slice.driver == "gpu.example.com");
   CHECK(slice.pool == "node-a");
   CHECK(slice.generation == 1);
+  CHECK(slice.pool_slices == 1);
   CHECK(slice.node_name == "node-a");
   const StringMap model = {{"model", "LATEST-GPU-MODEL"}};
   CHECK(slice.devices == std::vector<SliceDevice>{

@@ -58,10 +58,11 @@ TEST_CASE("Parts of one message that come apart in protobuf are put together") {
   CHECK(node.allocatable.size() == 1);
   CHECK(node.boot_id == "boot-1");
 
-  const auto slice = read<ResourceSlice>(
-      Kind::ResourceSlice, "resource.k8s.io/v1",
-      field(2, field(1, "gpu.example.com") + field(2, number(2, 5)) + field(2, field(1, "node-a"))));
+  const auto slice = read<ResourceSlice>(Kind::ResourceSlice, "resource.k8s.io/v1",
+                                         field(2, field(1, "gpu.example.com") + field(2, number(2, 5)) +
+                                                      field(2, number(3, 2)) + field(2, field(1, "node-a"))));
   CHECK(slice.generation == 5);
+  CHECK(slice.pool_slices == 2);
   CHECK(slice.pool == "node-a");
 }
 
