@@ -81,6 +81,17 @@ std::optional<MonoTime> CardCounts::next_change_at() const {
   return wake.at();
 }
 
+std::int64_t CardCounts::nodes_with(const std::string& resource) const {
+  constexpr auto kPlugin = DeviceKey::Source::Plugin;
+  std::int64_t nodes = 0;
+  // The first is the cluster's.
+  for (auto at = totals_.upper_bound({kPlugin, resource, {}}); at != totals_.end(); ++at) {
+    if (std::get<0>(at->first) != kPlugin || std::get<1>(at->first) != resource) break;
+    if (at->second.known > 0) ++nodes;
+  }
+  return nodes;
+}
+
 CardCount CardCounts::of(DeviceKey::Source source, const std::string& scope, const std::string& node) const {
   const auto found = totals_.find({source, scope, node});
   return found == totals_.end() ? CardCount{} : found->second;

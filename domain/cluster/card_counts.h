@@ -58,6 +58,8 @@ class CardCounts {
 
   /// Of a driver or resource on a node, or (empty) in the cluster.
   [[nodiscard]] CardCount of(DeviceKey::Source source, const std::string& scope, const std::string& node) const;
+  /// How many nodes have cards of this device-plugin resource that count.
+  [[nodiscard]] std::int64_t nodes_with(const std::string& resource) const;
 
  private:
   struct Entry {

@@ -426,6 +426,7 @@ bool World::put(k8s::Node&& node) {
   if (our_taint_on(node)) lost_taints_.erase(name);
   if (known != nodes_.end() && is_repeated(known->second, node)) return false;
   if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) forget_devices_of(name);
+  if (known != nodes_.end() && known->second.meta.uid != node.meta.uid) turned_nodes_.insert(name);
   if (known == nodes_.end()) {
     inventory_.note_node(name, true);
     pools_may_be_stale_ = true;
@@ -452,6 +453,7 @@ void World::drop_node(const std::string& name) {
   nodes_.erase(name);
   annotated_nodes_.erase(name);
   lost_taints_.erase(name);
+  turned_nodes_.insert(name);
   inventory_.note_node(name, false);
   pools_may_be_stale_ = true;
   dirty_nodes_.insert(name);

@@ -274,6 +274,8 @@ class World {
   void drop_slice(const std::string& uid, const Now& now);
   void look_at_pools(const Now& now);
   void count_pools(const Now& now);
+  void forget_cards_of_turned_nodes();
+  void bound_pools();
   void forget_pools(const Now& now);
   [[nodiscard]] bool is_in_use(const Inventory::PoolName& pool) const;
   void settle_pools(const Now& now);
@@ -352,6 +354,7 @@ class World {
   std::set<std::string> lost_taints_;  // nodes
   Inventory inventory_;
   CardCounts cards_;
+  std::set<std::string> turned_nodes_;                         // gone or made anew since the last refresh
   std::set<Inventory::PoolName> dirty_pools_;                  // to be counted anew
   std::map<Inventory::PoolName, MonoTime> unpublished_pools_;  // since when, or since they were last in use
   DriverTaints driver_taints_;

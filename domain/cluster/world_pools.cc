@@ -11,6 +11,14 @@
 
 namespace dhc {
 
+namespace {
+
+/// How many pools that nobody publishes any more are remembered of each driver on a node; and of pools without a node.
+constexpr std::size_t kMostLeftPools = 64;
+constexpr std::size_t kMostLeftPoolsOfNoNode = 1024;
+
+}  // namespace
+
 void World::put(k8s::ResourceSlice&& slice, const Now& now) {
   pools_may_be_stale_ = true;
   inventory_.upsert(std::move(slice));
@@ -32,7 +40,18 @@ void World::look_at_pools(const Now& now) {
   }
 }
 
+/// What a node has listed is gone with it: another one under its name lists its own.
+void World::forget_cards_of_turned_nodes() {
+  if (turned_nodes_.empty()) return;
+  for (const auto& [name, pool] : inventory_.pools()) {
+    if (!turned_nodes_.contains(pool.node)) continue;
+    cards_.forget({.source = DeviceKey::Source::Dra, .place = name.second, .scope = name.first});
+    dirty_pools_.insert(name);
+  }
+}
+
 void World::count_pools(const Now& now) {
+  forget_cards_of_turned_nodes();
   for (const auto& name : std::exchange(dirty_pools_, {})) {
     const CardLister lister{.source = DeviceKey::Source::Dra, .place = name.second, .scope = name.first};
     const auto found = inventory_.pools().find(name);
@@ -88,6 +107,27 @@ void World::settle_remembered_pools() {
     }
   }
   pools_may_be_stale_ = true;
+}
+
+/// Of each driver on a node the last ones alone: pools that change their names must not fill the memory.
+void World::bound_pools() {
+  if (unpublished_pools_.size() <= kMostLeftPools) return;
+  using Left = std::vector<std::pair<MonoTime, Inventory::PoolName>>;
+  std::map<std::pair<std::string, std::string>, Left> by_driver;  // and node
+  for (const auto& [name, since] : unpublished_pools_) {
+    by_driver[{name.first, inventory_.pools().at(name).node}].emplace_back(since, name);
+  }
+  for (auto& [driver, left] : by_driver) {
+    const auto most = driver.second.empty() ? kMostLeftPoolsOfNoNode : kMostLeftPools;
+    if (left.size() <= most) continue;
+    std::ranges::sort(left);
+    left.resize(left.size() - most);
+    for (const auto& [since, name] : left) {
+      if (is_in_use(name)) continue;
+      inventory_.take_home(name);
+      unpublished_pools_.erase(name);
+    }
+  }
 }
 
 bool World::has_disputed_device(const std::vector<HeldDevice>& held_devices) const {
@@ -163,6 +203,9 @@ void World::settle_pools(const Now& now) {
     settle_disputed_pools(now);
   }
   forget_pools(now);
+  look_at_pools(now);
+  count_pools(now);
+  bound_pools();
   look_at_pools(now);
   count_pools(now);
 }

@@ -28,6 +28,7 @@ void World::refresh(const Now& now) {
     const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
     refresh_node(name, now);
   }
+  turned_nodes_.clear();
   cards_.settle(now);
   for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
   for (const auto& [key, standing] : standing_) dirty_devices_.insert(key);
@@ -139,7 +140,8 @@ void World::refresh_node(const std::string& name, const Now& now) {
   book.update(node(name), held, now);
   std::map<std::string, ListedCards> listed;
   for (const auto& [resource, entry] : book.resources()) listed.emplace(resource, entry.cards());
-  node(name) == nullptr ? cards_.forget_node(name) : cards_.note_node(name, listed, now);
+  if (node(name) == nullptr || turned_nodes_.contains(name)) cards_.forget_node(name);
+  if (node(name) != nullptr) cards_.note_node(name, listed, now);
   dirty_devices_.insert(counted.begin(), counted.end());
   if (book.is_suspicious()) {
     suspicious_.insert(name);

@@ -154,13 +154,6 @@ Moment onset_of(const AffectedPod& affected, const BrakeSighting& seen) {
   return is_known ? moment_of(record->opened_at, seen.now) : moment_of(seen.now);
 }
 
-std::int64_t known_nodes(const World& world, const std::string& resource) {
-  return std::ranges::count_if(world.books(), [&](const auto& entry) {
-    const auto found = entry.second.resources().find(resource);
-    return found != entry.second.resources().end() && found->second.largest_capacity > 0;
-  });
-}
-
 std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
   std::set<DeviceKey> held;
   for (const auto& uid : world.pods_on(scope.node)) {
@@ -204,7 +197,7 @@ std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& nod
 }
 
 std::int64_t known_cards(const World& world, const BrakeScope& scope) {
-  return scope.nodes ? known_nodes(world, scope.scope) : cards_of(world, scope, &CardCount::known);
+  return scope.nodes ? world.cards().nodes_with(scope.scope) : cards_of(world, scope, &CardCount::known);
 }
 
 std::int64_t cards_there(const World& world, const std::string& scope, const std::string& node) {

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "domain/cluster/world.h"
+#include "domain/limits/brake.h"
 
 namespace dhc {
 
@@ -310,6 +311,101 @@ TEST_CASE("Slices of another node that claims the pool are no part of a generati
   rogue.node_name = "node-x";
   show(world, rogue, Millis(0));
   CHECK(cards_of_pool(world) == 4);
+}
+
+TEST_CASE("The cards of a node that is made anew within one turn have yet to be proven") {
+  for (const bool is_removed : {false, true}) {
+    CAPTURE(is_removed);
+    World world;
+    auto node = node_a();
+    node.boot_id = "boot-1";
+    node.capacity = {{kResource, 8}};
+    world.apply(k8s::Upsert{node}, tick(Millis(0)));
+    show(world, slice_of(8), Millis(0));
+    const auto of_plugin = [&] { return world.cards().of(DeviceKey::Source::Plugin, kResource, "node-a"); };
+    world.refresh(tick(minutes(20)));
+    CHECK(of_plugin().known == 8);
+    CHECK(known_of_driver(world) == 8);
+    if (is_removed) {
+      world.apply(k8s::Remove{.kind = k8s::Kind::Node, .ns = {}, .name = "node-a", .uid = "uid-node-a"},
+                  tick(minutes(20)));
+    }
+    node.meta.uid = "another";
+    show(world, node, minutes(20));
+    CHECK(of_plugin().known == 0);
+    CHECK(of_plugin().there == 8);
+    CHECK(known_of_driver(world) == 0);
+    world.refresh(tick(minutes(20) + kCardProof));
+    CHECK(of_plugin().known == 8);
+    CHECK(known_of_driver(world) == 8);
+  }
+}
+
+TEST_CASE("The pool of a node that is gone lists no cards, though an incident guards it") {
+  World world;
+  world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+  show(world, slice_of(8), Millis(0));
+  world.note_guarded_pools({{kDriver, "rack-1"}});
+  world.refresh(tick(minutes(20)));
+  world.apply(k8s::Remove{.kind = k8s::Kind::ResourceSlice, .ns = {}, .name = "slice-rack-1", .uid = "uid-rack-1"},
+              tick(minutes(21)));
+  world.refresh(tick(minutes(21)));
+  CHECK(known_of_driver(world, "") == 8);
+  world.apply(k8s::Remove{.kind = k8s::Kind::Node, .ns = {}, .name = "node-a", .uid = "uid-node-a"}, tick(minutes(22)));
+  world.refresh(tick(minutes(22)));
+  CHECK(world.inventory().pools().size() == 1);
+  CHECK(known_of_driver(world, "") == 0);
+}
+
+TEST_CASE("Of pools that change their names the last ones are remembered, and those in use") {
+  World world;
+  world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
+  k8s::ResourceClaim claim;
+  claim.meta.ns = "default";
+  claim.meta.name = "c";
+  claim.meta.uid = "uid-c";
+  claim.allocated = true;
+  claim.results = {{.request = "gpu", .driver = kDriver, .pool = "rack-0", .device = "gpu-0"}};
+  world.apply(k8s::Upsert{claim}, tick(Millis(0)));
+  for (int i = 0; i < 300; ++i) {
+    const auto pool = "rack-" + std::to_string(i);
+    show(world, slice_of(1, "node-a", pool), i * minutes(1));
+    world.apply(k8s::Remove{.kind = k8s::Kind::ResourceSlice, .ns = {}, .name = "slice-" + pool, .uid = "uid-" + pool},
+                tick(i * minutes(1) + Seconds(30)));
+    world.refresh(tick(i * minutes(1) + Seconds(30)));
+  }
+  const auto& pools = world.inventory().pools();
+  CHECK(pools.size() == 65);
+  CHECK(pools.contains({kDriver, "rack-0"}));
+  CHECK(pools.contains({kDriver, "rack-299"}));
+  CHECK_FALSE(pools.contains({kDriver, "rack-1"}));
+}
+
+TEST_CASE("A node that has listed a resource for a moment is no node with it, of which the brake takes a share") {
+  World world;
+  const auto list = [&](const std::string& name, std::int64_t cards, Millis at) {
+    auto node = node_a();
+    node.meta.name = name;
+    node.meta.uid = "uid-" + name;
+    node.boot_id = "boot-1";
+    node.capacity = {{kResource, cards}};
+    world.apply(k8s::Upsert{node}, tick(at));
+  };
+  const auto nodes_at = [&](Millis at) {
+    world.refresh(tick(at));
+    return known_cards(world, {.scope = kResource, .node = {}, .nodes = true});
+  };
+  for (const auto* name : {"node-a", "node-b", "node-c"}) list(name, 8, Millis(0));
+  CHECK(nodes_at(Millis(0)) == 3);
+  list("liar", 8, minutes(20));
+  CHECK(nodes_at(minutes(20)) == 3);
+  list("liar", 0, minutes(21));
+  CHECK(nodes_at(minutes(21)) == 3);
+  list("node-a", 0, minutes(21));
+  CHECK(nodes_at(minutes(22)) == 3);
+  list("liar", 8, minutes(22));
+  CHECK(nodes_at(minutes(22)) == 3);
+  CHECK(nodes_at(minutes(22) + kCardProof) == 4);
 }
 
 }  // namespace dhc
