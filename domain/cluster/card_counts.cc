@@ -81,6 +81,16 @@ std::optional<MonoTime> CardCounts::next_change_at() const {
   return wake.at();
 }
 
+std::optional<MonoTime> CardCounts::more_at(const std::string& scope, const std::string& node) const {
+  Wake wake;
+  for (const auto& lister : changing_) {
+    if (lister.scope != scope) continue;
+    const auto& entry = entries_.at(lister);
+    if (entry.is_more && (node.empty() || entry.node == node)) wake.note(change_at(entry));
+  }
+  return wake.at();
+}
+
 std::int64_t CardCounts::nodes_with(const std::string& resource) const {
   constexpr auto kPlugin = DeviceKey::Source::Plugin;
   std::int64_t nodes = 0;

@@ -55,6 +55,9 @@ class CardCounts {
   void settle(const Now& now);
   /// When `settle` would change something; none: never.
   [[nodiscard]] std::optional<MonoTime> next_change_at() const;
+  /// When more cards of a driver or resource will count on a node, or (empty) in the cluster, if they stay listed;
+  /// none: all that are listed count.
+  [[nodiscard]] std::optional<MonoTime> more_at(const std::string& scope, const std::string& node) const;
 
   /// Of a driver or resource on a node, or (empty) in the cluster.
   [[nodiscard]] CardCount of(DeviceKey::Source source, const std::string& scope, const std::string& node) const;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/wake.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
 #include "domain/findings/rejecting_node.h"
@@ -33,6 +34,29 @@ DeviceKey card_of(const World& world, DeviceKey key) {
 }
 
 constexpr std::string_view kOnConfiguration = "the configuration's ConfigMap";
+
+/// The devices that a share is taken of: so many at least are there.
+struct Known {
+  std::int64_t counted = 0;
+  std::int64_t there = 0;
+};
+Known known_of(const World& world, const std::string& scope, const std::string& node, std::int64_t at_least) {
+  return {.counted = std::max(known_cards(world, {.scope = scope, .node = node}), at_least),
+          .there = std::max(cards_there(world, scope, node), at_least)};
+}
+
+/// Devices that have not been listed for long enough make a cap no larger, but they are not missing.
+std::string words_of_proof(const Known& known) {
+  if (known.there <= known.counted) return {};
+  return fmt::format(" (the share is of {} until the others have been listed for {} minutes)", known.counted,
+                     std::chrono::duration_cast<std::chrono::minutes>(kCardProof).count());
+}
+
+/// When the cap may be larger by time alone: once more devices count, if all that are there would make room.
+std::optional<MonoTime> room_at(const World& world, const std::string& scope, const std::string& node, const Cap& cap,
+                                const Known& known, std::int64_t wanted) {
+  return wanted <= allowed_by(cap, known.there) ? world.cards().more_at(scope, node) : std::nullopt;
+}
 
 }  // namespace
 
@@ -125,35 +149,41 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
   if (!node.empty() && !counted_in(use.on_node)) {
     const auto found = use.on_node.find(node);
     const auto out = found == use.on_node.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    const auto known = std::max(known_cards(input_.world, {.scope = key.scope, .node = node}), out + 1);
-    if (out + 1 > allowed_by(limits.cap_node, known)) {
-      return full(fmt::format("{} of {} devices of {} on node {} are out of service on our account, {}: {}", out, known,
-                              key.scope, node, words_of_cap("node", limits.cap_node), way_out("the node")));
+    const auto known = known_of(input_.world, key.scope, node, out + 1);
+    if (out + 1 > allowed_by(limits.cap_node, known.counted)) {
+      return full(fmt::format("{} of {} devices of {} on node {} are out of service on our account{}, {}: {}", out,
+                              known.there, key.scope, node, words_of_proof(known),
+                              words_of_cap("node", limits.cap_node), way_out("the node")),
+                  room_at(input_.world, key.scope, node, limits.cap_node, known, out + 1));
     }
   }
   if (counted_in(use.in_cluster) || use.whole_nodes.contains(node)) return std::nullopt;
   const auto out = out_in_cluster(key.scope, use, nullptr);
-  const auto known = std::max(known_cards(input_.world, {.scope = key.scope, .node = {}}), out + 1);
-  if (out + 1 <= allowed_by(limits.cap_cluster, known)) return std::nullopt;
-  return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account, {}: {}", out, known,
-                          key.scope, words_of_cap("cluster", limits.cap_cluster), way_out(kOnConfiguration)));
+  const auto known = known_of(input_.world, key.scope, {}, out + 1);
+  if (out + 1 <= allowed_by(limits.cap_cluster, known.counted)) return std::nullopt;
+  return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account{}, {}: {}", out,
+                          known.there, key.scope, words_of_proof(known), words_of_cap("cluster", limits.cap_cluster),
+                          way_out(kOnConfiguration)),
+              room_at(input_.world, key.scope, {}, limits.cap_cluster, known, out + 1));
 }
 
 std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
   const auto& use = use_of(scope);
   const auto& cap = input_.policy.limits.cap_per_day;
-  const auto known = known_cards(input_.world, {.scope = scope, .node = {}});
+  const auto known = known_of(input_.world, scope, {}, 0);
   // Holders of a shared claim go together: a unit larger than the cap would never fit, and goes alone.
-  if (use.evictions == 0 || use.evictions + pods <= allowed_by(cap, known)) return std::nullopt;
-  const auto until = use.first_eviction
-                         ? std::optional(input_.now.mono + std::chrono::ceil<Millis>(*use.first_eviction +
-                                                                                     CapBook::kDay - input_.now.wall))
-                         : std::nullopt;
-  return full(
-      fmt::format("{} pods on devices of {} were evicted within 24 h, {} of {} known devices: release the cap "
-                  "with the annotation {} on {}, or wait",
-                  use.evictions, scope, words_of_cap("perDay", cap), known, kCapReleaseAnnotation, kOnConfiguration),
-      until);
+  const bool fits = use.evictions + pods <= allowed_by(cap, known.counted);
+  if (use.evictions == 0 || fits) return std::nullopt;
+  Wake until;
+  until.note(room_at(input_.world, scope, {}, cap, known, use.evictions + pods));
+  if (use.first_eviction) {
+    until.note(input_.now.mono + std::chrono::ceil<Millis>(*use.first_eviction + CapBook::kDay - input_.now.wall));
+  }
+  return full(fmt::format("{} pods on devices of {} were evicted within 24 h, {} of {} known devices{}: release the "
+                          "cap with the annotation {} on {}, or wait",
+                          use.evictions, scope, words_of_cap("perDay", cap), known.there, words_of_proof(known),
+                          kCapReleaseAnnotation, kOnConfiguration),
+              until.at());
 }
 
 std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std::string& node,
@@ -183,13 +213,14 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
   if (use.whole_nodes.contains(node)) return std::nullopt;
   const auto elsewhere = out_in_cluster(scope, use, &node);
   const auto here = cards_there(input_.world, scope, node);
-  const auto known = std::max(known_cards(input_.world, {.scope = scope, .node = {}}), elsewhere + here);
+  const auto known = known_of(input_.world, scope, {}, elsewhere + here);
   const auto& cap = input_.policy.limits.cap_cluster;
-  if (elsewhere == 0 || elsewhere + here <= allowed_by(cap, known)) return std::nullopt;
-  return full(
-      fmt::format("{} of {} devices of {} in the cluster are out of service on our account, and the node's taint "
-                  "would take {} more, {}: {}",
-                  elsewhere, known, scope, here, words_of_cap("cluster", cap), way_out(kOnConfiguration)));
+  if (elsewhere == 0 || elsewhere + here <= allowed_by(cap, known.counted)) return std::nullopt;
+  return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account{}, and the node's "
+                          "taint would take {} more, {}: {}",
+                          elsewhere, known.there, scope, words_of_proof(known), here, words_of_cap("cluster", cap),
+                          way_out(kOnConfiguration)),
+              room_at(input_.world, scope, {}, cap, known, elsewhere + here));
 }
 
 void Caps::take_node_taint(const std::string& scope, const std::string& node) { uses_[scope].whole_nodes.insert(node); }

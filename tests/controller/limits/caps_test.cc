@@ -310,10 +310,43 @@ TEST_CASE("A new node's devices raise the cap when they have been listed for ten
   CHECK(fleet.run_for(kCardProof - Millis(1), minutes(1)).empty());
   const auto* held = fleet.verdict("p-2-0", Reason::CapReached);
   REQUIRE(held != nullptr);
-  CHECK(held->message.starts_with("2 of 24 devices"));
+  CHECK(held->message.starts_with(
+      "2 of 32 devices of example.com/gpu in the cluster are out of service on our account (the share is of 24 until "
+      "the others have been listed for 10 minutes), caps.cluster is 10 percent and at least 2: "));
+  CHECK(held->next_at == fleet.now().wall + Millis(1));
   CHECK(fleet.wake_at() == fleet.now().mono + Millis(1));
   fleet.advance(Millis(1));
   CHECK(fleet.run_for(Seconds(5), Seconds(1)) == Names{"p-2-0"});
+}
+
+TEST_CASE("A new node has all its devices, of which half may go as soon as they count") {
+  Fleet fleet(1, 8);
+  fleet.limits().cap_cluster = {.percent = 100, .at_least = 100};
+  fleet.send_policy();
+  fleet.run_for(minutes(20), minutes(1));
+  fleet.bad.push_back(0);
+  fleet.node("node-1", 8);
+  for (int d = 0; d < 8; ++d) fleet.put_pod(1, d, Health::Healthy);
+  fleet.settle();
+  const auto counts_at = fleet.now().wall + kCardProof;
+  Names gone;
+  for (int d = 0; d < 2; ++d) {
+    fleet.break_device(1, d);
+    for (auto& name : fleet.run_for(minutes(1))) {
+      fleet.remove_pod(name);
+      gone.push_back(std::move(name));
+    }
+  }
+  CHECK(gone == Names{"p-1-0"});
+  const auto* held = fleet.verdict("p-1-1", Reason::CapReached);
+  REQUIRE(held != nullptr);
+  CHECK(held->message.starts_with(
+      "1 of 8 devices of example.com/gpu on node node-1 are out of service on our account (the share is of 2 until the "
+      "others have been listed for 10 minutes), caps.node is 50 percent and at least 1: "));
+  CHECK(held->next_at == counts_at);
+  CHECK(fleet.run_for(std::chrono::duration_cast<Millis>(counts_at - fleet.now().wall) - Millis(1)).empty());
+  fleet.advance(Millis(1));
+  CHECK(fleet.run_for(Seconds(5)) == Names{"p-1-1"});
 }
 
 TEST_CASE("A plugin that lists nothing lowers the cap after a day, and over a restart at once") {
