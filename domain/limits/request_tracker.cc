@@ -61,6 +61,10 @@ bool is_in_doubt(const EvictionAttempt* attempt, const Now& now) {
   return attempt != nullptr && attempt->in_doubt && now.mono - attempt->doubted_at < kHour;
 }
 
+bool may_stand(const EvictionAttempt* attempt, const Now& now) {
+  return attempt != nullptr && (attempt->state != Attempt::State::Failed || is_in_doubt(attempt, now));
+}
+
 bool came_too_late(const EvictionAttempt& attempt) {
   const auto kind = attempt.error.kind;
   return attempt.state == Attempt::State::Failed && (kind == ErrorKind::NotFound || kind == ErrorKind::Outdated);

@@ -39,15 +39,12 @@ struct EvictionAttempt : Attempt {
   std::optional<MonoTime> doubted_until = {};
 };
 
-/// Whether any of the attempts on the pod has happened, is on its way, or may have happened, however long ago: what was
-/// recalled or refused later takes no doubt away.
-[[nodiscard]] inline bool may_stand(const EvictionAttempt& attempt) {
-  return attempt.state != Attempt::State::Failed || attempt.in_doubt;
-}
-
 /// Whether an attempt whose answer was lost may still explain what becomes of the pod: a pod that stood for an hour
-/// after it goes for another reason.
+/// after it goes for another reason. What was recalled or refused later takes no doubt away.
 [[nodiscard]] bool is_in_doubt(const EvictionAttempt* attempt, const Now& now);
+
+/// Whether any of the attempts on the pod has happened, is on its way, or is in doubt; false without an attempt.
+[[nodiscard]] bool may_stand(const EvictionAttempt* attempt, const Now& now);
 
 /// Whether the pod was gone before anything was sent: by its deletion, or by an eviction of the process before us.
 [[nodiscard]] bool came_too_late(const EvictionAttempt& attempt);

@@ -167,8 +167,7 @@ class Review {
 
   /// Whether the pod is on another bad device, or its eviction is on its way.
   bool is_at_risk(const std::string& uid) const {
-    const auto* eviction = input_.requests.eviction(uid);
-    if (eviction != nullptr && may_stand(*eviction)) return true;
+    if (may_stand(input_.requests.eviction(uid), input_.now)) return true;
     return std::ranges::any_of(input_.affected_pods,
                                [&](const AffectedPod& affected) { return affected.pod().meta.uid == uid; });
   }

@@ -24,8 +24,7 @@ struct End {
 
 bool is_going(const k8s::Pod& pod, const PlanInput& input, const std::set<std::string>& going) {
   if (pod.meta.deletion || going.contains(pod.meta.uid)) return true;
-  const auto* attempt = input.requests.eviction(pod.meta.uid);
-  return attempt != nullptr && may_stand(*attempt);
+  return may_stand(input.requests.eviction(pod.meta.uid), input.now);
 }
 
 /// Losses of the Job that it may not have counted yet.

@@ -1,4 +1,5 @@
 // Jobs under policies that give no retry back: a loss that would end the Job is not made.
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -206,6 +207,20 @@ TEST_CASE("The strictest policy that covers any device of the pod counts") {
   fewest.upsert_pod("train-1");
   CHECK(fewest.run_for(minutes(2), Seconds(5)).empty());
   CHECK(fewest.verdict("train-1", Reason::CreditLimitReached) != nullptr);
+}
+
+TEST_CASE("A pod whose eviction was in doubt is not going any more once it has stood for an hour") {
+  auto stage = stage_with(1, std::nullopt, 2);
+  stage.report("train-1", Health::Healthy);
+  stage.answer_evictions([](const auto&) { return fail(ErrorKind::TimedOut, "no answer"); });
+  stage.run_for(Seconds(62));
+  CHECK(std::ranges::count(stage.writes(), "evict train-0") == 1);
+  stage.report("train-0", Health::Healthy);
+  stage.report("train-1", Health::Unhealthy);
+  stage.answer_evictions([](const auto&) { return Status{}; });
+  CHECK(stage.run_for(minutes(59), Seconds(5)).empty());
+  CHECK(stage.reasons("train-1") == "WouldEndJob");
+  CHECK(stage.run_for(minutes(3), Seconds(5)) == Names{"train-1"});
 }
 
 }  // namespace dhc::test

@@ -74,7 +74,7 @@ TEST_CASE("An eviction whose answer was lost counts when its pod is gone, whatev
     const auto slot = requests.eviction("uid-web-1")->doubted_until;
     try_eviction(requests, replica(), fail(kind, "no"), Seconds(40));
     CHECK(requests.eviction("uid-web-1")->doubted_until == slot);
-    CHECK(may_stand(*requests.eviction("uid-web-1")));
+    CHECK(may_stand(requests.eviction("uid-web-1"), tick(Seconds(41))));
     CHECK(!book.settle(world_of({replica()}), requests, tick(Seconds(41))));
     CHECK(book.charges().size() == 1);
     CHECK(book.settle(world_of({}), requests, tick(Seconds(42))));
@@ -90,7 +90,7 @@ TEST_CASE("An eviction that was refused or recalled, and never in doubt, uses up
     CapBook book;
     book.charge(charge_of(replica()));
     try_eviction(requests, replica(), fail(kind, "no"), Seconds(0));
-    CHECK_FALSE(may_stand(*requests.eviction("uid-web-1")));
+    CHECK_FALSE(may_stand(requests.eviction("uid-web-1"), tick(Seconds(1))));
     CHECK(book.settle(world_of({}), requests, tick(Seconds(1))));
     CHECK(counted(book) == 0);
   }
