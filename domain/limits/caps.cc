@@ -100,12 +100,19 @@ void Caps::add_out_of_service() {
   }
 }
 
-/// A charge counts while its eviction is on its way; before that it only permits one.
+/// A charge counts while its eviction is on its way, or may have happened; before that it only permits one.
 void Caps::add_charges() {
   for (const auto& [uid, charge] : input_.book.charges()) {
-    if (charge.counted) continue;
-    if (is_under_way(input_.requests.eviction(uid), input_.now)) take_eviction(charge.key, charge.node, 1);
+    const auto* attempt = input_.requests.eviction(uid);
+    // It may have been charged for another bad device of the pod since.
+    if (!charge.counted && may_stand(attempt, input_.now)) take_eviction(attempt->key, charge.node, 1);
   }
+}
+
+bool Caps::has_counted(const std::string& pod_uid) const {
+  const auto charge = input_.book.charges().find(pod_uid);
+  if (charge == input_.book.charges().end()) return false;
+  return charge->second.counted || may_stand(input_.requests.eviction(pod_uid), input_.now);
 }
 
 void Caps::add_evictions() {
@@ -171,9 +178,10 @@ std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64
   const auto& use = use_of(scope);
   const auto& cap = input_.policy.limits.cap_per_day;
   const auto known = known_of(input_.world, scope, {}, 0);
-  // Holders of a shared claim go together: a unit larger than the cap would never fit, and goes alone.
+  // Holders of a shared claim go together: a unit larger than the cap would never fit, and goes alone. What counts
+  // already is asked for again.
   const bool fits = use.evictions + pods <= allowed_by(cap, known.counted);
-  if (use.evictions == 0 || fits) return std::nullopt;
+  if (pods == 0 || use.evictions == 0 || fits) return std::nullopt;
   Wake until;
   until.note(room_at(input_.world, scope, {}, cap, known, use.evictions + pods));
   if (use.first_eviction) {

@@ -41,6 +41,8 @@ class Caps {
   [[nodiscard]] std::optional<HoldReason> refuses_eviction(const DeviceKey& key, const std::string& node,
                                                            std::int64_t pods) const;
   void take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods);
+  /// Whether the eviction of this pod counts already: it was accepted, is on its way or may have happened.
+  [[nodiscard]] bool has_counted(const std::string& pod_uid) const;
 
   /// The full cap that refuses our taint on this device.
   [[nodiscard]] std::optional<HoldReason> refuses_taint(const DeviceKey& key, const std::string& node) const;

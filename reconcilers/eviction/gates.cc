@@ -273,13 +273,10 @@ bool Gates::was_begun(const Unit& unit) const {
   return held_device.shared && input_.requests.was_emptied(held_device.claim_uid);
 }
 
-/// How many of its pods would count against the day: not those that were accepted in vain, which have.
+/// How many of its pods would count against the day: not those that do already.
 std::int64_t Gates::uncounted(const Unit& unit) const {
-  const auto& charges = input_.incidents.caps().charges();
-  return std::ranges::count_if(unit.affected_pods, [&](const AffectedPod* member) {
-    const auto charge = charges.find(member->pod().meta.uid);
-    return charge == charges.end() || !charge->second.counted;
-  });
+  return std::ranges::count_if(unit.affected_pods,
+                               [&](const AffectedPod* member) { return !caps_.has_counted(member->pod().meta.uid); });
 }
 
 /// In the order in which they are asked.

@@ -743,4 +743,21 @@ TEST_CASE("Outside a cluster charges are in memory") {
   CHECK(fleet.state_text().empty());
 }
 
+TEST_CASE(
+    "An eviction whose answer was lost counts against the day until it is known, and does not hold its own retry") {
+  Fleet fleet(2, 8);
+  fleet.limits().cap_cluster = {.percent = 100, .at_least = 100};
+  fleet.limits().cap_per_day = {.percent = 0, .at_least = 1};
+  fleet.send_policy();
+  fleet.answer_evictions([](const auto&) { return fail(ErrorKind::TimedOut, "no answer"); });
+  fleet.break_device(0, 0);
+  fleet.run_for(Seconds(20));
+  CHECK(std::ranges::count(fleet.writes(), "evict p-0-0") == 1);
+  fleet.break_device(1, 0);
+  fleet.run_for(minutes(5));
+  CHECK(std::ranges::count(fleet.writes(), "evict p-0-0") >= 2);
+  CHECK(std::ranges::count(fleet.writes(), "evict p-1-0") == 0);
+  CHECK(fleet.verdict("p-1-0", Reason::CapReached) != nullptr);
+}
+
 }  // namespace dhc::test
