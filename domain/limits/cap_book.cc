@@ -71,6 +71,19 @@ void merge_counts(std::vector<EvictionCount>& counts, std::size_t most) {
   }
 }
 
+void follow_charge(EvictionCharge& charge, const EvictionCharge& earlier) {
+  charge.counted = earlier.counted;
+  charge.recalled = earlier.recalled;
+  if (charge.may_be.empty()) charge.may_be = {charge.key};
+  auto devices = earlier.may_be;
+  devices.push_back(earlier.key);
+  for (const auto& key : devices) {
+    // They are written as devices of one source.
+    if (key.source != charge.key.source || std::ranges::count(charge.may_be, key) > 0) continue;
+    charge.may_be.push_back(key);
+  }
+}
+
 void CapBook::charge(EvictionCharge charge) {
   auto uid = charge.pod_uid;
   charges_.insert_or_assign(std::move(uid), std::move(charge));

@@ -94,6 +94,10 @@ class CapBook {
   std::map<std::string, std::vector<EvictionCount>> evictions_;
 };
 
+/// The pod of an earlier charge is to go for another of its devices: what is known of the earlier one, and that the pod
+/// may have gone for that one's device, stays.
+void follow_charge(EvictionCharge& charge, const EvictionCharge& earlier);
+
 /// The newest of neighbouring counts takes in the older one, so that no more than `most` remain: nothing is forgotten
 /// early.
 void merge_counts(std::vector<EvictionCount>& counts, std::size_t most);

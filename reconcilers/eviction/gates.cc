@@ -188,8 +188,9 @@ std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
   const auto& charges = input_.incidents.caps().charges();
   for (const auto* member : unit.affected_pods) {
     if (auto hold = charge(*member)) return hold;
-    const auto found = charges.find(member->pod().meta.uid);
-    all_saved = all_saved && found != charges.end() && input_.saved_revision &&
+    const auto& uid = member->pod().meta.uid;
+    const auto found = charges.find(uid);
+    all_saved = all_saved && found != charges.end() && !charged_.contains(uid) && input_.saved_revision &&
                 found->second.revision <= *input_.saved_revision;
   }
   // Outside a cluster nothing is written: this process alone counts.
@@ -216,11 +217,41 @@ std::optional<HoldReason> Gates::waits_for_condition(Candidate& candidate) {
 }
 
 /// Has the member's eviction recorded, if it is not; the reason if there is no room. A pod that holds several bad
-/// devices goes once, and is charged once.
+/// devices goes once, and is charged once: for the device that it goes for, as whoever leads next must know. One that
+/// was charged for another device may have gone for that. Who comes first in a turn says for which it goes.
 std::optional<HoldReason> Gates::charge(const AffectedPod& member) {
   const auto& book = input_.incidents.caps();
   const auto& uid = member.pod().meta.uid;
-  if (book.charges().contains(uid) || charged_.contains(uid)) return std::nullopt;
+  const auto [goes_for, is_first] = goes_for_.try_emplace(uid, member.key);
+  if (goes_for->second != member.key) {
+    return HoldReason{.reason = Reason::WaitingForCharge,
+                      .message = fmt::format("the pod goes for {} first", to_string(goes_for->second)),
+                      .until = {}};
+  }
+  const auto known = book.charges().find(uid);
+  const bool is_known = known != book.charges().end();
+  if (!is_first || (is_known && known->second.key == member.key)) return std::nullopt;
+  if (!is_known) {
+    if (auto hold = has_no_place_for_charge()) return hold;
+  }
+  charged_.insert(uid);
+  EvictionCharge charge{.pod_uid = uid,
+                        .key = member.key,
+                        .node = member.pod().node_name,
+                        .at = input_.now.wall,
+                        .loser = loss_owner(member.pod()),
+                        .may_be = member.held_device->candidates,
+                        .counted = false,
+                        .revision = 0,
+                        .recalled = false};
+  if (is_known) follow_charge(charge, known->second);
+  charges_.push_back(std::move(charge));
+  return std::nullopt;
+}
+
+/// Takes one, if there is any.
+std::optional<HoldReason> Gates::has_no_place_for_charge() {
+  const auto& book = input_.incidents.caps();
   if (!has_room_) has_room_ = has_room(book);
   if (!*has_room_) {
     return HoldReason{
@@ -235,17 +266,7 @@ std::optional<HoldReason> Gates::charge(const AffectedPod& member) {
         .message = fmt::format("{} evictions are recorded at a time: others come first", CapBook::kMostCharges),
         .until = {}};
   }
-  charged_.insert(uid);
   ++*charges_taken_;
-  charges_.push_back({.pod_uid = uid,
-                      .key = member.key,
-                      .node = member.pod().node_name,
-                      .at = input_.now.wall,
-                      .loser = loss_owner(member.pod()),
-                      .may_be = member.held_device->candidates,
-                      .counted = false,
-                      .revision = 0,
-                      .recalled = false});
   return std::nullopt;
 }
 

@@ -96,6 +96,7 @@ class Gates {
   [[nodiscard]] bool was_begun(const Unit& unit) const;
   [[nodiscard]] std::int64_t uncounted(const Unit& unit) const;
   [[nodiscard]] std::optional<HoldReason> charge(const AffectedPod& member);
+  [[nodiscard]] std::optional<HoldReason> has_no_place_for_charge();
 
   const PlanInput& input_;
   Budget budget_;
@@ -104,9 +105,10 @@ class Gates {
   std::map<std::string, Family> families_;  // by the Job's identity
   const Followers nobody_;
   std::set<std::string> chosen_;
-  std::set<std::string> charged_;             // in this turn
-  std::optional<bool> has_room_;              // in the state, for another charge
-  std::optional<std::size_t> charges_taken_;  // of CapBook::kMostCharges
+  std::set<std::string> charged_;              // in this turn
+  std::map<std::string, DeviceKey> goes_for_;  // of pods that have come to their charge, in this turn
+  std::optional<bool> has_room_;               // in the state, for another charge
+  std::optional<std::size_t> charges_taken_;   // of CapBook::kMostCharges
   std::vector<EvictionCharge> charges_;
 };
 

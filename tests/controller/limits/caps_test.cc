@@ -760,4 +760,31 @@ TEST_CASE(
   CHECK(fleet.verdict("p-1-0", Reason::CapReached) != nullptr);
 }
 
+TEST_CASE("A pod is charged for the device that it goes for, which the next process knows") {
+  Fleet fleet(1, 8);
+  fleet.limits().cap_node = {.percent = 100, .at_least = 100};
+  fleet.send_policy();
+  const auto say = [&](Health first, Health second) {
+    auto& pod = fleet.pod_named("p-0-0");
+    pod.allocated.front().devices = {{"gpu-0", first, {}}, {"gpu-8", second, {}}};
+    fleet.upsert_pod("p-0-0");
+  };
+  fleet.node("node-0", 9, 8);
+  fleet.answer_evictions([](const auto&) { return fail(ErrorKind::Blocked, "the budget says no"); });
+  say(Health::Unhealthy, Health::Healthy);
+  fleet.run_for(minutes(1));
+  CHECK(std::ranges::count(fleet.writes(), "evict p-0-0") >= 1);
+  REQUIRE(fleet.state_text().find(R"("device":"gpu-0","node":"node-0")") != std::string::npos);
+  say(Health::Healthy, Health::Unhealthy);
+  REQUIRE(fleet.kill_after_eviction() == Names{"p-0-0"});
+  CHECK(fleet.state_text().find(R"("device":"gpu-8","node":"node-0")") != std::string::npos);
+  fleet.answer_evictions([](const auto&) { return Status{}; });
+  fleet.pod({.name = "again",
+             .node = "node-0",
+             .owner = "ReplicaSet/rs-0-0",
+             .device = "gpu-8",
+             .health = Health::Unhealthy});
+  CHECK(fleet.run_for(minutes(30), Seconds(5)).empty());
+}
+
 }  // namespace dhc::test
