@@ -97,12 +97,17 @@ void World::settle_remembered_pools() {
   if (homes_.empty()) return;
   std::map<std::string, std::string> names;  // by UID
   for (const auto& [name, node] : nodes_) names.emplace(node.meta.uid, name);
+  // A record that names no node may be of a pool that its node had left to several others.
+  const auto may_be_home = [&](const Inventory::PoolName& pool, const std::string& node) {
+    const auto claimants = inventory_.claimants_of(pool);
+    return guarded_pools_.contains(pool) || claimants.empty() || claimants.contains(node);
+  };
   for (const auto& [pool, home] : std::exchange(homes_, {})) {
     const auto by_uid = names.find(home.node_uid);
     const bool is_named = home.node && (guarded_pools_.contains(pool) || nodes_.contains(*home.node));
     if (is_named) {
       inventory_.give_home(pool, *home.node);
-    } else if (!home.node && by_uid != names.end()) {
+    } else if (!home.node && by_uid != names.end() && may_be_home(pool, by_uid->second)) {
       inventory_.give_home(pool, by_uid->second);
     }
   }

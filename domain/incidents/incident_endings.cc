@@ -79,7 +79,8 @@ void IncidentTurn::look_at_host(DeviceRecord& record) {
   if (record.key.source != DeviceKey::Source::Dra) return;
   const auto& pools = seen_.world.inventory().pools();
   const auto pool = pools.find({record.key.scope, record.key.place});
-  if (pool != pools.end() && pool->second.is_settled) set(record.host, std::optional(pool->second.node));
+  if (pool == pools.end()) return;
+  set(record.host, pool->second.is_settled ? std::optional(pool->second.node) : std::nullopt);
 }
 
 /// Another attribute says nothing about the card: the record learns it, and compares from then on.

@@ -508,4 +508,26 @@ TEST_CASE("A pool of network-attached devices stays one") {
   CHECK(stage.run_for(minutes(2)) == Names{"train-1"});
 }
 
+TEST_CASE("A pool that its node has left to several is nobody's, and no closed incident gives it back over a restart") {
+  auto stage = incident_at_home("rack-1");
+  stage.remove_pod("train-1");
+  claim_pool(stage, {.pool = "rack-1"});
+  stage.run_for(std::chrono::hours(1), minutes(1));
+  REQUIRE(stage.rule() == nullptr);
+  stage.node("node-y", 0);
+  stage.remove(k8s::Kind::ResourceSlice, "home");
+  for (const auto* node : {"node-x", "node-y"}) {
+    claim_pool(stage, {.name = std::string("of-") + node, .node = node, .pool = "rack-1", .uuid = "GPU-2"});
+  }
+  stage.settle();
+  CHECK(said_of_pool(stage, "rack-1").starts_with("pool rack-1 is node-a's"));
+  stage.run_for(minutes(20), minutes(1));
+  const auto contested = said_of_pool(stage, "rack-1");
+  CHECK_FALSE(contested.empty());
+  CHECK_FALSE(contested.starts_with("pool rack-1 is node-a's"));
+  stage.restart();
+  stage.settle();
+  CHECK(said_of_pool(stage, "rack-1") == contested);
+}
+
 }  // namespace dhc::test
