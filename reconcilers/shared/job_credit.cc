@@ -109,14 +109,21 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
   return {.kind = Kind::Needed, .reason = Reason::Crediting, .message = {}, .seen_at = {}};
 }
 
+/// When the watch of Jobs has shown a change whose answer was lost, or has been silent for so long that nothing is
+/// evicted on its word: what is not seen by then has not happened.
+constexpr Millis kShownOrSilent = kUnseen + kOldestView;
+
 /// A change of ours that the World does not show yet may take back the very credit that it shows.
 std::optional<HoldReason> unseen_change(const JobRecord& record, const PlanInput& input) {
   const auto* attempt = input.requests.write(job_write_key(record.job.meta.uid));
   const bool is_seen = attempt == nullptr || attempt->resource_version != record.job.meta.resource_version;
   if (is_seen || !may_stand(*attempt)) return std::nullopt;
+  std::optional<MonoTime> until;
+  if (attempt->state == Attempt::State::Failed) until = attempt->at + kShownOrSilent;
+  if (until && input.now.mono >= *until) return std::nullopt;
   return HoldReason{.reason = Reason::WaitingForCredit,
                     .message = fmt::format("our last change of {} is not seen yet", name_of(record.job)),
-                    .until = {}};
+                    .until = until};
 }
 
 HoldReason wait_for_credit(const JobRecord& record, const PlanInput& input) {

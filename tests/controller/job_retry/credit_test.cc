@@ -228,4 +228,28 @@ TEST_CASE("A credit whose answer never came is seen on the Job and not given aga
   CHECK(stage.patches().size() == 1);
 }
 
+TEST_CASE("A change of the Job whose answer never came holds its pod until the watch of Jobs would have shown it") {
+  JobStage stage;
+  stage.policy().recover.healthy_for = Seconds(30);
+  stage.policy().job_retry->settle = Seconds(40);
+  stage.send_policy();
+  stage.add_pod(0);
+  CHECK(stage.run_for(Seconds(70)).empty());
+  REQUIRE(stage.states() == "given");
+  stage.report("train-0", Health::Healthy);
+  bool is_lost = false;
+  for (int second = 0; second < 300 && !is_lost; ++second) {
+    for (const auto& action : stage.turn()) {
+      is_lost = is_lost || std::holds_alternative<job_retry::PatchJob>(action);
+      stage.answer(action, is_lost ? fail(ErrorKind::TimedOut, "no answer") : Status());
+    }
+    stage.advance(Seconds(1));
+  }
+  REQUIRE(is_lost);
+  stage.report("train-0", Health::Unhealthy);
+  CHECK(stage.run_for(minutes(5)).empty());
+  CHECK(stage.verdict("train-0", Reason::WaitingForCredit) != nullptr);
+  CHECK(stage.run_for(minutes(1)) == Names{"train-0"});
+}
+
 }  // namespace dhc::test
