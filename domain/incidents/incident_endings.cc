@@ -11,9 +11,6 @@ namespace dhc {
 namespace {
 
 constexpr Millis kProbation = std::chrono::hours(24);
-constexpr Millis kShown = std::chrono::minutes(10);  // how long an ended incident is still told
-// What has been absent for so long is forgotten even with an open incident.
-constexpr Millis kForgetAbsent = std::chrono::hours(24 * 30);
 
 /// A wall clock that was once ahead must not hold a device for years.
 bool pull_back(WallTime& time, WallTime limit) {
@@ -347,41 +344,11 @@ void IncidentTurn::retire(DeviceRecord& record) {
   changed();
 }
 
-void IncidentTurn::depart(DeviceRecord old) {
-  old.open = false;
-  old.node_tainted = false;
-  old.node_uid.clear();
-  old.removing = false;
-  old.rule_uid.clear();
-  old.losses.clear();
-  old.probation_until.reset();
-  auto key = identity_key(old.key, old.identity);
-  incidents_.departed_.insert_or_assign(std::move(key), std::move(old));
-}
-
 void IncidentTurn::settle_untainting() {
   std::erase_if(incidents_.untainting_, [&](const std::string& name) {
     const auto* node = seen_.world.node(name);
     return node == nullptr || !our_taint_on(*node);
   });
-}
-
-void IncidentTurn::forget() {
-  const RecoverRules defaults;
-  const auto forgettable = [&](const DeviceRecord& record) {
-    if (record.open && record.absent_since && now_.wall - *record.absent_since >= kForgetAbsent) return true;
-    const bool shown = record.closed_at && now_.wall - *record.closed_at < kShown;
-    if (shown) wake(*record.closed_at + kShown);
-    const bool stands = record.open || record.node_tainted || !record.rule_uid.empty() || record.removing;
-    // The newest is the first.
-    if (!record.losses.empty()) wake(record.losses.front().at + kLossMemory);
-    if (stands || !record.losses.empty() || record.probation_until || record.quarantined || shown) return false;
-    const auto* rules = rules_of(record, seen_.policy);
-    return is_negligible(record, rules == nullptr ? defaults : *rules, now_.wall);
-  };
-  const auto count = std::erase_if(incidents_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
-                     std::erase_if(incidents_.departed_, [&](const auto& entry) { return forgettable(entry.second); });
-  if (count > 0) changed();
 }
 
 }  // namespace dhc

@@ -75,6 +75,7 @@ class IncidentTurn {
   void start_clean(const DeviceRecord& old, DeviceRecord fresh, std::string why);
   void settle_untainting();
   void forget();
+  [[nodiscard]] bool bound_departed();
 
   IncidentStore& incidents_;
   const DeviceSighting& seen_;

@@ -32,7 +32,7 @@ struct Placed {
 };
 
 /// All documents of all files.
-class Reader {
+class DocumentsReader {
  public:
   void read(const ConfigFile& file);
   [[nodiscard]] ConfigResult finish();
@@ -55,7 +55,7 @@ void sort_by_place(std::vector<ConfigMistake>& mistakes) {
   });
 }
 
-void Reader::read(const ConfigFile& file) {
+void DocumentsReader::read(const ConfigFile& file) {
   MistakeList mistakes(file.name, mistakes_, &warnings_);
   const auto documents = read_yaml(file.text);
   if (!documents) {
@@ -72,7 +72,7 @@ void Reader::read(const ConfigFile& file) {
   }
 }
 
-void Reader::read_document(const YamlNode& document, const std::string& file, MistakeList& mistakes) {
+void DocumentsReader::read_document(const YamlNode& document, const std::string& file, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 4> kKeys = {"apiVersion", "kind", "metadata", "spec"};
   static constexpr std::array<std::string_view, 1> kVersions = {kApiVersion};
   if (mistakes.full() || !check_map(document, "the document", kKeys, mistakes)) return;
@@ -106,7 +106,7 @@ void Reader::read_document(const YamlNode& document, const std::string& file, Mi
   policies_.push_back({std::move(policy), file, document.place});
 }
 
-void Reader::check_names() {
+void DocumentsReader::check_names() {
   std::map<std::string_view, const Placed<DevicePolicy>*> seen;
   for (const auto& policy : policies_) {
     const auto [first, fresh] = seen.emplace(policy.value.name, &policy);
@@ -119,7 +119,7 @@ void Reader::check_names() {
   }
 }
 
-void Reader::check_limits() {
+void DocumentsReader::check_limits() {
   for (std::size_t i = 1; i < limits_.size(); ++i) {
     MistakeList(limits_[i].file, mistakes_)
         .add(limits_[i].place,
@@ -128,7 +128,7 @@ void Reader::check_limits() {
   }
 }
 
-void Reader::check_reach() {
+void DocumentsReader::check_reach() {
   // The place decides between equal names, which are a mistake anyway.
   std::ranges::sort(policies_, [](const auto& a, const auto& b) {
     return std::tie(b.value.priority, a.value.name, a.file, a.place) <
@@ -152,7 +152,7 @@ void Reader::check_reach() {
   }
 }
 
-ConfigResult Reader::finish() {
+ConfigResult DocumentsReader::finish() {
   check_names();
   check_limits();
   check_reach();
@@ -225,7 +225,7 @@ std::optional<ConfigMapFiles> read_manifest(const ConfigFile& file) {
 }
 
 ConfigResult parse_config(std::span<const ConfigFile> files) {
-  Reader reader;
+  DocumentsReader reader;
   for (const ConfigFile& file : files) reader.read(file);
   return reader.finish();
 }

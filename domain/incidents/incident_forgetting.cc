@@ -1,0 +1,89 @@
+// The part of IncidentTurn that forgets: devices that are well again, and cards that have left their places.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "domain/incidents/incident_turn.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr Millis kShown = std::chrono::minutes(10);  // how long an ended incident is still told
+// What has been absent for so long is forgotten even with an open incident.
+constexpr Millis kForgetAbsent = std::chrono::hours(24 * 30);
+// Of cards that have left their places.
+constexpr std::size_t kMostDeparted = 4096;
+constexpr std::size_t kMostDepartedOfPlace = 64;
+
+}  // namespace
+
+void IncidentTurn::depart(DeviceRecord old) {
+  old.open = false;
+  old.node_tainted = false;
+  old.node_uid.clear();
+  old.removing = false;
+  old.rule_uid.clear();
+  old.losses.clear();
+  old.probation_until.reset();
+  auto key = identity_key(old.key, old.identity);
+  incidents_.departed_.insert_or_assign(std::move(key), std::move(old));
+}
+
+/// Of so many at most, overall and of one place, the lightest and oldest go first, as from what is written down: a
+/// driver that names another card each minute must not fill the memory.
+bool IncidentTurn::bound_departed() {
+  auto& departed = incidents_.departed_;
+  std::map<std::pair<std::string, std::string>, std::size_t> of_place;  // by driver or resource, and pool or node
+  const bool fits = departed.size() <= kMostDeparted && std::ranges::all_of(departed, [&](const auto& entry) {
+                      return ++of_place[{entry.second.key.scope, entry.second.key.place}] <= kMostDepartedOfPlace;
+                    });
+  if (fits) return false;
+  std::vector<const DeviceRecord*> by_weight;
+  for (const auto& [key, record] : departed) by_weight.push_back(&record);
+  std::ranges::sort(by_weight, std::greater(), [](const DeviceRecord* record) {
+    return std::tie(record->penalty, record->penalty_at, record->identity);
+  });
+  of_place.clear();
+  std::vector<std::string> dropped;
+  std::size_t kept = 0;
+  for (const auto* record : by_weight) {
+    auto& there = of_place[{record->key.scope, record->key.place}];
+    if (kept < kMostDeparted && there < kMostDepartedOfPlace) {
+      ++kept;
+      ++there;
+    } else {
+      dropped.push_back(identity_key(record->key, record->identity));
+    }
+  }
+  for (const auto& key : dropped) departed.erase(key);
+  return true;
+}
+
+void IncidentTurn::forget() {
+  const RecoverRules defaults;
+  const auto is_light = [&](const DeviceRecord& record) {
+    const auto* rules = rules_of(record, seen_.policy);
+    return is_negligible(record, rules == nullptr ? defaults : *rules, now_.wall);
+  };
+  const auto forgettable = [&](const DeviceRecord& record) {
+    if (record.open && record.absent_since && now_.wall - *record.absent_since >= kForgetAbsent) return true;
+    const bool shown = record.closed_at && now_.wall - *record.closed_at < kShown;
+    if (shown) wake(*record.closed_at + kShown);
+    const bool stands = record.open || record.node_tainted || !record.rule_uid.empty() || record.removing;
+    // The newest is the first.
+    if (!record.losses.empty()) wake(record.losses.front().at + kLossMemory);
+    if (stands || !record.losses.empty() || record.probation_until || record.quarantined || shown) return false;
+    return is_light(record);
+  };
+  // No operator can acknowledge a card that is gone: its quarantine ends with its penalty.
+  const auto count = std::erase_if(incidents_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
+                     std::erase_if(incidents_.departed_, [&](const auto& entry) { return is_light(entry.second); });
+  if (bound_departed() || count > 0) changed();
+}
+
+}  // namespace dhc
