@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "domain/cluster/world.h"
 #include "domain/contract/names.h"
 
 namespace dhc {
@@ -26,6 +27,11 @@ WallTime asked_to_end_at(const k8s::Pod& pod) {
   constexpr std::int64_t kLongestGrace = Seconds(std::chrono::years(10)).count();
   return *pod.meta.deletion -
          Seconds(std::clamp<std::int64_t>(pod.meta.deletion_grace_seconds.value_or(0), 0, kLongestGrace));
+}
+
+WallTime server_now(const World& world, const Now& now) {
+  const auto ahead = now.wall - world.ours(now.wall);
+  return std::chrono::floor<Seconds>(now.wall + ahead);
 }
 
 bool was_rejected(const k8s::Pod& pod) {

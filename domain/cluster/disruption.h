@@ -1,7 +1,10 @@
 #pragma once
+#include "base/now.h"
 #include "k8s-client/model/pod.h"
 
 namespace dhc {
+
+class World;
 
 /// True if the control plane ended this pod, or is about to: by eviction, drain, preemption or a node that is gone.
 /// **Source:** Kubernetes, pod disruption conditions: `DisruptionTarget`.
@@ -13,6 +16,9 @@ namespace dhc {
 /// When somebody asked for the deletion of a pod that has a `deletionTimestamp`, by the API server's clock: that time
 /// includes the grace period. One of more than ten years counts as ten.
 [[nodiscard]] WallTime asked_to_end_at(const k8s::Pod& pod);
+
+/// Now, as the API server would write it: for what is held against its creationTimestamps later.
+[[nodiscard]] WallTime server_now(const World& world, const Now& now);
 
 /// True if a kubelet refused to run this pod. **Source:** seen on 1.37.1: phase Failed, reason
 /// UnexpectedAdmissionError.

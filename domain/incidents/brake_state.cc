@@ -38,7 +38,11 @@ Json json_of(const BrakeTrial& trial) {
   json["ownerUID"] = trial.owner_uid;
   if (trial.owner_is_watched) json["ownerIsWatched"] = true;
   json["chosenAt"] = format_rfc3339(trial.chosen.wall);
-  if (trial.evicted) json["evictedAt"] = format_rfc3339(trial.evicted->wall);
+  if (trial.evicted) {
+    // By our clock, and by the server's.
+    json["evictedAt"] = format_rfc3339(trial.chosen.wall + (trial.evicted->mono - trial.chosen.mono));
+    json["laterThan"] = format_rfc3339(trial.evicted->wall);
+  }
   return json;
 }
 
@@ -114,6 +118,13 @@ class Members {
     good_ = good_ && at.has_value();
     return at ? std::optional(moment_of(*at, now)) : std::nullopt;
   }
+  /// As above, by the API server's clock, which may be ahead.
+  std::optional<WallTime> server_time(const char* key) {
+    const auto said = name(key);
+    const auto at = said.empty() ? std::nullopt : parse_rfc3339(said);
+    good_ = good_ && (said.empty() || at.has_value());
+    return at;
+  }
   DeviceKey key() {
     const auto source = name("source", true);
     DeviceKey key{.source = source == "plugin" ? DeviceKey::Source::Plugin : DeviceKey::Source::Dra,
@@ -146,6 +157,8 @@ std::optional<BrakeTrial> read_trial(const Json& json, const Now& now) {
   trial.owner_is_watched = part.flag("ownerIsWatched");
   trial.chosen = part.time("chosenAt", now, true).value_or(moment_of(now));
   trial.evicted = part.time("evictedAt", now);
+  // A version that did not write it had the server's time in the other.
+  if (trial.evicted) trial.evicted->wall = part.server_time("laterThan").value_or(trial.evicted->wall);
   trial.is_written = true;
   return part.good() ? std::optional(std::move(trial)) : std::nullopt;
 }

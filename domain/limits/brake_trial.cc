@@ -23,13 +23,6 @@ constexpr Millis kVoidAfter = std::chrono::minutes(30);
 /// Pods of an owner are looked for in all pods of the cluster: not at every turn.
 constexpr Millis kLookInterval = Seconds(5);
 
-/// When the pod was asked to go, by the server's clock if that is known: what came after it has times of that clock.
-Moment asked_to_go(const k8s::Pod* pod, const Now& now) {
-  auto at = moment_of(now);
-  if (pod != nullptr && pod->meta.deletion) at.wall = std::chrono::floor<Seconds>(asked_to_end_at(*pod));
-  return at;
-}
-
 bool is_later(const k8s::Pod& pod, const BrakeTrial& trial) {
   return pod.meta.ns == trial.ns && pod.meta.controller && pod.meta.controller->uid == trial.owner_uid &&
          pod.meta.uid != trial.pod_uid && is_live(pod) && !pod.meta.deletion && pod.meta.creation &&
@@ -78,7 +71,11 @@ Step follow(BrakeTrial& trial, const BrakeSighting& seen, const std::set<std::st
   if (!trial.evicted) {
     const auto* record = world.pod(trial.pod_uid);
     if (record == nullptr || record->pod.meta.deletion || !is_live(record->pod)) {
-      trial.evicted = asked_to_go(record == nullptr ? nullptr : &record->pod, now);
+      // What comes after it has times of the server's clock.
+      const bool is_told = record != nullptr && record->pod.meta.deletion;
+      trial.evicted = {
+          .mono = now.mono,
+          .wall = is_told ? std::chrono::floor<Seconds>(asked_to_end_at(record->pod)) : server_now(world, now)};
     }
     return {};
   }

@@ -64,12 +64,12 @@ class Losses {
 
  private:
   /// Whether the Job failed by this very loss: one that nothing has paid for, and at once.
-  static bool ended_the_job(const Finding& finding) {
+  bool ended_the_job(const Finding& finding) const {
     const auto& record = *finding.record;
     const auto& uid = finding.ending->pod.meta.uid;
     const auto failed_at = failed_by_pods_at(record.job);
     if (!failed_at || record.credits.find(uid) != nullptr || record.removed.contains(uid)) return false;
-    const auto apart = *failed_at - finding.ending->at.wall;
+    const auto apart = input_.world.ours(*failed_at) - finding.ending->at.wall;
     return apart < kAtOnce && apart > -kAtOnce;
   }
 

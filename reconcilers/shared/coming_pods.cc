@@ -24,8 +24,8 @@ bool evicted_by_us(const k8s::Pod& pod, const RequestTracker& requests, const No
   return pod.meta.deletion && condition != nullptr && condition->status == "True";
 }
 
-bool is_stuck(const k8s::Pod& pod, const Now& now) {
-  return pod.meta.deletion && now.wall - *pod.meta.deletion >= kLeavingPatience;
+bool is_stuck(const k8s::Pod& pod, const World& world, const Now& now) {
+  return pod.meta.deletion && now.wall - world.ours(*pod.meta.deletion) >= kLeavingPatience;
 }
 
 /// The owner will make no other pod, as far as we know it.
@@ -63,14 +63,14 @@ void ComingPods::note_departures(const World& world, const RequestTracker& reque
     const auto* record = world.pod(uid);
     if (record == nullptr || !is_live(record->pod) || !evicted_by_us(record->pod, requests, now)) return;
     const auto& pod = record->pod;
-    if (!is_stuck(pod, now)) leaving_.insert(uid);
+    if (!is_stuck(pod, world, now)) leaving_.insert(uid);
     auto [found, is_new] = departures_.try_emplace(uid);
     auto& departure = found->second;
     if (is_new) {
       departure = {.ns = pod.meta.ns,
                    .owner = pod.meta.controller.value_or(k8s::OwnerRef{}),
                    .demand = demand_of_one(pod, world),
-                   .at = std::chrono::floor<Seconds>(now.wall),
+                   .at = server_now(world, now),
                    .since = now.mono};
     }
     if (pod.meta.deletion) departure.at = asked_to_end_at(pod);
