@@ -152,6 +152,25 @@ TEST_CASE("A trial is void when no later pod comes within half an hour, or its o
   CHECK(has(stage.brake_says(), "void: its owner is gone"));
 }
 
+TEST_CASE("A trial is void when its Job is over: no later pod will come") {
+  TrialStage stage;
+  for (int i = 0; i < 8; ++i) {
+    stage.pod({.name = fmt::format("p-{}", i), .owner = fmt::format("Job/{}", i), .device = fmt::format("gpu-{}", i)});
+    stage.job_named(fmt::format("{}", i)).backoff_limit = 6;
+    stage.upsert_job(fmt::format("{}", i));
+  }
+  stage.break_devices(8);
+  REQUIRE(stage.run_for(minutes(30) + kWrittenDown, Seconds(10)) == Names{"p-0"});
+  stage.remove_pod("p-0");
+  stage.run_for(Seconds(10));
+  CHECK(has(stage.brake_says(), "a later pod of its owner must run well"));
+  stage.job_named("0").conditions = {
+      {.type = "Complete", .status = "True", .reason = {}, .message = {}, .last_transition = stage.now().wall}};
+  stage.upsert_job("0");
+  stage.settle();
+  CHECK(has(stage.brake_says(), "void: its Job is over"));
+}
+
 TEST_CASE("Pods without an owner, and those that are opted out, are never tried") {
   TrialStage stage;
   for (int i = 0; i < 8; ++i) {
