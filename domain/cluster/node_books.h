@@ -21,6 +21,9 @@ struct HeldDevices {
   friend bool operator==(const HeldDevices&, const HeldDevices&) = default;
 };
 
+/// Nobody has more devices than this: what a pod asks for beyond it adds nothing, and sums stay in range.
+inline constexpr std::int64_t kMostRequested = std::int64_t{1} << 32;
+
 /// What one node says of one device-plugin resource, and what that tells about the plugin.
 struct ResourceBook {
   std::int64_t capacity = 0;

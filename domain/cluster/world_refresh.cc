@@ -124,7 +124,8 @@ void World::refresh_node(const std::string& name, const Now& now) {
     const auto& record = pods_.at(uid);
     if (!is_live(record.pod)) continue;
     if (!record.pod.meta.deletion) {
-      for (const auto& [resource, amount] : record.pod.requests) held[resource].requested += amount;
+      for (const auto& [resource, amount] : record.pod.requests)
+        held[resource].requested += std::min(amount, kMostRequested);
     }
     for (const auto& held_device : record.held_devices) {
       if (held_device.key.source != DeviceKey::Source::Plugin || !counted.insert(held_device.key).second) continue;

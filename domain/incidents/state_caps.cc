@@ -207,13 +207,17 @@ std::string caps_text(const CapBook& book, std::size_t limit) {
   return text;
 }
 
-bool has_room(const CapBook& book, std::size_t limit) {
+std::size_t size_of(const EvictionCharge& charge) {
   const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
-  std::size_t size = kAroundCharge;
-  for (const auto& [uid, charge] : book.charges()) {
-    size += kAroundCharge + uid.size() + length(charge.key) + charge.node.size() + charge.loser.size();
-    for (const auto& key : charge.may_be) size += kAroundDevice + kAroundPlace + length(key);
-  }
+  auto size = kAroundCharge + charge.pod_uid.size() + length(charge.key) + charge.node.size() + charge.loser.size();
+  for (const auto& key : charge.may_be | std::views::take(kMostCandidates))
+    size += kAroundDevice + kAroundPlace + length(key);
+  return size;
+}
+
+std::size_t size_of_caps(const CapBook& book) {
+  std::size_t size = 2 * kAroundCharge + kLongestCapName;
+  for (const auto& [uid, charge] : book.charges()) size += size_of(charge);
   const DeviceKey* before = nullptr;
   for (const auto& [key, out] : book.out()) {
     if (!out.evicted) continue;
@@ -222,7 +226,7 @@ bool has_room(const CapBook& book, std::size_t limit) {
             (same_place ? 0 : kAroundPlace + key.scope.size() + key.place.size() + out.node.size());
     before = &key;
   }
-  return size + 2 * kAroundCharge + kLongestCapName < limit;
+  return size;
 }
 
 CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad) {

@@ -16,8 +16,9 @@ inline constexpr std::size_t kCapsLimit = 256UL * 1024;
 /// evictions become one. Charges and devices from which pods were evicted are always there.
 [[nodiscard]] std::string caps_text(const CapBook& book, std::size_t limit = kCapsLimit);
 
-/// Whether one more charge surely fits.
-[[nodiscard]] bool has_room(const CapBook& book, std::size_t limit = kCapsLimit);
+/// Bytes that a charge takes there, generously; and all that is always there, with what goes around it.
+[[nodiscard]] std::size_t size_of(const EvictionCharge& charge);
+[[nodiscard]] std::size_t size_of_caps(const CapBook& book);
 
 /// Reads such a section; `bad` counts the entries that are none of ours.
 [[nodiscard]] CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad);

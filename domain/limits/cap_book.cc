@@ -25,10 +25,15 @@ Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attem
   return was_earlier || is_in_doubt(attempt, now) ? Fate::Happened : Fate::Dropped;
 }
 
-/// Refused before, or held by something else since: it is charged again when its turn comes.
-bool may_give_way(const EvictionCharge& charge, const EvictionAttempt* attempt, const Now& now) {
+/// Refused before, or held by something else since: it is charged again when its turn comes. What the process before
+/// this one has sent shows within a minute.
+bool may_give_way(const EvictionCharge& charge, const RequestTracker& requests, const Now& now) {
+  const auto* attempt = requests.eviction(charge.pod_uid);
   if (is_under_way(attempt, now) || is_in_doubt(attempt, now)) return false;
-  return was_tried(attempt) || now.wall - charge.at >= kFirstTry;
+  if (was_tried(attempt)) return true;
+  const auto& began = requests.began_at();
+  if (charge.recalled && (!began || now.mono - began->mono < kFirstTry)) return false;
+  return now.wall - charge.at >= kFirstTry;
 }
 
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
@@ -114,22 +119,25 @@ void CapBook::count_eviction(const EvictionCharge& charge, const Now& now) {
 /// Pods that budgets keep refusing must not fill the book: the longest unused charge goes, and is made again when its
 /// turn comes. One whose eviction may have happened goes last.
 bool CapBook::drop_oldest(const RequestTracker& requests, const Now& now) {
-  if (charges_.size() <= kMostCharges) return false;
+  const auto waiting = static_cast<std::size_t>(
+      std::ranges::count_if(charges_, [](const auto& entry) { return !entry.second.counted; }));
+  if (waiting <= kMostCharges) return false;
   std::vector<std::tuple<bool, bool, WallTime, std::string>> unused;
   for (const auto& [uid, charge] : charges_) {
     const auto* attempt = requests.eviction(uid);
-    if (is_under_way(attempt, now)) continue;
-    unused.emplace_back(is_in_doubt(attempt, now), !may_give_way(charge, attempt, now), charge.at, uid);
+    if (charge.counted || is_under_way(attempt, now)) continue;
+    unused.emplace_back(is_in_doubt(attempt, now), !may_give_way(charge, requests, now), charge.at, uid);
   }
   std::ranges::sort(unused);
-  const auto too_many = std::min(charges_.size() - kMostCharges, unused.size());
+  const auto too_many = std::min(waiting - kMostCharges, unused.size());
   for (std::size_t i = 0; i < too_many; ++i) charges_.erase(std::get<std::string>(unused[i]));
   return too_many > 0;
 }
 
 std::size_t CapBook::places_taken(const RequestTracker& requests, const Now& now) const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      charges_, [&](const auto& entry) { return !may_give_way(entry.second, requests.eviction(entry.first), now); }));
+  return static_cast<std::size_t>(std::ranges::count_if(charges_, [&](const auto& entry) {
+    return !entry.second.counted && !may_give_way(entry.second, requests, now);
+  }));
 }
 
 bool CapBook::settle(const World& world, const RequestTracker& requests, const Now& now) {

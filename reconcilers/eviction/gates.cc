@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
-#include "domain/incidents/state_caps.h"
-#include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/shared_claims.h"
 #include "reconcilers/shared/exclusions.h"
@@ -29,7 +27,7 @@ std::string would_because(const AffectedPod& affected) {
 }  // namespace
 
 Gates::Gates(const PlanInput& input, PlaceSearch& search)
-    : input_(input), budget_(input), caps_(input.caps), replacement_(input, search) {
+    : input_(input), budget_(input), caps_(input.caps), replacement_(input, search), charging_(input) {
   for (const auto& affected : input.affected_pods) {
     const auto& controller = affected.pod().meta.controller;
     if (controller && controller->kind == "Job")
@@ -176,98 +174,32 @@ std::optional<HoldReason> Gates::knows_old_owner(Candidate& candidate) {
   return std::nullopt;
 }
 
-/// Each eviction is recorded before it is sent: a leader that is killed in between, again and again, would otherwise
-/// walk past the caps. One write serves all of a turn, so that whoever comes here has taken its share.
+/// Ahead of its turn while its condition is on its way: both are written at the same time.
+std::optional<HoldReason> Gates::has_no_record(Candidate& candidate) {
+  for (const auto* member : candidate.unit.affected_pods) {
+    candidate.unshown = condition_not_shown(*member, input_);
+    if (!candidate.unshown) {
+      candidate.unshown = waiting_for_siblings(*member, followers_of_job(*member).unshown);
+    }
+    if (!candidate.unshown) continue;
+    if (candidate.unit.affected_pods.size() > 1)
+      candidate.unshown->message = "holder " + member->pod().meta.name + ": " + candidate.unshown->message;
+    break;
+  }
+  if (candidate.unshown && charging_.is_ahead()) return std::nullopt;
+  return charging_.record(candidate.unit);
+}
+
+std::optional<HoldReason> Gates::waits_for_condition(Candidate& candidate) { return candidate.unshown; }
+
+/// Whoever comes here has taken its share.
 std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
   const auto& unit = candidate.unit;
   const auto& first = *unit.affected_pods.front();
   budget_.take(unit);
   replacement_.take(unit);
   caps_.take_eviction(first.key, first.pod().node_name, uncounted(unit));
-  bool all_saved = true;
-  const auto& charges = input_.incidents.caps().charges();
-  for (const auto* member : unit.affected_pods) {
-    if (auto hold = charge(*member)) return hold;
-    const auto& uid = member->pod().meta.uid;
-    const auto found = charges.find(uid);
-    all_saved = all_saved && found != charges.end() && !charged_.contains(uid) && input_.saved_revision &&
-                found->second.revision <= *input_.saved_revision;
-  }
-  // Outside a cluster nothing is written: this process alone counts.
-  if (all_saved || input_.policy.own_namespace.empty()) return std::nullopt;
-  const auto* attempt = input_.requests.write(std::string(kStateKey));
-  const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
-  return HoldReason{.reason = Reason::WaitingForCharge,
-                    .message = fmt::format("it is written down in ConfigMap {} first, which counts against the caps{}",
-                                           kStateName, failed ? fmt::format(": {}", words_of_failure(*attempt)) : ""),
-                    .until = {}};
-}
-
-/// Last: the charge is written while the condition is on its way.
-std::optional<HoldReason> Gates::waits_for_condition(Candidate& candidate) {
-  for (const auto* member : candidate.unit.affected_pods) {
-    auto hold = condition_not_shown(*member, input_);
-    if (!hold) hold = waiting_for_siblings(*member, followers_of_job(*member).unshown);
-    if (!hold) continue;
-    if (candidate.unit.affected_pods.size() > 1)
-      hold->message = "holder " + member->pod().meta.name + ": " + hold->message;
-    return hold;
-  }
-  return std::nullopt;
-}
-
-/// Has the member's eviction recorded, if it is not; the reason if there is no room. A pod that holds several bad
-/// devices goes once, and is charged once: for the device that it goes for, as whoever leads next must know. One that
-/// was charged for another device may have gone for that. Who comes first in a turn says for which it goes.
-std::optional<HoldReason> Gates::charge(const AffectedPod& member) {
-  const auto& book = input_.incidents.caps();
-  const auto& uid = member.pod().meta.uid;
-  const auto [goes_for, is_first] = goes_for_.try_emplace(uid, member.key);
-  if (goes_for->second != member.key) {
-    return HoldReason{.reason = Reason::WaitingForCharge,
-                      .message = fmt::format("the pod goes for {} first", to_string(goes_for->second)),
-                      .until = {}};
-  }
-  const auto known = book.charges().find(uid);
-  const bool is_known = known != book.charges().end();
-  if (!is_first || (is_known && known->second.key == member.key)) return std::nullopt;
-  if (!is_known) {
-    if (auto hold = has_no_place_for_charge()) return hold;
-  }
-  charged_.insert(uid);
-  EvictionCharge charge{.pod_uid = uid,
-                        .key = member.key,
-                        .node = member.pod().node_name,
-                        .at = input_.now.wall,
-                        .loser = loss_owner(member.pod()),
-                        .may_be = member.held_device->candidates,
-                        .counted = false,
-                        .revision = 0,
-                        .recalled = false};
-  if (is_known) follow_charge(charge, known->second);
-  charges_.push_back(std::move(charge));
-  return std::nullopt;
-}
-
-/// Takes one, if there is any.
-std::optional<HoldReason> Gates::has_no_place_for_charge() {
-  const auto& book = input_.incidents.caps();
-  if (!has_room_) has_room_ = has_room(book);
-  if (!*has_room_) {
-    return HoldReason{
-        .reason = Reason::CapReached,
-        .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account", kStateName),
-        .until = {}};
-  }
-  if (!charges_taken_) charges_taken_ = book.places_taken(input_.requests, input_.now);
-  if (*charges_taken_ >= CapBook::kMostCharges) {
-    return HoldReason{
-        .reason = Reason::WaitingForCharge,
-        .message = fmt::format("{} evictions are recorded at a time: others come first", CapBook::kMostCharges),
-        .until = {}};
-  }
-  ++*charges_taken_;
-  return std::nullopt;
+  return charging_.not_saved(unit);
 }
 
 /// What stands in the way of evicting a member of a unit, in words that name the member.
@@ -339,10 +271,11 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"owner", "The word of an owner that is not watched is younger than five minutes."},
        &Gates::knows_old_owner,
        kWholeUnit},
-      {{"charge", "The state ConfigMap has it recorded against the caps."}, &Gates::is_not_charged, kWholeUnit},
+      {{"record", "There is room to record it against the caps."}, &Gates::has_no_record, kWholeUnit},
       {{"condition", "Our condition is seen on it and on all who go with it, or 30 s have passed."},
        &Gates::waits_for_condition,
        kWholeUnit},
+      {{"charge", "The state ConfigMap has it recorded."}, &Gates::is_not_charged, kWholeUnit},
   });
   return kGates;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reconcilers/eviction/charging.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/waits.h"
@@ -27,6 +28,7 @@ struct Candidate {
   Unit unit;
   std::optional<HoldReason> no_unit = {};   ///< Why the holders of the claim cannot go together.
   std::optional<HoldReason> no_place = {};  ///< That no place for them is known.
+  std::optional<HoldReason> unshown = {};   ///< That the condition of one of them, or of a sibling, is not seen yet.
   std::vector<HoldReason> remarks = {};     ///< Said of the pod whether it passes or not.
   std::optional<MonoTime> wake_at = {};
 };
@@ -52,7 +54,7 @@ class Gates {
   void note_chosen(const std::string& uid) { chosen_.insert(uid); }
 
   /// What is to be recorded against the caps first.
-  [[nodiscard]] std::vector<EvictionCharge>& charges() { return charges_; }
+  [[nodiscard]] std::vector<EvictionCharge>& charges() { return charging_.charges(); }
 
  private:
   using Asks = std::optional<HoldReason> (Gates::*)(Candidate&);
@@ -82,8 +84,9 @@ class Gates {
   std::optional<HoldReason> is_over_cap(Candidate& candidate);
   std::optional<HoldReason> is_over_limit(Candidate& candidate);
   std::optional<HoldReason> knows_old_owner(Candidate& candidate);
-  std::optional<HoldReason> is_not_charged(Candidate& candidate);
+  std::optional<HoldReason> has_no_record(Candidate& candidate);
   std::optional<HoldReason> waits_for_condition(Candidate& candidate);
+  std::optional<HoldReason> is_not_charged(Candidate& candidate);
 
   /// Of the pod's Job: asked for each pod, found once a turn.
   struct Family {
@@ -95,21 +98,15 @@ class Gates {
   [[nodiscard]] bool waits_for_place(const Candidate& candidate) const;
   [[nodiscard]] bool was_begun(const Unit& unit) const;
   [[nodiscard]] std::int64_t uncounted(const Unit& unit) const;
-  [[nodiscard]] std::optional<HoldReason> charge(const AffectedPod& member);
-  [[nodiscard]] std::optional<HoldReason> has_no_place_for_charge();
 
   const PlanInput& input_;
   Budget budget_;
   Caps caps_;
   ReplacementGate replacement_;
+  Charging charging_;
   std::map<std::string, Family> families_;  // by the Job's identity
   const Followers nobody_;
   std::set<std::string> chosen_;
-  std::set<std::string> charged_;              // in this turn
-  std::map<std::string, DeviceKey> goes_for_;  // of pods that have come to their charge, in this turn
-  std::optional<bool> has_room_;               // in the state, for another charge
-  std::optional<std::size_t> charges_taken_;   // of CapBook::kMostCharges
-  std::vector<EvictionCharge> charges_;
 };
 
 }  // namespace dhc::eviction

@@ -254,7 +254,7 @@ std::int64_t Places::used_on(const std::string& node, const std::string& resourc
 /// that is on its way out gives that back, and nobody gets it.
 std::int64_t Places::used_by(const k8s::Pod& pod, const std::string& resource) const {
   if (!is_live(pod)) return 0;
-  const auto amount = k8s::amount_of(pod.requests, resource);
+  const auto amount = std::min(k8s::amount_of(pod.requests, resource), kMostRequested);
   const bool leaves = pod.meta.deletion && input_.now.wall < input_.world.ours(*pod.meta.deletion);
   return leaves ? std::max<std::int64_t>(amount - unhealthy_held(pod, resource), 0) : amount;
 }

@@ -16,7 +16,9 @@ constexpr std::size_t kBatch = 4096;
 // A plan that asks for the past must not make the loop spin.
 constexpr Millis kShortestWait{2};
 constexpr Millis kWaitAfterDrop{100};
-// A turn that took long is followed by a rest as long: what comes meanwhile shares the next one.
+// A turn that took longer than this is followed by a rest as long as it was too long: what comes meanwhile shares the
+// next one.
+constexpr Millis kQuickTurn{20};
 constexpr Millis kLongestRest{100};
 // Figures are counted for people and scrapers, who look less often.
 constexpr Millis kShowFigures{250};
@@ -57,8 +59,10 @@ void RunLoop::run(const std::stop_token& stop) {
     }
     if (now.mono >= plan_at) {
       plan_at = plan(std::exchange(since, std::nullopt).value_or(arrived), now);
+      const bool is_at_once = plan_at <= now.mono;
       const MonoTime end = mono_now();
-      rests_until = end + std::min<Millis>(end - now.mono, kLongestRest);
+      rests_until = end + std::clamp<Millis>(end - now.mono - kQuickTurn, Millis(0), kLongestRest);
+      if (!is_at_once) plan_at = std::max(plan_at, rests_until);
     }
     if (now.mono >= figures_at_) show_figures();
   }

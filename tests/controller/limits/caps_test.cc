@@ -134,6 +134,34 @@ TEST_CASE("An eviction right after another does not wait for its charge while th
   CHECK(fleet.run_for(Millis(25), Millis(1)) == Names{"p-1-0"});
 }
 
+TEST_CASE("A pod whose condition is on its way holds no slot, and is charged meanwhile") {
+  Fleet fleet(2, 4);
+  fleet.limits().max_in_flight = 1;
+  fleet.policy().after = Seconds(0);
+  fleet.send_policy();
+  fleet.run_for(minutes(1), Seconds(30));
+  fleet.break_device(0, 0);
+  fleet.break_device(1, 0);
+  Names gone;
+  for (int i = 0; i < 10; ++i) {
+    for (const auto& action : fleet.turn()) {
+      const auto* condition = std::get_if<notice::ApplyCondition>(&action);
+      if (condition != nullptr && condition->name == "p-0-0") continue;  // it hangs
+      fleet.answer(action);
+      if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
+        gone.push_back(evict->name);
+        fleet.remove_pod(evict->name);
+      } else {
+        fleet.show(action);
+      }
+    }
+    fleet.advance(Millis(20));
+  }
+  CHECK(gone == Names{"p-1-0"});
+  CHECK(fleet.reasons("p-0-0").find("WaitingForCondition") != std::string::npos);
+  CHECK(fleet.state_text().find("uid-p-0-0") != std::string::npos);
+}
+
 TEST_CASE("The larger the state, the longer a write for charges waits for more of them") {
   using incident_state::charge_interval;
   CHECK(charge_interval(0) == Millis(5));

@@ -200,4 +200,26 @@ TEST_CASE("A charge that was not used within a minute gives way") {
   CHECK(book.places_taken(requests, tick(std::chrono::minutes(10))) == 1);
 }
 
+TEST_CASE("A pod that stays although its eviction was accepted takes no place from others") {
+  RequestTracker requests;
+  CapBook book;
+  auto charge = charge_of(replica());
+  charge.counted = true;
+  book.charge(std::move(charge));
+  try_eviction(requests, replica(), {}, Seconds(0));
+  CHECK(book.places_taken(requests, tick(Seconds(30))) == 0);
+}
+
+TEST_CASE("What the leader before may have sent does not give way before it must have shown") {
+  const World world = world_of({});
+  RequestTracker requests;
+  CapBook book;
+  book.recall(charge_of(replica()));
+  const auto term = std::chrono::minutes(20);
+  CHECK(book.places_taken(requests, tick(term)) == 1);
+  requests.learn(world, book.charges(), tick(term));
+  CHECK(book.places_taken(requests, tick(term + Seconds(60) - Millis(1))) == 1);
+  CHECK(book.places_taken(requests, tick(term + Seconds(60))) == 0);
+}
+
 }  // namespace dhc::cap_book_test
