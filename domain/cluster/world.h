@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/string_map.h"
+#include "base/string_index.h"
 #include "domain/cluster/card_counts.h"
 #include "domain/cluster/driver_taints.h"
 #include "domain/cluster/health_tracker.h"
@@ -154,7 +154,7 @@ class World {
   [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
 
   [[nodiscard]] const PodRecord* pod(std::string_view uid) const;
-  [[nodiscard]] const StringMap<PodRecord>& pods() const { return pods_; }
+  [[nodiscard]] const StringIndex<PodRecord>& pods() const { return pods_; }
   /// UIDs of the pods with devices on a node, sorted.
   [[nodiscard]] const std::set<std::string>& pods_on(const std::string& node) const;
   /// UIDs of pods with a deletionTimestamp, sorted.
@@ -189,6 +189,8 @@ class World {
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
+  /// What a node says of one device-plugin resource; null: it lists none, and no pod there holds one.
+  [[nodiscard]] const ResourceBook* resource_book(const std::string& node, std::string_view resource) const;
   /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
   /// pod.
   [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
@@ -319,14 +321,14 @@ class World {
   static void note_other_word(Evidence& evidence, const HeldDevice& held_device, const std::string& uid);
   void release_claim_if_unused(const std::string& key);
 
-  StringMap<PodRecord> pods_;                             // by UID
+  StringIndex<PodRecord> pods_;                           // by UID
   std::map<std::string, std::set<std::string>> pods_on_;  // by node
   std::set<std::string> terminating_;
   std::set<std::string> unbound_;
   std::set<std::string> with_condition_;
   std::set<std::string> with_doubts_;
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
-  StringMap<ClaimRecord> claims_;                             // by claim key
+  StringIndex<ClaimRecord> claims_;                           // by claim key
   std::set<std::string> claims_with_conditions_;
   std::unordered_map<DeviceKey, int, DeviceKeyHash> allocated_;
   std::unordered_set<std::string> allocated_claims_;                 // UIDs
@@ -339,9 +341,9 @@ class World {
   std::map<DeviceKey, Standing> standing_;  // Unhealthy devices whose reporter has begun anew
   std::set<std::string> annotated_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
-  StringMap<k8s::Owner> owners_;
+  StringIndex<k8s::Owner> owners_;
   OwnerSights owner_sights_;
-  StringMap<JobRecord> jobs_;                                // by UID
+  StringIndex<JobRecord> jobs_;                              // by UID
   std::set<std::string> noted_jobs_;                         // UIDs
   std::set<std::string> recreations_;                        // identities of dead Jobs
   std::map<std::string, std::set<std::string>> job_pods_;    // by the Job's identity

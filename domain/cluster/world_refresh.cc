@@ -266,6 +266,13 @@ const std::set<std::string>& World::pods_on(const std::string& node) const {
   return found == pods_on_.end() ? nobody_ : found->second;
 }
 
+const ResourceBook* World::resource_book(const std::string& node, std::string_view resource) const {
+  const auto book = books_.find(node);
+  if (book == books_.end()) return nullptr;
+  const auto entry = book->second.resources().find(resource);
+  return entry == book->second.resources().end() ? nullptr : &entry->second;
+}
+
 const k8s::ResourceClaim* World::claim(std::string_view key) const {
   const auto found = claims_.find(key);
   return found == claims_.end() ? nullptr : &found->second.claim;

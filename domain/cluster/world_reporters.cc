@@ -62,11 +62,9 @@ std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
   const auto host = inventory_.node_of(key);
   auto reporter = reporters_.latest(key, host);
   if (key.source != DeviceKey::Source::Plugin) return reporter;
-  const auto book = books_.find(host);
-  if (book == books_.end()) return reporter;
-  const auto entry = book->second.resources().find(key.scope);
-  if (entry == book->second.resources().end() || !entry->second.fell_at) return reporter;
-  const auto fell = entry->second.fell_at->wall;
+  const auto* book = resource_book(host, key.scope);
+  if (book == nullptr || !book->fell_at) return reporter;
+  const auto fell = book->fell_at->wall;
   if (reporter && reporter->began >= fell) return reporter;
   return Reporter{.name = "the registration of " + key.scope + " with the kubelet of " + host,
                   .began = fell,
@@ -130,11 +128,9 @@ bool World::is_passed_on(const DeviceKey& key) const {
   const auto* host = node_under(key);
   if (host == nullptr || !host->ready) return false;
   if (key.source == DeviceKey::Source::Dra) return true;
-  const auto book = books_.find(host->meta.name);
-  if (book == books_.end()) return false;
-  const auto entry = book->second.resources().find(key.scope);
+  const auto* book = resource_book(host->meta.name, key.scope);
   // With all its devices bad nobody can tell it from a plugin that is gone.
-  return entry != book->second.resources().end() && !entry->second.plugin_dead && entry->second.allocatable > 0;
+  return book != nullptr && !book->plugin_dead && book->allocatable > 0;
 }
 
 /// A reporter that has begun anew, and under which the device still reads Unhealthy when the kubelet has long dropped

@@ -19,12 +19,9 @@ void count_known(const World& world, NodeCases& cases) {
     return found != cases.end() && found->second.policy->taint->node;
   };
   for (auto& [place, found] : cases) {
-    const auto book = world.books().find(place.first);
-    if (!wanted(place.first, place.second) || book == world.books().end()) continue;
-    const auto entry = book->second.resources().find(place.second);
-    if (entry != book->second.resources().end()) {
-      found.known = std::max(entry->second.largest_capacity, entry->second.held.total);
-    }
+    if (!wanted(place.first, place.second)) continue;
+    const auto* book = world.resource_book(place.first, place.second);
+    if (book != nullptr) found.known = std::max(book->largest_capacity, book->held.total);
   }
   for (const auto& [key, pool] : world.inventory().pools()) {
     if (pool.node.empty() || !wanted(pool.node, key.first)) continue;

@@ -40,7 +40,7 @@ class Looker {
     const auto* rule = inventory.rule_named_for(record_.key);
     if (rule != nullptr && !is_our_rule(*rule)) return;
     if (rule == nullptr || rule->meta.deletion) {
-      const bool was_seen = !is_lost() && (!record_.rule_uid.empty() || went_away());
+      const bool was_seen = (!record_.rule_uid.empty() || went_away()) && !is_lost();
       if (was_seen && !record_.is_removing() && record_.open) acknowledge(Acknowledged::Removed);
       set(record_.rule_uid, std::string());
       set(record_.removing, false);
@@ -58,6 +58,7 @@ class Looker {
 
   /// Seen to go in this incident, by us or while another led; that of an incident before says nothing.
   [[nodiscard]] bool went_away() const {
+    if (seen_.removed_rules.empty()) return false;  // most turns: no names are made
     return std::ranges::any_of(names(), [&](const std::string& name) {
       const auto found = seen_.removed_rules.find(name);
       return found != seen_.removed_rules.end() && found->second >= record_.opened_at;

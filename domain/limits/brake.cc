@@ -112,19 +112,15 @@ bool is_untainted(const DeviceKey& key, const World& world) {
 /// A plugin's devices have no names while nobody holds them: when all are allocatable none of them is bad.
 bool is_allocatable_again(const DeviceKey& key, const World& world, const Now& now) {
   if (key.source != DeviceKey::Source::Plugin) return false;
-  const auto book = world.books().find(key.place);
-  if (book == world.books().end()) return false;
-  const auto entry = book->second.resources().find(key.scope);
-  return entry != book->second.resources().end() && entry->second.capacity > 0 &&
-         entry->second.allocatable >= entry->second.capacity && book->second.healthy_is_believable(key.scope, now);
+  const auto* book = world.resource_book(key.place, key.scope);
+  return book != nullptr && book->capacity > 0 && book->allocatable >= book->capacity &&
+         world.books().at(key.place).healthy_is_believable(key.scope, now);
 }
 
 std::size_t most_unheld(const World& world, const std::string& scope, const std::string& node) {
-  const auto book = world.books().find(node);
-  if (book == world.books().end()) return kMostUnheld;
-  const auto entry = book->second.resources().find(scope);
-  if (entry == book->second.resources().end()) return kMostUnheld;
-  return std::max(kMostUnheld, static_cast<std::size_t>(std::max<std::int64_t>(entry->second.largest_capacity, 0)));
+  const auto* book = world.resource_book(node, scope);
+  if (book == nullptr) return kMostUnheld;
+  return std::max(kMostUnheld, static_cast<std::size_t>(std::max<std::int64_t>(book->largest_capacity, 0)));
 }
 
 /// Drops those that nobody holds for longest, where there are more than a node can have.

@@ -40,8 +40,12 @@ struct Known {
   std::int64_t counted = 0;
   std::int64_t there = 0;
 };
+std::int64_t counted_of(const World& world, const std::string& scope, const std::string& node, std::int64_t at_least) {
+  return std::max(known_cards(world, {.scope = scope, .node = node}), at_least);
+}
+/// For those who are refused, who are few.
 Known known_of(const World& world, const std::string& scope, const std::string& node, std::int64_t at_least) {
-  return {.counted = std::max(known_cards(world, {.scope = scope, .node = node}), at_least),
+  return {.counted = counted_of(world, scope, node, at_least),
           .there = std::max(cards_there(world, scope, node), at_least)};
 }
 
@@ -156,8 +160,8 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
   if (!node.empty() && !counted_in(use.on_node)) {
     const auto found = use.on_node.find(node);
     const auto out = found == use.on_node.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    const auto known = known_of(input_.world, key.scope, node, out + 1);
-    if (out + 1 > allowed_by(limits.cap_node, known.counted)) {
+    if (out + 1 > allowed_by(limits.cap_node, counted_of(input_.world, key.scope, node, out + 1))) {
+      const auto known = known_of(input_.world, key.scope, node, out + 1);
       return full(fmt::format("{} of {} devices of {} on node {} are out of service on our account{}, {}: {}", out,
                               known.there, key.scope, node, words_of_proof(known),
                               words_of_cap("node", limits.cap_node), way_out("the node")),
@@ -166,8 +170,8 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
   }
   if (counted_in(use.in_cluster) || use.whole_nodes.contains(node)) return std::nullopt;
   const auto out = out_in_cluster(key.scope, use, nullptr);
+  if (out + 1 <= allowed_by(limits.cap_cluster, counted_of(input_.world, key.scope, {}, out + 1))) return std::nullopt;
   const auto known = known_of(input_.world, key.scope, {}, out + 1);
-  if (out + 1 <= allowed_by(limits.cap_cluster, known.counted)) return std::nullopt;
   return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account{}, {}: {}", out,
                           known.there, key.scope, words_of_proof(known), words_of_cap("cluster", limits.cap_cluster),
                           way_out(kOnConfiguration)),
@@ -177,11 +181,11 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
 std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
   const auto& use = use_of(scope);
   const auto& cap = input_.policy.limits.cap_per_day;
-  const auto known = known_of(input_.world, scope, {}, 0);
   // Holders of a shared claim go together: a unit larger than the cap would never fit, and goes alone. What counts
   // already is asked for again.
-  const bool fits = use.evictions + pods <= allowed_by(cap, known.counted);
-  if (pods == 0 || use.evictions == 0 || fits) return std::nullopt;
+  if (pods == 0 || use.evictions == 0) return std::nullopt;
+  if (use.evictions + pods <= allowed_by(cap, counted_of(input_.world, scope, {}, 0))) return std::nullopt;
+  const auto known = known_of(input_.world, scope, {}, 0);
   Wake until;
   until.note(room_at(input_.world, scope, {}, cap, known, use.evictions + pods));
   if (use.first_eviction) {
@@ -221,9 +225,10 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
   if (use.whole_nodes.contains(node)) return std::nullopt;
   const auto elsewhere = out_in_cluster(scope, use, &node);
   const auto here = cards_there(input_.world, scope, node);
-  const auto known = known_of(input_.world, scope, {}, elsewhere + here);
   const auto& cap = input_.policy.limits.cap_cluster;
-  if (elsewhere == 0 || elsewhere + here <= allowed_by(cap, known.counted)) return std::nullopt;
+  if (elsewhere == 0) return std::nullopt;
+  if (elsewhere + here <= allowed_by(cap, counted_of(input_.world, scope, {}, elsewhere + here))) return std::nullopt;
+  const auto known = known_of(input_.world, scope, {}, elsewhere + here);
   return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account{}, and the node's "
                           "taint would take {} more, {}: {}",
                           elsewhere, known.there, scope, words_of_proof(known), here, words_of_cap("cluster", cap),

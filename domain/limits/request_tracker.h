@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/moment.h"
-#include "base/string_map.h"
+#include "base/string_index.h"
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
 #include "domain/history/owner_loss.h"
@@ -62,7 +62,7 @@ class RequestTracker {
   [[nodiscard]] const EvictionAttempt* eviction(const std::string& pod_uid) const;
   /// When a pod of this namespace was last sent for eviction; the beginning of time: not within the hour.
   [[nodiscard]] MonoTime served_at(std::string_view ns) const;
-  [[nodiscard]] const StringMap<EvictionAttempt>& evictions() const { return evictions_; }
+  [[nodiscard]] const StringIndex<EvictionAttempt>& evictions() const { return evictions_; }
 
   /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
   /// and this pod came after it (invariant I15).
@@ -147,9 +147,9 @@ class RequestTracker {
     bool begun = false;                  // one of them is gone, or may be
   };
 
-  StringMap<EvictionAttempt> evictions_;
+  StringIndex<EvictionAttempt> evictions_;
   std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
-  StringMap<Attempt> conditions_;
+  StringIndex<Attempt> conditions_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
   OwnerLosses losses_;

@@ -50,6 +50,10 @@ struct Meta {
   [[nodiscard]] std::string controller_identity() const {
     return controller ? ns + "/" + controller->uid : std::string();
   }
+  /// Whether that owner manages the object.
+  [[nodiscard]] bool is_controlled_by(const Meta& owner) const {
+    return controller && controller->uid == owner.uid && ns == owner.ns;
+  }
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 

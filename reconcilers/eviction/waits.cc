@@ -55,12 +55,10 @@ MonoTime asked_at(const AffectedPod& affected, const PlanInput& input) {
 /// What the node shows of the device's resource while it does not show the loss; null if it does or does not matter.
 const ResourceBook* loss_unseen(const AffectedPod& affected, const PlanInput& input) {
   if (affected.key.source != DeviceKey::Source::Plugin) return nullptr;
-  const auto book = input.world.books().find(affected.key.place);
-  if (book == input.world.books().end()) return nullptr;
-  const auto entry = book->second.resources().find(affected.key.scope);
-  if (entry == book->second.resources().end()) return nullptr;
-  const auto unhealthy = std::max<std::int64_t>(entry->second.held.unhealthy, 1);
-  return entry->second.allocatable <= entry->second.capacity - unhealthy ? nullptr : &entry->second;
+  const auto* book = input.world.resource_book(affected.key.place, affected.key.scope);
+  if (book == nullptr) return nullptr;
+  const auto unhealthy = std::max<std::int64_t>(book->held.unhealthy, 1);
+  return book->allocatable <= book->capacity - unhealthy ? nullptr : book;
 }
 
 /// Nobody is evicted from a device that reads Healthy, and nobody is told that it is.

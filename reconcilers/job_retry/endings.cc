@@ -89,13 +89,6 @@ class Judge {
     return found_.mode != Mode::Off;
   }
 
-  const ResourceBook* book_of(const std::string& resource) const {
-    const auto node = input_.world.books().find(pod_.node_name);
-    if (node == input_.world.books().end()) return nullptr;
-    const auto entry = node->second.resources().find(resource);
-    return entry == node->second.resources().end() ? nullptr : &entry->second;
-  }
-
   /// The kubelet had no healthy device left: in the seconds before a loss is seen in the node's allocatable.
   /// **Source:** seen on 1.37.1.
   std::optional<Finding> rejected() {
@@ -104,7 +97,7 @@ class Judge {
       if (pod_.status_message.find(request.resource) == std::string::npos) continue;
       const auto key = DeviceKey::plugin(pod_.node_name, request.resource, {});
       if (!covered(key, {})) continue;
-      const auto* book = book_of(request.resource);
+      const auto* book = input_.world.resource_book(pod_.node_name, request.resource);
       const bool loss = book != nullptr && (book->allocatable < book->capacity || book->held.unhealthy > 0 ||
                                             book->capacity < book->largest_capacity);
       const auto place = fmt::format("{}/{}", pod_.node_name, request.resource);
@@ -191,7 +184,7 @@ class Judge {
     }
     for (const auto& device : ending_.devices) {
       if (device.key.source != DeviceKey::Source::Plugin || !covered(device.key, {})) continue;
-      const auto* book = book_of(device.key.scope);
+      const auto* book = input_.world.resource_book(pod_.node_name, device.key.scope);
       const bool lost = book != nullptr && book->held.unhealthy == 0 &&
                         (book->allocatable < book->capacity || book->capacity < book->largest_capacity);
       if (!lost || input_.now.mono - ending_.at.mono >= kLateEvidence) continue;

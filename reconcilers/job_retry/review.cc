@@ -192,7 +192,7 @@ class Review {
       if (pod.phase == k8s::PodPhase::Failed || pod.meta.deletion) return false;
     }
     return std::ranges::none_of(input_.affected_pods, [&](const AffectedPod& affected) {
-      return affected.pod().meta.controller_identity() == job.meta.identity();
+      return affected.pod().meta.is_controlled_by(job.meta);
     });
   }
 

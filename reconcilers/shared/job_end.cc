@@ -43,9 +43,8 @@ Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& i
   }
   for (const auto& [uid, ending] : input.world.endings()) {
     const MonoTime counted_at = ending.at.mono + kCountedLate;
-    const auto& owner = ending.pod.meta.controller;
-    if (!owner || owner->uid != job.meta.uid || ending.pod.meta.ns != job.meta.ns ||
-        ending.pod.phase == k8s::PodPhase::Succeeded || input.now.mono >= counted_at) {
+    if (!ending.pod.meta.is_controlled_by(job.meta) || ending.pod.phase == k8s::PodPhase::Succeeded ||
+        input.now.mono >= counted_at) {
       continue;
     }
     ++found.ended;

@@ -18,14 +18,6 @@ std::int64_t unhealthy_held(const k8s::Pod& pod, const std::string& resource) {
              : std::ranges::count(entry->devices, k8s::Health::Unhealthy, &k8s::ReportedDevice::health);
 }
 
-/// None: the node lists no device of it, and no pod there holds one.
-const ResourceBook* book_of(const World& world, const std::string& node, const std::string& resource) {
-  const auto book = world.books().find(node);
-  if (book == world.books().end()) return nullptr;
-  const auto entry = book->second.resources().find(resource);
-  return entry == book->second.resources().end() ? nullptr : &entry->second;
-}
-
 }  // namespace
 
 Places::Places(const PlanInput& input, const ComingPods& coming) : input_(input) {
@@ -221,7 +213,7 @@ std::int64_t Places::free_on(const k8s::Node& node, const std::string& resource)
   if (is_new) {
     // The kubelet's numbers show a loss seconds after the pods do.
     auto usable = k8s::amount_of(node.allocatable, resource);
-    const auto* book = book_of(input_.world, node.meta.name, resource);
+    const auto* book = input_.world.resource_book(node.meta.name, resource);
     if (book != nullptr) usable = std::min(usable, book->capacity - book->held.unhealthy);
     found->second = usable - used_on(node.meta.name, resource, book);
   }

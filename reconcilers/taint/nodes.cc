@@ -142,11 +142,9 @@ class NodePlanner {
   /// showed the loss.
   std::optional<std::string> taken_out(const DeviceRecord& record, const NodeCase& found) const {
     if (record.key.source != DeviceKey::Source::Plugin) return std::nullopt;
-    const auto book = input_.world.books().find(record.key.place);
-    if (book == input_.world.books().end()) return std::nullopt;
-    const auto entry = book->second.resources().find(record.key.scope);
-    if (entry == book->second.resources().end()) return std::nullopt;
-    const auto& numbers = entry->second;
+    const auto* book = input_.world.resource_book(record.key.place, record.key.scope);
+    if (book == nullptr) return std::nullopt;
+    const auto& numbers = *book;
     if (numbers.allocatable > numbers.capacity - static_cast<std::int64_t>(found.bad.size())) return std::nullopt;
     return fmt::format("no taint is needed: the kubelet no longer hands it out ({} of {} {} allocatable)",
                        numbers.allocatable, numbers.capacity, record.key.scope);

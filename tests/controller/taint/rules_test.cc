@@ -13,6 +13,19 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using Device = TaintRules::Device;
 
+namespace {
+
+/// Puts the stage's rule under the name that 0.1.0 would have given it, and gives it as it is then.
+k8s::DeviceTaintRule under_old_name(Stage& stage) {
+  auto rule = *stage.rule();
+  stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
+  rule.meta.name = old_rule_name(DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0"));
+  stage.put(rule);
+  return rule;
+}
+
+}  // namespace
+
 TEST_CASE("The taint stands before the pod is evicted, and not a millisecond before the incident opens") {
   auto stage = gpu_stage();
   stage.settle();
@@ -68,11 +81,8 @@ TEST_CASE("A rule under the name that 0.1.0 gave it stays the device's only one,
   auto stage = gpu_stage();
   stage.run_for(Seconds(61));
   REQUIRE(stage.rule() != nullptr);
-  auto rule = *stage.rule();
-  stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
-  rule.meta.name = old_rule_name(DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0"));
+  const auto rule = under_old_name(stage);
   CHECK(rule.meta.name.size() == 20);
-  stage.put(rule);
   const auto before = stage.writes().size();
   stage.restart();
   stage.run_for(minutes(5));
@@ -92,10 +102,7 @@ TEST_CASE("An operator's deletion of a rule under the name that 0.1.0 gave it is
   auto stage = gpu_stage();
   stage.run_for(Seconds(61));
   REQUIRE(stage.rule() != nullptr);
-  auto rule = *stage.rule();
-  stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
-  rule.meta.name = old_rule_name(DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0"));
-  stage.put(rule);
+  const auto rule = under_old_name(stage);
   stage.run_for(minutes(1));
   REQUIRE(stage.rule() != nullptr);
   stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);

@@ -47,6 +47,16 @@ struct OnePlugin {
   }
 };
 
+k8s::ResourceClaim claim_on(const std::string& pool) {
+  k8s::ResourceClaim claim;
+  claim.meta.ns = "default";
+  claim.meta.name = "c";
+  claim.meta.uid = "uid-c";
+  claim.allocated = true;
+  claim.results = {{.request = "gpu", .driver = kDriver, .pool = pool, .device = "gpu-0"}};
+  return claim;
+}
+
 k8s::ResourceSlice slice_of(int devices, const std::string& node = "node-a", const std::string& pool = "rack-1") {
   k8s::ResourceSlice slice;
   slice.meta.name = "slice-" + pool;
@@ -223,13 +233,7 @@ TEST_CASE("A pool that nobody has published for a day is forgotten, but not whil
     world.apply(k8s::Upsert{slice_of(8)}, tick(Millis(0)));
     world.refresh(tick(Millis(0)));
     if (is_held) {
-      k8s::ResourceClaim claim;
-      claim.meta.ns = "default";
-      claim.meta.name = "c";
-      claim.meta.uid = "uid-c";
-      claim.allocated = true;
-      claim.results = {{.request = "gpu", .driver = kDriver, .pool = "rack-1", .device = "gpu-0"}};
-      world.apply(k8s::Upsert{claim}, tick(Millis(0)));
+      world.apply(k8s::Upsert{claim_on("rack-1")}, tick(Millis(0)));
     }
     const auto gone = minutes(20);
     world.apply(k8s::Remove{.kind = k8s::Kind::ResourceSlice, .ns = {}, .name = "slice-rack-1", .uid = "uid-rack-1"},
@@ -360,13 +364,7 @@ TEST_CASE("The pool of a node that is gone lists no cards, though an incident gu
 TEST_CASE("Of pools that change their names the last ones are remembered, and those in use") {
   World world;
   world.apply(k8s::Upsert{node_a()}, tick(Millis(0)));
-  k8s::ResourceClaim claim;
-  claim.meta.ns = "default";
-  claim.meta.name = "c";
-  claim.meta.uid = "uid-c";
-  claim.allocated = true;
-  claim.results = {{.request = "gpu", .driver = kDriver, .pool = "rack-0", .device = "gpu-0"}};
-  world.apply(k8s::Upsert{claim}, tick(Millis(0)));
+  world.apply(k8s::Upsert{claim_on("rack-0")}, tick(Millis(0)));
   for (int i = 0; i < 300; ++i) {
     const auto pool = "rack-" + std::to_string(i);
     show(world, slice_of(1, "node-a", pool), i * minutes(1));

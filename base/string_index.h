@@ -17,6 +17,6 @@ struct StringHash {
 
 /// A hash map by strings, in which views are looked up as they are.
 template <class V>
-using StringMap = std::unordered_map<std::string, V, StringHash, std::equal_to<>>;
+using StringIndex = std::unordered_map<std::string, V, StringHash, std::equal_to<>>;
 
 }  // namespace dhc
