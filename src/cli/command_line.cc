@@ -42,6 +42,7 @@ struct Parsed {
   DemoOptions demo;
   ValidateOptions validate;
   ExplainOptions explain;
+  PlanOptions plan;
   UninstallOptions uninstall;
   std::string version_output = "text";
   bool version = false;
@@ -67,18 +68,20 @@ void add_connection(CLI::App& app, std::string& kubeconfig, std::string& context
   app.add_option("--context", context, "Context of the kubeconfig (default: its current one)")->type_name("NAME");
 }
 
+CLI::Option* add_config_map(CLI::App& app, std::optional<ConfigMapName>& value, const std::string& help) {
+  const auto read = [&value](const std::string& text) {
+    value = parse_config_map(text);
+    if (!value) throw CLI::ValidationError(fmt::format("--config-map '{}' is not NAMESPACE/NAME", text));
+  };
+  return app.add_option_function<std::string>("--config-map", read, help)->type_name("NAMESPACE/NAME");
+}
+
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   auto* run = app.add_subcommand("run", "Watch a cluster and act on unhealthy allocated devices");
   add_connection(*run, options.kubeconfig, options.context);
   auto* file = run->add_option("--config", options.config_file, "Configuration file, read again when it changes")
                    ->type_name("FILE");
-  const auto read_map = [&options](const std::string& text) {
-    options.config_map = parse_config_map(text);
-    if (!options.config_map) throw CLI::ValidationError(fmt::format("--config-map '{}' is not NAMESPACE/NAME", text));
-  };
-  run->add_option_function<std::string>("--config-map", read_map, "ConfigMap that holds the configuration, watched")
-      ->type_name("NAMESPACE/NAME")
-      ->excludes(file);
+  add_config_map(*run, options.config_map, "ConfigMap that holds the configuration, watched")->excludes(file);
   add_word<Mode>(
       *run, "--mode", options.mode,
       "The most that any policy may do: observe (default) changes no pod, node or Job, enforce lets policies "
@@ -126,6 +129,30 @@ CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
       ->type_name("FACTOR")
       ->check(CLI::Range(0.1, 100.0));
   return demo;
+}
+
+CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
+  auto* plan = app.add_subcommand(
+      "plan", "Show what a configuration would do to a cluster as it is now, beside what today's does; reads only");
+  add_connection(*plan, options.kubeconfig, options.context);
+  plan->add_option("-f,--filename", options.files,
+                   "Files of the new configuration, - for standard input (default: only today's is shown)")
+      ->type_name("FILE");
+  plan->add_option("--namespace", options.ns,
+                   "Where the controller runs, or would: its state is read there (default device-health-system)")
+      ->type_name("NAME");
+  add_config_map(*plan, options.config_map,
+                 "ConfigMap of today's configuration (default device-health-controller in --namespace)");
+  const auto read_wait = [&options](const std::string& text) {
+    const auto wait = parse_wait(text);
+    if (!wait || *wait > std::chrono::hours(24))
+      throw CLI::ValidationError(fmt::format("--within '{}' is not a time such as 10m or 1h, at most 24h", text));
+    options.horizon = *wait;
+  };
+  plan->add_option_function<std::string>("--within", read_wait, "How far to look ahead (default 1h)")
+      ->type_name("TIME");
+  add_word<bool>(*plan, "-o,--output", options.json, "text (default) or json", {{"text", false}, {"json", true}});
+  return plan;
 }
 
 CLI::App* add_uninstall(CLI::App& app, UninstallOptions& options) {
@@ -201,6 +228,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")->required();
   auto* explain = app.add_subcommand("explain", "Say what a verdict's reason means and what to do about it");
   explain->add_option("REASON", parsed.explain.reasons, "Words such as BlockedByBudget (default: every reason)");
+  const auto* plan = add_plan(app, parsed.plan);
   const auto* uninstall = add_uninstall(app, parsed.uninstall);
   auto* version_command = app.add_subcommand("version", "Print the version");
   version_command->add_option("--output", parsed.version_output, "text (default) or json")
@@ -222,6 +250,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (demo->parsed()) return parsed.demo;
   if (validate->parsed()) return parsed.validate;
   if (explain->parsed()) return parsed.explain;
+  if (plan->parsed()) return parsed.plan;
   if (uninstall->parsed()) return parsed.uninstall;
   return VersionOptions{.json = parsed.version_output == "json"};
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -48,6 +49,17 @@ struct ExplainOptions {
   std::vector<std::string> reasons;  ///< None: all.
 };
 
+/// `plan`: what configurations would do to a cluster; reads only.
+struct PlanOptions {
+  std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
+  std::string context;                      ///< Empty: the current one.
+  std::string ns = "device-health-system";  ///< Where the controller runs: its state and configuration are there.
+  std::optional<ConfigMapName> config_map;  ///< None: `device-health-controller` in that namespace.
+  std::vector<std::string> files;           ///< Of the new configuration; none: only today's is shown.
+  Millis horizon = std::chrono::hours(1);
+  bool json = false;
+};
+
 /// `uninstall`: removes every trace of ours from a cluster.
 struct UninstallOptions {
   std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
@@ -67,8 +79,8 @@ struct Leave {
   std::string err;  ///< For standard error.
 };
 
-using Command =
-    std::variant<RunOptions, DemoOptions, ValidateOptions, ExplainOptions, UninstallOptions, VersionOptions, Leave>;
+using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, ExplainOptions, PlanOptions, UninstallOptions,
+                             VersionOptions, Leave>;
 
 /// Exit code of a wrong command line.
 inline constexpr int kUsage = 2;

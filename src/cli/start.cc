@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/demo.h"
 #include "cli/explain.h"
+#include "cli/plan.h"
 #include "cli/run.h"
 #include "cli/uninstall.h"
 #include "cli/validate.h"
@@ -26,6 +27,7 @@ struct Start {
   int operator()(const DemoOptions& options) const { return demo(options); }
   int operator()(const ValidateOptions& options) const { return print(validate(options)); }
   int operator()(const ExplainOptions& options) const { return print(explain(options)); }
+  int operator()(const PlanOptions& options) const { return print(plan(options)); }
   int operator()(const UninstallOptions& options) const { return uninstall(options); }
   int operator()(const VersionOptions& options) const {
     return print({.code = 0, .out = version_text(options), .err = {}});

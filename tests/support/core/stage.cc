@@ -46,13 +46,19 @@ void Stage::restart() {
 
 void Stage::relist() {
   waiting_.clear();
+  for (auto& list : lists()) waiting_.emplace_back(std::move(list));
+}
+
+std::vector<k8s::Delivery> Stage::lists() const {
+  std::vector<k8s::Delivery> all;
   for (const auto kind : k8s::kAllKinds) {
     k8s::Snapshot snapshot{.kind = kind, .objects = {}, .served = true};
     for (const auto& [number, object] : objects_) {
       if (k8s::kind_of(object) == kind) snapshot.objects.push_back(object);
     }
-    waiting_.emplace_back(k8s::Delivery(std::move(snapshot)));
+    all.emplace_back(std::move(snapshot));
   }
+  return all;
 }
 
 void Stage::send_policy() {

@@ -80,6 +80,8 @@ class Stage {
   void speak(k8s::Kind kind) { silent_.erase(kind); }
   /// Every watch lists afresh: what was put since the last turn is seen in no event.
   void relist();
+  /// Every kind's complete list, as a reader of the cluster finds it now.
+  [[nodiscard]] std::vector<k8s::Delivery> lists() const;
   void deliver(Message message) { waiting_.push_back(std::move(message)); }
 
   /// One turn with all that was put; actions are kept until `settle`.

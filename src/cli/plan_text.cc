@@ -1,0 +1,199 @@
+#include "cli/plan_text.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.h"
+#include "domain/policy/config_duration.h"
+
+namespace dhc::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+using Key = std::tuple<Subject, std::string>;
+using Reasons = std::vector<const Foreseen*>;
+
+struct Row {
+  Reasons today;
+  Reasons wanted;
+};
+
+constexpr std::array kCounted = {Reason::WouldEvict, Reason::WouldTaint, Reason::WouldUntaint, Reason::WouldCredit,
+                                 Reason::NoPolicy};
+
+/// Times are read in whole seconds.
+Millis shown(Millis time) { return std::chrono::round<Seconds>(time); }
+
+std::map<Key, Row> rows_of(const PlanReport& report) {
+  std::map<Key, Row> rows;
+  const auto add = [&](const std::optional<PlanSide>& side, Reasons Row::* cell) {
+    if (!side) return;
+    for (const auto& one : side->foresight.foreseen)
+      (rows[{one.verdict.subject, one.verdict.device}].*cell).push_back(&one);
+  };
+  add(report.today, &Row::today);
+  add(report.wanted, &Row::wanted);
+  return rows;
+}
+
+/// What comes of it: what holds at the end; where nothing does, what was the last to hold.
+Reasons outcome_of(const Reasons& all) {
+  Reasons last;
+  std::ranges::copy_if(all, std::back_inserter(last), [](const Foreseen* one) { return !one->ends; });
+  if (last.empty() && !all.empty()) last.push_back(*std::ranges::max_element(all, {}, &Foreseen::ends));
+  return last;
+}
+
+std::string words_of(const Foreseen& one) {
+  auto text = std::string(to_string(one.verdict.reason));
+  if (shown(one.begins) > Millis::zero()) text += " in " + format_duration(shown(one.begins));
+  if (one.ends) text += ", until " + format_duration(shown(*one.ends)) + " from now";
+  return text;
+}
+
+std::string cell_of(const Reasons& all) {
+  std::string text;
+  for (const auto* one : outcome_of(all)) text += (text.empty() ? "" : "; ") + words_of(*one);
+  return text.empty() ? "-" : text;
+}
+
+std::string name_of(const Subject& subject) {
+  return subject.ns.empty() ? fmt::format("{} {}", subject.kind, subject.name)
+                            : fmt::format("{} {}/{}", subject.kind, subject.ns, subject.name);
+}
+
+using Line = std::vector<std::string>;
+
+/// Columns as wide as their widest cell.
+std::string table_of(const std::vector<Line>& lines) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string one;
+    for (std::size_t i = 0; i < line.size(); ++i) one += fmt::format("{:<{}}", line[i], widths[i] + 2);
+    text += one.substr(0, one.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::size_t count_subjects(const PlanSide& side, Reason reason) {
+  std::set<Key> found;
+  for (const auto& one : side.foresight.foreseen) {
+    if (one.verdict.reason == reason) found.emplace(one.verdict.subject, one.verdict.device);
+  }
+  return found.size();
+}
+
+std::string policies_of(const PlanSide& side) {
+  if (side.policies.empty()) return "no policy";
+  std::string text;
+  for (const auto& [name, mode] : side.policies) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, mode);
+  return text;
+}
+
+std::string head_of(const PlanReport& report) {
+  const auto& foresight = (report.today ? *report.today : *report.wanted).foresight;
+  auto text = fmt::format("{}: {} nodes, {} pods with devices, {} of the devices Unhealthy. Nothing was changed.\n",
+                          report.cluster, foresight.nodes, foresight.pods, foresight.devices_unhealthy);
+  if (report.today) text += fmt::format("TODAY  {}: {}\n", report.today->source, policies_of(*report.today));
+  if (report.wanted) text += fmt::format("NEW    {}: {}\n", report.wanted->source, policies_of(*report.wanted));
+  for (const auto& remark : report.remarks) text += fmt::format("Note: {}\n", remark);
+  return text +
+         fmt::format("What each would do within {} if nothing else happens:\n\n", format_duration(report.horizon));
+}
+
+std::string rows_text(const PlanReport& report) {
+  const bool both = report.today && report.wanted;
+  std::vector<Line> lines = {{"", "SUBJECT", "DEVICE"}};
+  if (report.today) lines.front().emplace_back("TODAY");
+  if (report.wanted) lines.front().emplace_back("NEW");
+  for (const auto& [key, row] : rows_of(report)) {
+    const auto& [subject, device] = key;
+    const auto today = cell_of(row.today);
+    const auto wanted = cell_of(row.wanted);
+    lines.push_back({both && today != wanted ? "~" : "", name_of(subject), device.empty() ? "-" : device});
+    if (report.today) lines.back().push_back(today);
+    if (report.wanted) lines.back().push_back(wanted);
+  }
+  return lines.size() == 1 ? "Nothing: no device calls for it.\n" : table_of(lines);
+}
+
+std::string totals_text(const PlanReport& report) {
+  std::vector<Line> lines = {{"TOTAL"}};
+  if (report.today) lines.front().emplace_back("TODAY");
+  if (report.wanted) lines.front().emplace_back("NEW");
+  for (const auto reason : kCounted) {
+    lines.push_back({std::string(to_string(reason))});
+    for (const auto* side : {&report.today, &report.wanted}) {
+      if (*side) lines.back().push_back(fmt::format("{}", count_subjects(**side, reason)));
+    }
+  }
+  return table_of(lines);
+}
+
+Json json_of(const Foreseen& one) {
+  Json json = {{"reason", to_string(one.verdict.reason)},
+               {"policy", one.verdict.policy},
+               {"message", one.verdict.message},
+               {"beginsAfterSeconds", shown(one.begins) / Seconds(1)},
+               {"endsAfterSeconds", nullptr}};
+  if (one.ends) json["endsAfterSeconds"] = shown(*one.ends) / Seconds(1);
+  return json;
+}
+
+Json json_of(const PlanSide& side) {
+  Json json = {{"source", side.source}, {"policies", Json::array()}, {"totals", Json::object()}};
+  for (const auto& [name, mode] : side.policies) json["policies"].push_back({{"name", name}, {"mode", mode}});
+  for (const auto reason : kCounted) json["totals"][to_string(reason)] = count_subjects(side, reason);
+  return json;
+}
+
+Json json_of(const Reasons& all) {
+  Json json = Json::array();
+  for (const auto* one : all) json.push_back(json_of(*one));
+  return json;
+}
+
+}  // namespace
+
+std::string plan_text(const PlanReport& report) {
+  return head_of(report) + rows_text(report) + "\n" + totals_text(report) +
+         "\nLimits, caps and the brake may delay or forbid what WouldTaint, WouldCredit and WouldEvict say.\n";
+}
+
+std::string plan_json(const PlanReport& report) {
+  const auto& foresight = (report.today ? *report.today : *report.wanted).foresight;
+  Json json = {{"cluster", report.cluster},
+               {"nodes", foresight.nodes},
+               {"podsWithDevices", foresight.pods},
+               {"devicesUnhealthy", foresight.devices_unhealthy},
+               {"horizonSeconds", report.horizon / Seconds(1)},
+               {"notes", report.remarks},
+               {"today", nullptr},
+               {"new", nullptr},
+               {"subjects", Json::array()}};
+  if (report.today) json["today"] = json_of(*report.today);
+  if (report.wanted) json["new"] = json_of(*report.wanted);
+  for (const auto& [key, row] : rows_of(report)) {
+    const auto& [subject, device] = key;
+    Json one = {{"kind", subject.kind}, {"namespace", subject.ns}, {"name", subject.name}, {"device", device}};
+    if (report.today) one["today"] = json_of(row.today);
+    if (report.wanted) one["new"] = json_of(row.wanted);
+    if (report.today && report.wanted) one["differs"] = cell_of(row.today) != cell_of(row.wanted);
+    json["subjects"].push_back(std::move(one));
+  }
+  return json_text(json) + "\n";
+}
+
+}  // namespace dhc::cli
