@@ -67,7 +67,7 @@ if(DHC_TESTS)
     target_link_libraries(program_over_cpprest PRIVATE dhc_cpprest dhc_shell CLI11::CLI11 spdlog::spdlog)
   endif()
   # What tests/cluster runs on its audit logs: the scenarios' own checker of invariants.
-  add_executable(audit-check tests/audit/main.cc tests/support/core/conduct.cc)
+  add_executable(audit-check tests/audit/main.cc tests/support/core/audit_log.cc tests/support/core/conduct.cc)
   target_include_directories(audit-check PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(audit-check PRIVATE dhc_simulator dhc_options nlohmann_json::nlohmann_json)
   if(TARGET loopback_tests AND TARGET device-health-controller)

@@ -14,6 +14,6 @@ func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		whole, withoutWatchList = planes[0], planes[1]
 		return nil
-	}, realcluster.Options{Name: "whole"},
-		realcluster.Options{Name: "without-watchlist", WithoutControllers: true, FeatureGates: map[string]bool{"WatchList": false}})
+	}, realcluster.Options{Name: "whole", NoController: true},
+		realcluster.Options{Name: "without-watchlist", WithoutControllers: true, NoController: true, FeatureGates: map[string]bool{"WatchList": false}})
 }

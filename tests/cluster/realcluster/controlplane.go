@@ -32,6 +32,7 @@ type Options struct {
 	WithoutControllers bool            // etcd and API server only: no Pods get scheduled, no ReplicaSet makes any
 	ControllerProxy    bool            // the controller manager speaks through ControlPlane.ControllerProxy
 	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
+	NoController       bool            // our own program never runs against it: its audit log holds nothing to judge
 	Network            bool            // Pods reach the API server where a Pod expects it, and it reaches kubelets; see network.go
 }
 

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	Main(m, func(planes []*ControlPlane) error {
 		fmt.Println("FOLDER", planes[0].Folder)
 		return nil
-	}, Options{Name: "inner", WithoutControllers: true})
+	}, Options{Name: "inner", WithoutControllers: true, NoController: true})
 }
 
 func TestInner(t *testing.T) {

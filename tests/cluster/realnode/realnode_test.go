@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println("FOLDER", cp.Folder)
 		return awaitPod(cp)
-	}, realcluster.Options{Name: "inner", Node: true})
+	}, realcluster.Options{Name: "inner", Node: true, NoController: true})
 }
 
 func awaitPod(cp *realcluster.ControlPlane) error {
