@@ -81,6 +81,11 @@ Printed plan(const PlanOptions& options) {
     if (!wanted) return failed("today's configuration: " + why);
     report.remarks.push_back("today's configuration: " + why);
   }
+  if (wanted && sight->policy) {
+    // Its files would go into the same ConfigMap.
+    wanted->brake_release = sight->policy->brake_release;
+    wanted->cap_release = sight->policy->cap_release;
+  }
   if (wanted) report.wanted = side_of(joined(options.files), *wanted, look(*wanted));
   if (token.stop_requested()) return failed("stopped");
   return {.code = 0, .out = options.json ? plan_json(report) : plan_text(report), .err = {}};
