@@ -151,7 +151,9 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   };
   plan->add_option_function<std::string>("--within", read_wait, "How far to look ahead (default 1h)")
       ->type_name("TIME");
-  add_word<bool>(*plan, "-o,--output", options.json, "text (default) or json", {{"text", false}, {"json", true}});
+  add_word<PlanFormat>(*plan, "-o,--output", options.format,
+                       "text (default), wide, which adds each reason's message, or json",
+                       {{"text", PlanFormat::Text}, {"wide", PlanFormat::Wide}, {"json", PlanFormat::Json}});
   return plan;
 }
 

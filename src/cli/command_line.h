@@ -49,6 +49,13 @@ struct ExplainOptions {
   std::vector<std::string> reasons;  ///< None: all.
 };
 
+/// How `plan` prints.
+enum class PlanFormat : std::uint8_t {
+  Text,  ///< A table.
+  Wide,  ///< The same with each reason's message below its row.
+  Json,
+};
+
 /// `plan`: what configurations would do to a cluster; reads only.
 struct PlanOptions {
   std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
@@ -57,7 +64,7 @@ struct PlanOptions {
   std::optional<ConfigMapName> config_map;  ///< None: `device-health-controller` in that namespace.
   std::vector<std::string> files;           ///< Of the new configuration; none: only today's is shown.
   Millis horizon = std::chrono::hours(1);
-  bool json = false;
+  PlanFormat format = PlanFormat::Text;
 };
 
 /// `uninstall`: removes every trace of ours from a cluster.

@@ -88,7 +88,9 @@ Printed plan(const PlanOptions& options) {
   }
   if (wanted) report.wanted = side_of(joined(options.files), *wanted, look(*wanted));
   if (token.stop_requested()) return failed("stopped");
-  return {.code = 0, .out = options.json ? plan_json(report) : plan_text(report), .err = {}};
+  const bool is_wide = options.format == PlanFormat::Wide;
+  return {
+      .code = 0, .out = options.format == PlanFormat::Json ? plan_json(report) : plan_text(report, is_wide), .err = {}};
 }
 
 }  // namespace dhc::cli

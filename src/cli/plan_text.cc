@@ -71,17 +71,20 @@ std::string name_of(const Subject& subject) {
 
 using Line = std::vector<std::string>;
 
-/// Columns as wide as their widest cell.
+/// Columns as wide as their widest cell; a line of one cell is no row of the table, and stands as it is.
 std::string table_of(const std::vector<Line>& lines) {
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
+    if (line.size() == 1) continue;
     widths.resize(std::max(widths.size(), line.size()));
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   std::string text;
   for (const auto& line : lines) {
     std::string one;
-    for (std::size_t i = 0; i < line.size(); ++i) one += fmt::format("{:<{}}", line[i], widths[i] + 2);
+    if (line.size() == 1) one = line.front();
+    for (std::size_t i = 0; line.size() > 1 && i < line.size(); ++i)
+      one += fmt::format("{:<{}}", line[i], widths[i] + 2);
     text += one.substr(0, one.find_last_not_of(' ') + 1) + "\n";
   }
   return text;
@@ -113,7 +116,13 @@ std::string head_of(const PlanReport& report) {
          fmt::format("What each would do within {} if nothing else happens:\n\n", format_duration(report.horizon));
 }
 
-std::string rows_text(const PlanReport& report) {
+void add_messages(std::vector<Line>& lines, std::string_view side, const Reasons& all) {
+  for (const auto* one : outcome_of(all)) {
+    lines.push_back({fmt::format("     {}{}: {}", side, to_string(one->verdict.reason), one->verdict.message)});
+  }
+}
+
+std::string rows_text(const PlanReport& report, bool is_wide) {
   const bool both = report.today && report.wanted;
   std::vector<Line> lines = {{"", "SUBJECT", "DEVICE"}};
   if (report.today) lines.front().emplace_back("TODAY");
@@ -125,6 +134,9 @@ std::string rows_text(const PlanReport& report) {
     lines.push_back({both && today != wanted ? "~" : "", name_of(subject), device.empty() ? "-" : device});
     if (report.today) lines.back().push_back(today);
     if (report.wanted) lines.back().push_back(wanted);
+    if (!is_wide) continue;
+    add_messages(lines, both ? "TODAY " : "", row.today);
+    add_messages(lines, both ? "NEW   " : "", row.wanted);
   }
   return lines.size() == 1 ? "Nothing: no device calls for it.\n" : table_of(lines);
 }
@@ -167,8 +179,8 @@ Json json_of(const Reasons& all) {
 
 }  // namespace
 
-std::string plan_text(const PlanReport& report) {
-  return head_of(report) + rows_text(report) + "\n" + totals_text(report) +
+std::string plan_text(const PlanReport& report, bool is_wide) {
+  return head_of(report) + rows_text(report, is_wide) + "\n" + totals_text(report) +
          "\nLimits, caps and the brake may delay or forbid what WouldTaint, WouldCredit and WouldEvict say.\n";
 }
 

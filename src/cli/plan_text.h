@@ -25,8 +25,9 @@ struct PlanReport {
   std::vector<std::string> remarks;
 };
 
-/// A table for people: a row for each subject and device, `~` in front where the sides differ, and totals.
-[[nodiscard]] std::string plan_text(const PlanReport& report);
+/// A table for people: a row for each subject and device, `~` in front where the sides differ, and totals. `is_wide`:
+/// below each row the message of each reason in it.
+[[nodiscard]] std::string plan_text(const PlanReport& report, bool is_wide = false);
 
 /// The same with every message, as one JSON object on one line.
 [[nodiscard]] std::string plan_json(const PlanReport& report);

@@ -57,6 +57,13 @@ TEST_CASE("plan shows what comes of each device under both configurations, marks
         "Limits, caps and the brake may delay or forbid what WouldTaint, WouldCredit and WouldEvict say.\n");
 }
 
+TEST_CASE("plan's wide table has below each row what its reasons say, on both sides") {
+  CHECK(cli::plan_text(report(), true)
+            .contains("~  Pod ml/train  node-a/example.com/gpu/gpu-0  WouldEvict in 1m  NoPolicy\n"
+                      "     TODAY WouldEvict: because\n"
+                      "     NEW   NoPolicy: because\n"));
+}
+
 TEST_CASE("plan of one configuration alone has one column, and what has ended is shown where nothing followed") {
   auto alone = report();
   alone.today.reset();
