@@ -8,7 +8,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "domain/contract/names.h"
 #include "tests/support/core/lab.h"
+#include "tests/support/core/wide_caps.h"
 
 using namespace dhc;
 using namespace dhc::test;
@@ -26,7 +28,7 @@ struct Culprit : Lab {
     policy.policies.emplace_back();
     policy.policies.front().mode = Mode::Enforce;
     policy.policies.front().evict = EvictRules{};
-    policy.limits.cap_per_day = {.percent = 100, .at_least = 100};
+    widen_caps(policy.limits);
     policy.limits.brake_at_least = 100;
     policy.limits.per_node = 100;
     policy.limits.max_in_flight = 100;
@@ -74,6 +76,21 @@ struct Culprit : Lab {
   }
 
   void send() { truth.told(policy); }
+
+  /// Everything is as it was then, and the controller begins anew.
+  void restore(const sim::Store& backup) {
+    cluster.restore_etcd(backup);
+    truth.etcd_restored();
+    live_for(Seconds(20));
+    truth.restarted();
+    live_for(Seconds(20));
+  }
+
+  void annotate(std::string_view annotation) {
+    sim::Json annotations;
+    annotations[std::string(annotation)] = cluster.store().time_text();
+    cluster.kubectl_patch(sim::Res::Nodes, "", "node-a", {{"metadata", {{"annotations", annotations}}}});
+  }
 
   Policy policy;
   ServerTruth truth{cluster};
@@ -157,7 +174,7 @@ TEST_CASE("More in a day than the cap break I18, unless an operator has released
   CHECK(culprit.broken().empty());
   culprit.evict_pod(1);
   CHECK(culprit.broken() == "I18 ");
-  culprit.policy.cap_release = "2026-11-20T19:00:00Z";
+  culprit.policy.cap_release = culprit.cluster.store().time_text();
   culprit.send();
   culprit.evict_pod(2);
   CHECK(culprit.broken().empty());
@@ -267,4 +284,116 @@ TEST_CASE("Devices with a named taint engage a brake") {
   culprit.taint("gpu.example.com/xid", "NoSchedule");
   culprit.evict_it();
   CHECK(culprit.broken() == "I12 I12 ");  // of the node, and of the cluster
+}
+
+TEST_CASE("More devices out of service at once than a cap allows break I18, unless its own operator has released it") {
+  Culprit culprit;
+  auto& limits = culprit.policy.limits;
+  std::string_view release;
+  bool is_within = false;
+  SUBCASE("caps.node") { limits.cap_node = {.percent = 0, .at_least = 2}; }
+  SUBCASE("caps.cluster") { limits.cap_cluster = {.percent = 0, .at_least = 2}; }
+  SUBCASE("caps.node, released on the node") {
+    limits.cap_node = {.percent = 0, .at_least = 2};
+    release = kCapReleaseAnnotation;
+    is_within = true;
+  }
+  SUBCASE("caps.cluster, which an annotation of a node does not release") {
+    limits.cap_cluster = {.percent = 0, .at_least = 2};
+    release = kCapReleaseAnnotation;
+  }
+  culprit.send();
+  for (int i = 0; i < 3; ++i) culprit.set(i, "Unhealthy");
+  culprit.verdicts.resize(8);
+  for (int i = 0; i < 8; ++i)
+    culprit.verdicts[static_cast<std::size_t>(i)].subject.uid = culprit.uid(Culprit::name_of(i));
+  culprit.evict_pod(0);
+  culprit.evict_pod(1);
+  culprit.live_for(minutes(3));
+  CHECK(culprit.broken().empty());
+  if (!release.empty()) culprit.annotate(release);
+  culprit.evict_pod(2);
+  culprit.live_for(minutes(3));
+  CHECK(culprit.broken() == (is_within ? "" : "I18 "));
+}
+
+TEST_CASE("A brake is judged again after etcd was restored, of devices that were well then") {
+  Culprit culprit;
+  culprit.policy.limits.brake_at_least = 3;
+  culprit.policy.policies.front().after = hours(10);  // nobody is asked why
+  culprit.send();
+  const auto backup = culprit.cluster.store().back_up();
+  SUBCASE("they go bad later") {
+    culprit.restore(backup);
+    for (int i = 0; i < 4; ++i) culprit.set(i, "Unhealthy");
+    culprit.evict_pod(0);
+    CHECK(culprit.broken() == "I12 I12 ");
+  }
+  SUBCASE("they were bad before, and what was remembered of that may be older") {
+    for (int i = 0; i < 4; ++i) culprit.set(i, "Unhealthy");
+    culprit.restore(backup);
+    culprit.evict_pod(0);
+    CHECK(culprit.broken().empty());
+  }
+}
+
+TEST_CASE("A node's brake that an operator has released is not judged, and the cluster's is") {
+  Culprit culprit;
+  culprit.policy.limits.brake_at_least = 3;
+  culprit.policy.policies.front().after = hours(10);  // nobody is asked why
+  culprit.send();
+  for (int i = 0; i < 4; ++i) culprit.set(i, "Unhealthy");
+  culprit.annotate(kBrakeReleaseAnnotation);
+  culprit.live_for(Seconds(5));
+  culprit.evict_pod(0);
+  CHECK(culprit.broken() == "I12 ");
+}
+
+TEST_CASE("A new taint under a brake breaks I12") {
+  SilentCulprit culprit;
+  bool is_engaged = true;
+  SUBCASE("engaged") { culprit.policy.limits.brake_at_least = 1; }
+  SUBCASE("not engaged") { is_engaged = false; }
+  culprit.policy.policies.front().after = hours(10);  // nobody is asked why
+  culprit.send();
+  culprit.taint("gpu.example.com/xid", "NoSchedule");
+  taint::ApplyRule rule;
+  rule.name = "dhc-1";
+  rule.driver = kDriver;
+  rule.pool = "node-b";
+  rule.device_name = culprit.device;
+  rule.effect = "NoSchedule";
+  const sim::Json selector = {{"driver", kDriver}, {"pool", "node-b"}, {"device", culprit.device}};
+  const sim::Json taint = {{"key", "device-health.io/unhealthy"}, {"value", "Unhealthy"}, {"effect", "NoSchedule"}};
+  const auto answer =
+      culprit.apply("/apis/resource.k8s.io/v1/devicetaintrules/dhc-1",
+                    {{"metadata", {{"name", "dhc-1"}}}, {"spec", {{"deviceSelector", selector}, {"taint", taint}}}});
+  REQUIRE(answer.status < 300);
+  culprit.truth.after(rule, true, culprit.now);
+  CHECK(culprit.broken() == (is_engaged ? "I12 " : ""));
+}
+
+TEST_CASE("A Job's retry for a device under a brake breaks I12") {
+  Culprit culprit;
+  culprit.policy.limits.brake_at_least = 3;
+  culprit.policy.policies.front().after = hours(10);  // nobody is asked why
+  culprit.send();
+  sim::JobShape job;
+  job.name = "train";
+  culprit.cluster.create_job(job);
+  culprit.live_for(Seconds(5));
+  const auto before = culprit.object(sim::Res::Jobs, "train");
+  job_retry::PatchJob patch;
+  patch.ns = "default";
+  patch.name = "train";
+  patch.uid = sim::uid_of(before);
+  patch.limit_before = sim::number(before, {"spec", "backoffLimit"});
+  patch.limit = patch.limit_before + 1;
+  patch.device = to_string(DeviceKey::plugin("node-a", kGpu, "GPU-0"));
+  culprit.cluster.kubectl_patch(sim::Res::Jobs, "default", "train", {{"spec", {{"backoffLimit", patch.limit}}}});
+  culprit.truth.after(patch, true, culprit.now);
+  CHECK(culprit.broken().empty());
+  for (int i = 0; i < 4; ++i) culprit.set(i, "Unhealthy");
+  culprit.truth.after(patch, true, culprit.now);
+  CHECK(culprit.broken() == "I12 ");
 }

@@ -258,6 +258,8 @@ void Scenario::execute(const Action& action) {
     return;
   }
   const auto answer = send(*request);
+  if (const auto* rule = std::get_if<taint::ApplyRule>(&action)) truth_.after(*rule, is_calm(), now);
+  if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) truth_.after(*patch, is_calm(), now);
   Status status;
   if (auto response = judged(answer); !response) status = std::unexpected(response.error());
   if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) status = job_retry::judged(*patch, status);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "simulator/api/field.h"
 #include "simulator/controllers/state.h"
@@ -33,6 +34,13 @@ bool has_condition(const Json& device, const std::vector<ClaimConditionMatch>& w
   });
 }
 
+/// Whether an operator's time covers what began then, and the minute within which everybody has seen it. One ahead of
+/// the clock covers nothing.
+bool speaks_for(std::string_view value, WallTime began, const Now& now) {
+  const auto said = parse_rfc3339(value);
+  return said && *said <= now.wall && began - minutes(1) <= *said;
+}
+
 /// Whether a policy has no selector but of devices, so that it means every pod's.
 bool means_all_pods(const Policy& policy) {
   if (policy.policies.size() != 1) return false;
@@ -48,12 +56,18 @@ void ServerTruth::say(std::string_view invariant, const eviction::EvictPod& evic
       fmt::format("{}: eviction of {}/{} from {}: {}", invariant, eviction.ns, eviction.name, eviction.device, text));
 }
 
+void ServerTruth::told(const Policy& policy) {
+  policy_ = policy;
+  taken_.begun_anew();
+}
+
 void ServerTruth::restarted() {
   calm_since_.reset();
   is_stale_ = false;
   if (policy_.own_namespace.empty()) {
     brakes_.clear();
     lost_.clear();
+    taken_.begun_anew();
   }
 }
 
@@ -63,10 +77,16 @@ void ServerTruth::etcd_restored() {
   evicted_.clear();
   lost_.clear();
   // Since when a device is bad went back as well, and a brake that had been released may be found again.
-  may_judge_brakes_ = false;
+  brakes_.clear();
+  exceeded_.clear();
+  doubtful_.merge(ever_bad_);
+  ever_bad_.clear();
+  is_restored_ = true;
+  taken_.etcd_restored();
 }
 
 void ServerTruth::clock_set(Millis by) {
+  clock_sets_.emplace_back(looked_at_, by);
   for (auto& [place, since] : exceeded_) since -= by;
   for (auto& [place, engaged] : brakes_) engaged.moves_from -= by;
   for (auto& one : evicted_) one.holds_until -= by;
@@ -114,6 +134,8 @@ void ServerTruth::read_pods(const Now& now) {
   }
   seen_rv_ = store.rv();
   server_ = store.server();
+  // What the restored pods say of their devices is said anew, and was not anew then.
+  if (std::exchange(is_restored_, false)) doubtful_.merge(ever_bad_);
 }
 
 /// Who drives the devices of `claim:NAME[/REQUEST]`, by the claim's allocation.
@@ -149,6 +171,9 @@ void ServerTruth::read_pod(const Json& object, const Now& now) {
         const auto id = text(one, {"resourceID"});
         // Of `vendor/class=CLAIM-DEVICE` what a driver's slice says too.
         Device device{scope, pod.node, name.starts_with("claim:") ? id.substr(id.find('=') + 1) : id};
+        if (text(one, {"health"}) == "Healthy") {
+          taken_.healed(DeviceKey::plugin(device.node, device.scope, device.id.substr(0, device.id.find("::"))));
+        }
         if (!is_meant(device, text(one, {"health"}))) continue;
         const auto before = pod.bad.find(device);
         bad.emplace(std::move(device), before == pod.bad.end() ? now.mono : before->second);
@@ -157,6 +182,7 @@ void ServerTruth::read_pod(const Json& object, const Now& now) {
   }
   const auto before = std::exchange(pod.bad, std::move(bad));
   add_tainted(object, pod, before, now);
+  for (const auto& [device, since] : pod.bad) ever_bad_.insert(device);
   if (pod.bad.empty()) {
     sick_.erase(sim::uid_of(object));
   } else {
@@ -220,12 +246,43 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
   evicted_.push_back({.uid = eviction.uid,
                       .node = pod.node,
                       .scope = eviction.key.scope,
-                      .at = now.mono,
+                      .at = now,
                       .holds_until = now.mono + grace + kHangs,
                       .group = eviction.shared_claim_uid});
   for (const auto& [device, since] : pod.bad) lost_[{pod.owner, device}] = {now.mono, numbers_};
   check_rates(eviction, now);
+  taken_.evicted(eviction.key, now);
   return true;
+}
+
+void ServerTruth::after(const taint::ApplyRule& rule, bool calm, const Now& now) {
+  const auto key = DeviceKey::dra(rule.driver, rule.pool, rule.device_name);
+  if (rule.effect != "NoSchedule" || taken_.has(key)) return;
+  const auto stored = cluster_.get(Res::TaintRules, {}, rule.name);
+  if (stored == nullptr || text(*stored, {"spec", "taint", "effect"}) != rule.effect) return;
+  read_pods(now);
+  look_at_brakes(calm && !is_stale_, now);
+  if (const auto held = held_by_brake(rule.driver, rule.pool, to_string(key), now)) {
+    broken_.push_back(fmt::format("I12: taint of {}: {}", to_string(key), *held));
+  }
+}
+
+void ServerTruth::after(const job_retry::PatchJob& patch, bool calm, const Now& now) {
+  const auto job = cluster_.get(Res::Jobs, patch.ns, patch.name);
+  if (patch.limit <= patch.limit_before || job == nullptr || sim::uid_of(*job) != patch.uid) return;
+  if (sim::number(*job, {"spec", "backoffLimit"}) != patch.limit) return;
+  read_pods(now);
+  look_at_brakes(calm && !is_stale_, now);
+  for (const auto& [place, brake] : brakes_) {
+    const auto of_node = "/" + place.second + "/";
+    const auto named = "/" + patch.device;
+    const bool is_there = named.contains("/" + place.first + "/") && (place.second.empty() || named.contains(of_node));
+    if (!is_there) continue;
+    if (const auto held = held_by_brake(place.first, place.second, patch.device, now)) {
+      broken_.push_back(fmt::format("I12: retry of {}/{} for {}: {}", patch.ns, patch.name, patch.device, *held));
+      return;
+    }
+  }
 }
 
 /// I15: a pod that came after its owner lost one to the same device within the hour.
@@ -265,8 +322,9 @@ void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now
   std::int64_t minute = 0;
   std::int64_t day = 0;
   for (const auto& one : evicted_) {
-    if (now.mono - one.at < minutes(1)) ++minute;
-    if (now.mono - one.at < hours(24) && one.scope == eviction.key.scope) ++day;
+    if (now.mono - one.at.mono < minutes(1)) ++minute;
+    const bool is_released = speaks_for(policy_.cap_release, one.at.wall, now);
+    if (now.mono - one.at.mono < hours(24) && one.scope == eviction.key.scope && !is_released) ++day;
   }
   const auto& limits = policy_.limits;
   if (minute > 2 * limits.evictions_per_minute) {
@@ -275,26 +333,39 @@ void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now
   }
   const auto devices = known(eviction.key.scope, {});
   const auto most = std::max(limits.cap_per_day.at_least, limits.cap_per_day.percent * devices / 100);
-  if (!is_released() && day > most) {
+  if (day > most) {
     say("I18", eviction,
         fmt::format("{} evictions within a day, of {} devices caps.perDay allows {}", day, devices, most));
   }
 }
 
-/// I12: what a brake holds goes by one trial at a time, and the first when it has stood for long.
+/// I12: what a brake holds goes by one trial at a time, and the first when it has stood for long. What a trial needs,
+/// the taint and the retry, comes with it.
+std::optional<std::string> ServerTruth::held_by_brake(const std::string& scope, const std::string& node,
+                                                      const std::string& device, const Now& now) const {
+  for (const auto& place : {Place{scope, node}, Place{scope, {}}}) {
+    const auto brake = brakes_.find(place);
+    if (brake == brakes_.end() || (!device.empty() && brake->second.tried == device)) continue;
+    const auto moves_from = brake->second.moves_from;
+    if (moves_from <= now.mono - policy_.limits.brake_trial_after) continue;
+    return fmt::format("the brake of {} on {} has held for {} s", place.first,
+                       place.second.empty() ? "the cluster" : place.second, (now.mono - moves_from) / Seconds(1));
+  }
+  return std::nullopt;
+}
+
 void ServerTruth::check_brake(const eviction::EvictPod& eviction, const std::string& node, const Now& now) {
-  if (is_released() || !may_judge_brakes_) return;
   for (const auto& place : {Place{eviction.key.scope, node}, Place{eviction.key.scope, {}}}) {
     const auto brake = brakes_.find(place);
     if (brake == brakes_.end()) continue;
-    auto& moves_from = brake->second.moves_from;
-    const bool is_early = moves_from > now.mono - policy_.limits.brake_trial_after;
-    if (is_early) {
+    auto& [moves_from, low_since, tried] = brake->second;
+    if (moves_from > now.mono - policy_.limits.brake_trial_after) {
       say("I12", eviction,
           fmt::format("the brake of {} on {} has held for {} s", place.first,
                       place.second.empty() ? "the cluster" : place.second, (now.mono - moves_from) / Seconds(1)));
     }
     moves_from = now.mono;
+    tried = to_string(eviction.key);
   }
 }
 
@@ -325,46 +396,93 @@ std::int64_t ServerTruth::most_bad(const Place& place) {
   return std::max(limits.brake_at_least - 1, limits.brake_percent * known(place.first, place.second) / 100);
 }
 
-/// Whether an operator has spoken: what he vouches for no longer counts, and this checker does not judge it.
-bool ServerTruth::is_released() const {
-  if (!policy_.brake_release.empty() || !policy_.cap_release.empty()) return true;
-  const auto speaks = [](const auto& entry) {
-    const auto* annotations = sim::field(*entry.second, {"metadata", "annotations"});
-    return annotations != nullptr &&
-           (annotations->contains(kAcknowledgeAnnotation) || annotations->contains(kBrakeReleaseAnnotation) ||
-            annotations->contains(kCapReleaseAnnotation));
-  };
-  return std::ranges::any_of(cluster_.store().all(Res::Nodes), speaks) ||
-         std::ranges::any_of(cluster_.store().all(Res::TaintRules), speaks);
+/// What operators have written on nodes and on our rules, when any of them has changed.
+void ServerTruth::read_words() {
+  const auto& store = cluster_.store();
+  const auto newest = [&](Res res) { return store.changes(res).empty() ? 0 : store.changes(res).back().rv; };
+  const std::pair version{store.server(), std::max(newest(Res::Nodes), newest(Res::TaintRules)) + 1};
+  if (std::exchange(words_of_, version) == version) return;
+  node_words_.clear();
+  rule_words_.clear();
+  for (const auto& [name, node] : store.all(Res::Nodes)) {
+    const NodeWords words{.acknowledged = text(*node, {"metadata", "annotations", kAcknowledgeAnnotation}),
+                          .released = text(*node, {"metadata", "annotations", kBrakeReleaseAnnotation})};
+    if (!words.acknowledged.empty() || !words.released.empty()) node_words_[name.name] = words;
+  }
+  for (const auto& [name, rule] : store.all(Res::TaintRules)) {
+    if (sim::field(*rule, {"metadata", "annotations", kAcknowledgeAnnotation}) == nullptr) continue;
+    const auto of = [&](std::string_view part) { return text(*rule, {"spec", "deviceSelector", part}); };
+    rule_words_.insert({.driver = of("driver"), .pool = of("pool"), .device = of("device")});
+  }
+}
+
+/// Whether an operator has acknowledged what has been wrong with the device since then.
+bool ServerTruth::is_excused(const Device& device, WallTime since, const Now& now) {
+  if (excused_.contains(device)) return true;
+  const auto words = node_words_.find(device.node);
+  const bool of_node = words != node_words_.end() && speaks_for(words->second.acknowledged, since, now);
+  const bool of_rule = std::ranges::any_of(rule_words_, [&](const TaintedDevice& named) {
+    return named.driver == device.scope && named.pool == device.node && device.id.ends_with(named.device);
+  });
+  if (of_node || of_rule) excused_.insert(device);
+  return of_node || of_rule;
+}
+
+bool ServerTruth::is_released(const Place& place, WallTime since, const Now& now) const {
+  if (place.second.empty()) return speaks_for(policy_.brake_release, since, now);
+  const auto words = node_words_.find(place.second);
+  return words != node_words_.end() && speaks_for(words->second.released, since, now);
+}
+
+/// How long ago that may be for a process that has it from what one before it wrote down.
+Millis ServerTruth::at_most_since(MonoTime since, const Now& now) const {
+  auto span = std::chrono::duration_cast<Millis>(now.mono - since);
+  for (const auto& [at, by] : clock_sets_) {
+    if (at >= since) span += by;
+  }
+  return span;
+}
+
+std::map<ServerTruth::Place, ServerTruth::Tally> ServerTruth::tally(const Now& now) {
+  std::map<Place, Tally> tallies;
+  std::set<Device> bad;
+  for (const auto& uid : sick_) {
+    const auto& pod = pods_.at(uid);
+    for (const auto& [device, since] : pod.bad) {
+      bad.insert(device);
+      if (!pod.is_live || doubtful_.contains(device)) continue;
+      const auto since_wall = now.wall - (now.mono - since);
+      const bool is_vouched_for = is_excused(device, since_wall, now);
+      const std::pair card{device.node, device.id.substr(0, device.id.find("::"))};
+      for (const auto& place : {Place{device.scope, device.node}, Place{device.scope, {}}}) {
+        auto& tally = tallies[place];
+        if (is_vouched_for || is_released(place, since_wall, now)) {
+          tally.is_released = true;
+          continue;
+        }
+        tally.standing.insert(card);
+        if (at_most_since(since, now) < policy_.limits.brake_within) tally.recent.insert(card);
+      }
+    }
+  }
+  std::erase_if(excused_, [&](const auto& device) { return !bad.contains(device); });
+  if (!is_stale_) std::erase_if(doubtful_, [&](const auto& device) { return !bad.contains(device); });
+  return tallies;
 }
 
 void ServerTruth::look_at_brakes(bool calm, const Now& now) {
   if (!means_all_pods(policy_)) return brakes_.clear();
-  struct Tally {
-    std::set<std::pair<std::string, std::string>> standing;
-    std::set<std::pair<std::string, std::string>> recent;
-  };
-  std::map<Place, Tally> tallies;
+  read_words();
+  auto tallies = tally(now);
   const auto& limits = policy_.limits;
-  for (const auto& uid : sick_) {
-    const auto& pod = pods_.at(uid);
-    if (!pod.is_live) continue;
-    for (const auto& [device, since] : pod.bad) {
-      const std::pair card{device.node, device.id.substr(0, device.id.find("::"))};
-      for (const auto& place : {Place{device.scope, device.node}, Place{device.scope, {}}}) {
-        auto& tally = tallies[place];
-        tally.standing.insert(card);
-        if (now.mono - since < limits.brake_within) tally.recent.insert(card);
-      }
-    }
-  }
   for (auto& [place, tally] : tallies) {
     const auto standing = static_cast<std::int64_t>(tally.standing.size());
     const auto recent = static_cast<std::int64_t>(tally.recent.size());
     if (standing < limits.brake_at_least || standing <= most_bad(place)) continue;
     // A controller that does not know all may have engaged it already.
     const auto since = exceeded_.try_emplace(place, now.mono).first->second;
-    if (calm && recent > most_bad(place)) brakes_.try_emplace(place, Engaged{since, {}});
+    if (calm && recent > most_bad(place))
+      brakes_.try_emplace(place, Engaged{.moves_from = since, .low_since = {}, .tried = {}});
   }
   std::erase_if(exceeded_, [&](const auto& entry) {
     const auto tally = tallies.find(entry.first);
@@ -381,6 +499,8 @@ void ServerTruth::look_at_brakes(bool calm, const Now& now) {
       low_since.reset();
       return false;
     }
+    // What somebody vouches for is no longer waited for.
+    if (tally != tallies.end() && tally->second.is_released) return true;
     if (!low_since) low_since = now.mono;
     return now.mono - *low_since >= kBrakeSettle;
   };
@@ -411,10 +531,14 @@ void ServerTruth::look_at_reasons(const std::vector<Verdict>& verdicts, bool cal
 }
 
 void ServerTruth::look(const std::vector<Verdict>& verdicts, bool calm, const Now& now) {
+  looked_at_ = now.mono;
   read_pods(now);
   const bool knows_all = calm && !is_stale_;
   look_at_brakes(knows_all, now);
   look_at_reasons(verdicts, knows_all, now);
+  if (policy_.own_namespace.empty()) return;
+  taken_.look(policy_, [&](const auto& scope, const auto& node) { return known(scope, node); }, knows_all, now);
+  for (auto& text : taken_.take_broken()) broken_.push_back(std::move(text));
 }
 
 }  // namespace dhc::test

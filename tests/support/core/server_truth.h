@@ -12,8 +12,11 @@
 #include "domain/contract/verdict.h"
 #include "domain/policy/policy.h"
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/job_retry/action.h"
+#include "reconcilers/taint/action.h"
 #include "simulator/script/cluster.h"
 #include "tests/support/core/slice_taints.h"
+#include "tests/support/core/taken_out.h"
 
 namespace dhc::test {
 
@@ -21,21 +24,26 @@ namespace dhc::test {
 /// requests alone cannot break. It reads the cluster's own objects and none of the controller's code.
 class ServerTruth {
  public:
-  explicit ServerTruth(const sim::Cluster& cluster) : cluster_(cluster) {}
+  explicit ServerTruth(const sim::Cluster& cluster) : cluster_(cluster), taken_(cluster) {}
 
   /// The policy that the controller has been told. A new process knows nothing of the brake unless it keeps a state.
-  void told(const Policy& policy) { policy_ = policy; }
+  void told(const Policy& policy);
   void restarted();
   /// Somebody has set a clock: what is written down of a wait counts by the wall clock, and is longer or shorter by
   /// that.
   void clock_set(Millis by);
   /// A watch that comes back when the new versions have passed its own misses what lies between, as every client's
-  /// does: what the controller says of pods is judged again when it has begun anew.
+  /// does: what the controller says of pods, and brakes, are judged again when it has begun anew. A device that was bad
+  /// before counts for a brake when it has been well in between.
   void etcd_restored();
 
   /// Around the requests of one eviction, `calm` as in `look`; afterwards false: the pod stands as it stood.
   void before(const eviction::EvictPod& eviction, bool calm, const Now& now);
   bool after(const eviction::EvictPod& eviction, const Now& now);
+
+  /// After the request of a taint, or of a Job's retry; `calm` as in `look`.
+  void after(const taint::ApplyRule& rule, bool calm, const Now& now);
+  void after(const job_retry::PatchJob& patch, bool calm, const Now& now);
 
   /// After each step. `calm`: the controller leads and each of its watches has told it all.
   void look(const std::vector<Verdict>& verdicts, bool calm, const Now& now);
@@ -64,7 +72,7 @@ class ServerTruth {
     std::string uid;
     std::string node;
     std::string scope;
-    MonoTime at;
+    Now at;
     MonoTime holds_until;
     std::string group;  // the shared claim whose holders go together
   };
@@ -72,10 +80,22 @@ class ServerTruth {
   struct Engaged {
     MonoTime moves_from;  // when it engaged, or the last trial began
     std::optional<MonoTime> low_since;
+    std::string tried;  // whose device is tried, as `to_string(DeviceKey)`
   };
   using Place = std::pair<std::string, std::string>;  // driver or resource, and node or nothing
+  /// What counts against a brake.
+  struct Tally {
+    std::set<std::pair<std::string, std::string>> standing;
+    std::set<std::pair<std::string, std::string>> recent;
+    bool is_released = false;  // somebody has vouched for one of its devices
+  };
 
   void say(std::string_view invariant, const eviction::EvictPod& eviction, std::string text);
+  /// Whether what is done to the device is done although a brake holds it; in words.
+  [[nodiscard]] std::optional<std::string> held_by_brake(const std::string& scope, const std::string& node,
+                                                         const std::string& device, const Now& now) const;
+  [[nodiscard]] std::map<Place, Tally> tally(const Now& now);
+  [[nodiscard]] Millis at_most_since(MonoTime since, const Now& now) const;
   void read_pods(const Now& now);
   void read_pod(const sim::Json& pod, const Now& now);
   void add_tainted(const sim::Json& object, Pod& pod, const std::map<Device, MonoTime>& before, const Now& now) const;
@@ -90,7 +110,9 @@ class ServerTruth {
   void look_at_reasons(const std::vector<Verdict>& verdicts, bool calm, const Now& now);
   [[nodiscard]] std::int64_t known(const std::string& scope, const std::string& node);
   [[nodiscard]] std::int64_t most_bad(const Place& place);
-  [[nodiscard]] bool is_released() const;
+  void read_words();
+  [[nodiscard]] bool is_excused(const Device& device, WallTime since, const Now& now);
+  [[nodiscard]] bool is_released(const Place& place, WallTime since, const Now& now) const;
 
   const sim::Cluster& cluster_;
   Policy policy_;
@@ -105,7 +127,21 @@ class ServerTruth {
   std::map<Place, std::pair<std::int64_t, std::uint64_t>> known_;  // how many, and as of which version
   std::map<Place, Engaged> brakes_;
   std::map<Place, MonoTime> exceeded_;  // since when more are bad than a brake lets be
-  bool may_judge_brakes_ = true;
+  std::set<Device> ever_bad_;           // since the last restore
+  std::set<Device> doubtful_;           // bad before etcd was restored, and not seen well since
+  bool is_restored_ = false;            // and the pods have not been read since
+  TakenOut taken_;
+  /// What operators have written, each for its own node, device or (the policy's) cluster.
+  struct NodeWords {
+    std::string acknowledged;
+    std::string released;
+  };
+  std::map<std::string, NodeWords> node_words_;
+  std::set<TaintedDevice> rule_words_;
+  std::pair<std::uint64_t, std::uint64_t> words_of_{};  // which start of the API server, and which version
+  std::set<Device> excused_;                            // by them, until they are well
+  MonoTime looked_at_{};
+  std::vector<std::pair<MonoTime, Millis>> clock_sets_;
   std::optional<MonoTime> calm_since_;
   bool is_stale_ = false;
   sim::ObjectPtr before_;  // the pod of the eviction under way; null: it cannot be evicted
