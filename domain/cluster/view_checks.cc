@@ -45,7 +45,7 @@ std::string why_behind(const FreshRead& read) {
     return fmt::format("a read showed {} at resourceVersion {}, {} s later the watch is still at an older one", what,
                        read.version, seconds);
   }
-  return fmt::format("a read showed that {} is gone, {} s later the watch has not said so", what, seconds);
+  return fmt::format("a read showed that {} is gone, {} s later the watch has not delivered it", what, seconds);
 }
 
 }  // namespace

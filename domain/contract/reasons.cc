@@ -51,17 +51,17 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
             "Nothing."),
     warning(Reason::WouldEvict, "WouldEvict", "Observe",
-            "Observe mode: everything is met, an enforcing policy would evict now.", "Check that you agree."),
+            "Observe mode: all conditions are met, an enforcing policy would evict now.", "Check that you agree."),
     quiet(Reason::NoEvictionConfigured, "NoEvictionConfigured", "The policy has no evict: the incident is only shown.",
           "Add evict: to the policy if pods should be evicted."),
     of_fact(warning(Reason::DeviceUnhealthy, "DeviceUnhealthy", "Notice",
                     "The incident is open: the device has been in this state for the policy's after.",
                     "Nothing: the next steps follow.")),
-    quiet(Reason::Tainting, "Tainting", "A taint is being made, or is not seen yet.", "Nothing."),
+    quiet(Reason::Tainting, "Tainting", "A taint is being created, or is not visible yet.", "Nothing."),
     warning(Reason::Tainted, "Tainted", "Taint", "Our taint keeps new pods off the device, or off its node.",
             "Repair the device, or acknowledge it (see docs/recovery.md)."),
     quiet(Reason::StagedTaint, "StagedTaint",
-          "Our rule has effect None until the API server has said what it would do, at most 30 s.", "Nothing."),
+          "Our rule has effect None until the API server has reported its effect, at most 30 s.", "Nothing."),
     warning(Reason::WouldTaint, "WouldTaint", "Observe", "Observe mode: an enforcing policy would taint now.",
             "Check that you agree."),
     quiet(Reason::Untainting, "Untainting", "Our taint is being removed.", "Nothing."),
@@ -71,7 +71,7 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "Run uninstall if you are leaving, or enforce."),
     warning(Reason::OnProbation, "OnProbation", "Untaint", "Untainted after its hold without evidence of health.",
             "Test the device."),
-    quiet(Reason::Crediting, "Crediting", "The pod's Job is being given the retry back that its loss will take.",
+    quiet(Reason::Crediting, "Crediting", "The pod's Job is being given back the retry that its loss will cost.",
           "Nothing."),
     normal(Reason::Credited, "Credited", "Credit",
            "The Job shows the retry: its backoffLimit is one higher (or an unspent credit has moved to this pod), and "
@@ -80,8 +80,8 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
     quiet(Reason::WouldCredit, "WouldCredit", "Observe mode: an enforcing policy would give the retry back now.",
           "Check that you agree."),
     quiet(Reason::CreditNotNeeded, "CreditNotNeeded",
-          "The loss costs the Job nothing that could be given back: its podFailurePolicy ignores it, its limit has no "
-          "end, or only the index's own retry is spent.",
+          "The loss costs the Job nothing that could be given back: its podFailurePolicy ignores it, its limit is "
+          "unlimited, or only the index's own retry is spent.",
           "Nothing, unless the message names exit codes that would end the Job."),
     // waiting
     quiet(Reason::WaitingForWindow, "WaitingForWindow",
@@ -95,17 +95,18 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "The device's health is unknown just now (its plugin, driver or kubelet is restarting).",
           "If it lasts, look at the plugin or driver."),
     warning(Reason::ReporterRestarted, "ReporterRestarted", "Hold",
-            "The device reads Healthy, but its driver or plugin, the kubelet or the node has begun anew since it was "
-            "called bad: no evidence of a repair.",
+            "The device reads Healthy, but its driver or plugin, the kubelet or the node has restarted since it was "
+            "reported bad: no evidence of a repair.",
             "After a repair, acknowledge the incident."),
     quiet(Reason::WaitingForAllocatable, "WaitingForAllocatable",
           "The node's allocatable does not show the loss yet: the kubelet would reject a replacement.", "Wait."),
     warning(Reason::DeviceStillSchedulable, "DeviceStillSchedulable", "Hold",
-            "No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could hand it straight back to "
-            "the replacement.",
+            "No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could give it to the "
+            "replacement again.",
             "Taint the device (the driver's slice, or a DeviceTaintRule), or set evict.untainted: true."),
     quiet(Reason::WaitingForClaim, "WaitingForClaim",
-          "The kubelet calls a device Unhealthy that the pod's claim, as known here, does not allocate, or the claim "
+          "The kubelet reports a device as Unhealthy that the pod's claim, as known here, does not allocate, or the "
+          "claim "
           "is known as reserved for other pods: the watch of ResourceClaims is behind.",
           "Wait."),
     quiet(Reason::WaitingForTaint, "WaitingForTaint",
@@ -129,9 +130,9 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "The eviction is recorded in the state ConfigMap first, so that it still counts after a restart.", "Wait."),
     quiet(Reason::Paused, "Paused", "paused: true in ControllerLimits.", "Set it to false."),
     quiet(Reason::ViewTooOld, "ViewTooOld",
-          "A watch on which the eviction, the new taint or the Job's patch rests has said nothing for 5 minutes, or is "
-          "interrupted, or has said what the API server does not have.",
-          "Look at /readyz: it names the watch and its last word."),
+          "A watch on which the eviction, the new taint or the Job's patch depends has delivered nothing for 5 "
+          "minutes, or is interrupted, or has delivered data that the API server does not have.",
+          "Look at /readyz: it names the watch and when it last delivered something."),
     quiet(Reason::WaitingForCondition, "WaitingForCondition",
           "Our condition is not seen on the pod yet, and its Job's podFailurePolicy may look for it.", "Wait."),
     quiet(Reason::WaitingForCredit, "WaitingForCredit",
@@ -146,12 +147,12 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
             "Bring the other pods of that budget back, or change the budget."),
     quiet(Reason::BackingOff, "BackingOff", "The last attempt failed, the next one waits.", "Read the message."),
     warning(Reason::Refused, "Refused", "Hold",
-            "The server refuses: 400, 403 or 422, or a 5xx after which the pod still stands (two PodDisruptionBudgets "
+            "The server refuses: 400, 403 or 422, or a 5xx after which the pod still exists (two PodDisruptionBudgets "
             "that select one pod, an admission webhook that is down).",
-            "Read the sentence: grant the missing verb, leave the pod one budget, repair the webhook."),
+            "Read the message: grant the missing verb, leave the pod one budget, repair the webhook."),
     warning(Reason::SignalGone, "SignalGone", "Hold",
-            "Pod and claim are read afresh in the moment before each eviction, and that read no longer showed what the "
-            "eviction rests on: the device is not reported bad any more, or the pod is ending, has opted out or is "
+            "Pod and claim are read again right before each eviction, and that read no longer showed the reason for "
+            "the eviction: the device is not reported bad any more, or the pod is ending, has opted out or is "
             "another one.",
             "Nothing, if it goes away within a minute."),
     // never
@@ -179,7 +180,7 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "The pod's Namespace, or a controller above it, is not known just now, so it may have opted out.",
           "Put the rule into a ClusterRole with the label device-health.io/owners: \"true\" (install.md)."),
     quiet(Reason::NodeNotReady, "NodeNotReady",
-          "The pod's node is NotReady or gone: its kubelet can be neither believed nor obeyed.", "Handle the node."),
+          "The pod's node is NotReady or gone: its reports are stale and it cannot stop pods.", "Handle the node."),
     for_good(quiet(
         Reason::NodeLeaving, "NodeLeaving",
         "The pod's node is being deleted, drained or shut down, or maintenance of it is planned or under way: whoever "
@@ -214,7 +215,7 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
                      "Ask the driver's authors to name the device in resourceID.")),
     quiet(Reason::ReportIncomplete, "ReportIncomplete",
           "The kubelet names fewer devices of the claim than are allocated: their driver gives several the same "
-          "resourceID, and of those the kubelet tells only the first.",
+          "resourceID, and of those the kubelet reports only the first.",
           "Ask the driver's authors for a resourceID of its own for each device, or give each device a claim of its "
           "own."),
     quiet(Reason::UnreadablePod, "UnreadablePod", "The pod's last version could not be read.",
@@ -240,17 +241,16 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
     warning(Reason::TaintUnsupported, "TaintUnsupported", "Hold",
             "The server has no DeviceTaintRules, and the policy does not taint nodes.",
             "Enable the feature gate DRADeviceTaintRules, or set taint.node: NoSchedule."),
-    warning(Reason::ChangedByOther, "ChangedByOther", "Hold",
-            "Another client changed our rule, or owns what we would write.",
-            "Delete the rule if it should be made anew at the next incident."),
+    warning(Reason::ChangedByOther, "ChangedByOther", "Hold", "Another client changed our rule, or owns the field.",
+            "Delete the rule if it should be created again at the next incident."),
     normal(Reason::Acknowledged, "Acknowledged", "Hold",
            "An operator vouches for the device: it is not tainted again in this incident.", "Nothing."),
     warning(Reason::Quarantined, "Quarantined", "Hold",
             "Too many incidents: the device stays tainted until an operator acknowledges it.",
             "Replace the device, or acknowledge it."),
     // why a Job gets no retry back
-    quiet(Reason::CreditLimitReached, "CreditLimitReached", "The Job has got jobRetry.maxPerJob retries back.",
-          "Look at the hardware; raise the bound if you agree."),
+    quiet(Reason::CreditLimitReached, "CreditLimitReached", "The Job has used its jobRetry.maxPerJob credits.",
+          "Look at the hardware; raise the limit if you agree."),
     quiet(Reason::IndexOutOfRetries, "IndexOutOfRetries",
           "backoffLimitPerIndex leaves the pod's index no retry, and cannot be changed.",
           "Let a podFailurePolicy ignore DisruptionTarget."),
@@ -272,16 +272,16 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "Restore or remove the annotation."),
     // how a Job's pods ended
     warning(Reason::DiedOfDevice, "DiedOfDevice", "Notice", "A pod of the Job failed, and its device was bad.",
-            "The device needs a look."),
+            "Inspect the device."),
     warning(Reason::ProbablyDiedOfDevice, "ProbablyDiedOfDevice", "Notice",
             "A pod failed, and its node has fewer devices than before; nobody has reported one.", "Look at the node."),
     warning(Reason::RejectedByKubelet, "RejectedByKubelet", "Notice",
             "A pod failed before it ran: the kubelet named the device-plugin resource that it had none of "
             "(UnexpectedAdmissionError), and the node had lost one.",
-            "Nothing, if it is one; see BlackHoleNode."),
+            "Nothing, if it happens once; see BlackHoleNode."),
     warning(Reason::JobDiedOfDevice, "JobDiedOfDevice", "Notice",
-            "The Job has failed for good by its pods, within a minute of one that died of its device and whose loss "
-            "nothing had paid for.",
+            "The Job has failed for good by its pods, within a minute of one that died of its device and whose loss no "
+            "credit covered.",
             "Start it again; jobRetry.recreate: Once does that for Jobs without an owner."),
     warning(Reason::EvictedPodSucceeded, "EvictedPodSucceeded", "Notice",
             "A pod that we evicted exited 0 on SIGTERM: its Job may count the work as done, which it may not be.",
@@ -295,7 +295,7 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
             "The node's capacity is lower than it was since its last boot.", "Look at the node's hardware and plugin."),
     quiet(Reason::PoolContested, "PoolContested",
           "Several nodes publish ResourceSlices of one pool, or another node than the pool's own does: only slices of "
-          "the pool's own node are believed.",
+          "the pool's own node are used.",
           "Find out who publishes them (kubectl get resourceslices -o wide) and remove them."),
     warning(Reason::NoReplacementDevice, "NoReplacementDevice", "Hold",
             "No node is known to have the devices that the pod needs free, healthy and untainted; the message counts "
@@ -342,8 +342,8 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
           "A pod holds an Unhealthy device, and no policy matches it (one with mode: off does).",
           "Decide: widen that policy, write one for the device, or take it out with a policy of mode: off."),
     quiet(Reason::ReporterNeverSpoke, "ReporterNeverSpoke",
-          "Pods have held devices of this driver or resource for ten minutes, and it has said nothing about the health "
-          "of any since the controller began, and no incident of its devices is remembered: no report other than "
+          "Pods have held devices of this driver or resource for ten minutes, and it has not reported the health of "
+          "any since the controller started, and no incident of its devices is remembered: no report other than "
           "Unknown, no claim condition, no taint.",
           "Turn the driver's health service on (vendors.md), name its taints in match.deviceTaints, or take it out "
           "with a policy of mode: off."),

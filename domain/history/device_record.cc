@@ -102,10 +102,10 @@ bool is_forgotten(const DeviceRecord& record) {
 std::optional<std::string> why_forgotten(const DeviceRecord& record) {
   if (!is_forgotten(record)) return std::nullopt;
   if (record.reporter_since) {
-    return fmt::format("{} began at {}, and has not called it bad: its Healthy is no evidence of a repair",
+    return fmt::format("{} started at {} and has not reported it bad since: its Healthy is no evidence of a repair",
                        record.reporter, format_rfc3339(*record.reporter_since));
   }
-  return fmt::format("its node has booted anew (seen at {}): what was known of it may be forgotten",
+  return fmt::format("its node has rebooted (seen at {}): what was known of it may be forgotten",
                      format_rfc3339(*record.booted_at));
 }
 
@@ -114,7 +114,8 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   const RecoverRules& rules = known == nullptr ? defaults : *known;
   if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
   // What was adopted without a policy is held as long as a device without evidence.
-  if (known == nullptr && !record.policy.empty()) return waits("its policy is not known: an operator's word ends it");
+  if (known == nullptr && !record.policy.empty())
+    return waits("its policy is not known: only an operator's acknowledgement ends it");
   const auto words = words_of_record(record);
   if (record.quarantined) return waits("quarantined until an operator acknowledges it");
   if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));
@@ -135,7 +136,7 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   if (!forgotten && record.driver_tainted && record.driver_untainted_at) {
     const WallTime at = *record.driver_untainted_at + rules.healthy_for;
     if (now.wall >= at) return ends("its driver's own taint has been gone for " + evidence);
-    note(at, fmt::format("its driver's own taint is gone, and must be for {}{}", evidence, by_whom));
+    note(at, fmt::format("its driver's own taint is gone; it must stay gone for {}{}", evidence, by_whom));
   }
   if (!forgotten && record.healthy_since) {
     if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
@@ -152,10 +153,10 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
     if (now.wall >= at) {
       return {.over = true,
               .on_probation = true,
-              .why = fmt::format(
-                  "its node has booted anew, and nobody has reported it bad for {}: on probation for 24 h", evidence)};
+              .why = fmt::format("its node has rebooted, and nobody has reported it bad for {}: on probation for 24 h",
+                                 evidence)};
     }
-    note(at, fmt::format("its node has booted anew: on probation if nobody reports it bad for {}", evidence));
+    note(at, fmt::format("its node has rebooted: on probation if nobody reports it bad for {}", evidence));
   }
   if (first) return waits(std::move(waiting_for), first);
   const auto hold = hold_of(record, rules);

@@ -326,7 +326,7 @@ void IncidentTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std:
 void IncidentTurn::leave_host(const DeviceRecord& record) {
   DeviceRecord old = record;
   if (old.open || old.node_tainted || !old.rule_uid.empty()) {
-    start_clean(old, take_history(old.key, no_identity()), "its node was made anew under the name");
+    start_clean(old, take_history(old.key, no_identity()), "its node was recreated under its name");
     incidents_.records_.find(old.key)->second.host_uid = seen_.world.node_under(old.key)->meta.uid;
   } else {
     incidents_.records_.erase(old.key);

@@ -81,13 +81,13 @@ void read_health_word(const YamlNode& item, const std::string& path, Match& matc
   if (const auto meant = meant_by(*word); !meant.empty() || !is_camel_case(*word)) {
     const bool is_good = meant == k8s::to_string(k8s::Health::Healthy);
     return mistakes.add(item.place, fmt::format("{}: {} is no state of a bad device", path, shown(*word)),
-                        meant.empty() || is_good ? "write Unhealthy, Unknown, or a newer word of the kubelet"
+                        meant.empty() || is_good ? "write Unhealthy, Unknown, or a newer kubelet value"
                                                  : fmt::format("did you mean {}?", meant));
   }
   static constexpr std::string_view kAnnounced = "PermanentlyUnhealthy";
   if (*word != kAnnounced) {
     mistakes.warn(item.place, fmt::format("{}: {} is no word that Kubernetes is known to report", path, shown(*word)),
-                  "it counts where the kubelet says exactly this; a device plugin or driver says Healthy or Unhealthy");
+                  "it counts if the kubelet reports exactly this; a device plugin or driver says Healthy or Unhealthy");
   }
   match.health_words.push_back(*word);
 }
@@ -100,7 +100,7 @@ void read_health(const YamlNode& node, Match& match, MistakeList& mistakes) {
     const auto& item = node.items[i];
     const auto path = fmt::format("spec.match.health[{}]", i);
     if (item.kind == YamlNode::Kind::Scalar && !seen.insert(item.text).second) {
-      mistakes.add(item.place, fmt::format("spec.match.health: '{}' stands twice", item.text), "remove one of them");
+      mistakes.add(item.place, fmt::format("spec.match.health: '{}' is a duplicate", item.text), "remove one of them");
       continue;
     }
     read_health_word(item, path, match, mistakes);
@@ -149,7 +149,7 @@ std::vector<ClaimConditionMatch> read_claim_conditions(const YamlNode& node, Mis
       }
     }
     if (std::ranges::find(conditions, condition) != conditions.end()) {
-      mistakes.add(item.place, path + " stands there already", "remove one of them");
+      mistakes.add(item.place, path + " is a duplicate", "remove one of them");
     }
     conditions.push_back(std::move(condition));
   }
@@ -163,7 +163,7 @@ std::string why_no_taint_glob(std::string_view part, std::string_view glob) {
   if (part == "effect" && std::ranges::none_of(kEffects, [&](auto effect) { return glob_matches(glob, effect); })) {
     return "an effect is NoSchedule, NoExecute or None";
   }
-  if (part == "key" && glob == kTaintKey) return "this is our own taint, which stands in rules and never in a slice";
+  if (part == "key" && glob == kTaintKey) return "this is our own taint, which is set by rules, never in a slice";
   const auto fits = [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.' || c == '/' || is_wild(c);
@@ -209,11 +209,11 @@ std::vector<DeviceTaintMatch> read_device_taints(const YamlNode& node, MistakeLi
     if (!taint.key.empty() && taint.key.find_first_not_of('*') == std::string::npos) {
       mistakes.warn(
           item.place,
-          fmt::format("{}: key {} is every taint of the driver, and not all speak of health", path, shown(taint.key)),
+          fmt::format("{}: key {} is every taint of the driver, and not all are about health", path, shown(taint.key)),
           "name the keys; docs/vendors.md has those that are known");
     }
     if (std::ranges::find(taints, taint) != taints.end()) {
-      mistakes.add(item.place, path + " stands there already", "remove one of them");
+      mistakes.add(item.place, path + " is a duplicate", "remove one of them");
     }
     taints.push_back(std::move(taint));
   }

@@ -141,9 +141,10 @@ bool check_map(const YamlNode& node, std::string_view path, std::span<const std:
   for (std::size_t i = 0; i + 1 < node.items.size() && !mistakes.full(); i += 2) {
     const YamlNode& key = node.items[i];
     if (key.kind != YamlNode::Kind::Scalar) {
-      mistakes.add(key.place, fmt::format("{} has a key that is no word", path), "write the key as a plain word");
+      mistakes.add(key.place, fmt::format("{} has a key that is not a plain string", path),
+                   "write the key as a plain word");
     } else if (!seen.insert(key.text).second) {
-      mistakes.add(key.place, fmt::format("{}: key {} stands twice", path, shown(key.text)), "remove one of them");
+      mistakes.add(key.place, fmt::format("{}: key {} is a duplicate", path, shown(key.text)), "remove one of them");
     } else if (std::ranges::find(keys, key.text) == keys.end()) {
       note_unknown_key(key, path, keys, mistakes);
     }
@@ -276,7 +277,7 @@ std::vector<std::pair<std::string, TextPlace>> read_texts(const YamlNode& node, 
     auto text = read_text(node.items[i], fmt::format("{}[{}]", path, i), mistakes);
     if (!text) continue;
     if (!seen.insert(*text).second) {
-      mistakes.add(node.items[i].place, fmt::format("{}: {} stands twice", path, shown(*text)), "remove one of them");
+      mistakes.add(node.items[i].place, fmt::format("{}: {} is a duplicate", path, shown(*text)), "remove one of them");
       continue;
     }
     texts.emplace_back(*std::move(text), node.items[i].place);

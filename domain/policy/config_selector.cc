@@ -77,7 +77,7 @@ void read_values(const YamlNode& expression, const std::string& path, Requiremen
     auto value = read_label_value(values->items[i], fmt::format("{}.values[{}]", path, i), mistakes);
     if (!value) continue;
     if (!seen.insert(*value).second) {
-      mistakes.add(values->items[i].place, fmt::format("{}.values: {} stands twice", path, shown(*value)),
+      mistakes.add(values->items[i].place, fmt::format("{}.values: {} is a duplicate", path, shown(*value)),
                    "remove one of them");
     }
     requirement.values.push_back(*std::move(value));

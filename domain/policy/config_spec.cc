@@ -86,7 +86,8 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
   const YamlNode* recover = map_of("recover");
   const bool node_may_get_one = policy.job_retry && policy.job_retry->black_hole_taint;
   if (recover != nullptr && spec.find("taint") == nullptr && !node_may_get_one) {
-    mistakes.add(recover->place, "spec.recover has no effect: it says when a taint goes away, and there is no taint",
+    mistakes.add(recover->place,
+                 "spec.recover has no effect: it defines when a taint is removed, and there is no taint",
                  "add taint: {}, or remove recover");
   }
 }

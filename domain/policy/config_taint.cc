@@ -22,7 +22,7 @@ bool note_no_execute(const YamlNode& node, std::string_view path, MistakeList& m
       fmt::format("{} is 'NoExecute', which is not offered: it deletes pods past PodDisruptionBudgets, opt-outs "
                   "and every other policy's scope, and storms on shared claims (seen: 220 pods in a minute)",
                   path),
-      "write NoSchedule, and let evict take care of the pods that are there");
+      "write NoSchedule, and let evict handle running pods");
   return true;
 }
 

@@ -96,7 +96,7 @@ std::string job_retry_text(const JobRetryRules& retry) {
         fmt::format("up to {} retries back each, seen {} before the eviction{}; not creditable: {}", retry.max_per_job,
                     format_duration(retry.settle), retry.take_back ? ", taken back if unspent" : "",
                     retry.evict_when_not_creditable ? "evicted all the same" : "held");
-    if (retry.recreate_once) text += "; a Job that died of hardware is made once more";
+    if (retry.recreate_once) text += "; a Job that died of hardware is created once more";
   } else {
     text += no_retries_text(retry.evict_when_not_creditable);
   }
@@ -117,7 +117,7 @@ std::string evict_text(const EvictRules& evict) {
                       evict.shared_claims_together ? "together" : "never");
   text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),
                       evict.hold_without_replacement ? "hold" : "evict");
-  if (evict.untainted) text += "; from devices that the scheduler could hand back as well";
+  if (evict.untainted) text += "; even if the scheduler could give the same device again";
   return text + "\n";
 }
 

@@ -84,7 +84,7 @@ class Reader {
     for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
       const YamlNode& key = map.items[i];
       if (key.kind == YamlNode::Kind::Scalar && !seen.insert(key.text).second) {
-        throw Refused{key.place.line, fmt::format("key '{}' stands twice; remove one", key.text)};
+        throw Refused{key.place.line, fmt::format("key '{}' is a duplicate; remove one", key.text)};
       }
       if (key.text == "<<" && !key.quoted) {
         throw Refused{key.place.line, "the merge key '<<' is not supported; write the keys out"};
@@ -160,7 +160,7 @@ class Reader {
       // kubectl lets the last of two equal names win; which one was meant is a guess we do not make.
       if (!names.insert(value.name).second) {
         throw Refused{item.place.line,
-                      fmt::format("{} '{}' stands twice in '{}'; remove one", inner, value.name, list)};
+                      fmt::format("{} '{}' is a duplicate in '{}'; remove one", inner, value.name, list)};
       }
       if (const YamlNode* body = given(item, inner)) {
         if (body->kind != YamlNode::Kind::Map) throw Refused{body->place.line, fmt::format("'{}' is no map", inner)};

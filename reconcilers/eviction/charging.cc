@@ -35,7 +35,7 @@ std::optional<HoldReason> Charging::record(const AffectedPod& member) {
   const auto [goes_for, is_first] = goes_for_.try_emplace(uid, member.key);
   if (goes_for->second != member.key) {
     return HoldReason{.reason = Reason::WaitingForCharge,
-                      .message = fmt::format("the pod goes for {} first", to_string(goes_for->second)),
+                      .message = fmt::format("the pod is charged for {} first", to_string(goes_for->second)),
                       .until = {}};
   }
   const auto known = book.charges().find(uid);

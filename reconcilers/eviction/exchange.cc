@@ -73,7 +73,7 @@ Error before_eviction(Error error) {
 Error signal_gone(Error error, std::string_view what) {
   if (error.kind != ErrorKind::NotFound) return before_eviction(std::move(error));
   error.kind = ErrorKind::Outdated;
-  error.message = fmt::format("a fresh read shows that {} is gone: nothing was evicted", what);
+  error.message = fmt::format("the read before the eviction shows that {} is gone: nothing was evicted", what);
   return error;
 }
 
@@ -231,7 +231,7 @@ void Exchange::take_look(const Result<k8s::Response>& answer) {
     doubt_.kind = ErrorKind::Declined;
   } else {
     // Nobody has answered: what stands now may still be evicted by a server that is slow.
-    doubt_.message += "; the pod stands";
+    doubt_.message += "; the pod still exists";
   }
   end(std::unexpected(doubt_));
 }

@@ -20,7 +20,7 @@ namespace dhc::eviction {
 namespace {
 
 std::string would_because(const AffectedPod& affected) {
-  return affected.policy->mode == Mode::Observe ? fmt::format("policy {} says mode: observe", affected.policy->name)
+  return affected.policy->mode == Mode::Observe ? fmt::format("policy {} has mode: observe", affected.policy->name)
                                                 : std::string("the controller runs with --mode observe");
 }
 
@@ -140,7 +140,7 @@ std::optional<HoldReason> Gates::backs_off(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::is_paused(Candidate& /*candidate*/) {
   if (!input_.policy.limits.paused) return std::nullopt;
-  return HoldReason{.reason = Reason::Paused, .message = "ControllerLimits says paused: true", .until = {}};
+  return HoldReason{.reason = Reason::Paused, .message = "ControllerLimits has paused: true", .until = {}};
 }
 
 std::optional<HoldReason> Gates::sees_too_little(Candidate& candidate) {
@@ -239,9 +239,9 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"eviction", "No eviction of the pod is under way, and nobody has deleted it."}, &Gates::is_going},
       {{"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."}, &Gates::is_excluded},
       {{"toleration",
-        "No toleration lets its replacement back onto the device, or accepts the taint that the policy names."},
+        "No toleration allows its replacement onto the same device, or accepts the taint that the policy names."},
        &Gates::waits<tolerated>},
-      {{"place search", "Always; that no place is known for a replacement is said from here on."},
+      {{"place search", "Always. From here on the verdict reports if no place for a replacement is known."},
        &Gates::looks_for_a_place},
       {{"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
        &Gates::is_too_early},
@@ -249,17 +249,16 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"shared claim", "The claim is the pod's own, or all its holders can go together."}, &Gates::is_torn},
       {{"same device", "Its controller has lost no pod to this device within the hour."},
        &Gates::waits<same_device_again>},
-      {{"taint", "New pods are seen to be kept off the device."}, &Gates::waits<still_schedulable>},
+      {{"taint", "A taint that keeps new pods off the device is visible."}, &Gates::waits<still_schedulable>},
       {{"credit", "Its Job shows the retry that the loss takes, or needs none."}, &Gates::waits<held_for_credit>},
       {{"allocatable", "The node shows the loss, or 60 s have passed."}, &Gates::waits<loss_not_shown>},
       {{"siblings", "No other pod of its Job is to follow within a minute."}, &Gates::waits_for_siblings},
-      {{"holders", "The gates up to here let every other holder of a shared claim pass, too."},
-       &Gates::waits_for_holders},
+      {{"holders", "Every other holder of a shared claim passes the gates up to here."}, &Gates::waits_for_holders},
       {{"job end", "The loss does not end the Job, or the policy accepts that."}, &Gates::ends_a_job, kWholeUnit},
       {{"mode", "Policy and controller enforce."}, &Gates::only_observes, kWholeUnit},
       {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
-      {{"paused", "ControllerLimits does not say paused: true."}, &Gates::is_paused, kWholeUnit},
-      {{"view", "Every watch that the eviction rests on has spoken within 5 minutes and is not in doubt."},
+      {{"paused", "ControllerLimits does not have paused: true."}, &Gates::is_paused, kWholeUnit},
+      {{"view", "Every watch that the eviction depends on has delivered something within 5 minutes and is trusted."},
        &Gates::sees_too_little,
        kWholeUnit},
       {{"brake", "No brake covers the device, or the pod is on trial."}, &Gates::is_braked, kWholeUnit},
@@ -268,11 +267,11 @@ std::span<const Gates::Gate> Gates::in_order() {
        kWholeUnit},
       {{"caps", "The caps have room for it."}, &Gates::is_over_cap, kWholeUnit},
       {{"limits", "evictions of ControllerLimits has room for it."}, &Gates::is_over_limit, kWholeUnit},
-      {{"owner", "The word of an owner that is not watched is younger than five minutes."},
+      {{"owner", "Owners that are not watched were read within the last five minutes."},
        &Gates::knows_old_owner,
        kWholeUnit},
       {{"record", "There is room to record it against the caps."}, &Gates::has_no_record, kWholeUnit},
-      {{"condition", "Our condition is seen on it and on all who go with it, or 30 s have passed."},
+      {{"condition", "Our condition is visible on it and on all pods evicted with it, or 30 s have passed."},
        &Gates::waits_for_condition,
        kWholeUnit},
       {{"charge", "The state ConfigMap has it recorded."}, &Gates::is_not_charged, kWholeUnit},

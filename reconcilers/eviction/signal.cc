@@ -77,7 +77,7 @@ Status judge_taint(const EvictPod& action, const JudgedObjects& fresh) {
     };
     if (device != slice->devices.end() && std::ranges::any_of(device->taints, is_named)) return {};
   }
-  return outdated(action, fmt::format("the driver's taint on {} does not stand any more", to_string(key)));
+  return outdated(action, fmt::format("the driver's taint on {} is gone", to_string(key)));
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ Status judge_signal(const EvictPod& action, const JudgedObjects& fresh) {
   }
   if (!signal.claim_conditions.empty()) {
     if (claim != nullptr && find_claim_condition(signal.claim_conditions, *claim, action.key) != nullptr) return {};
-    return outdated(action, fmt::format("no condition of claim {} speaks of {} any more", signal.claim_name,
+    return outdated(action, fmt::format("no condition of claim {} mentions {} any longer", signal.claim_name,
                                         to_string(action.key)));
   }
   if (!signal.device_taints.empty()) return judge_taint(action, fresh);

@@ -68,7 +68,7 @@ HoldReason reporter_restarted(const AffectedPod& affected, const PlanInput& inpu
   return {.reason = Reason::ReporterRestarted,
           .message = fmt::format("{}; nothing is done until it is Unhealthy again, the hold ends, or an operator "
                                  "acknowledges the incident",
-                                 why.value_or("its driver or plugin has begun anew")),
+                                 why.value_or("its driver or plugin has restarted")),
           .until = {}};
 }
 

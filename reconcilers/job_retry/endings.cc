@@ -178,7 +178,7 @@ class Judge {
       }
       if (covered_by(policy_naming_word(device))) {
         return done(Reason::DiedOfDevice, device.key, to_string(device.key),
-                    fmt::format("pod {} failed and {} was last called {} while it ran", pod_.meta.name,
+                    fmt::format("pod {} failed and {} was last reported {} while it ran", pod_.meta.name,
                                 to_string(device.key), device.other_word));
       }
     }

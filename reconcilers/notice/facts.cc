@@ -51,14 +51,15 @@ void add_silences(const PlanInput& input, Planned<Verdict>& found, Wake& wake) {
 void add_trial(const PlanInput& input, const BrakeTrial& trial, Planned<Verdict>& found) {
   const auto* record = input.world.pod(trial.pod_uid);
   if (record == nullptr) return;
-  found.verdicts.push_back({.subject = subject_of(record->pod),
-                            .device = to_string(trial.key),
-                            .policy = {},
-                            .reason = Reason::BrakeTrial,
-                            .message = "the half-open brake lets this pod go, to learn whether another device serves "
-                                       "its owner better",
-                            .since = trial.chosen.wall,
-                            .next_at = std::nullopt});
+  found.verdicts.push_back(
+      {.subject = subject_of(record->pod),
+       .device = to_string(trial.key),
+       .policy = {},
+       .reason = Reason::BrakeTrial,
+       .message = "the half-open brake permits the eviction of this pod, to learn whether another device serves "
+                  "its owner better",
+       .since = trial.chosen.wall,
+       .next_at = std::nullopt});
 }
 
 void add_brakes(const PlanInput& input, Planned<Verdict>& found) {
@@ -183,13 +184,14 @@ void add_disputed_pools(const PlanInput& input, Planned<Verdict>& found) {
     const auto& home = known->second;
     auto nodes = inventory.claimants_of(name);
     if (home.is_settled) nodes.erase(home.node);
-    auto message = home.is_settled
-                       ? fmt::format("pool {} is {}: slices of {} are ignored", pool,
-                                     home.node.empty() ? std::string("of no node") : home.node + "'s", words_for(nodes))
-                       : fmt::format(
-                             "pool {} is published by {}, and no running pod on its devices says whose it is: none of "
-                             "their devices' taints and attributes is believed",
-                             pool, words_for(nodes));
+    auto message =
+        home.is_settled
+            ? fmt::format("pool {} is {}: slices of {} are ignored", pool,
+                          home.node.empty() ? std::string("of no node") : home.node + "'s", words_for(nodes))
+            : fmt::format(
+                  "pool {} is published by {}, and no running pod on its devices settles which node owns it: none of "
+                  "their devices' taints and attributes is believed",
+                  pool, words_for(nodes));
     add(driver, fmt::format("{}/{}", driver, pool), std::move(message), since);
   }
 }

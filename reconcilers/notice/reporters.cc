@@ -69,7 +69,7 @@ std::string silence_text(const PlanInput& input, const Speaker& reporter, const 
         held);
   }
   if (reporter.source == DeviceKey::Source::Plugin) {
-    return fmt::format("{}, and the kubelet has called every one Unknown since: is its plugin registered?", held);
+    return fmt::format("{}, and the kubelet has reported each as Unknown since: is its plugin registered?", held);
   }
   if (names_taints_of(input.policy, any_device_of(reporter))) {
     return fmt::format(
@@ -80,7 +80,8 @@ std::string silence_text(const PlanInput& input, const Speaker& reporter, const 
         held);
   }
   return fmt::format(
-      "{}, and it has said nothing about the health of any: each is Unknown, no claim condition, no taint. Turn its "
+      "{}, and it has reported nothing about the health of any: each is Unknown, no claim condition, no taint. Turn "
+      "its "
       "health service on, see docs/vendors.md; if it only taints what is bad, name its taints in match.deviceTaints",
       held);
 }
@@ -108,7 +109,8 @@ std::string words_text(const WordCounts& words) {
   }
   if (words.count.size() > kMostWords) text += fmt::format(" and {} more words", words.count.size() - kMostWords);
   return fmt::format(
-      "the kubelet says {}, which is neither Healthy, Unhealthy nor Unknown: treated as Unknown; a policy may name the "
+      "the kubelet reports {}, which is neither Healthy, Unhealthy nor Unknown: treated as Unknown; a policy may name "
+      "the "
       "word in match.health",
       text);
 }

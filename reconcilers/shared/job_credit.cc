@@ -85,7 +85,7 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
     const auto seen = record.credit_seen.find(pod.meta.uid);
     return {.kind = Kind::Given,
             .reason = Reason::Credited,
-            .message = fmt::format("{} has a retry more for this pod: its credit made backoffLimit {}", name_of(job),
+            .message = fmt::format("{} has one more retry for this pod: its credit made backoffLimit {}", name_of(job),
                                    given->limit),
             .seen_at = seen == record.credit_seen.end() ? MonoTime::max() : seen->second.at};
   }

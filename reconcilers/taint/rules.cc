@@ -98,7 +98,7 @@ class RulePlanner {
     const bool staged = policy_->taint->device == TaintRules::Device::Staged && rule_has_status();
     apply(staged ? "None" : "NoSchedule");
     say(Reason::Tainting,
-        staged ? "a DeviceTaintRule with effect None is being made" : "a DeviceTaintRule is being made");
+        staged ? "a DeviceTaintRule with effect None is being created" : "a DeviceTaintRule is being created");
   }
 
   /// Whether rules surely have the effect None and a status. **Source:** resource.k8s.io/v1alpha3 of 1.33 and 1.34 has
@@ -136,7 +136,7 @@ class RulePlanner {
     const bool still_staged = policy_ != nullptr && policy_->taint->device == TaintRules::Device::Staged;
     if (still_staged && !said && input_.now.mono < until) {
       return speech_.say(record_, {.reason = Reason::StagedTaint,
-                                   .message = "effect None until the API server says what it would do, at most 30 s",
+                                   .message = "effect None until the API server reports its effect, at most 30 s",
                                    .until = until});
     }
     if (mode_ != Mode::Enforce) {

@@ -55,7 +55,7 @@ std::optional<HoldReason> Speech::held_back(const std::string& key, const std::s
 std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
   if (input_.policy.limits.paused) {
     return HoldReason{
-        .reason = Reason::Paused, .message = "ControllerLimits says paused: true: no new taint", .until = {}};
+        .reason = Reason::Paused, .message = "ControllerLimits has paused: true: no new taint", .until = {}};
   }
   if (auto hold = held_by_view(input_, views_of_taint(record.key))) return hold;
   if (auto hold = held_by_brake(input_, record.key, input_.world.node_of(record.key), ", no new taint")) {

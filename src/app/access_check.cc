@@ -25,14 +25,14 @@ bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& clien
     if (!answer) {
       // One that is too busy for this question may have time for the next.
       ++unanswered;
-      log.debug("right not asked for",
+      log.debug("permission check failed",
                 {{"verb", needed.verb}, {"resource", needed.resource}, {"error", answer.error().message}});
       continue;
     }
     const auto allowed = parse_access_review(answer->body);
     if (allowed && !*allowed) log.warn(forbidden_line(needed));
   }
-  log.debug("rights asked for", {{"verbs", verbs.size()}});
+  log.debug("permissions checked", {{"verbs", verbs.size()}});
   return unanswered == 0;
 }
 

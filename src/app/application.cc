@@ -216,7 +216,7 @@ void Application::Parts::start_watches() {
 
 void Application::Parts::start_election() {
   if (!settings.election) {
-    log.info("no election: leads alone");
+    log.info("leader election is off: acting as the only replica");
     return metrics.leading(true);
   }
   send(Leading{.leads = false});

@@ -64,7 +64,7 @@ std::optional<std::int64_t> seconds_since_heard(const WatchFact& watch, MonoTime
 
 std::string age_of(const WatchFact& watch, MonoTime now) {
   const auto seconds = seconds_since_heard(watch, now);
-  return seconds ? fmt::format(", last word {} s ago", *seconds) : std::string();
+  return seconds ? fmt::format(", last message {} s ago", *seconds) : std::string();
 }
 
 /// Empty: nobody, as far as we know.
@@ -74,8 +74,9 @@ std::string leader_of(const ElectionFact& election) { return election.leaderless
 std::string why_silent(const Facts& facts) {
   if (const auto& election = facts.election; election && !election->leads) {
     return leader_of(*election).empty()
-               ? "this replica stands by and judges nothing, and nobody is known to lead: see /readyz"
-               : fmt::format("this replica stands by and judges nothing: ask the leader, {}", leader_of(*election));
+               ? "this replica is a standby and serves no verdicts, and nobody is known to lead: see /readyz"
+               : fmt::format("this replica is a standby and serves no verdicts: ask the leader, {}",
+                             leader_of(*election));
   }
   for (const auto& watch : facts.watches) {
     const bool is_needed = watch.kind != k8s::Kind::Lease && watch.kind != k8s::Kind::ConfigMap;
@@ -150,7 +151,7 @@ Report readyz(const Facts& facts, MonoTime now) {
     } else if (!watch.listed) {
       add_line(report, false, fmt::format("{}: not listed yet{}", kind, because(watch.problem)));
     } else if (watch.behind) {
-      add_line(report, false, fmt::format("{}: the data went back: {}; listing afresh", kind, watch.went_back));
+      add_line(report, false, fmt::format("{}: the data went back: {}; listing again", kind, watch.went_back));
     } else {
       // What was listed stays valid while its watch comes back: still ready, and said.
       const bool too_old = is_too_old(watch, now);
@@ -158,7 +159,7 @@ Report readyz(const Facts& facts, MonoTime now) {
           report, !too_old,
           fmt::format("{}: listed{}{}{}", kind, age_of(watch, now),
                       too_old ? ": nothing is evicted, tainted or patched on it" : "", because(watch.problem)) +
-              (watch.went_back.empty() ? "" : fmt::format("; the data went back: {}; listed afresh", watch.went_back)));
+              (watch.went_back.empty() ? "" : fmt::format("; the data went back: {}; listed again", watch.went_back)));
     }
   }
   if (facts.server_ahead) add_line(report, true, clock_line(*facts.server_ahead));

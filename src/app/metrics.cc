@@ -66,8 +66,9 @@ struct Metrics::Families {
                             .Register(registry)
                             .Add({}, reaction_buckets());
   Family<Gauge>& watch_state = gauge(registry, "dhc_watch_state", "1 for the state in which the kind's watch is now.");
-  Family<Gauge>& view_age = gauge(registry, "dhc_view_age_seconds",
-                                  "Seconds since the last word (event, bookmark, end of a list) of the kind's watch.");
+  Family<Gauge>& view_age =
+      gauge(registry, "dhc_view_age_seconds",
+            "Seconds since the last message (event, bookmark, end of a list) of the kind's watch.");
   Family<Counter>& went_back = counter(registry, "dhc_data_went_back_total",
                                        "Times that the server's data was older than what was known, by kind.");
   Gauge& server_ahead =

@@ -23,7 +23,7 @@ void TroubleLog::note(k8s::Kind kind, const std::string& problem) {
 void TroubleLog::note_back(k8s::Kind kind, std::uint64_t times, const std::string& how) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(went_back_[kind], times) == times) return;
-  log_.warn("the data went back: everything of the kind is listed afresh",
+  log_.warn("the data went back: everything of the kind is listed again",
             {{"kind", k8s::to_string(kind)}, {"cluster", cluster_}, {"why", how}});
 }
 

@@ -91,7 +91,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                  {{"true", true}, {"false", false}});
   add_word<std::optional<bool>>(
       *run, "--leader-elect", options.leader_elect,
-      "Act only while holding the Lease in the own namespace: true (default in a pod, or with "
+      "Act only while holding the Lease in its own namespace: true (default in a pod, or with "
       "POD_NAMESPACE) or false",
       {{"true", true}, {"false", false}});
   add_word<k8s::WireFormat>(
@@ -117,7 +117,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 }
 
 CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
-  auto* demo = app.add_subcommand("demo", "Show it on a simulated cluster in this process: no cluster needed");
+  auto* demo =
+      app.add_subcommand("demo", "Run the controller on a simulated cluster in this process: no cluster needed");
   const auto read_wait = [&options](const std::string& text) {
     options.duration = parse_wait(text);
     if (!options.duration) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 60s or 2m", text));
@@ -133,7 +134,7 @@ CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
 
 CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   auto* plan = app.add_subcommand(
-      "plan", "Show what a configuration would do to a cluster as it is now, beside what today's does; reads only");
+      "plan", "Show what a configuration would do to a cluster as it is now, next to the current one; read-only");
   add_connection(*plan, options.kubeconfig, options.context);
   plan->add_option("-f,--filename", options.files,
                    "Files of the new configuration, - for standard input (default: only today's is shown)")
@@ -226,9 +227,9 @@ Command parse_command_line(std::span<const char* const> arguments) {
   app.add_flag(kVersionFlag, parsed.version, "Print the version");
   const auto* run = add_run(app, parsed.run);
   const auto* demo = add_demo(app, parsed.demo);
-  auto* validate = app.add_subcommand("validate", "Name every mistake of configuration files");
+  auto* validate = app.add_subcommand("validate", "Check configuration files and print every mistake");
   validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")->required();
-  auto* explain = app.add_subcommand("explain", "Say what a verdict's reason means and what to do about it");
+  auto* explain = app.add_subcommand("explain", "Explain a verdict's reason and what to do about it");
   explain->add_option("REASON", parsed.explain.reasons, "Words such as BlockedByBudget (default: every reason)");
   const auto* plan = add_plan(app, parsed.plan);
   const auto* uninstall = add_uninstall(app, parsed.uninstall);

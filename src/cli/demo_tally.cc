@@ -50,7 +50,7 @@ DemoEnd end_of(const DemoTally& tally, std::span<const std::string> evicted, std
   end.text =
       fmt::format("{} devices broke, {} were repaired. {} pods held a broken device, {} pods were evicted.\n{}{}\n",
                   tally.broken, tally.repaired, tally.holders.size(), once.size(), details,
-                  end.exact ? "Exactly the pods that held broken devices were dealt with, and no other."
+                  end.exact ? "Exactly the pods that held broken devices were evicted, and no other."
                             : "That is NOT what should have happened.");
   return end;
 }

@@ -69,7 +69,7 @@ constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
 /// A service is told by SIGHUP to read its configuration again; on a terminal it says that the terminal has gone.
 std::function<void()> on_hangup(Log& log) {
   if (::isatty(STDERR_FILENO) == 1) return {};
-  return [&log] { log.info("SIGHUP: the configuration is followed all the time, nothing else is read again"); };
+  return [&log] { log.info("SIGHUP ignored: configuration changes apply without it"); };
 }
 }  // namespace
 

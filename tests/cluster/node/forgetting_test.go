@@ -59,7 +59,7 @@ func TestADriverThatForgetsInItsRestartHasRepairedNothing(t *testing.T) {
 	forgot := time.Now()
 	b.forgets(t, driver)
 	awaitHealth(t, b.sick, "Healthy")
-	b.awaitSays(t, true, "Tainted", "driver pod "+b.namespace+"/"+driver.Name+" began at ")
+	b.awaitSays(t, true, "Tainted", "driver pod "+b.namespace+"/"+driver.Name+" started at ")
 	b.awaitSays(t, true, "ReporterRestarted", "its Healthy is no evidence of a repair")
 	b.controller.Stays(t, b.sick, 40*time.Second) // four times healthyFor
 	expectOneIncident(t, seen, opened)

@@ -172,7 +172,7 @@ func TestWithAllVerbsItIsReady(t *testing.T) {
 				account = manifests.AccountWithout(t, cp)
 			}
 			controller := dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cp, account, ""), InCluster: true, Elect: true})
-			controller.AwaitSays(t, "rights asked for")
+			controller.AwaitSays(t, "permissions checked")
 			if err := controller.Says("forbidden: "); err == nil {
 				t.Error("it says that something is forbidden")
 			}

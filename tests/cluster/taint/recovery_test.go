@@ -26,7 +26,7 @@ func TestADriversTaintThatIsGoneForHealthyForEndsOurs(t *testing.T) {
 	r.awaitSaid(t, controller, "Tainted", "it is still reported bad")
 	gone := time.Now()
 	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
-	r.awaitSaid(t, controller, "Tainted", "its driver's own taint is gone, and must be for 10 s")
+	r.awaitSaid(t, controller, "Tainted", "its driver's own taint is gone; it must stay gone for 10 s")
 	r.awaitNoRule(t, 10*time.Second)
 	if took := time.Since(gone); took < 10*time.Second {
 		t.Errorf("the rule was removed after %s", took)

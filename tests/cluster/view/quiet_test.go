@@ -16,7 +16,7 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
-var lastWord = regexp.MustCompile(`(?m)^\[.\](\w+): .*last word (\d+) s ago`)
+var lastWord = regexp.MustCompile(`(?m)^\[.\](\w+): .*last message (\d+) s ago`)
 
 // Two idle limits of a stream (90 s each), after which the kind is listed afresh, and what their back-offs and a list take.
 const oldestWord = 215 * time.Second

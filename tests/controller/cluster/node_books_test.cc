@@ -102,7 +102,7 @@ TEST_CASE("Healthy after a kubelet restart is not believed until two minutes aft
     CHECK_FALSE(stage.has_event("p-0", "Recovered"));
     REQUIRE(stage.verdict("p-0", Reason::ReporterRestarted) != nullptr);
     CHECK(stage.verdict("p-0", Reason::ReporterRestarted)
-              ->message.starts_with("the registration of example.com/gpu with the kubelet of node-a began at "));
+              ->message.starts_with("the registration of example.com/gpu with the kubelet of node-a started at "));
   }
 }
 

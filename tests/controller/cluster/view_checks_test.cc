@@ -135,8 +135,9 @@ TEST_CASE("an object that a read did not find, or found made anew, is to leave t
       const auto doubts = at.stage.doubts();
       REQUIRE(doubts.size() == 1);
       CHECK(doubts.front().kind == kind);
-      CHECK(doubts.front().why == fmt::format("a read showed that {} is gone, 30 s later the watch has not said so",
-                                              kind == Kind::Pod ? "pod default/train-1" : "claim default/card"));
+      CHECK(doubts.front().why ==
+            fmt::format("a read showed that {} is gone, 30 s later the watch has not delivered it",
+                        kind == Kind::Pod ? "pod default/train-1" : "claim default/card"));
     }
   }
 }

@@ -71,7 +71,7 @@ TEST_CASE("An observing policy writes no condition and evicts nothing, and says 
   CHECK(stage.run_for(minutes(10)).empty());
   CHECK(stage.conditions().empty());
   CHECK(stage.reasons("web-1") == "WouldEvict");
-  CHECK(stage.verdict("web-1", Reason::WouldEvict)->message == "policy p says mode: observe");
+  CHECK(stage.verdict("web-1", Reason::WouldEvict)->message == "policy p has mode: observe");
   CHECK(stage.has_event("web-1", "WouldEvict"));
 }
 

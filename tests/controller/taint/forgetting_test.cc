@@ -66,9 +66,9 @@ TEST_CASE(
   const auto began = stage.now().wall;
   stage.run_for(hours(24) - Seconds(1), minutes(10));
   CHECK(stage.reasons("train-1") == "NoEvictionConfigured");
-  CHECK(told(stage).find("driver pod kube-system/gpu-driver-1 began at ") != std::string::npos);
+  CHECK(told(stage).find("driver pod kube-system/gpu-driver-1 started at ") != std::string::npos);
   CHECK(told(stage).ends_with(
-      "and has not called it bad: its Healthy is no evidence of a repair; held for 24 h (incident 1)"));
+      "and has not reported it bad since: its Healthy is no evidence of a repair; held for 24 h (incident 1)"));
   stage.advance(std::chrono::duration_cast<Millis>(began + hours(24) - stage.now().wall) - Millis(1));
   stage.settle();
   CHECK(stage.rule() != nullptr);
@@ -131,7 +131,7 @@ TEST_CASE("A restart of ours forgets no restart of a driver, also when its pod h
   SUBCASE("we do not") {}
   stage.run_for(hours(1), minutes(1));
   CHECK(stage.rule() != nullptr);
-  CHECK(told(stage).find("driver pod kube-system/gpu-driver-1 began at ") != std::string::npos);
+  CHECK(told(stage).find("driver pod kube-system/gpu-driver-1 started at ") != std::string::npos);
   CHECK(count_of_conditions(stage, false) == 0);
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("A new boot of the node ends in probation after healthyFor, to the mil
   stage.advance(minutes(10) - Millis(1));
   stage.settle();
   CHECK(stage.rule() != nullptr);
-  CHECK(told(stage).ends_with("its node has booted anew: on probation if nobody reports it bad for 10 min"));
+  CHECK(told(stage).ends_with("its node has rebooted: on probation if nobody reports it bad for 10 min"));
   CHECK(count_of_conditions(stage, false) == 0);
   stage.advance(Millis(1));
   stage.settle();

@@ -53,7 +53,7 @@ TEST_CASE("A node made anew under its name starts clean, also after a restart in
     CHECK(stage.rule() == nullptr);
     const auto* verdict = stage.verdict("node-a", Reason::Untainted);
     REQUIRE(verdict != nullptr);
-    CHECK(verdict->message.find("its node was made anew under the name") != std::string::npos);
+    CHECK(verdict->message.find("its node was recreated under its name") != std::string::npos);
     CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
   }
 }

@@ -97,9 +97,9 @@ TEST_CASE("a replica that judges nothing shows no verdicts, not none, and says w
   facts.election = dhc::ElectionFact{.holder = "other_1"};
   CHECK(said() ==
         R"({"leader":"other_1","role":"standby","mode":"observe","viewAges":{"Pod":3,"Lease":null},"verdicts":null,)"
-        R"("message":"this replica stands by and judges nothing: ask the leader, other_1"})"
+        R"("message":"this replica is a standby and serves no verdicts: ask the leader, other_1"})"
         "\n");
-  const std::string nobody = "judges nothing, and nobody is known to lead: see /readyz";
+  const std::string nobody = "serves no verdicts, and nobody is known to lead: see /readyz";
   facts.election->leaderless = true;
   CHECK(said().find(R"({"leader":null,)") == 0);
   CHECK(said().find(nobody) != std::string::npos);
@@ -163,10 +163,10 @@ TEST_CASE("readiness says the age of each watch's last word, and ends at the bou
     CHECK(report.ok == ok);
     return report.text.substr(0, report.text.find('\n'));
   };
-  CHECK(said(Seconds(12), true) == "[+]Pod: listed, last word 12 s ago");
-  CHECK(said(dhc::kOldestView - dhc::Millis(1), true) == "[+]Pod: listed, last word 299 s ago");
+  CHECK(said(Seconds(12), true) == "[+]Pod: listed, last message 12 s ago");
+  CHECK(said(dhc::kOldestView - dhc::Millis(1), true) == "[+]Pod: listed, last message 299 s ago");
   CHECK(said(dhc::kOldestView, false) ==
-        "[-]Pod: listed, last word 300 s ago: nothing is evicted, tainted or patched on it");
+        "[-]Pod: listed, last message 300 s ago: nothing is evicted, tainted or patched on it");
 }
 
 TEST_CASE("readiness says that the server's data went back: not ready until all is listed afresh, and kept in mind") {
@@ -181,13 +181,13 @@ TEST_CASE("readiness says that the server's data went back: not ready until all 
   auto report = dhc::readyz(facts, kNow);
   CHECK_FALSE(report.ok);
   CHECK(report.text.starts_with(
-      "[-]Pod: the data went back: the API server's version is 1000, and was 1200; listing afresh\n"));
+      "[-]Pod: the data went back: the API server's version is 1000, and was 1200; listing again\n"));
   facts.watches.front().behind = false;
   report = dhc::readyz(facts, kNow);
   CHECK(report.ok);
   CHECK(report.text.starts_with(
-      "[+]Pod: listed, last word 0 s ago; the data went back: the API server's version is 1000, "
-      "and was 1200; listed afresh\n"));
+      "[+]Pod: listed, last message 0 s ago; the data went back: the API server's version is 1000, "
+      "and was 1200; listed again\n"));
 }
 
 TEST_CASE("a kind that is not served has no age") {

@@ -322,7 +322,7 @@ TEST_CASE("A Healthy or an untainting is no evidence where the reporter or the n
     const auto recovery = recovery_of(record, &rules, after_noon(hours(1)));
     CHECK(!recovery.over);
     CHECK(recovery.at == kNoon + hours(48));
-    CHECK(has(recovery.why, "driver pod kube-system/gpu-driver-x began at 2026-11-20T11:59:00"));
+    CHECK(has(recovery.why, "driver pod kube-system/gpu-driver-x started at 2026-11-20T11:59:00"));
     record.reporter_since.reset();
     record.booted_at = kNoon;
     rules.probation = false;
@@ -430,11 +430,12 @@ TEST_CASE(
   record.booted_at = kNoon;
   CHECK(is_forgotten(record));
   CHECK(why_forgotten(record) ==
-        "its node has booted anew (seen at 2026-11-20T12:00:00Z): what was known of it may be forgotten");
+        "its node has rebooted (seen at 2026-11-20T12:00:00Z): what was known of it may be forgotten");
   record.reporter = "driver pod a/b";
   record.reporter_since = kNoon - hours(1);
   CHECK(why_forgotten(record) ==
-        "driver pod a/b began at 2026-11-20T11:00:00Z, and has not called it bad: its Healthy is no evidence of a "
+        "driver pod a/b started at 2026-11-20T11:00:00Z and has not reported it bad since: its Healthy is no evidence "
+        "of a "
         "repair");
   record.booted_at.reset();
   CHECK(is_forgotten(record));

@@ -22,8 +22,8 @@ std::string policy(const std::string& lines, const std::string& match = "{}") {
 
 const std::string kNoExecute =
     " is 'NoExecute', which is not offered: it deletes pods past PodDisruptionBudgets, opt-outs and every other "
-    "policy's scope, and storms on shared claims (seen: 220 pods in a minute); write NoSchedule, and let evict take "
-    "care of the pods that are there";
+    "policy's scope, and storms on shared claims (seen: 220 pods in a minute); write NoSchedule, and let evict handle "
+    "running pods";
 const std::string kDuration = "; write a duration such as 90s, 5m or 1h30m";
 
 /// What the parser says of each bad file about taint, recover and jobRetry.
@@ -47,7 +47,7 @@ const std::map<std::string, std::string> kBad = {
      "6:52: spec.taint.nodeAtLeast.percent is '0': out of range; write a whole number from 1 to 100"},
     {"node-at-least-key", "6:43: spec.taint.nodeAtLeast has no key 'device'; did you mean 'devices'?"},
     {"recover-without-taint",
-     "6:12: spec.recover has no effect: it says when a taint goes away, and there is no taint; add taint: {}, or "
+     "6:12: spec.recover has no effect: it defines when a taint is removed, and there is no taint; add taint: {}, or "
      "remove recover"},
     {"recover-then",
      "7:19: spec.recover.then is 'Release', but should be one of Probation, Keep; write one of these words"},
@@ -211,7 +211,7 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
                       "  recover: healthy for 10m, else kept for an operator after 24h; penalty halves in 168h, "
                       "quarantine above 1.75; a device is its uuid\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction, taken back if unspent; not "
-                      "creditable: evicted all the same; a Job that died of hardware is made once more; 3 rejected "
+                      "creditable: evicted all the same; a Job that died of hardware is created once more; 3 rejected "
                       "pods on a node within 10m make it a BlackHoleNode, which is tainted\n"));
   CHECK(told("  jobRetry: {credit: false}\n")
             .contains("  Jobs: no retries back; a pod whose loss would end its Job: held; 3 rejected pods"));

@@ -107,9 +107,9 @@ TEST_CASE("mistakes in a kubeconfig name file, line and remedy") {
   CHECK(mistake("- a\n") == "kubeconfig /home/me/config:1: is not a kubeconfig: its top is no map");
   CHECK(mistake("kind: Pod\napiVersion: v1\n") ==
         "kubeconfig /home/me/config:1: is v1 Pod, not a kubeconfig (v1 Config); give another file");
-  CHECK(mistake("users: []\nusers: []\n") == "kubeconfig /home/me/config:2: key 'users' stands twice; remove one");
+  CHECK(mistake("users: []\nusers: []\n") == "kubeconfig /home/me/config:2: key 'users' is a duplicate; remove one");
   CHECK(mistake("users:\n- {name: u}\n- {name: u}\n") ==
-        "kubeconfig /home/me/config:3: user 'u' stands twice in 'users'; remove one");
+        "kubeconfig /home/me/config:3: user 'u' is a duplicate in 'users'; remove one");
   CHECK(mistake("clusters:\n- name: c\n  cluster:\n    certificate-authority-data: '*'\n") ==
         "kubeconfig /home/me/config:4: 'certificate-authority-data' is not base64; encode the PEM file with base64");
   CHECK(mistake("users:\n- name: u\n  user: {as-groups: g}\n") ==
