@@ -56,6 +56,7 @@ void ComingPods::observe(const World& world, const RequestTracker& requests, con
   count_replacements(world);
   forget_departures(world, now);
   std::erase_if(offered_since_, [&](const auto& entry) { return !world.unbound().contains(entry.first); });
+  std::erase_if(crowded_since_, [&](const auto& entry) { return world.pod(entry.first) == nullptr; });
 }
 
 void ComingPods::note_departures(const World& world, const RequestTracker& requests, const Now& now) {
@@ -124,7 +125,7 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
   std::ranges::sort(waiting, {}, [](const auto* pod) { return std::tie(pod->meta.creation, pod->meta.uid); });
   std::vector<Coming> coming;
   for (const auto* pod : waiting) {
-    coming.push_back({.uid = pod->meta.uid, .demand = demand_of_one(*pod, world)});
+    coming.push_back({.uid = pod->meta.uid, .ns = pod->meta.ns, .demand = demand_of_one(*pod, world)});
   }
   auto replaced = replaced_;
   for (const auto& [uid, departure] : departures_) {
@@ -134,7 +135,7 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
       --there;
       continue;
     }
-    coming.push_back({.uid = {}, .demand = departure.demand});
+    coming.push_back({.uid = {}, .ns = departure.ns, .demand = departure.demand});
   }
   return coming;
 }
@@ -147,8 +148,18 @@ void ComingPods::note_offered(const std::optional<std::set<std::string>>& uids, 
   });
 }
 
+void ComingPods::note_crowded(const std::set<std::string>& uids, const Now& now) {
+  for (const auto& uid : uids) crowded_since_.try_emplace(uid, now.mono);
+}
+
+bool ComingPods::is_past_others(const std::string& uid, const Now& now) const {
+  const auto since = crowded_since_.find(uid);
+  return since != crowded_since_.end() && now.mono - since->second >= kOthersPatience;
+}
+
 std::optional<MonoTime> ComingPods::next_change_at(const Now& now) const {
   Wake wake;
+  for (const auto& [uid, since] : crowded_since_) wake.note_after(now.mono, since + kOthersPatience);
   for (const auto& [uid, since] : offered_since_) wake.note_after(now.mono, since + kOfferPatience);
   return wake.at();
 }

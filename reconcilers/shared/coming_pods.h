@@ -14,6 +14,9 @@ namespace dhc {
 /// that it leaves alone for a minute has other reasons to wait. Else a tenant's Pending pods would hold everybody's
 /// evictions.
 inline constexpr Millis kOfferPatience = Seconds(60);
+/// How long pods of other namespaces, however many and however often made anew, may keep the place that a pod on a bad
+/// device would go to: their tenants decide how long they wait.
+inline constexpr Millis kOthersPatience = std::chrono::minutes(10);
 /// How long the replacement of an evicted pod is waited for. **Source:** the Job controller's longest back-off.
 inline constexpr Millis kReplacementPatience = std::chrono::minutes(10);
 
@@ -23,6 +26,7 @@ class ComingPods {
  public:
   struct Coming {
     std::string uid;  ///< Empty: a replacement that is not there yet.
+    std::string ns;
     Demand demand;
   };
 
@@ -37,7 +41,13 @@ class ComingPods {
   /// Pods that wait although a place is free for them, as of this turn; nothing if nobody has looked.
   void note_offered(const std::optional<std::set<std::string>>& uids, const Now& now);
 
-  /// When time alone changes the list.
+  /// Pods that would have a place but for pods of other namespaces that wait, by UID, as of this turn.
+  void note_crowded(const std::set<std::string>& uids, const Now& now);
+
+  /// Whether what waits in other namespaces counts against this pod no longer.
+  [[nodiscard]] bool is_past_others(const std::string& uid, const Now& now) const;
+
+  /// When time alone changes the list, or who counts in it.
   [[nodiscard]] std::optional<MonoTime> next_change_at(const Now& now) const;
 
  private:
@@ -57,6 +67,8 @@ class ComingPods {
   std::map<std::string, Departure> departures_;    // by the evicted pod's UID
   std::map<std::string, std::size_t> replaced_;    // by the owner's identity: pods made since
   std::map<std::string, MonoTime> offered_since_;  // by the waiting pod's UID
+  std::map<std::string, MonoTime>
+      crowded_since_;  // by the UID of the pod on the bad device: in all, not without a break
 };
 
 }  // namespace dhc

@@ -22,6 +22,9 @@ class PlaceSearch {
     return places_ ? std::optional(places_->offered()) : std::nullopt;
   }
 
+  /// Pods that would have a place but for pods of other namespaces, by UID, for `ComingPods::note_crowded`.
+  [[nodiscard]] std::set<std::string> crowded() const { return places_ ? places_->crowded() : std::set<std::string>(); }
+
  private:
   const PlanInput& input_;
   std::optional<Places> places_;

@@ -20,7 +20,8 @@ std::int64_t unhealthy_held(const k8s::Pod& pod, const std::string& resource) {
 
 }  // namespace
 
-Places::Places(const PlanInput& input, const ComingPods& coming) : input_(input) {
+Places::Places(const PlanInput& input, const ComingPods& coming, const std::optional<std::string>& ns)
+    : input_(input), coming_(coming) {
   for (const auto& pool : input.world.inventory().pools()) {
     if (pool.second.published) pools_on_[pool.second.node].push_back(&pool);
   }
@@ -32,9 +33,12 @@ Places::Places(const PlanInput& input, const ComingPods& coming) : input_(input)
   for (const auto& uid : coming.leaving()) leaving.push_back(&input.world.pod(uid)->pod);
   give_back(released_by(leaving));
   for (const auto& next : coming.list(input.world, input.now)) {
+    const bool waits = !next.uid.empty();
+    if (waits && ns && next.ns != *ns) continue;
+    if (waits) waiting_in_.insert(next.ns);
     if (!settle(next.demand)) {
       ++waiting_[next.demand];
-    } else if (!next.uid.empty()) {
+    } else if (waits) {
       offered_.insert(next.uid);
     }
   }
@@ -74,6 +78,31 @@ bool Places::is_left_on(const k8s::Node& node, const Demand& demand, const Relea
 
 std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* const> pods,
                                                      const std::string& suspect) {
+  auto found = find_among_all(pods, suspect);
+  if (found || pods.empty()) return found;
+  const auto& ns = pods.front()->meta.ns;
+  if (std::ranges::all_of(waiting_in_, [&](const auto& waiting) { return waiting == ns; })) return found;
+  // Where there would be no room without anybody who waits, one look answers for every namespace.
+  if (!without_others({}).find_among_all(pods, suspect)) return found;
+  auto alone = without_others(ns).find_among_all(pods, suspect);
+  if (!alone) return found;
+  for (const auto* pod : pods) crowded_.insert(pod->meta.uid);
+  const auto is_past = [&](const auto* pod) { return coming_.is_past_others(pod->meta.uid, input_.now); };
+  return std::ranges::all_of(pods, is_past) ? alone : found;
+}
+
+/// The places as they were if no pod of another namespace waited.
+Places& Places::without_others(const std::string& ns) {
+  auto& alone = alone_[ns];
+  if (alone == nullptr) {
+    alone = std::make_unique<Places>(input_, coming_, ns);
+    for (const auto& pods : evicted_) alone->take(pods);
+  }
+  return *alone;
+}
+
+std::expected<std::string, std::string> Places::find_among_all(std::span<const k8s::Pod* const> pods,
+                                                               const std::string& suspect) {
   const auto demand = demand_of(pods, input_.world);
   const auto released = released_by(pods);
   std::set<std::string> own;
@@ -89,6 +118,8 @@ std::expected<std::string, std::string> Places::find(std::span<const k8s::Pod* c
 }
 
 void Places::take(std::span<const k8s::Pod* const> pods) {
+  evicted_.emplace_back(pods.begin(), pods.end());
+  for (auto& [ns, alone] : alone_) alone->take(pods);
   const auto demand = demand_of(pods, input_.world);
   give_back(released_by(pods));
   for (auto& [wanted, count] : waiting_) {

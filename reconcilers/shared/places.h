@@ -1,6 +1,7 @@
 #pragma once
 #include <expected>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,11 +19,13 @@ namespace dhc {
 /// will take is taken first. As of one turn; what is found is remembered, so it costs what the first search costs.
 class Places {
  public:
-  /// What pods that wait, and the replacements of pods that we evicted, will take is taken at once.
-  Places(const PlanInput& input, const ComingPods& coming);
+  /// What pods that wait, and the replacements of pods that we evicted, will take is taken at once; with a namespace,
+  /// of those that wait its own alone.
+  Places(const PlanInput& input, const ComingPods& coming, const std::optional<std::string>& ns = {});
 
   /// The node on which these pods could all run once they have given back what they hold, or in words why none is
-  /// known. With `suspect`, a driver or resource, it is none where the brake counts a bad device of it.
+  /// known. With `suspect`, a driver or resource, it is none where the brake counts a bad device of it. What waits in
+  /// other namespaces counts for `kOthersPatience` in all, and then no longer.
   [[nodiscard]] std::expected<std::string, std::string> find(std::span<const k8s::Pod* const> pods,
                                                              const std::string& suspect = {});
 
@@ -32,6 +35,9 @@ class Places {
 
   /// Waiting pods for which a place is free, by UID: for `ComingPods::note_offered`.
   [[nodiscard]] const std::set<std::string>& offered() const { return offered_; }
+
+  /// Pods that would have a place but for what waits in other namespaces, by UID: for `ComingPods::note_crowded`.
+  [[nodiscard]] const std::set<std::string>& crowded() const { return crowded_; }
 
  private:
   using PoolEntry = std::pair<const std::pair<std::string, std::string>, Pool>;
@@ -46,6 +52,9 @@ class Places {
     std::optional<std::string> why_none;
   };
 
+  [[nodiscard]] std::expected<std::string, std::string> find_among_all(std::span<const k8s::Pod* const> pods,
+                                                                       const std::string& suspect);
+  [[nodiscard]] Places& without_others(const std::string& ns);
   [[nodiscard]] bool accepts(const k8s::Node& node, const Demand& demand) const;
   [[nodiscard]] bool offers(const k8s::Node& node, const Demand& demand) const;
   [[nodiscard]] bool fits(const k8s::Node& node, const Demand& demand, const Released& released,
@@ -70,6 +79,11 @@ class Places {
   void occupy(const k8s::Node& node, const Demand& demand, const std::vector<DeviceKey>& picked);
 
   const PlanInput& input_;
+  const ComingPods& coming_;
+  std::set<std::string> waiting_in_;                      // namespaces of the pods that wait
+  std::map<std::string, std::unique_ptr<Places>> alone_;  // by namespace
+  std::vector<std::vector<const k8s::Pod*>> evicted_;     // in this turn
+  std::set<std::string> crowded_;
   Released gone_;                                                  // what is given back by pods that are on their way
   std::map<std::string, std::vector<const k8s::Pod*>> gone_on_;    // of these, by node, those nobody has asked to end
   std::map<std::string, std::vector<const k8s::Pod*>> ending_on_;  // whom somebody has asked to, by node

@@ -419,6 +419,7 @@ Turn Controller::plan_all(const Now& now) {
   state.in_flight = static_cast<std::size_t>(eviction::Budget(input).in_flight());
   auto evictions = eviction::plan(input, search);
   state.coming.note_offered(search.offered(), now);
+  state.coming.note_crowded(search.crowded(), now);
   // A taint of this turn finds counted what is evicted in it.
   for (const auto& action : evictions.actions)
     caps.take_eviction(action.key, state.world.pod(action.uid)->pod.node_name, 1);
