@@ -181,11 +181,18 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
 std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
   const auto& use = use_of(scope);
   const auto& cap = input_.policy.limits.cap_per_day;
-  // Holders of a shared claim go together: a unit larger than the cap would never fit, and goes alone. What counts
-  // already is asked for again.
-  if (pods == 0 || use.evictions == 0) return std::nullopt;
-  if (use.evictions + pods <= allowed_by(cap, counted_of(input_.world, scope, {}, 0))) return std::nullopt;
+  // What counts already is asked for again.
+  if (pods == 0 || use.evictions + pods <= allowed_by(cap, counted_of(input_.world, scope, {}, 0))) return std::nullopt;
   const auto known = known_of(input_.world, scope, {}, 0);
+  const auto allowed = allowed_by(cap, known.there);
+  // No release and no wait makes room for what is larger than the cap.
+  if (pods > allowed) {
+    return full(
+        fmt::format("{} on devices of {} would go at once, {} of {} known devices, which is {} a day: raise it, or "
+                    "evict {} yourself",
+                    pods == 1 ? "1 pod" : fmt::format("{} pods that share a claim", pods), scope,
+                    words_of_cap("perDay", cap), known.there, allowed, pods == 1 ? "it" : "them"));
+  }
   Wake until;
   until.note(room_at(input_.world, scope, {}, cap, known, use.evictions + pods));
   if (use.first_eviction) {

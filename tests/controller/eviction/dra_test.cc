@@ -148,6 +148,22 @@ TEST_CASE("Together evicts all holders of a shared claim in one turn, whatever t
   CHECK(stage.settle() == Names{"a", "b"});
 }
 
+TEST_CASE("Together evicts no more holders of a shared claim than caps.perDay allows, and says what to raise") {
+  auto stage = shared_claim();
+  stage.policy().evict->shared_claims_together = true;
+  stage.hold_caps();
+  stage.limits().cap_per_day = {.percent = 0, .at_least = 1};
+  stage.send_policy();
+  CHECK(stage.run_for(std::chrono::hours(30), minutes(1)).empty());
+  REQUIRE(stage.verdict("a", Reason::CapReached) != nullptr);
+  CHECK(stage.verdict("a", Reason::CapReached)->message ==
+        "2 pods that share a claim on devices of gpu.example.com would go at once, caps.perDay is 0 percent and at "
+        "least 1 of 4 known devices, which is 1 a day: raise it, or evict them yourself");
+  stage.limits().cap_per_day.at_least = 2;
+  stage.send_policy();
+  CHECK(stage.settle() == Names{"a", "b"});
+}
+
 TEST_CASE("A shared claim is emptied once for each allocation, then it is pinned") {
   auto stage = shared_claim();
   stage.policy().evict->shared_claims_together = true;

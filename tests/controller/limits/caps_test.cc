@@ -444,6 +444,19 @@ TEST_CASE("Evictions of a day are counted to the millisecond, and a new process 
   CHECK(fleet.verdict("p-0-2", Reason::CapReached) == nullptr);
 }
 
+TEST_CASE("A day's cap of nothing lets nobody go") {
+  Fleet fleet(1, 8);
+  fleet.limits().cap_per_day = {.percent = 0, .at_least = 0};
+  fleet.send_policy();
+  CHECK(fleet.break_slowly(2, minutes(5)).empty());
+  const auto* held = fleet.verdict("p-0-0", Reason::CapReached);
+  REQUIRE(held != nullptr);
+  CHECK(held->message ==
+        "1 pod on devices of example.com/gpu would go at once, caps.perDay is 0 percent and at least 0 of 8 known "
+        "devices, which is 0 a day: raise it, or evict it yourself");
+  CHECK_FALSE(held->next_at);
+}
+
 TEST_CASE("An eviction is sent when its charge is saved, and one write charges all that are due") {
   Fleet fleet(10, 8);
   for (int n = 0; n < 4; ++n) fleet.break_device(n, 0);
