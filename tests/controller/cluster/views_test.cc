@@ -106,6 +106,42 @@ TEST_CASE("each watch that an eviction rests on holds it at the bound, and lets 
   }
 }
 
+TEST_CASE("each watch that speaks of a claim's device, or of the pod's owner, holds the evictions that rest on it") {
+  const auto held_device = [] {
+    Stage stage;
+    stage.node("node-a", 0);
+    stage.slice("node-a", {"gpu-0", "gpu-1"}, {"gpu-0"});
+    stage.claim("a-gpu", {"gpu-0"}, "a");
+    stage.pod({.name = "a", .health = Health::Unhealthy, .claim = "a-gpu"});
+    return stage;
+  };
+  const auto owned_by = [](const char* owner) {
+    Stage stage;
+    stage.node("node-a", 4, 3);
+    stage.pod({.name = "a", .owner = owner, .device = "gpu-0", .health = Health::Unhealthy});
+    return stage;
+  };
+  for (const auto kind :
+       {Kind::ResourceClaim, Kind::ResourceSlice, Kind::DeviceTaintRule, Kind::Job, Kind::StatefulSet}) {
+    CAPTURE(k8s::to_string(kind));
+    auto stage = kind == Kind::Job           ? owned_by("Job/train")
+                 : kind == Kind::StatefulSet ? owned_by("StatefulSet/web")
+                                             : held_device();
+    if (kind == Kind::Job) {
+      stage.job_named("train").backoff_limit = 6;
+      stage.upsert_job("train");
+    }
+    stage.policy().after = kOldestView;
+    stage.send_policy();
+    stage.settle();
+    stage.silence(kind);
+    CHECK(stage.run_for(kOldestView + Seconds(600)).empty());
+    CHECK(stage.reasons("a").contains("ViewTooOld"));
+    stage.speak(kind);
+    CHECK(stage.run_for(Seconds(1)) == Names{"a"});
+  }
+}
+
 TEST_CASE("one millisecond before the bound a silent watch holds nothing") {
   Stage stage = bad_pod();
   stage.silence(Kind::Pod);

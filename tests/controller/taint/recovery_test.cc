@@ -201,6 +201,26 @@ TEST_CASE("Too many incidents quarantine the device until an operator acknowledg
   CHECK(stage.rule() == nullptr);
 }
 
+TEST_CASE("An acknowledgement ahead of the clock ends no incident before its time has come") {
+  auto stage = gpu_stage();
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.rule() != nullptr);
+  const auto annotate = [&](WallTime time) {
+    auto node = stage.node_named("node-a");
+    node.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(time)}};
+    stage.put(node);
+  };
+  annotate(stage.now().wall + hours(24 * 365));
+  stage.run_for(hours(5), minutes(1));
+  CHECK(stage.rule() != nullptr);
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused) != nullptr);
+  annotate(stage.now().wall);
+  stage.settle();
+  CHECK(stage.rule() == nullptr);
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused) == nullptr);
+}
+
 TEST_CASE("The driver's own taint that goes away is evidence, but not while its slices are gone") {
   auto stage = emptied();
   stage.slice("node-a", kFourGpus, {"gpu-0"});

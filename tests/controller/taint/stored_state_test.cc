@@ -161,6 +161,29 @@ TEST_CASE("Without the state the controller goes on after 30 s, and says so") {
   for (const auto& action : actions) CHECK_FALSE(std::holds_alternative<incident_state::WriteState>(action));
 }
 
+TEST_CASE("While the state cannot be read nobody is evicted, however long that lasts") {
+  for (const bool is_read : {false, true}) {
+    CAPTURE(is_read);
+    Stage stage;
+    stage.turn();
+    stage.controller() = Controller();
+    for (const auto kind : k8s::kAllKinds) {
+      if (kind == k8s::Kind::ConfigMap && !is_read) continue;
+      stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = kind, .objects = {}}));
+    }
+    k8s::Namespace ns;
+    ns.meta.name = "default";
+    stage.put(ns);
+    stage.whole_policy().own_namespace = "dhc";
+    stage.send_policy();
+    stage.node("node-a", 4, 3);
+    stage.pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+    const auto gone = stage.run_for(hours(3), Seconds(30));
+    CHECK(gone == (is_read ? std::vector<std::string>{"web-1"} : std::vector<std::string>{}));
+    if (!is_read) CHECK(stage.reasons("web-1") == "WaitingForCharge");
+  }
+}
+
 TEST_CASE("A state that cannot be written is said, and tried again later and later") {
   auto stage = remembering();
   stage.settle();
