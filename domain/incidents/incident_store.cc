@@ -5,6 +5,7 @@
 
 #include "domain/findings/rejecting_node.h"
 #include "domain/incidents/incident_turn.h"
+#include "domain/incidents/state_caps.h"
 #include "domain/limits/caps.h"
 
 namespace dhc {
@@ -59,12 +60,20 @@ void IncidentStore::rule_removal_failed(const DeviceKey& key) {
   if (found != records_.end()) found->second.removal_sent = false;
 }
 
-void IncidentStore::charge(std::vector<EvictionCharge> charges) {
+void IncidentStore::charge(std::vector<EvictionCharge> charges, const std::set<std::string>& going,
+                           const RequestTracker& requests, const Now& now) {
   if (charges.empty()) return;
   ++revision_;
   for (auto& charge : charges) {
     charge.revision = revision_;
     caps_.charge(std::move(charge));
+  }
+  for (auto size = size_of_caps(caps_); size > kCapsLimit;) {
+    const auto* gives_way = caps_.first_to_give_way(going, requests, now);
+    if (gives_way == nullptr) break;
+    size -= size_of(*gives_way);
+    const auto uid = gives_way->pod_uid;
+    caps_.drop(uid);
   }
 }
 

@@ -58,7 +58,9 @@ class IncidentStore {
   /// What counts against the caps.
   [[nodiscard]] const CapBook& caps() const { return caps_; }
   /// Writes evictions down before they are sent; each may be sent once its revision is saved.
-  void charge(std::vector<EvictionCharge> charges);
+  /// Where room is short what may give way does so, but for the pods that are evicted in this turn, by UID.
+  void charge(std::vector<EvictionCharge> charges, const std::set<std::string>& going, const RequestTracker& requests,
+              const Now& now);
   /// What became of charged evictions, before the request tracker forgets the pods that are gone.
   void settle_charges(const World& world, const RequestTracker& requests, const Policy& policy, const Now& now);
   /// Which devices are still out of service, by the records.

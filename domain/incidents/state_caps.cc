@@ -22,8 +22,9 @@ using Json = nlohmann::ordered_json;
 /// As long as the API's names are let in.
 constexpr std::size_t kLongestCapName = 1024;
 constexpr std::int64_t kMostCounted = 1'000'000;
-/// Of an ambiguous device; a claim has seldom more.
-constexpr std::size_t kMostCandidates = 8;
+/// Of an ambiguous device: those of two claims. **Source:** `AllocationResultsMaxSize` of resource.k8s.io/v1: a claim
+/// has 32 at most.
+constexpr std::size_t kMostCandidates = 64;
 /// As many as ten-minute counts of a day.
 constexpr std::size_t kMostCounts = 145;
 /// What the members around the names take, generously.
@@ -32,6 +33,19 @@ constexpr std::size_t kAroundPlace = 80;
 constexpr std::size_t kAroundDevice = 28;
 
 std::string_view word_of(DeviceKey::Source source) { return source == DeviceKey::Source::Dra ? "dra" : "plugin"; }
+
+/// Devices of one place in one entry.
+Json candidates_json(const std::vector<DeviceKey>& may_be) {
+  std::map<std::pair<std::string, std::string>, Json> places;
+  for (const auto& key : may_be | std::views::take(kMostCandidates)) {
+    places[{key.scope, key.place}].push_back(key.device);
+  }
+  Json list = Json::array();
+  for (auto& [place, devices] : places) {
+    list.push_back({{"scope", place.first}, {"place", place.second}, {"devices", std::move(devices)}});
+  }
+  return list;
+}
 
 Json charges_json(const CapBook& book) {
   Json list = Json::array();
@@ -45,9 +59,7 @@ Json charges_json(const CapBook& book) {
                   {"at", format_rfc3339(charge.at)}};
     if (charge.counted) entry["counted"] = true;
     if (!charge.loser.empty()) entry["owner"] = charge.loser;
-    for (const auto& key : charge.may_be | std::views::take(kMostCandidates)) {
-      entry["mayBe"].push_back({{"scope", key.scope}, {"place", key.place}, {"device", key.device}});
-    }
+    if (!charge.may_be.empty()) entry["mayBe"] = candidates_json(charge.may_be);
     list.push_back(std::move(entry));
   }
   return list;
@@ -118,19 +130,34 @@ std::optional<DeviceKey> place_in(const Json& entry) {
                    .device = {}};
 }
 
+/// The devices of one place; earlier versions wrote an entry for each.
+std::vector<std::string> devices_in(const Json& place) {
+  if (auto device = name_in(place, "device")) return {std::move(*device)};
+  std::vector<std::string> names;
+  const auto list = place.find("devices");
+  if (list == place.end() || !list->is_array()) return names;
+  for (const auto& device : *list | std::views::take(kMostCandidates)) {
+    if (!device.is_string()) continue;
+    auto name = device.get<std::string>();
+    if (name.size() <= kLongestCapName) names.push_back(std::move(name));
+  }
+  return names;
+}
+
 /// What an ambiguous device may be; what cannot be read is left out.
 std::vector<DeviceKey> candidates_in(const Json& entry, DeviceKey::Source source) {
   std::vector<DeviceKey> keys;
   const auto list = entry.find("mayBe");
   if (list == entry.end() || !list->is_array()) return keys;
-  for (const auto& one : *list) {
-    if (keys.size() == kMostCandidates) break;
-    if (!one.is_object()) continue;
-    auto scope = name_in(one, "scope");
-    auto place = name_in(one, "place");
-    auto device = name_in(one, "device");
-    if (!scope || !place || !device) continue;
-    keys.push_back({.source = source, .scope = *scope, .place = *place, .device = *device});
+  for (const auto& place : *list) {
+    if (!place.is_object()) continue;
+    const auto scope = name_in(place, "scope");
+    const auto where = name_in(place, "place");
+    if (!scope || !where) continue;
+    for (auto& device : devices_in(place)) {
+      if (keys.size() == kMostCandidates) return keys;
+      keys.push_back({.source = source, .scope = *scope, .place = *where, .device = std::move(device)});
+    }
   }
   return keys;
 }
@@ -210,8 +237,12 @@ std::string caps_text(const CapBook& book, std::size_t limit) {
 std::size_t size_of(const EvictionCharge& charge) {
   const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
   auto size = kAroundCharge + charge.pod_uid.size() + length(charge.key) + charge.node.size() + charge.loser.size();
-  for (const auto& key : charge.may_be | std::views::take(kMostCandidates))
-    size += kAroundDevice + kAroundPlace + length(key);
+  const DeviceKey* before = nullptr;
+  for (const auto& key : charge.may_be | std::views::take(kMostCandidates)) {
+    const bool same_place = before != nullptr && before->scope == key.scope && before->place == key.place;
+    size += kAroundDevice + key.device.size() + (same_place ? 0 : kAroundPlace + key.scope.size() + key.place.size());
+    before = &key;
+  }
   return size;
 }
 

@@ -25,17 +25,6 @@ Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attem
   return was_earlier || is_in_doubt(attempt, now) ? Fate::Happened : Fate::Dropped;
 }
 
-/// Refused before, or held by something else since: it is charged again when its turn comes. What the process before
-/// this one has sent shows within a minute.
-bool may_give_way(const EvictionCharge& charge, const RequestTracker& requests, const Now& now) {
-  const auto* attempt = requests.eviction(charge.pod_uid);
-  if (is_under_way(attempt, now) || is_in_doubt(attempt, now)) return false;
-  if (was_tried(attempt)) return true;
-  const auto& began = requests.began_at();
-  if (charge.recalled && (!began || now.mono - began->mono < kFirstTry)) return false;
-  return now.wall - charge.at >= kFirstTry;
-}
-
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
 
 Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const EvictionAttempt* attempt, const Now& now) {
@@ -68,6 +57,16 @@ bool is_still_out(const OutOfService& out, const DeviceRecord& record) {
 
 }  // namespace
 
+bool may_give_way(const EvictionCharge& charge, const RequestTracker& requests, const Now& now) {
+  const auto* attempt = requests.eviction(charge.pod_uid);
+  if (charge.counted || is_under_way(attempt, now) || is_in_doubt(attempt, now)) return false;
+  if (was_tried(attempt)) return true;
+  // What the process before this one has sent shows within a minute.
+  const auto& began = requests.began_at();
+  if (charge.recalled && (!began || now.mono - began->mono < kFirstTry)) return false;
+  return now.wall - charge.at >= kFirstTry;
+}
+
 void merge_counts(std::vector<EvictionCount>& counts, std::size_t most) {
   while (counts.size() > most && counts.size() > 1) {
     counts[1].count += counts[0].count;
@@ -92,6 +91,16 @@ void follow_charge(EvictionCharge& charge, const EvictionCharge& earlier) {
 void CapBook::charge(EvictionCharge charge) {
   auto uid = charge.pod_uid;
   charges_.insert_or_assign(std::move(uid), std::move(charge));
+}
+
+const EvictionCharge* CapBook::first_to_give_way(const std::set<std::string>& going, const RequestTracker& requests,
+                                                 const Now& now) const {
+  const EvictionCharge* first = nullptr;
+  for (const auto& [uid, charge] : charges_) {
+    const bool is_older = first == nullptr || charge.at < first->at;
+    if (is_older && !going.contains(uid) && may_give_way(charge, requests, now)) first = &charge;
+  }
+  return first;
 }
 
 void CapBook::recall(EvictionCharge charge) {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,12 @@ class CapBook {
 
   void charge(EvictionCharge charge);
 
+  /// The charge that gives way first when another needs its room, or null: the longest unused of those that may, and
+  /// whose pods are not going now.
+  [[nodiscard]] const EvictionCharge* first_to_give_way(const std::set<std::string>& going,
+                                                        const RequestTracker& requests, const Now& now) const;
+  void drop(const std::string& pod_uid) { charges_.erase(pod_uid); }
+
   /// How many charges no new one may take the place of: their evictions are on their way, may have happened, or are to
   /// be sent for the first time, within a minute.
   [[nodiscard]] std::size_t places_taken(const RequestTracker& requests, const Now& now) const;
@@ -93,6 +100,10 @@ class CapBook {
   std::map<DeviceKey, OutOfService> out_;
   std::map<std::string, std::vector<EvictionCount>> evictions_;
 };
+
+/// Whether a new charge may take the place of this one, which is made again when its turn comes: it was refused before,
+/// or has been held by something else for a minute. One that has counted stays for as long as its pod.
+[[nodiscard]] bool may_give_way(const EvictionCharge& charge, const RequestTracker& requests, const Now& now);
 
 /// The pod of an earlier charge is to go for another of its devices: what is known of the earlier one, and that the pod
 /// may have gone for that one's device, stays.

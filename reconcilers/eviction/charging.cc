@@ -67,7 +67,12 @@ std::optional<HoldReason> Charging::has_no_place(const EvictionCharge& charge) {
         .message = fmt::format("{} evictions are recorded at a time: others come first", CapBook::kMostCharges),
         .until = {}};
   }
-  if (!bytes_) bytes_ = size_of_caps(input_.incidents.caps());
+  if (!bytes_) {
+    bytes_ = size_of_caps(input_.incidents.caps());
+    for (const auto& [uid, known] : input_.incidents.caps().charges()) {
+      if (may_give_way(known, input_.requests, input_.now)) *bytes_ -= size_of(known);
+    }
+  }
   const auto more = size_of(charge);
   if (*bytes_ + more > kCapsLimit) {
     return HoldReason{

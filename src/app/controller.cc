@@ -425,7 +425,9 @@ Turn Controller::plan_all(const Now& now) {
     caps.take_eviction(action.key, state.world.pod(action.uid)->pod.node_name, 1);
   auto taints = taint::plan(input);
   const bool intends = state.incidents.intend_untaint(state.world, taints.untainting);
-  state.incidents.charge(std::move(evictions.charges));
+  std::set<std::string> going;
+  for (const auto& action : evictions.actions) going.insert(action.uid);
+  state.incidents.charge(std::move(evictions.charges), going, state.requests, now);
   auto jobs = job_retry::plan(input);
   auto saving = incident_state::plan(input, state.state.file());
   auto verdicts = std::move(evictions.verdicts);

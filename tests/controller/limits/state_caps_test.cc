@@ -118,6 +118,59 @@ TEST_CASE("A book without room charges no more") {
   CHECK(size_of_caps(book_of(100, 9'900, 0)) < kCapsLimit);
 }
 
+TEST_CASE("All devices that a pod of two whole claims may have gone for are read back") {
+  for (const int devices : {9, 32, 64}) {
+    CAPTURE(devices);
+    CapBook book;
+    EvictionCharge charge{.pod_uid = "uid", .key = device(0), .node = device(0).place, .at = kStart};
+    for (int i = 0; i < devices; ++i) {
+      charge.may_be.push_back(
+          DeviceKey::dra("gpu.example.com", fmt::format("pool-{}", i / 32), fmt::format("gpu-{:02}", i)));
+    }
+    charge.key.source = DeviceKey::Source::Dra;
+    book.recall(charge);
+    const auto text = caps_text(book);
+    CHECK(read_back(text) == book);
+    CHECK(text.size() <= size_of_caps(book));
+  }
+}
+
+TEST_CASE("The candidates of a charge that an earlier version wrote one by one are read") {
+  const auto book = read_back(
+      R"({"charges":[{"pod":"uid","source":"dra","scope":"d","place":"p","device":"c/gpu","node":"n",)"
+      R"("at":"2026-11-20T12:00:00Z","mayBe":[{"scope":"d","place":"p","device":"a"},7,{"scope":"d","place":"p"},)"
+      R"({"scope":"d","place":"p","devices":7},{"scope":"d","place":"q","device":"b"}]}]})");
+  CHECK(book.charges().at("uid").may_be == std::vector{DeviceKey::dra("d", "p", "a"), DeviceKey::dra("d", "q", "b")});
+}
+
+TEST_CASE("Where room is short the longest unused charges give way, and none of a pod that goes now or has counted") {
+  IncidentStore incidents;
+  CapBook book;
+  RequestTracker requests;
+  const Now now{.mono = MonoTime(minutes(30)), .wall = kStart + minutes(30)};
+  EvictionCharge charge{.pod_uid = "counted", .key = device(0), .node = device(0).place, .at = kStart};
+  charge.counted = true;
+  book.charge(charge);
+  charge.counted = false;
+  for (int i = 0; size_of_caps(book) <= kCapsLimit; ++i) {
+    charge.pod_uid = fmt::format("unused-{:04}", i);
+    charge.node = std::string(500, 'n');
+    charge.at = kStart + Seconds(1 + i % 7);
+    book.charge(charge);
+  }
+  incidents.load({}, {}, book);
+  charge.pod_uid = "new";
+  charge.at = now.wall;
+  incidents.charge({charge}, {"unused-0007"}, requests, now);
+  CHECK(size_of_caps(incidents.caps()) <= kCapsLimit);
+  CHECK(incidents.caps().charges().size() + 3 >= book.charges().size());
+  CHECK(incidents.caps().charges().contains("new"));
+  CHECK(incidents.caps().charges().contains("counted"));
+  CHECK_FALSE(incidents.caps().charges().contains("unused-0000"));
+  CHECK(incidents.caps().charges().contains("unused-0007"));
+  CHECK(incidents.caps().charges().contains("unused-0001"));
+}
+
 TEST_CASE("Entries of the caps that are none of ours are damage, and the others stand") {
   const std::string good = R"({"scope":"r","first":"2026-11-20T12:00:00Z","last":"2026-11-20T12:00:00Z","count":2})";
   for (const std::string bad :
