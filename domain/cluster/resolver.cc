@@ -184,16 +184,27 @@ class Builder {
     if (!claim.reserved_for.empty() && std::ranges::none_of(claim.reserved_for, is_ours)) {
       return "as known here is reserved for other pods";
     }
-    std::set<std::string> full_ids;
-    for (const auto& result : claim.results) full_ids.insert(to_string(key_of(result)));
     for (const auto& [entry, pod_claim, request] : entries) {
       const auto asked = asked_by({.entry = entry, .pod_claim = pod_claim, .request = request}, claim);
       if (entry->devices.size() > asked.size()) return "as known here has fewer devices than it reports";
-      for (const auto& device : entry->devices) {
-        if (is_full_id(device.resource_id) && !full_ids.contains(device.resource_id)) {
-          return "as known here does not allocate it";
-        }
+      if (const auto why = contradiction(*entry, asked, claim)) return why;
+    }
+    return std::nullopt;
+  }
+
+  /// A full ID must be one of those that its own entry asks for: devices may have changed places within the claim.
+  static std::optional<std::string> contradiction(const k8s::AllocatedResource& entry, const Results& asked,
+                                                  const k8s::ResourceClaim& claim) {
+    std::set<std::string> full_ids;
+    for (const auto& device : entry.devices) {
+      if (!is_full_id(device.resource_id)) continue;
+      if (full_ids.empty()) {
+        for (const auto* result : asked) full_ids.insert(to_string(key_of(*result)));
       }
+      if (full_ids.contains(device.resource_id)) continue;
+      const bool is_another = std::ranges::any_of(
+          claim.results, [&](const auto& result) { return to_string(key_of(result)) == device.resource_id; });
+      return is_another ? "as known here allocates it to another request" : "as known here does not allocate it";
     }
     return std::nullopt;
   }

@@ -161,6 +161,34 @@ TEST_CASE("A full ID that contradicts the allocation waits for the claim's watch
   CHECK(message_of(stage, "train", "WaitingForClaim").empty());
 }
 
+TEST_CASE("A full ID of another request of the claim waits for the claim's watch, and then means its device") {
+  auto stage = eight_devices();
+  stage.policy().taint = TaintRules{.device = TaintRules::Device::NoSchedule};
+  stage.send_policy();
+  pod_with(stage, "train", {"gpu-0", "gpu-1"}, {});
+  const auto allocate = [&](const std::string& left, const std::string& right) {
+    auto& claim = stage.claim("claim-train", {left, right}, "train");
+    claim.results[0].request = "left";
+    claim.results[1].request = "right";
+    stage.upsert_claim("claim-train");
+  };
+  allocate("gpu-0", "gpu-1");
+  stage.pod_named("train").allocated = {
+      {"claim:gpu/left", {{"gpu.example.com/node-a/gpu-1", Health::Unhealthy, "Xid 79"}}},
+      {"claim:gpu/right", {{"gpu.example.com/node-a/gpu-0", Health::Healthy, ""}}}};
+  stage.upsert_pod("train");
+  CHECK(stage.run_for(minutes(5), Seconds(10)).empty());
+  CHECK(stage.rule() == nullptr);
+  CHECK(stage.reasons("train") == "WaitingForClaim");
+  CHECK(message_of(stage, "train", "WaitingForClaim") ==
+        "the kubelet reports gpu.example.com/node-a/gpu-1 Unhealthy, and claim default/claim-train as known here "
+        "allocates it to another request: the watch of ResourceClaims is behind");
+  allocate("gpu-1", "gpu-0");
+  stage.run_for(Seconds(62));
+  REQUIRE(stage.rule() != nullptr);
+  CHECK(*stage.rule()->device == "gpu-1");
+}
+
 TEST_CASE("A claim that is known as reserved for other pods only lays nothing on its devices") {
   auto stage = eight_devices();
   stage.policy().evict->untainted = true;
