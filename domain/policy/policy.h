@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/now.h"
+#include "domain/contract/subject.h"
 #include "k8s-client/model/meta.h"
 #include "k8s-client/model/pod.h"
 
@@ -178,7 +179,8 @@ struct Policy {
   std::string brake_release;  ///< Value of `device-health.io/brake-release` on the configuration's ConfigMap, RFC 3339;
                               ///< empty if none.
   std::string cap_release;    ///< Likewise, of `device-health.io/cap-release`.
-  bool events = true;         ///< `--events`.
+  std::optional<Subject> source;  ///< The configuration's ConfigMap, if it came from one: news of no object goes there.
+  bool events = true;             ///< `--events`.
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 

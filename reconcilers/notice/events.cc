@@ -1,6 +1,7 @@
 #include "reconcilers/notice/events.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,10 +20,17 @@ namespace {
 /// Whether a verdict of this reason is worth an Event.
 bool is_news(const ReasonInfo& info) { return info.event != EventType::None && info.from_verdict; }
 
-/// A brake of the whole cluster, a configuration from a file, a driver and a resource cannot carry an Event.
-bool is_object(const Subject& subject) {
-  return subject.kind != "Brake" && subject.kind != "Configuration" && subject.kind != "Driver" &&
-         subject.kind != "Resource";
+/// What carries the Event; none: a driver and a resource have no object. A brake of the whole cluster, and what is
+/// wrong with the configuration's annotations, is said on its ConfigMap, if there is one.
+std::optional<Subject> carrier_of(const Subject& subject, const Policy& policy) {
+  if (subject.kind == "Brake" || subject.kind == "Configuration") return policy.source;
+  if (subject.kind == "Driver" || subject.kind == "Resource") return std::nullopt;
+  return subject;
+}
+
+/// Since when an annotation has been refused nobody knows: its words make one Event, not each turn's time.
+bool is_told_by_words(const Verdict& verdict) {
+  return verdict.reason == Reason::AnnotationRefused && verdict.subject.kind != "Pod";
 }
 
 /// Said of a node or rule, and about one device.
@@ -55,12 +63,13 @@ class EventPlanner {
 
   void add_verdicts(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
-      if (!is_news(info_of(verdict.reason)) || !is_object(verdict.subject) || is_retold(verdict)) continue;
+      if (!is_news(info_of(verdict.reason)) || is_retold(verdict)) continue;
+      const auto carrier = carrier_of(verdict.subject, input_.policy);
+      if (!carrier) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
       const auto affected = open_.find({verdict.subject.uid, verdict.device});
       if (about_pod && affected == open_.end()) continue;  // not before the incident is open
-      const auto subject =
-          verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : verdict.subject;
+      const auto subject = verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : *carrier;
       const auto note = [&] {
         auto words = about_pod || is_about_taint(verdict)
                          ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
@@ -68,7 +77,9 @@ class EventPlanner {
         return about_pod ? std::move(words) + words_of(*affected->second) : words;
       };
       if (about_pod && verdict.reason == Reason::Evicted) tell_owner(verdict, note);
-      emit(subject, verdict.reason, verdict.device, verdict.since, note);
+      const bool by_words = is_told_by_words(verdict);
+      emit(subject, verdict.reason, by_words ? verdict.device + "|" + verdict.message : verdict.device,
+           by_words ? WallTime() : verdict.since, note);
     }
   }
 

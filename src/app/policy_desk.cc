@@ -19,6 +19,7 @@ void PolicyDesk::take(PolicyRead read) {
   policy.own_pod_uid = frame_.own_pod_uid;
   policy.brake_release = std::move(read.brake_release);
   policy.cap_release = std::move(read.cap_release);
+  policy.source = std::move(read.source);
   accept(std::move(policy));
 }
 

@@ -59,6 +59,12 @@ void add_dra_pods(Stage& stage, int count, Health health) {
   }
 }
 
+const Subject kConfiguration{.kind = "ConfigMap", .ns = "dhc", .name = "device-health-controller", .uid = "uid-config"};
+
+std::ptrdiff_t events_of(const Stage& stage, std::string_view reason) {
+  return std::ranges::count(stage.events(), reason, &notice::EmitEvent::reason);
+}
+
 /// All eight devices of node-a are bad, and six of their pods have ended by themselves; nothing is tried.
 Stage six_end() {
   auto stage = eight();
@@ -514,13 +520,50 @@ TEST_CASE("A release ahead of the clock is refused and said, and counts from its
         std::string::npos);
 }
 
-TEST_CASE("The configuration's release is refused the same way") {
+TEST_CASE("The configuration's release is refused the same way, with an Event on its ConfigMap if it is one") {
+  for (const bool is_map : {false, true}) {
+    CAPTURE(is_map);
+    auto stage = eight();
+    stage.whole_policy().brake_release = "2036-11-20T12:01:00Z";
+    if (is_map) stage.whole_policy().source = kConfiguration;
+    stage.send_policy();
+    stage.settle();
+    REQUIRE(stage.verdict("configuration", Reason::AnnotationRefused) != nullptr);
+    CHECK(stage.has_event("device-health-controller", "AnnotationRefused") == is_map);
+    CHECK_FALSE(stage.has_event("configuration", "AnnotationRefused"));
+  }
+}
+
+TEST_CASE("A refused annotation makes one Event for each of its values, however long it stands") {
   auto stage = eight();
+  stage.whole_policy().source = kConfiguration;
   stage.whole_policy().brake_release = "2036-11-20T12:01:00Z";
   stage.send_policy();
-  stage.settle();
-  REQUIRE(stage.verdict("configuration", Reason::AnnotationRefused) != nullptr);
-  CHECK_FALSE(stage.has_event("configuration", "AnnotationRefused"));
+  annotate(stage, kAcknowledgeAnnotation, "2036-11-20T12:01:00Z");
+  stage.run_for(minutes(30), Seconds(1));
+  CHECK(events_of(stage, "AnnotationRefused") == 2);
+  annotate(stage, kAcknowledgeAnnotation, "tomorrow");
+  stage.run_for(minutes(5), Seconds(1));
+  CHECK(events_of(stage, "AnnotationRefused") == 3);
+}
+
+TEST_CASE("The cluster's brake is said by one Event on the configuration's ConfigMap each time it engages") {
+  auto stage = eight();
+  stage.whole_policy().source = kConfiguration;
+  stage.limits().brake_trial_after = hours(720);
+  stage.send_policy();
+  break_devices(stage, 8);
+  stage.run_for(minutes(20), Seconds(10));
+  REQUIRE(stage.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr);
+  CHECK(stage.has_event("device-health-controller", "BrakeEngaged"));
+  CHECK(events_of(stage, "BrakeEngaged") == 2);  // the node's and the cluster's
+  for (int i = 0; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);
+  stage.node("node-a", 8);
+  stage.run_for(minutes(2));
+  REQUIRE(stage.verdict("example.com/gpu", Reason::BrakeEngaged) == nullptr);
+  break_devices(stage, 8);
+  stage.run_for(minutes(2));
+  CHECK(events_of(stage, "BrakeEngaged") == 4);
 }
 
 TEST_CASE("Acknowledged devices do not count") {
