@@ -12,6 +12,7 @@
 #include "domain/cluster/node_subject.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
+#include "domain/findings/match_device.h"
 #include "reconcilers/notice/reporters.h"
 #include "reconcilers/notice/unmatched.h"
 
@@ -62,20 +63,40 @@ void add_trial(const PlanInput& input, const BrakeTrial& trial, Planned<Verdict>
        .next_at = std::nullopt});
 }
 
+/// Whether a policy in force names this driver or resource, whichever of the two it is.
+bool is_named(const Policy& policy, const std::string& scope) {
+  return std::ranges::any_of(policy.policies, [&](const DevicePolicy& one) {
+    return effective_mode(&one, policy) != Mode::Off && (names_device(one.match, DeviceKey::plugin({}, scope, {})) ||
+                                                         names_device(one.match, DeviceKey::dra(scope, {}, {})));
+  });
+}
+
+/// Without a policy there is nothing to stop, but the fault has not gone with it.
+std::string words_of_brake(const PlanInput& input, const BrakeScope& scope, const EngagedBrake& brake) {
+  const auto what = to_string(scope, brake);
+  if (is_named(input.policy, scope.scope)) {
+    return fmt::format("{}: evictions, credits and new taints there stop; {}", what,
+                       waits_for(brake, input.policy.limits, input.now));
+  }
+  return fmt::format(
+      "{}: no policy in force names {} now, so there is nothing to stop; it holds for the next one until "
+      "{} {}, or until it is released with the annotation {}",
+      what, scope.scope, brake.most == 0 ? "none" : fmt::format("at most {}", brake.most), scope.nodes ? "do" : "are",
+      kBrakeReleaseAnnotation);
+}
+
 void add_brakes(const PlanInput& input, Planned<Verdict>& found) {
   std::set<std::string> tried;  // by the brakes of node and cluster together
   for (const auto& [scope, brake] : input.brake.engaged()) {
     Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
                                          : subject_of_node(input.world, scope.node);
-    found.verdicts.push_back(
-        {.subject = std::move(subject),
-         .device = scope.scope,
-         .policy = {},
-         .reason = Reason::BrakeEngaged,
-         .message = fmt::format("{}: evictions, credits and new taints there stop; {}", to_string(scope, brake),
-                                waits_for(brake, input.policy.limits, input.now)),
-         .since = brake.since.wall,
-         .next_at = std::nullopt});
+    found.verdicts.push_back({.subject = std::move(subject),
+                              .device = scope.scope,
+                              .policy = {},
+                              .reason = Reason::BrakeEngaged,
+                              .message = words_of_brake(input, scope, brake),
+                              .since = brake.since.wall,
+                              .next_at = std::nullopt});
     if (brake.trial && tried.insert(brake.trial->pod_uid).second) add_trial(input, *brake.trial, found);
   }
 }

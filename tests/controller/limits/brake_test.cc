@@ -566,6 +566,41 @@ TEST_CASE("The cluster's brake is said by one Event on the configuration's Confi
   CHECK(events_of(stage, "BrakeEngaged") == 4);
 }
 
+TEST_CASE("A brake whose policy is set off or removed says that it has nothing to stop, and holds under the next one") {
+  const auto takes_away = [](Policy& policy, bool removes) {
+    if (removes) return policy.policies.clear();
+    policy.policies.front().mode = Mode::Off;
+  };
+  for (const bool removes : {false, true}) {
+    CAPTURE(removes);
+    auto stage = eight();
+    stage.limits().brake_trial_after = hours(720);
+    stage.send_policy();
+    break_devices(stage, 3);
+    stage.run_for(minutes(20), Seconds(10));
+    const auto before = stage.whole_policy();
+    takes_away(stage.whole_policy(), removes);
+    stage.send_policy();
+    stage.run_for(hours(2), Seconds(30));
+    REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) != nullptr);
+    CHECK(stage.verdict("node-a", Reason::BrakeEngaged)->message ==
+          "3 of 8 devices of example.com/gpu on node node-a are bad: no policy in force names example.com/gpu now, so "
+          "there is nothing to stop; it holds for the next one until at most 2 are, or until it is released with the "
+          "annotation device-health.io/brake-release");
+    stage.whole_policy() = before;
+    stage.send_policy();
+    CHECK(stage.run_for(hours(1), Seconds(30)).empty());
+    CHECK(stage.reasons("p-0") == "Braked");
+    // Off again, until the devices are well: a fault that has gone holds nothing.
+    takes_away(stage.whole_policy(), removes);
+    stage.send_policy();
+    for (int i = 0; i < 3; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);
+    stage.node("node-a", 8);
+    stage.run_for(minutes(2));
+    CHECK(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+  }
+}
+
 TEST_CASE("Acknowledged devices do not count") {
   auto stage = eight();
   break_devices(stage, 3);
