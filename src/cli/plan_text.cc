@@ -25,8 +25,8 @@ struct Row {
   Reasons wanted;
 };
 
-constexpr std::array kCounted = {Reason::WouldEvict, Reason::WouldTaint, Reason::WouldUntaint, Reason::WouldCredit,
-                                 Reason::NoPolicy};
+constexpr std::array<Reason, 5> kCounted = {Reason::WouldEvict, Reason::WouldTaint, Reason::WouldUntaint,
+                                            Reason::WouldCredit, Reason::NoPolicy};
 
 /// Times are read in whole seconds.
 Millis shown(Millis time) { return std::chrono::round<Seconds>(time); }
