@@ -89,6 +89,8 @@ class FaultSchedule {
     limits.max_in_flight = 1 + dice_.below(5);
     limits.per_node = 1 + dice_.below(3);
     limits.per_owner = 1 + dice_.below(3);
+    // Brake, limits and caps are off in any combination.
+    if (dice_.one_in(4)) limits.evictions_per_minute = limits.max_in_flight = limits.per_node = limits.per_owner = 1000;
     if (dice_.one_in(2)) world_.hold_caps();
     world_.send_policy();
   }
