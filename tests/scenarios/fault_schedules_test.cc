@@ -155,7 +155,8 @@ class FaultSchedule {
       case 13:
         return hurt_etcd();
       case 14:
-        return world_.set_clock_ahead(dice_.between(-10min, 10min));
+        // An answer may be without a Date, or none may come.
+        return world_.set_clock_ahead(dice_.between(-10min, 10min), !dice_.one_in(3));
       case 15:
       case 16:
         return taint_any();

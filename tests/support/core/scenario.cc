@@ -110,10 +110,10 @@ void Scenario::restore_etcd(const sim::Store& backup) {
   truth_.etcd_restored();
 }
 
-void Scenario::set_clock_ahead(Millis ahead) {
+void Scenario::set_clock_ahead(Millis ahead, bool is_measured) {
   truth_.clock_set(std::chrono::abs(ahead - server_ahead_));
   server_ahead_ = ahead;
-  inbox_.emplace_back(ServerClockSeen{ahead});
+  if (is_measured) inbox_.emplace_back(ServerClockSeen{ahead});
 }
 
 void Scenario::restart_controller() {

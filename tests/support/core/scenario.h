@@ -40,8 +40,8 @@ class Scenario : public Lab {
   /// etcd is restored from what `cluster.store().back_up()` gave earlier.
   void restore_etcd(const sim::Store& backup);
 
-  /// How far the server's clock is ahead of the controller's; the controller is told, as it measures it.
-  void set_clock_ahead(Millis ahead);
+  /// How far the server's clock is ahead of the controller's; the controller is told, unless it cannot measure it.
+  void set_clock_ahead(Millis ahead, bool is_measured = true);
 
   /// The election's word; delivered with the next turn.
   void lead(bool leads);
