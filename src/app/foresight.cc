@@ -53,8 +53,9 @@ class Play {
   [[nodiscard]] std::vector<Foreseen> foreseen() && {
     std::vector<Foreseen> all;
     for (auto& [key, one] : found_) all.push_back(std::move(one));
-    std::ranges::stable_sort(
-        all, {}, [](const Foreseen& one) { return std::tie(one.verdict.subject, one.verdict.device, one.begins); });
+    std::ranges::sort(all, {}, [](const Foreseen& one) {
+      return std::tie(one.verdict.subject, one.verdict.device, one.begins, one.verdict.reason);
+    });
     return all;
   }
 
@@ -67,7 +68,9 @@ class Play {
   void speak() {
     for (const auto kind : k8s::kAllKinds) {
       auto name = kind == k8s::Kind::ConfigMap ? std::string(kStateName) : std::string();
-      messages_.emplace_back(k8s::Delivery(k8s::Told{.kind = kind, .name = std::move(name), .at = now_.mono}));
+      // In place: g++ 12 takes a Delivery that is moved here for uninitialized.
+      messages_.emplace_back(std::in_place_type<k8s::Delivery>,
+                             k8s::Told{.kind = kind, .name = std::move(name), .at = now_.mono});
     }
   }
 
