@@ -41,6 +41,9 @@ bool speaks_for(std::string_view value, WallTime began, const Now& now) {
   return said && *said <= now.wall && began - minutes(1) <= *said;
 }
 
+/// The state has since when a brake is engaged in whole seconds: after a restart its trial may come so much earlier.
+constexpr Millis kWholeSeconds{999};
+
 /// Whether a policy has no selector but of devices, so that it means every pod's.
 bool means_all_pods(const Policy& policy) {
   if (policy.policies.size() != 1) return false;
@@ -347,7 +350,7 @@ std::optional<std::string> ServerTruth::held_by_brake(const std::string& scope, 
     const auto brake = brakes_.find(place);
     if (brake == brakes_.end() || (!device.empty() && brake->second.tried == device)) continue;
     const auto moves_from = brake->second.moves_from;
-    if (moves_from <= now.mono - policy_.limits.brake_trial_after) continue;
+    if (moves_from <= now.mono + kWholeSeconds - policy_.limits.brake_trial_after) continue;
     return fmt::format("the brake of {} on {} has held for {} s", place.first,
                        place.second.empty() ? "the cluster" : place.second, (now.mono - moves_from) / Seconds(1));
   }
@@ -359,7 +362,7 @@ void ServerTruth::check_brake(const eviction::EvictPod& eviction, const std::str
     const auto brake = brakes_.find(place);
     if (brake == brakes_.end()) continue;
     auto& [moves_from, low_since, tried] = brake->second;
-    if (moves_from > now.mono - policy_.limits.brake_trial_after) {
+    if (moves_from > now.mono + kWholeSeconds - policy_.limits.brake_trial_after) {
       say("I12", eviction,
           fmt::format("the brake of {} on {} has held for {} s", place.first,
                       place.second.empty() ? "the cluster" : place.second, (now.mono - moves_from) / Seconds(1)));
