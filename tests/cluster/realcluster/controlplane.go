@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -209,9 +210,27 @@ func (cp *ControlPlane) component(name string) *Process {
 }
 
 func (cp *ControlPlane) startEtcd() error {
-	return cp.start("etcd", "--name=test", "--data-dir="+cp.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+	if err := cp.start("etcd", "--name=test", "--data-dir="+cp.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls="+cp.etcdURL, "--advertise-client-urls="+cp.etcdURL,
-		"--listen-peer-urls="+cp.etcdPeer, "--initial-advertise-peer-urls="+cp.etcdPeer, "--initial-cluster=test="+cp.etcdPeer)
+		"--listen-peer-urls="+cp.etcdPeer, "--initial-advertise-peer-urls="+cp.etcdPeer, "--initial-cluster=test="+cp.etcdPeer); err != nil {
+		return err
+	}
+	// An API server gives etcd 20 s and then ends: on a busy machine etcd may need longer, and a port that somebody took is etcd's to say.
+	return cp.await("etcd", 60*time.Second, "/health of etcd", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, cp.etcdURL+"/health", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return errors.New(response.Status)
+		}
+		return nil
+	})
 }
 
 func (cp *ControlPlane) startAPIServer() error {
