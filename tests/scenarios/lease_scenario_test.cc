@@ -11,6 +11,7 @@
 
 #include "k8s-client/protocol/lease_machine.h"
 #include "simulator/api/answer.h"
+#include "tests/support/core/conduct.h"
 #include "tests/support/core/lab.h"
 #include "tests/support/core/schedules.h"
 
@@ -80,6 +81,8 @@ class Election : public Lab {
   [[nodiscard]] const std::vector<Reign>& reigns() const { return reigns_; }
   [[nodiscard]] const std::string& story() const { return story_; }
   [[nodiscard]] int landed() const { return landed_; }
+  /// What the judge of invariants has found in the requests of all candidates.
+  [[nodiscard]] std::vector<std::string> broken() { return conduct_.take_broken(); }
 
  private:
   Millis upto(Millis most) { return Millis(std::uniform_int_distribution<Millis::rep>(0, most.count())(random_)); }
@@ -111,6 +114,10 @@ class Election : public Lab {
       c.flight->arrives_at.reset();
       const auto before = record();
       const auto answer = cluster.handle(c.flight->request, now);
+      conduct_.take({.method = c.flight->request.method,
+                     .target = c.flight->request.target,
+                     .body = sim::Json::parse(c.flight->request.body, nullptr, false),
+                     .status = answer.status});
       if (c.cut_off_until <= now.mono) c.flight->answer = answered(answer);
       if (record() != before) send_hints();
     }
@@ -308,6 +315,7 @@ class Election : public Lab {
   std::deque<Hint> hints_;
   std::vector<Reign> reigns_;
   std::string story_;
+  Conduct conduct_;
 };
 
 }  // namespace
@@ -321,6 +329,10 @@ TEST_CASE("In any of many random schedules of faults nobody writes while another
     election.run();
     landed += election.landed();
     reigns += election.reigns().size();
+    for (const auto& broken : election.broken()) {
+      CAPTURE(seed);
+      FAIL_CHECK(broken);
+    }
     const auto& all = election.reigns();
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (std::size_t j = i + 1; j < all.size(); ++j) {

@@ -185,3 +185,20 @@ TEST_CASE("Whatever else is written is not ours, and to ask for rights or for a 
                                   .status = 200})
             .empty());
 }
+
+TEST_CASE("Who leads is said of the record that was read") {
+  const auto lease = [](json metadata, json spec) {
+    return AnsweredRequest{.method = Method::Patch,
+                           .target = "/apis/coordination.k8s.io/v1/namespaces/dhs/leases/dhc?fieldManager=x",
+                           .body = {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}},
+                           .status = 200};
+  };
+  const json spec = {{"holderIdentity", "a"}};
+  CHECK(broken_by(lease({{"uid", "u"}, {"resourceVersion", "7"}}, spec)).empty());
+  CHECK(broken_by(lease({{"uid", "u"}}, spec)) == "I5 ");
+  CHECK(broken_by(lease({{"resourceVersion", "7"}}, spec)) == "I5 ");
+  auto made = lease({{"name", "dhc"}}, nullptr);
+  CHECK(broken_by(made).empty());
+  made.method = Method::Delete;
+  CHECK(broken_by(made) == "I14 ");
+}

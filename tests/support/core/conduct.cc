@@ -134,8 +134,8 @@ void Conduct::look_at_write(const sim::ResourcePath& path, const AnsweredRequest
   }
   if (path.resource == "configmaps" && path.subresource.empty()) return look_at_state(path, request);
   if (is(Method::Post, "events", "")) return look_at_event(request);
-  const bool is_lease = path.resource == "leases" && request.method != Method::Delete;
-  if (!is_lease) say("I14", request, "nothing of ours is written there");
+  if (is(Method::Patch, "leases", "")) return look_at_lease(request);
+  say("I14", request, "nothing of ours is written there");
 }
 
 void Conduct::look_at_eviction(const AnsweredRequest& request) {
@@ -228,6 +228,16 @@ void Conduct::look_at_state(const sim::ResourcePath& path, const AnsweredRequest
     }
   }
   if (size > kLongestState) say("I8", request, fmt::format("{} bytes of data", size));
+}
+
+/// Whoever says who leads says it of the record that was read: of two that read the same one, one is refused.
+void Conduct::look_at_lease(const AnsweredRequest& request) {
+  const auto* spec = field(request.body, {"spec"});
+  if (spec == nullptr || spec->is_null()) return;  // made, and nobody's yet
+  for (const auto* condition : {"uid", "resourceVersion"}) {
+    if (text(request.body, {"metadata", condition}).empty())
+      say("I5", request, fmt::format("who leads is said with no {} as its precondition", condition));
+  }
 }
 
 void Conduct::look_at_event(const AnsweredRequest& request) {

@@ -52,6 +52,7 @@ class Conduct {
   void look_at_condition(const AnsweredRequest& request);
   void look_at_job(const sim::ResourcePath& path, const AnsweredRequest& request);
   void look_at_state(const sim::ResourcePath& path, const AnsweredRequest& request);
+  void look_at_lease(const AnsweredRequest& request);
   void look_at_event(const AnsweredRequest& request);
 
   bool may_take_back_ = false;
