@@ -170,6 +170,15 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
                 .said = std::move(word->said)};
 }
 
+/// Of two signals the first that stands now speaks. What a second one says beside it is no new fault: the device has
+/// been bad since the older of the two.
+std::optional<Signal> joined(std::optional<Signal> first, std::optional<Signal> second) {
+  if (!first || !second) return first ? std::move(first) : std::move(second);
+  if (first->unknown_now) return second->unknown_now ? std::move(first) : std::move(second);
+  if (!second->unknown_now) first->since = std::min(first->since, second->since);
+  return first;
+}
+
 class Finder {
  public:
   Finder(const World& world, const Policy& policy, const Now& now) : world_(world), policy_(policy), now_(now) {}
@@ -242,14 +251,8 @@ class Finder {
   std::optional<Signal> signal_for(const Match& match, const DeviceState& state, const PodRecord& record,
                                    const HeldDevice& held_device) const {
     auto signal = health_signal(match, world_, state, record.pod.meta.uid, held_device);
-    if (!signal || signal->unknown_now) {
-      if (auto by_claim = condition_signal(match, world_, record, held_device, now_)) signal = std::move(by_claim);
-    }
-    if (!signal || signal->unknown_now) {
-      auto by_taint = taint_signal(match, world_, record, held_device, now_);
-      if (by_taint && (!signal || !by_taint->unknown_now)) signal = std::move(by_taint);
-    }
-    return signal;
+    signal = joined(std::move(signal), condition_signal(match, world_, record, held_device, now_));
+    return joined(std::move(signal), taint_signal(match, world_, record, held_device, now_));
   }
 
   static bool is_forgotten_report(const Signal& signal, const DeviceState& state) {

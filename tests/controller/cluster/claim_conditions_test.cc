@@ -50,6 +50,44 @@ TEST_CASE("A claim condition from long ago counts from our first sight of it") {
   CHECK(stage.run_for(Seconds(1)) == Names{"train-1"});
 }
 
+TEST_CASE("A report that joins a claim's condition, or comes and goes beside it, does not begin the wait anew") {
+  for (const bool is_flapping : {false, true}) {
+    CAPTURE(is_flapping);
+    auto stage = network_card();
+    says(stage, "False", std::nullopt);
+    stage.run_for(Seconds(15));
+    stage.report("train-1", Health::Unhealthy);
+    stage.run_for(Seconds(20));
+    if (is_flapping) stage.report("train-1", Health::Healthy);
+    stage.run_for(Seconds(20));
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    CHECK(stage.run_for(Seconds(4)).empty());
+    CHECK(stage.run_for(Seconds(1)) == Names{"train-1"});
+  }
+}
+
+TEST_CASE("A report that joins when the incident is open does not hold the eviction that it has begun to wait for") {
+  auto stage = network_card();
+  stage.policy().evict->after = minutes(1);
+  stage.send_policy();
+  says(stage, "False", std::nullopt);
+  stage.run_for(Seconds(70));
+  stage.report("train-1", Health::Unhealthy);
+  CHECK(stage.run_for(Seconds(49)).empty());
+  CHECK(stage.run_for(Seconds(1)) == Names{"train-1"});
+}
+
+TEST_CASE("A claim's condition that outlives a report counts from its own beginning") {
+  auto stage = network_card();
+  stage.report("train-1", Health::Unhealthy);
+  stage.run_for(Seconds(30));
+  says(stage, "False", std::nullopt);
+  stage.run_for(Seconds(10));
+  stage.report("train-1", Health::Healthy);
+  CHECK(stage.run_for(Seconds(49)).empty());
+  CHECK(stage.run_for(Seconds(1)) == Names{"train-1"});
+}
+
 TEST_CASE("A claim condition without a time counts from our first sight of it") {
   auto stage = network_card();
   says(stage, "False", std::nullopt);

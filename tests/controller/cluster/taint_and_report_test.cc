@@ -29,6 +29,15 @@ Stage tainted_device(std::vector<Health> asked) {
 
 }  // namespace
 
+TEST_CASE("A report that joins a driver's taint does not begin the wait anew") {
+  auto stage = held_device();
+  publish_taints(stage, {.first = {xid("79", "NoSchedule")}});
+  stage.run_for(Seconds(50));
+  stage.report("train-1", Health::Unhealthy);
+  CHECK(stage.run_for(Seconds(9)).empty());
+  CHECK(stage.run_for(Seconds(1)) == std::vector<std::string>{"train-1"});
+}
+
 TEST_CASE("A report that no policy asks for does not hold an incident open whose taint its driver has taken back") {
   auto stage = tainted_device({});
   stage.report("train-1", Health::Unhealthy);
