@@ -4,22 +4,12 @@
 #include <iterator>
 #include <utility>
 
+#include "app/carry_out.h"
 #include "app/describe.h"
-#include "reconcilers/eviction/execute.h"
-#include "reconcilers/incident_state/execute.h"
-#include "reconcilers/job_retry/execute.h"
-#include "reconcilers/notice/execute.h"
-#include "reconcilers/owners/execute.h"
-#include "reconcilers/taint/execute.h"
 
 namespace dhc {
 
 namespace {
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-
 constexpr int kTaintThreads = 2;
 constexpr int kJobThreads = 2;
 // One at a time: an older state must not arrive after a newer one.
@@ -135,23 +125,6 @@ Executor::Lane& Executor::lane_of(const Action& action) {
   return events_;
 }
 
-Executor::Carried Executor::carry_out(const Action& action, const std::stop_token& stop) const {
-  // Each reconciler has an `execute` for its own actions.
-  return std::visit(Overloaded{[&](const notice::EmitEvent& event) -> Carried {
-                                 return {execute(event, reporting_instance_, client_, stop)};
-                               },
-                               [&](const owners::ReadOwner& read) -> Carried {
-                                 auto found = execute(read, client_, stop);
-                                 return {.status = std::move(found.status), .sight = std::move(found.sight)};
-                               },
-                               [&](const eviction::EvictPod& evict) -> Carried {
-                                 auto tried = execute(evict, client_, stop);
-                                 return {.status = std::move(tried.status), .reads = std::move(tried.reads)};
-                               },
-                               [&](const auto& one) -> Carried { return {execute(one, client_, stop)}; }},
-                    action);
-}
-
 void Executor::work(Lane& lane, const std::stop_token& stop) {
   while (auto order = lane.pop(stop)) {
     const bool is_order = holds_orders(lane);
@@ -171,11 +144,7 @@ void Executor::work(Lane& lane, const std::stop_token& stop) {
 
 void Executor::attempt(Order order, const std::stop_token& stop) {
   const auto begun = stopwatch_now();
-  auto carried = carry_out(order.action, stop);
-  report_({.outcome = {.action = std::move(order.action),
-                       .status = std::move(carried.status),
-                       .sight = std::move(carried.sight),
-                       .reads = std::move(carried.reads)},
+  report_({.outcome = carry_out(std::move(order.action), client_, reporting_instance_, stop),
            .since = order.since,
            .begun = begun});
 }

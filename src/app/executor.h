@@ -87,13 +87,6 @@ class Executor {
   [[nodiscard]] bool holds_orders(const Lane& lane) const;
   [[nodiscard]] Millis longest_order(const Lane& lane) const;
   [[nodiscard]] Lane& lane_of(const Action& action);
-  /// How a call ended, and what it has read.
-  struct Carried {
-    Status status;
-    std::optional<OwnerSight> sight = {};
-    FreshReads reads = {};
-  };
-  [[nodiscard]] Carried carry_out(const Action& action, const std::stop_token& stop) const;
   void work(Lane& lane, const std::stop_token& stop);
   void attempt(Order order, const std::stop_token& stop);
 
