@@ -112,7 +112,7 @@ def second_transport(job: Job) -> Counts:
     job.run("cmake", "--preset", "cpprest")
     if "libcpprest" not in job.run("ldd", "build/dev/program_over_cpprest"):
         raise Failed("the program over the second transport does not use cpprestsdk")
-    job.run("build/dev/program_over_cpprest", "demo", "--for", "10s")
+    job.run("build/dev/program_over_cpprest", "demo", "--act", "dra", "--speed", "10")
     return Counts(1, 0)
 
 

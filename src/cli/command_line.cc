@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest_word.h"
+#include "cli/demo_acts.h"
 
 namespace dhc::cli {
 
@@ -123,10 +124,14 @@ CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
     options.duration = parse_wait(text);
     if (!options.duration) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 60s or 2m", text));
   };
-  demo->add_option_function<std::string>("--for", read_wait, "End after this time (default: on Ctrl-C)")
+  demo->add_option("--act", options.act, "Play this act alone, by name or number (default: all): " + act_names())
+      ->type_name("ACT");
+  demo->add_option_function<std::string>("--for", read_wait, "End after this time (default: after the last act)")
       ->type_name("TIME");
-  demo->add_option("--seed", options.seed, "Which devices break, and when (default 1)")->type_name("NUMBER");
-  demo->add_option("--speed", options.speed, "How fast things happen (default 1)")
+  demo->add_flag("--repeat", options.repeat, "Begin again after the last act, with the next seed, until Ctrl-C");
+  demo->add_option("--seed", options.seed, "Which devices break (default 1); the same seed tells the same story")
+      ->type_name("NUMBER");
+  demo->add_option("--speed", options.speed, "How fast it is told (default 1)")
       ->type_name("FACTOR")
       ->check(CLI::Range(0.1, 100.0));
   return demo;

@@ -34,7 +34,9 @@ struct RunOptions {
 
 /// `demo`: the controller against a simulated cluster in this process.
 struct DemoOptions {
-  std::optional<Millis> duration;  ///< None: until Ctrl-C.
+  std::string act;                 ///< By name or number; empty: all.
+  std::optional<Millis> duration;  ///< None: until the last act is over.
+  bool repeat = false;             ///< After the last act it begins again, with the next seed.
   std::uint64_t seed = 1;
   double speed = 1;
 };

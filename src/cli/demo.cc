@@ -1,67 +1,40 @@
 #include "cli/demo.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "app/application.h"
 #include "app/clock.h"
 #include "app/signals.h"
-#include "cli/demo_account.h"
-#include "cli/demo_tally.h"
+#include "cli/demo_acts.h"
+#include "cli/demo_play.h"
+#include "cli/demo_screen.h"
 #include "k8s-client/auth/access.h"
 #include "k8s-client/auth/kubeconfig.h"
 #include "k8s-client/transport_factory.h"
-#include "simulator/script/demo_script.h"
 #include "simulator/server.h"
 
 namespace dhc::cli {
 
 namespace {
-constexpr Millis kFrame{20};
-// Before the end nothing more breaks, so that what has begun can be finished and counted.
-constexpr Millis kLongestSettling{6000};
+// What a reader needs; a wait of the cluster's is shown no longer than this.
+constexpr Millis kForHeading{3000};
+constexpr Millis kForWait{2000};
+constexpr Millis kForLine{300};
+// A longer wait is said to be left out.
+constexpr Millis kSaidWait = Seconds(90);
 
-/// The cluster's time, which runs `speed` times as fast as ours.
-struct FastClock {
-  Now start;
-  double speed;
-  [[nodiscard]] Now operator()() const {
-    const Now now = read_now();
-    const auto passed = Millis(static_cast<Millis::rep>(static_cast<double>((now.mono - start.mono).count()) * speed));
-    return {.mono = start.mono + passed, .wall = start.wall + passed};
-  }
-};
-
-Millis faster(Millis time, double speed) {
-  return Millis(static_cast<Millis::rep>(static_cast<double>(time.count()) / speed));
-}
-
-/// Short windows, so that there is something to see, and limits wide enough for it.
-Policy demo_policy(double speed) {
-  DevicePolicy all;
-  all.name = "demo";
-  all.mode = Mode::Enforce;
-  all.after = faster(Seconds(2), speed);
-  all.evict = EvictRules{};
-  Policy policy;
-  policy.policies.push_back(std::move(all));
-  policy.limits.evictions_per_minute = 600;
-  policy.limits.brake_percent = 60;
-  policy.limits.brake_within = faster(Seconds(30), speed);
-  policy.limits.cap_cluster = {.percent = 100, .at_least = 0};
-  policy.limits.cap_node = {.percent = 100, .at_least = 0};
-  policy.limits.cap_per_day = {.percent = 100, .at_least = 1000};
-  return policy;
-}
-
-Result<std::shared_ptr<const k8s::Client>> client_of(const sim::Server& server) {
+Result<k8s::Client> client_of(const sim::Server& server) {
   auto config = k8s::parse_kubeconfig("demo", server.kubeconfig());
   if (!config) return std::unexpected(std::move(config.error()));
   auto context = k8s::choose_context(*config, {});
@@ -69,111 +42,132 @@ Result<std::shared_ptr<const k8s::Client>> client_of(const sim::Server& server) 
   auto access = k8s::make_kube_access(*context, {});
   if (!access) return std::unexpected(std::move(access.error()));
   auto tls = [credentials = access->credentials](std::stop_token stop) { return credentials->tls(std::move(stop)); };
-  return std::make_shared<const k8s::Client>(k8s::make_transport(access->endpoint, std::move(tls)), access->credentials,
-                                             "device-health-controller/demo");
+  return k8s::Client(k8s::make_transport(access->endpoint, std::move(tls)), access->credentials,
+                     "device-health-controller/demo");
 }
 
-/// The demo while it runs: the script on one thread, the controller on the caller's.
-class Stage {
- public:
-  Stage(const DemoOptions& options, Signals& signals)
-      : options_(options),
-        signals_(signals),
-        start_(read_now()),
-        account_(start_.mono),
-        script_(options.seed),
-        server_(options.seed, FastClock{.start = start_, .speed = options.speed}) {}
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
 
-  int play();
+int failed(std::string_view why, int code) {
+  std::fputs(fmt::format("error: {}\n", why).c_str(), stderr);
+  return code;
+}
+
+/// Tells acts at a reader's pace, until it is stopped.
+class Teller {
+ public:
+  Teller(const DemoOptions& options, std::stop_token stop)
+      : options_(options), stop_(std::move(stop)), look_(look_of_output()) {
+    if (options.duration) ends_at_ = mono_now() + *options.duration;
+  }
+
+  /// False: the act cannot begin; the error is on standard error.
+  [[nodiscard]] Status play(const DemoAct& act, std::uint64_t seed, std::size_t number, std::size_t count);
+  [[nodiscard]] bool is_stopped() const { return stop_.stop_requested() || (ends_at_ && mono_now() >= *ends_at_); }
+  [[nodiscard]] const DemoSum& sum() const { return sum_; }
 
  private:
-  void direct(const std::stop_token& stop);
-  void advance();
-  int finish(std::span<const Verdict> verdicts);
+  void tell(DemoPlay& play);
+  void pause(Millis time);
 
-  const DemoOptions options_;
-  Signals& signals_;
-  const Now start_;
-  DemoAccount account_;
-  sim::DemoScript script_;
-  DemoTally tally_;
-  sim::Server server_;
+  const DemoOptions& options_;
+  const std::stop_token stop_;
+  const DemoLook look_;
+  std::optional<MonoTime> ends_at_;
+  DemoSum sum_;
 };
 
-void Stage::advance() {
-  server_.with_cluster([&](sim::Cluster& cluster, const Now& now) {
-    for (const auto& event : script_.advance(cluster, now)) {
-      tally_.count(event);
-      account_.befell(event);
-    }
-  });
-}
-
-void Stage::direct(const std::stop_token& stop) {
+void Teller::pause(Millis time) {
+  auto left = std::chrono::duration_cast<Millis>(time / options_.speed);
+  if (ends_at_) left = std::min(left, *ends_at_ - mono_now());
   std::mutex mutex;
   std::condition_variable_any bell;
-  const auto settling = options_.duration ? std::min(kLongestSettling, *options_.duration / 3) : Millis(0);
-  while (!stop.stop_requested() && !signals_.token().stop_requested()) {
-    const auto passed = mono_now() - start_.mono;
-    if (options_.duration && passed >= *options_.duration) return signals_.request_stop();
-    if (!options_.duration || passed < *options_.duration - settling) advance();
-    std::unique_lock lock(mutex);
-    (void)bell.wait_for(lock, stop, kFrame, [] { return false; });
-  }
+  std::unique_lock lock(mutex);
+  (void)bell.wait_for(lock, stop_, left, [] { return false; });
 }
 
-int Stage::finish(std::span<const Verdict> verdicts) {
-  std::vector<std::string> evicted;
-  server_.with_cluster([&](sim::Cluster& cluster, const Now&) { evicted = cluster.evictions(); });
-  const auto end = end_of(tally_, evicted, verdicts);
-  account_.say("\n" + end.text);
-  // Whoever leaves in the middle leaves evictions unfinished.
-  return end.exact || signals_.signalled() ? 0 : 1;
+void Teller::tell(DemoPlay& play) {
+  std::optional<WallTime> last;
+  while (!play.is_over() && !is_stopped()) {
+    const auto lines = play.next();
+    if (lines.empty()) continue;
+    if (last) {
+      const auto wait = std::chrono::duration_cast<Millis>(lines.front().at - *last);
+      if (wait >= kSaidWait) print(skipped(wait, look_));
+      pause(std::min(wait, kForWait));
+    }
+    last = lines.front().at;
+    // The account will be of what has happened: it is told, however little time is left.
+    for (const auto& line : lines) {
+      print(painted(line, look_));
+      if (&line != &lines.back()) pause(kForLine);
+    }
+  }
+  if (!is_stopped()) pause(kForWait);
 }
 
-int Stage::play() {
-  const auto client = client_of(server_);
-  if (!client) {
-    account_.warn(client.error().message);
-    return 1;
-  }
-  server_.with_cluster([&](sim::Cluster& cluster, const Now& now) { script_.set_up(cluster, now); });
-  Log log(LogFormat::Text, LogLevel::Warn, [this](std::string_view line) { account_.warn(line); });
-  AppSettings settings;
-  settings.frame = {.mode_cap = Mode::Enforce, .events = true, .own_namespace = {}, .own_pod_uid = {}};
-  settings.policy = demo_policy(options_.speed);
-  settings.reporting_instance = "demo";
-  settings.metrics_address = "0";
-  settings.health_address = "0";
-  settings.detail_address = "0";
-  settings.cluster = "the demo's cluster";
-  auto application = Application::make(std::move(settings), *client, log,
-                                       {.verdict_begun = [this](const Verdict& verdict) { account_.decided(verdict); },
-                                        .outcome = [this](const Outcome& outcome) { account_.done(outcome); }});
-  if (!application) {
-    account_.warn(application.error().message);
-    return 1;
-  }
-  account_.say(
-      fmt::format("A simulated cluster of three nodes at https://127.0.0.1:{}, the controller enforcing, seed {}.\n"
-                  "A device in use breaks every few seconds. Ctrl-C ends it.\n\n",
-                  server_.port(), options_.seed));
-  std::jthread director([this](const std::stop_token& stop) { direct(stop); });
-  (*application)->run(signals_.token());
-  director = {};
-  return finish(*(*application)->verdicts());
+Status Teller::play(const DemoAct& act, std::uint64_t seed, std::size_t number, std::size_t count) {
+  DemoClock clock(demo_beginning());
+  sim::Server server(seed, [&clock] { return clock(); });
+  auto client = client_of(server);
+  if (!client) return std::unexpected(std::move(client.error()));
+  auto policy = policy_of(act);
+  if (!policy) return std::unexpected(std::move(policy.error()));
+  const auto with_cluster = [&server](const DemoPlace::Work& work) {
+    server.with_cluster([&work](sim::Cluster& cluster, const Now&) { work(cluster); });
+  };
+  DemoPlay play(act, seed, {.with_cluster = with_cluster, .client = *std::move(client), .clock = clock},
+                *std::move(policy));
+  print(heading(act, number, count, look_));
+  pause(kForHeading);
+  tell(play);
+  sum_.add(play.sum());
+  return {};
 }
 }  // namespace
 
 int demo(const DemoOptions& options) {
+  std::vector<const DemoAct*> acts;
+  if (options.act.empty()) {
+    for (const auto& act : demo_acts()) acts.push_back(&act);
+  } else if (const auto* act = find_act(options.act); act != nullptr) {
+    acts.push_back(act);
+  } else {
+    return failed(fmt::format("--act '{}' is not one of: {}; nor a number from 1 to {}", options.act, act_names(),
+                              demo_acts().size()),
+                  kUsage);
+  }
   Signals signals;
+  Teller teller(options, signals.token());
+  print(
+      fmt::format("The controller against a simulated cluster, in {} of about half a minute; seed {}.\n"
+                  "On the left is the cluster's own clock: what takes long there is shortened here.\n"
+                  "Ctrl-C ends the demo with its account.\n",
+                  acts.size() == 1 ? "an act" : fmt::format("{} acts", acts.size()), options.seed));
+  std::size_t played = 0;
   try {
-    return Stage(options, signals).play();
+    for (auto seed = options.seed;; ++seed) {
+      std::size_t number = 0;
+      for (const auto* act : acts) {
+        if (teller.is_stopped()) break;
+        ++played;
+        const auto done = teller.play(*act, seed, ++number, acts.size());
+        if (!done) return failed(done.error().message, 1);
+      }
+      if (!options.repeat || teller.is_stopped()) break;
+    }
   } catch (const std::exception& error) {
     // The simulator's server: no port or no certificate.
-    std::fputs(fmt::format("error: the demo cannot start: {}\n", error.what()).c_str(), stderr);
-    return 1;
+    return failed(fmt::format("the demo cannot go on: {}", error.what()), 1);
   }
+  std::string of;
+  if (options.repeat) of = fmt::format(" of {} acts", played);
+  if (!options.repeat && acts.size() > 1) of = fmt::format(" of {} of {} acts", played, acts.size());
+  print(fmt::format("\nThe account{}{}:\n{}", of, teller.is_stopped() ? ", broken off" : "", teller.sum().text()));
+  return teller.sum().wrong.empty() ? 0 : 1;
 }
 
 }  // namespace dhc::cli

@@ -3,8 +3,9 @@
 
 namespace dhc::cli {
 
-/// `demo`: the controller against a simulated cluster in this process, told as it happens. 0 if exactly the pods that
-/// held broken devices were evicted (each other one has a reason), or on Ctrl-C, 1 otherwise.
+/// `demo`: acts of the controller against a simulated cluster in this process, in the cluster's own time, told on
+/// standard output; then an account of every pod on a bad device. 0 if the account adds up, wherever the demo ended;
+/// 1 if it does not, or cannot start; 2 if there is no such act.
 [[nodiscard]] int demo(const DemoOptions& options);
 
 }  // namespace dhc::cli

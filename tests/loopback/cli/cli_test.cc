@@ -1,5 +1,6 @@
 #include <csignal>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -157,4 +158,48 @@ TEST_CASE("a file that is not there is an error that names it") {
   Program program({"validate", "/nowhere/policy.yaml"});
   CHECK(program.ended(Seconds(10)) == 1);
   CHECK(program.err().find("/nowhere/policy.yaml") != std::string::npos);
+}
+
+TEST_CASE("the demo plays one act over HTTPS to the end, and its account adds up") {
+  Program program({"demo", "--act", "plugin", "--speed", "100"});
+  CHECK(program.ended(Seconds(60)) == 0);
+  const auto out = program.out();
+  CHECK(out.find("Act 1 of 1, plugin") != std::string::npos);
+  CHECK(out.find("RUNNING") != std::string::npos);
+  CHECK(out.find("It adds up") != std::string::npos);
+  CHECK(out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("Ctrl-C ends the demo in the middle of an incident with an account that adds up and code 0") {
+  Program program({"demo", "--act", "dra", "--speed", "10"});
+  REQUIRE(program.await([&] { return program.out().find("CREDITED") != std::string::npos; }, Seconds(60)));
+  program.signal(SIGINT);
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(program.out().find("broken off") != std::string::npos);
+  CHECK(program.out().find("1 fault of devices in use. By their kubelets' reports 1 pod held a bad device") !=
+        std::string::npos);
+  CHECK(program.out().find("It adds up") != std::string::npos);
+}
+
+TEST_CASE("an act that there is not is an error that lists those that there are") {
+  Program program({"demo", "--act", "tragedy"});
+  CHECK(program.ended(Seconds(10)) == 2);
+  CHECK(program.err().find("--act 'tragedy' is not one of: dra, plugin") != std::string::npos);
+}
+
+TEST_CASE("the demo that repeats begins again with another seed, until Ctrl-C") {
+  Program program({"demo", "--act", "plugin", "--speed", "100", "--repeat"});
+  const auto evictions = [&] {
+    std::vector<std::string> lines;
+    const auto out = program.out();
+    for (auto at = out.find("EVICTED"); at != std::string::npos; at = out.find("EVICTED", at + 1)) {
+      lines.push_back(out.substr(at, out.find('\n', at) - at));
+    }
+    return lines;
+  };
+  REQUIRE(program.await([&] { return evictions().size() >= 2; }, Seconds(60)));
+  CHECK(evictions().at(0) != evictions().at(1));
+  program.signal(SIGINT);
+  CHECK(program.ended(Seconds(10)) == 0);
+  CHECK(program.out().find("It adds up") != std::string::npos);
 }
