@@ -13,6 +13,9 @@ inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhea
 inline constexpr std::string_view kOptOutAnnotation = "device-health.io/opt-out";
 inline constexpr std::string_view kBrakeReleaseAnnotation = "device-health.io/brake-release";
 inline constexpr std::string_view kCapReleaseAnnotation = "device-health.io/cap-release";
+/// On the configuration's ConfigMap: until when nothing is evicted, credited or newly tainted, and why.
+inline constexpr std::string_view kPauseUntilAnnotation = "device-health.io/pause-until";
+inline constexpr std::string_view kPauseReasonAnnotation = "device-health.io/pause-reason";
 
 /// The label of ClusterRoles that let us read owners of more kinds: they are aggregated into one role of ours.
 inline constexpr std::string_view kOwnersRoleLabel = "device-health.io/owners";
@@ -57,6 +60,13 @@ inline constexpr std::string_view kRecreatedFromLabel = "device-health.io/recrea
 /// The ConfigMap in our own namespace that holds the devices' histories.
 inline constexpr std::string_view kStateName = "device-health-state";
 inline constexpr std::string_view kStateEntry = "devices.json";
+
+/// The ConfigMap in our own namespace that says what holds now, for `kubectl device-health`; and on it, which process
+/// wrote it and when.
+inline constexpr std::string_view kStatusName = "device-health-status";
+inline constexpr std::string_view kStatusEntry = "status.json";
+inline constexpr std::string_view kWrittenByAnnotation = "device-health.io/written-by";
+inline constexpr std::string_view kWrittenAtAnnotation = "device-health.io/written-at";
 
 /// The Lease in our own namespace that says who leads.
 inline constexpr std::string_view kLeaseName = "device-health-controller";

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 104> kReasons = {
+constexpr std::array<ReasonInfo, 105> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -128,7 +128,9 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
             "Repair and acknowledge devices."),
     quiet(Reason::WaitingForCharge, "WaitingForCharge",
           "The eviction is recorded in the state ConfigMap first, so that it still counts after a restart.", "Wait."),
-    quiet(Reason::Paused, "Paused", "paused: true in ControllerLimits.", "Set it to false."),
+    quiet(Reason::Paused, "Paused",
+          "paused: true in ControllerLimits, or the configuration's ConfigMap has device-health.io/pause-until.",
+          "Set it to false, or kubectl device-health resume."),
     quiet(Reason::ViewTooOld, "ViewTooOld",
           "A watch on which the eviction, the new taint or the Job's patch depends has delivered nothing for 5 "
           "minutes, or is interrupted, or has delivered data that the API server does not have.",
@@ -334,6 +336,9 @@ constexpr std::array<ReasonInfo, 104> kReasons = {
     warning(Reason::StateFull, "StateFull", "Hold",
             "Not all devices' histories fit into the state ConfigMap: the lightest and oldest are left out.",
             "Acknowledge and repair devices."),
+    quiet(Reason::StatusNotWritten, "StatusNotWritten",
+          "The status ConfigMap could not be written: kubectl device-health shows what held before.",
+          "Read the message; usually a verb is missing."),
     warning(Reason::StateFromNewerVersion, "StateFromNewerVersion", "Hold",
             "A newer version of the controller wrote the state ConfigMap.",
             "Run the newer version, or delete the ConfigMap to begin without a past."),

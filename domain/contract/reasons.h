@@ -115,6 +115,7 @@ enum class Reason : std::uint8_t {
   StateNotRead,
   StateNotSaved,
   StateFull,
+  StatusNotWritten,
   StateFromNewerVersion,
   // what nothing is decided about
   NoPolicy,

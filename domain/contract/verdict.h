@@ -16,6 +16,7 @@ struct Verdict {
   std::string device;          ///< As `to_string(DeviceKey)`; empty if no single device is meant.
   std::string policy;          ///< The policy that matched; empty for verdicts about nodes.
   std::string_view mode = {};  ///< What that policy may do here, as the controller caps it: a word of Mode, or empty.
+  std::string_view gate = {};  ///< Of an eviction: the name of the gate that holds it, or empty.
   Reason reason = Reason::WaitingForWindow;
   std::string message;              ///< For people: what, which numbers, what would change it.
   WallTime since;                   ///< When the device's state began, or the fact was first seen.

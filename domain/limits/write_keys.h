@@ -7,6 +7,7 @@ namespace dhc {
 /// The request tracker's keys of writes that are no eviction, condition or Event.
 inline constexpr std::string_view kRuleKeyPrefix = "rule/";
 inline constexpr std::string_view kStateKey = "state";
+inline constexpr std::string_view kStatusKey = "status";
 
 /// Of writes to one DeviceTaintRule.
 [[nodiscard]] inline std::string rule_write_key(std::string_view rule) {

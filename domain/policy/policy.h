@@ -179,8 +179,11 @@ struct Policy {
   std::string brake_release;  ///< Value of `device-health.io/brake-release` on the configuration's ConfigMap, RFC 3339;
                               ///< empty if none.
   std::string cap_release;    ///< Likewise, of `device-health.io/cap-release`.
+  std::string pause_until = {};   ///< Likewise, of `device-health.io/pause-until`;
+  std::string pause_reason = {};  ///< and of `device-health.io/pause-reason`, any words.
   std::optional<Subject> source;  ///< The configuration's ConfigMap, if it came from one: news of no object goes there.
   bool events = true;             ///< `--events`.
+  bool status = false;            ///< `--status`: write the status ConfigMap.
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 

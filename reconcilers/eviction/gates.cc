@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/policy/pause.h"
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/shared_claims.h"
 #include "reconcilers/shared/exclusions.h"
@@ -38,7 +39,7 @@ Gates::Gates(const PlanInput& input, PlaceSearch& search)
 std::optional<Held> Gates::ask(Candidate& candidate) {
   for (const auto& gate : in_order()) {
     if (auto hold = (this->*gate.asks)(candidate)) {
-      return Held{.hold = *std::move(hold), .whole_unit = gate.whole_unit};
+      return Held{.hold = *std::move(hold), .gate = gate.text.name, .whole_unit = gate.whole_unit};
     }
   }
   return std::nullopt;
@@ -139,8 +140,10 @@ std::optional<HoldReason> Gates::backs_off(Candidate& candidate) {
 }
 
 std::optional<HoldReason> Gates::is_paused(Candidate& /*candidate*/) {
-  if (!input_.policy.limits.paused) return std::nullopt;
-  return HoldReason{.reason = Reason::Paused, .message = "ControllerLimits has paused: true", .until = {}};
+  auto pause = pause_of(input_.policy, input_.now.wall);
+  if (!pause) return std::nullopt;
+  const auto until = end_of(*pause, input_.now);
+  return HoldReason{.reason = Reason::Paused, .message = std::move(pause->why), .until = until};
 }
 
 std::optional<HoldReason> Gates::sees_too_little(Candidate& candidate) {
@@ -257,7 +260,9 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"job end", "The loss does not end the Job, or the policy accepts that."}, &Gates::ends_a_job, kWholeUnit},
       {{"mode", "Policy and controller enforce."}, &Gates::only_observes, kWholeUnit},
       {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
-      {{"paused", "ControllerLimits does not have paused: true."}, &Gates::is_paused, kWholeUnit},
+      {{"paused", "Nothing is paused: neither paused: true in ControllerLimits nor a pause-until that is ahead."},
+       &Gates::is_paused,
+       kWholeUnit},
       {{"view", "Every watch that the eviction depends on has delivered something within 5 minutes and is trusted."},
        &Gates::sees_too_little,
        kWholeUnit},

@@ -36,6 +36,7 @@ struct Candidate {
 /// That a gate holds, and whom.
 struct Held {
   HoldReason hold;
+  std::string_view gate;    ///< Its name.
   bool whole_unit = false;  ///< All who would go together; else the pod that was asked for.
 };
 

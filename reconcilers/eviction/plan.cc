@@ -39,9 +39,9 @@ class Planner {
     const auto held = gates_.ask(candidate);
     wake_.note(candidate.wake_at);
     for (const auto& remark : candidate.remarks) say(affected, remark);
-    if (held && !held->whole_unit) return say(affected, held->hold);
+    if (held && !held->whole_unit) return say(affected, held->hold, held->gate);
     for (const auto* member : candidate.unit.affected_pods) {
-      if (held) say(*member, held->hold);
+      if (held) say(*member, held->hold, held->gate);
       if (!held) send(*member);
     }
   }
@@ -88,7 +88,7 @@ class Planner {
     say(affected, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
   }
 
-  void say(const AffectedPod& affected, const HoldReason& hold) {
+  void say(const AffectedPod& affected, const HoldReason& hold, std::string_view gate = {}) {
     const auto subject = subject_of(affected.pod());
     const auto device = to_string(affected.key);
     if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(hold.reason))).second) return;
@@ -96,6 +96,7 @@ class Planner {
           .device = device,
           .policy = affected.policy->name,
           .mode = to_string(affected.mode),
+          .gate = gate,
           .since = affected.since.wall},
          hold);
   }

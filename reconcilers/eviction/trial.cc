@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "domain/policy/pause.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/tolerations.h"
@@ -27,7 +28,7 @@ std::optional<TrialChoice> choose_trial(const PlanInput& input, PlaceSearch& sea
   const bool any_is_due = std::ranges::any_of(input.brake.engaged(), [&](const auto& entry) {
     return !entry.second.trial && input.now.mono >= next_trial_at(entry.second, input.policy.limits);
   });
-  if (!any_is_due || input.policy.limits.paused) return std::nullopt;
+  if (!any_is_due || pause_of(input.policy, input.now.wall)) return std::nullopt;
   for (const auto& affected : input.affected_pods) {
     if (!is_candidate(affected, input)) continue;
     const auto& pod = affected.pod();

@@ -8,6 +8,7 @@
 #include "domain/cluster/node_departure.h"
 #include "domain/contract/our_taint.h"
 #include "domain/limits/write_keys.h"
+#include "domain/policy/pause.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -166,7 +167,7 @@ std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const P
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;
     // What stops the taint stops the eviction, and says so itself.
-    if (input.policy.limits.paused ||
+    if (pause_of(input.policy, input.now.wall) ||
         input.brake.holding(affected.key, affected.pod().node_name, affected.pod().meta.uid) != nullptr) {
       return std::nullopt;
     }

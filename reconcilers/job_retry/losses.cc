@@ -12,6 +12,7 @@
 
 #include "domain/contract/names.h"
 #include "domain/limits/write_keys.h"
+#include "domain/policy/pause.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -57,7 +58,7 @@ class Losses {
     if (ending.told != to_string(what)) {
       turn_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
     }
-    if (!blames || input_.policy.limits.paused) return;
+    if (!blames || pause_of(input_.policy, input_.now.wall)) return;
     if (what == Reason::JobDiedOfDevice) return recreate(finding);
     credit(finding);
   }

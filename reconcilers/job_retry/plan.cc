@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "domain/limits/write_keys.h"
+#include "domain/policy/pause.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/job_retry/losses.h"
 #include "reconcilers/job_retry/review.h"
@@ -84,7 +85,7 @@ class Planner {
                  fmt::format("backoffLimit of Job {} would be raised by one", record.job.meta.name));
     }
     // Suspect a reporting fault, and obey the pause: eviction says so.
-    if (affected.unknown_now || input_.policy.limits.paused ||
+    if (affected.unknown_now || pause_of(input_.policy, input_.now.wall) ||
         input_.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
       return;
     }

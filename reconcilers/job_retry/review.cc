@@ -9,6 +9,7 @@
 
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
+#include "domain/policy/pause.h"
 
 namespace dhc::job_retry {
 
@@ -59,7 +60,7 @@ class Review {
     for (const auto& credit : record.credits.credits) {
       if (credit.state != State::Spent) settle(record, credit, *agreed);
     }
-    if (agreed->take_back && !input_.policy.limits.paused) take_back(record);
+    if (agreed->take_back && !pause_of(input_.policy, input_.now.wall)) take_back(record);
   }
 
  private:

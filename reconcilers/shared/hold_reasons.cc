@@ -78,6 +78,7 @@ Verdict verdict_of(About about, HoldReason hold, const Now& now) {
           .device = std::move(about.device),
           .policy = std::move(about.policy),
           .mode = about.mode,
+          .gate = about.gate,
           .reason = hold.reason,
           .message = std::move(hold.message),
           .since = about.since,

@@ -30,6 +30,7 @@ struct About {
   std::string device;          ///< As in Verdict.
   std::string policy;          ///< As in Verdict.
   std::string_view mode = {};  ///< As in Verdict.
+  std::string_view gate = {};  ///< As in Verdict.
   WallTime since;              ///< As in Verdict.
 };
 

@@ -7,6 +7,7 @@
 
 #include "domain/cluster/node_subject.h"
 #include "domain/contract/our_taint.h"
+#include "domain/policy/pause.h"
 #include "reconcilers/shared/hold_reasons.h"
 
 namespace dhc::taint {
@@ -53,9 +54,9 @@ std::optional<HoldReason> Speech::held_back(const std::string& key, const std::s
 }
 
 std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
-  if (input_.policy.limits.paused) {
-    return HoldReason{
-        .reason = Reason::Paused, .message = "ControllerLimits has paused: true: no new taint", .until = {}};
+  if (auto pause = pause_of(input_.policy, input_.now.wall)) {
+    const auto until = end_of(*pause, input_.now);
+    return HoldReason{.reason = Reason::Paused, .message = std::move(pause->why) + ": no new taint", .until = until};
   }
   if (auto hold = held_by_view(input_, views_of_taint(record.key))) return hold;
   if (auto hold = held_by_brake(input_, record.key, input_.world.node_of(record.key), ", no new taint")) {

@@ -1,6 +1,7 @@
 #include "reconcilers/uninstall/build.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,11 +36,30 @@ Result<std::string> path_of(const Trace& trace) {
     case TraceKind::Annotation:
       return path_of("/apis/batch/v1", trace.ns, "jobs", trace.name);
     case TraceKind::StateMap:
+    case TraceKind::StatusMap:
       return path_of("/api/v1", trace.ns, "configmaps", trace.name);
     case TraceKind::Lease:
       return path_of("/apis/coordination.k8s.io/v1", trace.ns, "leases", trace.name);
   }
   return fail(ErrorKind::Invalid, "no such kind");
+}
+
+/// Of what there is one of; empty: there may be many.
+std::string_view name_of(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::StateMap:
+      return kStateName;
+    case TraceKind::StatusMap:
+      return kStatusName;
+    case TraceKind::Lease:
+      return kLeaseName;
+    case TraceKind::Rule:
+    case TraceKind::NodeTaint:
+    case TraceKind::Condition:
+    case TraceKind::Annotation:
+      break;
+  }
+  return {};
 }
 
 k8s::Request build_delete(std::string path, const Trace& trace) {
@@ -79,13 +99,14 @@ Json without_condition(const Trace& trace) {
 }  // namespace
 
 Result<k8s::Request> build_get(TraceKind kind, std::string_view ns) {
-  if (kind != TraceKind::StateMap && kind != TraceKind::Lease) return fail(ErrorKind::Invalid, "not of one name");
+  const auto name = name_of(kind);
+  if (name.empty()) return fail(ErrorKind::Invalid, "not of one name");
   // An empty namespace would make it the path of a cluster-scoped kind.
   if (ns.empty()) return fail(ErrorKind::Invalid, "the namespace is empty");
   Trace trace;
   trace.kind = kind;
   trace.ns = ns;
-  trace.name = kind == TraceKind::Lease ? kLeaseName : kStateName;
+  trace.name = name;
   auto path = path_of(trace);
   if (!path) return std::unexpected(std::move(path.error()));
   return k8s::read_request(*std::move(path));
@@ -106,6 +127,7 @@ Result<k8s::Request> build_removal(const Trace& trace) {
       return build_patch(*path, "application/json-patch+json", without_taints(trace));
     case TraceKind::Rule:
     case TraceKind::StateMap:
+    case TraceKind::StatusMap:
     case TraceKind::Lease:
       break;
   }

@@ -7,8 +7,8 @@
 
 namespace dhc::uninstall {
 
-/// Reads the ConfigMap or the Lease of ours in that namespace; Invalid for any other kind or a namespace that does not
-/// fit in a path.
+/// Reads one of the ConfigMaps or the Lease of ours in that namespace; Invalid for any other kind or a namespace that
+/// does not fit in a path.
 [[nodiscard]] Result<k8s::Request> build_get(TraceKind kind, std::string_view ns);
 
 /// Removes one trace and nothing else, with its UID as a precondition. Conflict means another object or version now:

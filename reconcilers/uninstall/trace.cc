@@ -29,6 +29,7 @@ std::string to_string(const Trace& trace) {
       text = fmt::format("annotation {} of Job {}/{}", fmt::join(trace.annotations, ", "), trace.ns, trace.name);
       break;
     case TraceKind::StateMap:
+    case TraceKind::StatusMap:
       text = fmt::format("ConfigMap {}/{}", trace.ns, trace.name);
       break;
     case TraceKind::Lease:
@@ -49,6 +50,7 @@ std::string_view plural_of(TraceKind kind) {
     case TraceKind::Annotation:
       return "Job annotations";
     case TraceKind::StateMap:
+    case TraceKind::StatusMap:
       return "ConfigMaps";
     case TraceKind::Lease:
       return "Leases";

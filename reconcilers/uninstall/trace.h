@@ -7,7 +7,7 @@
 
 namespace dhc::uninstall {
 
-enum class TraceKind : std::uint8_t { Rule, NodeTaint, Condition, Annotation, StateMap, Lease };
+enum class TraceKind : std::uint8_t { Rule, NodeTaint, Condition, Annotation, StateMap, StatusMap, Lease };
 
 /// One thing that we wrote into the cluster, as it was seen.
 struct Trace {

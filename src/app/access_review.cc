@@ -25,7 +25,7 @@ void add(std::vector<NeededVerb>& all, std::string_view group, std::string_view 
 }  // namespace
 
 std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map,
-                                     const std::string& own_namespace, bool election) {
+                                     const std::string& own_namespace, bool election, bool status) {
   std::vector<NeededVerb> all;
   for (const std::string_view verb : {"list", "watch"}) {
     for (const std::string_view resource : {"pods", "nodes", "namespaces"}) add(all, "", resource, verb);
@@ -55,6 +55,14 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
       all.back().needed_by = "state";
       all.back().ns = own_namespace;
       all.back().name = kStateName;
+    }
+  }
+  if (status && !own_namespace.empty()) {
+    for (const std::string_view verb : {"create", "patch"}) {
+      add(all, "", "configmaps", verb);
+      all.back().needed_by = "status";
+      all.back().ns = own_namespace;
+      all.back().name = kStatusName;
     }
   }
   if (mode == Mode::Enforce) {

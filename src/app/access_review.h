@@ -28,9 +28,10 @@ struct ConfigMapName {
 };
 
 /// Every verb that these settings need. Enforce mode adds evictions and conditions, `events` adds Events,
-/// `election` the Lease in the own namespace.
+/// `election` the Lease in the own namespace, `status` the status ConfigMap there.
 [[nodiscard]] std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName* config_map,
-                                                   const std::string& own_namespace, bool election);
+                                                   const std::string& own_namespace, bool election,
+                                                   bool status = false);
 
 /// Asks the server whether we may. Needs no right itself. **Source:** authorization.k8s.io/v1, seen on 1.37.1.
 [[nodiscard]] k8s::Request build_access_review(const NeededVerb& needed);

@@ -275,12 +275,13 @@ void Application::run(const std::stop_token& stop) {
   const auto& settings = parts.settings;
   const auto* map = settings.config_map ? &*settings.config_map : nullptr;
   // Beside everything else: only people need to know, and the first list must not wait for it.
-  const std::jthread asking([&parts, token,
-                             verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map,
-                                                  settings.frame.own_namespace, settings.election.has_value())] {
-    (void)check_access(verbs, *parts.client, parts.log, token);
-    if (parts.settings.frame.mode_cap == Mode::Enforce) check_version(*parts.client, parts.log, token);
-  });
+  const std::jthread asking(
+      [&parts, token,
+       verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map, settings.frame.own_namespace,
+                            settings.election.has_value(), settings.frame.status)] {
+        (void)check_access(verbs, *parts.client, parts.log, token);
+        if (parts.settings.frame.mode_cap == Mode::Enforce) check_version(*parts.client, parts.log, token);
+      });
   const auto admit = [&parts](k8s::Request& request) { return parts.fence.admit(request); };
   const k8s::Client writer = settings.election ? parts.client->admitted_by(admit) : *parts.client;
   Executor executor(writer, settings.reporting_instance,

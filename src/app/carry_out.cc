@@ -8,6 +8,7 @@
 #include "reconcilers/job_retry/execute.h"
 #include "reconcilers/notice/execute.h"
 #include "reconcilers/owners/execute.h"
+#include "reconcilers/status/execute.h"
 #include "reconcilers/taint/execute.h"
 
 namespace dhc {
@@ -25,6 +26,7 @@ Outcome carry_out(Action action, const k8s::Client& client, std::string_view rep
   // Each reconciler has an `execute` for its own actions.
   std::visit(
       ByKind{[&](const notice::EmitEvent& event) { outcome.status = execute(event, reporting_instance, client, stop); },
+             [&](const status::WriteStatus& told) { outcome.status = execute(told, reporting_instance, client, stop); },
              [&](const owners::ReadOwner& read) {
                auto found = execute(read, client, stop);
                outcome.status = std::move(found.status);

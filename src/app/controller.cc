@@ -1,6 +1,7 @@
 #include "app/controller.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -29,6 +30,7 @@
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/place_search.h"
 #include "reconcilers/shared/plan_input.h"
+#include "reconcilers/status/desk.h"
 #include "reconcilers/taint/plan.h"
 
 namespace dhc {
@@ -41,6 +43,7 @@ struct Controller::State {
   ComingPods coming;
   AskedTaints asked;
   StateDesk state;
+  status::Desk status_desk;
   ViewChecks checks;
   std::vector<ViewDoubt> doubts;
   std::map<std::string, WallTime> removed_rules;  // not yet told to the incident store, and when they went away
@@ -162,6 +165,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   // than what another leader may have done and written since.
   requests = RequestTracker();
   asked = AskedTaints();
+  status_desk = status::Desk();
   if (policy) set_rates(now);
   incidents = IncidentStore();
   if (state.begin_term(incidents, now)) note_loaded(now);
@@ -183,6 +187,8 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (written != nullptr && !state.is_current(*written)) return;
   const bool is_shown = written != nullptr && state.shows(*written);
   requests.write_done(key->key, is_shown ? Status() : outcome.status, now);
+  if (const auto* told = std::get_if<status::WriteStatus>(&outcome.action))
+    status_desk.note_done(*told, outcome.status, now);
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
   if (never_sent && facts_of(outcome.action).makes_taint) requests.taint_tokens().give_back(1, now.mono);
@@ -211,6 +217,8 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   } else if (const auto* written = std::get_if<incident_state::WriteState>(&action)) {
     state.note_sent(*written);
     requests.state_bytes().take(static_cast<std::int64_t>(written->text.size()), now.mono);
+  } else if (const auto* told = std::get_if<status::WriteStatus>(&action)) {
+    status_desk.note_sent(*told, now);
   }
 }
 
@@ -463,7 +471,16 @@ Turn Controller::plan_all(const Now& now) {
   state.verdicts = std::move(verdicts);
   state.verdicts.insert(state.verdicts.end(), std::make_move_iterator(notices.verdicts.begin()),
                         std::make_move_iterator(notices.verdicts.end()));
-  std::ranges::sort(state.verdicts, {}, [](const Verdict& v) { return std::tie(v.subject, v.device, v.reason); });
+  const auto sort = [&] {
+    std::ranges::sort(state.verdicts, {}, [](const Verdict& v) { return std::tie(v.subject, v.device, v.reason); });
+  };
+  sort();
+  auto told = state.status_desk.plan(input, state.verdicts);
+  wake.note_after(now.mono, told.wake_at);
+  turn.wake_at = wake.at();
+  add(told.actions);
+  std::ranges::move(told.verdicts, std::back_inserter(state.verdicts));
+  if (!told.verdicts.empty()) sort();
   for (const auto& action : turn.actions) state.note_sent(action, now);
   return turn;
 }

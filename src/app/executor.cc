@@ -14,6 +14,8 @@ constexpr int kTaintThreads = 2;
 constexpr int kJobThreads = 2;
 // One at a time: an older state must not arrive after a newer one.
 constexpr int kStateThreads = 1;
+// Likewise; on its own, so that no eviction waits behind it for its charge.
+constexpr int kStatusThreads = 1;
 // One at a time: Events are best effort, and this bounds what they cost the server.
 constexpr int kEventThreads = 1;
 // An API that does not answer keeps one busy for half a minute at most.
@@ -30,6 +32,7 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
       jobs_(kLaneCapacity),
       conditions_(kLaneCapacity),
       state_(kLaneCapacity),
+      status_(kLaneCapacity),
       events_(kLaneCapacity),
       reads_(kLaneCapacity),
       old_(3 * kLaneCapacity) {
@@ -43,6 +46,7 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
   start(jobs_, kJobThreads);
   start(conditions_, kConditionThreads);
   start(state_, kStateThreads);
+  start(status_, kStatusThreads);
   start(events_, kEventThreads);
   start(reads_, kReadThreads);
 }
@@ -92,7 +96,7 @@ Millis Executor::longest_order(const Lane& lane) const {
 }
 
 std::vector<Action> Executor::withdraw_all() {
-  return withdraw({&old_, &evictions_, &taints_, &jobs_, &conditions_, &state_, &events_, &reads_});
+  return withdraw({&old_, &evictions_, &taints_, &jobs_, &conditions_, &state_, &status_, &events_, &reads_});
 }
 
 bool Executor::submit(const Action& action, Moment since) {
@@ -117,6 +121,8 @@ Executor::Lane& Executor::lane_of(const Action& action) {
       return conditions_;
     case Queue::State:
       return state_;
+    case Queue::StatusMap:
+      return status_;
     case Queue::Reads:
       return reads_;
     case Queue::Events:

@@ -32,7 +32,8 @@ class Executor {
   };
   using Report = std::function<void(Done)>;
 
-  /// `reporting_instance` stands in Events: our pod's name or the host's. `client` outlives the executor.
+  /// `reporting_instance` stands in Events and the status: our pod's name or the host's. `client` outlives the
+  /// executor.
   Executor(const k8s::Client& client, std::string reporting_instance, Report report);
 
   /// Stops all calls under way (within 100 ms) and joins the threads; what was still queued has no outcome.
@@ -98,6 +99,7 @@ class Executor {
   Lane jobs_;
   Lane conditions_;
   Lane state_;
+  Lane status_;
   Lane events_;
   Lane reads_;
   Lane old_;                     // orders that a thread found too old to begin

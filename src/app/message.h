@@ -17,6 +17,7 @@
 #include "reconcilers/job_retry/action.h"
 #include "reconcilers/notice/action.h"
 #include "reconcilers/owners/action.h"
+#include "reconcilers/status/action.h"
 #include "reconcilers/taint/action.h"
 
 namespace dhc {
@@ -24,7 +25,7 @@ namespace dhc {
 /// All that the controller can ask for. Each reconciler brings its own alternatives.
 using Action = std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule,
                             taint::DeleteRule, taint::PatchNodeTaint, incident_state::WriteState, job_retry::PatchJob,
-                            job_retry::RecreateJob, owners::ReadOwner>;
+                            job_retry::RecreateJob, owners::ReadOwner, status::WriteStatus>;
 
 /// What became of one action.
 struct Outcome {

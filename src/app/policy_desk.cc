@@ -15,10 +15,13 @@ void PolicyDesk::take(PolicyRead read) {
   auto policy = std::move(*read.policy);
   policy.mode_cap = frame_.mode_cap;
   policy.events = frame_.events;
+  policy.status = frame_.status;
   policy.own_namespace = frame_.own_namespace;
   policy.own_pod_uid = frame_.own_pod_uid;
   policy.brake_release = std::move(read.brake_release);
   policy.cap_release = std::move(read.cap_release);
+  policy.pause_until = std::move(read.pause_until);
+  policy.pause_reason = std::move(read.pause_reason);
   policy.source = std::move(read.source);
   accept(std::move(policy));
 }
@@ -32,7 +35,8 @@ void PolicyDesk::accept(Policy policy) {
   status_store_.policy_loaded();
   log_.info("configuration accepted", {{"policies", current_->policies.size()},
                                        {"modeCap", to_string(current_->mode_cap)},
-                                       {"paused", current_->limits.paused ? "true" : "false"}});
+                                       {"paused", current_->limits.paused ? "true" : "false"},
+                                       {"pauseUntil", current_->pause_until}});
   send_(PolicyChanged{.policy = current_});
 }
 

@@ -17,6 +17,7 @@ namespace dhc {
 struct PolicyFrame {
   Mode mode_cap = Mode::Observe;
   bool events = true;
+  bool status = false;
   std::string own_namespace;
   std::string own_pod_uid;
 };
@@ -26,6 +27,8 @@ struct PolicyRead {
   Result<Policy> policy;
   std::string brake_release;      ///< The annotation of the ConfigMap, if it has one.
   std::string cap_release;        ///< Likewise.
+  std::string pause_until = {};   ///< Likewise.
+  std::string pause_reason = {};  ///< Likewise.
   std::optional<Subject> source;  ///< The ConfigMap, if it came from one.
 };
 

@@ -28,6 +28,8 @@ PolicyRead read_map(const k8s::ConfigMap& map) {
   return {.policy = policy_of(parse_config_map(meta.ns, meta.name, map.data)),
           .brake_release = std::string(k8s::find(meta.annotations, kBrakeReleaseAnnotation).value_or("")),
           .cap_release = std::string(k8s::find(meta.annotations, kCapReleaseAnnotation).value_or("")),
+          .pause_until = std::string(k8s::find(meta.annotations, kPauseUntilAnnotation).value_or("")),
+          .pause_reason = std::string(k8s::find(meta.annotations, kPauseReasonAnnotation).value_or("")),
           .source = Subject{.kind = "ConfigMap", .ns = meta.ns, .name = meta.name, .uid = meta.uid}};
 }
 

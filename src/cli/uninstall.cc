@@ -162,6 +162,7 @@ Survey Sweep::look() const {
   };
   for (const auto& place : uninstall::kPlaces) add(place.plural, kind(place.kind));
   add("ConfigMap", named(TraceKind::StateMap));
+  add("ConfigMap", named(TraceKind::StatusMap));
   add("Lease", named(TraceKind::Lease));
   return survey;
 }

@@ -32,6 +32,7 @@ std::vector<std::string> all_verdicts(const TaintWorld& world) {
 TEST_CASE("fifty tainted devices and ten quiet minutes: not one write, also after a restart") {
   TaintWorld world;
   world.policy().limits.brake_at_least = 1000;
+  world.policy().status = true;
   world.rule().evict.reset();
   world.send_policy();
   for (int i = 0; i < 13; ++i) world.cluster.add_node({fmt::format("big-{}", i), {}, {{TaintWorld::kDriver, 4}}, {}});
@@ -58,6 +59,7 @@ TEST_CASE("observe mode writes nothing but Events and its own memory, and has a 
     auto world = std::make_unique<TaintWorld>();
     world->rule().mode = mode;
     world->rule().taint->node = true;
+    world->policy().status = true;
     world->send_policy();
     const auto device = world->start_one();
     world->set_health(device, "Unhealthy", "Xid 79");
@@ -71,7 +73,8 @@ TEST_CASE("observe mode writes nothing but Events and its own memory, and has a 
   CHECK(observed->steps().empty());
   for (const auto& write : observed->cluster.writes()) {
     const bool allowed = write.target.find("/events") != std::string::npos ||
-                         write.target.find("/configmaps/device-health-state") != std::string::npos;
+                         write.target.find("/configmaps/device-health-state") != std::string::npos ||
+                         write.target.find("/configmaps/device-health-status?") != std::string::npos;
     CHECK_MESSAGE(allowed, write.target);
   }
   CHECK(observed->says("gpu.example.com/node-a/gpu-0", "WouldTaint"));

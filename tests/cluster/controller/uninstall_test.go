@@ -27,6 +27,7 @@ const (
 	manager  = "device-health-controller"
 	taintKey = "device-health.io/unhealthy"
 	state    = "device-health-state"
+	status   = "device-health-status"
 )
 
 func must(t *testing.T, err error) {
@@ -156,18 +157,20 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 	must(t, err)
 	for _, ns := range []string{dhc.Namespace, namespace} {
 		// An earlier story's controller may have left one.
-		if err := cluster.Client.CoreV1().ConfigMaps(ns).Delete(t.Context(), state, metav1.DeleteOptions{}); err != nil && !errors.IsNotFound(err) {
-			t.Fatal(err)
+		for _, name := range []string{state, status} {
+			if err := cluster.Client.CoreV1().ConfigMaps(ns).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !errors.IsNotFound(err) {
+				t.Fatal(err)
+			}
+			_, err = cluster.Client.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelled}}, metav1.CreateOptions{})
+			must(t, err)
 		}
-		_, err = cluster.Client.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: state, Labels: labelled}}, metav1.CreateOptions{})
-		must(t, err)
 		lease(t, ns, time.Now().Add(-time.Minute))
 	}
 
 	arguments := []string{"uninstall", "--kubeconfig", filepath.Join(cluster.Folder, "admin.kubeconfig")}
 	ours := []string{"DeviceTaintRule dhc-ours\n", "taint " + taintKey + " of Node " + node.Name + "\n",
 		"condition " + story.Condition + " of Pod " + namespace + "/" + sick.Name + "\n", "annotation device-health.io/retry-credits of Job " + namespace + "/train\n",
-		"ConfigMap " + dhc.Namespace + "/" + state + "\n", "Lease " + dhc.Namespace + "/" + manager + "\n"}
+		"ConfigMap " + dhc.Namespace + "/" + state + "\n", "ConfigMap " + dhc.Namespace + "/" + status + "\n", "Lease " + dhc.Namespace + "/" + manager + "\n"}
 	// kube-controller-manager has written what it has to say: nothing else changes them from here on.
 	realcluster.Eventually(t, 0, "the rules and the Job have a status", func() error {
 		for _, rule := range rules {

@@ -22,12 +22,14 @@ import (
 	"device-health.io/controller/tests/cluster/realcluster"
 )
 
-// Namespace, Account, ConfigMap and State are the names that manifests/ gives; State is the ConfigMap of the devices' histories.
+// Namespace, Account, ConfigMap, State and Status are the names that manifests/ gives; State is the ConfigMap of the devices' histories, Status that of what
+// readers are told.
 const (
 	Namespace = "device-health-system"
 	Account   = "device-health-controller"
 	ConfigMap = "device-health-controller"
 	State     = "device-health-state"
+	Status    = "device-health-status"
 )
 
 // OwnersRole is the role into which the control plane aggregates the rights to read owners.

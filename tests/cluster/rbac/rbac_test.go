@@ -92,7 +92,9 @@ func expected() (all []dhc.Verb) {
 		all = append(all, dhc.Verb{Group: "resource.k8s.io", Resource: "devicetaintrules", Verb: verb})
 	}
 	for _, verb := range []string{"create", "patch"} {
-		all = append(all, dhc.Verb{Group: "", Resource: "configmaps", Verb: verb, Name: dhc.State})
+		for _, name := range []string{dhc.State, dhc.Status} {
+			all = append(all, dhc.Verb{Group: "", Resource: "configmaps", Verb: verb, Name: name})
+		}
 	}
 	all = append(all, dhc.Verb{Group: "batch", Resource: "jobs", Verb: "patch"})
 	for group, resources := range owners {

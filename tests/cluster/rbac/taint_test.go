@@ -54,19 +54,21 @@ func awaitCounted(t *testing.T, controller *dhc.Controller, sample string) {
 	})
 }
 
-// withoutState removes the state ConfigMap: only then is `create` needed.
+// withoutState removes the ConfigMaps of state and status: only then is `create` needed.
 func withoutState(t *testing.T) {
 	t.Helper()
-	err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Delete(t.Context(), dhc.State, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
+	for _, name := range []string{dhc.State, dhc.Status} {
+		err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
 	}
 }
 
 // The verbs of the taints and of the state: without one its feature stops, a verdict, a line of the log and a metric say so, and the others go on.
 func TestWithoutOneVerbOfTaintsOrStateItsFeatureStopsAndTheOthersGoOn(t *testing.T) {
 	rule := dhc.Verb{Group: "resource.k8s.io", Resource: "devicetaintrules"}
-	state := dhc.Verb{Resource: "configmaps", Name: dhc.State}
+	state, status := dhc.Verb{Resource: "configmaps", Name: dhc.State}, dhc.Verb{Resource: "configmaps", Name: dhc.Status}
 	with := func(v dhc.Verb, verb string) dhc.Verb { v.Verb = verb; return v }
 	for _, test := range []struct {
 		verb     dhc.Verb
@@ -82,6 +84,8 @@ func TestWithoutOneVerbOfTaintsOrStateItsFeatureStopsAndTheOthersGoOn(t *testing
 		{with(rule, "delete"), "delete devicetaintrules", "DeleteRule", "", "Refused", "taint", ""},
 		{with(state, "create"), "patch configmaps", "WriteState", dhc.State, "StateNotSaved", "state", "WaitingForCharge"},
 		{with(state, "patch"), "patch configmaps", "WriteState", dhc.State, "StateNotSaved", "state", "WaitingForCharge"},
+		{with(status, "create"), "patch configmaps", "WriteStatus", dhc.Status, "StatusNotWritten", "status", ""},
+		{with(status, "patch"), "patch configmaps", "WriteStatus", dhc.Status, "StatusNotWritten", "status", ""},
 	} {
 		t.Run(test.verb.String(), func(t *testing.T) {
 			withoutState(t)

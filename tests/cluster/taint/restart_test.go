@@ -124,7 +124,8 @@ func TestObserveModeWritesNothingButEventsAndItsMemory(t *testing.T) {
 	second.Stays(t, sick, 2*time.Second)
 	r.staysWithoutRule(t)
 	for _, write := range second.Writes(t) {
-		ours := write.ObjectRef.Resource == "configmaps" && write.ObjectRef.Namespace == dhc.Namespace && write.ObjectRef.Name == dhc.State
+		ours := write.ObjectRef.Resource == "configmaps" && write.ObjectRef.Namespace == dhc.Namespace &&
+			(write.ObjectRef.Name == dhc.State || write.ObjectRef.Name == dhc.Status)
 		if !ours && write.ObjectRef.Resource != "events" {
 			t.Errorf("observe mode wrote: %s %s", write.Verb, write.RequestURI)
 		}

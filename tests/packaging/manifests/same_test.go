@@ -180,11 +180,11 @@ func TestTheChartFollowsItsReleaseIntoAnyNamespace(t *testing.T) {
 func TestTheChartsValuesReachTheDeployment(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	objects := helm(t, `{mode: enforce, replicas: 3, image: {repository: example.com/dhc, digest: "`+digest+`", pullPolicy: Always}, imagePullSecrets: [{name: pull}],
-	  events: false, logLevel: debug, logFormat: text, priorityClassName: "", nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}], podAnnotations: {a: b},
+	  events: false, status: false, logLevel: debug, logFormat: text, priorityClassName: "", nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}], podAnnotations: {a: b},
 	  resources: {limits: {memory: 1Gi}}, networkPolicy: {enabled: false}, podDisruptionBudget: {enabled: false}, policies: {mine.yaml: "text: 1"}}`)
 	deployment := objects["Deployment/"+Namespace+"/device-health-controller"]
 	text := deployment.Text()
-	for _, wanted := range []string{"example.com/dhc@" + digest, "replicas: 3", "imagePullPolicy: Always", "name: pull", "--events=false", "--log-level=debug", "--log-format=text", "--mode=enforce",
+	for _, wanted := range []string{"example.com/dhc@" + digest, "replicas: 3", "imagePullPolicy: Always", "name: pull", "--events=false", "--status=false", "--log-level=debug", "--log-format=text", "--mode=enforce",
 		"kubernetes.io/os: linux", "operator: Exists", "a: b", "memory: 1Gi"} {
 		if !strings.Contains(text, wanted) {
 			t.Errorf("no %q in\n%s", wanted, text)

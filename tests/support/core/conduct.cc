@@ -20,6 +20,7 @@ using sim::text;
 // What docs/recovery.md promises of the state; **Source:** the API server's limit of an Event's note; seen of a
 // condition's message.
 constexpr std::size_t kLongestState = 512UL * 1024;
+constexpr std::size_t kLongestStatus = 128UL * 1024;
 constexpr std::size_t kLongestNote = 1024;
 constexpr std::size_t kLongestMessage = 32'768;
 
@@ -218,7 +219,8 @@ void Conduct::look_at_job(const sim::ResourcePath& path, const AnsweredRequest& 
 
 void Conduct::look_at_state(const sim::ResourcePath& path, const AnsweredRequest& request) {
   const auto name = path.name.empty() ? text(request.body, {"metadata", "name"}) : path.name;
-  if (name != kStateName || request.method == k8s::Method::Delete) {
+  const bool is_status = name == kStatusName;
+  if ((name != kStateName && !is_status) || request.method == k8s::Method::Delete) {
     return say("I14", request, fmt::format("the ConfigMap {} is not ours", name));
   }
   std::size_t size = 0;
@@ -227,7 +229,7 @@ void Conduct::look_at_state(const sim::ResourcePath& path, const AnsweredRequest
       size += value.is_string() ? value.get_ref<const std::string&>().size() : 0;
     }
   }
-  if (size > kLongestState) say("I8", request, fmt::format("{} bytes of data", size));
+  if (size > (is_status ? kLongestStatus : kLongestState)) say("I8", request, fmt::format("{} bytes of data", size));
 }
 
 /// Whoever says who leads says it of the record that was read: of two that read the same one, one is refused.

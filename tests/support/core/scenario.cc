@@ -13,6 +13,7 @@
 #include "reconcilers/job_retry/build.h"
 #include "reconcilers/notice/build.h"
 #include "reconcilers/owners/lookup.h"
+#include "reconcilers/status/build.h"
 #include "reconcilers/taint/build.h"
 #include "tests/support/core/wide_caps.h"
 
@@ -43,6 +44,7 @@ Result<k8s::Request> request_for(const Action& action) {
                  [](const taint::DeleteRule& rule) { return taint::build_delete(rule); },
                  [](const taint::PatchNodeTaint& node) { return taint::build_node_taint(node); },
                  [](const incident_state::WriteState& state) { return incident_state::build_state(state); },
+                 [](const status::WriteStatus& told) { return status::build_status(told, "scenario"); },
                  [](const job_retry::PatchJob& patch) { return job_retry::build_patch(patch); },
                  [](const job_retry::RecreateJob& made) { return job_retry::build_read(made); },
                  [](const owners::ReadOwner&) -> Result<k8s::Request> {

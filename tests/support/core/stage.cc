@@ -267,6 +267,8 @@ void Stage::note_write(const Action& action) {
     writes_.push_back((patch->add ? "taint " : "untaint ") + patch->node);
   } else if (std::holds_alternative<incident_state::WriteState>(action)) {
     writes_.emplace_back("state");
+  } else if (std::holds_alternative<status::WriteStatus>(action)) {
+    writes_.emplace_back("status");
   } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     writes_.push_back("evict " + evict->name);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {

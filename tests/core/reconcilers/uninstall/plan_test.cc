@@ -180,6 +180,7 @@ TEST_CASE("the ConfigMap and the Lease go if our label is on them") {
 
 TEST_CASE("both are read in the controller's own namespace") {
   CHECK(build_get(TraceKind::StateMap, "sys")->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
+  CHECK(build_get(TraceKind::StatusMap, "sys")->target == "/api/v1/namespaces/sys/configmaps/device-health-status");
   CHECK(build_get(TraceKind::Lease, "sys")->target ==
         "/apis/coordination.k8s.io/v1/namespaces/sys/leases/device-health-controller");
   CHECK_FALSE(build_get(TraceKind::Lease, ""));
