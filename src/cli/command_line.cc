@@ -10,11 +10,15 @@
 
 #include "base/nearest_word.h"
 #include "cli/demo_acts.h"
+#include "cli/plugin/command_line_plugin.h"
 
 namespace dhc::cli {
 
 namespace {
 constexpr const char* kProgram = "device-health-controller";
+/// The name under which kubectl asks for completions. **Source:** kubectl's "Extend kubectl with plugins".
+constexpr std::string_view kPluginCompletion = "kubectl_complete-device_health";
+constexpr std::string_view kComplete = "__complete";
 constexpr const char* kVersionFlag = "--version";
 
 /// `90s`, `2m`, `1h`, `500ms`.
@@ -42,9 +46,9 @@ struct Parsed {
   RunOptions run;
   DemoOptions demo;
   ValidateOptions validate;
-  ExplainOptions explain;
   PlanOptions plan;
   UninstallOptions uninstall;
+  PluginLine plugin;
   std::string version_output = "text";
   bool version = false;
 };
@@ -53,13 +57,17 @@ template <class T>
 void add_word(CLI::App& app, const std::string& name, T& value, const std::string& help,
               const std::map<std::string, T>& words) {
   std::string all;
-  for (const auto& [word, meaning] : words) all += (all.empty() ? "" : ", ") + word;
+  std::string choice;
+  for (const auto& [word, meaning] : words) {
+    all += (all.empty() ? "" : ", ") + word;
+    choice += (choice.empty() ? "" : "|") + word;
+  }
   const auto read = [&value, name, words, all](const std::string& text) {
     const auto at = words.find(text);
     if (at == words.end()) throw CLI::ValidationError(fmt::format("{} '{}' is not one of: {}", name, text, all));
     value = at->second;
   };
-  app.add_option_function<std::string>(name, read, help)->type_name("WORD");
+  app.add_option_function<std::string>(name, read, help)->type_name(choice);
 }
 
 void add_connection(CLI::App& app, std::string& kubeconfig, std::string& context) {
@@ -89,6 +97,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "act",
       {{"observe", Mode::Observe}, {"enforce", Mode::Enforce}});
   add_word<bool>(*run, "--events", options.events, "Write Events: true (default) or false",
+                 {{"true", true}, {"false", false}});
+  add_word<bool>(*run, "--status", options.status,
+                 "Write the ConfigMap device-health-status in its own namespace, which kubectl device-health reads: "
+                 "true (default) or false",
                  {{"true", true}, {"false", false}});
   add_word<std::optional<bool>>(
       *run, "--leader-elect", options.leader_elect,
@@ -211,7 +223,8 @@ Leave complain(const CLI::App& app, const CLI::ParseError& error, const std::vec
   }
   if (arguments.empty()) message = "a command is missing";
   const auto used = app.get_subcommands();
-  const auto command = used.empty() ? std::string(kProgram) : fmt::format("{} {}", kProgram, used.front()->get_name());
+  const auto& program = app.get_name();
+  const auto command = used.empty() ? program : fmt::format("{} {}", program, used.front()->get_name());
   return {.code = kUsage, .out = {}, .err = fmt::format("error: {}\nSee '{} --help'.\n", message, command)};
 }
 /// What CLI11 is to parse: `help COMMAND` is `COMMAND --help`.
@@ -223,26 +236,67 @@ std::vector<const char*> without_help(const CLI::App& app, std::span<const char*
   if (all.size() == 1 || !app.get_subcommands(is_asked).empty()) all.push_back("--help");
   return all;
 }
+
+std::string_view file_name(std::span<const char* const> arguments) {
+  const std::string_view path = arguments.empty() ? std::string_view(kProgram) : arguments.front();
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// The commands that are not the plugin's.
+struct Commands {
+  CLI::App* run = nullptr;
+  CLI::App* demo = nullptr;
+  CLI::App* validate = nullptr;
+  CLI::App* plan = nullptr;
+  CLI::App* uninstall = nullptr;
+};
+
+Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
+  app.require_subcommand(1);
+  app.add_flag(kVersionFlag, parsed.version, "Print the version");
+  Commands commands;
+  commands.run = add_run(app, parsed.run);
+  commands.demo = add_demo(app, parsed.demo);
+  commands.validate = app.add_subcommand("validate", "Check configuration files and print every mistake");
+  commands.validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")
+      ->type_name("FILE")
+      ->required();
+  define_plugin(app, parsed.plugin);
+  commands.plan = add_plan(app, parsed.plan);
+  commands.uninstall = add_uninstall(app, parsed.uninstall);
+  auto* version = app.add_subcommand("version", "Print the version");
+  version->add_option("--output", parsed.version_output, "text (default) or json")
+      ->type_name("json|text")
+      ->check(CLI::IsMember({"text", "json"}).description(""));
+  app.add_subcommand("help", "Print the help of the program, or of one of its commands");
+  // They work, and are not what a kubectl plugin is looked up for.
+  if (is_plugin) {
+    for (auto* command : {commands.run, commands.demo, commands.validate, commands.uninstall}) command->group("");
+  }
+  return commands;
+}
+
+std::string name_of_program(bool is_plugin) { return is_plugin ? "kubectl device-health" : kProgram; }
+
+constexpr const char* kAbout = "Reacts to unhealthy allocated devices in a Kubernetes cluster";
+
+/// What is to be completed; none: nothing is.
+std::optional<CompleteOptions> completion_of(std::span<const char* const> arguments) {
+  const bool by_name = file_name(arguments) == kPluginCompletion;
+  const bool by_word = arguments.size() > 1 && arguments[1] == kComplete;
+  if (!by_name && !by_word) return std::nullopt;
+  const auto words = arguments.subspan(by_word ? 2 : 1);
+  return CompleteOptions{.words = {words.begin(), words.end()}};
+}
+
 }  // namespace
 
 Command parse_command_line(std::span<const char* const> arguments) {
+  if (auto completion = completion_of(arguments)) return *std::move(completion);
   Parsed parsed;
-  CLI::App app("Reacts to unhealthy allocated devices in a Kubernetes cluster", kProgram);
-  app.require_subcommand(1);
-  app.add_flag(kVersionFlag, parsed.version, "Print the version");
-  const auto* run = add_run(app, parsed.run);
-  const auto* demo = add_demo(app, parsed.demo);
-  auto* validate = app.add_subcommand("validate", "Check configuration files and print every mistake");
-  validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")->required();
-  auto* explain = app.add_subcommand("explain", "Explain a verdict's reason and what to do about it");
-  explain->add_option("REASON", parsed.explain.reasons, "Words such as BlockedByBudget (default: every reason)");
-  const auto* plan = add_plan(app, parsed.plan);
-  const auto* uninstall = add_uninstall(app, parsed.uninstall);
-  auto* version_command = app.add_subcommand("version", "Print the version");
-  version_command->add_option("--output", parsed.version_output, "text (default) or json")
-      ->type_name("WORD")
-      ->check(CLI::IsMember({"text", "json"}));
-  app.add_subcommand("help", "Print the help of the program, or of one of its commands");
+  const bool is_plugin = file_name(arguments) == kPluginName;
+  CLI::App app(kAbout, name_of_program(is_plugin));
+  const auto commands = define(app, parsed, is_plugin);
   const std::vector<std::string> given(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
   try {
     const auto asked = without_help(app, arguments);
@@ -254,13 +308,29 @@ Command parse_command_line(std::span<const char* const> arguments) {
     if (given == std::vector<std::string>{kVersionFlag}) return VersionOptions{};
     return complain(app, error, given);
   }
-  if (run->parsed()) return parsed.run;
-  if (demo->parsed()) return parsed.demo;
-  if (validate->parsed()) return parsed.validate;
-  if (explain->parsed()) return parsed.explain;
-  if (plan->parsed()) return parsed.plan;
-  if (uninstall->parsed()) return parsed.uninstall;
+  if (commands.run->parsed()) return parsed.run;
+  if (commands.demo->parsed()) return parsed.demo;
+  if (commands.validate->parsed()) return parsed.validate;
+  if (commands.plan->parsed()) return parsed.plan;
+  if (commands.uninstall->parsed()) return parsed.uninstall;
+  auto command = plugin_command(app, parsed.plugin);
+  if (!command) {
+    return Leave{.code = kUsage,
+                 .out = {},
+                 .err = fmt::format("error: {}\nSee '{} {} --help'.\n", command.error(), app.get_name(),
+                                    app.get_subcommands().front()->get_name())};
+  }
+  if (*command) return **std::move(command);
+  if (app.got_subcommand("explain")) return ExplainOptions{.reasons = parsed.plugin.ask_words};
   return VersionOptions{.json = parsed.version_output == "json"};
+}
+
+CommandHelp describe_command_line(std::string_view program) {
+  Parsed parsed;
+  const bool is_plugin = program == kPluginName || program == kPluginCompletion;
+  CLI::App app(kAbout, name_of_program(is_plugin));
+  (void)define(app, parsed, is_plugin);
+  return help_of(app);
 }
 
 }  // namespace dhc::cli

@@ -4,12 +4,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "app/access_review.h"
 #include "app/log.h"
 #include "base/now.h"
+#include "cli/plugin/command_tree.h"
+#include "cli/plugin/options.h"
 #include "domain/policy/policy.h"
 #include "k8s-client/protocol/watch_requests.h"
 
@@ -23,6 +26,7 @@ struct RunOptions {
   std::optional<ConfigMapName> config_map;
   Mode mode = Mode::Observe;
   bool events = true;
+  bool status = true;
   std::optional<bool> leader_elect;  ///< None: if we know our own namespace.
   k8s::WireFormat wire_format = k8s::WireFormat::Protobuf;
   LogFormat log_format = LogFormat::Text;
@@ -89,12 +93,19 @@ struct Leave {
 };
 
 using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, ExplainOptions, PlanOptions, UninstallOptions,
-                             VersionOptions, Leave>;
+                             VersionOptions, PluginCommand, CompleteOptions, Leave>;
+
+/// The name of the file under which kubectl finds us as `kubectl device-health`.
+inline constexpr std::string_view kPluginName = "kubectl-device_health";
 
 /// Exit code of a wrong command line.
 inline constexpr int kUsage = 2;
 
 /// Reads the arguments, the program's name first. What is wrong is named with a hint at what may be meant.
 [[nodiscard]] Command parse_command_line(std::span<const char* const> arguments);
+
+/// Every command with its options, for completion and the manual page. `program` is the name that it was started by:
+/// as `kubectl-device_health` it shows what a kubectl plugin is for.
+[[nodiscard]] CommandHelp describe_command_line(std::string_view program);
 
 }  // namespace dhc::cli

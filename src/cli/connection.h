@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "k8s-client/auth/access.h"
@@ -15,8 +16,14 @@ struct Connection {
   std::string cluster;  ///< Context and file, for people: who reads of a refused certificate has to know them.
 };
 
+/// As whom each request is made instead of ourselves. **Source:** Kubernetes' "User impersonation".
+struct Impersonation {
+  std::string user;  ///< Empty: nobody.
+  std::vector<std::string> groups;
+};
+
 /// Finds it by the flags and the environment; nothing is sent yet. Errors name everything that was tried.
-[[nodiscard]] Result<Connection> connect(const k8s::AccessFlags& flags);
+[[nodiscard]] Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as = {});
 
 /// The environment variable of that name; empty if there is none.
 [[nodiscard]] std::string variable(const char* name);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "cli/table.h"
 #include "domain/policy/config_duration.h"
 
 namespace dhc::cli {
@@ -67,27 +68,6 @@ std::string cell_of(const Reasons& all) {
 std::string name_of(const Subject& subject) {
   return subject.ns.empty() ? fmt::format("{} {}", subject.kind, subject.name)
                             : fmt::format("{} {}/{}", subject.kind, subject.ns, subject.name);
-}
-
-using Line = std::vector<std::string>;
-
-/// Columns as wide as their widest cell; a line of one cell is no row of the table, and stands as it is.
-std::string table_of(const std::vector<Line>& lines) {
-  std::vector<std::size_t> widths;
-  for (const auto& line : lines) {
-    if (line.size() == 1) continue;
-    widths.resize(std::max(widths.size(), line.size()));
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string text;
-  for (const auto& line : lines) {
-    std::string one;
-    if (line.size() == 1) one = line.front();
-    for (std::size_t i = 0; line.size() > 1 && i < line.size(); ++i)
-      one += fmt::format("{:<{}}", line[i], widths[i] + 2);
-    text += one.substr(0, one.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
 }
 
 std::size_t count_subjects(const PlanSide& side, Reason reason) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 namespace dhc::cli {
 
@@ -9,5 +10,10 @@ struct Printed {
   std::string out;
   std::string err;
 };
+
+/// It could not be done, and why.
+[[nodiscard]] inline Printed failure(std::string_view why) {
+  return {.code = 1, .out = {}, .err = "error: " + std::string(why) + "\n"};
+}
 
 }  // namespace dhc::cli

@@ -50,6 +50,7 @@ std::string own_namespace(const Connection& connection) {
 AppSettings settings_of(const RunOptions& options, const Connection& connection) {
   return {.frame = {.mode_cap = options.mode,
                     .events = options.events,
+                    .status = options.status,
                     .own_namespace = own_namespace(connection),
                     .own_pod_uid = variable("POD_UID")},
           .config_file = options.config_file,

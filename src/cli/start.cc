@@ -3,10 +3,16 @@
 #include <cstdio>
 #include <variant>
 
+#include "base/version.h"
 #include "cli/command_line.h"
 #include "cli/demo.h"
 #include "cli/explain.h"
 #include "cli/plan.h"
+#include "cli/plugin/command_tree.h"
+#include "cli/plugin/operate.h"
+#include "cli/plugin/show.h"
+#include "cli/plugin/support_bundle.h"
+#include "cli/plugin/top.h"
 #include "cli/run.h"
 #include "cli/uninstall.h"
 #include "cli/validate.h"
@@ -31,6 +37,23 @@ struct Start {
   int operator()(const UninstallOptions& options) const { return uninstall(options); }
   int operator()(const VersionOptions& options) const {
     return print({.code = 0, .out = version_text(options), .err = {}});
+  }
+  int operator()(const PluginCommand& command) const { return std::visit(*this, command); }
+  int operator()(const ViewOptions& options) const {
+    return print(options.view == ViewOptions::View::Top ? top(options) : show(options));
+  }
+  int operator()(const AskOptions& options) const { return print(ask(options)); }
+  int operator()(const OperatorOptions& options) const { return print(operate(options)); }
+  int operator()(const BundleOptions& options) const { return print(support_bundle(options)); }
+  int operator()(const CompletionOptions& options) const {
+    return print({.code = 0, .out = completion_script(options.shell), .err = {}});
+  }
+  int operator()(const CompleteOptions& options) const {
+    const auto tree = describe_command_line(kPluginName);
+    return print({.code = 0, .out = completion_text(complete(tree, options.words)), .err = {}});
+  }
+  int operator()(const ManualOptions& /*options*/) const {
+    return print({.code = 0, .out = manual_page(describe_command_line(kPluginName), version()), .err = {}});
   }
   int operator()(const Leave& leave) const { return print({.code = leave.code, .out = leave.out, .err = leave.err}); }
 };

@@ -1,0 +1,252 @@
+#include "cli/plugin/command_line_plugin.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/plugin/writes.h"
+
+namespace dhc::cli {
+
+namespace {
+
+using Deed = OperatorOptions::Deed;
+
+/// `90s`, `2m`, `1h`, `7d`.
+std::optional<Millis> parse_pause(const std::string& text) {
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [unit, ec] = std::from_chars(text.data(), end, count);
+  if (ec != std::errc() || count <= 0 || count > 10'000'000) return std::nullopt;
+  static const std::map<std::string, Millis> kUnits = {
+      {"s", Seconds(1)}, {"m", std::chrono::minutes(1)}, {"h", std::chrono::hours(1)}, {"d", std::chrono::hours(24)}};
+  const auto at = kUnits.find(std::string(unit, end));
+  if (at == kUnits.end() || at->second * count > kLongestPause) return std::nullopt;
+  return at->second * count;
+}
+
+void add_cluster(CLI::App& app, ClusterFlags& flags) {
+  app.add_option("--kubeconfig", flags.kubeconfig,
+                 "Kubeconfig file (default: KUBECONFIG, ~/.kube/config, else the pod's service account)")
+      ->type_name("FILE");
+  app.add_option("--context", flags.context, "Context of the kubeconfig (default: its current one)")->type_name("NAME");
+  app.add_option("--as", flags.as, "User to impersonate")->type_name("NAME");
+  app.add_option("--as-group", flags.as_groups, "Group to impersonate; may be given several times")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--controller-namespace", flags.controller_ns,
+                 "Where the controller runs (default device-health-system)")
+      ->type_name("NAME");
+}
+
+void add_format(CLI::App& app, OutputFormat& format) {
+  const auto read = [&format](const std::string& text) {
+    static const std::map<std::string, OutputFormat> kFormats = {{"text", OutputFormat::Text},
+                                                                 {"wide", OutputFormat::Wide},
+                                                                 {"json", OutputFormat::Json},
+                                                                 {"yaml", OutputFormat::Yaml}};
+    const auto at = kFormats.find(text);
+    if (at == kFormats.end())
+      throw CLI::ValidationError(fmt::format("--output '{}' is not one of: text, wide, json, yaml", text));
+    format = at->second;
+  };
+  app.add_option_function<std::string>("-o,--output", read, "text (default), wide, json or yaml")
+      ->type_name("text|wide|json|yaml");
+}
+
+CLI::App* add_view(CLI::App& app, const std::string& name, const std::string& about, ViewOptions& view) {
+  auto* command = app.add_subcommand(name, about);
+  add_cluster(*command, view.cluster);
+  add_format(*command, view.format);
+  command->add_flag("-w,--watch", view.watch, "Go on, and print what changes");
+  return command;
+}
+
+void add_namespace(CLI::App& command, std::string& ns) {
+  auto* option = command.add_option("-n,--namespace", ns, "Only what pods of this namespace hold (default: all)");
+  option->type_name("NAME");
+  command.add_flag("-A,--all-namespaces")->excludes(option)->description("All namespaces (the default)");
+}
+
+void add_views(CLI::App& app, PluginLine& line) {
+  line.devices.view = ViewOptions::View::Devices;
+  line.incidents.view = ViewOptions::View::Incidents;
+  line.lemons.view = ViewOptions::View::Lemons;
+  line.top.view = ViewOptions::View::Top;
+  add_namespace(*add_view(app, "devices", "List bad devices: who holds them, the next step and when", line.devices),
+                line.devices.ns);
+  add_namespace(
+      *add_view(app, "incidents", "List open incidents, devices on probation and in quarantine", line.incidents),
+      line.incidents.ns);
+  (void)add_view(app, "lemons", "List devices that have failed before, the worst first", line.lemons);
+  auto* top = app.add_subcommand("top", "Show bad devices on the terminal, live");
+  add_cluster(*top, line.top.cluster);
+}
+
+void add_ask(CLI::App& app, PluginLine& line) {
+  auto* explain = app.add_subcommand(
+      "explain",
+      "Explain a pod, device, node or Job: why, why not, which gate holds and until when; or a verdict's reason");
+  explain->add_option("WORD", line.ask_words, "pod|device|node|job NAME, or reasons such as BlockedByBudget")
+      ->type_name("pod|device|node|job");
+  add_cluster(*explain, line.ask.cluster);
+  explain->add_option("-n,--namespace", line.ask.asked.ns, "Of the pod or Job (default: the context's)")
+      ->type_name("NAME");
+  add_format(*explain, line.ask.format);
+}
+
+void add_deed(CLI::App& command, OperatorOptions& deed) {
+  add_cluster(command, deed.cluster);
+  command.add_flag("--dry-run", deed.dry_run, "Let the API server check the change, and change nothing");
+}
+
+void add_config_map(CLI::App& command, OperatorOptions& deed) {
+  const auto read = [&deed](const std::string& text) {
+    const auto slash = text.find('/');
+    if (slash == 0 || slash == std::string::npos || slash + 1 == text.size())
+      throw CLI::ValidationError(fmt::format("--config-map '{}' is not NAMESPACE/NAME", text));
+    deed.config_map = ConfigMapName{.ns = text.substr(0, slash), .name = text.substr(slash + 1)};
+  };
+  command
+      .add_option_function<std::string>(
+          "--config-map", read,
+          "ConfigMap of the configuration (default device-health-controller where the controller runs)")
+      ->type_name("NAMESPACE/NAME");
+}
+
+void add_deeds(CLI::App& app, PluginLine& line) {
+  auto* ack = app.add_subcommand("ack", "Acknowledge a device or all of a node's: you vouch for them, and taints go");
+  ack->add_option("TARGET", line.deed_words, "device NAME, or node NAME")->type_name("device|node")->required();
+  ack->add_option("--reason", line.deed.reason, "What was done, for whoever reads it on the rule")->type_name("TEXT");
+  add_deed(*ack, line.deed);
+  auto* release = app.add_subcommand(
+      "release-brake", "Release the brakes of a node, or the cluster's: you have checked that the reports are right");
+  release->add_option("SCOPE", line.deed_words, "node NAME, or cluster")->type_name("node|cluster")->required();
+  add_deed(*release, line.deed);
+  add_config_map(*release, line.deed);
+  auto* pause = app.add_subcommand("pause", "Stop evictions, retry credits and new taints for a time");
+  const auto read = [&line](const std::string& text) {
+    const auto time = parse_pause(text);
+    if (!time) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 30m or 2h, at most 30d", text));
+    line.deed.pause_for = *time;
+  };
+  pause->add_option_function<std::string>("--for", read, "How long, at most 30d")->type_name("TIME")->required();
+  pause->add_option("--reason", line.deed.reason, "Why; every verdict Paused says so")->type_name("TEXT");
+  add_deed(*pause, line.deed);
+  add_config_map(*pause, line.deed);
+  auto* resume = app.add_subcommand("resume", "End a pause");
+  add_deed(*resume, line.deed);
+  add_config_map(*resume, line.deed);
+}
+
+/// `pod NAME` or `pod/NAME`; none: neither.
+std::optional<Asked> asked_of(std::vector<std::string> words) {
+  if (words.size() == 1) {
+    const auto slash = words[0].find('/');
+    if (slash == std::string::npos) return std::nullopt;
+    words = {words[0].substr(0, slash), words[0].substr(slash + 1)};
+  }
+  const auto kind = words.size() == 2 ? parse_subject_kind(words[0]) : std::nullopt;
+  if (!kind || words[1].empty()) return std::nullopt;
+  return Asked{.kind = *kind, .ns = {}, .name = words[1]};
+}
+
+std::expected<std::optional<PluginCommand>, std::string> ask_of(const PluginLine& line) {
+  const auto& words = line.ask_words;
+  if (words.empty()) return std::nullopt;
+  auto asked = asked_of(words);
+  if (!asked && words.size() == 1 && parse_subject_kind(words[0]))
+    return std::unexpected(fmt::format("explain {} needs a name", words[0]));
+  if (!asked) return std::nullopt;
+  auto ask = line.ask;
+  asked->ns = ask.asked.ns;
+  ask.asked = *std::move(asked);
+  return ask;
+}
+
+std::expected<std::optional<PluginCommand>, std::string> deed_of(const CLI::App& app, const PluginLine& line) {
+  auto deed = line.deed;
+  const auto& words = line.deed_words;
+  const bool names = words.size() == 2 && !words[1].empty();
+  if (names) deed.name = words[1];
+  if (app.got_subcommand("pause")) {
+    deed.deed = Deed::Pause;
+  } else if (app.got_subcommand("resume")) {
+    deed.deed = Deed::Resume;
+  } else if (app.got_subcommand("ack")) {
+    if (!names || (words[0] != "device" && words[0] != "node"))
+      return std::unexpected("ack needs 'device NAME' or 'node NAME'");
+    deed.deed = words[0] == "device" ? Deed::AckDevice : Deed::AckNode;
+  } else if (words.size() == 1 && words[0] == "cluster") {
+    deed.deed = Deed::ReleaseCluster;
+  } else if (names && words[0] == "node") {
+    deed.deed = Deed::ReleaseNode;
+  } else {
+    return std::unexpected("release-brake needs 'node NAME' or 'cluster'");
+  }
+  return deed;
+}
+
+OptionHelp option_help(const CLI::Option& option) {
+  OptionHelp help{.names = {}, .value = {}, .about = option.get_description()};
+  for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) help.names.push_back("--" + name);
+  if (option.get_type_size_max() > 0) help.value = option.get_type_name();
+  if (help.names.empty() && (help.value.empty() || help.value.starts_with("TEXT"))) help.value = option.get_name();
+  return help;
+}
+
+}  // namespace
+
+void define_plugin(CLI::App& app, PluginLine& line) {
+  add_views(app, line);
+  add_ask(app, line);
+  add_deeds(app, line);
+  auto* bundle = app.add_subcommand("support-bundle", "Write what a bug report needs into an archive, without secrets");
+  add_cluster(*bundle, line.bundle.cluster);
+  bundle->add_option("-f,--filename", line.bundle.file, "Archive to write (default: device-health-TIME.tar)")
+      ->type_name("FILE");
+  auto* completion = app.add_subcommand("completion", "Print the completion script of a shell");
+  completion->add_option("SHELL", line.completion.shell, "bash, zsh or fish")
+      ->type_name("bash|fish|zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+  app.add_subcommand("man", "Print the manual page");
+}
+
+std::expected<std::optional<PluginCommand>, std::string> plugin_command(const CLI::App& app, const PluginLine& line) {
+  for (const auto* view : {&line.devices, &line.incidents, &line.lemons, &line.top}) {
+    static const std::map<ViewOptions::View, const char*> kNames = {{ViewOptions::View::Devices, "devices"},
+                                                                    {ViewOptions::View::Incidents, "incidents"},
+                                                                    {ViewOptions::View::Lemons, "lemons"},
+                                                                    {ViewOptions::View::Top, "top"}};
+    if (app.got_subcommand(kNames.at(view->view))) return *view;
+  }
+  if (app.got_subcommand("explain")) return ask_of(line);
+  for (const auto* name : {"ack", "release-brake", "pause", "resume"}) {
+    if (app.got_subcommand(name)) return deed_of(app, line);
+  }
+  if (app.got_subcommand("support-bundle")) return line.bundle;
+  if (app.got_subcommand("completion")) return line.completion;
+  if (app.got_subcommand("man")) return ManualOptions{};
+  return std::nullopt;
+}
+
+CommandHelp help_of(const CLI::App& app) {
+  CommandHelp help{.name = app.get_name(), .about = app.get_description()};
+  for (const auto* option : app.get_options()) {
+    auto one = option_help(*option);
+    (one.names.empty() ? help.arguments : help.options).push_back(std::move(one));
+  }
+  for (const auto* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+    help.commands.push_back(help_of(*command));
+  }
+  return help;
+}
+
+}  // namespace dhc::cli

@@ -1,0 +1,209 @@
+#include "cli/plugin/show.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/clock.h"
+#include "app/signals.h"
+#include "base/json_text.h"
+#include "base/rfc3339.h"
+#include "cli/plugin/own_pods.h"
+#include "cli/plugin/status_reader.h"
+#include "k8s-client/protocol/object_path.h"
+
+namespace dhc::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+using View = ViewOptions::View;
+
+Printed failure_of(const Error& error) {
+  return {.code = error.kind == ErrorKind::NotFound ? kNoStatus : 1,
+          .out = {},
+          .err = fmt::format("error: {}\n", error.message)};
+}
+
+std::string formatted(const Json& json, OutputFormat format) {
+  return format == OutputFormat::Yaml ? yaml_text(json)
+                                      : json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+bool is_for_people(OutputFormat format) { return format == OutputFormat::Text || format == OutputFormat::Wide; }
+
+std::vector<Line> lines_of(const Sight& sight, const ViewOptions& options) {
+  const bool is_wide = options.format == OutputFormat::Wide;
+  switch (options.view) {
+    case View::Devices:
+    case View::Top:
+      return devices_lines(sight, options.ns, is_wide);
+    case View::Incidents:
+      return incidents_lines(sight, options.ns, is_wide);
+    case View::Lemons:
+      return lemons_lines(sight, is_wide);
+  }
+  return {};
+}
+
+Json json_of(const Sight& sight, const ViewOptions& options) {
+  switch (options.view) {
+    case View::Devices:
+    case View::Top:
+      return devices_json(sight, options.ns);
+    case View::Incidents:
+      return incidents_json(sight, options.ns);
+    case View::Lemons:
+      return lemons_json(sight);
+  }
+  return {};
+}
+
+std::string_view nothing_of(View view) {
+  switch (view) {
+    case View::Devices:
+    case View::Top:
+      return "No device is bad.\n";
+    case View::Incidents:
+      return "No incident is open.\n";
+    case View::Lemons:
+      return "No device has failed before.\n";
+  }
+  return {};
+}
+
+Printed printed(const Sight& sight, const ViewOptions& options) {
+  Printed printed;
+  if (!is_for_people(options.format))
+    return {.code = 0, .out = formatted(json_of(sight, options), options.format), .err = {}};
+  for (const auto& note : notes_of(sight)) printed.err += note + "\n";
+  const auto lines = lines_of(sight, options);
+  printed.out = lines.size() == 1 ? std::string(nothing_of(options.view)) : table_of(lines);
+  return printed;
+}
+
+void put(const Printed& printed) {
+  std::fputs(printed.err.c_str(), stderr);
+  std::fputs(printed.out.c_str(), stdout);
+  (void)std::fflush(stdout);
+}
+
+/// Without what passes with time alone: how old, how soon.
+std::string fingerprint(const Sight& sight, const ViewOptions& options) {
+  auto still = sight;
+  still.now = {};
+  still.lease_ends.reset();
+  return table_of(lines_of(still, options));
+}
+
+/// Prints the whole again when something in it changes; JSON one object a line.
+Printed watch(const Connection& connection, const ViewOptions& options, const std::stop_token& stop) {
+  std::string before;
+  bool is_first = true;
+  const auto show = [&](const Sight& sight) {
+    auto now = fingerprint(sight, options);
+    if (!is_first && now == before) return true;
+    before = std::move(now);
+    if (options.format == OutputFormat::Json) {
+      put({.code = 0, .out = json_text(json_of(sight, options)) + "\n", .err = {}});
+    } else {
+      const auto separator = is_first                               ? std::string()
+                             : options.format == OutputFormat::Yaml ? "---\n"
+                                                                    : fmt::format("\n{}\n", format_rfc3339(sight.now));
+      auto one = printed(sight, options);
+      one.out = separator + one.out;
+      put(one);
+    }
+    is_first = false;
+    return std::ferror(stdout) == 0;
+  };
+  const auto followed = follow_status(connection.client, options.cluster.controller_ns, show, stop);
+  return followed ? Printed{} : failure_of(followed.error());
+}
+
+/// For those who may not read the status: our condition on the pods of one namespace.
+Printed show_own(const Connection& connection, const ViewOptions& options, const Error& refused,
+                 const std::stop_token& stop) {
+  if (!k8s::is_path_segment(options.ns)) return failure_of(refused);
+  const auto answer = connection.client->call(
+      k8s::read_request(fmt::format("/api/v1/namespaces/{}/pods", k8s::percent_encode(options.ns))), stop);
+  if (!answer) return failure_of(refused);
+  const auto pods = own_pods(answer->body);
+  if (!pods) return failure_of(pods.error());
+  const auto now = time_of(k8s::header(*answer, "date"), wall_now());
+  return {.code = 0,
+          .out = pods->empty() ? std::string("No pod carries the condition.\n") : table_of(own_pods_lines(*pods, now)),
+          .err =
+              "note: the status may not be read: this is our condition on the pods, which an observed pod does not "
+              "carry\n"};
+}
+
+/// The pod's own condition and Events.
+Printed ask_pod(const Connection& connection, const Asked& asked, const std::stop_token& stop) {
+  const auto path = k8s::pod_path(asked.ns, asked.name);
+  if (!path) return failure_of(path.error());
+  const auto answer = connection.client->call(k8s::read_request(*path), stop);
+  if (!answer) {
+    return failure(answer.error().kind == ErrorKind::NotFound ? fmt::format("there is no {}", to_string(asked))
+                                                              : answer.error().message);
+  }
+  const auto pods = own_pods(answer->body);
+  if (!pods) return failure_of(pods.error());
+  const auto events = connection.client->call(
+      k8s::read_request(fmt::format("/api/v1/namespaces/{}/events?fieldSelector=involvedObject.name%3D{}",
+                                    k8s::percent_encode(asked.ns), k8s::percent_encode(asked.name))),
+      stop);
+  const auto lines = events ? own_events(events->body) : Result<std::vector<std::string>>(std::vector<std::string>());
+  auto text = own_pod_text(*pods, lines.value_or(std::vector<std::string>()));
+  if (text.empty())
+    text = fmt::format("Nothing: the controller knows of no bad device that {} holds.\n", to_string(asked));
+  return {.code = 0, .out = std::move(text), .err = {}};
+}
+
+Printed answer_of(const Sight& sight, const Explanation& explanation, OutputFormat format) {
+  if (!is_for_people(format))
+    return {.code = 0, .out = formatted(explanation_json(sight, explanation), format), .err = {}};
+  Printed printed{.code = 0, .out = explanation_text(sight, explanation), .err = {}};
+  for (const auto& note : notes_of(sight)) printed.err += note + "\n";
+  return printed;
+}
+}  // namespace
+
+Printed show(const ViewOptions& options) {
+  const Signals signals;
+  const auto token = signals.token();
+  const auto connection = connect_to(options.cluster);
+  if (!connection) return failure("no access to a cluster: " + connection.error().message);
+  if (options.watch) return watch(*connection, options, token);
+  const auto sight = read_status(*connection->client, options.cluster.controller_ns, token);
+  if (sight) return printed(*sight, options);
+  if (sight.error().kind == ErrorKind::Forbidden && !options.ns.empty() && is_for_people(options.format))
+    return show_own(*connection, options, sight.error(), token);
+  return failure_of(sight.error());
+}
+
+Printed ask(const AskOptions& options) {
+  const Signals signals;
+  const auto token = signals.token();
+  const auto connection = connect_to(options.cluster);
+  if (!connection) return failure("no access to a cluster: " + connection.error().message);
+  auto asked = options.asked;
+  const bool has_ns = asked.kind == SubjectKind::Pod || asked.kind == SubjectKind::Job;
+  if (!has_ns) asked.ns.clear();
+  if (has_ns && asked.ns.empty()) asked.ns = connection->access.ns.empty() ? "default" : connection->access.ns;
+  const auto sight = read_status(*connection->client, options.cluster.controller_ns, token);
+  const bool is_pod = asked.kind == SubjectKind::Pod;
+  if (!sight && is_pod && sight.error().kind == ErrorKind::Forbidden) return ask_pod(*connection, asked, token);
+  if (!sight) return failure_of(sight.error());
+  const auto explanation = explain_subject(*sight, asked);
+  if (!explanation) return failure(explanation.error());
+  if (!explanation->is_empty()) return answer_of(*sight, *explanation, options.format);
+  if (is_pod && is_for_people(options.format)) return ask_pod(*connection, asked, token);
+  return failure(fmt::format("nothing is known of {}: no device of it is bad, and none has been", to_string(asked)));
+}
+
+}  // namespace dhc::cli

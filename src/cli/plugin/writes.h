@@ -1,0 +1,50 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/now.h"
+#include "cli/plugin/sight.h"
+#include "k8s-client/protocol/request.h"
+
+namespace dhc::cli {
+
+/// An object whose annotations an operator writes.
+struct Target {
+  std::string path;  ///< Its API path.
+  std::string uid;   ///< As it was read: another object of the name is left alone (Conflict).
+  std::string what;  ///< `node node-a`, for people.
+};
+
+/// Annotations by name; none: removed.
+using Annotations = std::vector<std::pair<std::string_view, std::optional<std::string>>>;
+
+/// Merge patch of annotations; `dry_run`: the server only checks it.
+[[nodiscard]] k8s::Request build_annotations(const Target& target, const Annotations& annotations, bool dry_run);
+
+/// Paths of what may be annotated; Invalid if a name does not fit in a path.
+[[nodiscard]] Result<std::string> node_path(std::string_view name);
+[[nodiscard]] Result<std::string> config_map_path(std::string_view ns, std::string_view name);
+[[nodiscard]] Result<std::string> rule_path(std::string_view api_version, std::string_view name);
+
+/// The UID in an object as it was read; Malformed if there is none.
+[[nodiscard]] Result<std::string> uid_of(std::string_view body);
+
+/// The time that an operator vouches up to: the present one, by the earlier of the two clocks, because a time ahead of
+/// the controller's is refused. `date`: the Date header of the server's answer, if it had one.
+[[nodiscard]] WallTime vouched_until(std::optional<std::string_view> date, WallTime ours);
+
+/// What `ack device NAME` is to write: the rule that taints it. An error in words where an annotation of the rule
+/// cannot do it.
+[[nodiscard]] Result<std::string> rule_to_acknowledge(const Sight& sight, std::string_view name);
+
+/// The open incidents on the node's devices that an acknowledgement up to `until` ends, `DEVICE (opened TIME)`.
+[[nodiscard]] std::vector<std::string> acknowledged_by_node(const Sight& sight, std::string_view node, WallTime until);
+
+/// The most that a pause may last.
+inline constexpr Millis kLongestPause = std::chrono::hours(24 * 30);
+
+}  // namespace dhc::cli

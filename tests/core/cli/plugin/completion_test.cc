@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "cli/plugin/command_tree.h"
+
+namespace dhc::test {
+
+namespace {
+
+const cli::CommandHelp& program() {
+  static const cli::CommandHelp kProgram{
+      .name = "kubectl device-health",
+      .about = "Reacts",
+      .options = {{.names = {"--version"}, .value = {}, .about = "Print the version"}},
+      .arguments = {},
+      .commands = {{.name = "devices",
+                    .about = "List",
+                    .options = {{.names = {"-o", "--output"}, .value = "text|wide", .about = "How"},
+                                {.names = {"--kubeconfig"}, .value = "FILE", .about = "Which"},
+                                {.names = {"-w", "--watch"}, .value = {}, .about = "Go on"}},
+                    .arguments = {},
+                    .commands = {}},
+                   {.name = "ack",
+                    .about = "Acknowledge",
+                    .options = {{.names = {"-h", "--help"}, .value = {}, .about = "Help"}},
+                    .arguments = {{.names = {}, .value = "device|node", .about = "What"}},
+                    .commands = {}},
+                   {.name = "explain",
+                    .about = "Explain",
+                    .options = {},
+                    .arguments = {{.names = {}, .value = "pod|node", .about = "What"}},
+                    .commands = {}}}};
+  return kProgram;
+}
+
+std::vector<std::string> words_for(const std::vector<std::string>& words) {
+  auto candidates = cli::complete(program(), words).candidates;
+  for (auto& candidate : candidates) candidate = candidate.substr(0, candidate.find('\t'));
+  return candidates;
+}
+
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("commands, options, and the words of a value are completed") {
+  CHECK(words_for({""}) == Words{"ack", "devices", "explain"});
+  CHECK(words_for({"de"}) == Words{"devices"});
+  CHECK(words_for({"devices", "--"}) == Words{"--kubeconfig", "--output", "--watch"});
+  CHECK(words_for({"devices", "-o", ""}) == Words{"text", "wide"});
+  CHECK(words_for({"devices", "-o", "w"}) == Words{"wide"});
+  CHECK(words_for({"devices", "-w", ""}) == Words{});
+  CHECK(words_for({"ack", ""}) == Words{"device", "node"});
+}
+
+TEST_CASE("an option's value is no command, and a file is completed by the shell") {
+  CHECK(words_for({"devices", "--kubeconfig", "ack", "--w"}) == Words{"--watch"});
+  CHECK(cli::complete(program(), {"devices", "--kubeconfig", ""}).files);
+  CHECK_FALSE(cli::complete(program(), {"devices", ""}).files);
+}
+
+TEST_CASE("explain offers kinds and every reason, with what it means") {
+  CHECK(words_for({"explain", "p"}) == Words{"pod"});
+  const auto reasons = cli::complete(program(), {"explain", "BlockedBy"}).candidates;
+  CHECK(reasons == Words{"BlockedByBudget\tA PodDisruptionBudget refuses."});
+}
+
+TEST_CASE("kubectl reads a candidate a line, and a last line that says whether files are meant") {
+  CHECK(cli::completion_text({.candidates = {"a\tabout", "b"}, .files = false}) == "a\tabout\nb\n:4\n");
+  CHECK(cli::completion_text({.candidates = {}, .files = true}) == ":0\n");
+}
+
+TEST_CASE("there is a script for each of three shells, and each asks the program") {
+  for (const auto* shell : {"bash", "zsh", "fish"}) {
+    CAPTURE(shell);
+    CHECK(cli::completion_script(shell).find("__complete") != std::string::npos);
+  }
+  CHECK(cli::completion_script("tcsh").empty());
+}
+
+TEST_CASE("the manual page has every command and option, and roff takes no word of them for a request") {
+  auto tree = program();
+  tree.commands[1].about = ".dangerous - 'words'";
+  const auto page = cli::manual_page(tree, "0.1.0");
+  CHECK(page.starts_with(".TH KUBECTL\\-DEVICE_HEALTH 1"));
+  CHECK(page.find(".SS devices\nList.\n.TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fItext|wide\\fR\nHow\n") !=
+        std::string::npos);
+  CHECK(page.find("\n\\&.dangerous \\- 'words'") != std::string::npos);
+  CHECK(page.find(".SH EXIT STATUS") != std::string::npos);
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,109 @@
+#include "cli/plugin/explanation.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/eviction/gates.h"
+#include "tests/core/cli/plugin/sample_sight.h"
+
+namespace dhc::test {
+
+using cli::GateMark;
+using cli::SubjectKind;
+
+namespace {
+
+cli::Explanation explained(const cli::Sight& sight, const cli::Asked& asked) {
+  auto explanation = cli::explain_subject(sight, asked);
+  REQUIRE(explanation);
+  return *std::move(explanation);
+}
+
+}  // namespace
+
+TEST_CASE("a pod's explanation marks the gate that holds, and says until when and what to do") {
+  const auto sight = sample_sight();
+  const auto found = explained(sight, {.kind = SubjectKind::Pod, .ns = "ml", .name = "train-0"});
+  REQUIRE(found.walks.size() == 1);
+  const auto& gates = found.walks[0].gates;
+  REQUIRE(gates.size() == eviction::Gates::texts().size());
+  CHECK(gates[3].mark == GateMark::Passed);
+  CHECK(gates[4].name == "window");
+  CHECK(gates[4].mark == GateMark::Holds);
+  CHECK(gates[5].mark == GateMark::NotAsked);
+  const auto text = cli::explanation_text(sight, found);
+  CAPTURE(text);
+  CHECK(
+      text.starts_with("Device gpu.example.com/node-a/gpu-0\n"
+                       "  Unhealthy since 2026-11-20T12:00:00Z (4m12s): \"Xid 79: the GPU is lost\"\n"
+                       "  incident open since 2026-11-20T12:01:00Z (3m12s)\n"
+                       "  policy gpus; tainted: rule dhc-node-a-gpu-0-1f0c86d2; held by ml/train-0\n"
+                       "  2 incidents remembered, penalty 1.50, quarantined above 2\n"
+                       "    2026-11-20T02:00:00Z  Xid 48\n"
+                       "    2026-11-20T12:00:00Z  Xid 79: the GPU is lost\n"
+                       "\n"
+                       "Eviction of ml/train-0 on account of gpu.example.com/node-a/gpu-0 (policy gpus, enforce)\n"
+                       "  held by gate 5 of 26, window, until 2026-11-20T12:04:30Z (in 18s)\n"
+                       "  WaitingForEvictAfter: the incident is open; evict.after (3 m 30 s) has not passed yet\n"
+                       "  to do: Wait, or lower evict.after.\n"
+                       "  ok      1 eviction "));
+  CHECK(text.find("\n  HOLDS   5 window ") != std::string::npos);
+  CHECK(
+      text.find("\nNode node-a: Tainted: the hold of 48 h ends it\n  next step at 2026-11-22T12:00:00Z (in 1d23h)\n") !=
+      std::string::npos);
+}
+
+TEST_CASE("an eviction under way has passed every gate, and a gate of a newer controller is not guessed at") {
+  auto sight = sample_sight();
+  sight.status.verdicts[0].gate.clear();
+  sight.status.verdicts[0].reason = "Evicting";
+  const auto going = explained(sight, {.kind = SubjectKind::Pod, .ns = "ml", .name = "train-0"});
+  REQUIRE(going.walks.size() == 1);
+  for (const auto& gate : going.walks[0].gates) CHECK(gate.mark == GateMark::Passed);
+  sight.status.verdicts[0].gate = "a new gate";
+  const auto newer = explained(sight, {.kind = SubjectKind::Pod, .ns = "ml", .name = "train-0"});
+  CHECK(newer.walks.at(0).gates.empty());
+  CHECK(cli::explanation_text(sight, newer).find("Evicting") != std::string::npos);
+}
+
+TEST_CASE("a device is found by its last part, or in full where two have the same") {
+  auto sight = sample_sight();
+  CHECK(explained(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu-0"}).devices.size() == 1);
+  sight.status.devices[2].device = "gpu.example.com/node-c/gpu-0";
+  const auto both = cli::explain_subject(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu-0"});
+  REQUIRE_FALSE(both);
+  CHECK(both.error() ==
+        "2 devices are named gpu-0; give one in full:\n  gpu.example.com/node-a/gpu-0\n  gpu.example.com/node-c/gpu-0");
+  const auto one = explained(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu.example.com/node-a/gpu-0"});
+  REQUIRE(one.devices.size() == 1);
+  CHECK(one.walks.size() == 1);
+}
+
+TEST_CASE("a node's explanation has its devices and the verdicts on their pods, and of a stranger nothing is known") {
+  const auto sight = sample_sight();
+  const auto node = explained(sight, {.kind = SubjectKind::Node, .ns = {}, .name = "node-b"});
+  CHECK(node.devices.size() == 1);
+  REQUIRE(node.verdicts.size() == 1);
+  CHECK(node.verdicts[0]->reason == "NoPolicy");
+  CHECK(explained(sight, {.kind = SubjectKind::Node, .ns = {}, .name = "node-z"}).is_empty());
+  CHECK(explained(sight, {.kind = SubjectKind::Pod, .ns = "web", .name = "train-0"}).is_empty());
+  CHECK(explained(sight, {.kind = SubjectKind::Job, .ns = "ml", .name = "train"}).is_empty());
+}
+
+TEST_CASE("as JSON each gate has a state") {
+  const auto sight = sample_sight();
+  const auto json =
+      cli::explanation_json(sight, explained(sight, {.kind = SubjectKind::Pod, .ns = "ml", .name = "train-0"}));
+  CHECK(json["asked"] == "pod ml/train-0");
+  CHECK(json["evictions"][0]["gates"][0]["state"] == "passed");
+  CHECK(json["evictions"][0]["gates"][4]["state"] == "holds");
+  CHECK(json["evictions"][0]["gates"][5]["state"] == "notAsked");
+}
+
+TEST_CASE("kinds are known by kubectl's words") {
+  CHECK(cli::parse_subject_kind("po") == SubjectKind::Pod);
+  CHECK(cli::parse_subject_kind("nodes") == SubjectKind::Node);
+  CHECK_FALSE(cli::parse_subject_kind("Paused"));
+}
+
+}  // namespace dhc::test

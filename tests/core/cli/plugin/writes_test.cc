@@ -1,0 +1,57 @@
+#include "cli/plugin/writes.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/core/cli/plugin/sample_sight.h"
+
+namespace dhc::test {
+
+TEST_CASE(
+    "an operator's annotations are a merge patch of the very object that was read, under a manager of their own") {
+  const cli::Target target{.path = "/api/v1/nodes/node-a", .uid = "u-1", .what = "node node-a"};
+  const auto request =
+      cli::build_annotations(target, {{"device-health.io/a", "x \"y\""}, {"device-health.io/b", std::nullopt}}, false);
+  CHECK(request.method == k8s::Method::Patch);
+  CHECK(request.target == "/api/v1/nodes/node-a?fieldManager=kubectl-device-health");
+  CHECK(request.body ==
+        R"({"metadata":{"uid":"u-1","annotations":{"device-health.io/a":"x \"y\"","device-health.io/b":null}}})");
+  CHECK(cli::build_annotations(target, {}, true).target.ends_with("&dryRun=All"));
+}
+
+TEST_CASE("a name that would leave its path is refused") {
+  CHECK(cli::node_path("node-a") == "/api/v1/nodes/node-a");
+  CHECK_FALSE(cli::node_path("../x"));
+  CHECK_FALSE(cli::node_path(""));
+  CHECK_FALSE(cli::config_map_path("a/b", "c"));
+  CHECK_FALSE(cli::rule_path("resource.k8s.io/v1", "x/y"));
+  CHECK_FALSE(cli::uid_of("{}"));
+}
+
+TEST_CASE("an operator vouches up to the earlier of the two clocks, and never for the last second") {
+  const auto ours = parse_rfc3339("2026-11-20T12:00:00Z").value();
+  CHECK(cli::vouched_until(std::nullopt, ours) == ours - Seconds(1));
+  // A server that is ahead of us says nothing about the controller's clock.
+  CHECK(cli::vouched_until("Fri, 20 Nov 2026 12:10:00 GMT", ours) == ours - Seconds(1));
+  const auto behind = cli::vouched_until("Fri, 20 Nov 2026 11:50:00 GMT", ours);
+  CHECK(behind <= parse_rfc3339("2026-11-20T11:50:00Z").value());
+  CHECK(behind >= parse_rfc3339("2026-11-20T11:49:58Z").value());
+}
+
+TEST_CASE("a device is acknowledged on its rule, without one its node has to be, and what that covers is said") {
+  auto sight = sample_sight();
+  CHECK(cli::rule_to_acknowledge(sight, "gpu-0") == "dhc-node-a-gpu-0-1f0c86d2");
+  CHECK(cli::rule_to_acknowledge(sight, "gpu-5") == "dhc-node-c-gpu-5-77aa11bb");
+  CHECK(cli::rule_to_acknowledge(sight, "gpu-9").error().message == "no device that is bad is named gpu-9");
+  CHECK(cli::rule_to_acknowledge(sight, "GPU-3").error().message ==
+        "node-b/example.com/gpu/GPU-3 has no incident that is open");
+  sight.status.devices[0].taint = "node";
+  CHECK(
+      cli::rule_to_acknowledge(sight, "gpu-0").error().message ==
+      "gpu.example.com/node-a/gpu-0 has no DeviceTaintRule of ours that could be annotated; acknowledge all incidents "
+      "of its node: kubectl device-health ack node node-a");
+  CHECK(cli::acknowledged_by_node(sight, "node-a", clock_at("12:04:11")) ==
+        std::vector<std::string>{"gpu.example.com/node-a/gpu-0 (opened 2026-11-20T12:01:00Z)"});
+  CHECK(cli::acknowledged_by_node(sight, "node-a", clock_at("12:00:59")).empty());
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,260 @@
+// kubectl device-health against a simulated API server with a controller beside it.
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/clock.h"
+#include "cli/command_line.h"
+#include "k8s-client/auth/file.h"
+#include "simulator/server.h"
+#include "tests/support/shell/loopback.h"
+#include "tests/support/shell/program.h"
+
+namespace dhc::test {
+
+namespace {
+
+constexpr const char* kPluginResource = "example.com/gpu";
+constexpr const char* kPluginPolicy = R"(apiVersion: device-health.io/v1alpha1
+kind: DeviceHealthPolicy
+metadata: {name: all}
+spec:
+  mode: enforce
+  match: {}
+  after: 1s
+  evict: {after: 1h}
+)";
+
+/// A node of four devices and two pods, one of which holds a device that breaks, and a controller that tells its status
+/// in `default`.
+struct PluginCluster {
+  sim::Server server{1, read_now};
+  Folder folder;
+  std::string kubeconfig = folder.path() + "/kubeconfig";
+  std::string policy = folder.write("policy.yaml", kPluginPolicy);
+  std::string bad;
+
+  PluginCluster() {
+    REQUIRE(server.write_kubeconfig(kubeconfig));
+    with([](sim::Cluster& cluster) {
+      cluster.add_node({"node-a", {{kPluginResource, 4}}, {}, {}});
+      sim::PodShape shape;
+      shape.resource = kPluginResource;
+      cluster.create_deployment("default", "infer", 2, shape);
+    });
+    REQUIRE(eventually([&] {
+      with([&](sim::Cluster& cluster) {
+        const auto holders = cluster.holders("node-a", "GPU-0");
+        if (!holders.empty()) bad = holders.front();
+      });
+      return !bad.empty();
+    }));
+    with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Unhealthy"); });
+  }
+
+  void with(const std::function<void(sim::Cluster&)>& work) {
+    server.with_cluster([&](sim::Cluster& cluster, const Now&) { work(cluster); });
+  }
+
+  std::vector<std::string> arguments(std::vector<std::string> command) const {
+    command.insert(command.end(), {"--kubeconfig", kubeconfig, "--controller-namespace", "default"});
+    return command;
+  }
+
+  std::string annotation(const std::string& node, const std::string& name) {
+    std::string value;
+    with([&](sim::Cluster& cluster) {
+      const auto object = cluster.store().get(sim::Res::Nodes, {.ns = {}, .name = node});
+      const auto& metadata = object->at("metadata");
+      if (metadata.contains("annotations") && metadata["annotations"].contains(name))
+        value = metadata["annotations"][name].get<std::string>();
+    });
+    return value;
+  }
+};
+
+cli::Command parsed_line(std::vector<const char*> arguments) { return cli::parse_command_line(arguments); }
+
+}  // namespace
+
+TEST_CASE("kubectl device-health shows the bad device, explains its pod, and acknowledges its node") {
+  PluginCluster world;
+  Program controller({"run", "--kubeconfig", world.kubeconfig, "--config", world.policy, "--mode", "enforce",
+                      "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--detail-bind-address", "0"},
+                     {}, {{"POD_NAMESPACE", "default"}, {"POD_NAME", "controller-1"}});
+  nlohmann::json devices;
+  REQUIRE(controller.await(
+      [&] {
+        Program program(world.arguments({"devices", "-o", "json"}));
+        if (program.ended(Seconds(20)) != 0) return false;
+        devices = nlohmann::json::parse(program.out());
+        return devices["devices"].size() == 1 && devices["devices"][0]["next"]["gate"] == "window" &&
+               !devices["devices"][0]["incidentOpenedAt"].is_null();
+      },
+      Seconds(60)));
+  CHECK(devices["devices"][0]["device"] == "node-a/example.com/gpu/GPU-0");
+  CHECK(devices["devices"][0]["holder"] == world.bad);
+  CHECK(devices["devices"][0]["next"]["reason"] == "WaitingForEvictAfter");
+  CHECK(devices["controller"]["writtenBy"] == "controller-1");
+  CHECK(devices["controller"]["notes"].empty());
+
+  Program table(world.arguments({"devices"}));
+  CHECK(table.ended(Seconds(20)) == 0);
+  CHECK(table.out().starts_with("NODE    DEVICE  DRIVER/RESOURCE  HEALTH     SINCE"));
+  CHECK(table.err().empty());
+  Program yaml(world.arguments({"incidents", "-o", "yaml"}));
+  CHECK(yaml.ended(Seconds(20)) == 0);
+  CHECK(yaml.out().contains("  state: \"Open\"\n"));
+  const auto name = world.bad.substr(world.bad.find('/') + 1);
+  Program explained(world.arguments({"explain", "pod", name, "-n", "default"}));
+  CHECK(explained.ended(Seconds(20)) == 0);
+  CAPTURE(explained.out());
+  CHECK(explained.out().contains("held by gate 5 of 26, window, until "));
+  Program stranger(world.arguments({"explain", "node", "node-z"}));
+  CHECK(stranger.ended(Seconds(20)) == 1);
+  CHECK(stranger.err().starts_with("error: nothing is known of node node-z"));
+
+  Program by_rule(world.arguments({"ack", "device", "GPU-0"}));
+  CHECK(by_rule.ended(Seconds(20)) == 1);
+  CHECK(by_rule.err().contains("kubectl device-health ack node node-a"));
+  Program checked(world.arguments({"release-brake", "node", "node-a", "--dry-run"}));
+  CHECK(checked.ended(Seconds(20)) == 0);
+  CHECK(checked.out().starts_with("dry run, nothing was changed:\nnode node-a: device-health.io/brake-release="));
+  Program ack(world.arguments({"ack", "node", "node-a"}));
+  REQUIRE(ack.ended(Seconds(20)) == 0);
+  CHECK(ack.out().contains("  node-a/example.com/gpu/GPU-0 (opened "));
+  CHECK(ack.out().contains(world.annotation("node-a", "device-health.io/acknowledge")));
+  CHECK_FALSE(world.annotation("node-a", "device-health.io/acknowledge").empty());
+  CHECK(controller.await(
+      [&] {
+        Program program(world.arguments({"incidents"}));
+        return program.ended(Seconds(20)) == 0 && program.out().contains("Acknowledged");
+      },
+      Seconds(60)));
+}
+
+TEST_CASE("a watched view prints what changes, and ends with Ctrl-C as done") {
+  PluginCluster world;
+  Program controller({"run", "--kubeconfig", world.kubeconfig, "--config", world.policy, "--metrics-bind-address", "0",
+                      "--health-probe-bind-address", "0", "--detail-bind-address", "0"},
+                     {}, {{"POD_NAMESPACE", "default"}});
+  REQUIRE(controller.await(
+      [&] {
+        Program program(world.arguments({"devices"}));
+        return program.ended(Seconds(20)) == 0;
+      },
+      Seconds(60)));
+  Program watch(world.arguments({"devices", "--watch", "-o", "json"}));
+  REQUIRE(watch.await([&] { return watch.out().contains("GPU-0"); }, Seconds(60)));
+  world.with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Healthy"); });
+  CHECK(watch.await(
+      [&] {
+        const auto all = watch.out();
+        if (all.empty() || all.back() != '\n') return false;
+        const auto line = all.substr(all.rfind('\n', all.size() - 2) + 1);
+        return nlohmann::json::parse(line)["controller"]["devicesUnhealthy"] == 0;
+      },
+      Seconds(90)));
+  watch.signal(SIGINT);
+  CHECK(watch.ended(Seconds(10)) == 0);
+}
+
+TEST_CASE("without a status the reader is told where it was looked for, with a code of its own") {
+  PluginCluster world;
+  Program program(world.arguments({"devices"}));
+  CHECK(program.ended(Seconds(20)) == 3);
+  CHECK(program.err().starts_with("error: there is no ConfigMap default/device-health-status: "));
+  Program piped(world.arguments({"top"}));
+  CHECK(piped.ended(Seconds(20)) == 1);
+}
+
+TEST_CASE("a pause is written on the configuration's ConfigMap with its end, and removed again") {
+  PluginCluster world;
+  world.with([](sim::Cluster& cluster) {
+    const sim::Json map = {{"metadata", {{"name", "device-health-controller"}, {"namespace", "default"}}}};
+    REQUIRE(cluster.kubectl_create(sim::Res::ConfigMaps, map).status == 201);
+  });
+  const auto annotations = [&] {
+    sim::Json found;
+    world.with([&](sim::Cluster& cluster) {
+      const auto object =
+          cluster.store().get(sim::Res::ConfigMaps, {.ns = "default", .name = "device-health-controller"});
+      found = object->at("metadata").value("annotations", sim::Json::object());
+    });
+    return found;
+  };
+  Program pause(world.arguments({"pause", "--for", "2h", "--reason", "network change"}));
+  REQUIRE(pause.ended(Seconds(20)) == 0);
+  CHECK(annotations().size() == 2);
+  CHECK(annotations()["device-health.io/pause-reason"] == "network change");
+  CHECK(pause.out().contains(annotations()["device-health.io/pause-until"].get<std::string>()));
+  Program resume(world.arguments({"resume"}));
+  CHECK(resume.ended(Seconds(20)) == 0);
+  CHECK(annotations().empty());
+}
+
+TEST_CASE("a support bundle is an archive of what could be read, names what could not, and is never written over") {
+  PluginCluster world;
+  const auto file = world.folder.path() + "/bundle.tar";
+  Program program(world.arguments({"support-bundle", "-f", file}));
+  REQUIRE(program.ended(Seconds(30)) == 0);
+  const auto bytes = k8s::read_file(file, 1U << 24U);
+  REQUIRE(bytes);
+  CHECK(bytes->contains("/not-read.txt"));
+  CHECK(bytes->contains("status.json: "));
+  CHECK(bytes->contains("/nodes.json"));
+  Program again(world.arguments({"support-bundle", "-f", file}));
+  CHECK(again.ended(Seconds(30)) == 1);
+  CHECK(again.err().contains("is it there already?"));
+}
+
+TEST_CASE("as kubectl-device_health the program names itself so, and explain takes reasons or a kind and a name") {
+  const auto help = std::get<cli::Leave>(parsed_line({"/usr/bin/kubectl-device_health", "--help"}));
+  CHECK(help.out.contains("kubectl device-health"));
+  CHECK(help.out.contains("incidents"));
+  CHECK_FALSE(help.out.contains("uninstall"));
+  CHECK(std::get<cli::Leave>(parsed_line({"device-health-controller", "--help"})).out.contains("uninstall"));
+  const auto asked = std::get<cli::PluginCommand>(parsed_line({"x", "explain", "pod/train-0", "-n", "ml"}));
+  CHECK(std::get<cli::AskOptions>(asked).asked.name == "train-0");
+  CHECK(std::get<cli::AskOptions>(asked).asked.ns == "ml");
+  CHECK(std::get<cli::ExplainOptions>(parsed_line({"x", "explain", "Paused"})).reasons ==
+        std::vector<std::string>{"Paused"});
+  CHECK(
+      std::get<cli::Leave>(parsed_line({"x", "explain", "pod"})).err.starts_with("error: explain pod needs a name\n"));
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "ack", "gpu-0"})).code == 2);
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "pause"})).code == 2);
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "pause", "--for", "31d"})).err.contains("at most 30d"));
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "devices", "-n", "a", "-A"})).code == 2);
+  CHECK(
+      std::get<cli::CompleteOptions>(parsed_line({"/x/kubectl_complete-device_health", "devices", ""})).words.size() ==
+      2);
+}
+
+TEST_CASE("completion knows the commands and options as they are defined") {
+  Program commands({"__complete", "de"});
+  CHECK(commands.ended(Seconds(10)) == 0);
+  CHECK(commands.out() == "devices\tList bad devices: who holds them, the next step and when\n:4\n");
+  Program formats({"__complete", "devices", "-o", "j"});
+  CHECK(formats.ended(Seconds(10)) == 0);
+  CHECK(formats.out() == "json\n:4\n");
+  Program script({"completion", "bash"});
+  CHECK(script.ended(Seconds(10)) == 0);
+  CHECK(script.out().starts_with("# bash completion"));
+  Program shell({"completion", "tcsh"});
+  CHECK(shell.ended(Seconds(10)) == 2);
+}
+
+TEST_CASE("the manual page in docs is the one that the program prints") {
+  Program program({"man"});
+  REQUIRE(program.ended(Seconds(10)) == 0);
+  const auto page = k8s::read_file("docs/man/kubectl-device_health.1", 1U << 20U);
+  REQUIRE(page);
+  CHECK_MESSAGE(*page == program.out(), "run: device-health-controller man > docs/man/kubectl-device_health.1");
+}
+
+}  // namespace dhc::test
