@@ -90,10 +90,15 @@ function(dhc_precompile target)
 endfunction()
 
 # Neighbours of one list share their headers. Two files of a batch must not give two things one name, also not in their own
-# anonymous namespaces: the compiler says so.
+# anonymous namespaces: the compiler says so. What is edited every day is compiled in small batches, what is compiled once in large ones.
+if(CMAKE_BUILD_TYPE STREQUAL Debug AND NOT DHC_SANITIZE)
+  set(DHC_UNITY_BATCH 12)
+else()
+  set(DHC_UNITY_BATCH 36)
+endif()
 function(dhc_unite target)
   if(DHC_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${DHC_UNITY_BATCH})
     # g++ takes every file of a batch for a header; a private type of an anonymous namespace is fine in them.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()

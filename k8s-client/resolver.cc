@@ -27,7 +27,7 @@ constexpr int kLookupsAtOnce = 16;
 std::atomic<int> lookups{0};
 
 /// Shared by the waiting caller and the looking thread; whoever leaves last frees it.
-struct Job {
+struct PendingLookup {
   std::mutex mutex;
   std::condition_variable_any done;
   std::optional<Addresses> answer;
@@ -41,7 +41,7 @@ Addresses look_up_without_throwing(const Lookup& lookup, const std::string& host
   }
 }
 
-Status start(const std::shared_ptr<Job>& job, const std::string& host, Lookup lookup) {
+Status start(const std::shared_ptr<PendingLookup>& pending, const std::string& host, Lookup lookup) {
   if (lookups.fetch_add(1) >= kLookupsAtOnce) {
     lookups.fetch_sub(1);
     return fail(ErrorKind::Unavailable, fmt::format("cannot look up host {}: {} lookups hang already; check the name "
@@ -49,12 +49,12 @@ Status start(const std::shared_ptr<Job>& job, const std::string& host, Lookup lo
                                                     host, kLookupsAtOnce));
   }
   try {
-    std::thread([job, host, lookup = std::move(lookup)] {
+    std::thread([pending, host, lookup = std::move(lookup)] {
       Addresses answer = look_up_without_throwing(lookup, host);
       lookups.fetch_sub(1);
-      const std::lock_guard lock(job->mutex);
-      job->answer = std::move(answer);
-      job->done.notify_all();
+      const std::lock_guard lock(pending->mutex);
+      pending->answer = std::move(answer);
+      pending->done.notify_all();
     }).detach();
   } catch (const std::system_error& e) {
     lookups.fetch_sub(1);
@@ -97,11 +97,11 @@ Addresses look_up_host(const std::string& host) {
 Addresses resolve(const std::string& host, std::chrono::steady_clock::time_point deadline, std::stop_token stop,
                   Lookup lookup) {
   if (is_ip_address(host)) return std::vector<std::string>{host};
-  const auto job = std::make_shared<Job>();
-  if (auto started = start(job, host, std::move(lookup)); !started) return std::unexpected(started.error());
-  std::unique_lock lock(job->mutex);
-  if (job->done.wait_until(lock, stop, deadline, [&] { return job->answer.has_value(); })) {
-    return std::move(*job->answer);
+  const auto pending = std::make_shared<PendingLookup>();
+  if (auto started = start(pending, host, std::move(lookup)); !started) return std::unexpected(started.error());
+  std::unique_lock lock(pending->mutex);
+  if (pending->done.wait_until(lock, stop, deadline, [&] { return pending->answer.has_value(); })) {
+    return std::move(*pending->answer);
   }
   if (stop.stop_requested()) return fail(ErrorKind::Cancelled, "stopped while looking up " + host);
   return fail(ErrorKind::TimedOut, fmt::format("no answer from the name server about host {}", host));

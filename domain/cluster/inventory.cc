@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "domain/contract/our_taint.h"
+#include "k8s-client/model/scheduling.h"
 
 namespace dhc {
 
 namespace {
-
-bool keeps_off(const k8s::Taint& taint) { return taint.effect == "NoSchedule" || taint.effect == "NoExecute"; }
 
 // A rule whose selector has more than we can judge proves nothing.
 bool selects(const k8s::DeviceTaintRule& rule, const DeviceKey& key) {
@@ -180,7 +179,7 @@ const PublishedDevice* Inventory::published(const DeviceKey& key) const {
 std::optional<bool> Inventory::tainted_by_driver(const DeviceKey& key) const {
   const auto* device = published(key);
   if (device == nullptr) return std::nullopt;
-  return std::ranges::any_of(device->taints, keeps_off);
+  return std::ranges::any_of(device->taints, k8s::keeps_pods_off);
 }
 
 bool Inventory::is_contested(const DeviceKey& key) const {
@@ -195,7 +194,9 @@ bool Inventory::has_taint(const DeviceKey& device, std::string_view taint_key) c
 
 std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key, std::string_view ignored,
                                                             const std::vector<k8s::Toleration>& tolerations) const {
-  const auto holds = [&](const k8s::Taint& taint) { return keeps_off(taint) && !k8s::tolerates(tolerations, taint); };
+  const auto holds = [&](const k8s::Taint& taint) {
+    return k8s::keeps_pods_off(taint) && !k8s::tolerates(tolerations, taint);
+  };
   if (const auto* device = published(key)) {
     const auto taint = std::ranges::find_if(device->taints, holds);
     if (taint != device->taints.end()) return "the driver's taint " + to_string(*taint);

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "k8s-client/model/scheduling.h"
+
 namespace dhc {
 
 namespace {
@@ -12,15 +14,13 @@ constexpr std::array<std::string_view, 2> kDeletionTaints = {"ToBeDeletedByClust
                                                              "karpenter.sh/disrupted"};
 constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
 
-bool keeps_off(const k8s::Taint& taint) { return taint.effect == "NoSchedule" || taint.effect == "NoExecute"; }
-
 }  // namespace
 
 std::optional<std::string> why_leaving(const k8s::Node& node) {
   if (node.meta.deletion) return "is being deleted";
   if (!node.lifecycle.empty()) return "has condition " + node.lifecycle;
   for (const auto& taint : node.taints) {
-    if (keeps_off(taint) && std::ranges::find(kDeletionTaints, taint.key) != kDeletionTaints.end())
+    if (k8s::keeps_pods_off(taint) && std::ranges::find(kDeletionTaints, taint.key) != kDeletionTaints.end())
       return "has the taint " + taint.key;
   }
   return std::nullopt;

@@ -65,15 +65,15 @@ bool is_attribute_name(std::string_view text) {
 }
 
 /// A hold doubles with each incident up to this; a longer one would silently be cut.
-constexpr Millis kLongestHold = std::chrono::hours(168);
+constexpr Millis kLongestHoldGiven = std::chrono::hours(168);
 
 std::optional<Millis> read_hold(const YamlNode& node, MistakeList& mistakes) {
   constexpr std::string_view kPath = "spec.recover.hold";
   const auto hold = read_duration(node, kPath, Seconds(1), mistakes);
-  if (!hold || *hold <= kLongestHold) return hold;
+  if (!hold || *hold <= kLongestHoldGiven) return hold;
   mistakes.add(node.place,
                fmt::format("{} is {}: holds double with each incident and end at 7 days ({})", kPath, shown(node.text),
-                           format_duration(kLongestHold)),
+                           format_duration(kLongestHoldGiven)),
                "write 168h or less; then: Keep holds until an operator acknowledges");
   return std::nullopt;
 }

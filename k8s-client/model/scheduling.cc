@@ -73,11 +73,11 @@ bool selects_node(const SchedulingTerms& terms, const Node& node) {
   });
 }
 
+bool keeps_pods_off(const Taint& taint) { return taint.effect == "NoSchedule" || taint.effect == "NoExecute"; }
+
 bool tolerates_taints(const SchedulingTerms& terms, const Node& node) {
-  return std::ranges::all_of(node.taints, [&](const Taint& taint) {
-    if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") return true;
-    return tolerates(terms.tolerations, taint);
-  });
+  return std::ranges::all_of(
+      node.taints, [&](const Taint& taint) { return !keeps_pods_off(taint) || tolerates(terms.tolerations, taint); });
 }
 
 }  // namespace dhc::k8s

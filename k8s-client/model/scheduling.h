@@ -50,6 +50,10 @@ struct SchedulingTerms {
 /// k8s.io/dynamic-resource-allocation/resourceclaim ToleratesTaint.
 [[nodiscard]] bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
 
+/// Whether new pods that do not tolerate the taint are kept off. **Source:** core/v1 TaintEffect; resource.k8s.io
+/// DeviceTaintEffect.
+[[nodiscard]] bool keeps_pods_off(const Taint& taint);
+
 /// True if the pod tolerates every NoSchedule and NoExecute taint of the node. **Source:** core/v1
 /// Toleration.ToleratesTaint.
 [[nodiscard]] bool tolerates_taints(const SchedulingTerms& terms, const Node& node);

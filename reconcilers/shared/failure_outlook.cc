@@ -11,12 +11,14 @@ namespace dhc {
 
 namespace {
 
-using Action = k8s::JobFailureRule::Action;
+using RuleAction = k8s::JobFailureRule::Action;
 
 // What SIGTERM and SIGKILL make of a container that does not handle them: its exit code is not known before.
 constexpr std::array<std::int64_t, 2> kKilledCodes = {143, 137};
 
-bool ends_more(std::optional<Action> action) { return action == Action::FailJob || action == Action::FailIndex; }
+bool ends_more(std::optional<RuleAction> action) {
+  return action == RuleAction::FailJob || action == RuleAction::FailIndex;
+}
 
 void set_condition(std::vector<k8s::Condition>& conditions, std::string_view type, std::string_view status) {
   std::erase_if(conditions, [&](const k8s::Condition& condition) { return condition.type == type; });
@@ -54,7 +56,7 @@ Counts counts(const k8s::Job& job, const std::vector<k8s::PodEnd>& ends) {
   for (const auto& end : ends) {
     const auto action = k8s::action_for(job, end);
     if (ends_more(action)) return Counts::EndsTheJob;
-    never = never && action == Action::Ignore;
+    never = never && action == RuleAction::Ignore;
   }
   return never ? Counts::Never : Counts::Maybe;
 }
@@ -73,7 +75,7 @@ Outlook outlook_of_eviction(const k8s::Job& job, const k8s::Pod& pod, bool with_
     const auto action = k8s::action_for(job, end);
     if (ends_more(action)) {
       outlook.ending_codes.push_back(code);
-    } else if (action != Action::Ignore) {
+    } else if (action != RuleAction::Ignore) {
       outlook.counts = Counts::Maybe;
     }
   }
