@@ -30,7 +30,7 @@ using uninstall::Trace;
 using uninstall::TraceKind;
 
 /// Looks, removes, and looks again: what was changed meanwhile is planned again, and what comes back is noticed.
-constexpr int kMostRounds = 5;
+constexpr int kMostSurveys = 5;
 /// Often enough to see a Lease that is made and taken.
 constexpr Millis kBetweenLooks = Seconds(1);
 
@@ -237,7 +237,7 @@ void refuse(const Error& error) {
 
 /// Removes, looks again and so on. False: that ended early, and why has been said.
 bool sweep_up(Sweep& sweep, Survey& survey) {
-  for (int round = 0; round < kMostRounds && !survey.traces.empty(); ++round) {
+  for (int round = 0; round < kMostSurveys && !survey.traces.empty(); ++round) {
     if (auto looked = sweep.look_at_lease(); !looked) {
       refuse(looked.error());
       return false;
