@@ -156,7 +156,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   plan->add_option("-f,--filename", options.files,
                    "Files of the new configuration, - for standard input (default: only today's is shown)")
       ->type_name("FILE");
-  plan->add_option("--namespace", options.ns,
+  plan->add_option("--controller-namespace,--namespace", options.ns,
                    "Where the controller runs, or would: its state is read there (default device-health-system)")
       ->type_name("NAME");
   add_config_map(*plan, options.config_map,
@@ -180,7 +180,7 @@ CLI::App* add_uninstall(CLI::App& app, UninstallOptions& options) {
       "uninstall", "Remove from a cluster every trace of the controller, and only that; stop the controller first");
   add_connection(*uninstall, options.kubeconfig, options.context);
   uninstall
-      ->add_option("--namespace", options.ns,
+      ->add_option("--controller-namespace,--namespace", options.ns,
                    "Where the controller ran, for its ConfigMap and Lease (default device-health-system)")
       ->type_name("NAME");
   uninstall->add_flag("--dry-run", options.dry_run, "Only list what would be removed");

@@ -176,10 +176,13 @@ std::string device_text(const Sight& sight, const StatusDevice& device) {
                       device.holders.empty() ? "nobody" : fmt::format("{}", fmt::join(device.holders, ", ")));
   if (device.incidents == 0) return text;
   const auto* policy = policy_named(sight.status, device.policy);
-  text += fmt::format("  {} incidents remembered, penalty {:.2f}{}{}\n", device.incidents, penalty_now(sight, device),
+  text += fmt::format("  {} incident{} remembered, penalty {:.2f}{}{}\n", device.incidents,
+                      device.incidents == 1 ? "" : "s", penalty_now(sight, device),
                       policy == nullptr ? "" : fmt::format(", quarantined above {}", policy->quarantine_above),
                       device.quarantined ? ": QUARANTINED until somebody acknowledges" : "");
-  for (const auto& one : device.history) text += fmt::format("    {}  {}\n", format_rfc3339(one.at), one.said);
+  for (const auto& one : device.history) {
+    text += fmt::format("    {}{}\n", format_rfc3339(one.at), one.said.empty() ? "" : "  " + one.said);
+  }
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/plugin/screen.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -55,6 +56,17 @@ std::vector<std::string> head_of(const Sight& sight) {
   return head;
 }
 
+/// What is urgent first: on a narrow terminal the ends of lines are cut.
+std::vector<Line> urgent_first(const std::vector<Line>& lines) {
+  constexpr std::array<std::size_t, 9> kOrder = {0, 1, 3, 4, 7, 8, 5, 6, 2};
+  std::vector<Line> ordered;
+  for (const auto& line : lines) {
+    ordered.emplace_back();
+    for (const auto column : kOrder) ordered.back().push_back(line.at(column));
+  }
+  return ordered;
+}
+
 std::string_view colour_of(const std::string& line) {
   if (line.find(" Unhealthy ") != std::string::npos) return kRed;
   if (line.find(" Unknown ") != std::string::npos) return kYellow;
@@ -77,7 +89,7 @@ Screen screen_of(const Sight& sight, const ScreenSize& size, std::size_t first, 
         head[i].starts_with("warning") || head[i].starts_with("PAUSED") || head[i].starts_with("BRAKE");
     paint(i == 0 ? kBold : is_warning ? kYellow : std::string_view(), head[i]);
   }
-  const auto table = lines_of(table_of(devices_lines(sight, {}, false)));
+  const auto table = lines_of(table_of(urgent_first(devices_lines(sight, {}, false))));
   const auto rows = table.size() - 1;
   const auto taken = head.size() + 2;  // its header, and the keys
   const auto room = size.rows > taken ? size.rows - taken : 0;

@@ -30,7 +30,7 @@ TEST_CASE("the screen has counts, the leader, the table and the keys") {
   CHECK(screen.lines[0] == "device-health  2026-11-20T12:04:12Z  2 bad, 0 unknown, 1 incidents open, 1 quarantined");
   CHECK(screen.lines[1] == "leader controller-a_0123456789abcdef, mode enforce");
   CHECK(screen.lines[2].empty());
-  CHECK(screen.lines[3].starts_with("NODE    DEVICE"));
+  CHECK(screen.lines[3].starts_with("NODE    DEVICE  HEALTH      SINCE  NEXT STEP                     WHEN    HOLDER"));
   CHECK(screen.lines[4].find("evict (WaitingForEvictAfter)") != std::string::npos);
   CHECK(screen.lines[7] == "1-3 of 3  q quit  up/down, PgUp/PgDn, Home scroll");
 }
