@@ -41,15 +41,14 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as) {
+Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as, std::string_view program) {
   if (as.user.empty() && !as.groups.empty()) return fail(ErrorKind::Invalid, "--as-group needs --as");
   auto access = k8s::default_access(flags, k8s::AccessSurroundings::of_this_process());
   if (!access) return std::unexpected(std::move(access.error()));
   if (!as.user.empty()) access->credentials = std::make_shared<Impersonating>(access->credentials, as);
   auto tls = [credentials = access->credentials](std::stop_token stop) { return credentials->tls(std::move(stop)); };
-  auto client =
-      std::make_shared<k8s::Client>(k8s::make_transport(access->endpoint, std::move(tls)), access->credentials,
-                                    fmt::format("device-health-controller/{}", version()));
+  auto client = std::make_shared<k8s::Client>(k8s::make_transport(access->endpoint, std::move(tls)),
+                                              access->credentials, fmt::format("{}/{}", program, version()));
   const auto file = flags.kubeconfig.empty() ? variable("KUBECONFIG") : flags.kubeconfig;
   auto cluster = file.empty() ? access->origin : fmt::format("{} of {}", access->origin, file);
   return Connection{.access = *std::move(access), .client = std::move(client), .cluster = std::move(cluster)};

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -22,8 +23,10 @@ struct Impersonation {
   std::vector<std::string> groups;
 };
 
-/// Finds it by the flags and the environment; nothing is sent yet. Errors name everything that was tried.
-[[nodiscard]] Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as = {});
+/// Finds it by the flags and the environment; nothing is sent yet. Errors name everything that was tried. `program` is
+/// what the API server's audit log calls us: what an operator writes is not the controller's doing.
+[[nodiscard]] Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as = {},
+                                         std::string_view program = "device-health-controller");
 
 /// The environment variable of that name; empty if there is none.
 [[nodiscard]] std::string variable(const char* name);
