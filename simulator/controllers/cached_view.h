@@ -1,5 +1,7 @@
 #pragma once
 #include <functional>
+#include <map>
+#include <string>
 
 #include "simulator/api/store.h"
 
@@ -15,10 +17,14 @@ class CachedView {
   std::optional<MonoTime> advance(const Store& store, Millis lag, const std::function<void(const Change&)>& seen);
 
   [[nodiscard]] const Objects& objects() const { return objects_; }
+  /// Those with that controller owner.
+  [[nodiscard]] const Objects& owned_by(const std::string& uid) const;
 
  private:
   Res res_;
   Objects objects_;
+  std::map<std::string, Objects> owned_;
+  Objects none_;
   std::uint64_t at_ = 0;
 };
 

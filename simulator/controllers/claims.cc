@@ -79,14 +79,13 @@ std::string claim_name_of(const Json& pod, const Json& pod_claim) {
 }
 
 void run_claims(State& state) {
-  const Objects pods = state.store.all(Res::Pods);
-  for (const auto& [name, pod] : pods) {
-    if (!is_terminal(*pod) && !is_deleting(*pod) && field(*pod, {"spec", "resourceClaims"}) != nullptr) {
-      create_claims(state, *pod);
-    }
-  }
-  const Objects claims = state.store.all(Res::Claims);
-  for (const auto& [name, claim] : claims) release(state, name, *claim);
+  state.look_at<Name>(state.index.restless.claimants, [&](const Name& name) {
+    const auto pod = state.store.get(Res::Pods, name);
+    if (pod != nullptr && !is_terminal(*pod) && !is_deleting(*pod)) create_claims(state, *pod);
+  });
+  state.look_at<Name>(state.index.restless.claims, [&](const Name& name) {
+    if (const auto claim = state.store.get(Res::Claims, name); claim != nullptr) release(state, name, *claim);
+  });
 }
 
 }  // namespace dhc::sim

@@ -73,21 +73,23 @@ void run_budget(State& state, const Name& name, const Json& budget) {
 }  // namespace
 
 void run_budgets(State& state) {
-  for (const auto& [name, budget] : Objects(state.store.all(Res::Budgets))) run_budget(state, name, *budget);
+  state.look_at<Name>(state.index.restless.budgets, [&](const Name& name) {
+    if (const auto budget = state.store.get(Res::Budgets, name); budget != nullptr) run_budget(state, name, *budget);
+  });
 }
 
 void run_garbage(State& state) {
-  std::set<std::string> uids;
-  for (const auto& type : all_types()) {
-    for (const auto& [name, object] : state.store.all(type.id)) uids.insert(uid_of(*object));
-  }
-  for (const auto res : {Res::ReplicaSets, Res::Pods}) {
-    for (const auto& [name, object] : Objects(state.store.all(res))) {
+  const auto collect = [&](Res res, std::set<Name>& names) {
+    state.look_at<Name>(names, [&](const Name& name) {
+      const auto object = state.store.get(res, name);
+      if (object == nullptr || is_deleting(*object)) return;
       const Json* owner = controller_of(*object);
-      if (owner == nullptr || is_deleting(*object) || uids.contains(text(*owner, {"uid"}))) continue;
+      if (owner == nullptr || state.index.lives(text(*owner, {"uid"}))) return;
       state.store.request_delete(res, name);
-    }
-  }
+    });
+  };
+  collect(Res::ReplicaSets, state.index.restless.ownerless_sets);
+  collect(Res::Pods, state.index.restless.ownerless_pods);
 }
 
 }  // namespace dhc::sim

@@ -176,6 +176,7 @@ std::optional<MonoTime> take_in(State& state) {
       state.jobs.erase(uid);
       return;
     }
+    state.jobs[uid].name = {ns_of(*change.object), name_of(*change.object)};
     // A new spec is looked at at once, a new status later. **Source:** job_controller.go updateJob.
     const bool spec = change.before == nullptr || number(*change.before, {"metadata", "generation"}) !=
                                                       number(*change.object, {"metadata", "generation"});
@@ -197,16 +198,19 @@ std::optional<MonoTime> take_in(State& state) {
 
 void run_jobs(State& state) {
   if (const auto due = take_in(state)) state.timers.wake_at(*due);
-  for (const auto& [name, job] : Objects(state.job_view.objects())) {
-    const auto found = state.jobs.find(uid_of(*job));
-    if (found == state.jobs.end() || !found->second.sync_at) continue;
-    auto& memory = found->second;
+  std::map<Name, JobMemory*> waiting;
+  for (auto& [uid, memory] : state.jobs) {
+    if (memory.sync_at) waiting[memory.name] = &memory;
+  }
+  for (const auto& [name, waits] : waiting) {
+    auto& memory = *waits;
+    const auto job = state.job_view.objects().at(name);
     if (*memory.sync_at > state.mono()) {
       state.timers.wake_at(*memory.sync_at);
       continue;
     }
     memory.sync_at.reset();
-    const auto account = account_for(*job, state.job_pod_view.objects(), memory.counted);
+    const auto account = account_for(*job, state.job_pod_view.owned_by(uid_of(*job)), memory.counted);
     const bool over = condition_status(*job, "Failed") == "True" || condition_status(*job, "Complete") == "True";
     if (over) {
       release_pods(state, account);

@@ -60,6 +60,7 @@ struct KubeletPod {
   /// Container -> resource -> device ids.
   std::map<std::string, std::map<std::string, std::vector<std::string>>> devices;
   std::optional<MonoTime> refresh_at;  ///< When the health in its status is written again.
+  std::optional<MonoTime> done_at;     ///< When its containers end by themselves.
 };
 
 /// One node with its kubelet, plugins and drivers: what stands behind the Node object.

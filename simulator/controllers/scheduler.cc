@@ -38,24 +38,14 @@ std::string node_refuses(const Json& node, const Json& pod) {
 std::string short_of(const State& state, const Json& node, const Json& pod) {
   for (const auto& [resource, wanted] : extended_requests(pod)) {
     std::int64_t used = 0;
-    for (const auto& [name, other] : state.store.all(Res::Pods)) {
-      if (text(*other, {"spec", "nodeName"}) != name_of(node) || is_terminal(*other)) continue;
+    for (const auto& other : pods_named(state.store, state.index.pods_on(name_of(node)))) {
+      if (is_terminal(*other)) continue;
       const auto requests = extended_requests(*other);
       if (const auto it = requests.find(resource); it != requests.end()) used += it->second;
     }
     if (used + wanted > number(node, {"status", "allocatable", resource})) return "Insufficient " + resource;
   }
   return {};
-}
-
-std::set<std::string> devices_in_use(const Store& store) {
-  std::set<std::string> used;
-  for (const auto& [name, claim] : store.all(Res::Claims)) {
-    for (const auto& result : list(*claim, {"status", "allocation", "devices", "results"})) {
-      used.insert(text(result, {"driver"}) + "/" + text(result, {"pool"}) + "/" + text(result, {"device"}));
-    }
-  }
-  return used;
 }
 
 bool keeps_pods_off(const std::vector<DeviceTaint>& taints) {
@@ -70,14 +60,15 @@ std::optional<Json> pick_devices(const State& state, const Json& claim, const st
   for (const auto& request : list(claim, {"spec", "devices", "requests"})) {
     auto missing = number(request, {"exactly", "count"}, 1);
     const auto device_class = text(request, {"exactly", "deviceClassName"});
-    for (const auto& [name, slice] : state.store.all(Res::Slices)) {
+    for (const auto& slice_name : state.index.slices_of(node)) {
+      const auto slice = state.store.get(Res::Slices, slice_name);
       const auto driver = text(*slice, {"spec", "driver"});
-      if (driver != device_class || text(*slice, {"spec", "nodeName"}) != node) continue;
+      if (driver != device_class) continue;
       const auto pool = text(*slice, {"spec", "pool", "name"});
       for (const auto& device : list(*slice, {"spec", "devices"})) {
         const auto device_name = text(device, {"name"});
         const auto key = driver + "/" + pool + "/" + device_name;
-        if (missing == 0 || used.contains(key)) continue;
+        if (missing == 0 || used.contains(key) || !state.index.claims_on(key).empty()) continue;
         if (keeps_pods_off(state.taints.of(driver, pool, device_name))) continue;
         used.insert(key);
         --missing;
@@ -101,7 +92,7 @@ bool is_on_node(const Json& claim, const std::string& node) {
 }
 
 std::optional<std::vector<Allocation>> allocate(const State& state, const Json& pod, const std::string& node) {
-  auto used = devices_in_use(state.store);
+  std::set<std::string> used;  // by this pod's claims
   std::vector<Allocation> allocations;
   for (const auto& pod_claim : list(pod, {"spec", "resourceClaims"})) {
     const Name name{ns_of(pod), claim_name_of(pod, pod_claim)};
@@ -145,27 +136,27 @@ void bind_pod(State& state, const Json& pod, const std::string& node, const std:
 }
 
 /// The nodes with the fewest pods first, then by name: pods spread, and always in the same way.
-std::vector<ObjectPtr> nodes_by_load(const Store& store) {
-  std::map<std::string, int> pods;
-  for (const auto& [name, pod] : store.all(Res::Pods)) {
-    if (!is_terminal(*pod)) ++pods[text(*pod, {"spec", "nodeName"})];
+std::vector<ObjectPtr> nodes_by_load(const State& state) {
+  std::vector<std::pair<int, ObjectPtr>> loads;
+  for (const auto& [name, node] : state.store.all(Res::Nodes)) {
+    loads.emplace_back(state.index.load_of(name.name), node);
   }
+  std::ranges::stable_sort(loads, {}, &std::pair<int, ObjectPtr>::first);
   std::vector<ObjectPtr> nodes;
-  for (const auto& [name, node] : store.all(Res::Nodes)) nodes.push_back(node);
-  const auto load = [&](const ObjectPtr& node) { return std::pair(pods[name_of(*node)], name_of(*node)); };
-  std::ranges::sort(nodes, [&](const ObjectPtr& a, const ObjectPtr& b) { return load(a) < load(b); });
+  for (auto& [load, node] : loads) nodes.push_back(std::move(node));
   return nodes;
 }
 
-void schedule(State& state, const Json& pod) {
+/// False: there is no place.
+bool schedule(State& state, const Json& pod) {
   std::map<std::string, int> reasons;
-  for (const auto& node : nodes_by_load(state.store)) {
+  for (const auto& node : nodes_by_load(state)) {
     auto why = node_refuses(*node, pod);
     if (why.empty()) why = short_of(state, *node, pod);
     if (why.empty()) {
       if (const auto allocations = allocate(state, pod, name_of(*node))) {
         bind_pod(state, pod, name_of(*node), *allocations);
-        return;
+        return true;
       }
       why = "cannot allocate all claims";
     }
@@ -177,6 +168,7 @@ void schedule(State& state, const Json& pod) {
   state.store.edit(Res::Pods, {ns_of(pod), name_of(pod)}, [&](Json& changed) {
     set_condition(changed, "PodScheduled", "False", "Unschedulable", message, state.store.time_text());
   });
+  return false;
 }
 
 std::uint64_t version_of(const Json& object) {
@@ -201,17 +193,28 @@ std::map<std::string, std::int64_t> extended_requests(const Json& pod) {
 
 void run_scheduler(State& state) {
   state.taints.refresh(state.store, state.rules_served);
-  auto waiting = pods_where(state.store, [](const Json& pod) {
-    return text(pod, {"spec", "nodeName"}).empty() && !is_deleting(pod) && !is_terminal(pod);
-  });
+  state.follow();
+  auto waiting = pods_named(state.store, state.index.unbound());
+  std::erase_if(waiting, [](const ObjectPtr& pod) { return is_deleting(*pod) || is_terminal(*pod); });
   // In the order of their creation; the version of a waiting pod changes little, its creation never.
   const auto age = [](const ObjectPtr& pod) {
     return std::pair(text(*pod, {"metadata", "creationTimestamp"}), version_of(*pod));
   };
   std::ranges::sort(waiting, [&](const ObjectPtr& a, const ObjectPtr& b) { return age(a) < age(b); });
+  std::map<std::string, Tried> tried;
   for (const auto& pod : waiting) {
-    if (state.timers.ready("schedule/" + uid_of(*pod), state.lags.schedule)) schedule(state, *pod);
+    const auto uid = uid_of(*pod);
+    if (!state.timers.ready("schedule/" + uid, state.lags.schedule)) continue;
+    state.follow();
+    const auto room = state.index.room();
+    const auto before = state.tried.find(uid);
+    const bool same = before != state.tried.end() && before->second.room == room && before->second.pod == pod &&
+                      before->second.rules_served == state.rules_served;
+    if (same || !schedule(state, *pod)) {
+      tried[uid] = {room, state.store.get(Res::Pods, {ns_of(*pod), name_of(*pod)}), state.rules_served};
+    }
   }
+  state.tried = std::move(tried);
 }
 
 }  // namespace dhc::sim

@@ -1,10 +1,14 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "simulator/api/store.h"
 #include "simulator/controllers/cached_view.h"
+#include "simulator/controllers/index.h"
 #include "simulator/controllers/machine.h"
 #include "simulator/controllers/taints.h"
 #include "simulator/controllers/timers.h"
@@ -39,6 +43,7 @@ struct Lags {
 
 /// What the Job controller keeps in memory of one Job.
 struct JobMemory {
+  Name name;
   std::set<std::string> counted;     ///< Pods that are in the status already, by UID.
   std::set<std::string> backed_off;  ///< Pods whose failure has made a back-off step, by UID.
   std::set<std::string> expected;    ///< Pods created and not yet seen in the cache, by UID.
@@ -47,17 +52,35 @@ struct JobMemory {
   std::optional<MonoTime> sync_at;
 };
 
+/// What the scheduler has last found no place for.
+struct Tried {
+  std::uint64_t room = 0;  ///< The index's, then.
+  ObjectPtr pod;
+  bool rules_served = true;
+};
+
 /// All that controllers and kubelets work on besides the API's objects.
 struct State {
   explicit State(std::uint64_t seed) : store(seed), job_view(Res::Jobs), job_pod_view(Res::Pods) {}
 
+  /// Brings the index up to date.
+  void follow();
+  /// What the node's kubelet and drivers know has been changed from outside.
+  void touch(const std::string& node);
+  /// Has `look` called for each of these, in their order, as they were before. Those for whom it wished are looked at
+  /// again in the next round; others rest until something touches them.
+  template <class Key>
+  void look_at(std::set<Key>& restless, const std::function<void(const Key&)>& look);
+
   Store store;
+  Index index;
   Timers timers;
   Lags lags;
   std::map<std::string, Machine> machines;
   CachedView job_view;
   CachedView job_pod_view;
   std::map<std::string, JobMemory> jobs;  ///< By UID.
+  std::map<std::string, Tried> tried;     ///< By the pod's UID.
   int pods_started = 0;
   DeviceTaints taints;
   bool rules_served = true;  ///< False: no DeviceTaintRules, and nobody heeds those that are stored.
@@ -65,7 +88,17 @@ struct State {
   [[nodiscard]] MonoTime mono() const { return store.now().mono; }
 };
 
-// Each looks at everything and does what is due; they are called in turn until nothing changes.
+template <class Key>
+void State::look_at(std::set<Key>& restless, const std::function<void(const Key&)>& look) {
+  follow();
+  for (const auto& key : std::exchange(restless, {})) {
+    const auto before = timers.wishes();
+    look(key);
+    if (timers.wishes() != before) restless.insert(key);
+  }
+}
+
+// Each looks at what is restless and does what is due; they are called in turn until nothing changes.
 void run_claims(State& state);
 void run_scheduler(State& state);
 void run_kubelets(State& state);
@@ -75,6 +108,9 @@ void run_jobs(State& state);
 void run_budgets(State& state);
 void run_taint_eviction(State& state);
 void run_garbage(State& state);
+
+/// The pods of these names that there are.
+[[nodiscard]] std::vector<ObjectPtr> pods_named(const Store& store, const std::set<Name>& names);
 
 /// Copies of the live pods, in the store's order, that `keep` accepts.
 [[nodiscard]] std::vector<ObjectPtr> pods_where(const Store& store, const std::function<bool(const Json&)>& keep);

@@ -109,10 +109,23 @@ bool executes(const State& state, const Json& claim) {
 
 void run_taint_eviction(State& state) {
   if (state.rules_served) {
-    for (const auto& [name, rule] : Objects(state.store.all(Res::TaintRules))) describe_rule(state, name, *rule);
+    state.look_at<Name>(state.index.restless.rules, [&](const Name& name) {
+      if (const auto rule = state.store.get(Res::TaintRules, name); rule != nullptr) describe_rule(state, name, *rule);
+    });
   }
+  state.follow();
   state.taints.refresh(state.store, state.rules_served);
-  for (const auto& [name, claim] : Objects(state.store.all(Res::Claims))) {
+  std::set<Name> names;
+  if (state.taints.executes_widely()) {
+    for (const auto& [name, claim] : state.store.all(Res::Claims)) names.insert(name);
+  } else {
+    for (const auto& device : state.taints.executing()) {
+      const auto& claims = state.index.claims_on(device);
+      names.insert(claims.begin(), claims.end());
+    }
+  }
+  for (const auto& name : names) {
+    const auto claim = state.store.get(Res::Claims, name);
     if (!executes(state, *claim)) continue;
     for (const auto& consumer : list(*claim, {"status", "reservedFor"})) {
       evict_for_taint(state, name.ns, text(consumer, {"name"}), text(consumer, {"uid"}));

@@ -1,6 +1,7 @@
 #include "simulator/controllers/taints.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,11 @@ bool rule_selects(const Json& rule, const std::string& driver, const std::string
   return fits("driver", driver) && fits("pool", pool) && fits("device", device);
 }
 
+void DeviceTaints::note_one(const std::string& key, DeviceTaint taint) {
+  if (taint.effect == "NoExecute") executing_.insert(key);
+  of_one_[key].push_back(std::move(taint));
+}
+
 void DeviceTaints::refresh(const Store& store, bool honour_rules) {
   const auto slices_at = changed_at(store, Res::Slices);
   const auto rules_at = changed_at(store, Res::TaintRules);
@@ -50,13 +56,15 @@ void DeviceTaints::refresh(const Store& store, bool honour_rules) {
   honour_rules_ = honour_rules;
   of_one_.clear();
   wide_.clear();
+  executing_.clear();
+  executes_widely_ = false;
   for (const auto& [name, slice] : store.all(Res::Slices)) {
     for (const auto& device : list(*slice, {"spec", "devices"})) {
       const auto taints = list(device, {"taints"});
       if (taints.empty()) continue;
-      auto& of = of_one_[key_of(text(*slice, {"spec", "driver"}), text(*slice, {"spec", "pool", "name"}),
-                                text(device, {"name"}))];
-      for (const auto& taint : taints) of.push_back(taint_of(taint));
+      const auto key =
+          key_of(text(*slice, {"spec", "driver"}), text(*slice, {"spec", "pool", "name"}), text(device, {"name"}));
+      for (const auto& taint : taints) note_one(key, taint_of(taint));
     }
   }
   if (!honour_rules) return;
@@ -67,8 +75,9 @@ void DeviceTaints::refresh(const Store& store, bool honour_rules) {
     const auto device = part("device");
     if (driver.empty() || pool.empty() || device.empty()) {
       wide_.push_back(rule);
+      executes_widely_ = executes_widely_ || text(*rule, {"spec", "taint", "effect"}) == "NoExecute";
     } else {
-      of_one_[key_of(driver, pool, device)].push_back(taint_of((*rule)["spec"]["taint"]));
+      note_one(key_of(driver, pool, device), taint_of((*rule)["spec"]["taint"]));
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,18 @@ class DeviceTaints {
   [[nodiscard]] std::vector<DeviceTaint> of(const std::string& driver, const std::string& pool,
                                             const std::string& device) const;
 
+  /// The devices (`driver/pool/device`) with a taint NoExecute that names them.
+  [[nodiscard]] const std::set<std::string>& executing() const { return executing_; }
+  /// True if a rule with NoExecute names no single device: any may have it.
+  [[nodiscard]] bool executes_widely() const { return executes_widely_; }
+
  private:
+  void note_one(const std::string& key, DeviceTaint taint);
+
   std::map<std::string, std::vector<DeviceTaint>> of_one_;  ///< By driver/pool/device.
   std::vector<ObjectPtr> wide_;                             ///< Rules that name no single device.
+  std::set<std::string> executing_;
+  bool executes_widely_ = false;
   std::uint64_t slices_at_ = 0;
   std::uint64_t rules_at_ = 0;
   bool honour_rules_ = true;

@@ -1,6 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/now.h"
@@ -21,6 +23,14 @@ class Timers {
   /// Something else will be due then.
   void wake_at(MonoTime when);
 
+  /// How often something has been wished for: whoever has wished must be asked again in the next step.
+  [[nodiscard]] std::uint64_t wishes() const { return count_; }
+
+  /// Somebody is to be called then, and need not wish meanwhile.
+  void call_at(MonoTime when, std::string who);
+  /// Those who are to be called by now; each once.
+  [[nodiscard]] std::set<std::string> take_calls();
+
   /// The next moment at which a step would do something by time alone.
   [[nodiscard]] std::optional<MonoTime> next() const;
 
@@ -30,7 +40,9 @@ class Timers {
     bool wished = true;
   };
   std::map<std::string, Wish> wishes_;
+  std::map<MonoTime, std::set<std::string>> calls_;
   std::optional<MonoTime> other_;
+  std::uint64_t count_ = 0;
   MonoTime now_;
 };
 

@@ -12,9 +12,9 @@ bool is_ready(const Json& pod) { return condition_status(pod, "Ready") == "True"
 
 bool is_active(const Json& pod) { return !is_terminal(pod) && !is_deleting(pod); }
 
-std::vector<ObjectPtr> pods_of(const State& state, const Json& owner) {
-  const auto uid = uid_of(owner);
-  return pods_where(state.store, [&](const Json& pod) { return is_owned_by(pod, uid); });
+std::vector<ObjectPtr> pods_of(State& state, const Json& owner) {
+  state.follow();
+  return pods_named(state.store, state.index.pods_of(uid_of(owner)));
 }
 
 void write_counts(State& state, Res res, const Json& owner, Json status) {
@@ -147,6 +147,24 @@ void each(State& state, Res res, Run run) {
 
 }  // namespace
 
+void State::follow() {
+  if (!index.follow(store)) return;
+  for (const auto& [name, machine] : machines) touch(name);
+}
+
+void State::touch(const std::string& node) {
+  index.restless.drivers.insert(node);
+  index.restless.kubelets.insert(node);
+}
+
+std::vector<ObjectPtr> pods_named(const Store& store, const std::set<Name>& names) {
+  std::vector<ObjectPtr> pods;
+  for (const auto& name : names) {
+    if (auto pod = store.get(Res::Pods, name); pod != nullptr) pods.push_back(std::move(pod));
+  }
+  return pods;
+}
+
 std::vector<ObjectPtr> pods_where(const Store& store, const std::function<bool(const Json&)>& keep) {
   std::vector<ObjectPtr> pods;
   for (const auto& [name, pod] : store.all(Res::Pods)) {
@@ -181,8 +199,14 @@ ObjectPtr create_pod(State& state, const Json& owner, const Json& pod_template, 
 }
 
 void run_replicas(State& state) {
-  each(state, Res::Deployments, run_deployment);
-  each(state, Res::ReplicaSets, run_replica_set);
+  const auto run = [&](Res res, std::set<Name>& restless, auto run_one) {
+    state.look_at<Name>(restless, [&](const Name& name) {
+      const auto object = state.store.get(res, name);
+      if (object != nullptr && !is_deleting(*object)) run_one(state, *object);
+    });
+  };
+  run(Res::Deployments, state.index.restless.deployments, run_deployment);
+  run(Res::ReplicaSets, state.index.restless.replica_sets, run_replica_set);
   each(state, Res::StatefulSets, run_stateful_set);
   each(state, Res::DaemonSets, run_daemon_set);
 }

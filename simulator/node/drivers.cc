@@ -63,7 +63,11 @@ void mourn(State& state, Machine& machine, Driver& driver) {
 }  // namespace
 
 void run_drivers(State& state) {
-  for (auto& [name, machine] : state.machines) {
+  state.look_at<std::string>(state.index.restless.drivers, [&](const std::string& node) {
+    const auto found = state.machines.find(node);
+    if (found == state.machines.end()) return;
+    auto& machine = found->second;
+    state.index.restless.kubelets.insert(node);
     for (auto& [driver_name, driver] : machine.drivers) {
       if (!driver.alive) {
         mourn(state, machine, driver);
@@ -77,7 +81,7 @@ void run_drivers(State& state) {
       const auto key = "slices/" + machine.name + "/" + driver_name;
       if (!fresh || state.timers.ready(key, state.lags.slices_published)) publish(state, machine, driver);
     }
-  }
+  });
 }
 
 }  // namespace dhc::sim

@@ -193,7 +193,16 @@ void run_pod(State& state, Machine& machine, const Json& pod) {
   }
   if (const auto run_for = number(pod, {"metadata", "annotations", std::string(kBehaviour) + "run-for-ms"});
       run_for > 0) {
-    if (state.timers.ready("done/" + uid, Millis(run_for))) end_containers(state, pod, 0);
+    auto& done_at = known->second.done_at;
+    if (!done_at) {
+      done_at = state.mono() + Millis(run_for);
+      state.timers.call_at(*done_at, machine.name);
+    } else if (state.mono() >= *done_at) {
+      done_at.reset();
+      end_containers(state, pod, 0);
+    }
+  } else {
+    known->second.done_at.reset();
   }
 }
 
@@ -308,15 +317,18 @@ void end_containers(State& state, const Json& pod, int exit_code) {
 }
 
 void run_kubelets(State& state) {
-  for (auto& [name, machine] : state.machines) {
-    if (!machine.ready) continue;
+  state.follow();
+  auto& restless = state.index.restless.kubelets;
+  restless.merge(state.timers.take_calls());
+  state.look_at<std::string>(restless, [&](const std::string& node) {
+    const auto found = state.machines.find(node);
+    if (found == state.machines.end() || !found->second.ready) return;
+    auto& machine = found->second;
     register_plugins(state, machine);
-    const auto mine =
-        pods_where(state.store, [&](const Json& pod) { return text(pod, {"spec", "nodeName"}) == machine.name; });
-    for (const auto& pod : mine) run_pod(state, machine, *pod);
+    for (const auto& pod : pods_named(state.store, state.index.pods_on(node))) run_pod(state, machine, *pod);
     refresh_health(state, machine);
     write_node_status(state, machine);
-  }
+  });
 }
 
 }  // namespace dhc::sim

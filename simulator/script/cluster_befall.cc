@@ -7,7 +7,10 @@
 
 namespace dhc::sim {
 
-Machine& Cluster::machine(const std::string& node) { return state_.machines[node]; }
+Machine& Cluster::machine(const std::string& node) {
+  state_.touch(node);
+  return state_.machines[node];
+}
 
 void Cluster::set_device_health(const std::string& node, const std::string& device, std::string_view health,
                                 const std::string& message) {
@@ -214,6 +217,7 @@ void Cluster::restore_etcd(const Store& backup) {
   for (auto& [name, machine] : state_.machines) {
     refresh_all(machine, next_pod_sync(state_));
     node_status_due(machine, state_.mono() + state_.lags.node_status);
+    state_.touch(name);
   }
   changed();
 }

@@ -82,6 +82,7 @@ void Cluster::add_node(const NodeShape& shape) {
                                        {"operatingSystem", "linux"},
                                        {"architecture", "amd64"}}}}}});
   state_.machines[shape.name] = std::move(made);
+  state_.touch(shape.name);
   changed();
 }
 
