@@ -139,6 +139,13 @@ bench-lemons: ## Replay a trace of faults, and print what halfLife and quarantin
 	@cmake --build --preset release --target lemons >/dev/null
 	@build/release/lemons $(TRACE)
 
+.PHONY: fleet-year
+fleet-year: ## Play a real fleet's year against three rivals, and write docs/evaluation.md: make fleet-year [SEEDS=20] [DAYS=348] (hours on 2 cores with 20 seeds, minutes with one)
+	$(install) test
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target fleet-year >/dev/null
+	@bench/fleet_year/page.py build/release/fleet-year seeds=$(or $(SEEDS),20) days=$(or $(DAYS),348) $(FLEET_FLAGS)
+
 .PHONY: bench-peer
 bench-peer: ## Measure beside controllers of client-go, and print tables in Markdown: make bench-peer [PEER="--pods 2000,20000,150000"] (ten minutes)
 	$(install) build cluster
