@@ -20,22 +20,22 @@ double days_in_service(const BrokenDevice& device, WallTime since) {
 }
 
 void replay(const BrokenDevice& device, const RecoverRules& rules, Ending ending, Outcome& outcome) {
-  DeviceRecord record;
+  DeviceHistory past;
   std::optional<WallTime> open_until;
   std::optional<WallTime> quarantined_at;
   std::size_t prevented = 0;
   for (const Span& fault : device.faults) {
     if (!open_until || fault.from >= *open_until) {
-      if (!record.quarantined && is_negligible(record, rules, fault.from)) record = {};
-      count_incident(record, rules, fault.from);
+      if (!past.is_lemon && is_negligible(past, rules, fault.from)) past = {};
+      count_incident(past, rules, fault.from);
       ++outcome.incidents;
       if (quarantined_at) {
         ++prevented;
-      } else if (record.quarantined) {
+      } else if (past.is_lemon) {
         quarantined_at = fault.from;
       }
     }
-    const WallTime end = fault.to + (ending == Ending::Hold ? hold_of(record, rules) : rules.healthy_for);
+    const WallTime end = fault.to + (ending == Ending::Hold ? hold_of(past, rules) : rules.healthy_for);
     open_until = std::max(open_until.value_or(end), end);
   }
   if (!quarantined_at) return;

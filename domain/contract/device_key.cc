@@ -14,9 +14,48 @@ DeviceKey DeviceKey::plugin(std::string node, std::string resource, std::string 
   return {.source = Source::Plugin, .scope = std::move(resource), .place = std::move(node), .device = std::move(id)};
 }
 
+DeviceKey DeviceKey::rejecting_node(std::string node, std::string resource) {
+  return {.source = Source::RejectingNode, .scope = std::move(resource), .place = std::move(node), .device = {}};
+}
+
+DeviceKey DeviceKey::node_taint(std::string node) {
+  return {.source = Source::NodeTaint, .scope = {}, .place = std::move(node), .device = {}};
+}
+
 std::string to_string(const DeviceKey& key) {
-  if (key.source == DeviceKey::Source::Dra) return key.scope + "/" + key.place + "/" + key.device;
-  return key.place + "/" + key.scope + "/" + key.device;
+  switch (key.source) {
+    case DeviceKey::Source::Dra:
+      return key.scope + "/" + key.place + "/" + key.device;
+    case DeviceKey::Source::Plugin:
+      return key.place + "/" + key.scope + "/" + key.device;
+    case DeviceKey::Source::RejectingNode:
+      return key.place + "/" + key.scope;
+    case DeviceKey::Source::NodeTaint:
+      return key.place;
+  }
+  return key.place;
+}
+
+std::string_view to_string(DeviceKey::Source source) {
+  switch (source) {
+    case DeviceKey::Source::Dra:
+      return "dra";
+    case DeviceKey::Source::Plugin:
+      return "plugin";
+    case DeviceKey::Source::RejectingNode:
+      return "rejectingNode";
+    case DeviceKey::Source::NodeTaint:
+      return "nodeTaint";
+  }
+  return "dra";
+}
+
+std::optional<DeviceKey::Source> parse_source(std::string_view word) {
+  for (const auto source : {DeviceKey::Source::Dra, DeviceKey::Source::Plugin, DeviceKey::Source::RejectingNode,
+                            DeviceKey::Source::NodeTaint}) {
+    if (to_string(source) == word) return source;
+  }
+  return std::nullopt;
 }
 
 PluginCard card_of_plugin_id(std::string_view id) {

@@ -2,21 +2,33 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace dhc {
 
-/// The identity of one device. DRA: driver, pool, device, cluster-wide. Device plugin: node, resource, plugin's own ID.
+/// The identity of one device, or of a node that has an incident of its own. DRA: driver, pool, device, cluster-wide.
+/// Device plugin: node, resource, plugin's own ID.
 struct DeviceKey {
-  enum class Source : unsigned char { Dra, Plugin };
+  enum class Source : unsigned char {
+    Dra,
+    Plugin,
+    RejectingNode,  ///< No device: a node whose kubelet rejects the pods that ask for a resource.
+    NodeTaint,      ///< No device: a node with our taint, of which nothing else is remembered.
+  };
   Source source = Source::Dra;
-  std::string scope;   ///< DRA: driver. Plugin: resource.
-  std::string place;   ///< DRA: pool. Plugin: node.
+  std::string scope;   ///< DRA: driver. Plugin, RejectingNode: resource.
+  std::string place;   ///< DRA: pool. Else: node.
   std::string device;  ///< DRA: device. Plugin: ID.
 
   [[nodiscard]] static DeviceKey dra(std::string driver, std::string pool, std::string device);
   [[nodiscard]] static DeviceKey plugin(std::string node, std::string resource, std::string id);
+  [[nodiscard]] static DeviceKey rejecting_node(std::string node, std::string resource);
+  [[nodiscard]] static DeviceKey node_taint(std::string node);
+
+  /// Whether it is a device, and not a node with an incident of its own.
+  [[nodiscard]] bool is_device() const { return source == Source::Dra || source == Source::Plugin; }
 
   friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
 };
@@ -29,8 +41,12 @@ struct PluginCard {
 };
 [[nodiscard]] PluginCard card_of_plugin_id(std::string_view id);
 
-/// `driver/pool/device` or `node/resource/id`, for people.
+/// `driver/pool/device`, `node/resource/id`, or for a node `node/resource` or `node`; for people.
 [[nodiscard]] std::string to_string(const DeviceKey& key);
+
+/// The source as a word of the stored state, and back; nothing: it is none of them.
+[[nodiscard]] std::string_view to_string(DeviceKey::Source source);
+[[nodiscard]] std::optional<DeviceKey::Source> parse_source(std::string_view word);
 
 /// Whether the device's name is that of the hardware itself, wherever it sits: it holds a UUID. **Source:** NVIDIA's
 /// device plugin (`GPU-<uuid>`, `MIG-<uuid>`, `<id>::<n>`).

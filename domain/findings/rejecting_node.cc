@@ -1,7 +1,6 @@
 #include "domain/findings/rejecting_node.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
@@ -10,9 +9,6 @@
 namespace dhc {
 
 namespace {
-
-// No plugin names a device so: the text is for people, in logs and in the state.
-constexpr std::string_view kAdmission = "admission of pods";
 
 bool asks_for(const k8s::Pod& pod, const std::string& resource) {
   return std::ranges::any_of(pod.requests, [&](const auto& request) { return request.resource == resource; });
@@ -62,14 +58,6 @@ RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, co
   }
   for (auto& [place, node] : found) std::ranges::sort(node.rejections, {}, &Moment::mono);
   return found;
-}
-
-DeviceKey rejecting_node_key(const std::string& node, const std::string& resource) {
-  return DeviceKey::plugin(node, resource, std::string(kAdmission));
-}
-
-bool is_rejecting_node(const DeviceKey& key) {
-  return key.source == DeviceKey::Source::Plugin && key.device == kAdmission;
 }
 
 bool admitted_since(const World& world, const DeviceKey& key, WallTime when) {

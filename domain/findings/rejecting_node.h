@@ -29,10 +29,6 @@ using RejectingNodes = std::map<std::pair<std::string, std::string>, RejectingNo
 /// Every node whose kubelet has rejected pods lately. Points into `policy`: valid for one turn.
 [[nodiscard]] RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now);
 
-/// The key under which the incident store keeps such a node's incident: no device of the resource has it.
-[[nodiscard]] DeviceKey rejecting_node_key(const std::string& node, const std::string& resource);
-[[nodiscard]] bool is_rejecting_node(const DeviceKey& key);
-
 /// True if a pod that asks for the resource runs there and was made after `when`: the kubelet admits again.
 [[nodiscard]] bool admitted_since(const World& world, const DeviceKey& key, WallTime when);
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "domain/findings/rejecting_node.h"
 
 namespace dhc {
 
@@ -29,6 +28,8 @@ Recovery waits(std::string why, std::optional<WallTime> at = {}) {
 
 Recovery ends(std::string why) { return {.over = true, .on_probation = false, .why = std::move(why)}; }
 
+bool is_rejecting(const DeviceRecord& record) { return record.key.source == DeviceKey::Source::RejectingNode; }
+
 /// What is waited for, in words: of a device, and of a node whose kubelet rejects pods.
 struct Words {
   std::string_view still_bad;
@@ -36,7 +37,7 @@ struct Words {
   std::string_view silence;
 };
 Words words_of_record(const DeviceRecord& record) {
-  if (is_rejecting_node(record.key)) {
+  if (is_rejecting(record)) {
     return {.still_bad = "its kubelet still rejects pods",
             .well = "a pod that came after the last rejection runs",
             .silence = "no pod has come since"};
@@ -46,9 +47,10 @@ Words words_of_record(const DeviceRecord& record) {
           .silence = "nobody reports on it"};
 }
 
-Recovery after_acknowledgement(const DeviceRecord& record, const RecoverRules& rules, const Now& now) {
-  if (!record.quiet_since) return waits("an operator has acknowledged it; it is still reported bad");
-  const WallTime at = *record.quiet_since + rules.healthy_for;
+Recovery after_acknowledgement(const IncidentFacts& facts, const RecoverRules& rules, const Now& now) {
+  const auto quiet_since = facts.evidence.quiet_since();
+  if (!quiet_since) return waits("an operator has acknowledged it; it is still reported bad");
+  const WallTime at = *quiet_since + rules.healthy_for;
   if (now.wall >= at) return ends("acknowledged, and nobody has reported it bad since");
   return waits("an operator has acknowledged it", at);
 }
@@ -60,65 +62,79 @@ const DeviceRecord* find_record(const DeviceRecords& records, const DeviceKey& k
   return found == records.end() ? nullptr : &found->second;
 }
 
-double penalty_of(const DeviceRecord& record, const RecoverRules& rules, WallTime now) {
-  const auto age = std::max(std::chrono::duration_cast<Millis>(now - record.penalty_at), Millis::zero());
-  return record.penalty * std::exp2(-static_cast<double>(age.count()) /
-                                    static_cast<double>(std::max(rules.half_life, Millis(1)).count()));
+double penalty_of(const DeviceHistory& past, const RecoverRules& rules, WallTime now) {
+  const auto age = std::max(std::chrono::duration_cast<Millis>(now - past.penalty_at), Millis::zero());
+  return past.penalty * std::exp2(-static_cast<double>(age.count()) /
+                                  static_cast<double>(std::max(rules.half_life, Millis(1)).count()));
 }
 
-bool is_negligible(const DeviceRecord& record, const RecoverRules& rules, WallTime now) {
-  return penalty_of(record, rules, now) < kNegligiblePenalty;
+bool is_negligible(const DeviceHistory& past, const RecoverRules& rules, WallTime now) {
+  return penalty_of(past, rules, now) < kNegligiblePenalty;
 }
 
-void count_incident(DeviceRecord& record, const RecoverRules& rules, WallTime now, Quarantine quarantine) {
-  record.penalty = penalty_of(record, rules, now) + 1;
-  record.penalty_at = now;
-  ++record.incidents;
-  const bool is_lemon = quarantine == Quarantine::AboveLimit && record.penalty > rules.quarantine_above;
-  record.quarantined = record.quarantined || is_lemon;
+void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now, Quarantine quarantine) {
+  past.penalty = penalty_of(past, rules, now) + 1;
+  past.penalty_at = now;
+  ++past.count;
+  const bool is_lemon = quarantine == Quarantine::AboveLimit && past.penalty > rules.quarantine_above;
+  past.is_lemon = past.is_lemon || is_lemon;
 }
 
-Millis hold_of(const DeviceRecord& record, const RecoverRules& rules) {
+Millis hold_of(const DeviceHistory& past, const RecoverRules& rules) {
   Millis hold = rules.hold;
-  for (std::int64_t i = 1; i < record.incidents && hold < kLongestHold; ++i) hold *= 2;
+  for (std::int64_t i = 1; i < past.count && hold < kLongestHold; ++i) hold *= 2;
   // A policy may ask for more than the bound from the start.
   return std::min(hold, std::max(kLongestHold, rules.hold));
 }
 
-LastWord last_word_of(const DeviceRecord& record) {
-  auto taken_back_at = record.called_healthy_at;
+bool acknowledge(DeviceRecord& record, Acknowledged how) {
+  if (record.incident.vouch(how).then != IncidentThen::Pay) return false;
+  record.past.is_lemon = false;
+  record.past.penalty = 0;
+  return true;
+}
+
+LastWord last_word_of(const DeviceKey& key, const IncidentFacts& facts) {
+  auto taken_back_at = facts.called_healthy_at;
   // Who has taken its own taint back had not forgotten it, unless it began about then: its start may be seen later.
-  if (record.driver_tainted && record.driver_untainted_at) {
-    const WallTime at = *record.driver_untainted_at + settle_of(record.key);
+  if (facts.driver_taint && facts.driver_taint->gone_at) {
+    const WallTime at = *facts.driver_taint->gone_at + settle_of(key);
     taken_back_at = std::min(taken_back_at.value_or(at), at);
   }
-  return {.called_bad_at = record.called_bad_at, .by_start = record.reporter_start, .taken_back_at = taken_back_at};
+  return {.called_bad_at = facts.called_bad_at, .by_start = facts.reporter.start, .taken_back_at = taken_back_at};
 }
 
 bool is_forgotten(const DeviceRecord& record) {
-  return record.acknowledged == Acknowledged::No && (record.reporter_since || record.booted_at);
+  const auto* facts = record.incident.facts();
+  return facts != nullptr && !record.is_acknowledged() && (facts->reporter.began_at || facts->reporter.booted_at);
 }
 
 std::optional<std::string> why_forgotten(const DeviceRecord& record) {
   if (!is_forgotten(record)) return std::nullopt;
-  if (record.reporter_since) {
+  const auto& reporter = record.incident.facts()->reporter;
+  if (reporter.began_at) {
     return fmt::format("{} started at {} and has not reported it bad since: its Healthy is no evidence of a repair",
-                       record.reporter, format_rfc3339(*record.reporter_since));
+                       reporter.name, format_rfc3339(*reporter.began_at));
   }
   return fmt::format("its node has rebooted (seen at {}): what was known of it may be forgotten",
-                     format_rfc3339(*record.booted_at));
+                     format_rfc3339(*reporter.booted_at));
 }
 
 Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, const Now& now) {
+  const auto* open = record.incident.facts();
+  if (open == nullptr) return waits("no incident is open");
+  const auto& facts = *open;
   const RecoverRules defaults;
   const RecoverRules& rules = known == nullptr ? defaults : *known;
-  if (record.acknowledged != Acknowledged::No) return after_acknowledgement(record, rules, now);
+  if (record.is_acknowledged()) return after_acknowledgement(facts, rules, now);
   // What was adopted without a policy is held as long as a device without evidence.
-  if (known == nullptr && !record.policy.empty())
+  if (known == nullptr && !record.past.policy.empty())
     return waits("its policy is not known: only an operator's acknowledgement ends it");
   const auto words = words_of_record(record);
-  if (record.quarantined) return waits("quarantined until an operator acknowledges it");
-  if (!record.quiet_since && !record.healthy_since) return waits(std::string(words.still_bad));
+  if (record.is_quarantined()) return waits("quarantined until an operator acknowledges it");
+  const auto quiet_since = facts.evidence.quiet_since();
+  if (!quiet_since) return waits(std::string(words.still_bad));
+  const auto healthy_since = facts.evidence.healthy_since();
   const auto evidence = duration_words(rules.healthy_for);
   std::optional<WallTime> first;
   std::string waiting_for;
@@ -130,26 +146,25 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   };
   const auto forgotten = why_forgotten(record);
   const std::string_view by_whom =
-      record.knows_reporter || is_rejecting_node(record.key)
+      facts.reporter.is_known || is_rejecting(record)
           ? ""
           : "; the pod of its driver or plugin is not known: its restart would not be seen";
-  if (!forgotten && record.driver_tainted && record.driver_untainted_at) {
-    const WallTime at = *record.driver_untainted_at + rules.healthy_for;
+  if (!forgotten && facts.driver_taint && facts.driver_taint->gone_at) {
+    const WallTime at = *facts.driver_taint->gone_at + rules.healthy_for;
     if (now.wall >= at) return ends("its driver's own taint has been gone for " + evidence);
     note(at, fmt::format("its driver's own taint is gone; it must stay gone for {}{}", evidence, by_whom));
   }
-  if (!forgotten && record.healthy_since) {
-    if (now.mono >= record.healthy_since->mono + rules.healthy_for) {
-      if (is_rejecting_node(record.key))
+  if (!forgotten && healthy_since) {
+    if (now.mono >= healthy_since->mono + rules.healthy_for) {
+      if (is_rejecting(record))
         return ends("a pod that came after the last rejection has run for " + evidence);
       return ends("a pod that holds it has reported Healthy for " + evidence);
     }
-    note(wall_of(record.healthy_since->mono + rules.healthy_for, now),
+    note(wall_of(healthy_since->mono + rules.healthy_for, now),
          fmt::format("{}, and must for {}{}", words.well, evidence, by_whom));
   }
-  const WallTime quiet_since = record.quiet_since.value_or(now.wall);
-  if (record.booted_at && rules.probation) {
-    const WallTime at = std::max(*record.booted_at, quiet_since) + rules.healthy_for;
+  if (facts.reporter.booted_at && rules.probation) {
+    const WallTime at = std::max(*facts.reporter.booted_at, *quiet_since) + rules.healthy_for;
     if (now.wall >= at) {
       return {.over = true,
               .on_probation = true,
@@ -159,9 +174,9 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
     note(at, fmt::format("its node has rebooted: on probation if nobody reports it bad for {}", evidence));
   }
   if (first) return waits(std::move(waiting_for), first);
-  const auto hold = hold_of(record, rules);
-  const WallTime at = quiet_since + hold;
-  const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.incidents);
+  const auto hold = hold_of(record.past, rules);
+  const WallTime at = *quiet_since + hold;
+  const auto held = fmt::format("held for {} (incident {})", duration_words(hold), record.past.count);
   const auto silence = forgotten.value_or(std::string(words.silence));
   if (!rules.probation) {
     return waits(silence + "; then: Keep waits for an operator");

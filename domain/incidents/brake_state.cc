@@ -24,7 +24,7 @@ constexpr std::size_t kUnheldOfOne = 64;
 constexpr std::int64_t kMostTrials = 1000;
 
 Json json_of(const DeviceKey& key) {
-  return {{"source", key.source == DeviceKey::Source::Dra ? "dra" : "plugin"},
+  return {{"source", to_string(key.source)},
           {"scope", key.scope},
           {"place", key.place},
           {"device", key.device}};
@@ -126,12 +126,12 @@ class Members {
     return at;
   }
   DeviceKey key() {
-    const auto source = name("source", true);
-    DeviceKey key{.source = source == "plugin" ? DeviceKey::Source::Plugin : DeviceKey::Source::Dra,
+    const auto source = parse_source(name("source", true));
+    DeviceKey key{.source = source.value_or(DeviceKey::Source::Dra),
                   .scope = name("scope", true),
                   .place = name("place", true),
                   .device = name("device", true)};
-    good_ = good_ && (source == "plugin" || source == "dra");
+    good_ = good_ && source && key.is_device();
     return key;
   }
   [[nodiscard]] const Json* find(const char* key) const {

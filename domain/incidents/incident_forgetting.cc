@@ -23,14 +23,10 @@ constexpr std::size_t kMostDepartedOfPlace = 64;
 }  // namespace
 
 void IncidentTurn::depart(DeviceRecord old) {
-  old.open = false;
-  old.node_tainted = false;
-  old.node_uid.clear();
-  old.removing = false;
-  old.rule_uid.clear();
-  old.losses.clear();
-  old.probation_until.reset();
-  auto key = identity_key(old.key, old.identity);
+  old.incident.take(IncidentEvent::Departed);
+  old.ours = {};
+  old.past.losses.clear();
+  auto key = identity_key(old.key, old.card.value);
   incidents_.departed_.insert_or_assign(std::move(key), std::move(old));
 }
 
@@ -46,7 +42,7 @@ bool IncidentTurn::bound_departed() {
   std::vector<const DeviceRecord*> by_weight;
   for (const auto& [key, record] : departed) by_weight.push_back(&record);
   std::ranges::sort(by_weight, std::greater(), [](const DeviceRecord* record) {
-    return std::tie(record->penalty, record->penalty_at, record->identity);
+    return std::tie(record->past.penalty, record->past.penalty_at, record->card.value);
   });
   of_place.clear();
   std::vector<std::string> dropped;
@@ -57,7 +53,7 @@ bool IncidentTurn::bound_departed() {
       ++kept;
       ++there;
     } else {
-      dropped.push_back(identity_key(record->key, record->identity));
+      dropped.push_back(identity_key(record->key, record->card.value));
     }
   }
   for (const auto& key : dropped) departed.erase(key);
@@ -68,16 +64,19 @@ void IncidentTurn::forget() {
   const RecoverRules defaults;
   const auto is_light = [&](const DeviceRecord& record) {
     const auto* rules = rules_of(record, seen_.policy);
-    return is_negligible(record, rules == nullptr ? defaults : *rules, now_.wall);
+    return is_negligible(record.past, rules == nullptr ? defaults : *rules, now_.wall);
   };
   const auto forgettable = [&](const DeviceRecord& record) {
-    if (record.open && record.absent_since && now_.wall - *record.absent_since >= kForgetAbsent) return true;
-    const bool shown = record.closed_at && now_.wall - *record.closed_at < kShown;
-    if (shown) wake(*record.closed_at + kShown);
-    const bool stands = record.open || record.node_tainted || !record.rule_uid.empty() || record.removing;
+    const auto* facts = record.incident.facts();
+    if (facts != nullptr && facts->absent_since && now_.wall - *facts->absent_since >= kForgetAbsent) return true;
+    const auto* end = record.incident.end();
+    const bool shown = end != nullptr && now_.wall - end->at < kShown;
+    if (shown) wake(end->at + kShown);
     // The newest is the first.
-    if (!record.losses.empty()) wake(record.losses.front().at + kLossMemory);
-    if (stands || !record.losses.empty() || record.probation_until || record.quarantined || shown) return false;
+    const auto& losses = record.past.losses;
+    if (!losses.empty()) wake(losses.front().at + kLossMemory);
+    if (facts != nullptr || record.ours.any() || !losses.empty() || record.incident.probation_until()) return false;
+    if (record.past.is_lemon || shown) return false;
     return is_light(record);
   };
   // No operator can acknowledge a card that is gone: its quarantine ends with its penalty.

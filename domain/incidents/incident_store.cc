@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "domain/findings/rejecting_node.h"
 #include "domain/incidents/incident_turn.h"
 #include "domain/incidents/state_caps.h"
 #include "domain/limits/caps.h"
@@ -13,7 +12,7 @@ namespace dhc {
 std::string identity_key(const DeviceKey& key, const std::string& identity) { return key.scope + '\0' + identity; }
 
 const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy) {
-  const auto found = std::ranges::find(policy.policies, record.policy, &DevicePolicy::name);
+  const auto found = std::ranges::find(policy.policies, record.past.policy, &DevicePolicy::name);
   return found == policy.policies.end() ? nullptr : &*found;
 }
 
@@ -26,12 +25,13 @@ Millis absence_of(const World& world, const DeviceRecord& record) {
   // A process that began when the slices had gone already knows no node of the pool, which often has its name.
   const auto& key = record.key;
   const bool stands = world.node_under(key) != nullptr || world.node(key.place) != nullptr ||
-                      (record.host && world.node(*record.host) != nullptr);
+                      (record.card.host && world.node(*record.card.host) != nullptr);
   return std::chrono::hours(stands ? 24 * 7 : 24);
 }
 
 bool is_long_absent(const DeviceRecord& record, const World& world, WallTime now) {
-  return record.absent_since && now - *record.absent_since >= absence_of(world, record);
+  const auto* facts = record.incident.facts();
+  return facts != nullptr && facts->absent_since && now - *facts->absent_since >= absence_of(world, record);
 }
 
 void IncidentStore::observe(const DeviceSighting& sighting) { IncidentTurn(*this, sighting).run(); }
@@ -41,23 +41,25 @@ const DeviceRecord* IncidentStore::find(const DeviceKey& key) const { return fin
 bool IncidentStore::intend_untaint(const World& world, const std::set<std::string>& nodes) {
   const auto before = revision_;
   for (auto& [key, record] : records_) {
-    if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) continue;
-    if (record.untainting == nodes.contains(world.node_of(key))) continue;
-    record.untainting = !record.untainting;
+    auto& mark = record.ours.node;
+    if (!record.is_open() || !mark.stands() || record.is_acknowledged()) continue;
+    const bool leaves = nodes.contains(world.node_of(key));
+    if (mark.is_leaving() == leaves) continue;
+    mark.take(leaves ? MarkEvent::Meant : MarkEvent::Kept);
     ++revision_;
-    record.closed_revision = revision_;
+    record.ours.noted_by = revision_;
   }
   return revision_ != before;
 }
 
 void IncidentStore::rule_removal_sent(const DeviceKey& key) {
   const auto found = records_.find(key);
-  if (found != records_.end()) found->second.removal_sent = true;
+  if (found != records_.end()) found->second.ours.rule.take(MarkEvent::Sent);
 }
 
 void IncidentStore::rule_removal_failed(const DeviceKey& key) {
   const auto found = records_.find(key);
-  if (found != records_.end()) found->second.removal_sent = false;
+  if (found != records_.end()) found->second.ours.rule.take(MarkEvent::Refused);
 }
 
 void IncidentStore::charge(std::vector<EvictionCharge> charges, const std::set<std::string>& going,
@@ -97,7 +99,7 @@ void IncidentStore::load(std::vector<DeviceRecord> records, std::vector<DeviceRe
     records_.insert_or_assign(key, std::move(record));
   }
   for (auto& record : departed) {
-    auto key = identity_key(record.key, record.identity);
+    auto key = identity_key(record.key, record.card.value);
     departed_.insert_or_assign(std::move(key), std::move(record));
   }
 }
@@ -107,13 +109,15 @@ void IncidentStore::forget_past() {
   // What still has a taint to lose is kept until that is gone.
   std::erase_if(records_, [](const auto& entry) {
     const auto& record = entry.second;
-    return !record.open && !record.node_tainted && record.rule_uid.empty();
+    return !record.is_open() && !record.ours.any();
   });
   for (auto& [key, record] : records_) {
-    record.incidents = 1;
-    record.penalty = 1;
-    record.quarantined = false;
-    if (record.history.size() > 1) record.history.erase(record.history.begin(), record.history.end() - 1);
+    auto& past = record.past;
+    past.count = 1;
+    past.penalty = 1;
+    past.is_lemon = false;
+    if (past.incidents.size() > 1) past.incidents.erase(past.incidents.begin(), past.incidents.end() - 1);
+    record.incident.take(IncidentEvent::PastDeleted);
   }
   ++revision_;
 }
@@ -124,7 +128,7 @@ std::set<DeviceKey> IncidentStore::judged_before(const World& world, const std::
   for (const auto& key : world.tracker().not_healthy()) {
     const auto* state = world.tracker().find(key);
     const auto* record = find(key);
-    if (state->forgotten && state->unhealthy_since && (record == nullptr || !record->open)) judged.insert(key);
+    if (state->forgotten && state->unhealthy_since && (record == nullptr || !record->is_open())) judged.insert(key);
   }
   for (const auto& affected : affected_pods) {
     if (affected.opens_at > term_began) judged.erase(affected.key);
@@ -135,18 +139,20 @@ std::set<DeviceKey> IncidentStore::judged_before(const World& world, const std::
 std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
   std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {
-    if (is_rejecting_node(key)) continue;
-    if (!record.open || record.healthy_between) continue;
-    open.emplace(key, OpenIncident{.since = record.since,
-                                   .host_uid = record.host_uid,
-                                   .word = last_word_of(record),
-                                   .boot_id = record.boot_id,
+    if (!key.is_device()) continue;
+    const auto* facts = record.incident.facts();
+    if (facts == nullptr || facts->evidence.was_well()) continue;
+    const auto& past = record.past.incidents;
+    open.emplace(key, OpenIncident{.since = facts->since,
+                                   .host_uid = record.card.host_uid,
+                                   .word = last_word_of(key, *facts),
+                                   .boot_id = facts->reporter.boot_id,
                                    .forgotten = is_forgotten(record),
-                                   .vouched_for = record.acknowledged != Acknowledged::No,
-                                   .reported = !is_drivers_own(record.source),
-                                   .taint_key = record.taint_key,
-                                   .taint_seen = record.driver_tainted,
-                                   .said = record.history.empty() ? std::string() : record.history.back().reason});
+                                   .vouched_for = record.is_acknowledged(),
+                                   .reported = !is_drivers_own(facts->source),
+                                   .taint_key = facts->taint_key,
+                                   .taint_seen = facts->driver_taint.has_value(),
+                                   .said = past.empty() ? std::string() : past.back().reason});
   }
   return open;
 }
@@ -154,7 +160,7 @@ std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
 std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, WallTime now) const {
   std::set<Inventory::PoolName> pools;
   for (const auto& [key, record] : records_) {
-    if (key.source != DeviceKey::Source::Dra || (!record.open && !record.quarantined)) continue;
+    if (key.source != DeviceKey::Source::Dra || (!record.is_open() && !record.past.is_lemon)) continue;
     if (!is_long_absent(record, world, now)) pools.emplace(key.scope, key.place);
   }
   return pools;
@@ -168,8 +174,8 @@ std::map<Inventory::PoolName, PoolHome> IncidentStore::homes() const {
   std::map<Inventory::PoolName, Said> said;
   for (const auto& [key, record] : records_) {
     if (key.source != DeviceKey::Source::Dra) continue;
-    if (record.host) said[{key.scope, key.place}].names.insert(*record.host);
-    if (!record.host_uid.empty()) said[{key.scope, key.place}].uids.insert(record.host_uid);
+    if (record.card.host) said[{key.scope, key.place}].names.insert(*record.card.host);
+    if (!record.card.host_uid.empty()) said[{key.scope, key.place}].uids.insert(record.card.host_uid);
   }
   // Two of one pool that differ prove nothing; but two UIDs under one name are a node that was made anew.
   std::map<Inventory::PoolName, PoolHome> homes;

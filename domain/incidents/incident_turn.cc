@@ -40,7 +40,8 @@ bool speaks_before(const DevicePolicy& a, const DevicePolicy& b, const DeviceKey
 
 /// Whether an incident that began at `since` has ended, as another leader may have found meanwhile.
 bool ended_since(const DeviceRecord* record, WallTime since) {
-  return record != nullptr && record->closed_at && *record->closed_at >= since;
+  const auto* end = record == nullptr ? nullptr : record->incident.end();
+  return end != nullptr && end->at >= since;
 }
 
 }  // namespace
@@ -59,8 +60,8 @@ void IncidentTurn::collect_affected() {
     if (affected.source == SignalSource::Taint && !affected.unknown_now) tainted_.insert(affected.key);
     // One report is enough on probation; else the policy's window must have passed.
     const auto* record = incidents_.find(affected.key);
-    const bool relapse = record != nullptr && !record->open && record->probation_until && !affected.unknown_now &&
-                         now_.wall < *record->probation_until;
+    const auto probation = record == nullptr ? std::nullopt : record->incident.probation_until();
+    const bool relapse = probation && !affected.unknown_now && now_.wall < *probation;
     if (!affected.open && !relapse) continue;
     auto& speaker = speaking_[affected.key];
     if (speaker == nullptr || speaks_before(*affected.policy, *speaker->policy, affected.key, seen_.world))
@@ -84,7 +85,7 @@ void IncidentTurn::note_losses() {
   for (auto& [key, record] : incidents_.records_) {
     const auto found = by_device.find(key);
     if (found == by_device.end()) {
-      record.losses.clear();  // that they are too old by now need not be written
+      record.past.losses.clear();  // that they are too old by now need not be written
       continue;
     }
     auto& losses = found->second;
@@ -94,10 +95,10 @@ void IncidentTurn::note_losses() {
       // A holder that is left out counts as the replacement: it is not evicted, which is the safe side.
       if (loss.holders.size() > kHoldersOfLoss) loss.holders.resize(kHoldersOfLoss);
     }
-    if (std::ranges::mismatch(losses, record.losses).in1 == losses.end()) {
-      record.losses = std::move(losses);
+    if (std::ranges::mismatch(losses, record.past.losses).in1 == losses.end()) {
+      record.past.losses = std::move(losses);
     } else {
-      set(record.losses, std::move(losses));
+      set(record.past.losses, std::move(losses));
     }
   }
 }
@@ -113,20 +114,21 @@ void IncidentTurn::adopt_rules() {
     };
     DeviceRecord record;
     record.key = *key;
-    record.identity = text(kIdentityAnnotation);
-    record.identity_attribute = text(kIdentityAttributeAnnotation);
-    record.policy = text(kPolicyAnnotation);
-    record.opened_at = rule.meta.creation ? seen_.world.ours(*rule.meta.creation) : now_.wall;
-    record.since = parse_rfc3339(text(kSinceAnnotation)).value_or(record.opened_at);
-    record.called_bad_at = record.opened_at;
-    record.incidents = std::max<std::int64_t>(incidents_on(rule), 1);
-    record.penalty = 1;
-    record.penalty_at = record.opened_at;
-    record.history.push_back({.at = record.opened_at, .reason = "adopted from DeviceTaintRule " + rule.meta.name});
-    record.open = true;
-    record.was_tainted = true;
-    record.rule_uid = rule.meta.uid;
-    record.knows_rule = true;
+    record.card.value = text(kIdentityAnnotation);
+    record.card.attribute = text(kIdentityAttributeAnnotation);
+    record.past.policy = text(kPolicyAnnotation);
+    IncidentFacts facts;
+    facts.opened_at = rule.meta.creation ? seen_.world.ours(*rule.meta.creation) : now_.wall;
+    facts.since = parse_rfc3339(text(kSinceAnnotation)).value_or(facts.opened_at);
+    facts.called_bad_at = facts.opened_at;
+    facts.was_tainted = true;
+    record.past.count = std::max<std::int64_t>(incidents_on(rule), 1);
+    record.past.penalty = 1;
+    record.past.penalty_at = facts.opened_at;
+    record.past.incidents.push_back({.at = facts.opened_at, .reason = "adopted from DeviceTaintRule " + rule.meta.name});
+    record.incident.begin(std::move(facts), record.past.is_lemon);
+    record.ours.rule.see(rule.meta.uid);
+    record.ours.knows_rule = true;
     incidents_.records_.emplace(*key, std::move(record));
     changed();
   }
@@ -141,23 +143,20 @@ void IncidentTurn::adopt_nodes() {
     if (!known) {
       known.emplace();
       for (const auto& [key, record] : incidents_.records_) {
-        if (record.node_tainted || (record.open && needs_node_taint(seen_.world, key))) {
+        if (record.ours.node.stands() || (record.is_open() && needs_node_taint(seen_.world, key))) {
           known->insert(seen_.world.node_of(key));
         }
       }
     }
     if (known->contains(name)) continue;
-    auto& record = incidents_.records_[DeviceKey::plugin(name, "unknown", "unknown")];
-    record.key = DeviceKey::plugin(name, "unknown", "unknown");
-    record.since = now_.wall;
-    record.opened_at = now_.wall;
-    record.called_bad_at = now_.wall;
-    record.incidents = 1;
-    record.penalty = 1;
-    record.penalty_at = now_.wall;
-    record.history = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
-    record.acknowledged = Acknowledged::No;
-    record.open = true;
+    auto& record = incidents_.records_[DeviceKey::node_taint(name)];
+    record.key = DeviceKey::node_taint(name);
+    record.past.count = 1;
+    record.past.penalty = 1;
+    record.past.penalty_at = now_.wall;
+    record.past.incidents = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
+    record.incident.begin({.since = now_.wall, .opened_at = now_.wall, .taint_key = {}, .called_bad_at = now_.wall, .reporter = {}, .evidence = {}},
+                          record.past.is_lemon);
     changed();
   }
 }
@@ -169,7 +168,8 @@ void IncidentTurn::believe() {
     const auto* state = seen_.world.tracker().find(key);
     if (!state->forgotten || !state->unhealthy_since) continue;
     const auto* record = incidents_.find(key);
-    if (record != nullptr && record->open && !is_drivers_own(record->source)) continue;
+    const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+    if (facts != nullptr && !is_drivers_own(facts->source)) continue;
     if (ended_since(record, state->unhealthy_since->wall) || !affected_devices_.contains(key) ||
         seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
       incidents_.believed_.insert(key);
@@ -186,15 +186,16 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
   // A blink within healthyFor is the same break, so that a device that flaps does not become a lemon in a minute; but
   // an operator's word ends with the first Healthy.
   const auto goes_on = [&](const DeviceRecord& record) {
-    if (!record.open || !record.healthy_between) return record.open;
-    return record.acknowledged == Acknowledged::No &&
-           now_.wall - record.opened_at < affected.policy->recover.healthy_for;
+    const auto* facts = record.incident.facts();
+    if (facts == nullptr || !facts->evidence.was_well()) return facts != nullptr;
+    return !record.is_acknowledged() && now_.wall - facts->opened_at < affected.policy->recover.healthy_for;
   };
   if (found != incidents_.records_.end() && goes_on(found->second)) {
-    found->second.healthy_between = false;
+    auto& facts = *found->second.incident.facts();
+    facts.evidence.take(EvidenceEvent::TakenBack, now_);
     // What the kubelet has called bad once, it may call healthy by mistake later.
-    if (is_drivers_own(found->second.source)) set(found->second.source, affected.source);
-    if (!affected.taint_key.empty()) set(found->second.taint_key, affected.taint_key);
+    if (is_drivers_own(facts.source)) set(facts.source, affected.source);
+    if (!affected.taint_key.empty()) set(facts.taint_key, affected.taint_key);
     if (is_drivers_own(affected.source) && !affected.unknown_now) note_called_bad(found->second, affected.since);
     return choose_policy(found->second, affected);
   }
@@ -221,13 +222,15 @@ void IncidentTurn::open_rejecting(const DeviceKey& key, const RejectingNode& rej
   const auto& rules = *rejecting.policy->job_retry;
   if (!rules.black_hole_taint) return;
   auto found = incidents_.records_.find(key);
-  if (found != incidents_.records_.end() && found->second.open) return;
+  if (found != incidents_.records_.end() && found->second.is_open()) return;
   auto enough = rules.black_hole_rejections;
   std::int64_t count = 0;
   const bool is_known = found != incidents_.records_.end();
-  if (is_known && found->second.probation_until && now_.wall < *found->second.probation_until) enough = 1;
+  const auto probation = is_known ? found->second.incident.probation_until() : std::nullopt;
+  const auto* end = is_known ? found->second.incident.end() : nullptr;
+  if (probation && now_.wall < *probation) enough = 1;
   for (const auto& rejection : rejecting.rejections) {
-    if (!is_known || !found->second.closed_at || rejection.wall > *found->second.closed_at) ++count;
+    if (end == nullptr || rejection.wall > end->at) ++count;
   }
   // When many nodes reject at once it is not the nodes, also not after the brake is released, unless one still does.
   if (now_.mono - rejecting.rejections.back().mono >= seen_.policy.limits.brake_within) return;
@@ -247,13 +250,14 @@ void IncidentTurn::choose_policy(DeviceRecord& record, const AffectedPod& affect
   const auto* present = policy_of(record, seen_.policy);
   if (present == affected.policy) return;
   if (present != nullptr && !speaks_before(*affected.policy, *present, record.key, seen_.world)) return;
-  set(record.policy, affected.policy->name);
+  set(record.past.policy, affected.policy->name);
 }
 
 bool IncidentTurn::is_other_card(const DeviceRecord& record) const {
-  if (record.identity.empty() || record.identity_attribute.empty()) return false;
-  const auto now_there = seen_.world.inventory().identity_of(record.key, record.identity_attribute);
-  return now_there && now_there->value != record.identity;
+  const auto& card = record.card;
+  if (card.value.empty() || card.attribute.empty()) return false;
+  const auto now_there = seen_.world.inventory().identity_of(record.key, card.attribute);
+  return now_there && now_there->value != card.value;
 }
 
 /// The record of a device that is met for the first time in this place; a card that moved brings its history along.
@@ -262,62 +266,46 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
   if (const auto old = incidents_.departed_.find(identity_key(key, identity.value));
       !identity.value.empty() && old != incidents_.departed_.end()) {
     record = std::move(old->second);
-    record.host.reset();  // of the pool that it has left
+    record.card.host.reset();  // of the pool that it has left
     incidents_.departed_.erase(old);
   }
   record.key = key;
-  record.identity = identity.value;
-  record.identity_attribute = identity.attribute;
+  record.card.value = identity.value;
+  record.card.attribute = identity.attribute;
   return record;
 }
 
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
-  record.policy = onset.policy.name;
+  auto& past = record.past;
+  past.policy = onset.policy.name;
   const auto* node = seen_.world.node_under(record.key);
   if (node != nullptr && why_leaving(*node)) {
     // Whoever works on the node makes devices look bad that are not.
-    ++record.incidents;
+    ++past.count;
   } else {
     // A node that rejects pods is no card: it is held as long as it does, or for the hold.
-    const bool may_be_lemon = !is_rejecting_node(record.key) && taints(onset.policy, record.key, seen_.world);
-    count_incident(record, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
+    const bool may_be_lemon = record.key.is_device() && taints(onset.policy, record.key, seen_.world);
+    count_incident(past, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
   }
-  record.history.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
-  if (record.history.size() > kHistory) record.history.pop_front();
-  record.open = true;
-  record.source = onset.source;
-  record.taint_key = onset.taint_key;
-  record.since = onset.since;
-  record.opened_at = now_.wall;
-  record.acknowledged = Acknowledged::No;
-  record.driver_tainted = seen_.world.inventory().tainted_by_driver(record.key) == true;
-  record.driver_untainted_at.reset();
-  record.called_bad_at = onset.since;
-  record.reporter.clear();
-  record.reporter_since.reset();
-  record.reporter_start.reset();
-  record.called_healthy_at.reset();
-  record.booted_at.reset();
-  record.quiet_since.reset();
-  record.absent_since.reset();
-  record.closed_at.reset();
-  record.closed_because.clear();
-  record.probation_until.reset();
-  record.healthy_since.reset();
-  record.healthy_between = false;
-  record.knows_rule = true;
+  past.incidents.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
+  if (past.incidents.size() > kHistory) past.incidents.pop_front();
+  IncidentFacts facts{.since = onset.since,
+                      .opened_at = now_.wall,
+                      .source = onset.source,
+                      .taint_key = onset.taint_key,
+                      .called_bad_at = onset.since,
+                      .reporter = {},
+                      .evidence = {}};
+  if (seen_.world.inventory().tainted_by_driver(record.key) == true) facts.driver_taint.emplace();
+  if (node != nullptr) facts.reporter.boot_id = node->boot_id;
+  record.incident.begin(std::move(facts), past.is_lemon);
   const bool is_dra = record.key.source == DeviceKey::Source::Dra;
-  if (node != nullptr && (is_dra || !names_hardware(record.key))) record.host_uid = node->meta.uid;
-  record.boot_id = node == nullptr ? std::string() : node->boot_id;
-  record.was_tainted = false;
-  record.untainting = false;
+  if (node != nullptr && (is_dra || !names_hardware(record.key))) record.card.host_uid = node->meta.uid;
   // The rule of the incident before may still be there, which serves this one, or be on its way out.
   const bool is_gone = seen_.world.inventory().rule_named_for(record.key) == nullptr;
-  if (is_gone) {
-    record.rule_uid.clear();
-    record.removal_sent = false;
-  }
-  if (!record.removal_sent) record.removing = false;
+  record.ours.rule.take(is_gone ? MarkEvent::Lost : MarkEvent::Kept);
+  record.ours.node.take(MarkEvent::Kept);
+  record.ours.knows_rule = true;
   changed();
 }
 

@@ -54,16 +54,19 @@ class IncidentTurn {
   // what goes on and ends
   void look_at(DeviceRecord& record);
   void look_at_policy(DeviceRecord& record);
-  void remove_rule(DeviceRecord& record);
+  void remove_rule(OurMarks& ours);
+  void hear(IncidentFacts& facts, EvidenceEvent event);
   void look_at_host(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_reporter(DeviceRecord& record);
-  void note_start(DeviceRecord& record, const Reporter& reporter);
-  static void forget_healthy(DeviceRecord& record);
+  void look_at_boot(DeviceRecord& record);
+  void note_start(ReporterSeen& seen, const Reporter& reporter);
+  void forget_healthy(DeviceRecord& record);
   void note_called_bad(DeviceRecord& record, const Moment& word);
   void look_at_evidence(DeviceRecord& record);
-  void look_at_cure(DeviceRecord& record);
-  void look_at_admission(DeviceRecord& record);
+  void look_at_driver_taint(const DeviceKey& key, IncidentFacts& facts);
+  void look_at_cure(const DeviceRecord& record, ReporterSeen& reporter);
+  void look_at_admission(const DeviceKey& key, IncidentFacts& facts);
   void look_at_presence(DeviceRecord& record);
   void repair_times(DeviceRecord& record);
   void close(DeviceRecord& record, const Recovery& recovery);

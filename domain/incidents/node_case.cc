@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "domain/findings/rejecting_node.h"
 
 namespace dhc {
 
 bool needs_node_taint(const World& world, const DeviceKey& key) {
-  return key.source == DeviceKey::Source::Plugin || world.inventory().rules_api_version().empty();
+  return key.source != DeviceKey::Source::Dra || world.inventory().rules_api_version().empty();
 }
 
 namespace {
@@ -41,8 +40,8 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Incide
     return rank(a) != rank(b) ? rank(a) < rank(b) : &a < &b;  // they are sorted by priority
   };
   for (const auto& [key, record] : incidents.records()) {
-    if (!record.open || record.acknowledged != Acknowledged::No || !needs_node_taint(world, key)) continue;
-    if (is_rejecting_node(key)) continue;
+    if (!record.is_open() || record.is_acknowledged() || !needs_node_taint(world, key)) continue;
+    if (!key.is_device()) continue;
     const auto* rules = policy_of(record, policy);
     const auto node = world.node_of(key);
     if (rules == nullptr || !rules->taint || node.empty()) continue;

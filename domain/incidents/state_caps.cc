@@ -13,6 +13,7 @@
 #include "base/json_field.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
+#include "domain/incidents/state_record.h"
 
 namespace dhc {
 
@@ -32,8 +33,6 @@ constexpr std::size_t kAroundCharge = 180;
 constexpr std::size_t kAroundPlace = 80;
 constexpr std::size_t kAroundDevice = 28;
 
-std::string_view word_of(DeviceKey::Source source) { return source == DeviceKey::Source::Dra ? "dra" : "plugin"; }
-
 /// Devices of one place in one entry.
 Json candidates_json(const std::vector<DeviceKey>& may_be) {
   std::map<std::pair<std::string, std::string>, Json> places;
@@ -51,7 +50,7 @@ Json charges_json(const CapBook& book) {
   Json list = Json::array();
   for (const auto& [uid, charge] : book.charges()) {
     Json entry = {{"pod", uid},
-                  {"source", word_of(charge.key.source)},
+                  {"source", to_string(charge.key.source)},
                   {"scope", charge.key.scope},
                   {"place", charge.key.place},
                   {"device", charge.key.device},
@@ -76,7 +75,7 @@ Json out_json(const CapBook& book, bool with_tainted) {
   Json list = Json::array();
   for (auto& [place, devices] : places) {
     const auto& [source, scope, where, node] = place;
-    Json entry = {{"source", word_of(source)}, {"scope", scope}, {"place", where}, {"node", node}};
+    Json entry = {{"source", to_string(source)}, {"scope", scope}, {"place", where}, {"node", node}};
     if (!devices.first.is_null()) entry["evicted"] = std::move(devices.first);
     if (!devices.second.is_null()) entry["tainted"] = std::move(devices.second);
     list.push_back(std::move(entry));
@@ -120,14 +119,12 @@ std::optional<WallTime> time_in(const Json& entry, const char* key) {
 
 /// Scope, place and source of an entry; the device is left empty.
 std::optional<DeviceKey> place_in(const Json& entry) {
-  const auto source = name_in(entry, "source");
+  const auto word = name_in(entry, "source");
+  const auto source = word ? parse_source(*word) : std::nullopt;
   auto scope = name_in(entry, "scope");
   auto place = name_in(entry, "place");
-  if (!source || (*source != "dra" && *source != "plugin") || !scope || scope->empty() || !place) return std::nullopt;
-  return DeviceKey{.source = *source == "dra" ? DeviceKey::Source::Dra : DeviceKey::Source::Plugin,
-                   .scope = std::move(*scope),
-                   .place = std::move(*place),
-                   .device = {}};
+  if (!source || !scope || scope->empty() != (*source == DeviceKey::Source::NodeTaint) || !place) return std::nullopt;
+  return DeviceKey{.source = *source, .scope = std::move(*scope), .place = std::move(*place), .device = {}};
 }
 
 /// The devices of one place; earlier versions wrote an entry for each.
@@ -168,7 +165,7 @@ bool read_charge(const Json& entry, CapBook& book) {
   auto pod = name_in(entry, "pod");
   auto node = name_in(entry, "node");
   const auto at = time_in(entry, "at");
-  if (!key || !device || !pod || pod->empty() || !node || !at) return false;
+  if (!key || !key->is_device() || !device || !pod || pod->empty() || !node || !at) return false;
   key->device = std::move(*device);
   auto may_be = candidates_in(entry, key->source);
   book.recall(EvictionCharge{.pod_uid = std::move(*pod),
@@ -189,9 +186,12 @@ bool read_devices(const Json& entry, const char* member, bool evicted, CapBook& 
   if (!devices->is_object() || !key || !node) return false;
   for (const auto& [device, time] : devices->items()) {
     const auto at = time_in(*devices, device.c_str());
-    if (!at || device.empty() || device.size() > kLongestCapName) return false;
-    key->device = device;
-    book.recall(*key, {.node = *node, .at = *at, .evicted = evicted});
+    if (!at || device.size() > kLongestCapName) return false;
+    auto of = *key;
+    of.device = device;
+    translate_node(of);
+    if (!is_whole(of)) return false;
+    book.recall(of, {.node = *node, .at = *at, .evicted = evicted});
   }
   return true;
 }

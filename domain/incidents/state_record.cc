@@ -133,8 +133,8 @@ void read_entries(const Json& json, const char* key, Reader& reader, T& out, Rea
   }
 }
 
-Incident read_incident(Reader& part) {
-  Incident incident;
+PastIncident read_past_incident(Reader& part) {
+  PastIncident incident;
   part.time("at", incident.at);
   part.text("reason", incident.reason);
   return incident;
@@ -148,77 +148,170 @@ OwnerLoss read_loss(Reader& part) {
   return loss;
 }
 
-void read_host(DeviceRecord& record, Reader& reader) {
+void read_host(CardIdentity& card, Reader& reader) {
   std::string host;
   reader.name("host", host);
-  if (!host.empty()) record.host = host == kNoNode ? std::string() : std::move(host);
+  if (!host.empty()) card.host = host == kNoNode ? std::string() : std::move(host);
 }
 
-void read_acknowledged(DeviceRecord& record, Reader& reader) {
+Acknowledged read_acknowledged(Reader& reader) {
   std::string word;
   reader.text("acknowledged", word);
-  if (word.empty()) return;
+  if (word.empty()) return Acknowledged::No;
   for (const auto how : {Acknowledged::Removed, Acknowledged::Changed, Acknowledged::Annotated}) {
-    if (word_of(how) == word) record.acknowledged = how;
+    if (word_of(how) == word) return how;
   }
-  if (record.acknowledged == Acknowledged::No) reader.bad();
+  reader.bad();
+  return Acknowledged::No;
+}
+
+void put_facts(Json& json, const IncidentFacts& facts) {
+  // What does not know of taints as a signal takes one for a claim's word, which waits for no report either.
+  put(json, "byClaim", is_drivers_own(facts.source));
+  put(json, "byTaint", facts.source == SignalSource::Taint);
+  put(json, "taintKey", facts.taint_key);
+  json["since"] = format_rfc3339(facts.since);
+  json["openedAt"] = format_rfc3339(facts.opened_at);
+  json["calledBadAt"] = format_rfc3339(facts.called_bad_at);
+  put(json, "reporter", facts.reporter.name);
+  put(json, "reporterSince", facts.reporter.began_at);
+  put(json, "reporterStart", facts.reporter.start);
+  put(json, "calledHealthyAt", facts.called_healthy_at);
+  put(json, "bootID", facts.reporter.boot_id);
+  put(json, "bootedAt", facts.reporter.booted_at);
+  put(json, "quietSince", facts.evidence.quiet_since());
+  put(json, "absentSince", facts.absent_since);
+  put(json, "driverTainted", facts.driver_taint.has_value());
+  if (facts.driver_taint) put(json, "driverUntaintedAt", facts.driver_taint->gone_at);
+}
+
+IncidentFacts read_facts(Reader& reader) {
+  IncidentFacts facts;
+  bool by_driver = false;
+  bool by_taint = false;
+  reader.flag("byClaim", by_driver);
+  reader.flag("byTaint", by_taint);
+  if (by_driver) facts.source = by_taint ? SignalSource::Taint : SignalSource::Claim;
+  reader.text("taintKey", facts.taint_key);
+  reader.time("since", facts.since);
+  reader.time("openedAt", facts.opened_at);
+  facts.called_bad_at = facts.opened_at;  // a version before this one does not say
+  reader.time("calledBadAt", facts.called_bad_at);
+  reader.text("reporter", facts.reporter.name);
+  reader.time("reporterSince", facts.reporter.began_at);
+  reader.time("reporterStart", facts.reporter.start);
+  reader.time("calledHealthyAt", facts.called_healthy_at);
+  reader.name("bootID", facts.reporter.boot_id);
+  reader.time("bootedAt", facts.reporter.booted_at);
+  std::optional<WallTime> quiet_since;
+  reader.time("quietSince", quiet_since);
+  facts.evidence = IncidentEvidence(quiet_since);
+  reader.time("absentSince", facts.absent_since);
+  bool driver_tainted = false;
+  std::optional<WallTime> driver_untainted_at;
+  reader.flag("driverTainted", driver_tainted);
+  reader.time("driverUntaintedAt", driver_untainted_at);
+  if (driver_tainted) facts.driver_taint = DriverTaint{.gone_at = driver_untainted_at};
+  return facts;
+}
+
+Incident read_incident(const DeviceHistory& past, Reader& reader) {
+  const auto acknowledged = read_acknowledged(reader);
+  bool is_open = false;
+  bool was_tainted = false;
+  reader.flag("open", is_open);
+  reader.flag("wasTainted", was_tainted);
+  auto facts = read_facts(reader);
+  std::optional<WallTime> closed_at;
+  std::string why;
+  std::optional<WallTime> probation_until;
+  reader.time("closedAt", closed_at);
+  reader.text("closedBecause", why);
+  reader.time("probationUntil", probation_until);
+  if (is_open) {
+    facts.was_tainted = was_tainted;
+    return Incident::going_on(std::move(facts), past.is_lemon, acknowledged);
+  }
+  if (!closed_at && !probation_until) return {};
+  return Incident::over({.at = closed_at.value_or(WallTime()),
+                         .why = std::move(why),
+                         .was_tainted = was_tainted,
+                         .acknowledged = acknowledged},
+                        probation_until);
+}
+
+OurMarks read_marks(Reader& reader) {
+  bool is_tainted = false;
+  bool is_untainting = false;
+  bool is_removing = false;
+  std::string node;
+  std::string rule;
+  reader.flag("nodeTainted", is_tainted);
+  reader.flag("untainting", is_untainting);
+  reader.name("nodeUID", node);
+  reader.name("rule", rule);
+  reader.flag("removing", is_removing);
+  OurMarks ours;
+  if (is_tainted) ours.node = {is_untainting ? MarkPhase::Leaving : MarkPhase::Stands, std::move(node)};
+  if (!rule.empty()) ours.rule = {is_removing ? MarkPhase::Leaving : MarkPhase::Stands, std::move(rule)};
+  return ours;
 }
 
 }  // namespace
 
-nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
-  Json json;
-  json["source"] = record.key.source == DeviceKey::Source::Dra ? "dra" : "plugin";
-  json["scope"] = record.key.scope;
-  json["place"] = record.key.place;
-  json["device"] = record.key.device;
-  put(json, "departed", departed);
-  put(json, "identity", record.identity);
-  put(json, "identityAttribute", record.identity_attribute);
-  put(json, "policy", record.policy);
-  json["incidents"] = record.incidents;
-  // Two digits say enough, and the same value always makes the same text.
-  json["penalty"] = std::round(record.penalty * 100) / 100;
-  json["penaltyAt"] = format_rfc3339(record.penalty_at);
-  put(json, "quarantined", record.quarantined);
-  put(json, "acknowledged", std::string(word_of(record.acknowledged)));
-  put(json, "open", record.open);
-  // What does not know of taints as a signal takes one for a claim's word, which waits for no report either.
-  put(json, "byClaim", is_drivers_own(record.source));
-  put(json, "byTaint", record.source == SignalSource::Taint);
-  put(json, "taintKey", record.taint_key);
-  if (record.open) {
-    json["since"] = format_rfc3339(record.since);
-    json["openedAt"] = format_rfc3339(record.opened_at);
-    json["calledBadAt"] = format_rfc3339(record.called_bad_at);
-    put(json, "reporter", record.reporter);
-    put(json, "reporterSince", record.reporter_since);
-    put(json, "reporterStart", record.reporter_start);
-    put(json, "calledHealthyAt", record.called_healthy_at);
-    put(json, "bootID", record.boot_id);
-    put(json, "bootedAt", record.booted_at);
-    put(json, "quietSince", record.quiet_since);
-    put(json, "absentSince", record.absent_since);
-    put(json, "driverTainted", record.driver_tainted);
-    put(json, "driverUntaintedAt", record.driver_untainted_at);
+bool is_whole(const DeviceKey& key) {
+  const bool has_scope = key.source != DeviceKey::Source::NodeTaint;
+  return !key.place.empty() && key.scope.empty() != has_scope && key.device.empty() != key.is_device();
+}
+
+void translate_node(DeviceKey& key) {
+  if (key.source != DeviceKey::Source::Plugin) return;
+  if (key.device == "admission of pods") {
+    key = DeviceKey::rejecting_node(key.place, key.scope);
+  } else if (key.scope == "unknown" && key.device == "unknown") {
+    key = DeviceKey::node_taint(key.place);
   }
-  put(json, "nodeTainted", record.node_tainted);
-  put(json, "untainting", record.untainting);
-  put(json, "nodeUID", record.node_uid);
-  put(json, "hostUID", record.host_uid);
-  if (record.host) json["host"] = record.host->empty() ? std::string(kNoNode) : *record.host;
-  put(json, "wasTainted", record.was_tainted);
-  put(json, "rule", record.rule_uid);
-  put(json, "removing", record.is_removing());
-  put(json, "closedAt", record.closed_at);
-  put(json, "closedBecause", record.closed_because);
-  put(json, "probationUntil", record.probation_until);
+}
+
+nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
+  const auto& past = record.past;
+  Json json;
+  json["source"] = to_string(record.key.source);
+  put(json, "scope", record.key.scope);
+  json["place"] = record.key.place;
+  put(json, "device", record.key.device);
+  put(json, "departed", departed);
+  put(json, "identity", record.card.value);
+  put(json, "identityAttribute", record.card.attribute);
+  put(json, "policy", past.policy);
+  json["incidents"] = past.count;
+  // Two digits say enough, and the same value always makes the same text.
+  json["penalty"] = std::round(past.penalty * 100) / 100;
+  json["penaltyAt"] = format_rfc3339(past.penalty_at);
+  put(json, "quarantined", past.is_lemon);
+  put(json, "acknowledged", std::string(word_of(record.incident.acknowledged())));
+  const auto* facts = record.incident.facts();
+  put(json, "open", facts != nullptr);
+  if (facts != nullptr) put_facts(json, *facts);
+  put(json, "nodeTainted", record.ours.node.stands());
+  put(json, "untainting", record.ours.node.is_leaving());
+  put(json, "nodeUID", record.ours.node.uid());
+  put(json, "hostUID", record.card.host_uid);
+  if (record.card.host) json["host"] = record.card.host->empty() ? std::string(kNoNode) : *record.card.host;
+  put(json, "wasTainted", record.incident.was_tainted());
+  put(json, "rule", record.ours.rule.uid());
+  put(json, "removing", record.ours.rule.is_leaving());
+  if (const auto* end = record.incident.end()) {
+    json["closedAt"] = format_rfc3339(end->at);
+    put(json, "closedBecause", end->why);
+    put(json, "probationUntil", record.incident.probation_until());
+  }
   Json history = Json::array();
-  for (const auto& incident : record.history) {
+  for (const auto& incident : past.incidents) {
     history.push_back({{"at", format_rfc3339(incident.at)}, {"reason", incident.reason}});
   }
   json["history"] = std::move(history);
-  for (const auto& loss : record.losses) {
+  for (const auto& loss : past.losses) {
     json["lostBy"].push_back({{"owner", loss.owner_uid}, {"at", format_rfc3339(loss.at)}, {"holders", loss.holders}});
   }
   return json;
@@ -227,59 +320,32 @@ nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
 std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json, bool& departed) {
   if (!json.is_object()) return std::nullopt;
   DeviceRecord record;
+  auto& past = record.past;
   Reader reader(json);
   std::string source;
   reader.text("source", source);
   reader.name("scope", record.key.scope);
   reader.name("place", record.key.place);
   reader.name("device", record.key.device);
-  record.key.source = source == "plugin" ? DeviceKey::Source::Plugin : DeviceKey::Source::Dra;
+  const auto kind = parse_source(source);
+  record.key.source = kind.value_or(DeviceKey::Source::Dra);
+  translate_node(record.key);
   reader.flag("departed", departed);
-  reader.name("identity", record.identity);
-  reader.name("identityAttribute", record.identity_attribute);
-  reader.name("policy", record.policy);
-  reader.count("incidents", record.incidents);
-  reader.amount("penalty", record.penalty);
-  reader.time("penaltyAt", record.penalty_at);
-  reader.flag("quarantined", record.quarantined);
-  read_acknowledged(record, reader);
-  reader.flag("open", record.open);
-  bool by_driver = false;
-  bool by_taint = false;
-  reader.flag("byClaim", by_driver);
-  reader.flag("byTaint", by_taint);
-  if (by_driver) record.source = by_taint ? SignalSource::Taint : SignalSource::Claim;
-  reader.text("taintKey", record.taint_key);
-  reader.time("since", record.since);
-  reader.time("openedAt", record.opened_at);
-  record.called_bad_at = record.opened_at;  // a version before this one does not say
-  reader.time("calledBadAt", record.called_bad_at);
-  reader.text("reporter", record.reporter);
-  reader.time("reporterSince", record.reporter_since);
-  reader.time("reporterStart", record.reporter_start);
-  reader.time("calledHealthyAt", record.called_healthy_at);
-  reader.name("bootID", record.boot_id);
-  reader.time("bootedAt", record.booted_at);
-  reader.time("quietSince", record.quiet_since);
-  reader.time("absentSince", record.absent_since);
-  reader.flag("driverTainted", record.driver_tainted);
-  reader.time("driverUntaintedAt", record.driver_untainted_at);
-  reader.flag("nodeTainted", record.node_tainted);
-  reader.flag("untainting", record.untainting);
-  reader.name("nodeUID", record.node_uid);
-  reader.name("hostUID", record.host_uid);
-  read_host(record, reader);
-  reader.flag("wasTainted", record.was_tainted);
-  reader.name("rule", record.rule_uid);
-  reader.flag("removing", record.removing);
-  reader.time("closedAt", record.closed_at);
-  reader.text("closedBecause", record.closed_because);
-  reader.time("probationUntil", record.probation_until);
-  read_entries(json, "history", reader, record.history, read_incident);
-  read_entries(json, "lostBy", reader, record.losses, read_loss);
-  const bool named = (source == "dra" || source == "plugin") && !record.key.scope.empty() &&
-                     !record.key.place.empty() && !record.key.device.empty() && (!departed || !record.identity.empty());
-  const bool timed = !record.open || (json.contains("since") && json.contains("openedAt"));
+  reader.name("identity", record.card.value);
+  reader.name("identityAttribute", record.card.attribute);
+  reader.name("hostUID", record.card.host_uid);
+  read_host(record.card, reader);
+  reader.name("policy", past.policy);
+  reader.count("incidents", past.count);
+  reader.amount("penalty", past.penalty);
+  reader.time("penaltyAt", past.penalty_at);
+  reader.flag("quarantined", past.is_lemon);
+  read_entries(json, "history", reader, past.incidents, read_past_incident);
+  read_entries(json, "lostBy", reader, past.losses, read_loss);
+  record.incident = read_incident(past, reader);
+  record.ours = read_marks(reader);
+  const bool named = kind && is_whole(record.key) && (!departed || !record.card.value.empty());
+  const bool timed = !record.is_open() || (json.contains("since") && json.contains("openedAt"));
   if (!reader.good() || !named || !timed) return std::nullopt;
   return record;
 }

@@ -29,9 +29,9 @@ struct Piece {
 StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections, std::size_t limit) {
   std::vector<Piece> pieces;
   const auto add = [&](const DeviceRecord& record, bool departed) {
-    pieces.push_back({.open = record.open || record.node_tainted || !record.rule_uid.empty(),
-                      .penalty = record.penalty,
-                      .at = record.penalty_at,
+    pieces.push_back({.open = record.is_open() || record.ours.any(),
+                      .penalty = record.past.penalty,
+                      .at = record.past.penalty_at,
                       .text = json_text(state_json(record, departed))});
   };
   for (const auto& [key, record] : incidents.records()) add(record, false);

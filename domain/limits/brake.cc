@@ -36,11 +36,15 @@ std::optional<WallTime> released_until(const BrakeScope& scope, const BrakeSight
   return until ? std::optional(*until) : std::nullopt;
 }
 
+/// Of an incident in which the device was never Healthy, else null.
+const IncidentFacts* standing_of(const DeviceRecord* record) {
+  const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+  return facts == nullptr || facts->evidence.was_well() ? nullptr : facts;
+}
+
 bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
   const auto* record = find_record(seen.records, key);
-  if (record != nullptr && record->open && !record->healthy_between) {
-    return record->acknowledged != Acknowledged::No;
-  }
+  if (standing_of(record) != nullptr) return record->is_acknowledged();
   // While the brake is engaged no incident opens that could be acknowledged.
   if (!seen.world.annotated_nodes().contains(bad.node)) return false;
   const auto& annotations = seen.world.node(bad.node)->meta.annotations;
@@ -140,14 +144,13 @@ void drop_most(std::map<DeviceKey, BadDevice>& all, const World& world) {
 /// What a restarted reporter calls healthy ends no incident, but is no news of a fault either.
 bool is_called_healthy(const AffectedPod& affected, const DeviceRecords& records) {
   const auto* record = find_record(records, affected.key);
-  return affected.forgotten && record != nullptr && record->open;
+  return affected.forgotten && record != nullptr && record->is_open();
 }
 
 /// When a policy first meant the device: now, unless its incident is remembered from before.
 Moment onset_of(const AffectedPod& affected, const BrakeSighting& seen) {
-  const auto* record = find_record(seen.records, affected.key);
-  const bool is_known = record != nullptr && record->open && !record->healthy_between;
-  return is_known ? moment_of(record->opened_at, seen.now) : moment_of(seen.now);
+  const auto* facts = standing_of(find_record(seen.records, affected.key));
+  return facts == nullptr ? moment_of(seen.now) : moment_of(facts->opened_at, seen.now);
 }
 
 std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {

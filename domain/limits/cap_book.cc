@@ -48,11 +48,9 @@ bool pull_back(WallTime& time, const Now& now) {
   return true;
 }
 
-bool is_tainted(const DeviceRecord& record) { return !record.rule_uid.empty() || record.node_tainted; }
-
 bool is_still_out(const OutOfService& out, const DeviceRecord& record) {
-  if (record.acknowledged != Acknowledged::No) return false;
-  return is_tainted(record) || (out.evicted && record.open);
+  if (record.is_acknowledged()) return false;
+  return record.ours.any() || (out.evicted && record.is_open());
 }
 
 }  // namespace
@@ -187,7 +185,7 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
 bool CapBook::follow(const World& world, const DeviceRecords& records, const Now& now) {
   bool changed = false;
   for (const auto& [key, record] : records) {
-    if (!is_tainted(record) || record.acknowledged != Acknowledged::No) continue;
+    if (!record.ours.any() || record.is_acknowledged()) continue;
     auto [place, is_new] = out_.try_emplace(key);
     if (is_new) place->second = {.node = world.node_of(key), .at = now.wall};
     changed = changed || is_new;
@@ -197,7 +195,7 @@ bool CapBook::follow(const World& world, const DeviceRecords& records, const Now
     changed = pull_back(out.at, now) || changed;
     const auto found = records.find(key);
     const bool known = found != records.end();
-    out.whole_node = known && found->second.node_tainted;
+    out.whole_node = known && found->second.ours.node.stands();
     // Nothing is remembered of a device that a report did not name for sure.
     const bool goes_on = known ? is_still_out(out, found->second) : now.wall - out.at < kDay;
     at = goes_on ? std::next(at) : out_.erase(at);

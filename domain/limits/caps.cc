@@ -90,7 +90,7 @@ void Caps::add_out_of_service() {
   for (const auto& [key, out] : input_.book.out()) {
     auto& use = uses_[key.scope];
     const auto of_node = cap_release_of_node(input_.world, out.node, input_.now);
-    const bool is_card = !is_rejecting_node(key);
+    const bool is_card = key.is_device();
     if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(card_of(input_.world, key));
     if (released_ && out.at < *released_) continue;
     if (is_card) use.in_cluster[out.node].insert(card_of(input_.world, key));

@@ -169,7 +169,7 @@ bool RequestTracker::lost_recently(const k8s::Pod& pod, const HeldDevice& held_d
 
 void RequestTracker::recall_losses(const DeviceRecords& records, const Now& now) {
   for (const auto& [key, record] : records) {
-    for (auto loss : record.losses) {
+    for (auto loss : record.past.losses) {
       loss.at = std::min(loss.at, now.wall);  // by a wall clock that was once ahead
       const TimedLoss recalled{.at = mono_of(loss.at, now), .loss = loss};
       const auto [known, is_new] = losses_.try_emplace({loss.owner_uid, key}, recalled);

@@ -317,7 +317,7 @@ bool Places::is_free(const DeviceKey& key, const Released& released) const {
 /// A device with an open incident stays bad when nobody reports it any more; one that an operator vouches for is not.
 bool Places::is_bad(const DeviceKey& key) const {
   const auto* record = input_.incidents.find(key);
-  if (record != nullptr && record->open) return record->acknowledged == Acknowledged::No;
+  if (record != nullptr && record->is_open()) return !record->is_acknowledged();
   const auto* state = input_.world.tracker().find(key);
   if (state != nullptr && state->unhealthy_since) return true;
   return is_called_bad_by_taint(input_.policy, input_.world, key);

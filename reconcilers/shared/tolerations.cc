@@ -88,7 +88,7 @@ bool is_kept_off(const AffectedPod& affected, const PlanInput& input) {
 bool will_be_tainted(const AffectedPod& affected, const PlanInput& input) {
   const auto& taint = affected.policy->taint;
   const auto* record = input.incidents.find(affected.key);
-  if (!taint || (record != nullptr && record->open && record->acknowledged != Acknowledged::No)) return false;
+  if (!taint || (record != nullptr && record->is_open() && record->is_acknowledged())) return false;
   if (!needs_node_taint(input.world, affected.key)) {
     return taint->device != TaintRules::Device::Never && !affected.held_device->ambiguous;
   }

@@ -65,20 +65,23 @@ class Summary {
     const bool is_bad = state != nullptr && state->health == k8s::Health::Unhealthy;
     const bool is_unknown = state != nullptr && state->health == k8s::Health::Unknown;
     Entry entry{.rank = Rank::Past, .since = {}, .key = &key, .record = record, .state = state};
-    if (record != nullptr && record->open) {
+    const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+    const auto* end = record == nullptr ? nullptr : record->incident.end();
+    const auto probation = record == nullptr ? std::nullopt : record->incident.probation_until();
+    if (facts != nullptr) {
       entry.rank = is_held ? Rank::OpenHeld : Rank::Open;
-      entry.since = record->since;
+      entry.since = facts->since;
     } else if (is_bad) {
       entry.rank = is_held ? Rank::BadHeld : Rank::Bad;
-    } else if (record != nullptr && record->quarantined) {
+    } else if (record != nullptr && record->past.is_lemon) {
       entry.rank = Rank::Quarantined;
-    } else if (record != nullptr && record->probation_until && *record->probation_until > input_.now.wall) {
+    } else if (probation && *probation > input_.now.wall) {
       entry.rank = Rank::Probation;
     } else if (is_unknown) {
       entry.rank = Rank::Unknown;
     }
     if (entry.since == WallTime{} && state != nullptr) entry.since = since_of(*state).value_or(WallTime{});
-    if (entry.since == WallTime{} && record != nullptr) entry.since = record->closed_at.value_or(record->since);
+    if (entry.since == WallTime{} && end != nullptr) entry.since = end->at;
     return entry;
   }
 
@@ -92,8 +95,8 @@ class Summary {
     std::vector<Entry> entries;
     for (const auto& [key, record] : input_.incidents.records()) {
       entries.push_back(entry_of(key, &record, input_.world.tracker().find(key)));
-      if (record.open) ++status_.incidents_open;
-      if (record.quarantined) ++status_.quarantined;
+      if (record.is_open()) ++status_.incidents_open;
+      if (record.past.is_lemon) ++status_.quarantined;
     }
     for (const auto& key : input_.world.tracker().not_healthy()) {
       const auto* state = input_.world.tracker().find(key);
@@ -132,31 +135,33 @@ class Summary {
   }
 
   void add_record(StatusDevice& device, const DeviceRecord& record) const {
-    if (device.node.empty()) device.node = record.host.value_or("");
-    device.policy = record.policy;
-    if (record.open) {
-      device.opened_at = record.opened_at;
-      device.acknowledged = words_of(record.acknowledged);
-      if (device.said.empty() && !record.history.empty()) device.said = record.history.back().reason;
-    } else {
-      device.closed_at = record.closed_at;
-      device.closed_because = printable_cut(record.closed_because, kLongestSaid);
-      if (record.probation_until && *record.probation_until > input_.now.wall)
-        device.probation_until = record.probation_until;
+    if (device.node.empty()) device.node = record.card.host.value_or("");
+    const auto& past = record.past;
+    device.policy = past.policy;
+    if (const auto* facts = record.incident.facts()) {
+      device.opened_at = facts->opened_at;
+      device.acknowledged = words_of(record.incident.acknowledged());
+      if (device.said.empty() && !past.incidents.empty()) device.said = past.incidents.back().reason;
+    } else if (const auto* end = record.incident.end()) {
+      device.closed_at = end->at;
+      device.closed_because = printable_cut(end->why, kLongestSaid);
+      const auto until = record.incident.probation_until();
+      if (until && *until > input_.now.wall) device.probation_until = until;
     }
-    device.quarantined = record.quarantined;
-    device.incidents = record.incidents;
-    device.penalty = record.penalty;
-    device.penalty_at = record.penalty_at;
-    for (const auto& one : record.history) device.history.push_back({.at = one.at, .said = one.reason});
+    device.quarantined = past.is_lemon;
+    device.incidents = past.count;
+    device.penalty = past.penalty;
+    device.penalty_at = past.penalty_at;
+    for (const auto& one : past.incidents) device.history.push_back({.at = one.at, .said = one.reason});
   }
 
   [[nodiscard]] std::string taint_on(const DeviceKey& key, const DeviceRecord* record) const {
     if (const auto* rule = input_.world.inventory().rule_named_for(key); rule != nullptr && is_our_rule(*rule)) {
       return "rule " + rule->meta.name;
     }
-    if (record != nullptr && record->node_tainted) return "node";
-    return record != nullptr && record->open && record->driver_tainted && !record->driver_untainted_at ? "driver" : "";
+    if (record != nullptr && record->ours.node.stands()) return "node";
+    const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+    return facts != nullptr && facts->driver_taint && !facts->driver_taint->gone_at ? "driver" : "";
   }
 
   static std::string words_of(Acknowledged how) {

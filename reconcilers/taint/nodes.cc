@@ -10,12 +10,14 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
-#include "domain/findings/rejecting_node.h"
 #include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
 
 namespace {
+
+/// What the taint is for, in logs.
+std::string what_of(const DeviceKey& key) { return key.scope.empty() ? to_string(key) : key.scope; }
 
 class NodePlanner {
  public:
@@ -24,7 +26,7 @@ class NodePlanner {
   void run() {
     for (const auto& [place, found] : input_.node_cases) consider(place.first, place.second, found);
     for (const auto& [key, record] : input_.incidents.records()) {
-      if (is_rejecting_node(key)) consider_rejecting(record);
+      if (key.source == DeviceKey::Source::RejectingNode) consider_rejecting(record);
       keep_without_policy(key, record);
     }
     for (const auto& [name, node] : input_.world.nodes()) {
@@ -49,7 +51,7 @@ class NodePlanner {
   void consider_rejecting(const DeviceRecord& record) {
     const auto* policy = policy_of(record, input_.policy);
     const auto* node = input_.world.node(record.key.place);
-    if (!record.open || record.acknowledged != Acknowledged::No || policy == nullptr || node == nullptr) return;
+    if (!record.is_open() || record.is_acknowledged() || policy == nullptr || node == nullptr) return;
     if (!policy->job_retry || !policy->job_retry->black_hole_taint) return;
     const NodeCase found{
         .bad = {&record}, .policy = policy, .mode = effective_mode(policy, input_.policy), .known = 0, .enough = true};
@@ -88,7 +90,7 @@ class NodePlanner {
 
   /// A policy that has gone does not take the taint along.
   void keep_without_policy(const DeviceKey& key, const DeviceRecord& record) {
-    if (!record.open || !record.node_tainted || record.acknowledged != Acknowledged::No) return;
+    if (!record.is_open() || !record.ours.node.stands() || record.is_acknowledged()) return;
     if (policy_of(record, input_.policy) != nullptr) return;
     const auto name = input_.world.node_of(key);
     const auto* node = input_.world.node(name);
@@ -157,12 +159,13 @@ class NodePlanner {
     const bool is_ours = node.taints[at] == node_taint();
     if (!is_ours || about.empty()) return;  // an operator's, or not seen as tainted yet
     const bool only_rejects =
-        std::ranges::all_of(about, [](const auto* record) { return is_rejecting_node(record->key); });
+        std::ranges::all_of(about, [](const auto* record) { return !record->key.is_device(); });
     std::string why = only_rejects ? "no policy asks for it any more" : "too few of its devices are bad";
     Mode mode = Mode::Off;
     for (const auto* record : about) {
-      if (record->acknowledged != Acknowledged::No) why = "an operator acknowledged it";
-      if (!record->open && !record->closed_because.empty()) why = record->closed_because;
+      if (record->is_acknowledged()) why = "an operator acknowledged it";
+      const auto* end = record->incident.end();
+      if (end != nullptr && !end->why.empty()) why = end->why;
       mode = std::max(mode, effective_mode(policy_of(*record, input_.policy), input_.policy));
     }
     const auto say_all = [&](const HoldReason& hold) {
@@ -171,7 +174,7 @@ class NodePlanner {
     if (mode != Mode::Enforce) return say_all({.reason = Reason::WouldUntaint, .message = why, .until = {}});
     speech_.untaint(name);
     for (const auto* record : about) {
-      const bool noted = !record->open || record->acknowledged != Acknowledged::No || record->untainting;
+      const bool noted = !record->is_open() || record->is_acknowledged() || record->ours.node.is_leaving();
       if (!noted) return say_all({.reason = Reason::Untainting, .message = "first it is written down", .until = {}});
       if (auto hold = speech_.unsaved(*record)) return say_all(*hold);
     }
@@ -184,8 +187,8 @@ class NodePlanner {
                                .add = false,
                                .has_taints = true,
                                .index = at,
-                               .device = about.front()->key.scope,
-                               .policy = about.front()->policy});
+                               .device = what_of(about.front()->key),
+                               .policy = about.front()->past.policy});
     say_all({.reason = Reason::Untainting, .message = why, .until = {}});
   }
 
@@ -193,29 +196,29 @@ class NodePlanner {
   std::vector<const DeviceRecord*> records_on(const std::string& name) const {
     std::vector<const DeviceRecord*> found;
     for (const auto& [key, record] : input_.incidents.records()) {
-      if (record.node_tainted && input_.world.node_of(key) == name) found.push_back(&record);
+      if (record.ours.node.stands() && input_.world.node_of(key) == name) found.push_back(&record);
     }
     return found;
   }
 
   void say_standing(const DeviceKey& key, const DeviceRecord& record) {
     if (!needs_node_taint(input_.world, key)) return;
-    if (!record.open) return say_ended(record);
-    if (record.acknowledged != Acknowledged::No) {
+    if (!record.is_open()) return say_ended(record);
+    if (record.is_acknowledged()) {
       speech_.say(record, until_recovered(record, input_, Reason::Acknowledged,
                                           "an operator vouches for the device: not tainted for it in this incident"));
     }
     const auto* policy = policy_of(record, input_.policy);
-    if (record.quarantined && policy != nullptr && policy->taint) {
+    if (record.is_quarantined() && policy != nullptr && policy->taint) {
       say(record, Reason::Quarantined,
-          fmt::format("{} incidents: held until an operator writes the annotation {} on the node", record.incidents,
+          fmt::format("{} incidents: held until an operator writes the annotation {} on the node", record.past.count,
                       kAcknowledgeAnnotation));
     }
   }
 
   /// Only where the node was tainted for it.
   void say_ended(const DeviceRecord& record) {
-    if (!record.was_tainted || record.node_tainted) return;
+    if (!record.incident.was_tainted() || record.ours.node.stands()) return;
     speech_.say_ended(record);
   }
 

@@ -53,31 +53,31 @@ class RulePlanner {
       return say(Reason::ChangedByOther,
                  fmt::format("DeviceTaintRule {}: {}; it is left as it is", rule_->meta.name, *changed));
     }
-    if (!wanted() || record_.is_removing()) return remove();
+    if (!wanted() || record_.ours.rule.is_leaving()) return remove();
     rule_->taint.effect == "None" ? advance() : keep();
   }
 
  private:
   /// A policy that has gone does not take the taint along; one that stays and no longer asks for it does.
   [[nodiscard]] bool wanted() const {
-    if (!record_.open || record_.acknowledged != Acknowledged::No) return false;
+    if (!record_.is_open() || record_.is_acknowledged()) return false;
     if (is_long_absent(record_, input_.world, input_.now.wall)) return false;
     if (policy_ == nullptr) return rule_ != nullptr;
     return makes_rules(*policy_);
   }
 
   void say_standing() {
-    if (record_.open && record_.acknowledged != Acknowledged::No) {
+    if (record_.is_open() && record_.is_acknowledged()) {
       speech_.say(record_, until_recovered(record_, input_, Reason::Acknowledged,
                                            "an operator vouches for the device: not tainted again in this incident"));
     }
-    if (record_.open && record_.quarantined && policy_ != nullptr && policy_->taint) {
+    if (record_.is_quarantined() && policy_ != nullptr && policy_->taint) {
       say(Reason::Quarantined,
           fmt::format(
               "{} incidents, penalty {:.2f}: held until an operator writes the annotation {} on the rule or node",
-              record_.incidents, penalty_of(record_, policy_->recover, input_.now.wall), kAcknowledgeAnnotation));
+              record_.past.count, penalty_of(record_.past, policy_->recover, input_.now.wall), kAcknowledgeAnnotation));
     }
-    if (!record_.open && record_.was_tainted && rule_ == nullptr) speech_.say_ended(record_);
+    if (!record_.is_open() && record_.incident.was_tainted() && rule_ == nullptr) speech_.say_ended(record_);
   }
 
   void make() {
@@ -112,7 +112,7 @@ class RulePlanner {
   [[nodiscard]] std::optional<HoldReason> just_made() const {
     const auto* attempt = input_.requests.write(write_key());
     if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
-    if (attempt->at < mono_of(record_.opened_at, input_.now)) return std::nullopt;  // of an earlier incident
+    if (attempt->at < mono_of(record_.incident.facts()->opened_at, input_.now)) return std::nullopt;  // of an earlier incident
     const MonoTime until = attempt->at + kUnseenRule;
     if (attempt->state == Attempt::State::Sending || !may_stand(*attempt) || input_.now.mono >= until)
       return std::nullopt;
@@ -152,7 +152,7 @@ class RulePlanner {
 
   void keep() {
     const auto incidents = k8s::find(rule_->meta.annotations, kIncidentsAnnotation);
-    const bool is_current = incidents == std::string_view(std::to_string(record_.incidents));
+    const bool is_current = incidents == std::string_view(std::to_string(record_.past.count));
     // The rule is what remains if the state is lost: it learns of each new incident, unless another field manager owns
     // that.
     const auto* attempt = input_.requests.write(write_key());
@@ -197,13 +197,15 @@ class RulePlanner {
                        theirs && *theirs != ours ? fmt::format(" (we count {} that hold it)", ours) : "");
   }
 
+  [[nodiscard]] std::string why_removed() const {
+    if (!record_.is_open()) return record_.incident.end() == nullptr ? std::string() : record_.incident.end()->why;
+    if (record_.is_acknowledged()) return "an operator acknowledged it";
+    if (is_long_absent(record_, input_.world, input_.now.wall)) return "nobody publishes or holds the device any more";
+    return record_.ours.rule.is_leaving() ? "the rule of the incident before" : "the policy no longer taints";
+  }
+
   void remove() {
-    const auto why = record_.open ? std::string(record_.acknowledged != Acknowledged::No ? "an operator acknowledged it"
-                                                : is_long_absent(record_, input_.world, input_.now.wall)
-                                                    ? "nobody publishes or holds the device any more"
-                                                : record_.is_removing() ? "the rule of the incident before"
-                                                                        : "the policy no longer taints")
-                                  : record_.closed_because;
+    const auto why = why_removed();
     if (mode_ != Mode::Enforce) return say(Reason::WouldUntaint, why);
     if (auto hold = speech_.unsaved(record_)) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.held_back(write_key(), rule_->meta.resource_version)) {
@@ -216,7 +218,7 @@ class RulePlanner {
                            .resource_version = rule_->meta.resource_version,
                            .key = record_.key,
                            .device = to_string(record_.key),
-                           .policy = record_.policy});
+                           .policy = record_.past.policy});
     say(Reason::Untainting, why);
   }
 
@@ -231,11 +233,11 @@ class RulePlanner {
                           .node = input_.world.node_of(record_.key),
                           .said = said(),
                           .effect = std::move(effect),
-                          .policy = record_.policy,
-                          .identity = record_.identity,
-                          .identity_attribute = record_.identity_attribute,
-                          .since = record_.since,
-                          .incidents = record_.incidents,
+                          .policy = record_.past.policy,
+                          .identity = record_.card.value,
+                          .identity_attribute = record_.card.attribute,
+                          .since = record_.incident.facts()->since,
+                          .incidents = record_.past.count,
                           .device = to_string(record_.key)});
   }
 

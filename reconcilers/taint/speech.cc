@@ -20,9 +20,14 @@ Subject subject_of(const DeviceRecord& record, const PlanInput& input) {
     return {.kind = "DeviceTaintRule",
             .ns = {},
             .name = input.world.inventory().rule_name_for(record.key),
-            .uid = record.rule_uid};
+            .uid = record.ours.rule.uid()};
   }
   return subject_of_node(input.world, node);
+}
+
+WallTime since_of(const Incident& incident) {
+  if (const auto* facts = incident.facts()) return facts->since;
+  return incident.end() == nullptr ? WallTime() : incident.end()->at;
 }
 
 }  // namespace
@@ -36,9 +41,9 @@ void Speech::say(const DeviceRecord& record, HoldReason hold) {
   planned_.verdicts.push_back(
       verdict_of({.subject = subject_of(record, input_),
                   .device = to_string(record.key),
-                  .policy = record.policy,
+                  .policy = record.past.policy,
                   .mode = to_string(effective_mode(policy_of(record, input_.policy), input_.policy)),
-                  .since = record.open ? record.since : record.closed_at.value_or(record.since)},
+                  .since = since_of(record.incident)},
                  std::move(hold), input_.now));
 }
 
@@ -64,7 +69,8 @@ std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
   }
   const auto* state = input_.world.tracker().find(record.key);
   // Where the driver itself has said so, a kubelet that knows nothing takes nothing back.
-  const bool unknown = !is_drivers_own(record.source) && state != nullptr && !state->holders.empty() &&
+  const bool is_drivers = record.is_open() && is_drivers_own(record.incident.facts()->source);
+  const bool unknown = !is_drivers && state != nullptr && !state->holders.empty() &&
                        state->has_source && state->health == k8s::Health::Unknown && !state->forgotten;
   // Unknown may be what a policy asks for.
   const auto speaks = [&](const AffectedPod& affected) {
@@ -101,7 +107,7 @@ std::optional<HoldReason> Speech::takes_taint() {
 }
 
 std::optional<HoldReason> Speech::unsaved(const DeviceRecord& record) const {
-  if (input_.saved_revision && *input_.saved_revision >= record.closed_revision) return std::nullopt;
+  if (input_.saved_revision && *input_.saved_revision >= record.ours.noted_by) return std::nullopt;
   return HoldReason{.reason = Reason::Untainting,
                     .message = "waits until the end of the incident is written in the state ConfigMap",
                     .until = {}};
@@ -109,15 +115,15 @@ std::optional<HoldReason> Speech::unsaved(const DeviceRecord& record) const {
 
 void Speech::say_ended(const DeviceRecord& record) {
   constexpr Millis kShown = std::chrono::minutes(10);
-  if (record.probation_until) {
+  if (const auto until = record.incident.probation_until()) {
     say(record, {.reason = Reason::OnProbation,
                  .message = "untainted without evidence of health: one Unhealthy report doubles the hold",
-                 .until = mono_at(*record.probation_until, input_.now)});
+                 .until = mono_at(*until, input_.now)});
   }
-  if (record.closed_at && input_.now.wall - *record.closed_at < kShown) {
-    say(record, {.reason = Reason::Untainted,
-                 .message = record.closed_because,
-                 .until = mono_at(*record.closed_at + kShown, input_.now)});
+  const auto* end = record.incident.end();
+  if (end != nullptr && input_.now.wall - end->at < kShown) {
+    say(record,
+        {.reason = Reason::Untainted, .message = end->why, .until = mono_at(end->at + kShown, input_.now)});
   }
 }
 

@@ -65,7 +65,7 @@ std::string cell_of(const Reasons& all) {
   return text.empty() ? "-" : text;
 }
 
-std::string name_of(const Subject& subject) {
+std::string subject_words(const Subject& subject) {
   return subject.ns.empty() ? fmt::format("{} {}", subject.kind, subject.name)
                             : fmt::format("{} {}/{}", subject.kind, subject.ns, subject.name);
 }
@@ -111,7 +111,7 @@ std::string rows_text(const PlanReport& report, bool is_wide) {
     const auto& [subject, device] = key;
     const auto today = cell_of(row.today);
     const auto wanted = cell_of(row.wanted);
-    lines.push_back({both && today != wanted ? "~" : "", name_of(subject), device.empty() ? "-" : device});
+    lines.push_back({both && today != wanted ? "~" : "", subject_words(subject), device.empty() ? "-" : device});
     if (report.today) lines.back().push_back(today);
     if (report.wanted) lines.back().push_back(wanted);
     if (!is_wide) continue;

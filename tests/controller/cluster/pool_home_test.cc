@@ -266,8 +266,8 @@ TEST_CASE("Two UIDs of one pool's node are one home where its name is known, and
   const auto record = [](const std::string& device, const std::string& uid, std::optional<std::string> host) {
     DeviceRecord made;
     made.key = DeviceKey::dra(std::string(kDriver), "rack-1", device);
-    made.host_uid = uid;
-    made.host = std::move(host);
+    made.card.host_uid = uid;
+    made.card.host = std::move(host);
     return made;
   };
   const auto homes_of = [](std::vector<DeviceRecord> records) {

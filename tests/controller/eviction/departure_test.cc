@@ -155,12 +155,12 @@ TEST_CASE("An incident that opens on a node on its way out adds no penalty, and 
       return content.records.front();
     };
     stage.run_for(Seconds(90));
-    CHECK(remembered().open);
-    CHECK(remembered().incidents == 1);
-    CHECK(remembered().penalty == (leaving ? 0 : 1));
+    CHECK(remembered().is_open());
+    CHECK(remembered().past.count == 1);
+    CHECK(remembered().past.penalty == (leaving ? 0 : 1));
     change_node(stage, [&](k8s::Node& node) { node.lifecycle = leaving ? "" : "Drained"; });
     stage.run_for(minutes(5), Seconds(10));
-    CHECK(remembered().penalty == (leaving ? 0 : 1));
+    CHECK(remembered().past.penalty == (leaving ? 0 : 1));
   }
 }
 

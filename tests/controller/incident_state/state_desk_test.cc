@@ -36,7 +36,7 @@ Written written_by_a_leader() {
   leader.run_for(minutes(3));
   REQUIRE(leader.rule() == nullptr);
   written.on_probation = leader.state_text();
-  REQUIRE(parse_state(written.on_probation).records.at(0).probation_until);
+  REQUIRE(parse_state(written.on_probation).records.at(0).incident.probation_until());
   return written;
 }
 
@@ -80,8 +80,8 @@ TEST_CASE("A state that the watch shows late is not overwritten, and its rule's 
   CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
   const auto records = parse_state(stage.state_text()).records;
   REQUIRE(records.size() == 1);
-  CHECK(records[0].penalty > 0);
-  CHECK(records[0].probation_until);
+  CHECK(records[0].past.penalty > 0);
+  CHECK(records[0].incident.probation_until());
 }
 
 TEST_CASE("Whoever writes the state over ours has it written again, once") {
@@ -149,7 +149,7 @@ TEST_CASE("A rule that an operator removed just before the leader ended is not m
   for (const auto& action : leader.turn()) {
     if (const auto* state = std::get_if<incident_state::WriteState>(&action)) before = state->text;
   }
-  REQUIRE(parse_state(before).records.at(0).rule_uid.empty());
+  REQUIRE(parse_state(before).records.at(0).ours.rule.uid().empty());
 
   for (const bool seen : {true, false}) {
     auto stage = remembering();

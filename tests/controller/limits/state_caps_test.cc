@@ -77,12 +77,13 @@ TEST_CASE("Of 10,000 devices the state keeps within its limit, and the caps with
   for (int i = 0; i < 10'000; ++i) {
     DeviceRecord record;
     record.key = device(i);
-    record.history = {{kStart, std::string(120, 'x')}};
-    record.penalty = 1;
-    record.open = true;
-    record.since = kStart;
-    record.opened_at = kStart;
-    record.rule_uid = i % 2 == 0 ? "uid" : "";
+    record.past.incidents = {{kStart, std::string(120, 'x')}};
+    record.past.penalty = 1;
+    IncidentFacts facts;
+    facts.since = kStart;
+    facts.opened_at = kStart;
+    record.incident = Incident::going_on(facts, false, Acknowledged::No);
+    if (i % 2 == 0) record.ours.rule.see("uid");
     records.push_back(std::move(record));
   }
   const auto book = book_of(1'000, 9'000, 100);

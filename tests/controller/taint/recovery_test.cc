@@ -97,13 +97,13 @@ TEST_CASE("After probation a report needs its window again") {
 }
 
 TEST_CASE("The hold never exceeds seven days") {
-  DeviceRecord record;
-  record.incidents = 1;
-  CHECK(hold_of(record, {}) == hours(24));
-  record.incidents = 3;
-  CHECK(hold_of(record, {}) == hours(96));
-  record.incidents = 1000;
-  CHECK(hold_of(record, {}) == hours(168));
+  DeviceHistory past;
+  past.count = 1;
+  CHECK(hold_of(past, {}) == hours(24));
+  past.count = 3;
+  CHECK(hold_of(past, {}) == hours(96));
+  past.count = 1000;
+  CHECK(hold_of(past, {}) == hours(168));
 }
 
 TEST_CASE("A holder that reports Healthy for healthyFor ends the incident, to the millisecond") {
@@ -172,9 +172,9 @@ TEST_CASE("A device that no taint of ours keeps pods off is never quarantined: i
   stage.run_for(minutes(11), Seconds(30));
   const auto content = parse_state(stage.state_text());
   REQUIRE(content.records.size() == 1);
-  CHECK(content.records.front().incidents > 2);
-  CHECK_FALSE(content.records.front().quarantined);
-  CHECK_FALSE(content.records.front().open);
+  CHECK(content.records.front().past.count > 2);
+  CHECK_FALSE(content.records.front().past.is_lemon);
+  CHECK_FALSE(content.records.front().is_open());
 }
 
 TEST_CASE("Too many incidents quarantine the device until an operator acknowledges") {
@@ -336,13 +336,13 @@ TEST_CASE("Incidents close to each other make a lemon, the same number far apart
 }
 
 TEST_CASE("The penalty halves with every halfLife") {
-  DeviceRecord record;
-  record.penalty = 4;
-  record.penalty_at = WallTime(hours(1000));
+  DeviceHistory past;
+  past.penalty = 4;
+  past.penalty_at = WallTime(hours(1000));
   const RecoverRules rules{.half_life = hours(10)};
-  CHECK(penalty_of(record, rules, record.penalty_at) == doctest::Approx(4));
-  CHECK(penalty_of(record, rules, record.penalty_at + hours(10)) == doctest::Approx(2));
-  CHECK(penalty_of(record, rules, record.penalty_at + hours(30)) == doctest::Approx(0.5));
+  CHECK(penalty_of(past, rules, past.penalty_at) == doctest::Approx(4));
+  CHECK(penalty_of(past, rules, past.penalty_at + hours(10)) == doctest::Approx(2));
+  CHECK(penalty_of(past, rules, past.penalty_at + hours(30)) == doctest::Approx(0.5));
 }
 
 TEST_CASE("The rule of a device that nobody publishes is collected after a day, or a week if its node stands") {

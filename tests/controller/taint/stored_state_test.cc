@@ -216,7 +216,7 @@ TEST_CASE("Whoever deletes the state wants the past forgotten, not the present")
   CHECK(stage.rule() != nullptr);
   const auto content = parse_state(stage.state_text());
   REQUIRE(content.records.size() == 1);
-  CHECK(content.records.front().incidents == 1);
+  CHECK(content.records.front().past.count == 1);
 }
 
 TEST_CASE("Writing and reading the state changes nothing") {
@@ -224,31 +224,28 @@ TEST_CASE("Writing and reading the state changes nothing") {
   DeviceRecord record;
   const WallTime at = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20);
   record.key = DeviceKey::dra("d", "p", "x");
-  record.identity = "GPU-\"1\"\n";
-  record.policy = "p";
-  record.history = {{at, "Xid 79"}, {at + hours(1), ""}};
-  record.incidents = 2;
-  record.penalty = 1.25;
-  record.penalty_at = at;
-  record.open = true;
-  record.since = at;
-  record.opened_at = at + minutes(1);
-  record.quarantined = true;
-  record.acknowledged = Acknowledged::Changed;
-  record.rule_uid = "u";
-  record.removing = true;
-  record.source = SignalSource::Taint;
-  record.taint_key = "gpu.example.com/xid";
-  record.driver_tainted = true;
-  record.driver_untainted_at = at;
-  record.quiet_since = at;
-  record.absent_since = at;
-  record.losses = {{.owner_uid = "o", .at = at, .holders = {"pod-1", "pod-2"}}};
+  record.card.value = "GPU-\"1\"\n";
+  record.past.policy = "p";
+  record.past.incidents = {{at, "Xid 79"}, {at + hours(1), ""}};
+  record.past.count = 2;
+  record.past.penalty = 1.25;
+  record.past.penalty_at = at;
+  record.past.is_lemon = true;
+  record.past.losses = {{.owner_uid = "o", .at = at, .holders = {"pod-1", "pod-2"}}};
+  IncidentFacts facts;
+  facts.since = at;
+  facts.opened_at = at + minutes(1);
+  facts.source = SignalSource::Taint;
+  facts.taint_key = "gpu.example.com/xid";
+  facts.driver_taint = DriverTaint{.gone_at = at};
+  facts.evidence = IncidentEvidence(at);
+  facts.absent_since = at;
+  record.incident = Incident::going_on(facts, true, Acknowledged::Changed);
+  record.ours.rule = {MarkPhase::Leaving, "u"};
   DeviceRecord departed;
   departed.key = DeviceKey::dra("d", "p", "y");
-  departed.identity = "GPU-2";
-  departed.closed_at = at;
-  departed.closed_because = "so";
+  departed.card.value = "GPU-2";
+  departed.incident = Incident::over({.at = at, .why = "so"}, {});
   incidents.load({record}, {departed});
   const auto text = state_text(incidents).text;
   const auto content = parse_state(text);
@@ -256,22 +253,26 @@ TEST_CASE("Writing and reading the state changes nothing") {
   IncidentStore again;
   again.load(content.records, content.departed);
   CHECK(state_text(again).text == text);
-  REQUIRE(again.find(record.key) != nullptr);
-  CHECK(again.find(record.key)->identity == record.identity);
-  CHECK(again.find(record.key)->acknowledged == Acknowledged::Changed);
-  CHECK(again.find(record.key)->quiet_since == record.quiet_since);
-  CHECK(again.find(record.key)->source == SignalSource::Taint);
-  CHECK(again.find(record.key)->taint_key == record.taint_key);
+  const auto* read = again.find(record.key);
+  REQUIRE(read != nullptr);
+  CHECK(read->card.value == record.card.value);
+  CHECK(read->incident.phase() == IncidentPhase::Acknowledged);
+  CHECK(read->incident.acknowledged() == Acknowledged::Changed);
+  CHECK(read->ours.rule.phase() == MarkPhase::Leaving);
+  REQUIRE(read->incident.facts() != nullptr);
+  CHECK(read->incident.facts()->evidence == facts.evidence);
+  CHECK(read->incident.facts()->source == SignalSource::Taint);
+  CHECK(read->incident.facts()->taint_key == facts.taint_key);
   CHECK(text.contains(R"("byClaim":true)"));  // what an older version reads
-  REQUIRE(again.find(record.key)->losses.size() == 1);
-  CHECK(again.find(record.key)->losses.front().at == at);
-  CHECK(again.find(record.key)->losses.front().holders == std::vector<std::string>{"pod-1", "pod-2"});
+  REQUIRE(again.find(record.key)->past.losses.size() == 1);
+  CHECK(again.find(record.key)->past.losses.front().at == at);
+  CHECK(again.find(record.key)->past.losses.front().holders == std::vector<std::string>{"pod-1", "pod-2"});
 }
 
 TEST_CASE("A record with losses that are none is damaged, and the others stand") {
   DeviceRecord record;
   record.key = DeviceKey::dra("d", "p", "x");
-  record.losses = {{.owner_uid = "o", .at = {}, .holders = {"pod-1"}}};
+  record.past.losses = {{.owner_uid = "o", .at = {}, .holders = {"pod-1"}}};
   DeviceRecord other;
   other.key = DeviceKey::dra("d", "p", "y");
   IncidentStore incidents;
@@ -310,10 +311,10 @@ TEST_CASE("The state never exceeds its limit: the lightest and oldest closed inc
   for (int i = 0; i < 5000; ++i) {
     DeviceRecord record;
     record.key = DeviceKey::dra("gpu.example.com", "node-" + std::to_string(i), "gpu-0");
-    record.history = {{WallTime(Seconds(i)), std::string(120, 'x')}};
-    record.penalty = i % 7;
-    record.penalty_at = WallTime(Seconds(i));
-    record.open = i % 100 == 0;
+    record.past.incidents = {{WallTime(Seconds(i)), std::string(120, 'x')}};
+    record.past.penalty = i % 7;
+    record.past.penalty_at = WallTime(Seconds(i));
+    if (i % 100 == 0) record.incident = Incident::going_on({}, false, Acknowledged::No);
     records.push_back(std::move(record));
   }
   IncidentStore incidents;
@@ -324,10 +325,10 @@ TEST_CASE("The state never exceeds its limit: the lightest and oldest closed inc
   const auto content = parse_state(written.text);
   CHECK_FALSE(content.damage);
   CHECK(content.records.size() + written.left_out == 5000);
-  CHECK(std::ranges::count_if(content.records, &DeviceRecord::open) == 50);
+  CHECK(std::ranges::count_if(content.records, &DeviceRecord::is_open) == 50);
   double lightest = 7;
   for (const auto& record : content.records) {
-    if (!record.open) lightest = std::min(lightest, record.penalty);
+    if (!record.is_open()) lightest = std::min(lightest, record.past.penalty);
   }
   CHECK(lightest >= 3);
 }

@@ -20,11 +20,11 @@ const WallTime kBegin = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20)
 DeviceRecord lemon(const std::string& pool, const std::string& identity) {
   DeviceRecord record;
   record.key = DeviceKey::dra("gpu.example.com", pool, "gpu-0");
-  record.identity = identity;
-  record.incidents = 3;
-  record.penalty = 3;
-  record.penalty_at = kBegin;
-  record.quarantined = true;
+  record.card.value = identity;
+  record.past.count = 3;
+  record.past.penalty = 3;
+  record.past.penalty_at = kBegin;
+  record.past.is_lemon = true;
   return record;
 }
 
@@ -65,9 +65,9 @@ TEST_CASE("Of cards that have left one place the 64 heaviest and newest are reme
   std::vector<DeviceRecord> departed = {lemon("node-b", "GPU-b")};
   for (int i = 0; i < 200; ++i) {
     departed.push_back(lemon("node-a", fmt::format("GPU-{}", i)));
-    departed.back().penalty_at += std::chrono::seconds(i);
-    if (i == 7) departed.back().penalty = 5;
-    if (i == 199) departed.back().penalty = 1;
+    departed.back().past.penalty_at += std::chrono::seconds(i);
+    if (i == 7) departed.back().past.penalty = 5;
+    if (i == 199) departed.back().past.penalty = 1;
   }
   incidents.load({}, departed);
   look(incidents, hours(1));

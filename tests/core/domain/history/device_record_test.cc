@@ -7,8 +7,6 @@
 
 #include <doctest/doctest.h>
 
-#include "domain/findings/rejecting_node.h"
-
 namespace dhc {
 
 namespace {
@@ -25,45 +23,67 @@ Now after_noon(microseconds time) { return {.mono = kMono + std::chrono::floor<M
 
 Moment moment_after_noon(Millis time) { return {.mono = kMono + time, .wall = kNoon + time}; }
 
+/// A record that is put together by what is known of its incident.
+struct Known {
+  DeviceKey key = DeviceKey::dra("gpu.example.com", "node-a", "gpu-0");
+  DeviceHistory past = {};
+  IncidentFacts facts = {};
+  Acknowledged acknowledged = Acknowledged::No;
+
+  /// As two words that came at these times would have left it.
+  void hear_quiet(WallTime since) {
+    if (!facts.evidence.quiet_since()) facts.evidence = IncidentEvidence(since);
+    facts.evidence.be_quiet_since(since);
+  }
+  void hear_healthy(Moment since) {
+    facts.evidence.take(EvidenceEvent::CalledHealthy, {.mono = since.mono, .wall = since.wall});
+  }
+  void untaint(WallTime at) { facts.driver_taint = DriverTaint{.gone_at = at}; }
+  [[nodiscard]] DeviceRecord record() const {
+    return {.key = key,
+            .card = {},
+            .past = past,
+            .incident = Incident::going_on(facts, past.is_lemon, acknowledged),
+            .ours = {}};
+  }
+};
+
 /// Of a device whose incident under policy `p` is going on.
-DeviceRecord open_record() {
-  DeviceRecord record;
-  record.key = DeviceKey::dra("gpu.example.com", "node-a", "gpu-0");
-  record.policy = "p";
-  record.incidents = 1;
-  record.open = true;
-  record.since = kNoon - hours(1);
-  record.opened_at = kNoon - hours(1);
-  record.knows_reporter = true;
-  return record;
+Known open_record() {
+  Known known;
+  known.past.policy = "p";
+  known.past.count = 1;
+  known.facts.since = kNoon - hours(1);
+  known.facts.opened_at = kNoon - hours(1);
+  known.facts.reporter.is_known = true;
+  return known;
 }
 
-DeviceRecord quiet_record() {
-  auto record = open_record();
-  record.quiet_since = kNoon;
-  return record;
+Known quiet_record() {
+  auto known = open_record();
+  known.hear_quiet(kNoon);
+  return known;
 }
 
 /// Its driver tainted it, and has taken the taint away at noon.
-DeviceRecord untainted_record() {
-  auto record = quiet_record();
-  record.driver_tainted = true;
-  record.driver_untainted_at = kNoon;
-  return record;
+Known untainted_record() {
+  auto known = quiet_record();
+  known.untaint(kNoon);
+  return known;
 }
 
-DeviceRecord healthy_record() {
-  auto record = open_record();
-  record.healthy_since = moment_after_noon(Millis(0));
-  return record;
+Known healthy_record() {
+  auto known = open_record();
+  known.hear_healthy(moment_after_noon(Millis(0)));
+  return known;
 }
 
 RecoverRules rules_of(bool probation = true) {
   return {.healthy_for = minutes(10), .hold = hours(24), .probation = probation, .half_life = hours(168)};
 }
 
-bool is_over(const DeviceRecord& record, const RecoverRules& rules, microseconds after) {
-  return recovery_of(record, &rules, after_noon(after)).over;
+bool is_over(const Known& known, const RecoverRules& rules, microseconds after) {
+  return recovery_of(known.record(), &rules, after_noon(after)).over;
 }
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -71,58 +91,58 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 }  // namespace
 
 TEST_CASE("A penalty is halved with each half-life") {
-  DeviceRecord record;
-  record.penalty = 6;
-  record.penalty_at = kNoon;
+  DeviceHistory past;
+  past.penalty = 6;
+  past.penalty_at = kNoon;
   const auto rules = rules_of();
-  CHECK(penalty_of(record, rules, kNoon) == 6);
-  CHECK(penalty_of(record, rules, kNoon + hours(168)) == doctest::Approx(3));
-  CHECK(penalty_of(record, rules, kNoon + hours(2 * 168)) == doctest::Approx(1.5));
-  CHECK(penalty_of(record, rules, kNoon + hours(168) - Millis(1)) > 3);
-  CHECK(penalty_of(record, rules, kNoon + hours(84)) == doctest::Approx(6 / std::sqrt(2.0)));
+  CHECK(penalty_of(past, rules, kNoon) == 6);
+  CHECK(penalty_of(past, rules, kNoon + hours(168)) == doctest::Approx(3));
+  CHECK(penalty_of(past, rules, kNoon + hours(2 * 168)) == doctest::Approx(1.5));
+  CHECK(penalty_of(past, rules, kNoon + hours(168) - Millis(1)) > 3);
+  CHECK(penalty_of(past, rules, kNoon + hours(84)) == doctest::Approx(6 / std::sqrt(2.0)));
 }
 
 TEST_CASE("A penalty grows by no clock that is set back, and lasts no longer than time does") {
-  DeviceRecord record;
-  record.penalty = 6;
-  record.penalty_at = kNoon;
-  CHECK(penalty_of(record, rules_of(), kNoon - kTick) == 6);
-  CHECK(penalty_of(record, rules_of(), kNoon - hours(24 * 365 * 50)) == 6);
+  DeviceHistory past;
+  past.penalty = 6;
+  past.penalty_at = kNoon;
+  CHECK(penalty_of(past, rules_of(), kNoon - kTick) == 6);
+  CHECK(penalty_of(past, rules_of(), kNoon - hours(24 * 365 * 50)) == 6);
   const WallTime last = std::chrono::sys_days(std::chrono::year(9999) / 12 / 31);
-  CHECK(penalty_of(record, rules_of(), last) == doctest::Approx(0));
-  record.penalty_at = std::chrono::sys_days(std::chrono::year(1) / 1 / 1);
-  CHECK(penalty_of(record, rules_of(), last) == 0);
-  record.penalty = std::numeric_limits<double>::max();
-  CHECK(penalty_of(record, rules_of(), last) == 0);
+  CHECK(penalty_of(past, rules_of(), last) == doctest::Approx(0));
+  past.penalty_at = std::chrono::sys_days(std::chrono::year(1) / 1 / 1);
+  CHECK(penalty_of(past, rules_of(), last) == 0);
+  past.penalty = std::numeric_limits<double>::max();
+  CHECK(penalty_of(past, rules_of(), last) == 0);
 }
 
 TEST_CASE("An incident that opens adds one to the penalty, and above the limit the device is quarantined for good") {
   auto rules = rules_of();
   rules.quarantine_above = 1.5;
-  DeviceRecord record;
-  count_incident(record, rules, kNoon);
-  CHECK(record.incidents == 1);
-  CHECK(record.penalty == 1);
-  CHECK_FALSE(record.quarantined);
+  DeviceHistory past;
+  count_incident(past, rules, kNoon);
+  CHECK(past.count == 1);
+  CHECK(past.penalty == 1);
+  CHECK_FALSE(past.is_lemon);
   // Half a point is left: exactly the limit is not above it.
-  auto later = record;
+  auto later = past;
   count_incident(later, rules, kNoon + hours(168));
   CHECK(later.penalty == 1.5);
-  CHECK_FALSE(later.quarantined);
-  count_incident(record, rules, kNoon + hours(168) - Millis(1));
-  CHECK(record.penalty > 1.5);
-  CHECK(record.quarantined);
-  count_incident(record, rules, kNoon + hours(168 * 100));
-  CHECK(record.quarantined);
+  CHECK_FALSE(later.is_lemon);
+  count_incident(past, rules, kNoon + hours(168) - Millis(1));
+  CHECK(past.penalty > 1.5);
+  CHECK(past.is_lemon);
+  count_incident(past, rules, kNoon + hours(168 * 100));
+  CHECK(past.is_lemon);
 }
 
 TEST_CASE(
     "By the defaults the third incident within three weeks of each other quarantines, and the second never does") {
   const RecoverRules defaults;
   const auto after = [&](std::initializer_list<WallTime> times) {
-    DeviceRecord record;
-    for (const auto time : times) count_incident(record, defaults, time);
-    return record.quarantined;
+    DeviceHistory past;
+    for (const auto time : times) count_incident(past, defaults, time);
+    return past.is_lemon;
   };
   CHECK_FALSE(after({kNoon, kNoon}));
   CHECK(after({kNoon, kNoon, kNoon + hours(1)}));
@@ -133,11 +153,11 @@ TEST_CASE(
 TEST_CASE(
     "A device that fails as soon as each hold ends was never above the old limit, and is a lemon the third time") {
   const auto highest = [](const RecoverRules& rules) {
-    DeviceRecord record;
+    DeviceHistory past;
     double most = 0;
-    for (WallTime time = kNoon; record.incidents < 50; time += hold_of(record, rules)) {
-      count_incident(record, rules, time);
-      most = std::max(most, record.penalty);
+    for (WallTime time = kNoon; past.count < 50; time += hold_of(past, rules)) {
+      count_incident(past, rules, time);
+      most = std::max(most, past.penalty);
     }
     return most;
   };
@@ -145,33 +165,33 @@ TEST_CASE(
   old.half_life = hours(168);
   old.quarantine_above = 5;
   CHECK(highest(old) == doctest::Approx(2.73).epsilon(0.01));
-  DeviceRecord record;
+  DeviceHistory past;
   WallTime time = kNoon;
   for (const bool quarantined : {false, false, true}) {
-    count_incident(record, RecoverRules{}, time);
-    CHECK(record.quarantined == quarantined);
-    time += hold_of(record, RecoverRules{});
+    count_incident(past, RecoverRules{}, time);
+    CHECK(past.is_lemon == quarantined);
+    time += hold_of(past, RecoverRules{});
   }
 }
 
 TEST_CASE("A half-life of nothing takes the penalty away at once, and divides by no zero") {
-  DeviceRecord record;
-  record.penalty = 4;
-  record.penalty_at = kNoon;
+  DeviceHistory past;
+  past.penalty = 4;
+  past.penalty_at = kNoon;
   RecoverRules rules = rules_of();
   for (const auto half_life : {Millis(0), Millis(-1), Millis(1)}) {
     rules.half_life = half_life;
-    CHECK(penalty_of(record, rules, kNoon) == 4);
-    CHECK(penalty_of(record, rules, kNoon + Millis(1)) == 2);
-    CHECK(penalty_of(record, rules, kNoon + hours(1)) == 0);
+    CHECK(penalty_of(past, rules, kNoon) == 4);
+    CHECK(penalty_of(past, rules, kNoon + Millis(1)) == 2);
+    CHECK(penalty_of(past, rules, kNoon + hours(1)) == 0);
   }
 }
 
 TEST_CASE("A hold is doubled with each incident after the first, up to seven days") {
   const auto hold = [](std::int64_t incidents) {
-    DeviceRecord record;
-    record.incidents = incidents;
-    return hold_of(record, rules_of());
+    DeviceHistory past;
+    past.count = incidents;
+    return hold_of(past, rules_of());
   };
   CHECK(hold(0) == hours(24));
   CHECK(hold(1) == hours(24));
@@ -184,29 +204,29 @@ TEST_CASE("A hold is doubled with each incident after the first, up to seven day
 }
 
 TEST_CASE("A hold that begins at seven days or above is taken as it is, and not doubled") {
-  DeviceRecord record;
-  record.incidents = 9;
+  DeviceHistory past;
+  past.count = 9;
   auto rules = rules_of();
   rules.hold = hours(168) - Millis(1);
-  CHECK(hold_of(record, rules) == hours(168));
+  CHECK(hold_of(past, rules) == hours(168));
   rules.hold = hours(168);
-  CHECK(hold_of(record, rules) == hours(168));
+  CHECK(hold_of(past, rules) == hours(168));
   rules.hold = hours(168) + Millis(1);
-  CHECK(hold_of(record, rules) == hours(168) + Millis(1));
+  CHECK(hold_of(past, rules) == hours(168) + Millis(1));
   rules.hold = Millis::max();
-  CHECK(hold_of(record, rules) == Millis::max());
+  CHECK(hold_of(past, rules) == Millis::max());
   rules.hold = Seconds(1);
-  record.incidents = 3;
-  CHECK(hold_of(record, rules) == Seconds(4));
+  past.count = 3;
+  CHECK(hold_of(past, rules) == Seconds(4));
 }
 
 TEST_CASE("An incident whose device is still reported bad ends by no time") {
   const auto record = open_record();
-  const auto recovery = recovery_of(record, nullptr, after_noon(hours(24 * 365)));
+  const auto recovery = recovery_of(record.record(), nullptr, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   for (const bool probation : {true, false}) {
     const auto rules = rules_of(probation);
-    const auto waits = recovery_of(record, &rules, after_noon(hours(24 * 365)));
+    const auto waits = recovery_of(record.record(), &rules, after_noon(hours(24 * 365)));
     CHECK(!waits.over);
     CHECK(!waits.at);
     CHECK(waits.why == "it is still reported bad");
@@ -218,17 +238,17 @@ TEST_CASE("An acknowledged incident ends once nobody has reported the device bad
   for (const auto how : {Acknowledged::Removed, Acknowledged::Changed, Acknowledged::Annotated}) {
     auto record = open_record();
     record.acknowledged = how;
-    const auto bad = recovery_of(record, &rules, after_noon(hours(500)));
+    const auto bad = recovery_of(record.record(), &rules, after_noon(hours(500)));
     CHECK(!bad.over);
     CHECK(!bad.at);
-    record.quiet_since = kNoon;
+    record.hear_quiet(kNoon);
     // An operator's word stands above quarantine, and above a reporter that began anew.
-    record.quarantined = true;
-    record.reporter_since = kNoon;
-    const auto waits = recovery_of(record, &rules, after_noon(minutes(10) - kTick));
+    record.past.is_lemon = true;
+    record.facts.reporter.began_at = kNoon;
+    const auto waits = recovery_of(record.record(), &rules, after_noon(minutes(10) - kTick));
     CHECK(!waits.over);
     CHECK(waits.at == kNoon + minutes(10));
-    const auto recovery = recovery_of(record, &rules, after_noon(minutes(10)));
+    const auto recovery = recovery_of(record.record(), &rules, after_noon(minutes(10)));
     CHECK(recovery.over);
     CHECK(!recovery.on_probation);
   }
@@ -237,11 +257,11 @@ TEST_CASE("An acknowledged incident ends once nobody has reported the device bad
 TEST_CASE("A quarantined device waits for a person, whatever else speaks for it") {
   const auto rules = rules_of();
   auto record = untainted_record();
-  record.healthy_since = moment_after_noon(Millis(0));
-  record.booted_at = kNoon;
+  record.hear_healthy(moment_after_noon(Millis(0)));
+  record.facts.reporter.booted_at = kNoon;
   REQUIRE(is_over(record, rules, hours(24 * 365)));
-  record.quarantined = true;
-  const auto recovery = recovery_of(record, &rules, after_noon(hours(24 * 365)));
+  record.past.is_lemon = true;
+  const auto recovery = recovery_of(record.record(), &rules, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   CHECK(!recovery.at);
   CHECK(recovery.why == "quarantined until an operator acknowledges it");
@@ -249,16 +269,16 @@ TEST_CASE("A quarantined device waits for a person, whatever else speaks for it"
 
 TEST_CASE("Without its policy an incident ends by a person's word alone, and one without a policy as by default") {
   auto record = untainted_record();
-  auto recovery = recovery_of(record, nullptr, after_noon(hours(24 * 365)));
+  auto recovery = recovery_of(record.record(), nullptr, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   CHECK(!recovery.at);
   record.acknowledged = Acknowledged::Annotated;
-  CHECK(!recovery_of(record, nullptr, after_noon(RecoverRules{}.healthy_for - kTick)).over);
-  CHECK(recovery_of(record, nullptr, after_noon(RecoverRules{}.healthy_for)).over);
+  CHECK(!recovery_of(record.record(), nullptr, after_noon(RecoverRules{}.healthy_for - kTick)).over);
+  CHECK(recovery_of(record.record(), nullptr, after_noon(RecoverRules{}.healthy_for)).over);
   record = quiet_record();
-  record.policy.clear();
-  CHECK(!recovery_of(record, nullptr, after_noon(RecoverRules{}.hold - kTick)).over);
-  recovery = recovery_of(record, nullptr, after_noon(RecoverRules{}.hold));
+  record.past.policy.clear();
+  CHECK(!recovery_of(record.record(), nullptr, after_noon(RecoverRules{}.hold - kTick)).over);
+  recovery = recovery_of(record.record(), nullptr, after_noon(RecoverRules{}.hold));
   CHECK(recovery.over);
   CHECK(recovery.on_probation);
 }
@@ -267,10 +287,10 @@ TEST_CASE("A driver's own taint that has been gone for healthyFor ends the incid
   for (const bool probation : {true, false}) {
     const auto rules = rules_of(probation);
     const auto record = untainted_record();
-    const auto waits = recovery_of(record, &rules, after_noon(minutes(10) - kTick));
+    const auto waits = recovery_of(record.record(), &rules, after_noon(minutes(10) - kTick));
     CHECK(!waits.over);
     CHECK(waits.at == kNoon + minutes(10));
-    const auto recovery = recovery_of(record, &rules, after_noon(minutes(10)));
+    const auto recovery = recovery_of(record.record(), &rules, after_noon(minutes(10)));
     CHECK(recovery.over);
     CHECK(!recovery.on_probation);
     CHECK(recovery.why == "its driver's own taint has been gone for 10 min");
@@ -280,20 +300,20 @@ TEST_CASE("A driver's own taint that has been gone for healthyFor ends the incid
 TEST_CASE("A taint that was never seen, or is not gone, is no evidence") {
   const auto rules = rules_of(false);
   auto record = untainted_record();
-  record.driver_tainted = false;
+  record.facts.driver_taint.reset();
   CHECK(!is_over(record, rules, hours(24 * 365)));
   record = untainted_record();
-  record.driver_untainted_at.reset();
+  record.facts.driver_taint->gone_at.reset();
   CHECK(!is_over(record, rules, hours(24 * 365)));
 }
 
 TEST_CASE("A holder that has reported Healthy for healthyFor ends the incident") {
   const auto rules = rules_of(false);
   const auto record = healthy_record();
-  const auto waits = recovery_of(record, &rules, after_noon(minutes(10) - Millis(1)));
+  const auto waits = recovery_of(record.record(), &rules, after_noon(minutes(10) - Millis(1)));
   CHECK(!waits.over);
   CHECK(waits.at == kNoon + minutes(10));
-  const auto recovery = recovery_of(record, &rules, after_noon(minutes(10)));
+  const auto recovery = recovery_of(record.record(), &rules, after_noon(minutes(10)));
   CHECK(recovery.over);
   CHECK(!recovery.on_probation);
   CHECK(recovery.why == "a pod that holds it has reported Healthy for 10 min");
@@ -304,27 +324,27 @@ TEST_CASE("How long a holder has reported Healthy is not read from the wall cloc
   const auto record = healthy_record();
   Now now = after_noon(minutes(10) - Millis(1));
   now.wall += hours(24);
-  CHECK(!recovery_of(record, &rules, now).over);
-  CHECK(recovery_of(record, &rules, now).at == now.wall + Millis(1));
+  CHECK(!recovery_of(record.record(), &rules, now).over);
+  CHECK(recovery_of(record.record(), &rules, now).at == now.wall + Millis(1));
   now = after_noon(minutes(10));
   now.wall -= hours(24);
-  CHECK(recovery_of(record, &rules, now).over);
+  CHECK(recovery_of(record.record(), &rules, now).over);
 }
 
 TEST_CASE("A Healthy or an untainting is no evidence where the reporter or the node has begun anew") {
   auto rules = rules_of();
   rules.hold = hours(48);
   for (auto record : {untainted_record(), healthy_record()}) {
-    record.quiet_since = kNoon;
+    record.hear_quiet(kNoon);
     REQUIRE(is_over(record, rules, hours(1)));
-    record.reporter = "driver pod kube-system/gpu-driver-x";
-    record.reporter_since = kNoon - minutes(1);
-    const auto recovery = recovery_of(record, &rules, after_noon(hours(1)));
+    record.facts.reporter.name = "driver pod kube-system/gpu-driver-x";
+    record.facts.reporter.began_at = kNoon - minutes(1);
+    const auto recovery = recovery_of(record.record(), &rules, after_noon(hours(1)));
     CHECK(!recovery.over);
     CHECK(recovery.at == kNoon + hours(48));
     CHECK(has(recovery.why, "driver pod kube-system/gpu-driver-x started at 2026-11-20T11:59:00"));
-    record.reporter_since.reset();
-    record.booted_at = kNoon;
+    record.facts.reporter.began_at.reset();
+    record.facts.reporter.booted_at = kNoon;
     rules.probation = false;
     CHECK(!is_over(record, rules, hours(24 * 365)));
     rules.probation = true;
@@ -335,10 +355,10 @@ TEST_CASE("Of two kinds of evidence the earlier one is waited for and ends the i
   const auto rules = rules_of();
   for (const auto later : {minutes(3), minutes(-3)}) {
     auto record = untainted_record();
-    record.driver_untainted_at = kNoon + later;
-    record.healthy_since = moment_after_noon(Millis(0));
+    record.untaint(kNoon + later);
+    record.hear_healthy(moment_after_noon(Millis(0)));
     const auto first = std::min<microseconds>(later, microseconds(0)) + minutes(10);
-    const auto waits = recovery_of(record, &rules, after_noon(first - Millis(1)));
+    const auto waits = recovery_of(record.record(), &rules, after_noon(first - Millis(1)));
     CHECK(!waits.over);
     CHECK(waits.at == kNoon + first);
     CHECK(has(waits.why, "driver's own taint") == (later < minutes(0)));
@@ -350,23 +370,25 @@ TEST_CASE("A new boot of the node gives the device back on probation, once it ha
   const auto rules = rules_of();
   for (const auto quiet_later : {minutes(0), minutes(4), minutes(-4)}) {
     auto record = quiet_record();
-    record.booted_at = kNoon;
-    record.quiet_since = kNoon + quiet_later;
+    record.facts.reporter.booted_at = kNoon;
+    record.hear_quiet(kNoon + quiet_later);
     const auto end = std::max<microseconds>(quiet_later, microseconds(0)) + minutes(10);
-    const auto waits = recovery_of(record, &rules, after_noon(end - kTick));
+    const auto waits = recovery_of(record.record(), &rules, after_noon(end - kTick));
     CHECK(!waits.over);
     CHECK(waits.at == kNoon + end);
-    const auto recovery = recovery_of(record, &rules, after_noon(end));
+    const auto recovery = recovery_of(record.record(), &rules, after_noon(end));
     CHECK(recovery.over);
     CHECK(recovery.on_probation);
   }
 }
 
-TEST_CASE("A new boot gives back no device that is not quiet") {
+TEST_CASE("A new boot gives back no device that is not quiet, and one that reads Healthy from when it was") {
   const auto rules = rules_of();
-  auto record = healthy_record();
-  record.booted_at = kNoon - hours(5);
-  const auto recovery = recovery_of(record, &rules, after_noon(hours(1)));
+  auto record = open_record();
+  record.facts.reporter.booted_at = kNoon - hours(5);
+  CHECK(!is_over(record, rules, hours(24 * 365)));
+  record.hear_healthy(moment_after_noon(hours(1)));
+  const auto recovery = recovery_of(record.record(), &rules, after_noon(hours(1)));
   CHECK(!recovery.over);
   CHECK(recovery.at == kNoon + hours(1) + minutes(10));
 }
@@ -374,12 +396,12 @@ TEST_CASE("A new boot gives back no device that is not quiet") {
 TEST_CASE("With Keep neither a new boot nor the hold ends the incident") {
   const auto rules = rules_of(false);
   auto record = quiet_record();
-  auto recovery = recovery_of(record, &rules, after_noon(hours(24 * 365)));
+  auto recovery = recovery_of(record.record(), &rules, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   CHECK(!recovery.at);
   CHECK(recovery.why == "nobody reports on it; then: Keep waits for an operator");
-  record.booted_at = kNoon;
-  recovery = recovery_of(record, &rules, after_noon(hours(24 * 365)));
+  record.facts.reporter.booted_at = kNoon;
+  recovery = recovery_of(record.record(), &rules, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);
   CHECK(!recovery.at);
   CHECK(has(recovery.why, "then: Keep waits for an operator"));
@@ -389,11 +411,11 @@ TEST_CASE("Without evidence the hold ends the incident on probation, later with 
   const auto rules = rules_of();
   for (const auto& [incidents, hold] : {std::pair(1, hours(24)), std::pair(2, hours(48)), std::pair(7, hours(168))}) {
     auto record = quiet_record();
-    record.incidents = incidents;
-    const auto waits = recovery_of(record, &rules, after_noon(hold - kTick));
+    record.past.count = incidents;
+    const auto waits = recovery_of(record.record(), &rules, after_noon(hold - kTick));
     CHECK(!waits.over);
     CHECK(waits.at == kNoon + hold);
-    const auto recovery = recovery_of(record, &rules, after_noon(hold));
+    const auto recovery = recovery_of(record.record(), &rules, after_noon(hold));
     CHECK(recovery.over);
     CHECK(recovery.on_probation);
   }
@@ -402,22 +424,22 @@ TEST_CASE("Without evidence the hold ends the incident on probation, later with 
 TEST_CASE("A node that rejects pods is spoken of as a node") {
   const auto rules = rules_of();
   auto record = open_record();
-  record.key = rejecting_node_key("node-a", "example.com/gpu");
-  CHECK(recovery_of(record, &rules, after_noon(minutes(0))).why == "its kubelet still rejects pods");
-  record.healthy_since = moment_after_noon(Millis(0));
-  record.knows_reporter = false;
-  CHECK(recovery_of(record, &rules, after_noon(minutes(1))).why ==
+  record.key = DeviceKey::rejecting_node("node-a", "example.com/gpu");
+  CHECK(recovery_of(record.record(), &rules, after_noon(minutes(0))).why == "its kubelet still rejects pods");
+  record.hear_healthy(moment_after_noon(Millis(0)));
+  record.facts.reporter.is_known = false;
+  CHECK(recovery_of(record.record(), &rules, after_noon(minutes(1))).why ==
         "a pod that came after the last rejection runs, and must for 10 min");
-  CHECK(recovery_of(record, &rules, after_noon(minutes(10))).why ==
+  CHECK(recovery_of(record.record(), &rules, after_noon(minutes(10))).why ==
         "a pod that came after the last rejection has run for 10 min");
 }
 
 TEST_CASE("Where the reporter's pod is not known the evidence says so, and counts") {
   const auto rules = rules_of();
   for (auto record : {untainted_record(), healthy_record()}) {
-    CHECK(!has(recovery_of(record, &rules, after_noon(minutes(1))).why, "is not known"));
-    record.knows_reporter = false;
-    CHECK(has(recovery_of(record, &rules, after_noon(minutes(1))).why, "its restart would not be seen"));
+    CHECK(!has(recovery_of(record.record(), &rules, after_noon(minutes(1))).why, "is not known"));
+    record.facts.reporter.is_known = false;
+    CHECK(has(recovery_of(record.record(), &rules, after_noon(minutes(1))).why, "its restart would not be seen"));
     CHECK(is_over(record, rules, minutes(10)));
   }
 }
@@ -425,53 +447,53 @@ TEST_CASE("Where the reporter's pod is not known the evidence says so, and count
 TEST_CASE(
     "What was called bad is forgotten by a reporter or a node that began anew, unless an operator vouches for it") {
   auto record = open_record();
-  CHECK(!is_forgotten(record));
-  CHECK(!why_forgotten(record));
-  record.booted_at = kNoon;
-  CHECK(is_forgotten(record));
-  CHECK(why_forgotten(record) ==
+  CHECK(!is_forgotten(record.record()));
+  CHECK(!why_forgotten(record.record()));
+  record.facts.reporter.booted_at = kNoon;
+  CHECK(is_forgotten(record.record()));
+  CHECK(why_forgotten(record.record()) ==
         "its node has rebooted (seen at 2026-11-20T12:00:00Z): what was known of it may be forgotten");
-  record.reporter = "driver pod a/b";
-  record.reporter_since = kNoon - hours(1);
-  CHECK(why_forgotten(record) ==
+  record.facts.reporter.name = "driver pod a/b";
+  record.facts.reporter.began_at = kNoon - hours(1);
+  CHECK(why_forgotten(record.record()) ==
         "driver pod a/b started at 2026-11-20T11:00:00Z and has not reported it bad since: its Healthy is no evidence "
         "of a "
         "repair");
-  record.booted_at.reset();
-  CHECK(is_forgotten(record));
+  record.facts.reporter.booted_at.reset();
+  CHECK(is_forgotten(record.record()));
   for (const auto how : {Acknowledged::Removed, Acknowledged::Changed, Acknowledged::Annotated}) {
     record.acknowledged = how;
-    CHECK(!is_forgotten(record));
-    CHECK(!why_forgotten(record));
+    CHECK(!is_forgotten(record.record()));
+    CHECK(!why_forgotten(record.record()));
   }
 }
 
 TEST_CASE(
     "The last word is taken back by the first Healthy that is believed, or soon after the driver's taint is gone") {
   auto record = open_record();
-  record.called_bad_at = kNoon;
-  record.reporter_start = kNoon - hours(2);
-  CHECK(last_word_of(record) == LastWord{.called_bad_at = kNoon, .by_start = kNoon - hours(2)});
-  record.called_healthy_at = kNoon + minutes(5);
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5));
-  record.driver_tainted = true;
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5));
-  record.driver_untainted_at = kNoon + minutes(4);
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(4) + kDriverSettle);
-  record.driver_untainted_at = kNoon + minutes(5);
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5));
-  record.called_healthy_at.reset();
-  CHECK(last_word_of(record).taken_back_at == kNoon + minutes(5) + kDriverSettle);
-  record.driver_tainted = false;
-  CHECK(!last_word_of(record).taken_back_at);
+  record.facts.called_bad_at = kNoon;
+  record.facts.reporter.start = kNoon - hours(2);
+  CHECK(last_word_of(record.key, record.facts) == LastWord{.called_bad_at = kNoon, .by_start = kNoon - hours(2)});
+  record.facts.called_healthy_at = kNoon + minutes(5);
+  CHECK(last_word_of(record.key, record.facts).taken_back_at == kNoon + minutes(5));
+  record.facts.driver_taint.emplace();
+  CHECK(last_word_of(record.key, record.facts).taken_back_at == kNoon + minutes(5));
+  record.untaint(kNoon + minutes(4));
+  CHECK(last_word_of(record.key, record.facts).taken_back_at == kNoon + minutes(4) + kDriverSettle);
+  record.untaint(kNoon + minutes(5));
+  CHECK(last_word_of(record.key, record.facts).taken_back_at == kNoon + minutes(5));
+  record.facts.called_healthy_at.reset();
+  CHECK(last_word_of(record.key, record.facts).taken_back_at == kNoon + minutes(5) + kDriverSettle);
+  record.facts.driver_taint.reset();
+  CHECK(!last_word_of(record.key, record.facts).taken_back_at);
 }
 
 TEST_CASE("A record is found in its own place alone") {
   DeviceRecords records;
   const auto key = DeviceKey::plugin("node-a", "example.com/gpu", "gpu-0");
-  records[key].incidents = 3;
+  records[key].past.count = 3;
   REQUIRE(find_record(records, key) != nullptr);
-  CHECK(find_record(records, key)->incidents == 3);
+  CHECK(find_record(records, key)->past.count == 3);
   CHECK(find_record(records, DeviceKey::dra("example.com/gpu", "node-a", "gpu-0")) == nullptr);
   CHECK(find_record(records, DeviceKey::plugin("node-b", "example.com/gpu", "gpu-0")) == nullptr);
 }

@@ -216,7 +216,7 @@ TEST_CASE("A second loss within the hour keeps the holders of the first, a later
 
 TEST_CASE("Losses that were written down are recalled before or after our own, and none from the future") {
   DeviceRecords records;
-  records[device().key].losses = {
+  records[device().key].past.losses = {
       {.owner_uid = "default/uid-web", .at = kBegin - Seconds(10), .holders = {"uid-web-0"}}};
   for (const bool recalled_first : {true, false}) {
     RequestTracker tracker;
@@ -230,7 +230,7 @@ TEST_CASE("Losses that were written down are recalled before or after our own, a
     CHECK(known.loss.holders == Uids{"uid-web-0"});
   }
   RequestTracker tracker;
-  records[device().key].losses.front().at = kBegin + hours(24);
+  records[device().key].past.losses.front().at = kBegin + hours(24);
   tracker.recall_losses(records, tick(Millis(0)));
   CHECK(tracker.lost_recently(replica("web-2"), device(), tick(hours(1) - Millis(1))));
   CHECK(!tracker.lost_recently(replica("web-2"), device(), tick(hours(1))));
@@ -238,7 +238,7 @@ TEST_CASE("Losses that were written down are recalled before or after our own, a
 
 TEST_CASE("A loss that was written with the owner's UID alone is found, but not for a bare pod") {
   DeviceRecords records;
-  records[device().key].losses = {{.owner_uid = "uid-web", .at = kBegin, .holders = {}}};
+  records[device().key].past.losses = {{.owner_uid = "uid-web", .at = kBegin, .holders = {}}};
   RequestTracker tracker;
   tracker.recall_losses(records, tick(Millis(0)));
   CHECK(tracker.lost_recently(replica("web-2"), device(), tick(Seconds(1))));
@@ -458,7 +458,7 @@ TEST_CASE("A pod that is seen to be evicted answers for an answer that never cam
 TEST_CASE("An eviction that was written down before we began is ours, and one that begins later is somebody else's") {
   const std::map<std::string, EvictionCharge> charges;
   DeviceRecords records;
-  records[device().key].losses = {
+  records[device().key].past.losses = {
       {.owner_uid = "default/uid-web", .at = kBegin - Seconds(5), .holders = {"uid-web-1"}}};
   const auto learned = [&](Millis began, bool recalls) {
     RequestTracker tracker;
