@@ -57,7 +57,7 @@ inline constexpr std::string_view kRetryCreditsAnnotation = "device-health.io/re
 inline constexpr std::string_view kLossesAnnotation = "device-health.io/losses";
 inline constexpr std::string_view kRecreatedFromLabel = "device-health.io/recreated-from";
 
-/// The ConfigMap in our own namespace that holds the devices' histories.
+/// The ConfigMap in which 0.1.0 kept the devices' histories: it is read, never written. Ours is `kIncidentsName`.
 inline constexpr std::string_view kStateName = "device-health-state";
 inline constexpr std::string_view kStateEntry = "devices.json";
 

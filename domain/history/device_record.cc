@@ -156,8 +156,7 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
   }
   if (!forgotten && healthy_since) {
     if (now.mono >= healthy_since->mono + rules.healthy_for) {
-      if (is_rejecting(record))
-        return ends("a pod that came after the last rejection has run for " + evidence);
+      if (is_rejecting(record)) return ends("a pod that came after the last rejection has run for " + evidence);
       return ends("a pod that holds it has reported Healthy for " + evidence);
     }
     note(wall_of(healthy_since->mono + rules.healthy_for, now),

@@ -27,9 +27,10 @@ struct PastIncident {
 struct CardIdentity {
   std::string value;      ///< If its driver names it: the value
   std::string attribute;  ///< of this slice attribute. Only values of one attribute are compared.
-  std::string host_uid;   ///< Of its node when it was last known to be the same device; empty: not known, or its name is
-                          ///< the hardware's.
-  std::optional<std::string> host = {};  ///< The name of its pool's node, empty: the pool is no node's; none: not known.
+  std::string host_uid;  ///< Of its node when it was last known to be the same device; empty: not known, or its name is
+                         ///< the hardware's.
+  std::optional<std::string> host =
+      {};  ///< The name of its pool's node, empty: the pool is no node's; none: not known.
 };
 
 /// What is remembered of it, whether an incident goes on or not.

@@ -27,12 +27,12 @@ struct DriverTaint {
 
 /// Who reports on the device, and whether it is still the one that has called it bad.
 struct ReporterSeen {
-  std::string name;                         ///< Which driver or plugin began after that, in words.
-  std::optional<WallTime> began_at = {};    ///< And when; none: none did.
-  std::optional<WallTime> start = {};       ///< `Reporter::newest` of who reported on it when it was called bad.
-  std::string boot_id;                      ///< Of its node then.
-  std::optional<WallTime> booted_at = {};   ///< When another boot of the node was seen after that.
-  bool is_known = false;                    ///< Its pod is seen. Of this process alone.
+  std::string name;                        ///< Which driver or plugin began after that, in words.
+  std::optional<WallTime> began_at = {};   ///< And when; none: none did.
+  std::optional<WallTime> start = {};      ///< `Reporter::newest` of who reported on it when it was called bad.
+  std::string boot_id;                     ///< Of its node then.
+  std::optional<WallTime> booted_at = {};  ///< When another boot of the node was seen after that.
+  bool is_known = false;                   ///< Its pod is seen. Of this process alone.
   friend bool operator==(const ReporterSeen&, const ReporterSeen&) = default;
 };
 
@@ -41,10 +41,10 @@ struct IncidentFacts {
   WallTime since;                              ///< Since when the device has been in the state that opened it.
   WallTime opened_at;                          ///< When it opened.
   SignalSource source = SignalSource::Report;  ///< What says that it is bad.
-  std::string taint_key;                       ///< Of the driver's own taint that a policy has named in it; may be empty.
+  std::string taint_key;  ///< Of the driver's own taint that a policy has named in it; may be empty.
   std::optional<DriverTaint> driver_taint = {};
-  WallTime called_bad_at;                               ///< When it was last called bad anew.
-  std::optional<WallTime> called_healthy_at = {};       ///< When Healthy was first believed after that.
+  WallTime called_bad_at;                          ///< When it was last called bad anew.
+  std::optional<WallTime> called_healthy_at = {};  ///< When Healthy was first believed after that.
   ReporterSeen reporter;
   IncidentEvidence evidence;
   std::optional<WallTime> absent_since = {};  ///< Since when nobody publishes or holds the device.
@@ -55,8 +55,8 @@ struct IncidentFacts {
 struct IncidentEnd {
   WallTime at;
   std::string why;
-  bool was_tainted = false;                       ///< As `IncidentFacts` says.
-  Acknowledged acknowledged = Acknowledged::No;   ///< As it was then.
+  bool was_tainted = false;                      ///< As `IncidentFacts` says.
+  Acknowledged acknowledged = Acknowledged::No;  ///< As it was then.
 };
 
 /// The incident of one device: a phase of the table, with what is known in it.

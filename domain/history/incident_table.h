@@ -14,9 +14,9 @@ enum class IncidentPhase : std::uint8_t {
   Probation,     ///< It is over without evidence: for a day one bad report begins the next one.
   Ended,         ///< It is over.
 };
-inline constexpr std::array kIncidentPhases = {IncidentPhase::None,         IncidentPhase::Open,
-                                               IncidentPhase::Quarantined,  IncidentPhase::Acknowledged,
-                                               IncidentPhase::Probation,    IncidentPhase::Ended};
+inline constexpr std::array kIncidentPhases = {IncidentPhase::None,        IncidentPhase::Open,
+                                               IncidentPhase::Quarantined, IncidentPhase::Acknowledged,
+                                               IncidentPhase::Probation,   IncidentPhase::Ended};
 
 /// What happens to incidents.
 enum class IncidentEvent : std::uint8_t {
@@ -31,9 +31,9 @@ enum class IncidentEvent : std::uint8_t {
   PastDeleted,    ///< An operator has deleted the stored state.
 };
 inline constexpr std::array kIncidentEvents = {
-    IncidentEvent::Began,     IncidentEvent::BeganAsLemon,  IncidentEvent::Vouched,
-    IncidentEvent::Recovered, IncidentEvent::HeldOut,       IncidentEvent::ProbationOver,
-    IncidentEvent::Replaced,  IncidentEvent::Departed,      IncidentEvent::PastDeleted};
+    IncidentEvent::Began,     IncidentEvent::BeganAsLemon, IncidentEvent::Vouched,
+    IncidentEvent::Recovered, IncidentEvent::HeldOut,      IncidentEvent::ProbationOver,
+    IncidentEvent::Replaced,  IncidentEvent::Departed,     IncidentEvent::PastDeleted};
 
 /// What is done beside.
 enum class IncidentThen : std::uint8_t {

@@ -24,10 +24,7 @@ constexpr std::size_t kUnheldOfOne = 64;
 constexpr std::int64_t kMostTrials = 1000;
 
 Json json_of(const DeviceKey& key) {
-  return {{"source", to_string(key.source)},
-          {"scope", key.scope},
-          {"place", key.place},
-          {"device", key.device}};
+  return {{"source", to_string(key.source)}, {"scope", key.scope}, {"place", key.place}, {"device", key.device}};
 }
 
 Json json_of(const BrakeTrial& trial) {

@@ -248,10 +248,9 @@ void IncidentTurn::look_at_presence(DeviceRecord& record) {
   const auto* state = world.tracker().find(record.key);
   const bool held = state != nullptr && !state->holders.empty();
   // A plugin's devices have no names while nobody holds them: their node stands for them.
-  const bool known =
-      record.key.source != DeviceKey::Source::Dra
-          ? world.node(record.key.place) != nullptr
-          : world.inventory().published(record.key) != nullptr || world.inventory().is_contested(record.key);
+  const bool known = record.key.source != DeviceKey::Source::Dra ? world.node(record.key.place) != nullptr
+                                                                 : world.inventory().published(record.key) != nullptr ||
+                                                                       world.inventory().is_contested(record.key);
   if (held || known) return set(absent_since, std::optional<WallTime>());
   if (!absent_since) set(absent_since, std::optional(now_.wall));
   if (!is_long_absent(record, world, now_.wall)) return wake(*absent_since + absence_of(world, record));

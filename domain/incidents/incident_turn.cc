@@ -125,7 +125,8 @@ void IncidentTurn::adopt_rules() {
     record.past.count = std::max<std::int64_t>(incidents_on(rule), 1);
     record.past.penalty = 1;
     record.past.penalty_at = facts.opened_at;
-    record.past.incidents.push_back({.at = facts.opened_at, .reason = "adopted from DeviceTaintRule " + rule.meta.name});
+    record.past.incidents.push_back(
+        {.at = facts.opened_at, .reason = "adopted from DeviceTaintRule " + rule.meta.name});
     record.incident.begin(std::move(facts), record.past.is_lemon);
     record.ours.rule.see(rule.meta.uid);
     record.ours.knows_rule = true;
@@ -155,7 +156,12 @@ void IncidentTurn::adopt_nodes() {
     record.past.penalty = 1;
     record.past.penalty_at = now_.wall;
     record.past.incidents = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
-    record.incident.begin({.since = now_.wall, .opened_at = now_.wall, .taint_key = {}, .called_bad_at = now_.wall, .reporter = {}, .evidence = {}},
+    record.incident.begin({.since = now_.wall,
+                           .opened_at = now_.wall,
+                           .taint_key = {},
+                           .called_bad_at = now_.wall,
+                           .reporter = {},
+                           .evidence = {}},
                           record.past.is_lemon);
     changed();
   }

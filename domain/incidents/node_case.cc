@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace dhc {
 
 bool needs_node_taint(const World& world, const DeviceKey& key) {

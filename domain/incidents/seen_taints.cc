@@ -91,14 +91,13 @@ class Looker {
     if (record_.is_open()) return;
     const auto since = k8s::find(rule.meta.annotations, kSinceAnnotation);
     const auto bad_since = parse_rfc3339(since.value_or(std::string_view())).value_or(seen_.now);
-    record_.incident.begin(
-        {.since = bad_since,
-         .opened_at = seen_.now,
-         .taint_key = {},
-         .called_bad_at = bad_since,
-         .reporter = {},
-         .evidence = {}},
-        past.is_lemon);
+    record_.incident.begin({.since = bad_since,
+                            .opened_at = seen_.now,
+                            .taint_key = {},
+                            .called_bad_at = bad_since,
+                            .reporter = {},
+                            .evidence = {}},
+                           past.is_lemon);
     record_.ours.rule.take(MarkEvent::Kept);
   }
 

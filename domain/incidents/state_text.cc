@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "domain/incidents/earlier_record.h"
 #include "domain/incidents/state_caps.h"
 #include "domain/incidents/state_record.h"
 
@@ -15,7 +16,9 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
+/// What 0.1.0 wrote.
+constexpr std::uint64_t kEarlierVersion = 1;
 
 struct Piece {
   bool open;
@@ -77,7 +80,10 @@ StateContent parse_state(std::string_view text) {
     content.newer_version = version->get<std::uint64_t>();
     return content;
   }
-  if (version == json.end() || *version != kVersion) return damaged(fmt::format("its version is not {}", kVersion));
+  const bool is_earlier = version != json.end() && *version == kEarlierVersion;
+  if (!is_earlier && (version == json.end() || *version != kVersion)) {
+    return damaged(fmt::format("its version is neither {} nor {}", kEarlierVersion, kVersion));
+  }
   const auto list = json.find("devices");
   if (list == json.end() || !list->is_array()) return damaged("it has no list of devices");
   for (const auto& [name, value] : json.items()) {
@@ -87,7 +93,7 @@ StateContent parse_state(std::string_view text) {
   std::size_t bad = 0;
   for (const auto& item : *list) {
     bool departed = false;
-    auto record = read_state_record(item, departed);
+    auto record = is_earlier ? read_earlier_record(item, departed) : read_state_record(item, departed);
     if (!record) {
       ++bad;
       continue;

@@ -19,6 +19,8 @@ struct StateSection {
   std::string text;  ///< JSON.
   friend bool operator==(const StateSection&, const StateSection&) = default;
 };
+/// The section that says which state of 0.1.0 has been taken over: a JSON string, its ConfigMap's UID and version.
+inline constexpr std::string_view kImportedSection = "imported";
 /// The most that is kept of sections that this version does not know.
 inline constexpr std::size_t kUnknownLimit = 64UL * 1024;
 
@@ -44,7 +46,7 @@ struct StateText {
 [[nodiscard]] StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections = {},
                                    std::size_t limit = kStateLimit);
 
-/// Reads what `state_text` made, by this version or an older one; hostile text is only damage.
+/// Reads what `state_text` made, by this version or an older one, 0.1.0 among them; hostile text is only damage.
 [[nodiscard]] StateContent parse_state(std::string_view text);
 
 }  // namespace dhc

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "domain/incidents/state_caps.h"
 #include "domain/limits/write_keys.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -75,10 +76,10 @@ std::optional<HoldReason> Charging::has_no_place(const EvictionCharge& charge) {
   }
   const auto more = size_of(charge);
   if (*bytes_ + more > kCapsLimit) {
-    return HoldReason{
-        .reason = Reason::CapReached,
-        .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account", kStateName),
-        .until = {}};
+    return HoldReason{.reason = Reason::CapReached,
+                      .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account",
+                                             kIncidentsName),
+                      .until = {}};
   }
   *bytes_ += more;
   ++*places_taken_;
@@ -97,10 +98,11 @@ std::optional<HoldReason> Charging::not_saved(const Unit& unit) const {
   if (all_saved) return std::nullopt;
   const auto* attempt = input_.requests.write(std::string(kStateKey));
   const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
-  return HoldReason{.reason = Reason::WaitingForCharge,
-                    .message = fmt::format("it is written down in ConfigMap {} first, which counts against the caps{}",
-                                           kStateName, failed ? fmt::format(": {}", words_of_failure(*attempt)) : ""),
-                    .until = {}};
+  return HoldReason{
+      .reason = Reason::WaitingForCharge,
+      .message = fmt::format("it is written down in ConfigMap {} first, which counts against the caps{}",
+                             kIncidentsName, failed ? fmt::format(": {}", words_of_failure(*attempt)) : ""),
+      .until = {}};
 }
 
 }  // namespace dhc::eviction

@@ -4,6 +4,7 @@
 
 #include "base/json_text.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::incident_state {
@@ -21,7 +22,7 @@ Result<k8s::Request> build_state(const WriteState& action) {
   const Json body = {{"apiVersion", "v1"},
                      {"kind", "ConfigMap"},
                      {"metadata", std::move(metadata)},
-                     {"data", {{kStateEntry, action.text}}}};
+                     {"data", {{kIncidentsEntry, action.text}}}};
   return k8s::write_request(k8s::Method::Patch,
                             "/api/v1/namespaces/" + k8s::percent_encode(action.ns) + "/configmaps/" +
                                 k8s::percent_encode(action.name) + "?fieldManager=" + std::string(kFieldManager) +

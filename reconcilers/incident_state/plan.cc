@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "domain/contract/names.h"
+#include "base/json_text.h"
+#include "domain/contract/state_names.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_text.h"
 #include "domain/limits/write_keys.h"
@@ -16,12 +17,14 @@ namespace {
 
 void say(Planned<WriteState>& planned, const PlanInput& input, Reason reason, std::string message, WallTime since,
          std::optional<MonoTime> until = {}) {
-  planned.verdicts.push_back(verdict_of(
-      {.subject = {.kind = "ConfigMap", .ns = input.policy.own_namespace, .name = std::string(kStateName), .uid = {}},
-       .device = {},
-       .policy = {},
-       .since = since},
-      {.reason = reason, .message = std::move(message), .until = until}, input.now));
+  planned.verdicts.push_back(verdict_of({.subject = {.kind = "ConfigMap",
+                                                     .ns = input.policy.own_namespace,
+                                                     .name = std::string(kIncidentsName),
+                                                     .uid = {}},
+                                         .device = {},
+                                         .policy = {},
+                                         .since = since},
+                                        {.reason = reason, .message = std::move(message), .until = until}, input.now));
 }
 
 /// When the next write may be sent; none: one is on its way. After an answer the World must have shown another version,
@@ -102,9 +105,12 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
   }
   auto sections = file.unknown;
   sections.push_back({.name = std::string(kBrakeSection), .text = brake_state_text(input.brake)});
+  if (!file.imported.empty()) {
+    sections.push_back({.name = std::string(kImportedSection), .text = json_text(file.imported)});
+  }
   auto content = state_text(input.incidents, sections);
   planned.actions.push_back({.ns = input.policy.own_namespace,
-                             .name = std::string(kStateName),
+                             .name = std::string(kIncidentsName),
                              .uid = file.uid,
                              .resource_version = file.version,
                              .text = std::move(content.text),

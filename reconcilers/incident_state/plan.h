@@ -36,6 +36,7 @@ struct StateFile {
   std::string uid;                             ///< Of the ConfigMap as it was last seen; empty: there is none.
   std::string version;                         ///< Its resourceVersion.
   std::vector<StateSection> unknown;           ///< Sections of a newer version, written again as they were.
+  std::string imported;                        ///< Which state of 0.1.0 has been taken over: UID and version.
   std::uint64_t term = 0;                      ///< Counts the times that we began to lead.
 };
 

@@ -158,8 +158,7 @@ class NodePlanner {
     const auto about = records_on(name);
     const bool is_ours = node.taints[at] == node_taint();
     if (!is_ours || about.empty()) return;  // an operator's, or not seen as tainted yet
-    const bool only_rejects =
-        std::ranges::all_of(about, [](const auto* record) { return !record->key.is_device(); });
+    const bool only_rejects = std::ranges::all_of(about, [](const auto* record) { return !record->key.is_device(); });
     std::string why = only_rejects ? "no policy asks for it any more" : "too few of its devices are bad";
     Mode mode = Mode::Off;
     for (const auto* record : about) {

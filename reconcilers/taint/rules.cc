@@ -112,7 +112,8 @@ class RulePlanner {
   [[nodiscard]] std::optional<HoldReason> just_made() const {
     const auto* attempt = input_.requests.write(write_key());
     if (attempt == nullptr || !attempt->resource_version.empty()) return std::nullopt;
-    if (attempt->at < mono_of(record_.incident.facts()->opened_at, input_.now)) return std::nullopt;  // of an earlier incident
+    if (attempt->at < mono_of(record_.incident.facts()->opened_at, input_.now))
+      return std::nullopt;  // of an earlier incident
     const MonoTime until = attempt->at + kUnseenRule;
     if (attempt->state == Attempt::State::Sending || !may_stand(*attempt) || input_.now.mono >= until)
       return std::nullopt;

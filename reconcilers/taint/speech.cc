@@ -70,8 +70,8 @@ std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
   const auto* state = input_.world.tracker().find(record.key);
   // Where the driver itself has said so, a kubelet that knows nothing takes nothing back.
   const bool is_drivers = record.is_open() && is_drivers_own(record.incident.facts()->source);
-  const bool unknown = !is_drivers && state != nullptr && !state->holders.empty() &&
-                       state->has_source && state->health == k8s::Health::Unknown && !state->forgotten;
+  const bool unknown = !is_drivers && state != nullptr && !state->holders.empty() && state->has_source &&
+                       state->health == k8s::Health::Unknown && !state->forgotten;
   // Unknown may be what a policy asks for.
   const auto speaks = [&](const AffectedPod& affected) {
     return affected.key == record.key && affected.open && !affected.unknown_now;
@@ -122,8 +122,7 @@ void Speech::say_ended(const DeviceRecord& record) {
   }
   const auto* end = record.incident.end();
   if (end != nullptr && input_.now.wall - end->at < kShown) {
-    say(record,
-        {.reason = Reason::Untainted, .message = end->why, .until = mono_at(end->at + kShown, input_.now)});
+    say(record, {.reason = Reason::Untainted, .message = end->why, .until = mono_at(end->at + kShown, input_.now)});
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/json_text.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/object_path.h"
 
 namespace dhc::uninstall {
@@ -37,6 +38,7 @@ Result<std::string> path_of(const Trace& trace) {
       return path_of("/apis/batch/v1", trace.ns, "jobs", trace.name);
     case TraceKind::StateMap:
     case TraceKind::StatusMap:
+    case TraceKind::EarlierStateMap:
       return path_of("/api/v1", trace.ns, "configmaps", trace.name);
     case TraceKind::Lease:
       return path_of("/apis/coordination.k8s.io/v1", trace.ns, "leases", trace.name);
@@ -48,6 +50,8 @@ Result<std::string> path_of(const Trace& trace) {
 std::string_view name_of(TraceKind kind) {
   switch (kind) {
     case TraceKind::StateMap:
+      return kIncidentsName;
+    case TraceKind::EarlierStateMap:
       return kStateName;
     case TraceKind::StatusMap:
       return kStatusName;
@@ -128,6 +132,7 @@ Result<k8s::Request> build_removal(const Trace& trace) {
     case TraceKind::Rule:
     case TraceKind::StateMap:
     case TraceKind::StatusMap:
+    case TraceKind::EarlierStateMap:
     case TraceKind::Lease:
       break;
   }

@@ -30,6 +30,7 @@ std::string to_string(const Trace& trace) {
       break;
     case TraceKind::StateMap:
     case TraceKind::StatusMap:
+    case TraceKind::EarlierStateMap:
       text = fmt::format("ConfigMap {}/{}", trace.ns, trace.name);
       break;
     case TraceKind::Lease:
@@ -51,6 +52,7 @@ std::string_view plural_of(TraceKind kind) {
       return "Job annotations";
     case TraceKind::StateMap:
     case TraceKind::StatusMap:
+    case TraceKind::EarlierStateMap:
       return "ConfigMaps";
     case TraceKind::Lease:
       return "Leases";

@@ -7,7 +7,16 @@
 
 namespace dhc::uninstall {
 
-enum class TraceKind : std::uint8_t { Rule, NodeTaint, Condition, Annotation, StateMap, StatusMap, Lease };
+enum class TraceKind : std::uint8_t {
+  Rule,
+  NodeTaint,
+  Condition,
+  Annotation,
+  StateMap,
+  EarlierStateMap,  ///< What 0.1.0 wrote.
+  StatusMap,
+  Lease,
+};
 
 /// One thing that we wrote into the cluster, as it was seen.
 struct Trace {

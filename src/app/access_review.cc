@@ -7,6 +7,7 @@
 #include "base/json_text.h"
 #include "domain/contract/known_owners.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 
 namespace dhc {
 
@@ -53,6 +54,12 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
     for (const std::string_view verb : {"list", "watch", "create", "patch"}) {
       add(all, "", "configmaps", verb);
       all.back().needed_by = "state";
+      all.back().ns = own_namespace;
+      all.back().name = kIncidentsName;
+    }
+    for (const std::string_view verb : {"list", "watch"}) {
+      add(all, "", "configmaps", verb);
+      all.back().needed_by = "state of 0.1.0";
       all.back().ns = own_namespace;
       all.back().name = kStateName;
     }

@@ -14,6 +14,7 @@
 #include "app/admin_server.h"
 #include "app/clock.h"
 #include "app/clock_desk.h"
+#include "app/earlier_state.h"
 #include "app/executor.h"
 #include "app/metrics.h"
 #include "app/pages.h"
@@ -22,6 +23,7 @@
 #include "app/status_store.h"
 #include "app/trouble_log.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/watcher.h"
 
 namespace dhc {
@@ -210,7 +212,11 @@ void Application::Parts::start_watches() {
                 [this](const k8s::Delivery& delivery) { read_config_map(delivery); });
   }
   if (const auto& ns = settings.frame.own_namespace; !ns.empty()) {
-    start_watch({.kind = k8s::Kind::ConfigMap, .ns = ns, .name = std::string(kStateName)}, to_controller);
+    start_watch({.kind = k8s::Kind::ConfigMap, .ns = ns, .name = std::string(kIncidentsName)}, to_controller);
+    start_watch({.kind = k8s::Kind::ConfigMap, .ns = ns, .name = std::string(kStateName)},
+                [this](const k8s::Delivery& delivery) {
+                  if (auto earlier = read_earlier_state(delivery)) send(*std::move(earlier));
+                });
   }
 }
 

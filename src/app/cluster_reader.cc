@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "app/clock.h"
+#include "app/earlier_state.h"
 #include "app/health_report.h"
 #include "app/mailbox.h"
 #include "app/policy_map.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/watcher.h"
 
 namespace dhc {
@@ -38,6 +40,8 @@ class Reader {
     for (const auto kind : k8s::kAllKinds) {
       if (kind != k8s::Kind::ConfigMap) start({.kind = kind, .ns = {}, .name = {}}, client);
     }
+    start({.kind = k8s::Kind::ConfigMap, .ns = look.own_namespace, .name = std::string(kIncidentsName)}, client);
+    earlier_target_ = watchers_.size();
     start({.kind = k8s::Kind::ConfigMap, .ns = look.own_namespace, .name = std::string(kStateName)}, client);
     if (const auto& map = look.config_map) {
       policy_target_ = watchers_.size();
@@ -83,6 +87,8 @@ class Reader {
     if (std::holds_alternative<k8s::Snapshot>(one.delivery)) complete_.insert(one.target);
     if (one.target == policy_target_) {
       if (auto read = read_policy_map(one.delivery, *look_.config_map)) sight_.policy = std::move(*read);
+    } else if (one.target == earlier_target_) {
+      if (auto earlier = read_earlier_state(one.delivery)) sight_.earlier = *std::move(earlier);
     } else if (!std::holds_alternative<k8s::Told>(one.delivery)) {
       sight_.deliveries.push_back(std::move(one.delivery));
     }
@@ -112,6 +118,7 @@ class Reader {
   std::stop_callback<std::function<void()>> outer_;
   Mailbox<Delivered> inbox_{kMostWaiting};
   std::optional<std::size_t> policy_target_;
+  std::size_t earlier_target_ = 0;
   std::set<std::size_t> complete_;
   ClusterSight sight_;
   std::vector<std::unique_ptr<k8s::Watcher>> watchers_;  // last: their threads use all the others

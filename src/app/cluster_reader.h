@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/access_review.h"
+#include "app/message.h"
 #include "app/policy_desk.h"
 #include "base/error.h"
 #include "base/now.h"
@@ -17,6 +18,7 @@ namespace dhc {
 /// What one look at a cluster has found.
 struct ClusterSight {
   std::vector<k8s::Delivery> deliveries;  ///< A complete list of each watched kind, and what could not be read of it.
+  EarlierState earlier;                   ///< What 0.1.0 has written down.
   std::optional<PolicyRead> policy;       ///< Of the configuration's ConfigMap; none: it was not asked for.
 };
 

@@ -128,6 +128,8 @@ bool Controller::State::take(Message&& message, const Now& now) {
         .why = std::move(refused->why), .source = std::move(refused->source), .since = moment_of(now)};
   } else if (const auto* leading = std::get_if<Leading>(&message)) {
     take(*leading, now);
+  } else if (auto* earlier = std::get_if<EarlierState>(&message)) {
+    if (state.take_earlier(std::move(earlier->map), incidents, now)) note_loaded(now);
   } else if (const auto* clock = std::get_if<ServerClockSeen>(&message)) {
     world.note_server_ahead(clock->ahead);
   }
@@ -374,6 +376,7 @@ Turn Controller::plan_all(const Now& now) {
   // Without a policy there is nothing to decide, but a configuration that was rejected is still said.
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
+  if (state.state.do_without_earlier(state.incidents, now)) state.note_loaded(now);
   if (const auto until = state.state.waits(state.policy->own_namespace, now))
     return {.actions = {}, .wake_at = until, .recalls = false};
   const auto affected_pods = state.look_at_devices(now);

@@ -12,6 +12,7 @@
 #include "app/controller.h"
 #include "domain/cluster/owner_sight.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 
 namespace dhc {
 
@@ -27,10 +28,11 @@ class Play {
   Play(const std::function<Outcome(const owners::ReadOwner&)>& read, const Now& now)
       : read_(read), begun_(now), now_(now) {}
 
-  void begin(std::span<const k8s::Delivery> sight, Policy policy) {
+  void begin(std::span<const k8s::Delivery> sight, const EarlierState& earlier, Policy policy) {
     // As who takes over from a leader: what it has written down counts, and what it judged is believed.
     messages_.emplace_back(Leading{.leads = false});
     for (const auto& delivery : sight) messages_.emplace_back(delivery);
+    messages_.emplace_back(earlier);
     messages_.emplace_back(PolicyChanged{.policy = std::make_shared<const Policy>(std::move(policy))});
     speak();
     (void)controller_.turn(messages_, now_);
@@ -67,7 +69,7 @@ class Play {
   /// No watch is silent in a rehearsal.
   void speak() {
     for (const auto kind : k8s::kAllKinds) {
-      auto name = kind == k8s::Kind::ConfigMap ? std::string(kStateName) : std::string();
+      auto name = kind == k8s::Kind::ConfigMap ? std::string(kIncidentsName) : std::string();
       // In place: g++ 12 takes a Delivery that is moved here for uninitialized.
       messages_.emplace_back(std::in_place_type<k8s::Delivery>,
                              k8s::Told{.kind = kind, .name = std::move(name), .at = now_.mono});
@@ -135,13 +137,13 @@ std::size_t count_of(std::span<const k8s::Delivery> sight, k8s::Kind kind) {
 
 }  // namespace
 
-Foresight foresee(std::span<const k8s::Delivery> sight, Policy policy, const Now& now, Millis horizon,
-                  const std::function<Outcome(const owners::ReadOwner&)>& read) {
+Foresight foresee(std::span<const k8s::Delivery> sight, const EarlierState& earlier, Policy policy, const Now& now,
+                  Millis horizon, const std::function<Outcome(const owners::ReadOwner&)>& read) {
   policy.mode_cap = Mode::Observe;
   policy.events = false;
   policy.own_namespace.clear();  // nothing is written, and nothing waits for it
   Play play(read, now);
-  play.begin(sight, std::move(policy));
+  play.begin(sight, earlier, std::move(policy));
   play.run_until(now.mono + horizon);
   const auto stats = play.controller().stats();
   return {.foreseen = std::move(play).foreseen(),

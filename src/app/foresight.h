@@ -29,10 +29,12 @@ struct Foresight {
 };
 
 /// Plays a configuration in observe mode against what was seen of a cluster, from now to the horizon, as if nothing in
-/// it changed: `sight` is every watched kind's complete list, the state ConfigMap's too where it could be read. What a
-/// policy would do is said as WouldTaint, WouldCredit, WouldEvict; limits, caps and the brake may delay or forbid it.
-/// `read` answers reads of owners; no other action is carried out. Times are right to the second.
-[[nodiscard]] Foresight foresee(std::span<const k8s::Delivery> sight, Policy policy, const Now& now, Millis horizon,
+/// it changed: `sight` is every watched kind's complete list, the state ConfigMap's too where it could be read, and
+/// `earlier` what 0.1.0 has written down. What a policy would do is said as WouldTaint, WouldCredit, WouldEvict;
+/// limits, caps and the brake may delay or forbid it. `read` answers reads of owners; no other action is carried out.
+/// Times are right to the second.
+[[nodiscard]] Foresight foresee(std::span<const k8s::Delivery> sight, const EarlierState& earlier, Policy policy,
+                                const Now& now, Millis horizon,
                                 const std::function<Outcome(const owners::ReadOwner&)>& read);
 
 }  // namespace dhc

@@ -51,12 +51,18 @@ struct Leading {
   bool leads = false;
 };
 
+/// The state ConfigMap of 0.1.0, as it was last seen.
+struct EarlierState {
+  std::optional<k8s::ConfigMap> map;  ///< None: there is none.
+};
+
 /// How far the API server's clock is ahead of ours, as far as that matters; negative: behind.
 struct ServerClockSeen {
   Millis ahead{0};
 };
 
 /// All that enters the controller.
-using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, ServerClockSeen>;
+using Message =
+    std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, EarlierState, ServerClockSeen>;
 
 }  // namespace dhc

@@ -1,10 +1,15 @@
 #include "app/state_desk.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
-#include "domain/contract/names.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "domain/contract/state_names.h"
 #include "domain/incidents/brake_state.h"
+#include "domain/incidents/state_merge.h"
 #include "domain/incidents/state_text.h"
 
 namespace dhc {
@@ -14,9 +19,20 @@ namespace {
 // What worked without a stored state goes on without one.
 constexpr Millis kStatePatience = Seconds(30);
 
+std::string version_id(const k8s::ConfigMap& map) { return map.meta.uid + "/" + map.meta.resource_version; }
+
+/// Which state of 0.1.0 the text says that it has taken over.
+std::optional<std::string> take_imported(std::vector<StateSection>& sections) {
+  const auto found = std::ranges::find(sections, kImportedSection, &StateSection::name);
+  if (found == sections.end()) return std::nullopt;
+  const auto said = nlohmann::ordered_json::parse(found->text, nullptr, false);
+  sections.erase(found);
+  return said.is_string() ? std::optional(said.get<std::string>()) : std::nullopt;
+}
+
 const k8s::ConfigMap* state_map(const k8s::Object& object) {
   const auto* map = std::get_if<k8s::ConfigMap>(&object);
-  return map != nullptr && map->meta.name == kStateName ? map : nullptr;
+  return map != nullptr && map->meta.name == kIncidentsName ? map : nullptr;
 }
 
 }  // namespace
@@ -30,17 +46,43 @@ bool StateDesk::take(const k8s::Delivery& delivery, IncidentStore& incidents, co
     }
     is_listed_ = true;
     const bool loaded = see(std::move(found), incidents, now);
-    if (is_loaded_) return loaded;
-    load(incidents, now);
-    return true;
+    return is_loaded_ ? loaded : load_first(incidents, now);
   }
   if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
     const auto* map = state_map(upsert->object);
     return map != nullptr && see(*map, incidents, now);
   }
   const auto* remove = std::get_if<k8s::Remove>(&delivery);
-  const bool is_gone = remove != nullptr && remove->kind == k8s::Kind::ConfigMap && remove->name == kStateName;
+  const bool is_gone = remove != nullptr && remove->kind == k8s::Kind::ConfigMap && remove->name == kIncidentsName;
   return is_gone && see(std::nullopt, incidents, now);
+}
+
+bool StateDesk::take_earlier(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now) {
+  knows_earlier_ = true;
+  earlier_ = std::move(map);
+  if (!is_loaded_) return load_first(incidents, now);
+  // The last words of the leader before us, as in `see`. What comes later is taken over by the next term.
+  if (has_saved_ || file_.newer_version || !has_unread_earlier()) return false;
+  load(incidents, now);
+  return true;
+}
+
+bool StateDesk::do_without_earlier(IncidentStore& incidents, const Now& now) {
+  const bool is_late = awaited_since_ && now.mono >= *awaited_since_ + kStatePatience;
+  if (is_loaded_ || !seen_ || !is_late) return false;
+  load(incidents, now);
+  return true;
+}
+
+/// Nothing is decided on half of what is remembered.
+bool StateDesk::load_first(IncidentStore& incidents, const Now& now) {
+  if (!is_listed_ || !knows_earlier_) return false;
+  load(incidents, now);
+  return true;
+}
+
+bool StateDesk::has_unread_earlier() const {
+  return earlier_ && version_id(*earlier_) != file_.imported && earlier_->data.contains(std::string(kStateEntry));
 }
 
 bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now) {
@@ -55,7 +97,7 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents,
     file_.saved.reset();
   }
   if (!news || !is_loaded_) return false;
-  const auto entry = seen_->data.find(kStateEntry);
+  const auto entry = seen_->data.find(kIncidentsEntry);
   if (sent_ && shows(*sent_)) {
     // The answer may have been lost, or be on its way.
     note_saved(*sent_, now);
@@ -88,7 +130,7 @@ bool StateDesk::begin_term(IncidentStore& incidents, const Now& now) {
   sent_.reset();
   has_seen_own_ = false;
   awaited_since_.reset();
-  if (!is_listed_) return false;
+  if (!is_loaded_) return false;
   load(incidents, now);
   return true;
 }
@@ -103,32 +145,61 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   file_.since = now.wall;
   file_.damage.reset();
   file_.newer_version.reset();
-  if (!seen_) {
+  if (!seen_ && !has_unread_earlier()) {
     // What was learned while it could not be read has never been written.
     if (incidents.revision() != 0) file_.saved.reset();
     file_.accepted = 0;
     return;
   }
-  const auto entry = seen_->data.find(kStateEntry);
-  if (entry != seen_->data.end()) file_.size = entry->second.size();
-  auto content = entry == seen_->data.end() ? StateContent{.records = {},
-                                                           .departed = {},
-                                                           .sections = {},
-                                                           .caps = {},
-                                                           .newer_version = {},
-                                                           .damage = "it has no entry devices.json"}
-                                            : parse_state(entry->second);
+  StateContent content;
+  if (seen_) {
+    const auto entry = seen_->data.find(kIncidentsEntry);
+    if (entry == seen_->data.end()) {
+      content.damage = fmt::format("it has no entry {}", kIncidentsEntry);
+    } else {
+      file_.size = entry->second.size();
+      content = parse_state(entry->second);
+    }
+  }
   if (content.newer_version) {
     // What is remembered here stays, and is not written.
     file_.newer_version = content.newer_version;
     file_.saved.reset();
     return;
   }
+  const auto imported = take_imported(content.sections);
+  if (imported) file_.imported = *imported;
+  const bool imports = has_unread_earlier();
+  if (imports) {
+    // Of a state that cannot be read nobody knows what it had taken over: that may be old by now.
+    const bool is_unsure = content.damage && !imported;
+    is_unsure ? (void)(file_.imported = version_id(*earlier_)) : add_earlier(content);
+  }
   incidents.load(std::move(content.records), std::move(content.departed), std::move(content.caps));
   take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
-  // What was damaged is written anew although nothing has changed since.
-  if (file_.damage) file_.saved.reset();
+  // What was damaged is written anew although nothing has changed since; what was taken over was never written.
+  if (file_.damage || imports) file_.saved.reset();
+}
+
+/// The first time it is all that is remembered; after a rollback what is new in it is taken in.
+void StateDesk::add_earlier(StateContent& content) {
+  auto earlier = parse_state(earlier_->data.find(kStateEntry)->second);
+  if (earlier.newer_version) {
+    earlier.damage = fmt::format("ConfigMap {} is of version {}, which 0.1.0 did not write: it is left alone",
+                                 kStateName, *earlier.newer_version);
+  } else if (earlier.damage) {
+    earlier.damage = fmt::format("ConfigMap {}: {}", kStateName, *earlier.damage);
+  }
+  file_.imported = version_id(*earlier_);
+  if (!content.damage) content.damage = earlier.damage;
+  if (!seen_) {
+    earlier.newer_version.reset();
+    earlier.damage = std::move(content.damage);
+    content = std::move(earlier);
+  } else {
+    merge_earlier(content, std::move(earlier));
+  }
 }
 
 void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now) {
@@ -165,7 +236,7 @@ void StateDesk::note_sent(const incident_state::WriteState& written) {
 
 bool StateDesk::shows(const incident_state::WriteState& written) const {
   if (!seen_ || !is_current(written)) return false;
-  const auto entry = seen_->data.find(kStateEntry);
+  const auto entry = seen_->data.find(kIncidentsEntry);
   return entry != seen_->data.end() && entry->second == written.text;
 }
 

@@ -19,6 +19,14 @@ class StateDesk {
   /// What the watch of ConfigMaps says; other kinds are ignored. True if the incident store has been loaded anew.
   [[nodiscard]] bool take(const k8s::Delivery& delivery, IncidentStore& incidents, const Now& now);
 
+  /// What the watch of 0.1.0's ConfigMap says: it is taken over once, and again only if 0.1.0 has led since. True if
+  /// the incident store has been loaded anew.
+  [[nodiscard]] bool take_earlier(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now);
+
+  /// Where 0.1.0's ConfigMap cannot be read for 30 s, what we have written ourselves is enough. True if the incident
+  /// store has been loaded by that.
+  [[nodiscard]] bool do_without_earlier(IncidentStore& incidents, const Now& now);
+
   /// A new term begins: what we remember from an earlier one is older than what another leader may have written since.
   /// True if the incident store has been loaded anew.
   [[nodiscard]] bool begin_term(IncidentStore& incidents, const Now& now);
@@ -50,12 +58,17 @@ class StateDesk {
  private:
   [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now);
   void load(IncidentStore& incidents, const Now& now);
+  [[nodiscard]] bool load_first(IncidentStore& incidents, const Now& now);
+  [[nodiscard]] bool has_unread_earlier() const;
+  void add_earlier(StateContent& content);
   void take_sections(std::vector<StateSection> sections, const Now& now);
 
   incident_state::StateFile file_;
   std::optional<BrakeState> brakes_;
-  bool is_listed_ = false;              // whether it exists is known
-  std::optional<k8s::ConfigMap> seen_;  // as it was last seen
+  bool is_listed_ = false;                 // whether it exists is known
+  std::optional<k8s::ConfigMap> seen_;     // as it was last seen
+  bool knows_earlier_ = false;             // whether 0.1.0's exists is known
+  std::optional<k8s::ConfigMap> earlier_;  // as it was last seen
   bool is_loaded_ = false;
   std::optional<MonoTime> awaited_since_;
   std::optional<incident_state::WriteState> sent_;  // what we have written last, or tried to

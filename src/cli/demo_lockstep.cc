@@ -7,6 +7,7 @@
 #include "app/carry_out.h"
 #include "app/verdict_changes.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/api_error.h"
 #include "k8s-client/protocol/watch_session.h"
 #include "simulator/api/answer.h"
@@ -31,11 +32,12 @@ Lockstep::Lockstep(DemoPlace place, Policy policy) : place_(std::move(place)) {
   for (const auto kind : k8s::kAllKinds) {
     k8s::WatchTarget target{.kind = kind, .ns = {}, .name = {}};
     if (kind == k8s::Kind::ConfigMap) {
-      target = {.kind = kind, .ns = policy.own_namespace, .name = std::string(kStateName)};
+      target = {.kind = kind, .ns = policy.own_namespace, .name = std::string(kIncidentsName)};
     }
     target.kept = kKeptFields;
     watches_.push_back(std::make_unique<Watch>(std::move(target)));
   }
+  inbox_.emplace_back(EarlierState{});  // no version before this one has led here
   inbox_.emplace_back(PolicyChanged{std::make_shared<const Policy>(std::move(policy))});
 }
 

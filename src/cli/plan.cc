@@ -64,10 +64,11 @@ Printed plan(const PlanOptions& options) {
 
   const auto now = read_now();
   const auto look = [&](Policy policy) {
-    return foresee(sight->deliveries, std::move(policy), now, options.horizon, [&](const owners::ReadOwner& read) {
-      auto found = owners::execute(read, *connection->client, token);
-      return Outcome{.action = read, .status = std::move(found.status), .sight = std::move(found.sight)};
-    });
+    return foresee(sight->deliveries, sight->earlier, std::move(policy), now, options.horizon,
+                   [&](const owners::ReadOwner& read) {
+                     auto found = owners::execute(read, *connection->client, token);
+                     return Outcome{.action = read, .status = std::move(found.status), .sight = std::move(found.sight)};
+                   });
   };
   PlanReport report{
       .cluster = connection->cluster, .horizon = options.horizon, .today = {}, .wanted = {}, .remarks = {}};

@@ -163,6 +163,7 @@ Survey Sweep::look() const {
   for (const auto& place : uninstall::kPlaces) add(place.plural, kind(place.kind));
   add("ConfigMap", named(TraceKind::StateMap));
   add("ConfigMap", named(TraceKind::StatusMap));
+  add("ConfigMap of 0.1.0", named(TraceKind::EarlierStateMap));
   add("Lease", named(TraceKind::Lease));
   return survey;
 }

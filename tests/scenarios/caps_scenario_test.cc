@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "tests/scenarios/resource.h"
 #include "tests/support/core/scenario.h"
 
@@ -83,7 +84,7 @@ TEST_CASE("A liar takes two of 24 pods on the simulator, over restarts and chang
 TEST_CASE("A pod that stays although its eviction is accepted again and again counts against the day once") {
   LiarWorld world;
   const auto is_state_write = [](const RequestRecord& write) {
-    return write.target.find(std::string(kStateName)) != std::string::npos;
+    return write.target.find(std::string(kIncidentsName)) != std::string::npos;
   };
   world.policy().limits.cap_cluster = {.percent = 100, .at_least = 100};
   world.policy().limits.cap_node = {.percent = 100, .at_least = 100};

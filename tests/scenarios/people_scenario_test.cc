@@ -220,11 +220,11 @@ TEST_CASE("our node taint removed by an operator is an acknowledgement") {
 TEST_CASE("a state ConfigMap that an operator edits is not fought over, and that it cannot be saved is said") {
   TaintWorld world;
   const auto device = world.start_tainted();
-  const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
+  const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents");
   REQUIRE(state != nullptr);
   Json data;
   for (const auto& [key, value] : (*state)["data"].items()) data[key] = "{}";
-  world.cluster.kubectl_patch(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state", {{"data", data}});
+  world.cluster.kubectl_patch(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents", {{"data", data}});
   const auto before = world.write_count();
   for (int i = 0; i < 5; ++i) {
     world.set_health(device, "Healthy");
@@ -233,7 +233,7 @@ TEST_CASE("a state ConfigMap that an operator edits is not fought over, and that
     world.run_for(2min);
   }
   CHECK(world.write_count() - before < 60);
-  const auto after = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
+  const auto after = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents");
   const bool saved = (*after)["data"] != data;
   bool said = false;
   for (const auto& verdict : world.verdicts()) said = said || to_string(verdict.reason) == "StateNotSaved";

@@ -73,7 +73,7 @@ TEST_CASE("observe mode writes nothing but Events and its own memory, and has a 
   CHECK(observed->steps().empty());
   for (const auto& write : observed->cluster.writes()) {
     const bool allowed = write.target.find("/events") != std::string::npos ||
-                         write.target.find("/configmaps/device-health-state") != std::string::npos ||
+                         write.target.find("/configmaps/device-health-incidents") != std::string::npos ||
                          write.target.find("/configmaps/device-health-status?") != std::string::npos;
     CHECK_MESSAGE(allowed, write.target);
   }

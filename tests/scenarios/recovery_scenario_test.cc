@@ -286,13 +286,13 @@ TEST_CASE("what a device has done is remembered through a restart, and a deleted
   TaintWorld world;
   const auto device = abandoned(world);
   world.run_for(1min);
-  const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
+  const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents");
   REQUIRE(state != nullptr);
   CHECK(state->dump().size() < 512UL * 1024);
   world.restart_controller();
   world.run_for(1min);
   CHECK(world.says(device, "Tainted"));
-  world.cluster.kubectl_delete(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
+  world.cluster.kubectl_delete(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents");
   world.restart_controller();
   world.run_for(10min);
   CHECK(world.says(device, "Tainted"));
@@ -305,16 +305,16 @@ TEST_CASE("a damaged memory is said, written anew, and costs no taint") {
   const auto device = abandoned(world);
   world.run_for(1min);
   Json data;
-  const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
+  const auto state = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents");
   REQUIRE(state != nullptr);
   for (const auto& [key, value] : (*state)["data"].items()) data[key] = "{\"devices\":[{\"x";
-  world.cluster.store().edit(Res::ConfigMaps, {TaintWorld::kOwnNamespace, "device-health-state"},
+  world.cluster.store().edit(Res::ConfigMaps, {TaintWorld::kOwnNamespace, "device-health-incidents"},
                              [&](Json& map) { map["data"] = data; });
   world.restart_controller();
   world.run_for(10min);
   CHECK(world.effect_of(device) == "NoSchedule");
   CHECK(world.says(device, "Tainted"));
   CHECK(world.steps() == Words{"PATCH rule", "evict"});
-  const auto after = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-state");
+  const auto after = world.cluster.get(Res::ConfigMaps, TaintWorld::kOwnNamespace, "device-health-incidents");
   CHECK((*after)["data"] != data);
 }

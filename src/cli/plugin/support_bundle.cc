@@ -17,6 +17,7 @@
 #include "cli/plugin/bundle.h"
 #include "cli/plugin/status_reader.h"
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/object_path.h"
 #include "k8s-client/protocol/watch_requests.h"
 
@@ -38,7 +39,7 @@ class Collector {
     add("program.txt", fmt::format("{}\n", version()));
     read("server-version.json", "/version");
     read("status.json", "/api/v1" + in_ns_ + "/configmaps/" + std::string(kStatusName));
-    read("state.json", "/api/v1" + in_ns_ + "/configmaps/" + std::string(kStateName));
+    read("state.json", "/api/v1" + in_ns_ + "/configmaps/" + std::string(kIncidentsName));
     read("configuration.json", "/api/v1" + in_ns_ + "/configmaps/device-health-controller");
     read("lease.json", "/apis/coordination.k8s.io/v1" + in_ns_ + "/leases/" + std::string(kLeaseName));
     read("deployments.json", "/apis/apps/v1" + in_ns_ + "/deployments?" + std::string(kSelector));

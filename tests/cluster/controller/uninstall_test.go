@@ -26,7 +26,8 @@ import (
 const (
 	manager  = "device-health-controller"
 	taintKey = "device-health.io/unhealthy"
-	state    = "device-health-state"
+	state    = "device-health-incidents"
+	earlier  = "device-health-state"
 	status   = "device-health-status"
 )
 
@@ -72,7 +73,9 @@ func versions(t *testing.T, namespace, node string, rules []string) (all []strin
 		add(cluster.Client.ResourceV1().DeviceTaintRules().Get(t.Context(), name, metav1.GetOptions{}))
 	}
 	add(cluster.Client.BatchV1().Jobs(namespace).Get(t.Context(), "train", metav1.GetOptions{}))
-	add(cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), state, metav1.GetOptions{}))
+	for _, name := range []string{state, earlier, status} {
+		add(cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), name, metav1.GetOptions{}))
+	}
 	add(cluster.Client.CoordinationV1().Leases(dhc.Namespace).Get(t.Context(), manager, metav1.GetOptions{}))
 	for _, pod := range workload.Pods(t, cluster, namespace, "infer") {
 		all = append(all, fmt.Sprint(pod.Name, len(pod.Status.Conditions)))
@@ -157,7 +160,7 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 	must(t, err)
 	for _, ns := range []string{dhc.Namespace, namespace} {
 		// An earlier story's controller may have left one.
-		for _, name := range []string{state, status} {
+		for _, name := range []string{state, earlier, status} {
 			if err := cluster.Client.CoreV1().ConfigMaps(ns).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !errors.IsNotFound(err) {
 				t.Fatal(err)
 			}
@@ -170,7 +173,7 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 	arguments := []string{"uninstall", "--kubeconfig", filepath.Join(cluster.Folder, "admin.kubeconfig")}
 	ours := []string{"DeviceTaintRule dhc-ours\n", "taint " + taintKey + " of Node " + node.Name + "\n",
 		"condition " + story.Condition + " of Pod " + namespace + "/" + sick.Name + "\n", "annotation device-health.io/retry-credits of Job " + namespace + "/train\n",
-		"ConfigMap " + dhc.Namespace + "/" + state + "\n", "ConfigMap " + dhc.Namespace + "/" + status + "\n", "Lease " + dhc.Namespace + "/" + manager + "\n"}
+		"ConfigMap " + dhc.Namespace + "/" + state + "\n", "ConfigMap " + dhc.Namespace + "/" + earlier + "\n", "ConfigMap " + dhc.Namespace + "/" + status + "\n", "Lease " + dhc.Namespace + "/" + manager + "\n"}
 	// kube-controller-manager has written what it has to say: nothing else changes them from here on.
 	realcluster.Eventually(t, 0, "the rules and the Job have a status", func() error {
 		for _, rule := range rules {
@@ -259,10 +262,13 @@ func expectOnlyOursGone(t *testing.T, node *fakenode.Node, namespace string, sic
 		t.Errorf("the Job has annotations %v and limit %d", job.Annotations, *job.Spec.BackoffLimit)
 	}
 	for ns, want := range map[string]bool{dhc.Namespace: false, namespace: true} {
-		_, err := cluster.Client.CoreV1().ConfigMaps(ns).Get(t.Context(), state, metav1.GetOptions{})
-		_, problem := cluster.Client.CoordinationV1().Leases(ns).Get(t.Context(), manager, metav1.GetOptions{})
-		if (err == nil) != want || (problem == nil) != want {
-			t.Errorf("in %s: %v, %v", ns, err, problem)
+		for _, name := range []string{state, earlier, status} {
+			if _, err := cluster.Client.CoreV1().ConfigMaps(ns).Get(t.Context(), name, metav1.GetOptions{}); (err == nil) != want {
+				t.Errorf("in %s: %v", ns, err)
+			}
+		}
+		if _, err := cluster.Client.CoordinationV1().Leases(ns).Get(t.Context(), manager, metav1.GetOptions{}); (err == nil) != want {
+			t.Errorf("in %s: %v", ns, err)
 		}
 	}
 }

@@ -22,14 +22,15 @@ import (
 	"device-health.io/controller/tests/cluster/realcluster"
 )
 
-// Namespace, Account, ConfigMap, State and Status are the names that manifests/ gives; State is the ConfigMap of the devices' histories, Status that of what
-// readers are told.
+// Namespace, Account, ConfigMap, State and Status are the names that manifests/ gives; State is the ConfigMap of the devices' incidents, EarlierState that of
+// 0.1.0, Status that of what readers are told.
 const (
-	Namespace = "device-health-system"
-	Account   = "device-health-controller"
-	ConfigMap = "device-health-controller"
-	State     = "device-health-state"
-	Status    = "device-health-status"
+	Namespace    = "device-health-system"
+	Account      = "device-health-controller"
+	ConfigMap    = "device-health-controller"
+	State        = "device-health-incidents"
+	EarlierState = "device-health-state"
+	Status       = "device-health-status"
 )
 
 // OwnersRole is the role into which the control plane aggregates the rights to read owners.

@@ -40,7 +40,7 @@ func TestAControllerKilledAfterTheRuleInTheHoldAndOnProbationComesToTheSameEnd(t
 		t.Errorf("with two restarts it was held for %s, not 60 s", held)
 	}
 	expectRuleWrites(t, b.controller, rule.Name, "patch 201", "delete 200")
-	story.AwaitState(t, cluster, `"probationUntil"`)
+	story.AwaitState(t, cluster, `"phase":"Probation"`)
 	b.controller.Kill()
 
 	again := workload.AwaitRunning(t, cluster, b.namespace, "work", 1)[0]

@@ -79,7 +79,7 @@ func expected() (all []dhc.Verb) {
 		for _, resource := range []string{"pods", "nodes", "namespaces"} {
 			all = append(all, dhc.Verb{Group: "", Resource: resource, Verb: verb})
 		}
-		for _, name := range []string{dhc.ConfigMap, dhc.State} {
+		for _, name := range []string{dhc.ConfigMap, dhc.State, dhc.EarlierState} {
 			all = append(all, dhc.Verb{Group: "", Resource: "configmaps", Verb: verb, Name: name})
 		}
 		for _, resource := range []string{"resourceclaims", "resourceslices", "devicetaintrules"} {

@@ -158,8 +158,8 @@ func AwaitState(t *testing.T, cp *realcluster.ControlPlane, words string) {
 	t.Helper()
 	realcluster.Eventually(t, time.Minute, fmt.Sprintf("the state says %q", words), func() error {
 		state, err := cp.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), dhc.State, metav1.GetOptions{})
-		if err == nil && !strings.Contains(state.Data["devices.json"], words) {
-			err = fmt.Errorf("it says %s", state.Data["devices.json"])
+		if err == nil && !strings.Contains(state.Data["incidents.json"], words) {
+			err = fmt.Errorf("it says %s", state.Data["incidents.json"])
 		}
 		return err
 	})

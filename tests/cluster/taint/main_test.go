@@ -89,11 +89,13 @@ func newRackOf(t *testing.T, cp *realcluster.ControlPlane, devices int, spec fak
 	return r
 }
 
-// forget removes the state ConfigMap.
+// forget removes the state ConfigMap, and that of 0.1.0.
 func forget(t *testing.T, cp *realcluster.ControlPlane) {
 	t.Helper()
-	if err := cp.Client.CoreV1().ConfigMaps(dhc.Namespace).Delete(t.Context(), dhc.State, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
-		must(t, err)
+	for _, name := range []string{dhc.State, dhc.EarlierState} {
+		if err := cp.Client.CoreV1().ConfigMaps(dhc.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			must(t, err)
+		}
 	}
 }
 

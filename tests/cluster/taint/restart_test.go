@@ -15,7 +15,7 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
-const entry = "devices.json"
+const entry = "incidents.json"
 
 // again starts the next controller, asked about all that its predecessors did, too.
 func again(t *testing.T, settings dhc.Settings, since time.Time) story.Run {

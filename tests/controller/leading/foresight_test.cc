@@ -25,7 +25,7 @@ Outcome no_read(const owners::ReadOwner& read) {
 }
 
 Foresight foresee_on(const Stage& stage, Policy policy, Millis horizon = hours(1)) {
-  return foresee(stage.lists(), std::move(policy), stage.now(), horizon, no_read);
+  return foresee(stage.lists(), {}, std::move(policy), stage.now(), horizon, no_read);
 }
 
 /// `pod: Reason +60s`, of pods alone and of what still holds at the end.
@@ -106,7 +106,7 @@ TEST_CASE("an owner that is not watched is read once, and its opt-out is foresee
   stage.upsert_pod("ray");
   int reads = 0;
   const auto foresight =
-      foresee(stage.lists(), stage.whole_policy(), stage.now(), hours(1), [&](const owners::ReadOwner& read) {
+      foresee(stage.lists(), {}, stage.whole_policy(), stage.now(), hours(1), [&](const owners::ReadOwner& read) {
         ++reads;
         OwnerSight sight;
         sight.state = OwnerSight::State::Found;

@@ -522,7 +522,7 @@ TEST_CASE("A state that cannot be written holds every eviction, and says why") {
   const auto* held = fleet.verdict("p-0-0", Reason::WaitingForCharge);
   REQUIRE(held != nullptr);
   CHECK(held->message.find("Forbidden: configmaps is forbidden") != std::string::npos);
-  CHECK(fleet.verdict("device-health-state", Reason::StateNotSaved) != nullptr);
+  CHECK(fleet.verdict("device-health-incidents", Reason::StateNotSaved) != nullptr);
   CHECK(fleet.run_for(minutes(30), Seconds(10)) == Names{"p-0-0"});
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "domain/incidents/state_text.h"
 #include "tests/controller/taint/gpu_stage.h"
 
@@ -57,7 +58,7 @@ CapBook read_back(const std::string& text, std::size_t expected_bad = 0) {
   return book;
 }
 
-const std::string kNewer = R"({"version":2,"devices":{"of":"another shape"}})";
+const std::string kNewer = R"({"version":3,"devices":{"of":"another shape"}})";
 
 }  // namespace
 
@@ -200,17 +201,17 @@ TEST_CASE("A state of a newer version is not written over, evicts and untaints n
   stage.put(state_map(kNewer));
   CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
   CHECK(stage.state_text() == kNewer);
-  const auto* said = stage.verdict("device-health-state", Reason::StateFromNewerVersion);
+  const auto* said = stage.verdict("device-health-incidents", Reason::StateFromNewerVersion);
   REQUIRE(said != nullptr);
   CHECK(said->message ==
-        "its version 2 is newer than this program: it is left as it is, nothing is evicted or untainted; run the newer "
+        "its version 3 is newer than this program: it is left as it is, nothing is evicted or untainted; run the newer "
         "version, or delete the ConfigMap to begin without a past");
   CHECK(stage.verdict("train-1", Reason::WaitingForCharge) != nullptr);
   stage.restart();
   CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
   CHECK(stage.state_text() == kNewer);
   // An operator begins anew.
-  stage.remove(k8s::Kind::ConfigMap, std::string(kStateName));
+  stage.remove(k8s::Kind::ConfigMap, std::string(kIncidentsName));
   CHECK(stage.run_for(minutes(2)) == std::vector<std::string>{"train-1"});
   CHECK(parse_state(stage.state_text()).records.size() == 1);
 }
@@ -229,7 +230,7 @@ TEST_CASE("A newer version that begins to write while we lead is not written ove
   stage.send_policy();
   CHECK(stage.run_for(minutes(5)).empty());
   CHECK(stage.state_text() == kNewer);
-  CHECK(stage.verdict("device-health-state", Reason::StateFromNewerVersion) != nullptr);
+  CHECK(stage.verdict("device-health-incidents", Reason::StateFromNewerVersion) != nullptr);
 }
 
 TEST_CASE("A version that is no number is damage, not a newer one") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "domain/incidents/state_text.h"
 #include "reconcilers/incident_state/build.h"
 #include "tests/controller/taint/gpu_stage.h"
@@ -96,7 +97,7 @@ TEST_CASE("A damaged state is reported, rebuilt from what stands in the cluster,
   stage.put(state_map(R"({"version":1,"devices":[{"source":)"));
   stage.restart();
   const auto actions = stage.turn();
-  CHECK(stage.verdict("device-health-state", Reason::StateDamaged)->message.starts_with("it is not a JSON object"));
+  CHECK(stage.verdict("device-health-incidents", Reason::StateDamaged)->message.starts_with("it is not a JSON object"));
   CHECK(stage.reasons("node-a") == "Tainted");
   std::string written;
   for (const auto& action : actions) {
@@ -105,16 +106,16 @@ TEST_CASE("A damaged state is reported, rebuilt from what stands in the cluster,
   }
   CHECK(parse_state(written).records.size() == 1);
   stage.run_for(Seconds(10));
-  CHECK(stage.verdict("device-health-state", Reason::StateDamaged) == nullptr);
+  CHECK(stage.verdict("device-health-incidents", Reason::StateDamaged) == nullptr);
   CHECK(stage.rule() != nullptr);
 }
 
 TEST_CASE("The state is applied with force: whoever has edited the entry must not keep us from rebuilding it") {
   const auto request =
-      incident_state::build_state({.ns = "dhs", .name = "device-health-state", .text = "{}", .revision = 1});
+      incident_state::build_state({.ns = "dhs", .name = "device-health-incidents", .text = "{}", .revision = 1});
   REQUIRE(request);
   CHECK(request->target ==
-        "/api/v1/namespaces/dhs/configmaps/device-health-state?fieldManager=device-health-controller&force=true");
+        "/api/v1/namespaces/dhs/configmaps/device-health-incidents?fieldManager=device-health-controller&force=true");
 }
 
 TEST_CASE("Nothing is untainted before the end of the incident is written down") {
@@ -171,6 +172,7 @@ TEST_CASE("While the state cannot be read nobody is evicted, however long that l
       if (kind == k8s::Kind::ConfigMap && !is_read) continue;
       stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = kind, .objects = {}}));
     }
+    if (is_read) stage.deliver(EarlierState{});
     k8s::Namespace ns;
     ns.meta.name = "default";
     stage.put(ns);
@@ -196,7 +198,7 @@ TEST_CASE("A state that cannot be written is said, and tried again later and lat
     stage.advance(Seconds(1));
   }
   CHECK(std::ranges::count(stage.writes(), "state") <= 4);
-  CHECK(stage.verdict("device-health-state", Reason::StateNotSaved) != nullptr);
+  CHECK(stage.verdict("device-health-incidents", Reason::StateNotSaved) != nullptr);
 }
 
 TEST_CASE("Whoever deletes the state wants the past forgotten, not the present") {
@@ -211,7 +213,7 @@ TEST_CASE("Whoever deletes the state wants the past forgotten, not the present")
     stage.report("train-1", Health::Unhealthy, "Xid 79");
     stage.run_for(Seconds(61));
   }
-  stage.remove(k8s::Kind::ConfigMap, std::string(kStateName));
+  stage.remove(k8s::Kind::ConfigMap, std::string(kIncidentsName));
   stage.run_for(Seconds(10));
   CHECK(stage.rule() != nullptr);
   const auto content = parse_state(stage.state_text());
@@ -263,7 +265,7 @@ TEST_CASE("Writing and reading the state changes nothing") {
   CHECK(read->incident.facts()->evidence == facts.evidence);
   CHECK(read->incident.facts()->source == SignalSource::Taint);
   CHECK(read->incident.facts()->taint_key == facts.taint_key);
-  CHECK(text.contains(R"("byClaim":true)"));  // what an older version reads
+  CHECK(text.contains(R"("phase":"Acknowledged")"));
   REQUIRE(again.find(record.key)->past.losses.size() == 1);
   CHECK(again.find(record.key)->past.losses.front().at == at);
   CHECK(again.find(record.key)->past.losses.front().holders == std::vector<std::string>{"pod-1", "pod-2"});
@@ -334,14 +336,31 @@ TEST_CASE("The state never exceeds its limit: the lightest and oldest closed inc
 }
 
 TEST_CASE("Hostile states are damage and nothing else") {
-  for (const std::string text :
-       {"", "null", "[]", "{", R"({"version":0,"devices":[]})", R"({"version":1})", R"({"version":1,"devices":{}})",
-        R"({"version":1,"devices":[1,null,[],{}]})",
-        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","penalty":-1}]})",
-        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","incidents":1e300}]})",
-        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","since":"soon"}]})",
-        R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","history":"none"}]})",
-        R"({"version":1,"devices":[{"source":"usb","scope":"d","place":"p","device":"x"}]})"}) {
+  for (
+      const std::string text :
+      {"",
+       "null",
+       "[]",
+       "{",
+       R"({"version":0,"devices":[]})",
+       R"({"version":1})",
+       R"({"version":1,"devices":{}})",
+       R"({"version":1,"devices":[1,null,[],{}]})",
+       R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","penalty":-1}]})",
+       R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","incidents":1e300}]})",
+       R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","since":"soon"}]})",
+       R"({"version":1,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","history":"none"}]})",
+       R"({"version":1,"devices":[{"source":"usb","scope":"d","place":"p","device":"x"}]})",
+       R"({"version":2})",
+       R"({"version":2,"devices":[1,null,[],{}]})",
+       R"({"version":2,"devices":[{"source":"usb","scope":"d","place":"p","device":"x"}]})",
+       R"({"version":2,"devices":[{"source":"dra","scope":"d","place":"p"}]})",
+       R"({"version":2,"devices":[{"source":"nodeTaint","scope":"d","place":"p","device":"x"}]})",
+       R"({"version":2,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","past":{"penalty":-1}}]})",
+       R"({"version":2,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","past":7}]})",
+       R"({"version":2,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","incident":{"phase":"Ajar"}}]})",
+       R"({"version":2,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","incident":{"phase":"Open"}}]})",
+       R"({"version":2,"devices":[{"source":"dra","scope":"d","place":"p","device":"x","ours":{"rule":{"phase":"?"}}}]})"}) {
     CAPTURE(text);
     const auto content = parse_state(text);
     CHECK(content.damage);

@@ -71,7 +71,8 @@ TEST_CASE(
   const auto verbs = dhc::needed_verbs(dhc::Mode::Enforce, false, nullptr, "dhc", false);
   CHECK(std::ranges::count(verbs, "taint", &dhc::NeededVerb::needed_by) == 4);
   CHECK(std::ranges::count(verbs, "state", &dhc::NeededVerb::needed_by) == 4);
-  CHECK(std::ranges::count(verbs, "device-health-state", &dhc::NeededVerb::name) == 4);
+  CHECK(std::ranges::count(verbs, "device-health-incidents", &dhc::NeededVerb::name) == 4);
+  CHECK(std::ranges::count(verbs, "device-health-state", &dhc::NeededVerb::name) == 2);
 }
 
 TEST_CASE("enforce mode needs to patch Jobs, observe mode does not") {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kRule = "/apis/resource.k8s.io/v1/devicetaintrules/dhc-1";
 constexpr auto kJob = "/apis/batch/v1/namespaces/default/jobs/train";
-constexpr auto kState = "/api/v1/namespaces/dhs/configmaps/device-health-state";
+constexpr auto kState = "/api/v1/namespaces/dhs/configmaps/device-health-incidents";
 constexpr auto kStatus = "/api/v1/namespaces/default/pods/a/status?fieldManager=x";
 
 AnsweredRequest eviction(const std::string& uid, unsigned status = 201) {
@@ -158,10 +158,10 @@ TEST_CASE("A condition is ours, of one UID, and what is written is bounded") {
   CHECK(broken_by(event) == "I8 ");
   AnsweredRequest state{.method = Method::Patch,
                         .target = kState,
-                        .body = {{"data", {{"devices.json", std::string(524'288, 'x')}}}},
+                        .body = {{"data", {{"incidents.json", std::string(524'288, 'x')}}}},
                         .status = 200};
   CHECK(broken_by(state).empty());
-  state.body["data"]["devices.json"] = std::string(524'289, 'x');
+  state.body["data"]["incidents.json"] = std::string(524'289, 'x');
   CHECK(broken_by(state) == "I8 ");
 }
 

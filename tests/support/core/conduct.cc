@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "simulator/api/field.h"
 
 namespace dhc::test {
@@ -220,7 +221,7 @@ void Conduct::look_at_job(const sim::ResourcePath& path, const AnsweredRequest& 
 void Conduct::look_at_state(const sim::ResourcePath& path, const AnsweredRequest& request) {
   const auto name = path.name.empty() ? text(request.body, {"metadata", "name"}) : path.name;
   const bool is_status = name == kStatusName;
-  if ((name != kStateName && !is_status) || request.method == k8s::Method::Delete) {
+  if ((name != kIncidentsName && !is_status) || request.method == k8s::Method::Delete) {
     return say("I14", request, fmt::format("the ConfigMap {} is not ours", name));
   }
   std::size_t size = 0;

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include "app/earlier_state.h"
 #include "domain/contract/names.h"
 #include "domain/contract/reasons.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/api_error.h"
 #include "reconcilers/eviction/build.h"
 #include "reconcilers/eviction/exchange.h"
@@ -68,8 +70,10 @@ void note(std::optional<MonoTime>& earliest, std::optional<MonoTime> when) {
 }  // namespace
 
 struct Scenario::Watch {
-  explicit Watch(k8s::WatchTarget target) : kind(target.kind), session(std::move(target)) {}
+  explicit Watch(k8s::WatchTarget target)
+      : kind(target.kind), is_of_earlier(target.name == kStateName), session(std::move(target)) {}
   k8s::Kind kind;
+  bool is_of_earlier;  // 0.1.0's state
   k8s::WatchSession session;
   std::optional<sim::WatchStream> open;
   std::optional<MonoTime> wait_until;
@@ -130,10 +134,16 @@ void Scenario::restart_controller() {
     k8s::WatchTarget target{.kind = kind, .ns = {}, .name = {}};
     if (kind == k8s::Kind::ConfigMap) {
       if (policy_.own_namespace.empty()) continue;
-      target = {.kind = kind, .ns = policy_.own_namespace, .name = std::string(kStateName)};
+      target = {.kind = kind, .ns = policy_.own_namespace, .name = std::string(kIncidentsName)};
     }
     target.kept = kKeptFields;
     watches_.push_back(std::make_unique<Watch>(std::move(target)));
+  }
+  if (!policy_.own_namespace.empty()) {
+    watches_.push_back(std::make_unique<Watch>(k8s::WatchTarget{.kind = k8s::Kind::ConfigMap,
+                                                                .ns = policy_.own_namespace,
+                                                                .name = std::string(kStateName),
+                                                                .kept = kKeptFields}));
   }
   send_policy();
   if (server_ahead_ != Millis::zero()) inbox_.emplace_back(ServerClockSeen{server_ahead_});
@@ -146,7 +156,7 @@ bool Scenario::poll(Watch& watch) {
   if (!output.ended && now.mono - watch.spoke_at >= watch.idle) {
     watch.open.reset();
     watch.session.stream_ended(fail(ErrorKind::TimedOut, "silence"), own_now(), kChance, out);
-    for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+    pass(watch, std::move(out));
     return true;
   }
   const bool more = output.bytes.empty() || watch.session.feed(output.bytes, own_now(), out);
@@ -157,8 +167,18 @@ bool Scenario::poll(Watch& watch) {
     watch.session.stream_ended(end, own_now(), kChance, out);
   }
   const bool busy = !out.empty() || !watch.open;
-  for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+  pass(watch, std::move(out));
   return busy;
+}
+
+void Scenario::pass(const Watch& watch, std::vector<k8s::Delivery> deliveries) {
+  for (auto& delivery : deliveries) {
+    if (!watch.is_of_earlier) {
+      inbox_.emplace_back(std::move(delivery));
+    } else if (auto earlier = read_earlier_state(delivery)) {
+      inbox_.emplace_back(*std::move(earlier));
+    }
+  }
 }
 
 void Scenario::hold(k8s::Kind kind, bool held) {
@@ -198,7 +218,7 @@ bool Scenario::pump(Watch& watch) {
   } else {
     return false;
   }
-  for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+  pass(watch, std::move(out));
   return true;
 }
 
@@ -279,7 +299,7 @@ void Scenario::doubt() {
         watch->open.reset();
         watch->session.stream_ended(fail(ErrorKind::Unavailable, "ended for a fresh list"), own_now(), kChance, out);
       }
-      for (auto& delivery : out) inbox_.emplace_back(std::move(delivery));
+      pass(*watch, std::move(out));
     }
   }
 }

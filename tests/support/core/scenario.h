@@ -70,6 +70,7 @@ class Scenario : public Lab {
   void settle();
   [[nodiscard]] bool pump(Watch& watch);
   [[nodiscard]] bool poll(Watch& watch);
+  void pass(const Watch& watch, std::vector<k8s::Delivery> deliveries);
   void execute(const Action& action);
   /// Its requests follow each other within this moment; the answer comes after the delays of all.
   void attempt(const eviction::EvictPod& action);

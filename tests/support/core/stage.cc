@@ -8,6 +8,7 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/contract/state_names.h"
 #include "tests/support/core/wide_caps.h"
 
 namespace dhc::test {
@@ -15,9 +16,9 @@ namespace dhc::test {
 k8s::ConfigMap state_map(std::string text, const std::string& ns) {
   k8s::ConfigMap map;
   map.meta.ns = ns;
-  map.meta.name = kStateName;
+  map.meta.name = kIncidentsName;
   map.meta.uid = "uid-state";
-  map.data = {{std::string(kStateEntry), std::move(text)}};
+  map.data = {{std::string(kIncidentsEntry), std::move(text)}};
   return map;
 }
 
@@ -47,6 +48,8 @@ void Stage::restart() {
 void Stage::relist() {
   waiting_.clear();
   for (auto& list : lists()) waiting_.emplace_back(std::move(list));
+  const auto* earlier = find_as<k8s::ConfigMap>(k8s::Kind::ConfigMap, std::string(kStateName));
+  waiting_.emplace_back(EarlierState{earlier == nullptr ? std::nullopt : std::optional(*earlier)});
 }
 
 std::vector<k8s::Delivery> Stage::lists() const {
@@ -253,9 +256,9 @@ k8s::DeviceTaintRule* Stage::rule() {
 k8s::Node& Stage::node_named(const std::string& name) { return *find_as<k8s::Node>(k8s::Kind::Node, name); }
 
 std::string Stage::state_text() const {
-  const auto place = places_.find({k8s::Kind::ConfigMap, std::string(kStateName)});
+  const auto place = places_.find({k8s::Kind::ConfigMap, std::string(kIncidentsName)});
   if (place == places_.end()) return {};
-  return std::get<k8s::ConfigMap>(objects_.at(place->second)).data.find(kStateEntry)->second;
+  return std::get<k8s::ConfigMap>(objects_.at(place->second)).data.find(kIncidentsEntry)->second;
 }
 
 void Stage::note_write(const Action& action) {

@@ -94,7 +94,8 @@ TEST_CASE("A charge of this minute does not give way yet: its eviction may be se
   Charging charging(input);
   const auto hold = charging.record(Unit{.affected_pods = {&book.affected.front()}});
   REQUIRE(hold);
-  CHECK(hold->message == "ConfigMap device-health-state has no room left for what is out of service on our account");
+  CHECK(hold->message ==
+        "ConfigMap device-health-incidents has no room left for what is out of service on our account");
 }
 
 }  // namespace dhc::eviction

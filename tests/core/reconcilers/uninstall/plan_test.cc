@@ -158,19 +158,19 @@ TEST_CASE("a Job loses the annotations that we wrote and keeps those of people")
 }
 
 TEST_CASE("the ConfigMap and the Lease go if our label is on them") {
-  Json map = object("device-health-state", "sys");
+  Json map = object("device-health-incidents", "sys");
   const auto plain = find_named(TraceKind::StateMap, map.dump());
   REQUIRE(plain);
   CHECK(plain->traces.empty());
-  CHECK(plain->left == Names{"ConfigMap sys/device-health-state: it has not our label"});
+  CHECK(plain->left == Names{"ConfigMap sys/device-health-incidents: it has not our label"});
   map["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "device-health-controller"}};
   const auto ours = find_named(TraceKind::StateMap, map.dump());
-  REQUIRE(names(ours->traces) == Names{"ConfigMap sys/device-health-state"});
-  CHECK(build_removal(ours->traces[0])->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
+  REQUIRE(names(ours->traces) == Names{"ConfigMap sys/device-health-incidents"});
+  CHECK(build_removal(ours->traces[0])->target == "/api/v1/namespaces/sys/configmaps/device-health-incidents");
   map["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "Helm"}};
   const auto theirs = find_named(TraceKind::StateMap, map.dump());
   CHECK(theirs->traces.empty());
-  CHECK(theirs->left == Names{"ConfigMap sys/device-health-state: it is managed by Helm"});
+  CHECK(theirs->left == Names{"ConfigMap sys/device-health-incidents: it is managed by Helm"});
   Json labelled = object("device-health-controller", "sys");
   labelled["metadata"]["labels"] = {{"app.kubernetes.io/managed-by", "device-health-controller"}};
   const auto lease = find_named(TraceKind::Lease, labelled.dump());
@@ -178,8 +178,10 @@ TEST_CASE("the ConfigMap and the Lease go if our label is on them") {
         "/apis/coordination.k8s.io/v1/namespaces/sys/leases/device-health-controller");
 }
 
-TEST_CASE("both are read in the controller's own namespace") {
-  CHECK(build_get(TraceKind::StateMap, "sys")->target == "/api/v1/namespaces/sys/configmaps/device-health-state");
+TEST_CASE("all of one name are read in the controller's own namespace, that of 0.1.0 too") {
+  CHECK(build_get(TraceKind::StateMap, "sys")->target == "/api/v1/namespaces/sys/configmaps/device-health-incidents");
+  CHECK(build_get(TraceKind::EarlierStateMap, "sys")->target ==
+        "/api/v1/namespaces/sys/configmaps/device-health-state");
   CHECK(build_get(TraceKind::StatusMap, "sys")->target == "/api/v1/namespaces/sys/configmaps/device-health-status");
   CHECK(build_get(TraceKind::Lease, "sys")->target ==
         "/apis/coordination.k8s.io/v1/namespaces/sys/leases/device-health-controller");
@@ -193,7 +195,7 @@ TEST_CASE("nothing is removed without a UID, a version of the node or a usable n
   trace.name = "a";
   trace.ns = "ns";
   for (const TraceKind kind : {TraceKind::Rule, TraceKind::NodeTaint, TraceKind::Condition, TraceKind::Annotation,
-                               TraceKind::StateMap, TraceKind::Lease}) {
+                               TraceKind::StateMap, TraceKind::EarlierStateMap, TraceKind::Lease}) {
     trace.kind = kind;
     trace.uid = {};
     CHECK_FALSE(build_removal(trace));
