@@ -187,6 +187,11 @@ class World {
   [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
   /// As above; null: network-attached, or not known.
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
+  /// The physical card that the device is a replica or a partition of.
+  [[nodiscard]] DeviceKey card_of(DeviceKey key) const {
+    key.device = inventory_.card_of(key);
+    return key;
+  }
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
   /// What a node says of one device-plugin resource; null: it lists none, and no pod there holds one.
@@ -220,6 +225,9 @@ class World {
   /// UIDs of the pods that can hold devices and whose controller has this identity: those that call it a Job, and the
   /// others; each sorted.
   [[nodiscard]] std::array<const std::set<std::string>*, 2> pods_owned_by(const std::string& identity) const;
+  /// The same of all controllers, by identity.
+  [[nodiscard]] const std::map<std::string, std::set<std::string>>& pods_of_jobs() const { return job_pods_; }
+  [[nodiscard]] const std::map<std::string, std::set<std::string>>& pods_of_others() const { return other_pods_; }
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }

@@ -123,8 +123,9 @@ constexpr std::array<ReasonInfo, 105> kReasons = {
           "The brake stops new evictions of this driver or resource, on the node or in the cluster.",
           "See BrakeEngaged."),
     warning(Reason::CapReached, "CapReached", "Hold",
-            "As many devices of this driver or resource are out of service on our account, or as many pods were "
-            "evicted for it within 24 h, as a cap allows (configuration.md).",
+            "As many devices of this driver or resource are out of service on our account, as many pods were evicted "
+            "for it within 24 h, or as many of its devices went out of service under one workload, as a cap allows "
+            "(configuration.md).",
             "Repair and acknowledge devices."),
     quiet(Reason::WaitingForCharge, "WaitingForCharge",
           "The eviction is recorded in the state ConfigMap first, so that it still counts after a restart.", "Wait."),

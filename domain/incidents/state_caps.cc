@@ -14,6 +14,7 @@
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 #include "domain/incidents/state_record.h"
+#include "domain/incidents/state_workloads.h"
 
 namespace dhc {
 
@@ -29,7 +30,7 @@ constexpr std::size_t kMostCandidates = 64;
 /// As many as ten-minute counts of a day.
 constexpr std::size_t kMostCounts = 145;
 /// What the members around the names take, generously.
-constexpr std::size_t kAroundCharge = 180;
+constexpr std::size_t kAroundCharge = 200;
 constexpr std::size_t kAroundPlace = 80;
 constexpr std::size_t kAroundDevice = 28;
 
@@ -58,6 +59,7 @@ Json charges_json(const CapBook& book) {
                   {"at", format_rfc3339(charge.at)}};
     if (charge.counted) entry["counted"] = true;
     if (!charge.loser.empty()) entry["owner"] = charge.loser;
+    if (!charge.workload.empty()) entry["workload"] = charge.workload;
     if (!charge.may_be.empty()) entry["mayBe"] = candidates_json(charge.may_be);
     list.push_back(std::move(entry));
   }
@@ -98,10 +100,18 @@ Json evictions_json(const CapBook& book, std::size_t most) {
   return list;
 }
 
-std::string text_with(const CapBook& book, bool with_tainted, std::size_t most_counts) {
-  return json_text(Json{{"charges", charges_json(book)},
-                        {"out", out_json(book, with_tainted)},
-                        {"evictions", evictions_json(book, most_counts)}});
+struct CapsText {
+  bool with_tainted = true;
+  bool with_workloads = true;
+  std::size_t most_counts = kMostCounts;
+};
+
+std::string text_with(const CapBook& book, const CapsText& what) {
+  Json json{{"charges", charges_json(book)},
+            {"out", out_json(book, what.with_tainted)},
+            {"evictions", evictions_json(book, what.most_counts)}};
+  if (what.with_workloads && !book.workloads().lost().empty()) json["workloads"] = workloads_json(book.workloads());
+  return json_text(json);
 }
 
 std::optional<std::string> name_in(const Json& entry, const char* key) {
@@ -174,6 +184,7 @@ bool read_charge(const Json& entry, CapBook& book) {
                              .at = *at,
                              .loser = name_in(entry, "owner").value_or(std::string()),
                              .may_be = std::move(may_be),
+                             .workload = name_in(entry, "workload").value_or(std::string()),
                              .counted = json_true(entry, {"counted"})});
   return true;
 }
@@ -228,15 +239,17 @@ void read_list(const Json& json, const char* key, CapBook& book, std::size_t& ba
 
 std::string caps_text(const CapBook& book, std::size_t limit) {
   if (book == CapBook()) return {};
-  auto text = text_with(book, true, kMostCounts);
-  if (text.size() > limit) text = text_with(book, false, kMostCounts);
-  if (text.size() > limit) text = text_with(book, false, 1);
+  auto text = text_with(book, {});
+  if (text.size() > limit) text = text_with(book, {.with_tainted = false});
+  if (text.size() > limit) text = text_with(book, {.with_tainted = false, .with_workloads = false});
+  if (text.size() > limit) text = text_with(book, {.with_tainted = false, .with_workloads = false, .most_counts = 1});
   return text;
 }
 
 std::size_t size_of(const EvictionCharge& charge) {
   const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
-  auto size = kAroundCharge + charge.pod_uid.size() + length(charge.key) + charge.node.size() + charge.loser.size();
+  auto size = kAroundCharge + charge.pod_uid.size() + length(charge.key) + charge.node.size() + charge.loser.size() +
+              charge.workload.size();
   const DeviceKey* before = nullptr;
   for (const auto& key : charge.may_be | std::views::take(kMostCandidates)) {
     const bool same_place = before != nullptr && before->scope == key.scope && before->place == key.place;
@@ -269,6 +282,7 @@ CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad) {
   read_list(json, "charges", book, bad, read_charge);
   read_list(json, "out", book, bad, read_out);
   read_list(json, "evictions", book, bad, read_count);
+  read_list(json, "workloads", book, bad, read_workload);
   return book;
 }
 

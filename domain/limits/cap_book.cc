@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "domain/cluster/disruption.h"
+#include "domain/cluster/workload.h"
 
 namespace dhc {
 
@@ -111,7 +112,8 @@ void CapBook::recall(const std::string& scope, EvictionCount count) {
   counts.insert(std::ranges::upper_bound(counts, count.last, {}, &EvictionCount::last), count);
 }
 
-void CapBook::count_eviction(const EvictionCharge& charge, const Now& now) {
+void CapBook::count_eviction(const EvictionCharge& charge, const World& world, const Now& now) {
+  workloads_.note(charge.workload, world.card_of(charge.key), now.wall);
   auto& counts = evictions_[charge.key.scope];
   if (counts.empty() || now.wall - counts.back().first >= kOneCount) {
     counts.push_back({.first = now.wall, .last = now.wall, .count = 0});
@@ -160,7 +162,7 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
     }
     // It may have been charged for another bad device of the pod.
     if (attempt != nullptr) charge.key = attempt->key;
-    if (fate == Fate::Happened) count_eviction(charge, now);
+    if (fate == Fate::Happened) count_eviction(charge, world, now);
     changed = true;
     if (fate == Fate::Happened && stays(world.pod(at->first))) {
       charge.counted = true;
@@ -179,7 +181,7 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
     std::erase_if(counts, [&](const EvictionCount& count) { return now.wall - count.last >= kDay; });
   }
   std::erase_if(evictions_, [](const auto& entry) { return entry.second.empty(); });
-  return changed;
+  return workloads_.settle(now) || changed;
 }
 
 bool CapBook::follow(const World& world, const DeviceRecords& records, const Now& now) {
@@ -187,8 +189,10 @@ bool CapBook::follow(const World& world, const DeviceRecords& records, const Now
   for (const auto& [key, record] : records) {
     if (!record.ours.any() || record.is_acknowledged()) continue;
     auto [place, is_new] = out_.try_emplace(key);
-    if (is_new) place->second = {.node = world.node_of(key), .at = now.wall};
     changed = changed || is_new;
+    if (!is_new) continue;
+    place->second = {.node = world.node_of(key), .at = now.wall};
+    for (const auto& workload : workloads_on(key, world)) workloads_.note(workload, world.card_of(key), now.wall);
   }
   for (auto at = out_.begin(); at != out_.end();) {
     auto& [key, out] = *at;
@@ -210,7 +214,7 @@ bool CapBook::release(WallTime until) {
     changed = std::erase_if(counts, [&](const EvictionCount& count) { return count.last < until; }) > 0 || changed;
   }
   std::erase_if(evictions_, [](const auto& entry) { return entry.second.empty(); });
-  return changed;
+  return workloads_.release(until) || changed;
 }
 
 }  // namespace dhc

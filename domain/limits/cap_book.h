@@ -9,6 +9,7 @@
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
 #include "domain/limits/request_tracker.h"
+#include "domain/limits/workload_book.h"
 
 namespace dhc {
 
@@ -21,6 +22,7 @@ struct EvictionCharge {
   WallTime at;
   std::string loser{};  ///< Whose loss it would be, as `loss_owner` says; empty: written by an older version.
   std::vector<DeviceKey> may_be{};  ///< The devices that an ambiguous `key` may be.
+  std::string workload{};           ///< As `workload_of` says; empty: written by an older version.
   /// It was accepted and has counted, but the pod stays: asked for again it counts no more.
   bool counted = false;
   // of this process alone
@@ -62,6 +64,9 @@ class CapBook {
   /// By driver or resource; oldest first.
   [[nodiscard]] const std::map<std::string, std::vector<EvictionCount>>& evictions() const { return evictions_; }
 
+  /// What counts against `caps.ownerDevicesPerDay`.
+  [[nodiscard]] const WorkloadBook& workloads() const { return workloads_; }
+
   void charge(EvictionCharge charge);
 
   /// The charge that gives way first when another needs its room, or null: the longest unused of those that may, and
@@ -82,23 +87,26 @@ class CapBook {
   /// no more. True if something is to be written.
   [[nodiscard]] bool follow(const World& world, const DeviceRecords& records, const Now& now);
 
-  /// An operator has released the cluster's caps: evictions before then count no more. True if there were any.
+  /// An operator has released the cluster's caps: evictions, and what workloads have lost, before then count no more.
+  /// True if there were any.
   [[nodiscard]] bool release(WallTime until);
 
   // as they are read from the state
   void recall(EvictionCharge charge);
   void recall(const DeviceKey& key, OutOfService out) { out_.insert_or_assign(key, std::move(out)); }
   void recall(const std::string& scope, EvictionCount count);
+  void recall(const std::string& workload, const DeviceKey& card, WallTime at) { workloads_.note(workload, card, at); }
 
   friend bool operator==(const CapBook&, const CapBook&) = default;
 
  private:
-  void count_eviction(const EvictionCharge& charge, const Now& now);
+  void count_eviction(const EvictionCharge& charge, const World& world, const Now& now);
   [[nodiscard]] bool drop_oldest(const RequestTracker& requests, const Now& now);
 
   std::map<std::string, EvictionCharge> charges_;
   std::map<DeviceKey, OutOfService> out_;
   std::map<std::string, std::vector<EvictionCount>> evictions_;
+  WorkloadBook workloads_;
 };
 
 /// Whether a new charge may take the place of this one, which is made again when its turn comes: it was refused before,

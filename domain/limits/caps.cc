@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/wake.h"
+#include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
 #include "domain/findings/rejecting_node.h"
@@ -25,12 +26,6 @@ HoldReason full(std::string message, std::optional<MonoTime> until = {}) {
 std::string way_out(std::string_view where) {
   return fmt::format("acknowledge what is repaired, or release the cap with the annotation {} on {}",
                      kCapReleaseAnnotation, where);
-}
-
-/// Replicas and partitions of one card are one device.
-DeviceKey card_of(const World& world, DeviceKey key) {
-  key.device = world.inventory().card_of(key);
-  return key;
 }
 
 constexpr std::string_view kOnConfiguration = "the configuration's ConfigMap";
@@ -80,7 +75,8 @@ std::optional<WallTime> cap_release_of_node(const World& world, const std::strin
   return value ? cap_release(std::string(*value), now) : std::nullopt;
 }
 
-Caps::Caps(const CapInput& input) : input_(input), released_(cap_release(input.policy.cap_release, input.now)) {
+Caps::Caps(const CapInput& input)
+    : input_(input), released_(cap_release(input.policy.cap_release, input.now)), lost_(input.book.workloads()) {
   add_out_of_service();
   add_charges();
   add_evictions();
@@ -91,9 +87,9 @@ void Caps::add_out_of_service() {
     auto& use = uses_[key.scope];
     const auto of_node = cap_release_of_node(input_.world, out.node, input_.now);
     const bool is_card = key.is_device();
-    if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(card_of(input_.world, key));
+    if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(input_.world.card_of(key));
     if (released_ && out.at < *released_) continue;
-    if (is_card) use.in_cluster[out.node].insert(card_of(input_.world, key));
+    if (is_card) use.in_cluster[out.node].insert(input_.world.card_of(key));
     if (out.whole_node) use.whole_nodes.insert(out.node);
   }
   for (const auto& [key, until] : input_.asked.devices) {
@@ -109,7 +105,9 @@ void Caps::add_charges() {
   for (const auto& [uid, charge] : input_.book.charges()) {
     const auto* attempt = input_.requests.eviction(uid);
     // It may have been charged for another bad device of the pod since.
-    if (!charge.counted && may_stand(attempt, input_.now)) take_eviction(attempt->key, charge.node, 1);
+    if (!charge.counted && may_stand(attempt, input_.now)) {
+      take_eviction(attempt->key, charge.node, 1, {charge.workload});
+    }
   }
 }
 
@@ -151,7 +149,7 @@ std::int64_t Caps::out_in_cluster(const std::string& scope, const Use& use, cons
 std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::string& node) const {
   const auto& use = use_of(key.scope);
   const auto& limits = input_.policy.limits;
-  const auto card = card_of(input_.world, key);
+  const auto card = input_.world.card_of(key);
   const auto counted_in = [&](const auto& by_node) {
     const auto found = by_node.find(node);
     return found != by_node.end() && found->second.contains(card);
@@ -205,24 +203,67 @@ std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64
               until.at());
 }
 
-std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std::string& node,
-                                                 std::int64_t pods) const {
+/// Who has room lets the device go: nobody's pod waits for what another's have used up.
+std::optional<HoldReason> Caps::refuses_workloads(const DeviceKey& key, const Workloads& workloads) const {
+  std::optional<HoldReason> first;
+  for (const auto& workload : workloads) {
+    auto hold = refuses_workload(input_.world.card_of(key), workload);
+    if (!hold) return std::nullopt;
+    if (!first) first = std::move(hold);
+  }
+  return first;
+}
+
+std::optional<HoldReason> Caps::refuses_workload(const DeviceKey& card, const std::string& workload) const {
+  const auto& cap = input_.policy.limits.cap_owner_per_day;
+  const auto lost = static_cast<std::int64_t>(lost_.count(workload, card.scope));
+  if (lost + 1 <= cap.at_least || lost_.has(workload, card)) return std::nullopt;
+  const auto held = devices_held_by(workload, card.scope, input_.world);
+  if (lost + 1 <= allowed_by(cap, held)) return std::nullopt;
+  std::optional<MonoTime> until;
+  if (const auto room = lost_.room_at(workload, card.scope)) {
+    until = input_.now.mono + std::chrono::ceil<Millis>(*room - input_.now.wall);
+  }
+  return full(fmt::format("{} devices of {} went out of service on our account within 24 h while pods of {} held them, "
+                          "{} of the {} that they hold: look at what it runs, release the cap with the annotation {} "
+                          "on {}, or wait",
+                          lost, card.scope, words_of_workload(workload), words_of_cap("ownerDevicesPerDay", cap), held,
+                          kCapReleaseAnnotation, kOnConfiguration),
+              until);
+}
+
+std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods,
+                                                 const Workloads& workloads) const {
   if (auto hold = refuses_device(key, node)) return hold;
+  if (auto hold = refuses_workloads(key, workloads)) return hold;
   return refuses_day(key.scope, pods);
 }
 
-void Caps::take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods) {
-  take_taint(key, node);
+void Caps::take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods, const Workloads& workloads) {
+  take_device(key, node);
   uses_[key.scope].evictions += pods;
+  for (const auto& workload : workloads) lost_.take(workload, input_.world.card_of(key), input_.now.wall);
 }
 
 std::optional<HoldReason> Caps::refuses_taint(const DeviceKey& key, const std::string& node) const {
-  return refuses_device(key, node);
+  if (auto hold = refuses_device(key, node)) return hold;
+  return refuses_holders(key);
+}
+
+std::optional<HoldReason> Caps::refuses_holders(const DeviceKey& key) const {
+  return refuses_workloads(key, workloads_on(key, input_.world));
 }
 
 void Caps::take_taint(const DeviceKey& key, const std::string& node) {
+  take_device(key, node);
+  for (const auto& workload : workloads_on(key, input_.world)) {
+    lost_.take(workload, input_.world.card_of(key), input_.now.wall);
+  }
+}
+
+void Caps::take_device(const DeviceKey& key, const std::string& node) {
   auto& use = uses_[key.scope];
-  const auto card = card_of(input_.world, key);
+  const auto card = input_.world.card_of(key);
   use.on_node[node].insert(card);
   use.in_cluster[node].insert(card);
 }

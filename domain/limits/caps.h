@@ -37,16 +37,21 @@ class Caps {
  public:
   explicit Caps(const CapInput& input);
 
-  /// The full cap that refuses the eviction of so many pods from this device on this node; none: they may go.
+  using Workloads = std::vector<std::string>;  ///< As `workload_of` says.
+
+  /// The full cap that refuses the eviction of so many pods of these workloads from this device on this node; none:
+  /// they may go.
   [[nodiscard]] std::optional<HoldReason> refuses_eviction(const DeviceKey& key, const std::string& node,
-                                                           std::int64_t pods) const;
-  void take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods);
+                                                           std::int64_t pods, const Workloads& workloads) const;
+  void take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods, const Workloads& workloads);
   /// Whether the eviction of this pod counts already: it was accepted, is on its way or may have happened.
   [[nodiscard]] bool has_counted(const std::string& pod_uid) const;
 
   /// The full cap that refuses our taint on this device.
   [[nodiscard]] std::optional<HoldReason> refuses_taint(const DeviceKey& key, const std::string& node) const;
   void take_taint(const DeviceKey& key, const std::string& node);
+  /// That all workloads whose pods hold the device have used up their own caps; none if nobody holds it.
+  [[nodiscard]] std::optional<HoldReason> refuses_holders(const DeviceKey& key) const;
 
   /// The full cap that refuses our taint on this node, which takes all its devices of the driver or resource out of
   /// service. A node alone is never too large: `taint.node` and `nodeAtLeast` have asked for it.
@@ -68,6 +73,9 @@ class Caps {
   void add_evictions();
   [[nodiscard]] std::optional<HoldReason> refuses_device(const DeviceKey& key, const std::string& node) const;
   [[nodiscard]] std::optional<HoldReason> refuses_day(const std::string& scope, std::int64_t pods) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_workloads(const DeviceKey& key, const Workloads& workloads) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_workload(const DeviceKey& card, const std::string& workload) const;
+  void take_device(const DeviceKey& key, const std::string& node);
   /// Without those on the node `but` (null: with all).
   [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const;
   [[nodiscard]] const Use& use_of(const std::string& scope) const;
@@ -75,6 +83,7 @@ class Caps {
   CapInput input_;
   std::optional<WallTime> released_;  // in the cluster
   std::map<std::string, Use> uses_;
+  WorkloadTally lost_;
   Use nothing_;  // of what is not in `uses_`
 };
 

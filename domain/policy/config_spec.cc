@@ -140,10 +140,11 @@ void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeLi
 }
 
 void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"cluster", "node", "perDay"};
+  static constexpr std::array<std::string_view, 4> kKeys = {"cluster", "node", "perDay", "ownerDevicesPerDay"};
   const YamlNode* caps = spec.find("caps");
   if (caps == nullptr || !check_map(*caps, "spec.caps", kKeys, mistakes)) return;
-  const std::array<Cap*, 3> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day};
+  const std::array<Cap*, 4> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day,
+                                      &limits.cap_owner_per_day};
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const YamlNode* given = caps->find(kKeys.at(i));
     if (given != nullptr) read_cap(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);

@@ -165,6 +165,8 @@ struct Limits {
   Cap cap_cluster{.percent = 10, .at_least = 2};        ///< Devices out of service on our account at once,
   Cap cap_node{.percent = 50, .at_least = 1};           ///< and on one node.
   Cap cap_per_day{.percent = 5, .at_least = 4};         ///< Evictions within 24 h.
+  /// Devices that one workload's pods take out of service within 24 h; the share is that of the devices they hold.
+  Cap cap_owner_per_day{.percent = 1, .at_least = 2};
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
 #include "domain/incidents/state_caps.h"
@@ -48,6 +49,7 @@ std::optional<HoldReason> Charging::record(const AffectedPod& member) {
                         .at = input_.now.wall,
                         .loser = loss_owner(member.pod()),
                         .may_be = member.held_device->candidates,
+                        .workload = workload_of(member.pod(), input_.world),
                         .counted = false,
                         .revision = 0,
                         .recalled = false};

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/eviction/going.h"
@@ -23,6 +26,12 @@ namespace {
 std::string would_because(const AffectedPod& affected) {
   return affected.policy->mode == Mode::Observe ? fmt::format("policy {} has mode: observe", affected.policy->name)
                                                 : std::string("the controller runs with --mode observe");
+}
+
+Caps::Workloads workloads_in(const Unit& unit, const World& world) {
+  std::set<std::string> workloads;
+  for (const auto* member : unit.affected_pods) workloads.insert(workload_of(member->pod(), world));
+  return {workloads.begin(), workloads.end()};
 }
 
 }  // namespace
@@ -164,7 +173,8 @@ std::optional<HoldReason> Gates::has_no_place(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::is_over_cap(Candidate& candidate) {
   const auto& first = *candidate.unit.affected_pods.front();
-  return caps_.refuses_eviction(first.key, first.pod().node_name, uncounted(candidate.unit));
+  return caps_.refuses_eviction(first.key, first.pod().node_name, uncounted(candidate.unit),
+                                workloads_in(candidate.unit, input_.world));
 }
 
 std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) { return budget_.refuses(candidate.unit); }
@@ -201,7 +211,7 @@ std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
   const auto& first = *unit.affected_pods.front();
   budget_.take(unit);
   replacement_.take(unit);
-  caps_.take_eviction(first.key, first.pod().node_name, uncounted(unit));
+  caps_.take_eviction(first.key, first.pod().node_name, uncounted(unit), workloads_in(unit, input_.world));
   return charging_.not_saved(unit);
 }
 

@@ -109,6 +109,7 @@ class NodePlanner {
     std::optional<HoldReason> first;
     for (const auto* record : found.bad) {
       auto hold = speech_.not_now(*record);
+      if (!hold) hold = input_.caps.refuses_holders(record->key);
       if (!hold) {
         first.reset();
         break;

@@ -10,6 +10,7 @@
 
 #include "app/describe.h"
 #include "app/state_desk.h"
+#include "domain/cluster/workload.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/rejecting_node.h"
@@ -432,8 +433,10 @@ Turn Controller::plan_all(const Now& now) {
   state.coming.note_offered(search.offered(), now);
   state.coming.note_crowded(search.crowded(), now);
   // A taint of this turn finds counted what is evicted in it.
-  for (const auto& action : evictions.actions)
-    caps.take_eviction(action.key, state.world.pod(action.uid)->pod.node_name, 1);
+  for (const auto& action : evictions.actions) {
+    const auto& pod = state.world.pod(action.uid)->pod;
+    caps.take_eviction(action.key, pod.node_name, 1, {workload_of(pod, state.world)});
+  }
   auto taints = taint::plan(input);
   const bool intends = state.incidents.intend_untaint(state.world, taints.untainting);
   std::set<std::string> going;

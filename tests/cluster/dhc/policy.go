@@ -54,7 +54,7 @@ func (p Policy) Text() string {
 	}
 	caps := p.Caps
 	if caps == "" {
-		caps = "{cluster: {percent: 100, atLeast: 1000}, node: {percent: 100, atLeast: 1000}, perDay: {percent: 100, atLeast: 1000}}"
+		caps = "{cluster: {percent: 100, atLeast: 1000}, node: {percent: 100, atLeast: 1000}, perDay: {percent: 100, atLeast: 1000}, ownerDevicesPerDay: {percent: 100, atLeast: 1000}}"
 	}
 	if p.NoEvict {
 		rules = ""

@@ -31,7 +31,7 @@ metadata: {name: default}
 spec:
   evictions: {perMinute: 600, maxInFlight: 50, perNode: 50, perOwner: 1}
   brake: {percent: 100, atLeast: 100}
-  caps: {cluster: {percent: 100, atLeast: 1000}, node: {percent: 100, atLeast: 1000}, perDay: {percent: 100, atLeast: 1000}}
+  caps: {cluster: {percent: 100, atLeast: 1000}, node: {percent: 100, atLeast: 1000}, perDay: {percent: 100, atLeast: 1000}, ownerDevicesPerDay: {percent: 100, atLeast: 1000}}
 `
 
 // policy of one namespace, as it is written in YAML: spec.match without its namespaceSelector, and the rest of spec.

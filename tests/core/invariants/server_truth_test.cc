@@ -180,6 +180,37 @@ TEST_CASE("More in a day than the cap break I18, unless an operator has released
   CHECK(culprit.broken().empty());
 }
 
+TEST_CASE("More devices of a Deployment in a day than its cap break I18, unless an operator has released it") {
+  Culprit culprit;
+  culprit.policy.limits.cap_owner_per_day = {.percent = 0, .at_least = 1};
+  culprit.send();
+  culprit.cluster.add_node({"node-b", {{kGpu, 3}}, {}, {}});
+  sim::PodShape shape;
+  shape.resource = kGpu;
+  culprit.cluster.create_deployment("default", "poison", 3, shape);
+  culprit.live_for(Seconds(20));
+  std::vector<std::string> names;
+  for (const auto& name : culprit.cluster.pod_names("default")) {
+    if (name.starts_with("poison")) names.push_back(name);
+  }
+  REQUIRE(names.size() == 3);
+  for (const auto& name : names) {
+    culprit.cluster.set_device_health("node-b", culprit.plugin_device(name), "Unhealthy");
+  }
+  culprit.live_for(Seconds(15));
+  const auto evict = [&](const std::string& name) {
+    culprit.evict_from(name, DeviceKey::plugin("node-b", kGpu, culprit.plugin_device(name)));
+  };
+  evict(names[0]);
+  CHECK(culprit.broken().empty());
+  evict(names[1]);
+  CHECK(culprit.broken() == "I18 ");
+  culprit.policy.cap_release = culprit.cluster.store().time_text();
+  culprit.send();
+  evict(names[2]);
+  CHECK(culprit.broken().empty());
+}
+
 TEST_CASE("An owner that is evicted from the same device again within the hour breaks I15") {
   Culprit culprit;
   const auto device = culprit.plugin_device("s0-0");

@@ -70,6 +70,7 @@ void ServerTruth::restarted() {
   if (policy_.own_namespace.empty()) {
     brakes_.clear();
     lost_.clear();
+    gone_.clear();
     taken_.begun_anew();
   }
 }
@@ -79,6 +80,7 @@ void ServerTruth::etcd_restored() {
   // What the controller has written went back too: a later process does not know of these.
   evicted_.clear();
   lost_.clear();
+  gone_.clear();
   // Since when a device is bad went back as well, and a brake that had been released may be found again.
   brakes_.clear();
   exceeded_.clear();
@@ -254,6 +256,7 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
                       .group = eviction.shared_claim_uid});
   for (const auto& [device, since] : pod.bad) lost_[{pod.owner, device}] = {now.mono, numbers_};
   check_rates(eviction, now);
+  check_workload(eviction, now);
   taken_.evicted(eviction.key, now);
   return true;
 }
@@ -340,6 +343,32 @@ void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now
     say("I18", eviction,
         fmt::format("{} evictions within a day, of {} devices caps.perDay allows {}", day, devices, most));
   }
+}
+
+/// I18: no more devices of a workload in a day than its cap. The simulator's owners above a ReplicaSet are Deployments.
+void ServerTruth::check_workload(const eviction::EvictPod& eviction, const Now& now) {
+  const auto named = [](const Json& controller) {
+    return text(controller, {"kind"}) + "/" + text(controller, {"name"});
+  };
+  const auto* controller = sim::controller_of(*before_);
+  auto workload = eviction.ns + "/" + (controller == nullptr ? "Pod/" + eviction.name : named(*controller));
+  if (controller != nullptr && text(*controller, {"kind"}) == "ReplicaSet") {
+    const auto set = cluster_.get(Res::ReplicaSets, eviction.ns, text(*controller, {"name"}));
+    const auto* above = set == nullptr ? nullptr : sim::controller_of(*set);
+    if (above != nullptr) workload = eviction.ns + "/" + named(*above);
+  }
+  auto card = eviction.key;
+  if (card.source == DeviceKey::Source::Plugin) card.device = card_of_plugin_id(card.device).id;
+  auto& gone = gone_[{workload, card.scope}];
+  gone[to_string(card)] = now;
+  std::erase_if(gone, [&](const auto& entry) {
+    return now.mono - entry.second.mono >= hours(24) || speaks_for(policy_.cap_release, entry.second.wall, now);
+  });
+  const auto& cap = policy_.limits.cap_owner_per_day;
+  const auto most = std::max(cap.at_least, cap.percent * known(card.scope, {}) / 100);
+  if (std::cmp_less_equal(gone.size(), most)) return;
+  say("I18", eviction,
+      fmt::format("{} devices of {} within a day, caps.ownerDevicesPerDay allows {}", gone.size(), workload, most));
 }
 
 /// I12: what a brake holds goes by one trial at a time, and the first when it has stood for long. What a trial needs,

@@ -105,6 +105,7 @@ class ServerTruth {
   void check_slots(const eviction::EvictPod& eviction, const std::string& node, const Now& now);
   void check_again(const eviction::EvictPod& eviction, const Pod& pod, const Now& now);
   void check_rates(const eviction::EvictPod& eviction, const Now& now);
+  void check_workload(const eviction::EvictPod& eviction, const Now& now);
   void check_brake(const eviction::EvictPod& eviction, const std::string& node, const Now& now);
   void look_at_brakes(bool calm, const Now& now);
   void look_at_reasons(const std::vector<Verdict>& verdicts, bool calm, const Now& now);
@@ -124,6 +125,8 @@ class ServerTruth {
   std::vector<Evicted> evicted_;
   /// By owner: when, and the number of the last pod that had come by then.
   std::map<std::pair<std::string, Device>, std::pair<MonoTime, std::uint64_t>> lost_;
+  /// Devices that pods of a workload were evicted from, and when last; by workload and driver or resource.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, Now>> gone_;
   std::map<Place, std::pair<std::int64_t, std::uint64_t>> known_;  // how many, and as of which version
   std::map<Place, Engaged> brakes_;
   std::map<Place, MonoTime> exceeded_;  // since when more are bad than a brake lets be

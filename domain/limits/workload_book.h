@@ -1,0 +1,63 @@
+#pragma once
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/now.h"
+#include "domain/contract/device_key.h"
+
+namespace dhc {
+
+/// Which physical devices went out of service on our account while a workload's pods held them, within the last day: a
+/// program that breaks each device it is given walks through a cluster no further than `caps.ownerDevicesPerDay`. Part
+/// of the CapBook and written down with it.
+class WorkloadBook {
+ public:
+  /// How long a device counts.
+  static constexpr Millis kDay = std::chrono::hours(24);
+  /// How many devices are remembered in all: the caps allow no more in a day, but of fleets of tens of thousands.
+  static constexpr std::size_t kMost = 1000;
+  using Devices = std::map<DeviceKey, WallTime>;  ///< Cards, and when each last went.
+
+  /// By `workload_of`.
+  [[nodiscard]] const std::map<std::string, Devices>& lost() const { return lost_; }
+
+  void note(const std::string& workload, const DeviceKey& card, WallTime at);
+
+  /// Forgets what is a day old; a time ahead of the clock counts as now. True if something is to be written: what is
+  /// too old by now need not be.
+  [[nodiscard]] bool settle(const Now& now);
+
+  /// An operator has released the cluster's caps: what went before then counts no more. True if there was any.
+  [[nodiscard]] bool release(WallTime until);
+
+  friend bool operator==(const WorkloadBook&, const WorkloadBook&) = default;
+
+ private:
+  [[nodiscard]] std::size_t size() const;
+  void drop_oldest();
+
+  std::map<std::string, Devices> lost_;
+};
+
+/// What counts against `caps.ownerDevicesPerDay` in one turn: the book's devices, and those that are to go.
+class WorkloadTally {
+ public:
+  explicit WorkloadTally(const WorkloadBook& book);
+
+  void take(const std::string& workload, const DeviceKey& card, WallTime at);
+  [[nodiscard]] bool has(const std::string& workload, const DeviceKey& card) const;
+  /// How many of a driver or resource.
+  [[nodiscard]] std::size_t count(const std::string& workload, const std::string& scope) const;
+  /// When the first of them counts no more; none: there is none.
+  [[nodiscard]] std::optional<WallTime> room_at(const std::string& workload, const std::string& scope) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, WorkloadBook::Devices> lost_;  // by workload and scope
+};
+
+}  // namespace dhc
