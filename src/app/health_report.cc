@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/verdict_json.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 #include "domain/cluster/views.h"
@@ -21,22 +22,6 @@ void add_line(Report& report, bool ok, std::string_view text) {
 }
 
 std::string because(std::string_view problem) { return problem.empty() ? std::string() : fmt::format(": {}", problem); }
-
-Json json_of(const Verdict& verdict) {
-  const auto& subject = verdict.subject;
-  Json json = {
-      {"subject", {{"kind", subject.kind}, {"namespace", subject.ns}, {"name", subject.name}, {"uid", subject.uid}}},
-      {"device", verdict.device},
-      {"policy", verdict.policy},
-      {"mode", nullptr},
-      {"reason", to_string(verdict.reason)},
-      {"message", verdict.message},
-      {"since", format_rfc3339(verdict.since)},
-      {"nextStepAt", nullptr}};
-  if (!verdict.mode.empty()) json["mode"] = verdict.mode;
-  if (verdict.next_at) json["nextStepAt"] = format_rfc3339(*verdict.next_at);
-  return json;
-}
 
 std::string place(const ElectionFact& election) {
   if (election.leads) return "leader election: leading";
@@ -65,27 +50,6 @@ std::optional<std::int64_t> seconds_since_heard(const WatchFact& watch, MonoTime
 std::string age_of(const WatchFact& watch, MonoTime now) {
   const auto seconds = seconds_since_heard(watch, now);
   return seconds ? fmt::format(", last message {} s ago", *seconds) : std::string();
-}
-
-/// Empty: nobody, as far as we know.
-std::string leader_of(const ElectionFact& election) { return election.leaderless ? std::string() : election.holder; }
-
-/// Why nothing is judged here; empty: it is.
-std::string why_silent(const Facts& facts) {
-  if (const auto& election = facts.election; election && !election->leads) {
-    return leader_of(*election).empty()
-               ? "this replica is a standby and serves no verdicts, and nobody is known to lead: see /readyz"
-               : fmt::format("this replica is a standby and serves no verdicts: ask the leader, {}",
-                             leader_of(*election));
-  }
-  for (const auto& watch : facts.watches) {
-    const bool is_needed = watch.kind != k8s::Kind::Lease && watch.kind != k8s::Kind::ConfigMap;
-    if (is_needed && !watch.listed) {
-      return fmt::format("nothing is judged yet: {} is not listed: see /readyz", k8s::to_string(watch.kind));
-    }
-  }
-  if (!facts.policy_loaded && facts.policy_problem.empty()) return "nothing is judged yet: no policy is loaded";
-  return {};
 }
 
 /// Said, and no reason not to be ready: it is taken into account.
@@ -174,16 +138,38 @@ Report readyz(const Facts& facts, MonoTime now) {
   return report;
 }
 
+std::string_view role_of(const Facts& facts) {
+  if (!facts.election) return "alone";
+  return facts.election->leads ? "leader" : "standby";
+}
+
+std::string leader_of(const Facts& facts) {
+  return facts.election && !facts.election->leaderless ? facts.election->holder : std::string();
+}
+
+std::string why_silent(const Facts& facts) {
+  if (role_of(facts) == "standby") {
+    const auto leader = leader_of(facts);
+    return leader.empty() ? "this replica is a standby and serves no verdicts, and nobody is known to lead: see /readyz"
+                          : fmt::format("this replica is a standby and serves no verdicts: ask the leader, {}", leader);
+  }
+  for (const auto& watch : facts.watches) {
+    const bool is_needed = watch.kind != k8s::Kind::Lease && watch.kind != k8s::Kind::ConfigMap;
+    if (is_needed && !watch.listed) {
+      return fmt::format("nothing is judged yet: {} is not listed: see /readyz", k8s::to_string(watch.kind));
+    }
+  }
+  if (!facts.policy_loaded && facts.policy_problem.empty()) return "nothing is judged yet: no policy is loaded";
+  return {};
+}
+
 Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, MonoTime now) {
-  const auto& election = facts.election;
   Json json = {{"leader", nullptr},
-               {"role", !election         ? "alone"
-                        : election->leads ? "leader"
-                                          : "standby"},
+               {"role", role_of(facts)},
                {"mode", to_string(facts.mode)},
                {"viewAges", Json::object()},
                {"verdicts", nullptr}};
-  if (election && !leader_of(*election).empty()) json["leader"] = leader_of(*election);
+  if (const auto leader = leader_of(facts); !leader.empty()) json["leader"] = leader;
   for (const auto& watch : facts.watches) {
     const auto seconds = seconds_since_heard(watch, now);
     json["viewAges"][k8s::to_string(watch.kind)] = seconds ? Json(*seconds) : Json();
@@ -194,7 +180,7 @@ Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, Mo
     return {.ok = false, .text = json_text(json) + "\n"};
   }
   json["verdicts"] = Json::array();
-  for (const auto& verdict : verdicts) json["verdicts"].push_back(json_of(verdict));
+  for (const auto& verdict : verdicts) json["verdicts"].push_back(verdict_json(verdict));
   return {.ok = true, .text = json_text(json) + "\n"};
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/now.h"
@@ -66,11 +67,18 @@ struct Report {
 /// and its view has an age as well. Says what is missing line by line.
 [[nodiscard]] Report readyz(const Facts& facts, MonoTime now);
 
+/// `alone` (there is no election), `leader` or `standby`.
+[[nodiscard]] std::string_view role_of(const Facts& facts);
+/// The Lease's holder; empty: nobody leads, as far as we know.
+[[nodiscard]] std::string leader_of(const Facts& facts);
+/// Why nothing is judged here, naming whom to ask or what is missing; empty: it is.
+[[nodiscard]] std::string why_silent(const Facts& facts);
+
 /// What this replica says of every subject, as a JSON object: who leads, whether that is this one, the mode, the age of
 /// each watch's last word in seconds (null: none), and the verdicts, each with subject, device, policy, mode, reason,
-/// message, since and nextStepAt (null if time alone brings nothing). Not ok while this replica judges nothing, because
-/// it stands by or has not seen everything yet: `verdicts` is null then, so that nobody takes it for "nothing is
-/// wrong", and `message` says whom to ask or what is missing.
+/// gate, message, since and nextStepAt (null if time alone brings nothing). Not ok while this replica judges nothing,
+/// because it stands by or has not seen everything yet: `verdicts` is null then, so that nobody takes it for "nothing
+/// is wrong", and `message` says whom to ask or what is missing.
 [[nodiscard]] Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, MonoTime now);
 
 }  // namespace dhc

@@ -73,7 +73,7 @@ TEST_CASE("verdicts are shown with their subject, words and times, and with who 
   verdict.since = dhc::parse_rfc3339("2026-11-20T18:23:16Z").value();
   const std::string head =
       R"({"leader":"me","role":"leader","mode":"enforce","viewAges":{"Pod":3,"Node":null},"verdicts":[{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","policy":"gpus",)"
-      R"("mode":"enforce",)"
+      R"("mode":"enforce","gate":null,)"
       R"("reason":"WaitingForWindow","message":"for 60 s","since":"2026-11-20T18:23:16Z","nextStepAt":)";
   CHECK(dhc::verdicts_report(facts, std::array{verdict}, kNow).text == head + "null}]}\n");
   verdict.next_at = verdict.since + Seconds(60);
