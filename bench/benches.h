@@ -19,4 +19,8 @@ void world_memory();
 /// Milliseconds and allocations of a turn in which one pod holds 500 to 4,000 bad devices, on stdout.
 void many_devices();
 
+/// Milliseconds of the loop's thread for what the live page shows of 5,000 nodes with 8 devices each, and the size of
+/// it, on stdout.
+void live_page();
+
 }  // namespace dhc::bench

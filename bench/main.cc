@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
                         {"memory", [] { return world_memory(), true; }},
                         {"reaction", reaction},
                         {"taints", taints},
-                        {"many-devices", [] { return many_devices(), true; }}};
+                        {"many-devices", [] { return many_devices(), true; }},
+                        {"live-page", [] { return live_page(), true; }}};
   const std::span wanted(argv + 1, static_cast<std::size_t>(argc - 1));
   for (const std::string_view name : wanted) {
     if (std::ranges::find(parts, name, &Part::name) != std::end(parts)) continue;

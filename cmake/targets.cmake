@@ -49,6 +49,16 @@ target_link_libraries(dhc_shell
   PRIVATE Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads nlohmann_json::nlohmann_json yaml-cpp
           spdlog::spdlog PkgConfig::prometheus CLI11::CLI11)
 
+# The live page is a part of the program: it asks for nothing else.
+set(dhc_page "${CMAKE_SOURCE_DIR}/src/app/live")
+set(dhc_page_files "${CMAKE_BINARY_DIR}/generated/page_files.cc")
+add_custom_command(OUTPUT "${dhc_page_files}"
+  COMMAND "${CMAKE_COMMAND}" "-DOUT=${dhc_page_files}" -DHEADER=app/live/page_files.h "-DFROM=${dhc_page}" -P "${CMAKE_SOURCE_DIR}/cmake/embed.cmake"
+  DEPENDS "${CMAKE_SOURCE_DIR}/cmake/embed.cmake" "${dhc_page}/page.html" "${dhc_page}/page.css" "${dhc_page}/page.js" "${dhc_page}/model.js" "${dhc_page}/parts.js" "${dhc_page}/icon.svg"
+  VERBATIM)
+target_sources(dhc_shell PRIVATE "${dhc_page_files}")
+set_source_files_properties("${dhc_page_files}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+
 # Which transport the program has is decided there; an object file of its own can be exchanged for another.
 set_source_files_properties(k8s-client/transport_factory.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 

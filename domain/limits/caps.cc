@@ -284,6 +284,23 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
               room_at(input_.world, scope, {}, cap, known, elsewhere + here));
 }
 
+std::vector<CapUse> Caps::in_use() const {
+  std::vector<CapUse> list;
+  for (const auto& [scope, use] : uses_) {
+    const auto out = out_in_cluster(scope, use, nullptr);
+    const auto known = known_of(input_.world, scope, {}, 0);
+    const auto& limits = input_.policy.limits;
+    if (out == 0 && use.evictions == 0) continue;
+    list.push_back({.scope = scope,
+                    .out = out,
+                    .allowed = allowed_by(limits.cap_cluster, known.counted),
+                    .known = known.there,
+                    .evictions = use.evictions,
+                    .allowed_evictions = allowed_by(limits.cap_per_day, known.counted)});
+  }
+  return list;
+}
+
 void Caps::take_node_taint(const std::string& scope, const std::string& node) { uses_[scope].whole_nodes.insert(node); }
 
 }  // namespace dhc

@@ -30,6 +30,16 @@ struct CapInput {
   Now now;
 };
 
+/// How much of one driver's or resource's caps is used.
+struct CapUse {
+  std::string scope;                   ///< Driver or resource.
+  std::int64_t out = 0;                ///< Devices out of service on our account, in the cluster,
+  std::int64_t allowed = 0;            ///< and how many may be.
+  std::int64_t known = 0;              ///< Of so many devices that are there.
+  std::int64_t evictions = 0;          ///< Within 24 h,
+  std::int64_t allowed_evictions = 0;  ///< and how many may be.
+};
+
 /// How much of each driver's or resource's devices is out of service on our account, and whether more may follow:
 /// whoever reports wrongly, however slowly, takes no more than the caps (invariant I18). A value of one turn; taking
 /// changes only this copy.
@@ -57,6 +67,9 @@ class Caps {
   /// service. A node alone is never too large: `taint.node` and `nodeAtLeast` have asked for it.
   [[nodiscard]] std::optional<HoldReason> refuses_node_taint(const std::string& scope, const std::string& node) const;
   void take_node_taint(const std::string& scope, const std::string& node);
+
+  /// Of each driver or resource of which anything counts, by name.
+  [[nodiscard]] std::vector<CapUse> in_use() const;
 
  private:
   /// Of one driver or resource.

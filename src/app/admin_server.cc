@@ -15,6 +15,8 @@
 #include <boost/beast/http.hpp>
 #include <fmt/format.h>
 
+#include "app/stream_session.h"
+
 namespace dhc {
 
 namespace {
@@ -28,11 +30,32 @@ constexpr std::chrono::seconds kRequestPatience{5};
 constexpr std::size_t kMostConnections = 64;
 constexpr std::uint32_t kHeaderBytes = 8 * 1024;
 
-/// One connection, from the request to the end of its answer. Lives as long as an operation of its own is under way.
+/// One of the streams, for as long as it lives.
+class Counted {
+ public:
+  explicit Counted(std::size_t& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::size_t& count_;
+};
+
+/// What all connections of one server share.
+struct Serving {
+  PageMaker pages;
+  Audience audience = Audience::Everybody;
+  EventStream events;
+  std::size_t streams = 0;  // that are open
+};
+
+/// One connection, from the request to the end of its answer, or to the stream that it becomes. Lives as long as an
+/// operation of its own is under way.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, const PageMaker& pages, Audience audience, std::function<void()> done)
-      : stream_(std::move(socket)), pages_(pages), audience_(audience), done_(std::move(done)) {}
+  Session(tcp::socket socket, Serving& serving, std::function<void()> done)
+      : stream_(std::move(socket)), serving_(serving), done_(std::move(done)) {}
   ~Session() { done_(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -59,17 +82,36 @@ class Session : public std::enable_shared_from_this<Session> {
     if (method != http::verb::get && method != http::verb::head) {
       return answer({.status = 405, .body = "only GET and HEAD\n"});
     }
-    if (audience_ == Audience::Loopback && !names_loopback()) {
+    if (serving_.audience == Audience::Loopback && !names_loopback()) {
       return answer({.status = 421, .body = "served to 127.0.0.1, [::1] and localhost only\n"});
     }
     const auto target = parser_.get().target();
-    const std::string_view path(target.data(), target.size());
-    answer(pages_(path.substr(0, path.find('?'))));
+    const auto path = std::string_view(target.data(), target.size()).substr(0, target.find('?'));
+    const bool is_stream = serving_.events.open && path == serving_.events.path && method == http::verb::get;
+    is_stream ? stream() : answer(serving_.pages(path));
   }
 
-  bool names_loopback() const {
-    const auto host = parser_.get()[http::field::host];
-    return is_loopback_host({host.data(), host.size()});
+  bool names_loopback() const { return is_loopback_host(header("Host")); }
+
+  std::string_view header(std::string_view name) const {
+    const auto value = parser_.get()[beast::string_view(name.data(), name.size())];
+    return {value.data(), value.size()};
+  }
+
+  void stream() {
+    // A page of another origin cannot read a stream, but could hold all of them.
+    // **Source:** W3C, "Fetch Metadata Request Headers"; every current browser sends it.
+    const auto site = header("Sec-Fetch-Site");
+    if (!site.empty() && site != "same-origin" && site != "none") {
+      return answer({.status = 403, .body = "a stream is for pages of this origin\n"});
+    }
+    if (serving_.streams >= EventStream::kMost) {
+      return answer({.status = 503, .body = fmt::format("{} streams are open already\n", EventStream::kMost)});
+    }
+    const auto counted = std::make_shared<Counted>(serving_.streams);
+    if (!StreamSession::start(stream_, serving_.events.open, header("Last-Event-ID"), counted)) {
+      answer({.status = 503, .body = "the controller is ending\n"});
+    }
   }
 
   void answer(Page page) {
@@ -78,6 +120,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.set(http::field::content_type, page.content_type);
     response_.set(http::field::cache_control, "no-store");
     response_.set("X-Content-Type-Options", "nosniff");
+    for (const auto& [name, value] : page.headers) response_.set(name, value);
     response_.keep_alive(false);
     response_.body() = std::move(page.body);
     response_.prepare_payload();
@@ -90,8 +133,7 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   beast::tcp_stream stream_;
-  const PageMaker& pages_;
-  const Audience audience_;
+  Serving& serving_;
   std::function<void()> done_;
   beast::flat_buffer buffer_{2UL * kHeaderBytes};
   http::request_parser<http::empty_body> parser_;
@@ -101,8 +143,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
 struct AdminServer::Impl {
   // Before `io`: what is still pending when `io` goes down is destroyed by it, and sessions leave the list then.
-  PageMaker pages;
-  Audience audience = Audience::Everybody;
+  Serving serving;
   std::string address;
   std::list<std::weak_ptr<Session>> sessions;  // oldest first
   asio::io_context io{1};
@@ -162,18 +203,17 @@ void AdminServer::Impl::add(tcp::socket socket) {
     sessions.pop_front();
   }
   const auto forget = [this] { sessions.remove_if([](const auto& session) { return session.expired(); }); };
-  const auto session = std::make_shared<Session>(std::move(socket), pages, audience, forget);
+  const auto session = std::make_shared<Session>(std::move(socket), serving, forget);
   sessions.push_back(session);
   session->start();
 }
 
 AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<AdminServer>> AdminServer::start(const BindAddress& address, PageMaker pages,
-                                                        Audience audience) {
+Result<std::unique_ptr<AdminServer>> AdminServer::start(const BindAddress& address, PageMaker pages, Audience audience,
+                                                        EventStream events) {
   auto impl = std::make_unique<Impl>();
-  impl->pages = std::move(pages);
-  impl->audience = audience;
+  impl->serving = {.pages = std::move(pages), .audience = audience, .events = std::move(events)};
   if (const auto ec = impl->listen(address)) {
     return fail(ErrorKind::Unavailable,
                 fmt::format("cannot listen on {}:{}: {}", address.host, address.port, ec.message()));

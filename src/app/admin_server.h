@@ -4,8 +4,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "app/bind_address.h"
+#include "app/stream.h"
 #include "base/error.h"
 
 namespace dhc {
@@ -15,6 +18,7 @@ struct Page {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< Beside those that every answer has.
 };
 
 /// Makes the page of a path (without the query). Called on the server's own thread: it must not wait.
@@ -24,15 +28,24 @@ using PageMaker = std::function<Page(std::string_view path)>;
 /// on this machine can read the answers.
 enum class Audience : std::uint8_t { Everybody, Loopback };
 
+/// Server-sent events beside the pages; without a maker there are none.
+struct EventStream {
+  std::string path = {};
+  StreamMaker open = {};
+  static constexpr std::size_t kMost = 8;  ///< Streams at once; one more is refused with 503.
+};
+
 /// A plain HTTP server for probes, metrics and detail, each on a listener and a thread of its own: a flood of one keeps
 /// nobody from the others. GET and HEAD, one request a connection. A client gets 5 s to ask and 5 s
 /// to take its answer, 8 KiB of headers, and at most 64 may be connected (the one that waits longest makes room), so
-/// that slow or hostile clients block nobody.
+/// that slow or hostile clients block nobody. Streams are counted apart, and end with a reader that does not take a
+/// piece in 20 s.
 class AdminServer {
  public:
   /// Listens and serves on a thread of its own. Unavailable, naming the address, if it cannot listen there.
   [[nodiscard]] static Result<std::unique_ptr<AdminServer>> start(const BindAddress& address, PageMaker pages,
-                                                                  Audience audience = Audience::Everybody);
+                                                                  Audience audience = Audience::Everybody,
+                                                                  EventStream events = {});
 
   /// Stops at once, whatever clients do.
   ~AdminServer();

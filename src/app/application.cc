@@ -16,6 +16,7 @@
 #include "app/clock_desk.h"
 #include "app/earlier_state.h"
 #include "app/executor.h"
+#include "app/live/live_feed.h"
 #include "app/metrics.h"
 #include "app/pages.h"
 #include "app/policy_file.h"
@@ -51,6 +52,8 @@ struct Application::Parts {
   Log& log;
   Listener listener;
   StatusStore status_store;
+  LiveFeed live{status_store};
+  std::string detail_address;
   Metrics metrics;
   TroubleLog trouble;
   Inbox inbox{kInboxCapacity};
@@ -65,7 +68,8 @@ struct Application::Parts {
 
   Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen);
   Status serve();
-  Status serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience);
+  Result<std::string> serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience,
+                            EventStream events = {});
   void send(Message message);
   void reported(Executor::Done done);
   [[nodiscard]] bool tell_clock(Millis ahead);
@@ -89,7 +93,9 @@ Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, L
       status_store(watched_kinds(settings), settings.frame.mode_cap, settings.election.has_value()),
       trouble(log, settings.cluster),
       clock_desk([this](Millis ahead) { return tell_clock(ahead); }, status_store, metrics, log),
-      desk(settings.frame, [this](Message message) { send(std::move(message)); }, status_store, metrics, log) {}
+      desk(settings.frame, [this](Message message) { send(std::move(message)); }, status_store, metrics, log) {
+  live.on_first_reader([this] { inbox.nudge(); });
+}
 
 void Application::Parts::send(Message message) {
   (void)inbox.push({.message = std::move(message), .at = stopwatch_now()}, stopping.get_token());
@@ -106,8 +112,10 @@ void Application::Parts::reported(Executor::Done done) {
   send(std::move(done.outcome));
 }
 
-Status Application::Parts::serve(std::string_view what, const std::string& text, PageMaker pages, Audience audience) {
-  if (text == "0") return {};
+/// Where it is really served; empty: it is not.
+Result<std::string> Application::Parts::serve(std::string_view what, const std::string& text, PageMaker pages,
+                                              Audience audience, EventStream events) {
+  if (text == "0") return std::string();
   const auto address = parse_bind_address(text);
   if (!address) return std::unexpected(address.error());
   if (audience == Audience::Loopback && !is_loopback(*address)) {
@@ -116,41 +124,37 @@ Status Application::Parts::serve(std::string_view what, const std::string& text,
                             "loopback only: write 127.0.0.1:PORT, and reach it by kubectl port-forward",
                             text));
   }
-  auto server = AdminServer::start(*address, std::move(pages), audience);
+  auto server = AdminServer::start(*address, std::move(pages), audience, std::move(events));
   if (!server) return std::unexpected(std::move(server.error()));
   log.info("serving", {{"what", what}, {"address", (*server)->address()}});
   servers.push_back(std::move(*server));
-  return {};
+  return servers.back()->address();
 }
 
 Status Application::Parts::serve() {
-  if (auto health = serve(
-          "health", settings.health_address,
-          [this](std::string_view path) {
-            refresh();
-            return health_page(status_store, path);
-          },
-          Audience::Everybody);
-      !health) {
-    return health;
-  }
-  if (auto detail = serve(
-          "detail", settings.detail_address,
-          [this](std::string_view path) {
-            refresh();
-            return detail_page(status_store, path);
-          },
-          Audience::Loopback);
-      !detail) {
-    return detail;
-  }
-  return serve(
-      "metrics", settings.metrics_address,
-      [this](std::string_view path) {
-        refresh();
-        return metrics_page(metrics, path);
-      },
-      Audience::Everybody);
+  const auto refreshed = [this](auto page_of) {
+    return [this, page_of](std::string_view path) {
+      refresh();
+      return page_of(path);
+    };
+  };
+  const auto health =
+      serve("health", settings.health_address,
+            refreshed([this](std::string_view path) { return health_page(status_store, path); }), Audience::Everybody);
+  if (!health) return std::unexpected(health.error());
+  const auto detail =
+      serve("detail", settings.detail_address,
+            refreshed([this](std::string_view path) { return detail_page(status_store, path); }), Audience::Loopback,
+            {.path = std::string(kEventsPath), .open = [this](std::string_view place, std::function<void()> bell) {
+               return live.open(place, std::move(bell));
+             }});
+  if (!detail) return std::unexpected(detail.error());
+  detail_address = *detail;
+  const auto served =
+      serve("metrics", settings.metrics_address,
+            refreshed([this](std::string_view path) { return metrics_page(metrics, path); }), Audience::Everybody);
+  if (!served) return std::unexpected(served.error());
+  return {};
 }
 
 void Application::Parts::refresh() {
@@ -265,6 +269,8 @@ void Application::Parts::stop() {
 Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Application::~Application() = default;
 
+const std::string& Application::detail_address() const { return parts_->detail_address; }
+
 std::shared_ptr<const std::vector<Verdict>> Application::verdicts() const { return parts_->status_store.verdicts(); }
 
 Result<std::unique_ptr<Application>> Application::make(AppSettings settings, std::shared_ptr<const k8s::Client> client,
@@ -276,7 +282,10 @@ Result<std::unique_ptr<Application>> Application::make(AppSettings settings, std
 
 void Application::run(const std::stop_token& stop) {
   auto& parts = *parts_;
-  const std::stop_callback forward(stop, [&parts] { parts.stopping.request_stop(); });
+  const std::stop_callback forward(stop, [&parts] {
+    parts.live.close();
+    parts.stopping.request_stop();
+  });
   const auto token = parts.stopping.get_token();
   const auto& settings = parts.settings;
   const auto* map = settings.config_map ? &*settings.config_map : nullptr;
@@ -300,6 +309,7 @@ void Application::run(const std::stop_token& stop) {
                {.status_store = parts.status_store,
                 .metrics = parts.metrics,
                 .log = parts.log,
+                .live = parts.live,
                 .blind =
                     [&parts](bool is_blind) {
                       if (parts.elector) parts.elector->blind(is_blind);

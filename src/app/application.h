@@ -47,6 +47,10 @@ class Application {
   /// Those held now, or at the end of the run. Any thread.
   [[nodiscard]] std::shared_ptr<const std::vector<Verdict>> verdicts() const;
 
+  /// Where detail and the live page are really served, such as `127.0.0.1:41234` after `127.0.0.1:0` was asked for;
+  /// empty: they are not. The page is at `http://ADDRESS/`.
+  [[nodiscard]] const std::string& detail_address() const;
+
  private:
   struct Parts;
   explicit Application(std::unique_ptr<Parts> parts);

@@ -493,6 +493,25 @@ Turn Controller::plan_all(const Now& now) {
 
 const std::vector<Verdict>& Controller::verdicts() const { return state_->verdicts; }
 
+Overview Controller::overview(const Now& now) const {
+  const auto& state = *state_;
+  if (!state.leads || !synced() || !state.policy) return {};
+  const Caps caps({.world = state.world,
+                   .policy = *state.policy,
+                   .book = state.incidents.caps(),
+                   .requests = state.requests,
+                   .asked = state.asked,
+                   .now = now});
+  return overview_of({.world = state.world,
+                      .policy = *state.policy,
+                      .brake = state.brake,
+                      .incidents = state.incidents,
+                      .caps = caps,
+                      .verdicts = state.verdicts,
+                      .in_flight = state.in_flight,
+                      .now = now});
+}
+
 ControllerStats Controller::stats() const {
   const auto& world = state_->world;
   ControllerStats stats;

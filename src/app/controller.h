@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/live/overview.h"
 #include "app/message.h"
 #include "base/now.h"
 #include "domain/cluster/view_checks.h"
@@ -64,6 +65,9 @@ class Controller {
   [[nodiscard]] const std::vector<Verdict>& verdicts() const;
 
   [[nodiscard]] ControllerStats stats() const;
+
+  /// What the live page shows of the last turn; empty while nothing is judged here.
+  [[nodiscard]] Overview overview(const Now& now) const;
 
   /// True once every kind but ConfigMap has had its first Snapshot.
   [[nodiscard]] bool synced() const;

@@ -41,12 +41,22 @@ class Mailbox {
     return true;
   }
 
+  /// Ends the wait of `pop_batch` that is under way, or else the next one, although there is no item.
+  void nudge() {
+    {
+      const std::lock_guard lock(mutex_);
+      nudged_ = true;
+    }
+    filled_.notify_all();
+  }
+
   /// Waits for at least one item until `deadline`, then takes all that are there, at most `limit`. Empty at the
-  /// deadline or when stopped.
+  /// deadline, after a nudge or when stopped.
   [[nodiscard]] std::vector<T> pop_batch(std::size_t limit, MonoTime deadline, const std::stop_token& stop) {
     std::vector<T> batch;
     std::unique_lock lock(mutex_);
-    (void)filled_.wait_until(lock, stop, steady_at(deadline), [this] { return !items_.empty(); });
+    (void)filled_.wait_until(lock, stop, steady_at(deadline), [this] { return nudged_ || !items_.empty(); });
+    nudged_ = false;
     while (!items_.empty() && batch.size() < limit && !stop.stop_requested()) {
       batch.push_back(std::move(items_.front()));
       items_.pop_front();
@@ -93,6 +103,7 @@ class Mailbox {
   std::condition_variable_any filled_;
   std::condition_variable_any room_;
   std::deque<T> items_;
+  bool nudged_ = false;
 };
 
 }  // namespace dhc

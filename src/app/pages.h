@@ -1,4 +1,6 @@
 #pragma once
+#include <string_view>
+
 #include "app/admin_server.h"
 #include "app/metrics.h"
 #include "app/status_store.h"
@@ -8,7 +10,11 @@ namespace dhc {
 /// The pages for probes: /healthz, /readyz. They name no pod. Any thread.
 [[nodiscard]] Page health_page(const StatusStore& status_store, std::string_view path);
 
-/// The pages for operators: /verdicts, which names every pod concerned, and the probes' own. Any thread.
+/// Where the live page's events are streamed.
+inline constexpr std::string_view kEventsPath = "/events";
+
+/// The pages for operators: the live page with its files, /verdicts, which both name every pod concerned, and the
+/// probes' own. Any thread.
 [[nodiscard]] Page detail_page(const StatusStore& status_store, std::string_view path);
 
 /// The page for Prometheus: /metrics. Any thread.

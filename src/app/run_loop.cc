@@ -22,6 +22,10 @@ constexpr Millis kQuickTurn{20};
 constexpr Millis kLongestRest{100};
 // Figures are counted for people and scrapers, who look less often.
 constexpr Millis kShowFigures{250};
+// The live page: news soon, the rest once a second; and whoever looks takes at most a twentieth of the loop's time.
+constexpr Millis kShowLive{200};
+constexpr Millis kShowFacts{1000};
+constexpr int kLiveShare = 20;
 
 void log_coverage(Log& log, const PolicyCoverage& one) {
   if (one.devices > 0) {
@@ -48,7 +52,7 @@ void RunLoop::run(const std::stop_token& stop) {
   MonoTime rests_until = plan_at;
   std::optional<Moment> since;  // of what has not been planned yet
   while (true) {
-    auto batch = inbox_.pop_batch(kBatch, std::min(plan_at, figures_at_), stop);
+    auto batch = inbox_.pop_batch(kBatch, std::min({plan_at, figures_at_, live_at()}), stop);
     if (stop.stop_requested()) return;
     const auto arrived = batch.empty() ? stopwatch_now() : batch.front().at;
     const Now now = read_now();
@@ -65,6 +69,7 @@ void RunLoop::run(const std::stop_token& stop) {
       if (!is_at_once) plan_at = std::max(plan_at, rests_until);
     }
     if (now.mono >= figures_at_) show_figures();
+    if (now.mono >= live_at()) show_live(now);
   }
 }
 
@@ -77,6 +82,7 @@ MonoTime RunLoop::plan(Moment since, const Now& now) {
   }
   dispatch(turn.actions, since);
   show(now);
+  live_is_old_ = true;
   figures_at_ = std::min(figures_at_, figures_shown_ + kShowFigures);
   if (turn.recalls) return now.mono;
   if (!dropped_.empty()) return now.mono + kWaitAfterDrop;
@@ -160,6 +166,25 @@ void RunLoop::show(const Now& now) {
     shown_.status_store.show(published_);
   }
   shown_.status_store.turn_done(now.mono);
+}
+
+MonoTime RunLoop::live_at() {
+  const auto term = shown_.live.wanted();
+  if (!term) return MonoTime::max();
+  if (term != live_term_) return MonoTime::min();
+  return live_shown_ + (live_is_old_ ? live_pause_ : std::max(live_pause_, kShowFacts));
+}
+
+void RunLoop::show_live(const Now& now) {
+  const auto term = shown_.live.wanted();
+  shown_.refresh();
+  shown_.live.show(OverviewLog::Part::Facts, overview_of_facts(shown_.status_store.facts(), now));
+  if (std::exchange(live_is_old_, false) || term != live_term_) {
+    shown_.live.show(OverviewLog::Part::Cluster, controller_.overview(now));
+  }
+  live_term_ = term;
+  live_shown_ = mono_now();
+  live_pause_ = std::max(kShowLive, (live_shown_ - now.mono) * kLiveShare);
 }
 
 void RunLoop::show_figures() {

@@ -10,6 +10,7 @@
 
 #include "app/controller.h"
 #include "app/executor.h"
+#include "app/live/live_feed.h"
 #include "app/log.h"
 #include "app/mailbox.h"
 #include "app/metrics.h"
@@ -36,6 +37,7 @@ struct Shown {
   StatusStore& status_store;
   Metrics& metrics;
   Log& log;
+  LiveFeed& live;
   std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch that steps rest on is silent.
   std::function<void(const ViewDoubt&)> doubt = [](const ViewDoubt&) {};  ///< A kind is to be listed afresh.
   std::function<void()> refresh = [] {};  ///< Brings the watches' state to status store and metrics; after each turn.
@@ -65,6 +67,9 @@ class RunLoop {
   void show(const Now& now);
   void show(const Outcome& outcome);
   void show_figures();
+  void show_live(const Now& now);
+  /// When the live page is shown something again; the maximum: nobody looks.
+  [[nodiscard]] MonoTime live_at();
 
   Inbox& inbox_;
   Executor& executor_;
@@ -75,6 +80,10 @@ class RunLoop {
   Recall recall_ = Recall::OldOrders;  // before the next plan
   MonoTime figures_at_ = MonoTime::max();  // when to show figures again; the maximum: those shown are true
   MonoTime figures_shown_{};
+  std::optional<std::uint64_t> live_term_;  // that the cluster was shown in
+  bool live_is_old_ = true;                 // there was a plan since
+  MonoTime live_shown_{};
+  Millis live_pause_{};
   std::shared_ptr<const std::vector<Verdict>> published_;
   std::optional<std::string> rules_api_version_;  // as it was last logged
 };

@@ -1,0 +1,196 @@
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "app/live/overview.h"
+#include "base/json_text.h"
+#include "domain/cluster/node_departure.h"
+#include "domain/contract/our_taint.h"
+
+namespace dhc {
+
+namespace {
+
+/// Forty thousand names a turn: a tree of JSON values for each would cost the loop ten times as much.
+void append_string(std::string& out, std::string_view text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; };
+  if (!std::ranges::all_of(text, is_plain)) {
+    out += json_text(nlohmann::ordered_json(std::string(text)));
+    return;
+  }
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+/// The devices of one resource or driver in one place.
+struct Group {
+  std::string text;  ///< Devices, as elements of a JSON array.
+  std::string pool;  ///< Of a driver; empty: a device plugin's.
+  bool dra = false;
+  const ResourceBook* book = nullptr;
+  bool contested = false;
+  bool published = true;
+};
+
+/// By scope and, of a driver, pool.
+using Groups = std::map<std::pair<std::string, std::string>, Group>;
+
+class NodesText {
+ public:
+  explicit NodesText(const OverviewInput& input) : input_(input) {}
+
+  void write(Overview& overview) {
+    add_pools();
+    add_held();
+    add_books();
+    for (auto& [node, groups] : nodes_) overview.emplace("node/" + node, text_of(node, groups));
+  }
+
+ private:
+  void add_pools() {
+    for (const auto& [name, pool] : input_.world.inventory().pools()) {
+      auto& group = nodes_[pool.node][name];
+      group.dra = true;
+      group.pool = name.second;
+      group.contested = pool.contested;
+      group.published = pool.published;
+      DeviceKey key = DeviceKey::dra(name.first, name.second, {});
+      for (const auto& [device, published] : pool.devices) {
+        key.device = device;
+        add(group, key);
+      }
+    }
+  }
+
+  /// Held, and of no pool that is known: what a plugin offers has a name only while a pod holds it.
+  void add_held() {
+    std::set<DeviceKey> keys;
+    for (const auto& [key, state] : input_.world.tracker().devices()) {
+      if (!is_in_pool(key)) keys.insert(key);
+    }
+    for (const auto& [key, record] : input_.incidents.records()) {
+      const bool is_kept = record.open && !is_in_pool(key) && !is_rejecting_node(key);
+      if (is_kept) keys.insert(key);
+    }
+    for (const auto& key : keys) {
+      const bool is_plugins = key.source == DeviceKey::Source::Plugin;
+      const auto pool = is_plugins ? std::string() : key.place;
+      auto& group = nodes_[is_plugins ? key.place : input_.world.node_of(key)][{key.scope, pool}];
+      group.dra = !is_plugins;
+      group.pool = pool;
+      add(group, key);
+    }
+  }
+
+  void add_books() {
+    for (const auto& [node, book] : input_.world.books()) {
+      for (const auto& [resource, resource_book] : book.resources()) {
+        if (resource_book.capacity == 0 && resource_book.largest_capacity == 0 && resource_book.held.total == 0)
+          continue;
+        nodes_[node][{resource, {}}].book = &resource_book;
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_in_pool(const DeviceKey& key) const {
+    if (key.source != DeviceKey::Source::Dra) return false;
+    const auto& pools = input_.world.inventory().pools();
+    const auto pool = pools.find({key.scope, key.place});
+    return pool != pools.end() && pool->second.devices.contains(key.device);
+  }
+
+  void add(Group& group, const DeviceKey& key) {
+    auto& out = group.text;
+    if (!out.empty()) out += ',';
+    out += R"({"id":)";
+    append_string(out, key.device);
+    const auto* state = input_.world.tracker().find(key);
+    if (state != nullptr && state->has_source) {
+      out += R"(,"health":)";
+      append_string(out, k8s::to_string(state->health));
+    }
+    if (state != nullptr && !state->holders.empty()) add_holders(out, state->holders);
+    if (const auto* record = input_.incidents.find(key); record != nullptr && record->open) {
+      out += record->acknowledged != Acknowledged::No ? R"(,"incident":"acknowledged")"
+             : record->quarantined                    ? R"(,"incident":"quarantined")"
+                                                      : R"(,"incident":"open")";
+    } else if (record != nullptr && record->probation_until && input_.now.wall < *record->probation_until) {
+      out += R"(,"incident":"probation")";
+    }
+    if (key.source == DeviceKey::Source::Dra) add_taint(out, key);
+    out += '}';
+  }
+
+  void add_holders(std::string& out, const std::vector<std::string>& holders) const {
+    out += R"(,"pods":[)";
+    bool is_first = true;
+    for (const auto& uid : holders) {
+      const auto* record = input_.world.pod(uid);
+      if (record == nullptr) continue;
+      if (!std::exchange(is_first, false)) out += ',';
+      append_string(out, record->pod.meta.ns + "/" + record->pod.meta.name);
+    }
+    out += ']';
+  }
+
+  void add_taint(std::string& out, const DeviceKey& key) const {
+    const auto& inventory = input_.world.inventory();
+    const auto* rule = inventory.rules().empty() ? nullptr : inventory.rule_named_for(key);
+    if (rule != nullptr && is_our_rule(*rule)) {
+      out += R"(,"taint":"ours")";
+    } else if (inventory.tainted_by_driver(key).value_or(false)) {
+      out += R"(,"taint":"driver")";
+    }
+  }
+
+  [[nodiscard]] std::string text_of(const std::string& node, const Groups& groups) const {
+    std::string out = R"({"name":)";
+    append_string(out, node);
+    const auto* found = input_.world.node(node);
+    if (!node.empty() && found == nullptr) out += R"(,"gone":true)";
+    if (found != nullptr) {
+      if (!found->ready) out += R"(,"notReady":true)";
+      if (found->unschedulable) out += R"(,"cordoned":true)";
+      if (our_taint_on(*found)) out += R"(,"tainted":true)";
+      if (const auto why = why_leaving(*found)) {
+        out += R"(,"leaving":)";
+        append_string(out, *why);
+      }
+    }
+    out += R"(,"groups":[)";
+    bool is_first = true;
+    for (const auto& [name, group] : groups) {
+      if (!std::exchange(is_first, false)) out += ',';
+      append(out, name.first, group);
+    }
+    return out + "]}";
+  }
+
+  static void append(std::string& out, const std::string& scope, const Group& group) {
+    out += R"({"scope":)";
+    append_string(out, scope);
+    if (group.dra) {
+      out += R"(,"pool":)";
+      append_string(out, group.pool);
+    }
+    if (group.contested) out += R"(,"contested":true)";
+    if (!group.published) out += R"(,"unpublished":true)";
+    if (group.book != nullptr) {
+      fmt::format_to(std::back_inserter(out), R"(,"capacity":{},"allocatable":{})", group.book->capacity,
+                     group.book->allocatable);
+    }
+    out += R"(,"devices":[)";
+    out += group.text;
+    out += "]}";
+  }
+
+  const OverviewInput& input_;
+  std::map<std::string, Groups> nodes_;  // empty: of no node
+};
+}  // namespace
+
+void add_nodes(Overview& overview, const OverviewInput& input) { NodesText(input).write(overview); }
+
+}  // namespace dhc
