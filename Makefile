@@ -85,6 +85,11 @@ test-node: ## Only the stories on a real node: kubelet, containerd, device plugi
 	$(install) cluster engine
 	@scripts/test.py node
 
+.PHONY: test-page
+test-page: ## Only the live page, in headless Chromium: what it shows, how soon, 5,000 nodes (PICTURES=docs/pictures takes those of docs/ instead)
+	$(install) test page
+	@$(if $(PICTURES),cmake --preset dev --log-level=WARNING >/dev/null && cmake --build --preset dev --target device-health-controller page_cluster && tests/page/run --shots $(PICTURES),scripts/test.py page)
+
 .PHONY: image
 image: ## Build the image with docker (IMAGE=device-health-controller:0.1.0)
 	docker build --build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" --tag $(or $(IMAGE),device-health-controller:0.1.0) .

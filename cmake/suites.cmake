@@ -68,6 +68,9 @@ if(DHC_TESTS)
     target_compile_definitions(program_over_cpprest PRIVATE DHC_TRANSPORT_CPPREST=1)
     target_link_libraries(program_over_cpprest PRIVATE dhc_cpprest dhc_shell CLI11::CLI11 spdlog::spdlog)
   endif()
+  # What tests/page shows in a browser.
+  add_executable(page_cluster EXCLUDE_FROM_ALL tests/page/cluster.cc)
+  target_link_libraries(page_cluster PRIVATE dhc_shell dhc_options nlohmann_json::nlohmann_json)
   # What tests/cluster runs on its audit logs: the scenarios' own checker of invariants.
   add_executable(audit-check tests/audit/main.cc tests/support/core/audit_log.cc tests/support/core/conduct.cc)
   target_include_directories(audit-check PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian 12. Does nothing, at once, when everything is there.
 #
-# usage: install-debian.sh [build|test|lint|cluster|model|image|engine|all]...
+# usage: install-debian.sh [build|test|lint|cluster|model|image|engine|page|all]...
 set -euo pipefail
 
 # The program itself.
@@ -21,6 +21,9 @@ model=(spin gcc libc6-dev python3)
 image=(python3 binutils)
 engine=(podman runc mmdebstrap binutils python3)
 
+# The live page is looked at in a browser; without fonts it would measure boxes.
+page=(chromium fonts-dejavu-core python3)
+
 wanted=()
 go_wanted=false
 for group in "${@:-all}"; do
@@ -32,8 +35,9 @@ for group in "${@:-all}"; do
     model) wanted+=("${model[@]}") ;;
     image) wanted+=("${image[@]}") ;;
     engine) wanted+=("${engine[@]}") ;;
-    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}" "${model[@]}" "${engine[@]}"); go_wanted=true ;;
-    *) echo "install-debian.sh: no group '$group': build, test, lint, cluster, model, image, engine or all" >&2; exit 2 ;;
+    page) wanted+=("${page[@]}") ;;
+    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}" "${model[@]}" "${engine[@]}" "${page[@]}"); go_wanted=true ;;
+    *) echo "install-debian.sh: no group '$group': build, test, lint, cluster, model, image, engine, page or all" >&2; exit 2 ;;
   esac
 done
 

@@ -152,6 +152,8 @@ def every_step() -> list[Step]:
         Step("checks", ctest("dev", "checks"), after=(program,)),
         *(Step(f"stories {package}", stories(package), after=("control plane", *programs), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
         Step("peer", lambda job: job.counted("bench/peer/run", "test", **DEV_PROGRAM), after=(program,), cores=0.5),
+        build("dev", "page_cluster"),
+        Step("page", lambda job: job.counted("tests/page/run"), after=(program, "dev page_cluster")),
         Step("model", lambda job: job.counted("tests/model/run")),
         configure("release"),
         build("release", "all", "build"),
@@ -195,7 +197,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "model", "image", *sanitize, "fuzz", "go vet")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "page", "model", "image", *sanitize, "fuzz", "go vet")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),
@@ -206,6 +208,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "node": of_nodes if not os.environ.get("DHC_K8S") else of_nodes[:2],
         "packaging": ("packaging",),
         "peer": ("peer",),
+        "page": ("page",),
         "model": ("model",),
         "image": ("image",),
         "sanitize": sanitize,
