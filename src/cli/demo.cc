@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "app/clock.h"
+#include "app/live/live_page.h"
 #include "app/signals.h"
 #include "cli/demo_acts.h"
 #include "cli/demo_play.h"
@@ -59,8 +60,8 @@ int failed(std::string_view why, int code) {
 /// Tells acts at a reader's pace, until it is stopped.
 class Teller {
  public:
-  Teller(const DemoOptions& options, std::stop_token stop)
-      : options_(options), stop_(std::move(stop)), look_(look_of_output()) {
+  Teller(const DemoOptions& options, LivePage& page, std::stop_token stop)
+      : options_(options), page_(page), stop_(std::move(stop)), look_(look_of_output()) {
     if (options.duration) ends_at_ = mono_now() + *options.duration;
   }
 
@@ -74,6 +75,7 @@ class Teller {
   void pause(Millis time);
 
   const DemoOptions& options_;
+  LivePage& page_;
   const std::stop_token stop_;
   const DemoLook look_;
   std::optional<MonoTime> ends_at_;
@@ -93,6 +95,7 @@ void Teller::tell(DemoPlay& play) {
   std::optional<WallTime> last;
   while (!play.is_over() && !is_stopped()) {
     const auto lines = play.next();
+    page_.show(play.overview(), play.verdicts(), play.now());
     if (lines.empty()) continue;
     if (last) {
       const auto wait = std::chrono::duration_cast<Millis>(lines.front().at - *last);
@@ -121,6 +124,7 @@ Status Teller::play(const DemoAct& act, std::uint64_t seed, std::size_t number, 
   };
   DemoPlay play(act, seed, {.with_cluster = with_cluster, .client = *std::move(client), .clock = clock},
                 *std::move(policy));
+  page_.show(play.overview(), play.verdicts(), play.now());
   print(heading(act, number, count, look_));
   pause(kForHeading);
   tell(play);
@@ -141,12 +145,15 @@ int demo(const DemoOptions& options) {
                   kUsage);
   }
   Signals signals;
-  Teller teller(options, signals.token());
+  const auto page = LivePage::start();
+  if (!page) return failed(page.error().message, 1);
+  Teller teller(options, **page, signals.token());
   print(
       fmt::format("The controller against a simulated cluster, in {} of about half a minute; seed {}.\n"
                   "On the left is the cluster's own clock: what takes long there is shortened here.\n"
+                  "The same as it happens in a browser: http://{}/\n"
                   "Ctrl-C ends the demo with its account.\n",
-                  acts.size() == 1 ? "an act" : fmt::format("{} acts", acts.size()), options.seed));
+                  acts.size() == 1 ? "an act" : fmt::format("{} acts", acts.size()), options.seed, (*page)->address()));
   std::size_t played = 0;
   try {
     for (auto seed = options.seed;; ++seed) {

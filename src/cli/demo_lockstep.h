@@ -64,6 +64,9 @@ class Lockstep {
 
   [[nodiscard]] const std::vector<Verdict>& verdicts() const { return controller_.verdicts(); }
 
+  /// What the live page shows of the last moment.
+  [[nodiscard]] Overview overview() const { return controller_.overview(place_.clock()); }
+
  private:
   struct Watch;
   [[nodiscard]] bool pump(Watch& watch, const Now& now);

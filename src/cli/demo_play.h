@@ -28,6 +28,10 @@ class DemoPlay {
 
   [[nodiscard]] const std::vector<Verdict>& verdicts() const { return lockstep_.verdicts(); }
 
+  /// What the live page shows, and when, by the cluster's clock.
+  [[nodiscard]] Overview overview() const { return lockstep_.overview(); }
+  [[nodiscard]] Now now() const { return place_.clock(); }
+
  private:
   void warm_up();
   void pass_to(MonoTime mono);

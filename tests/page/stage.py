@@ -119,6 +119,27 @@ class Stage:
         return self.json()["verdicts"] or []
 
 
+class Demo:
+    """The demo, which prints where its page is."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen([str(BUILD / "device-health-controller"), "demo", "--act", "dra", "--speed", "2"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert self.process.stdout
+        for _ in range(6):
+            if found := re.search(r"http://127\.0\.0\.1:\d+/", self.process.stdout.readline()):
+                self.url = found[0]
+                return
+        self.__exit__()
+        raise Failed("the demo does not say where its page is")
+
+    def __enter__(self) -> Demo:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
 class Synthetic:
     """The page over made-up nodes, for measuring."""
 

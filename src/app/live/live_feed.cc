@@ -33,7 +33,7 @@ class LiveFeed::Reader {
   }
 
   StreamPiece next() {
-    const Now now = read_now();
+    const Now now = feed_.now();
     const std::lock_guard lock(feed_.mutex_);
     if (feed_.closed_) return {.text = server_sent_event("end", {}, "{}"), .last = true};
     if (auto piece = feed_.log_ ? feed_.log_->since(place_, now) : std::nullopt) {
@@ -68,6 +68,8 @@ void LiveFeed::close() {
   closed_ = true;
   ring();
 }
+
+Now LiveFeed::now() const { return {.mono = mono_now(), .wall = wall_ ? wall_() : wall_now()}; }
 
 void LiveFeed::ring() {
   for (const auto& [reader, bell] : bells_) bell();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "app/live/overview_log.h"
 #include "app/status_store.h"
@@ -18,8 +19,9 @@ namespace dhc {
 /// keeps nothing and asks for nothing. Thread-safe.
 class LiveFeed {
  public:
-  /// `status_store` outlives this.
-  explicit LiveFeed(const StatusStore& status_store) : status_store_(status_store) {}
+  /// `status_store` outlives this. `wall` is the time that pages count by; none: the machine's.
+  explicit LiveFeed(const StatusStore& status_store, std::function<WallTime()> wall = {})
+      : status_store_(status_store), wall_(std::move(wall)) {}
 
   /// Called, on a reader's thread, when the first reader comes: there is something to show. Set before any comes.
   void on_first_reader(std::function<void()> call) { first_reader_ = std::move(call); }
@@ -41,10 +43,12 @@ class LiveFeed {
  private:
   class Reader;
   void ring();
+  [[nodiscard]] Now now() const;
 
   static constexpr Seconds kLinger{30};
 
   const StatusStore& status_store_;
+  const std::function<WallTime()> wall_;
   std::function<void()> first_reader_ = [] {};
   std::mutex mutex_;
   std::optional<OverviewLog> log_;                        // none: nobody looks
