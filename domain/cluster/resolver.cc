@@ -77,6 +77,10 @@ class Targets {
 };
 
 void fold(HeldDevice& held_device, const k8s::ReportedDevice& report) {
+  for (const auto& container : report.containers) {
+    const auto place = std::ranges::lower_bound(held_device.containers, container);
+    if (place == held_device.containers.end() || *place != container) held_device.containers.insert(place, container);
+  }
   const auto health = report.health;
   const auto& message = report.message;
   const bool is_first = held_device.other_word.empty() || report.other_word < held_device.other_word;

@@ -19,10 +19,11 @@ struct HeldDevice {
   DeviceKey key;           ///< Of an ambiguous device: of this report of this pod, no other's.
   bool inferred = false;   ///< Found by the name at the end of the resource ID.
   bool ambiguous = false;  ///< One of `candidates`, nobody knows which: the pod may be evicted, nothing may be tainted.
-  std::optional<k8s::Health> reported;  ///< The worst of the pod's containers; absent: the kubelet says nothing.
-  std::string message;                  ///< The driver's words with an Unhealthy report.
-  std::string other_word = {};          ///< The kubelet's word, of any container, that is none of the three.
-  std::string claim;                    ///< `namespace/name` of the claim; empty for a device-plugin device.
+  std::optional<k8s::Health> reported;       ///< The worst of the pod's containers; absent: the kubelet says nothing.
+  std::string message;                       ///< The driver's words with an Unhealthy report.
+  std::string other_word = {};               ///< The kubelet's word, of any container, that is none of the three.
+  std::vector<std::string> containers = {};  ///< Those of the pod whose status names the device, sorted.
+  std::string claim;                         ///< `namespace/name` of the claim; empty for a device-plugin device.
   std::string claim_uid;
   bool shared = false;  ///< The claim is not the pod's own.
   std::vector<DeviceKey> candidates;

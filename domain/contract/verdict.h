@@ -21,6 +21,8 @@ struct Verdict {
   std::string message;              ///< For people: what, which numbers, what would change it.
   WallTime since;                   ///< When the device's state began, or the fact was first seen.
   std::optional<WallTime> next_at;  ///< When the next step is due, if time alone brings it.
+  /// Of a pod: the containers whose status names the device, sorted; empty: none is known.
+  std::vector<std::string> containers = {};
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 

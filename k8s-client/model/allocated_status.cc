@@ -51,6 +51,16 @@ void sort_devices(std::vector<ReportedDevice>& devices) {
     return std::tie(a.resource_id, b.health, b.message, b.other_word) <
            std::tie(b.resource_id, a.health, a.message, a.other_word);
   });
+  for (auto at = devices.begin(); at != devices.end();) {
+    const auto worst = at++;
+    auto& containers = worst->containers;
+    for (; at != devices.end() && at->resource_id == worst->resource_id; ++at) {
+      std::ranges::move(at->containers, std::back_inserter(containers));
+    }
+    std::ranges::sort(containers);
+    const auto doubled = std::ranges::unique(containers);
+    containers.erase(doubled.begin(), doubled.end());
+  }
   const auto repeated = std::ranges::unique(devices, {}, &ReportedDevice::resource_id);
   devices.erase(repeated.begin(), repeated.end());
   devices.shrink_to_fit();
@@ -69,8 +79,12 @@ void note_health(std::string_view word, ReportedDevice& device) {
   if (!word.empty()) device.other_word = printable_cut(word, kLongestHealthWord);
 }
 
-void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before,
+void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before, std::size_t first,
                     ContainerReports& reports) {
+  for (auto& entry : std::span(reports.allocated).subspan(first)) {
+    if (exit.container.empty()) break;
+    for (auto& device : entry.devices) device.containers.push_back(exit.container);
+  }
   reports.last_start = std::max({reports.last_start, state.turned, before.turned});
   if (exit.code != 0) reports.exits.push_back(std::move(exit));
 }
@@ -99,9 +113,10 @@ bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& rep
       if (key != "allocatedResourcesStatus") return true;
       return read_list(field, fault, of_container, read_allocated_resource) || fault.in(key);
     });
+    const auto first = reports.allocated.size();
     std::ranges::move(of_container, std::back_inserter(reports.allocated));
     exit.code = state.exit_code;
-    note_container(std::move(exit), state, before, reports);
+    note_container(std::move(exit), state, before, first, reports);
     return read;
   });
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,14 +30,15 @@ struct ContainerState {
 /// Notes the kubelet's word for a device's health.
 void note_health(std::string_view word, ReportedDevice& device);
 
-/// Notes one container's name and exit code, its state and the one before it.
-void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before,
+/// Notes one container's name and exit code, its state and the one before it, and that it holds the devices of the
+/// entries from number `first` on.
+void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before, std::size_t first,
                     ContainerReports& reports);
 
 bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports);
 
 /// One entry per name, sorted, each device once, sorted: the kubelet's order is random. Of two reports about one device
-/// the worse counts.
+/// the worse counts, and the containers of both.
 [[nodiscard]] std::vector<AllocatedResource> merge_allocated(std::span<std::vector<AllocatedResource>> lists);
 
 }  // namespace dhc::k8s

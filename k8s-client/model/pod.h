@@ -34,6 +34,7 @@ struct ReportedDevice {
   /// The kubelet's word where it is none of the three, `health` is Unknown then; printable, cut to
   /// `kLongestHealthWord`. **Source:** KEP-4680 announces PermanentlyUnhealthy.
   std::string other_word = {};
+  std::vector<std::string> containers = {};  ///< That hold it, by name, sorted.
   friend bool operator==(const ReportedDevice&, const ReportedDevice&) = default;
 };
 

@@ -100,6 +100,7 @@ bool read_container_report(const Value& value, Fault& fault, ContainerReports& r
   ContainerExit exit;
   ContainerState state;
   ContainerState before;
+  const auto first = reports.allocated.size();
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
@@ -116,7 +117,7 @@ bool read_container_report(const Value& value, Fault& fault, ContainerReports& r
     }
   });
   exit.code = state.exit_code;
-  note_container(std::move(exit), state, before, reports);
+  note_container(std::move(exit), state, before, first, reports);
   return read;
 }
 

@@ -12,7 +12,10 @@ ActionFacts EvictPod::facts() const {
           .uid = uid,
           .what = device,
           .queue = Queue::Evictions,
-          .is_notable = true};
+          .is_notable = true,
+          .policy = policy,
+          .driver = key.source == DeviceKey::Source::Dra ? key.scope : std::string_view(),
+          .resource = key.source == DeviceKey::Source::Plugin ? key.scope : std::string_view()};
 }
 
 std::string EvictPod::words() const { return fmt::format("eviction of {}/{}", ns, name); }

@@ -26,6 +26,10 @@ struct ActionFacts {
   Queue queue;
   bool is_notable = false;   ///< Changes the cluster for others: logged at info when it is done.
   bool makes_taint = false;  ///< One that was not there, of which `taints.perMinute` are allowed.
+  // for metrics; empty: none, or not known
+  std::string_view policy = {};
+  std::string_view driver = {};    ///< Of the DRA device,
+  std::string_view resource = {};  ///< or of the device-plugin device.
 };
 
 }  // namespace dhc

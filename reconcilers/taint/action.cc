@@ -15,7 +15,9 @@ ActionFacts ApplyRule::facts() const {
           .what = device,
           .queue = Queue::Taints,
           .is_notable = true,
-          .makes_taint = uid.empty()};
+          .makes_taint = uid.empty(),
+          .policy = policy,
+          .driver = driver};
 }
 
 std::string ApplyRule::words() const { return fmt::format("DeviceTaintRule {} ({}) for {}", name, effect, device); }
@@ -32,7 +34,9 @@ ActionFacts DeleteRule::facts() const {
           .uid = uid,
           .what = device,
           .queue = Queue::Taints,
-          .is_notable = true};
+          .is_notable = true,
+          .policy = policy,
+          .driver = key.scope};
 }
 
 std::string DeleteRule::words() const { return fmt::format("deletion of DeviceTaintRule {} for {}", name, device); }
@@ -50,7 +54,8 @@ ActionFacts PatchNodeTaint::facts() const {
           .what = add ? "taint" : "untaint",
           .queue = Queue::Taints,
           .is_notable = true,
-          .makes_taint = add};
+          .makes_taint = add,
+          .policy = policy};
 }
 
 std::string PatchNodeTaint::words() const {

@@ -10,6 +10,7 @@
 
 #include "app/describe.h"
 #include "app/state_desk.h"
+#include "app/verdict_containers.h"
 #include "domain/cluster/workload.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
@@ -487,6 +488,7 @@ Turn Controller::plan_all(const Now& now) {
   add(told.actions);
   std::ranges::move(told.verdicts, std::back_inserter(state.verdicts));
   if (!told.verdicts.empty()) sort();
+  name_containers(state.verdicts, state.world);
   for (const auto& action : turn.actions) state.note_sent(action, now);
   return turn;
 }
@@ -524,6 +526,7 @@ ControllerStats Controller::stats() const {
   stats.devices_healthy = world.tracker().devices().size() - world.tracker().not_healthy().size();
   stats.other_words = static_cast<std::size_t>(std::ranges::count_if(
       world.tracker().other_words(), [](const auto& entry) { return !entry.second.silent_since; }));
+  if (state_->leads) stats.incidents = count_incidents(state_->incidents.records(), world);
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.brakes_half_open = state_->brakes_half_open;

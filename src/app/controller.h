@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/incident_counts.h"
 #include "app/live/overview.h"
 #include "app/message.h"
 #include "base/now.h"
@@ -21,7 +22,8 @@ struct ControllerStats {
   std::size_t devices_healthy = 0;
   std::size_t devices_unhealthy = 0;
   std::size_t devices_unknown = 0;
-  std::size_t other_words = 0;  ///< Devices reported now with a word that is none of the three.
+  std::size_t other_words = 0;           ///< Devices reported now with a word that is none of the three.
+  std::vector<IncidentCount> incidents;  ///< Of a leader.
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
   std::size_t brakes_half_open = 0;  ///< Whose next trial is due or under way.

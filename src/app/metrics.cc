@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include <prometheus/counter.h>
@@ -37,61 +38,102 @@ Family<Counter>& counter(prometheus::Registry& registry, const char* name, const
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
 
+// Beyond it, actions are counted without policy, driver and resource.
+constexpr std::size_t kMostActionSeries = 2000;
+
+/// Gauges whose labels come and go with what they count.
+class Census {
+ public:
+  explicit Census(Family<Gauge>& family) : family_(family) {}
+
+  /// What is not among `counts` is not shown any more.
+  void show(const std::map<prometheus::Labels, std::size_t>& counts) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(shown_, [&](const auto& entry) {
+      const bool is_gone = !counts.contains(entry.first);
+      if (is_gone) family_.Remove(entry.second);
+      return is_gone;
+    });
+    for (const auto& [labels, count] : counts) {
+      auto& gauge = shown_.try_emplace(labels, nullptr).first->second;
+      if (gauge == nullptr) gauge = &family_.Add(labels);
+      gauge->Set(static_cast<double>(count));
+    }
+  }
+
+ private:
+  Family<Gauge>& family_;
+  std::mutex mutex_;
+  std::map<prometheus::Labels, Gauge*> shown_;
+};
+
 prometheus::Labels kind_label(k8s::Kind kind) { return {{"kind", std::string(k8s::to_string(kind))}}; }
 }  // namespace
 
 struct Metrics::Families {
   prometheus::Registry registry;
-  Family<Gauge>& devices = gauge(registry, "dhc_devices", "Devices known, by health.");
-  Gauge& other_words = gauge(registry, "dhc_devices_other_health_word",
+  Family<Gauge>& devices = gauge(registry, "device_health_devices", "Devices known, by health.");
+  Gauge& other_words = gauge(registry, "device_health_devices_other_health_word",
                              "Devices reported with a word for their health that this version does not know.")
                            .Add({});
-  Family<Gauge>& verdicts = gauge(registry, "dhc_verdicts", "Verdicts held now, by reason.");
-  Family<Gauge>& objects = gauge(registry, "dhc_objects", "Objects held in memory, by kind.");
-  Gauge& brakes = gauge(registry, "dhc_brakes_engaged", "Brakes that stop evictions now.").Add({});
+  Census verdicts{gauge(registry, "device_health_verdicts", "Verdicts held now, by reason and policy.")};
+  Census incidents{gauge(registry, "device_health_open_incidents",
+                         "Devices whose incident is open, by policy, driver or resource, and node.")};
+  Census quarantined{gauge(registry, "device_health_quarantined_devices",
+                           "Devices that stay tainted until an operator acknowledges them.")};
+  Family<Gauge>& objects = gauge(registry, "device_health_objects", "Objects held in memory, by kind.");
+  Gauge& brakes = gauge(registry, "device_health_brakes_engaged", "Brakes that stop evictions now.").Add({});
   Gauge& half_open =
-      gauge(registry, "dhc_brakes_half_open", "Engaged brakes whose next trial is due or under way.").Add({});
-  Gauge& in_flight =
-      gauge(registry, "dhc_evictions_in_flight", "Pods evicted by us that still exist and count as in flight.").Add({});
-  Family<Gauge>& rules_api = gauge(registry, "dhc_taint_rules_api",
+      gauge(registry, "device_health_brakes_half_open", "Engaged brakes whose next trial is due or under way.").Add({});
+  Gauge& in_flight = gauge(registry, "device_health_evictions_in_flight",
+                           "Pods evicted by us that still exist and count as in flight.")
+                         .Add({});
+  Family<Gauge>& rules_api = gauge(registry, "device_health_taint_rules_api",
                                    "1 for the API version in which the server has DeviceTaintRules; none: it has not.");
-  Gauge& synced = gauge(registry, "dhc_synced", "1 once every required kind has had its first complete list.").Add({});
-  Family<Counter>& actions =
-      counter(registry, "dhc_actions_total", "Actions carried out, by action and outcome: ok or the error's kind.");
+  Gauge& synced =
+      gauge(registry, "device_health_synced", "1 once every required kind has had its first complete list.").Add({});
+  Family<Counter>& actions = counter(registry, "device_health_actions_total",
+                                     "Actions carried out, by action, outcome (ok or the error's kind), policy, and "
+                                     "driver or resource of the device.");
   Histogram& reaction = prometheus::BuildHistogram()
-                            .Name("dhc_reaction_seconds")
+                            .Name("device_health_reaction_seconds")
                             .Help(
                                 "From the oldest message of a turn received to its eviction request handed to the "
                                 "transport.")
                             .Register(registry)
                             .Add({}, reaction_buckets());
-  Family<Gauge>& watch_state = gauge(registry, "dhc_watch_state", "1 for the state in which the kind's watch is now.");
+  Family<Gauge>& watch_state =
+      gauge(registry, "device_health_watch_state", "1 for the state in which the kind's watch is now.");
   Family<Gauge>& view_age =
-      gauge(registry, "dhc_view_age_seconds",
+      gauge(registry, "device_health_view_age_seconds",
             "Seconds since the last message (event, bookmark, end of a list) of the kind's watch.");
-  Family<Counter>& went_back = counter(registry, "dhc_data_went_back_total",
+  Family<Counter>& went_back = counter(registry, "device_health_data_went_back_total",
                                        "Times that the server's data was older than what was known, by kind.");
-  Gauge& server_ahead =
-      gauge(registry, "dhc_server_clock_ahead_seconds", "Seconds that the API server's clock is ahead of ours.")
-          .Add({});
-  Family<Counter>& restarts = counter(registry, "dhc_watch_restarts_total", "Watches that ended, by kind and cause.");
+  Gauge& server_ahead = gauge(registry, "device_health_server_clock_ahead_seconds",
+                              "Seconds that the API server's clock is ahead of ours.")
+                            .Add({});
+  Family<Counter>& restarts =
+      counter(registry, "device_health_watch_restarts_total", "Watches that ended, by kind and cause.");
   Family<Counter>& bytes =
-      counter(registry, "dhc_watch_bytes_total", "Bytes of lists and watches received, by kind and format.");
-  Family<Counter>& bad_objects = counter(registry, "dhc_bad_objects_total", "Objects that could not be read, by kind.");
+      counter(registry, "device_health_watch_bytes_total", "Bytes of lists and watches received, by kind and format.");
+  Family<Counter>& bad_objects =
+      counter(registry, "device_health_bad_objects_total", "Objects that could not be read, by kind.");
   Family<Counter>& reloads =
-      counter(registry, "dhc_policy_reloads_total", "Configurations read, by result: accepted or rejected.");
-  Gauge& reload_ok = gauge(registry, "dhc_policy_last_reload_success",
+      counter(registry, "device_health_policy_reloads_total", "Configurations read, by result: accepted or rejected.");
+  Gauge& reload_ok = gauge(registry, "device_health_policy_last_reload_success",
                            "1 if the last configuration was accepted, 0 if it was rejected or none was read.")
                          .Add({});
-  Gauge& leader =
-      gauge(registry, "dhc_leader", "1 while this process leads, or there is no election; 0 while it stands by.")
-          .Add({});
+  Gauge& leader = gauge(registry, "device_health_leader",
+                        "1 while this process leads, or there is no election; 0 while it stands by.")
+                      .Add({});
+  std::mutex actions_mutex;
+  std::set<prometheus::Labels> action_series;
   std::mutex mutex;  // watches
   std::map<k8s::Kind, k8s::WatchStatus> watches;
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
-  gauge(families_->registry, "dhc_build_info", "Always 1; the version is a label.")
+  gauge(families_->registry, "device_health_build_info", "Always 1; the version is a label.")
       .Add({{"version", std::string(version())}})
       .Set(1);
   for (const char* result : {"accepted", "rejected"}) families_->reloads.Add({{"result", result}});
@@ -120,14 +162,43 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
       set(families_->rules_api, "api_version", version, version == found ? 1 : 0);
     }
   }
-  std::map<Reason, std::size_t> by_reason;
-  for (const auto& verdict : verdicts) ++by_reason[verdict.reason];
-  for (const auto& info : all_reasons()) set(families_->verdicts, "reason", info.word, by_reason[info.reason]);
+  std::map<prometheus::Labels, std::size_t> by_reason;
+  // Each reason is there before it is first given, so that its increase can be seen.
+  for (const auto& info : all_reasons()) by_reason[{{"reason", std::string(info.word)}, {"policy", ""}}] = 0;
+  for (const auto& verdict : verdicts) {
+    ++by_reason[{{"reason", std::string(to_string(verdict.reason))}, {"policy", verdict.policy}}];
+  }
+  families_->verdicts.show(by_reason);
+  std::map<prometheus::Labels, std::size_t> open;
+  std::map<prometheus::Labels, std::size_t> quarantined;
+  for (const auto& row : stats.incidents) {
+    const prometheus::Labels labels = {
+        {"policy", row.policy}, {"driver", row.driver}, {"resource", row.resource}, {"node", row.node}};
+    open[labels] = row.open;
+    if (row.quarantined > 0) quarantined[labels] = row.quarantined;
+  }
+  families_->incidents.show(open);
+  families_->quarantined.show(quarantined);
 }
 
 void Metrics::count(const Outcome& outcome) {
+  const auto facts = facts_of(outcome.action);
   const auto result = outcome.status ? std::string("ok") : std::string(to_string(outcome.status.error().kind));
-  families_->actions.Add({{"action", std::string(facts_of(outcome.action).name)}, {"outcome", result}}).Increment();
+  prometheus::Labels labels = {{"action", std::string(facts.name)},
+                               {"outcome", result},
+                               {"policy", std::string(facts.policy)},
+                               {"driver", std::string(facts.driver)},
+                               {"resource", std::string(facts.resource)}};
+  {
+    const std::lock_guard lock(families_->actions_mutex);
+    auto& known = families_->action_series;
+    if (!known.contains(labels) && known.size() >= kMostActionSeries) {
+      for (const char* name : {"policy", "driver", "resource"}) labels[name].clear();
+    } else {
+      known.insert(labels);
+    }
+  }
+  families_->actions.Add(labels).Increment();
 }
 
 void Metrics::reaction(std::chrono::duration<double> time) { families_->reaction.Observe(time.count()); }

@@ -11,8 +11,9 @@
 
 namespace dhc {
 
-/// Every number that we show; names and labels are documented in docs/metrics.md. Labels come from fixed vocabularies
-/// only: what a cluster contains cannot make series. Thread-safe.
+/// Every number that we show; names and labels are documented in docs/metrics.md. What a cluster contains makes no more
+/// than a bounded number of series: policies, drivers and resources, and nodes only while they have bad devices.
+/// Thread-safe.
 class Metrics {
  public:
   Metrics();

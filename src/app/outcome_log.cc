@@ -1,5 +1,8 @@
 #include "app/outcome_log.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "app/describe.h"
 #include "base/rfc3339.h"
 
@@ -29,6 +32,7 @@ void log_verdict(Log& log, const Verdict& verdict) {
                        {"name", subject.name},
                        {"uid", subject.uid},
                        {"device", verdict.device},
+                       {"containers", fmt::format("{}", fmt::join(verdict.containers, ","))},
                        {"policy", verdict.policy},
                        {"mode", verdict.mode},
                        {"since", format_rfc3339(verdict.since)},

@@ -11,6 +11,7 @@ nlohmann::ordered_json verdict_json(const Verdict& verdict) {
   nlohmann::ordered_json json = {
       {"subject", {{"kind", subject.kind}, {"namespace", subject.ns}, {"name", subject.name}, {"uid", subject.uid}}},
       {"device", verdict.device},
+      {"containers", verdict.containers},
       {"policy", verdict.policy},
       {"mode", nullptr},
       {"gate", nullptr},

@@ -67,7 +67,7 @@ func TestANodeWhoseEveryDeviceIsSaidToBeBadKeepsItsPodsAsLongAsItIsSaid(t *testi
 		run.AwaitVerdict(t, pod.Name, "Braked")
 	}
 	story.AwaitEvent(t, cluster, "default", node.Name, "BrakeEngaged")
-	if engaged := run.Metric(t, "dhc_brakes_engaged"); engaged == 0 {
+	if engaged := run.Metric(t, "device_health_brakes_engaged"); engaged == 0 {
 		t.Error("no brake is engaged by metric")
 	}
 	run.Stays(t, pods[0], 10*time.Second) // the window is three
@@ -101,7 +101,7 @@ func TestANodeWhoseEveryDeviceIsSaidToBeBadKeepsItsPodsAsLongAsItIsSaid(t *testi
 	// The library is well again: the brake is released, and nobody pays for what is over.
 	everyDevice("Healthy")
 	realcluster.Eventually(t, 2*time.Minute, "the brake is released", func() error {
-		if engaged := third.Metric(t, "dhc_brakes_engaged"); engaged != 0 {
+		if engaged := third.Metric(t, "device_health_brakes_engaged"); engaged != 0 {
 			return fmt.Errorf("%v are engaged", engaged)
 		}
 		return nil

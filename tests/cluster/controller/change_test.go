@@ -49,7 +49,7 @@ func TestAConfigMapEditedLiveTakesEffectAndABadEditKeepsTheLastGoodOne(t *testin
 
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text()+"  evictoins: {}\n")
 	story.AwaitEvent(t, cluster, dhc.Namespace, dhc.ConfigMap, "ConfigRejected")
-	if ok := controller.Metric(t, "dhc_policy_last_reload_success"); ok != 0 {
+	if ok := controller.Metric(t, "device_health_policy_last_reload_success"); ok != 0 {
 		t.Errorf("the metric calls the reload a success: %v", ok)
 	}
 	node.Break(t, gpu, "gpu-1")
@@ -59,7 +59,7 @@ func TestAConfigMapEditedLiveTakesEffectAndABadEditKeepsTheLastGoodOne(t *testin
 
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text())
 	realcluster.Eventually(t, 10*time.Second, "the mended configuration is read", func() error {
-		if controller.Metric(t, "dhc_policy_last_reload_success") != 1 {
+		if controller.Metric(t, "device_health_policy_last_reload_success") != 1 {
 			return fmt.Errorf("not yet")
 		}
 		return nil
@@ -70,11 +70,11 @@ func TestPausedStopsEvictionsAndUnpausedGoesOn(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace}.Text())
 	controller := story.Start(t, cluster, dhc.Settings{})
-	accepted := controller.Metric(t, `dhc_policy_reloads_total{result="accepted"}`)
+	accepted := controller.Metric(t, `device_health_policy_reloads_total{result="accepted"}`)
 	edited := time.Now()
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: namespace, Paused: true}.Text())
 	realcluster.Eventually(t, 10*time.Second, "the edit is read", func() error {
-		if controller.Metric(t, `dhc_policy_reloads_total{result="accepted"}`) <= accepted {
+		if controller.Metric(t, `device_health_policy_reloads_total{result="accepted"}`) <= accepted {
 			return fmt.Errorf("not yet")
 		}
 		return nil
@@ -117,7 +117,7 @@ func TestAfterA410TheWorldIsListedAgainAndWhatHappenedMeanwhileIsSeen(t *testing
 		if err != nil {
 			return err
 		}
-		if known := controller.Metric(t, `dhc_objects{kind="Pod"}`); known != float64(len(all.Items)) {
+		if known := controller.Metric(t, `device_health_objects{kind="Pod"}`); known != float64(len(all.Items)) {
 			return fmt.Errorf("%v known, %d there", known, len(all.Items))
 		}
 		return nil

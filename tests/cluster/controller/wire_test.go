@@ -18,7 +18,7 @@ var inProtobuf = []string{"Pod", "ResourceClaim", "ResourceSlice", "Node", "Name
 // bytesOf is what a controller has received of a kind in one format.
 func bytesOf(t *testing.T, controller story.Run, kind, format string) float64 {
 	t.Helper()
-	return controller.Metric(t, fmt.Sprintf(`dhc_watch_bytes_total{format="%s",kind="%s"}`, format, kind))
+	return controller.Metric(t, fmt.Sprintf(`device_health_watch_bytes_total{format="%s",kind="%s"}`, format, kind))
 }
 
 // said are the verdicts about a namespace, without the moments at which each controller saw it.

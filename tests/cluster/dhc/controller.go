@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -312,19 +313,25 @@ func (c *Controller) Readyz(t *testing.T) (code int, text string) {
 	return code, text
 }
 
-// Metric is the value of one sample, named with its labels as the page prints it, and 0 if there is none.
+// Metric is the sum of all samples of that name with at least these labels, as in `name{action="EvictPod",outcome="ok"}`; 0 if there is none.
 func (c *Controller) Metric(t *testing.T, sample string) float64 {
 	t.Helper()
 	_, text, err := get(c.metrics + "/metrics")
 	fatal(t, err)
-	for _, line := range strings.Split(text, "\n") {
-		if value, ok := strings.CutPrefix(line, sample+" "); ok {
-			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	name, wanted, _ := strings.Cut(strings.TrimSuffix(sample, "}"), "{")
+	sum := 0.0
+	for _, found := range regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(name)+`(?:\{(.*)\})? (\S+)$`).FindAllStringSubmatch(text, -1) {
+		has := true
+		for _, label := range strings.FieldsFunc(wanted, func(r rune) bool { return r == ',' }) {
+			has = has && strings.Contains(","+found[1]+",", ","+label+",")
+		}
+		if has {
+			number, err := strconv.ParseFloat(found[2], 64)
 			fatal(t, err)
-			return number
+			sum += number
 		}
 	}
-	return 0
+	return sum
 }
 
 // Verdict as /verdicts shows it.

@@ -254,7 +254,7 @@ func TestUnderTheAdmissionPolicyTheControllerDoesAllItsWork(t *testing.T) {
 		}
 		return errors.New("not yet")
 	})
-	for _, sample := range []string{`dhc_actions_total{action="EvictPod",outcome="ok"}`, `dhc_actions_total{action="ApplyCondition",outcome="ok"}`} {
+	for _, sample := range []string{`device_health_actions_total{action="EvictPod",outcome="ok"}`, `device_health_actions_total{action="ApplyCondition",outcome="ok"}`} {
 		realcluster.Eventually(t, patience, sample+" is counted", func() error {
 			if count := controller.Metric(t, sample); count < 1 {
 				return fmt.Errorf("it is %v", count)
@@ -315,7 +315,7 @@ func TestUnderTheAdmissionPolicyTheControllerTaintsAndUntaints(t *testing.T) {
 	await := func(action string, count float64) {
 		t.Helper()
 		realcluster.Eventually(t, patience, fmt.Sprint(action, " is done ", count, " times"), func() error {
-			if done := controller.Metric(t, fmt.Sprintf(`dhc_actions_total{action=%q,outcome="ok"}`, action)); done < count {
+			if done := controller.Metric(t, fmt.Sprintf(`device_health_actions_total{action=%q,outcome="ok"}`, action)); done < count {
 				return fmt.Errorf("%v times", done)
 			}
 			return nil

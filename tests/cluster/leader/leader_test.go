@@ -59,7 +59,7 @@ func start(t *testing.T, policy, server string) replica {
 	return replica{dhc.StartReady(t, dhc.Settings{Kubeconfig: dhc.Kubeconfig(t, cluster, account, server), Policy: policy, InCluster: true, Elect: true}), account, started}
 }
 
-func (r replica) leads(t *testing.T) bool { return r.Metric(t, "dhc_leader") == 1 }
+func (r replica) leads(t *testing.T) bool { return r.Metric(t, "device_health_leader") == 1 }
 
 func (r replica) awaitLeading(t *testing.T) {
 	t.Helper()

@@ -31,7 +31,7 @@ func TestWithoutPatchOfJobsNoRetryIsGivenAndThePodIsHeld(t *testing.T) {
 	node.Break(t, resource, "gpu-0")
 	awaitAnswer(t, account, since, "patch jobs", http.StatusForbidden)
 	controller.AwaitVerdict(t, sick.Name, "WaitingForCredit")
-	awaitCounted(t, controller, `dhc_actions_total{action="PatchJob",outcome="Forbidden"}`)
+	awaitCounted(t, controller, `device_health_actions_total{action="PatchJob",outcome="Forbidden"}`)
 	awaitAnswer(t, account, since, "patch pods/status", http.StatusOK)
 	awaitAnswer(t, account, since, "create events", http.StatusCreated)
 	now, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), sick.Name, metav1.GetOptions{})
@@ -91,7 +91,7 @@ func TestADeadJobIsMadeAgainOnlyWithTheComponentForIt(t *testing.T) {
 			if said := controller.AwaitVerdict(t, "train", "Refused").Message; !strings.Contains(said, "jobRetry.recreate could not make this Job again") || !strings.Contains(said, "forbidden") {
 				t.Errorf("it says %q", said)
 			}
-			awaitCounted(t, controller, `dhc_actions_total{action="RecreateJob",outcome="Forbidden"}`)
+			awaitCounted(t, controller, `device_health_actions_total{action="RecreateJob",outcome="Forbidden"}`)
 			list, err := cluster.Client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
 			if err != nil || len(list.Items) != 1 {
 				t.Errorf("there are %d Jobs: %v", len(list.Items), err)

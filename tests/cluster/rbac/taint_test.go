@@ -106,7 +106,7 @@ func TestWithoutOneVerbOfTaintsOrStateItsFeatureStopsAndTheOthersGoOn(t *testing
 				subject = node.Name
 			}
 			controller.AwaitVerdict(t, subject, test.reason)
-			awaitCounted(t, controller, fmt.Sprintf(`dhc_actions_total{action=%q,outcome="Forbidden"}`, test.action))
+			awaitCounted(t, controller, fmt.Sprintf(`device_health_actions_total{action=%q,outcome="Forbidden"}`, test.action))
 			awaitAnswer(t, account, since, "patch pods/status", http.StatusOK)
 			awaitAnswer(t, account, since, "create events", http.StatusCreated)
 			if test.held == "" {
@@ -139,7 +139,7 @@ func TestWithoutPatchOfNodesNoNodeIsTaintedAndTheVerdictSaysSo(t *testing.T) {
 	node.Break(t, gpu, "gpu-0")
 	awaitAnswer(t, account, since, "patch nodes", http.StatusForbidden)
 	controller.AwaitVerdict(t, node.Name, "Refused")
-	awaitCounted(t, controller, `dhc_actions_total{action="PatchNodeTaint",outcome="Forbidden"}`)
+	awaitCounted(t, controller, `device_health_actions_total{action="PatchNodeTaint",outcome="Forbidden"}`)
 	controller.AwaitVerdict(t, sick.Name, "WaitingForTaint")
 	awaitAnswer(t, account, since, "patch pods/status", http.StatusOK)
 	awaitAnswer(t, account, since, "patch configmaps", http.StatusCreated)

@@ -12,7 +12,7 @@ import (
 	"device-health.io/controller/tests/cluster/story"
 )
 
-const notServed = `dhc_watch_state{kind="DeviceTaintRule",state="NotServed"}`
+const notServed = `device_health_watch_state{kind="DeviceTaintRule",state="NotServed"}`
 
 // expectServed says in which version the controller has found the kind: in its log and in a metric.
 func expectServed(t *testing.T, controller story.Run, version string) {
@@ -20,7 +20,7 @@ func expectServed(t *testing.T, controller story.Run, version string) {
 	controller.AwaitSays(t, `"msg":"capability"`, `"kind":"DeviceTaintRule"`, `"apiVersion":"`+version+`"`)
 	realcluster.Eventually(t, 0, "the metric says "+version, func() error {
 		for _, one := range []string{"resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1alpha3", "none"} {
-			if served := controller.Metric(t, `dhc_taint_rules_api{api_version="`+one+`"}`); (served == 1) != (one == version) {
+			if served := controller.Metric(t, `device_health_taint_rules_api{api_version="`+one+`"}`); (served == 1) != (one == version) {
 				return fmt.Errorf("%s has %v", one, served)
 			}
 		}

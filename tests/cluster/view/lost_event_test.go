@@ -51,7 +51,7 @@ func TestAPodWhoseEndTheWatchNeverToldIsFoundByTheReadBeforeItsEviction(t *testi
 	controller.AwaitSays(t, "the data went back", `"kind":"Pod"`, "a read showed that pod "+namespace+"/"+sick.Name+" is gone")
 	t.Logf("said %s after the stream fell silent", time.Since(held).Round(time.Second))
 	realcluster.Eventually(t, patience, "what is gone leaves memory", func() error {
-		if got, there := controller.Metric(t, `dhc_objects{kind="Pod"}`), len(list(t, cluster).Items); got != float64(there) {
+		if got, there := controller.Metric(t, `device_health_objects{kind="Pod"}`), len(list(t, cluster).Items); got != float64(there) {
 			return fmt.Errorf("%v Pods known, %d there", got, there)
 		}
 		return nil

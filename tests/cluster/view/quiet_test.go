@@ -63,7 +63,7 @@ func TestAQuietClusterIsNeverTooOldToActOn(t *testing.T) {
 		t.Errorf("/readyz tells the age of %d kinds only: %v", len(oldest), oldest)
 	}
 	for _, kind := range []string{"Pod", "DeviceTaintRule"} {
-		t.Logf("%s: %v relists for silence", kind, controller.Metric(t, fmt.Sprintf(`dhc_watch_restarts_total{cause="Silent",kind=%q}`, kind)))
+		t.Logf("%s: %v relists for silence", kind, controller.Metric(t, fmt.Sprintf(`device_health_watch_restarts_total{cause="Silent",kind=%q}`, kind)))
 	}
 	// And it acts at once when something happens.
 	node.Break(t, gpu, "gpu-0")

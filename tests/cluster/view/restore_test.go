@@ -38,7 +38,7 @@ func TestAnEtcdRestoredToThePastEvictsNoHealthyPodAndWhatIsGoneLeavesMemory(t *t
 	node.Break(t, gpu, "gpu-0")
 	controller.AwaitVerdict(t, healthy.Name, "WaitingForWindow")
 	spend(t, cp, namespace, 1000)
-	known := controller.Metric(t, `dhc_objects{kind="Pod"}`)
+	known := controller.Metric(t, `device_health_objects{kind="Pod"}`)
 	version := list(t, cp).ResourceVersion
 
 	if err := cp.RestoreEtcd(func() { node.SetHealth(gpu, "gpu-0", "Healthy", "") }); err != nil {
@@ -49,7 +49,7 @@ func TestAnEtcdRestoredToThePastEvictsNoHealthyPodAndWhatIsGoneLeavesMemory(t *t
 	controller.AwaitSays(t, "the data went back", `"kind":"Pod"`, "the API server's version is ", ", and was ")
 	realcluster.Eventually(t, patience, "what is gone leaves memory", func() error {
 		now := list(t, cp)
-		if got := controller.Metric(t, `dhc_objects{kind="Pod"}`); got != float64(len(now.Items)) {
+		if got := controller.Metric(t, `device_health_objects{kind="Pod"}`); got != float64(len(now.Items)) {
 			return fmt.Errorf("%v Pods known, %d there", got, len(now.Items))
 		}
 		for _, pod := range now.Items {
@@ -59,8 +59,8 @@ func TestAnEtcdRestoredToThePastEvictsNoHealthyPodAndWhatIsGoneLeavesMemory(t *t
 		}
 		return nil
 	})
-	if got := controller.Metric(t, `dhc_data_went_back_total{kind="Pod"}`); got < 1 {
-		t.Errorf("dhc_data_went_back_total of Pods: %v", got)
+	if got := controller.Metric(t, `device_health_data_went_back_total{kind="Pod"}`); got < 1 {
+		t.Errorf("device_health_data_went_back_total of Pods: %v", got)
 	}
 	realcluster.Eventually(t, patience, "it is ready again, and says what happened", func() error {
 		code, text := controller.Readyz(t)

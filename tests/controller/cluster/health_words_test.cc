@@ -51,7 +51,7 @@ k8s::ReportedDevice decoded(std::string_view word) {
 }  // namespace
 
 TEST_CASE("A word that is none of the three is kept beside Unknown, cut and printable") {
-  CHECK(decoded("Healthy") == k8s::ReportedDevice{"gpu-0", Health::Healthy, ""});
+  CHECK(decoded("Healthy") == k8s::ReportedDevice{"gpu-0", Health::Healthy, "", "", {"c"}});
   CHECK(decoded("Unknown").other_word.empty());
   CHECK(decoded("").other_word.empty());
   const auto word = decoded(kForEver);

@@ -79,6 +79,21 @@ TEST_CASE("An observing policy's first Event promises no eviction, and names no 
   CHECK(stage.verdicts().front().mode == "observe");
 }
 
+TEST_CASE("A verdict about a pod's device names the containers that hold the device, and another verdict none") {
+  auto stage = bad_device();
+  for (auto& resource : stage.pod_named("web-1").allocated) {
+    for (auto& device : resource.devices) device.containers = {"sidecar", "train"};
+  }
+  stage.upsert_pod("web-1");
+  stage.run_for(minutes(2));
+  REQUIRE_FALSE(stage.verdicts().empty());
+  for (const auto& verdict : stage.verdicts()) {
+    const bool is_about_pods_device = verdict.subject.kind == "Pod" && !verdict.device.empty();
+    CHECK(verdict.containers.size() == (is_about_pods_device ? 2U : 0U));
+  }
+  CHECK(stage.verdicts().front().containers == std::vector<std::string>{"sidecar", "train"});
+}
+
 TEST_CASE("The condition of a pod that has opted out promises no eviction, and promises it again when that ends") {
   auto stage = bad_device();
   opt_out(stage, true);

@@ -66,13 +66,14 @@ TEST_CASE("verdicts are shown with their subject, words and times, and with who 
   dhc::Verdict verdict;
   verdict.subject = {.kind = "Pod", .ns = "a", .name = "p", .uid = "u"};
   verdict.device = "d/pool/gpu-0";
+  verdict.containers = {"sidecar", "train"};
   verdict.policy = "gpus";
   verdict.mode = "enforce";
   verdict.reason = dhc::Reason::WaitingForWindow;
   verdict.message = "for 60 s";
   verdict.since = dhc::parse_rfc3339("2026-11-20T18:23:16Z").value();
   const std::string head =
-      R"({"leader":"me","role":"leader","mode":"enforce","viewAges":{"Pod":3,"Node":null},"verdicts":[{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","policy":"gpus",)"
+      R"({"leader":"me","role":"leader","mode":"enforce","viewAges":{"Pod":3,"Node":null},"verdicts":[{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","containers":["sidecar","train"],"policy":"gpus",)"
       R"("mode":"enforce","gate":null,)"
       R"("reason":"WaitingForWindow","message":"for 60 s","since":"2026-11-20T18:23:16Z","nextStepAt":)";
   CHECK(dhc::verdicts_report(facts, std::array{verdict}, kNow).text == head + "null}]}\n");

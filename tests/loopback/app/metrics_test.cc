@@ -21,6 +21,7 @@ std::string everything() {
   dhc::Metrics metrics;
   dhc::ControllerStats stats;
   stats.synced = true;
+  stats.incidents = {{.policy = "p", .driver = "d", .resource = "", .node = "n", .open = 2, .quarantined = 1}};
   metrics.show(stats, {});
   count_all(metrics, std::make_index_sequence<std::variant_size_v<dhc::Action>>());
   metrics.reaction(std::chrono::milliseconds(3));
@@ -42,8 +43,8 @@ TEST_CASE("the page about metrics names every metric that is served, and no othe
   std::ifstream file("docs/metrics.md");
   std::stringstream page;
   page << file.rdbuf();
-  const auto documented = found(page.str(), std::regex("\\| `(dhc_[a-z_]+)"));
-  const auto served = found(everything(), std::regex("# TYPE (dhc_[a-z_]+) "));
+  const auto documented = found(page.str(), std::regex("\\| `(device_health_[a-z_]+)"));
+  const auto served = found(everything(), std::regex("# TYPE (device_health_[a-z_]+) "));
   CHECK_FALSE(served.empty());
   CHECK(documented == served);
 }
@@ -54,7 +55,7 @@ TEST_CASE("the page says of every metric its type, its labels, its unit, and the
   page << file.rdbuf();
   const auto documented = page.str();
   const auto served = everything();
-  const std::regex type("# TYPE (dhc_[a-z_]+) ([a-z]+)");
+  const std::regex type("# TYPE (device_health_[a-z_]+) ([a-z]+)");
   for (std::sregex_iterator at(served.begin(), served.end(), type), end; at != end; ++at) {
     const std::string name = (*at)[1];
     std::set<std::string> labels;
@@ -77,14 +78,56 @@ TEST_CASE("the page says of every metric its type, its labels, its unit, and the
   }
 }
 
-TEST_CASE("actions are counted by action and by what became of them") {
+TEST_CASE("actions are counted by action, what became of them, policy and kind of device") {
   dhc::Metrics metrics;
-  metrics.count({.action = dhc::eviction::EvictPod{}, .status = {}});
-  metrics.count({.action = dhc::eviction::EvictPod{}, .status = dhc::fail(dhc::ErrorKind::Blocked, "no")});
-  metrics.count({.action = dhc::eviction::EvictPod{}, .status = dhc::fail(dhc::ErrorKind::Blocked, "no")});
+  dhc::eviction::EvictPod dra;
+  dra.policy = "gpus";
+  dra.key = dhc::DeviceKey::dra("gpu.example.com", "node-a", "gpu-0");
+  dhc::eviction::EvictPod plugin;
+  plugin.policy = "nics";
+  plugin.key = dhc::DeviceKey::plugin("node-a", "example.com/nic", "nic-0");
+  metrics.count({.action = dra, .status = {}});
+  metrics.count({.action = plugin, .status = dhc::fail(dhc::ErrorKind::Blocked, "no")});
+  metrics.count({.action = plugin, .status = dhc::fail(dhc::ErrorKind::Blocked, "no")});
   const auto text = metrics.text();
-  CHECK(text.find(R"(dhc_actions_total{action="EvictPod",outcome="ok"} 1)") != std::string::npos);
-  CHECK(text.find(R"(dhc_actions_total{action="EvictPod",outcome="Blocked"} 2)") != std::string::npos);
+  CHECK(
+      text.find(R"(device_health_actions_total{action="EvictPod",driver="gpu.example.com",outcome="ok",policy="gpus",)"
+                R"(resource=""} 1)") != std::string::npos);
+  CHECK(text.find(R"(device_health_actions_total{action="EvictPod",driver="",outcome="Blocked",policy="nics",)"
+                  R"(resource="example.com/nic"} 2)") != std::string::npos);
+}
+
+TEST_CASE("however many policies and drivers come and go, actions make no more than a bounded number of series") {
+  dhc::Metrics metrics;
+  dhc::eviction::EvictPod evict;
+  for (int i = 0; i < 3000; ++i) {
+    evict.policy = "policy-" + std::to_string(i);
+    metrics.count({.action = evict, .status = {}});
+  }
+  const auto text = metrics.text();
+  CHECK(text.find(R"(policy="policy-1999",resource=""} 1)") != std::string::npos);
+  CHECK(text.find(R"(policy="policy-2000")") == std::string::npos);
+  CHECK(text.find(R"(outcome="ok",policy="",resource=""} 1000)") != std::string::npos);
+}
+
+TEST_CASE("a node is named while it has bad devices, and no longer") {
+  dhc::Metrics metrics;
+  dhc::ControllerStats stats;
+  stats.incidents = {
+      {.policy = "p", .driver = "gpu.example.com", .resource = "", .node = "node-a", .open = 2, .quarantined = 1}};
+  metrics.show(stats, {});
+  CHECK(metrics.text().find(
+            R"(device_health_open_incidents{driver="gpu.example.com",node="node-a",policy="p",resource=""} 2)") !=
+        std::string::npos);
+  CHECK(metrics.text().find(
+            R"(device_health_quarantined_devices{driver="gpu.example.com",node="node-a",policy="p",resource=""} 1)") !=
+        std::string::npos);
+  stats.incidents.front().quarantined = 0;
+  metrics.show(stats, {});
+  CHECK(metrics.text().find("device_health_quarantined_devices{") == std::string::npos);
+  CHECK(metrics.text().find("device_health_open_incidents{") != std::string::npos);
+  metrics.show(dhc::ControllerStats{}, {});
+  CHECK(metrics.text().find("node-a") == std::string::npos);
 }
 
 TEST_CASE("a watch is in one state at a time") {
@@ -92,11 +135,11 @@ TEST_CASE("a watch is in one state at a time") {
   dhc::k8s::WatchStatus status;
   status.kind = dhc::k8s::Kind::Node;
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
-  CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Syncing"} 1)") != std::string::npos);
+  CHECK(metrics.text().find(R"(device_health_watch_state{kind="Node",state="Syncing"} 1)") != std::string::npos);
   status.state = dhc::k8s::WatchState::Watching;
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
-  CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Syncing"} 0)") != std::string::npos);
-  CHECK(metrics.text().find(R"(dhc_watch_state{kind="Node",state="Watching"} 1)") != std::string::npos);
+  CHECK(metrics.text().find(R"(device_health_watch_state{kind="Node",state="Syncing"} 0)") != std::string::npos);
+  CHECK(metrics.text().find(R"(device_health_watch_state{kind="Node",state="Watching"} 1)") != std::string::npos);
 }
 
 TEST_CASE("a watch's totals are counted once, however often they are shown") {
@@ -109,16 +152,19 @@ TEST_CASE("a watch's totals are counted once, however often they are shown") {
   status.json_bytes = 150;
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   const auto text = metrics.text();
-  CHECK(text.find(R"(dhc_watch_bytes_total{format="json",kind="Pod"} 150)") != std::string::npos);
-  CHECK(text.find(R"(dhc_watch_restarts_total{cause="Closed",kind="Pod"} 2)") != std::string::npos);
+  CHECK(text.find(R"(device_health_watch_bytes_total{format="json",kind="Pod"} 150)") != std::string::npos);
+  CHECK(text.find(R"(device_health_watch_restarts_total{cause="Closed",kind="Pod"} 2)") != std::string::npos);
 }
 
-TEST_CASE("a reason that no verdict has any more is shown as zero") {
+TEST_CASE("verdicts are shown by reason and policy, a reason that no verdict has is zero, its policy's row is gone") {
   dhc::Metrics metrics;
   dhc::Verdict verdict;
   verdict.reason = dhc::Reason::Braked;
+  verdict.policy = "gpus";
   metrics.show(dhc::ControllerStats{}, {verdict});
-  CHECK(metrics.text().find(R"(dhc_verdicts{reason="Braked"} 1)") != std::string::npos);
+  CHECK(metrics.text().find(R"(device_health_verdicts{policy="gpus",reason="Braked"} 1)") != std::string::npos);
+  CHECK(metrics.text().find(R"(device_health_verdicts{policy="",reason="Braked"} 0)") != std::string::npos);
   metrics.show(dhc::ControllerStats{}, {});
-  CHECK(metrics.text().find(R"(dhc_verdicts{reason="Braked"} 0)") != std::string::npos);
+  CHECK(metrics.text().find(R"(policy="gpus")") == std::string::npos);
+  CHECK(metrics.text().find(R"(device_health_verdicts{policy="",reason="Braked"} 0)") != std::string::npos);
 }

@@ -75,7 +75,7 @@ TEST_CASE("a rejected configuration leaves the last good one in force and shows 
   office.bad("line 1");
   CHECK(office.status_store.facts().policy_loaded);
   CHECK(office.status_store.facts().policy_problem == "line 1");
-  CHECK(office.metrics.text().find("dhc_policy_last_reload_success 0") != std::string::npos);
+  CHECK(office.metrics.text().find("device_health_policy_last_reload_success 0") != std::string::npos);
   office.good();
   CHECK(office.status_store.facts().policy_problem.empty());
   CHECK(std::holds_alternative<dhc::PolicyChanged>(office.sent.back()));

@@ -204,6 +204,19 @@ func TestTheChartsValuesReachTheDeployment(t *testing.T) {
 	}
 }
 
+func TestAlertsNameTheirRunbooksWhereTheyArePublished(t *testing.T) {
+	rules := func(values string) string {
+		return helm(t, values)["PrometheusRule/"+Namespace+"/device-health-controller"].Text()
+	}
+	if text := rules(`{alerts: {enabled: true}}`); !strings.Contains(text, "runbook: docs/runbooks/DeviceHealthDeviceBad.md") || strings.Contains(text, "runbook_url") {
+		t.Errorf("an alert does not name its page in the repository:\n%s", text)
+	}
+	text := rules(`{alerts: {enabled: true, runbookURL: "https://wiki.example.com/gpus"}}`)
+	if !strings.Contains(text, "runbook_url: https://wiki.example.com/gpus/DeviceHealthDeviceBad.md") || strings.Contains(text, "docs/runbooks") {
+		t.Errorf("an alert does not name its published page:\n%s", text)
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, says := range map[string]string{
 		"mode: off":              "mode",

@@ -18,30 +18,35 @@ var fires = map[string]struct {
 	at    int
 	quiet string
 }{
-	"DeviceHealthControllerAbsent":       {`dhc_build_info{version="0.1.0"} 1x20`, 35, `dhc_build_info{version="0.1.0"} 1x20 _x13 1x85`},
-	"DeviceHealthNotSynced":              {`dhc_synced{pod="a"} 1x9 0x110`, 15, `dhc_synced{pod="a"} 1x9 0x4 1x105`},
-	"DeviceHealthNoLeader":               {`dhc_leader{pod="a",namespace="d"} 1x29 0x90` + "\n" + `dhc_leader{pod="b",namespace="d"} 0x120`, 33, `dhc_leader{pod="a",namespace="d"} 1x29 0x90` + "\n" + `dhc_leader{pod="b",namespace="d"} 0x32 1x87`},
-	"DeviceHealthWatchFailing":           {`dhc_watch_state{pod="a",kind="Pod",state="BackingOff"} 0x9 1x110`, 15, `dhc_watch_state{pod="a",kind="Pod",state="Watching"} 1x120` + "\n" + `dhc_watch_state{pod="a",kind="Pod",state="BackingOff"} 0x9 1x4 0x105`},
-	"DeviceHealthViewTooOld":             {`dhc_view_age_seconds{kind="Pod",pod="a"} 30x9 0+60x110`, 17, `dhc_view_age_seconds{kind="Pod",pod="a"} 185x120` + "\n" + `dhc_view_age_seconds{kind="Pod",pod="b"} 30x9 310 30x109`},
-	"DeviceHealthDataWentBack":           {`dhc_data_went_back_total{kind="Pod",pod="a"} 0x49 1x70`, 50, `dhc_data_went_back_total{kind="Pod",pod="a"} 1x120`},
-	"DeviceHealthClockSkew":              {`dhc_server_clock_ahead_seconds{pod="a"} -1x9 -7x110`, 20, `dhc_server_clock_ahead_seconds{pod="a"} 4x120` + "\n" + `dhc_server_clock_ahead_seconds{pod="b"} -1x9 -7x9 -1x100`},
-	"DeviceHealthPolicyRejected":         {`dhc_policy_last_reload_success{pod="a"} 1x9 0x110`, 15, `dhc_policy_last_reload_success{pod="a"} 1x9 0x4 1x105`},
-	"DeviceHealthBrakeEngaged":           {`dhc_brakes_engaged{pod="a"} 0x29 2x90`, 30, `dhc_brakes_engaged{pod="a"} 0x120`},
-	"DeviceHealthCapReached":             {`dhc_verdicts{reason="CapReached"} 0x9 1x110`, 25, `dhc_verdicts{reason="CapReached"} 0x9 1x14 0x110`},
-	"DeviceHealthPodStuckTerminating":    {`dhc_verdicts{reason="StuckTerminating"} 0x9 1x110`, 15, `dhc_verdicts{reason="StuckTerminating"} 0x9 1x4 0x110`},
-	"DeviceHealthEvictionBlocked":        {`dhc_verdicts{reason="BlockedByBudget"} 0x9 1x110`, 70, `dhc_verdicts{reason="BlockedByBudget"} 0x9 1x59 0x110`},
-	"DeviceHealthEvictionRefused":        {`dhc_verdicts{reason="Refused"} 0x9 1x4 0 1x104`, 25, `dhc_verdicts{reason="Refused"} 0x9 1x10 0x98`},
-	"DeviceHealthPodNotTerminating":      {`dhc_verdicts{reason="NotTerminating"} 0x9 1x110`, 15, `dhc_verdicts{reason="NotTerminating"} 0x9 1 0x109`},
-	"DeviceHealthDeviceStillSchedulable": {`dhc_verdicts{reason="DeviceStillSchedulable"} 0x9 1x110`, 40, `dhc_verdicts{reason="DeviceStillSchedulable"} 0x9 1x29 0x110`},
-	"DeviceHealthNoPlace":                {`dhc_verdicts{reason="NoReplacementDevice"} 0x9 1x110`, 40, `dhc_verdicts{reason="NoReplacementDevice"} 0x9 1x29 0x110`},
-	"DeviceHealthJobHeld":                {`dhc_verdicts{reason="WouldEndJob"} 0x9 1x110`, 40, `dhc_verdicts{reason="WouldEndJob"} 0x9 1x29 0x110`},
-	"DeviceHealthOptOutUnknown":          {`dhc_verdicts{reason="OptOutUnknown"} 0x9 1x110`, 25, `dhc_verdicts{reason="OptOutUnknown"} 0x9 1x14 0x110`},
-	"DeviceHealthStateFromNewerVersion":  {`dhc_verdicts{reason="StateFromNewerVersion"} 0x9 1x110`, 20, `dhc_verdicts{reason="StateFromNewerVersion"} 0x9 1x9 0x110`},
-	"DeviceHealthActionForbidden":        {`dhc_actions_total{action="EvictPod",outcome="Forbidden"} 0x54 1x65`, 55, `dhc_actions_total{action="EvictPod",outcome="Forbidden"} 1x120`},
-	"DeviceHealthActionsFailing":         {`dhc_actions_total{action="EvictPod",outcome="ok"} 0+1x120` + "\n" + `dhc_actions_total{action="EvictPod",outcome="TimedOut"} 0+2x120`, 16, `dhc_actions_total{action="EvictPod",outcome="ok"} 0+1x120` + "\n" + `dhc_actions_total{action="EvictPod",outcome="Blocked"} 0+9x120`},
-	"DeviceHealthReactionSlow":           {`dhc_reaction_seconds_bucket{le="1"} 0+1x120` + "\n" + `dhc_reaction_seconds_bucket{le="5"} 0+2x120` + "\n" + `dhc_reaction_seconds_bucket{le="+Inf"} 0+2x120`, 31, `dhc_reaction_seconds_bucket{le="0.01"} 0+2x120` + "\n" + `dhc_reaction_seconds_bucket{le="1"} 0+2x120` + "\n" + `dhc_reaction_seconds_bucket{le="+Inf"} 0+2x120`},
-	"DeviceHealthReporterSilent":         {`dhc_verdicts{reason="SilentPlugin"} 0x9 1x110`, 20, `dhc_verdicts{reason="SilentPlugin"} 0x9 1x9 0x110`},
-	"DeviceHealthBadObjects":             {`dhc_bad_objects_total{kind="Pod"} 0x29 3x90`, 30, `dhc_bad_objects_total{kind="Pod"} 3x120`},
+	"DeviceHealthControllerAbsent":       {`device_health_build_info{version="0.1.0"} 1x20`, 35, `device_health_build_info{version="0.1.0"} 1x20 _x13 1x85`},
+	"DeviceHealthNotSynced":              {`device_health_synced{pod="a"} 1x9 0x110`, 15, `device_health_synced{pod="a"} 1x9 0x4 1x105`},
+	"DeviceHealthNoLeader":               {`device_health_leader{pod="a",namespace="d"} 1x29 0x90` + "\n" + `device_health_leader{pod="b",namespace="d"} 0x120`, 33, `device_health_leader{pod="a",namespace="d"} 1x29 0x90` + "\n" + `device_health_leader{pod="b",namespace="d"} 0x32 1x87`},
+	"DeviceHealthWatchFailing":           {`device_health_watch_state{pod="a",kind="Pod",state="BackingOff"} 0x9 1x110`, 15, `device_health_watch_state{pod="a",kind="Pod",state="Watching"} 1x120` + "\n" + `device_health_watch_state{pod="a",kind="Pod",state="BackingOff"} 0x9 1x4 0x105`},
+	"DeviceHealthViewTooOld":             {`device_health_view_age_seconds{kind="Pod",pod="a"} 30x9 0+60x110`, 17, `device_health_view_age_seconds{kind="Pod",pod="a"} 185x120` + "\n" + `device_health_view_age_seconds{kind="Pod",pod="b"} 30x9 310 30x109`},
+	"DeviceHealthDataWentBack":           {`device_health_data_went_back_total{kind="Pod",pod="a"} 0x49 1x70`, 50, `device_health_data_went_back_total{kind="Pod",pod="a"} 1x120`},
+	"DeviceHealthClockSkew":              {`device_health_server_clock_ahead_seconds{pod="a"} -1x9 -7x110`, 20, `device_health_server_clock_ahead_seconds{pod="a"} 4x120` + "\n" + `device_health_server_clock_ahead_seconds{pod="b"} -1x9 -7x9 -1x100`},
+	"DeviceHealthPolicyRejected":         {`device_health_policy_last_reload_success{pod="a"} 1x9 0x110`, 15, `device_health_policy_last_reload_success{pod="a"} 1x9 0x4 1x105`},
+	"DeviceHealthDeviceBad":              {`device_health_open_incidents{driver="gpu.example.com",node="n",policy="p",pod="a"} _x10 1x110`, 25, `device_health_open_incidents{driver="gpu.example.com",node="n",policy="p",pod="a"} _x10 1x14 _x110` + "\n" + `device_health_open_incidents{driver="gpu.example.com",node="m",policy="p",pod="a"} _x25 1x14 _x80`},
+	"DeviceHealthDeviceQuarantined":      {`device_health_quarantined_devices{driver="gpu.example.com",node="n",policy="p",pod="a"} _x30 1x90`, 30, `device_health_open_incidents{driver="gpu.example.com",node="n",policy="p",pod="a"} 1x120`},
+	"DeviceHealthJobNotCreditable":       {`device_health_verdicts{reason="NotCreditable",policy="p"} _x10 1x110`, 25, `device_health_verdicts{reason="NotCreditable",policy="p"} _x10 1x14 _x95` + "\n" + `device_health_verdicts{reason="NotCreditable",policy=""} 0x120`},
+	"DeviceHealthJobDiedOfDevice":        {`device_health_verdicts{reason="JobDiedOfDevice",policy="p"} _x30 1x90`, 30, `device_health_verdicts{reason="JobDiedOfDevice",policy=""} 0x120`},
+	"DeviceHealthEvictedPodSucceeded":    {`device_health_verdicts{reason="EvictedPodSucceeded",policy="p"} _x30 1x90`, 30, `device_health_verdicts{reason="EvictedPodSucceeded",policy=""} 0x120`},
+	"DeviceHealthBrakeEngaged":           {`device_health_brakes_engaged{pod="a"} 0x29 2x90`, 30, `device_health_brakes_engaged{pod="a"} 0x120`},
+	"DeviceHealthCapReached":             {`device_health_verdicts{reason="CapReached"} 0x9 1x110`, 25, `device_health_verdicts{reason="CapReached"} 0x9 1x14 0x110`},
+	"DeviceHealthPodStuckTerminating":    {`device_health_verdicts{reason="StuckTerminating"} 0x9 1x110`, 15, `device_health_verdicts{reason="StuckTerminating"} 0x9 1x4 0x110`},
+	"DeviceHealthEvictionBlocked":        {`device_health_verdicts{reason="BlockedByBudget"} 0x9 1x110`, 70, `device_health_verdicts{reason="BlockedByBudget"} 0x9 1x59 0x110`},
+	"DeviceHealthEvictionRefused":        {`device_health_verdicts{reason="Refused"} 0x9 1x4 0 1x104`, 25, `device_health_verdicts{reason="Refused"} 0x9 1x10 0x98`},
+	"DeviceHealthPodNotTerminating":      {`device_health_verdicts{reason="NotTerminating"} 0x9 1x110`, 15, `device_health_verdicts{reason="NotTerminating"} 0x9 1 0x109`},
+	"DeviceHealthDeviceStillSchedulable": {`device_health_verdicts{reason="DeviceStillSchedulable"} 0x9 1x110`, 40, `device_health_verdicts{reason="DeviceStillSchedulable"} 0x9 1x29 0x110`},
+	"DeviceHealthNoPlace":                {`device_health_verdicts{reason="NoReplacementDevice"} 0x9 1x110`, 40, `device_health_verdicts{reason="NoReplacementDevice"} 0x9 1x29 0x110`},
+	"DeviceHealthJobHeld":                {`device_health_verdicts{reason="WouldEndJob"} 0x9 1x110`, 40, `device_health_verdicts{reason="WouldEndJob"} 0x9 1x29 0x110`},
+	"DeviceHealthOptOutUnknown":          {`device_health_verdicts{reason="OptOutUnknown"} 0x9 1x110`, 25, `device_health_verdicts{reason="OptOutUnknown"} 0x9 1x14 0x110`},
+	"DeviceHealthStateFromNewerVersion":  {`device_health_verdicts{reason="StateFromNewerVersion"} 0x9 1x110`, 20, `device_health_verdicts{reason="StateFromNewerVersion"} 0x9 1x9 0x110`},
+	"DeviceHealthActionForbidden":        {`device_health_actions_total{action="EvictPod",outcome="Forbidden"} 0x54 1x65`, 55, `device_health_actions_total{action="EvictPod",outcome="Forbidden"} 1x120`},
+	"DeviceHealthActionsFailing":         {`device_health_actions_total{action="EvictPod",outcome="ok"} 0+1x120` + "\n" + `device_health_actions_total{action="EvictPod",outcome="TimedOut"} 0+2x120`, 16, `device_health_actions_total{action="EvictPod",outcome="ok"} 0+1x120` + "\n" + `device_health_actions_total{action="EvictPod",outcome="Blocked"} 0+9x120`},
+	"DeviceHealthReactionSlow":           {`device_health_reaction_seconds_bucket{le="1"} 0+1x120` + "\n" + `device_health_reaction_seconds_bucket{le="5"} 0+2x120` + "\n" + `device_health_reaction_seconds_bucket{le="+Inf"} 0+2x120`, 31, `device_health_reaction_seconds_bucket{le="0.01"} 0+2x120` + "\n" + `device_health_reaction_seconds_bucket{le="1"} 0+2x120` + "\n" + `device_health_reaction_seconds_bucket{le="+Inf"} 0+2x120`},
+	"DeviceHealthReporterSilent":         {`device_health_verdicts{reason="SilentPlugin"} 0x9 1x110`, 20, `device_health_verdicts{reason="SilentPlugin"} 0x9 1x9 0x110`},
+	"DeviceHealthBadObjects":             {`device_health_bad_objects_total{kind="Pod"} 0x29 3x90`, 30, `device_health_bad_objects_total{kind="Pod"} 3x120`},
 }
 
 // minutes that each alert is watched for.
@@ -52,7 +57,7 @@ const minutes = 120
 func firstFiring(t *testing.T, series string, rule rulefmt.Rule) int {
 	t.Helper()
 	load := "load 1m\n"
-	for _, line := range strings.Split("dhc_nothing 0x120\n"+series, "\n") {
+	for _, line := range strings.Split("device_health_nothing 0x120\n"+series, "\n") {
 		load += "  " + line + "\n"
 	}
 	store := promqltest.LoadedStorage(t, load)

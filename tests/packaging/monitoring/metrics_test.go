@@ -103,7 +103,7 @@ func TestTheProgramsMetricsAreReadAndPassTheLinterOfPrometheus(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"dhc_build_info", "dhc_synced", "dhc_policy_last_reload_success"} {
+	for _, name := range []string{"device_health_build_info", "device_health_synced", "device_health_policy_last_reload_success"} {
 		if families[name] == nil {
 			t.Errorf("%s is not there before anything has happened, so no alert could see it", name)
 		}

@@ -32,7 +32,7 @@ func read(t *testing.T, path string) string {
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	metrics := map[string][]string{}
-	for _, line := range regexp.MustCompile("(?m)^\\| `(dhc_[a-z_]+)(?:\\{([a-z_,]+)\\})?` \\| (\\w+) ").FindAllStringSubmatch(read(t, "docs/metrics.md"), -1) {
+	for _, line := range regexp.MustCompile("(?m)^\\| `(device_health_[a-z_]+)(?:\\{([a-z_,]+)\\})?` \\| (\\w+) ").FindAllStringSubmatch(read(t, "docs/metrics.md"), -1) {
 		names := []string{line[1]}
 		if line[3] == "histogram" {
 			names = []string{line[1] + "_bucket", line[1] + "_sum", line[1] + "_count"}

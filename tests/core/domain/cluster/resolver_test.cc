@@ -45,6 +45,17 @@ std::vector<HeldDevice> resolve(const k8s::Pod& pod, const k8s::ResourceClaim& c
 
 }  // namespace
 
+TEST_CASE("A held device names the containers of all entries that report it, sorted") {
+  const auto claim = claim_of({"gpu-3"});
+  k8s::ReportedDevice one{"vendor.com/gpu=a", Health::Healthy, ""};
+  one.containers = {"train"};
+  k8s::ReportedDevice other{"vendor.com/gpu=a", Health::Unhealthy, ""};
+  other.containers = {"main", "train"};
+  const auto held_devices = resolve(pod_of({{"claim:gpu", {one}}, {"claim:gpu/gpu", {other}}}), claim);
+  REQUIRE(held_devices.size() == 1);
+  CHECK(held_devices[0].containers == std::vector<std::string>{"main", "train"});
+}
+
 TEST_CASE("One result for the request is the device, whatever the resource ID says") {
   const auto claim = claim_of({"gpu-3"});
   const auto held_devices =

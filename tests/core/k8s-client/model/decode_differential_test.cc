@@ -86,7 +86,9 @@ std::vector<AllocatedResource> dom_allocated(const json& status) {
                                                health == "Healthy"     ? Health::Healthy
                                                : health == "Unhealthy" ? Health::Unhealthy
                                                                        : Health::Unknown,
-                                               text(device, "message")};
+                                               text(device, "message"),
+                                               "",
+                                               {text(container, "name")}};
       }
     }
   }

@@ -180,6 +180,22 @@ TEST_CASE("Of two reports about one device the worse counts: Unhealthy, then Unk
   CHECK(merged("Healthy", "Healthy") == Health::Healthy);
 }
 
+TEST_CASE("A device names the containers that hold it, each once and sorted, whichever reports the worse") {
+  const auto container = [](std::string_view name, std::string_view entries) {
+    return fmt::format(R"({{"name":"{}","allocatedResourcesStatus":[{}]}})", name, entries);
+  };
+  const auto status = fmt::format(R"({{"initContainerStatuses":[{}],"containerStatuses":[{},{}]}})",
+                                  container("sidecar", entry("a", "1", "Healthy")),
+                                  container("train", entry("a", "1", "Unhealthy") + "," + entry("a", "2", "Healthy") +
+                                                         "," + entry("a", "1", "Unknown")),
+                                  container("main", entry("a", "1", "Healthy")));
+  const auto devices = read_pod("{}", status).allocated.at(0).devices;
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0].health == Health::Unhealthy);
+  CHECK(devices[0].containers == std::vector<std::string>{"main", "sidecar", "train"});
+  CHECK(devices[1].containers == std::vector<std::string>{"train"});
+}
+
 TEST_CASE("Health that we do not know, or none, is Unknown") {
   for (const auto* health :
        {R"("health":"PermanentlyUnhealthy",)", R"("health":"healthy",)", R"("health":"",)", R"("health":null,)", ""}) {

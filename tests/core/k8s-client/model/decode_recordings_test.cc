@@ -41,8 +41,11 @@ TEST_CASE("A recorded DRA pod is read with its claim, its unhealthy device and t
   expected.grace_period_seconds = 1;
   expected.claims = {{"gpu", "infer-5c79c8697c-fcmt8-gpu-kqxqd"}};
   expected.allocated = {{"claim:gpu",
-                         {{"example.com/gpu=5baf23c1-5f9d-4ffd-a8e3-cee06b6c34ae-gpu-1", Health::Unhealthy,
-                           "ECC error count exceeded threshold"}}}};
+                         {{"example.com/gpu=5baf23c1-5f9d-4ffd-a8e3-cee06b6c34ae-gpu-1",
+                           Health::Unhealthy,
+                           "ECC error count exceeded threshold",
+                           "",
+                           {"main"}}}}};
   CHECK(page.objects[0] == Object(expected));
 }
 
@@ -54,7 +57,8 @@ TEST_CASE("A recorded pod of a Job is read with its plugin device and its reques
   CHECK(pod.meta.controller == OwnerRef{"batch/v1", "Job", "train", "6c472145-6c43-4baa-8dbb-d1d151cd8e37"});
   CHECK(pod.claims.empty());
   CHECK(pod.requests == std::vector<ResourceAmount>{{"example.com/gpu", 1}});
-  CHECK(pod.allocated == std::vector<AllocatedResource>{{"example.com/gpu", {{"gpu-1", Health::Unhealthy, ""}}}});
+  CHECK(pod.allocated ==
+        std::vector<AllocatedResource>{{"example.com/gpu", {{"gpu-1", Health::Unhealthy, "", "", {"main"}}}}});
 }
 
 TEST_CASE("A recorded claim is read with its allocation, its consumer and its driver's condition") {
@@ -191,10 +195,10 @@ TEST_CASE("A recorded driver's death reads as Unknown without a message, and its
   }
   const std::string id = "example.com/gpu=508edba3-1789-435d-bb46-c396b9086cf7-gpu-0";
   const std::string xid = "Xid 79: GPU has fallen off the bus";
-  CHECK(seen == std::vector<ReportedDevice>{{id, Health::Healthy, ""},
-                                            {id, Health::Unhealthy, xid},
-                                            {id, Health::Unknown, ""},
-                                            {id, Health::Unhealthy, xid}});
+  CHECK(seen == std::vector<ReportedDevice>{{id, Health::Healthy, "", "", {"main"}},
+                                            {id, Health::Unhealthy, xid, "", {"main"}},
+                                            {id, Health::Unknown, "", "", {"main"}},
+                                            {id, Health::Unhealthy, xid, "", {"main"}}});
 }
 
 TEST_CASE("A recorded ERROR event hands on its Status untouched and has no version to go on from") {
