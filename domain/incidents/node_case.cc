@@ -12,6 +12,7 @@ namespace {
 
 /// How many devices of each case's resource or driver its node has. One walk, whatever the number of cases.
 void count_known(const World& world, NodeCases& cases) {
+  if (cases.empty()) return;
   const auto wanted = [&](const std::string& node, const std::string& scope) {
     const auto found = cases.find({node, scope});
     return found != cases.end() && found->second.policy->taint->node;

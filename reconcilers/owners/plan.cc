@@ -26,6 +26,8 @@ class Planner {
 
   Planned<ReadOwner> run(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
+      const bool is_of_owner = verdict.reason == Reason::OptOutUnknown || verdict.reason == Reason::OptedOut;
+      if (!is_of_owner && verdict.subject.kind != "Job") continue;
       if (const auto* job = input_.world.job(verdict.subject.uid)) {
         // What its dead pods come to depends on the owners above it.
         want_first(job->job.meta);

@@ -358,6 +358,13 @@ Turn Controller::plan(const Now& now) {
   return turn;
 }
 
+FullPlan Controller::plan_from_nothing(const Now& now) const {
+  Controller other;
+  other.state_ = std::make_unique<State>(*state_);
+  auto turn = other.plan(now);
+  return {.turn = std::move(turn), .verdicts = other.verdicts()};
+}
+
 Turn Controller::turn(std::span<Message> messages, const Now& now) {
   (void)take(messages, now);
   return plan(now);

@@ -41,6 +41,12 @@ struct Turn {
   bool recalls = false;
 };
 
+/// A turn with all that it says.
+struct FullPlan {
+  Turn turn;
+  std::vector<Verdict> verdicts;
+};
+
 /// The whole controller as a value: messages and the time go in, actions come out. One thread.
 class Controller {
  public:
@@ -59,6 +65,10 @@ class Controller {
   /// Plans once. Nothing is planned before every watched kind has had a Snapshot and a policy is known, nor while
   /// another leads: then only the World is kept up to date.
   [[nodiscard]] Turn plan(const Now& now);
+
+  /// What would be planned now if nothing were kept of earlier plans. Changes nothing; what `plan` does must be the
+  /// same, to which tests hold it.
+  [[nodiscard]] FullPlan plan_from_nothing(const Now& now) const;
 
   /// Both, whatever the messages change.
   [[nodiscard]] Turn turn(std::span<Message> messages, const Now& now);

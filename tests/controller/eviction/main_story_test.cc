@@ -57,6 +57,22 @@ TEST_CASE("The condition says which device, since when, which policy, and is see
   CHECK(stage.has_event("web-1", "DeviceUnhealthy"));
 }
 
+TEST_CASE("A plan from nothing is the plan that follows, and changes nothing itself") {
+  auto stage = two_pods();
+  stage.advance(Seconds(60));
+  const auto said = stage.controller().verdicts();
+  const auto foretold = stage.controller().plan_from_nothing(stage.now());
+  CHECK(stage.controller().plan_from_nothing(stage.now()).turn.actions == foretold.turn.actions);
+  CHECK(stage.controller().verdicts() == said);
+  const auto turn = stage.controller().plan(stage.now());
+  REQUIRE(!turn.actions.empty());
+  CHECK(turn.actions == foretold.turn.actions);
+  CHECK(turn.wake_at == foretold.turn.wake_at);
+  CHECK(turn.recalls == foretold.turn.recalls);
+  CHECK(stage.controller().verdicts() == foretold.verdicts);
+  CHECK(foretold.verdicts != said);
+}
+
 TEST_CASE("The wake-up time of a waiting plan is exactly when the plan changes") {
   auto stage = two_pods();
   std::vector<Message> none;

@@ -1,5 +1,7 @@
 #include "tests/support/core/plan_oracle.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,6 +28,55 @@ std::vector<std::string> outline(const std::vector<Verdict>& verdicts) {
 
 std::string words(const std::optional<MonoTime>& at, const Now& now) {
   return at ? fmt::format("in {} ms", (*at - now.mono).count()) : std::string("never");
+}
+
+std::vector<std::string> full_words(const std::vector<Verdict>& verdicts) {
+  auto lines = outline(verdicts);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const auto& verdict = verdicts[i];
+    lines[i] += fmt::format(": {} [{}; since {}; next {}]", verdict.message, verdict.mode,
+                            verdict.since.time_since_epoch().count(),
+                            verdict.next_at ? verdict.next_at->time_since_epoch().count() : 0);
+  }
+  return lines;
+}
+
+std::vector<std::string> outline(const std::vector<Action>& actions) {
+  std::vector<std::string> lines;
+  for (const auto& action : actions) {
+    lines.push_back(
+        std::visit([](const auto& one) { return fmt::format("{}: {}", one.facts().name, one.words()); }, action));
+  }
+  return lines;
+}
+
+template <class T>
+std::vector<std::string> without(std::vector<std::string> lines, const T& others) {
+  std::erase_if(lines, [&](const auto& line) { return std::ranges::find(others, line) != others.end(); });
+  return lines;
+}
+
+/// That what is kept of earlier plans has changed nothing.
+void compare(const FullPlan& full, const Turn& turn, const std::vector<Verdict>& verdicts, const Now& now) {
+  if (full.verdicts != verdicts) {
+    const auto expected = full_words(full.verdicts);
+    const auto kept = full_words(verdicts);
+    FAIL_CHECK(fmt::format("a plan from nothing has other verdicts\nonly from nothing: {}\nonly kept:         {}",
+                           fmt::join(without(expected, kept), "\n                   "),
+                           fmt::join(without(kept, expected), "\n                   ")));
+  }
+  if (full.turn.actions != turn.actions) {
+    FAIL_CHECK(fmt::format("a plan from nothing has other actions\nfrom nothing: {}\nkept:         {}",
+                           fmt::join(outline(full.turn.actions), "\n              "),
+                           fmt::join(outline(turn.actions), "\n              ")));
+  }
+  if (full.turn.wake_at != turn.wake_at) {
+    FAIL_CHECK(fmt::format("a plan from nothing wakes {}, and what is kept wakes {}", words(full.turn.wake_at, now),
+                           words(turn.wake_at, now)));
+  }
+  if (full.turn.recalls != turn.recalls) {
+    FAIL_CHECK(fmt::format("a plan from nothing recalls: {}, and what is kept: {}", full.turn.recalls, turn.recalls));
+  }
 }
 
 }  // namespace
@@ -57,7 +108,10 @@ Turn PlanOracle::turn(Controller& controller, std::span<Message> messages, const
 }
 
 Turn PlanOracle::plan(Controller& controller, const Now& now) {
+  const bool is_compared = plans_++ % (controller.stats().pods <= kLarge ? kOneOf : kOneOfLarge) == 0;
+  const auto full = is_compared ? std::optional(controller.plan_from_nothing(now)) : std::nullopt;
   auto turn = controller.plan(now);
+  if (full) compare(*full, turn, controller.verdicts(), now);
   wake_at_ = turn.wake_at;
   to_skip_ = static_cast<unsigned>(lengths_() % (kMostSkipped + 1));
   return turn;
