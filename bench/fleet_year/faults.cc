@@ -63,7 +63,11 @@ std::expected<FaultTrace, std::string> read_faults(std::string_view json) {
   } catch (const nlohmann::json::exception& error) {
     return std::unexpected(error.what());
   }
-  std::ranges::stable_sort(trace.faults, {}, &ServerFault::from);
+  // Of one moment in the trace's order.
+  std::multimap<Millis, ServerFault> by_time;
+  for (auto& fault : trace.faults) by_time.emplace(fault.from, std::move(fault));
+  trace.faults.clear();
+  for (auto& [from, fault] : by_time) trace.faults.push_back(std::move(fault));
   return trace;
 }
 

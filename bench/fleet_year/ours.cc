@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/controller.h"
-#include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/api_error.h"
 #include "k8s-client/protocol/watch_session.h"
 #include "reconcilers/eviction/build.h"
@@ -57,11 +57,12 @@ class Ours : public Contender {
       k8s::WatchTarget target{.kind = kind, .ns = {}, .name = {}};
       if (kind == k8s::Kind::ConfigMap) {
         target.ns = policy.own_namespace;
-        target.name = std::string(kStateName);
+        target.name = std::string(kIncidentsName);
       }
       target.kept = kKeptFields;
       streams_.push_back(std::make_unique<Stream>(target));
     }
+    inbox_.emplace_back(EarlierState{});  // no version before this one has led here
     inbox_.emplace_back(PolicyChanged{std::make_shared<Policy>(policy)});
   }
 

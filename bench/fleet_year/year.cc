@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <time.h>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ std::vector<Turning> turnings_of(const std::vector<Fault>& faults, MonoTime star
     turnings.push_back({start + fault.to, false, &fault});
   }
   // What ends makes way for what begins at the same moment.
-  std::ranges::stable_sort(turnings, {}, [](const Turning& one) { return std::pair(one.at, one.begins); });
+  std::ranges::sort(turnings, {}, [](const Turning& one) { return std::tuple(one.at, one.begins, one.fault); });
   return turnings;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -137,11 +138,10 @@ void bind_pod(State& state, const Json& pod, const std::string& node, const std:
 
 /// The nodes with the fewest pods first, then by name: pods spread, and always in the same way.
 std::vector<ObjectPtr> nodes_by_load(const State& state) {
-  std::vector<std::pair<int, ObjectPtr>> loads;
+  std::multimap<int, ObjectPtr> loads;
   for (const auto& [name, node] : state.store.all(Res::Nodes)) {
-    loads.emplace_back(state.index.load_of(name.name), node);
+    loads.emplace(state.index.load_of(name.name), node);
   }
-  std::ranges::stable_sort(loads, {}, &std::pair<int, ObjectPtr>::first);
   std::vector<ObjectPtr> nodes;
   for (auto& [load, node] : loads) nodes.push_back(std::move(node));
   return nodes;

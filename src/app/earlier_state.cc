@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
 
 namespace dhc {

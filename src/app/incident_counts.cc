@@ -9,16 +9,17 @@ namespace dhc {
 
 namespace {
 std::string node_of(const DeviceRecord& record, const World& world) {
-  if (record.key.source == DeviceKey::Source::Plugin) return record.key.place;
+  if (record.key.source != DeviceKey::Source::Dra) return record.key.place;
   // The driver may have withdrawn its pool meanwhile.
   auto node = world.node_of(record.key);
-  return node.empty() ? record.host.value_or("") : node;
+  return node.empty() ? record.card.host.value_or("") : node;
 }
 
 /// Those with the most bad devices; of equals the first by name, so that the choice stands still.
 std::set<std::string> worst_nodes(const std::map<std::string, std::size_t>& by_node) {
   std::vector<std::pair<std::string, std::size_t>> sorted(by_node.begin(), by_node.end());
-  std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& entry) { return entry.second; });
+  std::ranges::sort(
+      sorted, [](const auto& a, const auto& b) { return std::tie(b.second, a.first) < std::tie(a.second, b.first); });
   if (sorted.size() > kMostIncidentNodes) sorted.resize(kMostIncidentNodes);
   std::set<std::string> worst;
   for (auto& [node, count] : sorted) worst.insert(std::move(node));
@@ -30,7 +31,7 @@ std::vector<IncidentCount> count_incidents(const DeviceRecords& records, const W
   std::vector<std::pair<const DeviceRecord*, std::string>> open;
   std::map<std::string, std::size_t> by_node;
   for (const auto& [key, record] : records) {
-    if (!record.open) continue;
+    if (!record.is_open()) continue;
     open.emplace_back(&record, node_of(record, world));
     ++by_node[open.back().second];
   }
@@ -38,13 +39,13 @@ std::vector<IncidentCount> count_incidents(const DeviceRecords& records, const W
   std::map<std::tuple<std::string, std::string, std::string, std::string>, IncidentCount> rows;
   for (const auto& [record, node] : open) {
     const bool is_dra = record->key.source == DeviceKey::Source::Dra;
-    IncidentCount row{.policy = record->policy,
+    IncidentCount row{.policy = record->past.policy,
                       .driver = is_dra ? record->key.scope : std::string(),
                       .resource = is_dra ? std::string() : record->key.scope,
                       .node = named.contains(node) ? node : std::string()};
     auto& kept = rows.try_emplace({row.policy, row.driver, row.resource, row.node}, row).first->second;
     ++kept.open;
-    kept.quarantined += record->quarantined ? 1U : 0U;
+    kept.quarantined += record->is_quarantined() ? 1U : 0U;
   }
   std::vector<IncidentCount> counts;
   for (auto& [key, row] : rows) counts.push_back(std::move(row));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_merge.h"

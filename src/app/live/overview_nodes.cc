@@ -71,7 +71,7 @@ class NodesText {
       if (!is_in_pool(key)) keys.insert(key);
     }
     for (const auto& [key, record] : input_.incidents.records()) {
-      const bool is_kept = record.open && !is_in_pool(key) && !is_rejecting_node(key);
+      const bool is_kept = record.is_open() && key.is_device() && !is_in_pool(key);
       if (is_kept) keys.insert(key);
     }
     for (const auto& key : keys) {
@@ -112,12 +112,15 @@ class NodesText {
       append_string(out, k8s::to_string(state->health));
     }
     if (state != nullptr && !state->holders.empty()) add_holders(out, state->holders);
-    if (const auto* record = input_.incidents.find(key); record != nullptr && record->open) {
-      out += record->acknowledged != Acknowledged::No ? R"(,"incident":"acknowledged")"
-             : record->quarantined                    ? R"(,"incident":"quarantined")"
-                                                      : R"(,"incident":"open")";
-    } else if (record != nullptr && record->probation_until && input_.now.wall < *record->probation_until) {
-      out += R"(,"incident":"probation")";
+    if (const auto* record = input_.incidents.find(key)) {
+      const auto probation = record->incident.probation_until();
+      if (record->is_open()) {
+        out += record->is_acknowledged()  ? R"(,"incident":"acknowledged")"
+               : record->is_quarantined() ? R"(,"incident":"quarantined")"
+                                          : R"(,"incident":"open")";
+      } else if (probation && input_.now.wall < *probation) {
+        out += R"(,"incident":"probation")";
+      }
     }
     if (key.source == DeviceKey::Source::Dra) add_taint(out, key);
     out += '}';

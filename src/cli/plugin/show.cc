@@ -20,7 +20,7 @@
 namespace dhc::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using View = ViewOptions::View;
 
 Printed failure_of(const Error& error) {
@@ -29,9 +29,9 @@ Printed failure_of(const Error& error) {
           .err = fmt::format("error: {}\n", error.message)};
 }
 
-std::string formatted(const Json& json, OutputFormat format) {
+std::string formatted(const OrderedJson& json, OutputFormat format) {
   return format == OutputFormat::Yaml ? yaml_text(json)
-                                      : json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+                                      : json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 bool is_for_people(OutputFormat format) { return format == OutputFormat::Text || format == OutputFormat::Wide; }
@@ -50,7 +50,7 @@ std::vector<Line> lines_of(const Sight& sight, const ViewOptions& options) {
   return {};
 }
 
-Json json_of(const Sight& sight, const ViewOptions& options) {
+OrderedJson json_of(const Sight& sight, const ViewOptions& options) {
   switch (options.view) {
     case View::Devices:
     case View::Top:

@@ -79,9 +79,9 @@ void note_lease(Sight& sight, const k8s::Lease* lease) {
   sight.leader = lease == nullptr ? std::string() : lease->holder;
   sight.lease_ends.reset();
   if (lease == nullptr) return;
-  constexpr std::int64_t kLongest = 24L * 3600;
+  constexpr std::int64_t kLongestLease = 24L * 3600;
   if (const auto renewed = parse_rfc3339(lease->renew_time))
-    sight.lease_ends = *renewed + Seconds(std::clamp<std::int64_t>(lease->duration_seconds, 0, kLongest));
+    sight.lease_ends = *renewed + Seconds(std::clamp<std::int64_t>(lease->duration_seconds, 0, kLongestLease));
 }
 
 WallTime time_of(std::optional<std::string_view> date, WallTime ours) {

@@ -24,7 +24,7 @@
 namespace dhc::cli {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kLogLines = 5000;
 constexpr std::size_t kLogBytes = std::size_t{4} << 20;
@@ -62,14 +62,14 @@ class Collector {
     return std::nullopt;
   }
 
-  static std::string indented(const Json& json) {
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  static std::string indented(const OrderedJson& json) {
+    return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
 
-  std::optional<Json> read_json(const std::string& name, const std::string& path) {
+  std::optional<OrderedJson> read_json(const std::string& name, const std::string& path) {
     const auto body = get(name, path);
     if (!body) return std::nullopt;
-    auto json = Json::parse(*body, nullptr, false);
+    auto json = OrderedJson::parse(*body, nullptr, false);
     if (json.is_object()) return json;
     problems_ += name + ": the answer is no JSON object\n";
     return std::nullopt;
@@ -85,7 +85,7 @@ class Collector {
       const auto answer = client_.call(k8s::read_request("/apis/" + api + "/devicetaintrules"), stop_);
       if (!answer && answer.error().kind == ErrorKind::NotFound) continue;
       if (!answer) problems_ += fmt::format("devicetaintrules.json: {}\n", answer.error().message);
-      if (answer) add("devicetaintrules.json", indented(redacted(Json::parse(answer->body, nullptr, false))));
+      if (answer) add("devicetaintrules.json", indented(redacted(OrderedJson::parse(answer->body, nullptr, false))));
       return;
     }
     problems_ += "devicetaintrules.json: the API server serves none\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -78,8 +79,9 @@ std::vector<const StatusDevice*> lemons_of(const Sight& sight) {
   for (const auto& device : sight.status.devices) {
     if (device.incidents > 0) found.push_back(&device);
   }
-  std::ranges::stable_sort(found, [&](const StatusDevice* a, const StatusDevice* b) {
-    return std::pair(!a->quarantined, -penalty_now(sight, *a)) < std::pair(!b->quarantined, -penalty_now(sight, *b));
+  // Of equals the first in the status stays the first.
+  std::ranges::sort(found, {}, [&](const StatusDevice* device) {
+    return std::tuple(!device->quarantined, -penalty_now(sight, *device), device);
   });
   return found;
 }

@@ -14,10 +14,9 @@ using dhc::World;
 void add(DeviceRecords& records, const DeviceKey& key, const char* policy, bool is_open, bool is_quarantined = false) {
   DeviceRecord record;
   record.key = key;
-  record.policy = policy;
-  record.open = is_open;
-  record.quarantined = is_quarantined;
-  if (key.source == DeviceKey::Source::Dra) record.host = key.place;
+  record.past.policy = policy;
+  if (is_open) record.incident = dhc::Incident::going_on({}, is_quarantined, dhc::Acknowledged::No);
+  if (key.source == DeviceKey::Source::Dra) record.card.host = key.place;
   records[key] = record;
 }
 }  // namespace
