@@ -17,8 +17,8 @@ enum class EvidencePhase : std::uint8_t {
   Relapsed,    ///< It was Well, and is so no more: the next time that a policy means it may be another incident.
   QuietAgain,  ///< It was Well, and nobody says anything now: the hold runs.
 };
-inline constexpr std::array kEvidencePhases = {EvidencePhase::Bad, EvidencePhase::Quiet, EvidencePhase::Well,
-                                               EvidencePhase::Relapsed, EvidencePhase::QuietAgain};
+inline constexpr std::array<EvidencePhase, 5> kEvidencePhases = {
+    EvidencePhase::Bad, EvidencePhase::Quiet, EvidencePhase::Well, EvidencePhase::Relapsed, EvidencePhase::QuietAgain};
 
 /// What one turn shows.
 enum class EvidenceEvent : std::uint8_t {
@@ -27,8 +27,8 @@ enum class EvidenceEvent : std::uint8_t {
   CalledHealthy,  ///< Healthy, by a source that is believed.
   TakenBack,      ///< An earlier Healthy counts no more: the same incident goes on, or its reporter had forgotten it.
 };
-inline constexpr std::array kEvidenceEvents = {EvidenceEvent::CalledBad, EvidenceEvent::Silent,
-                                               EvidenceEvent::CalledHealthy, EvidenceEvent::TakenBack};
+inline constexpr std::array<EvidenceEvent, 4> kEvidenceEvents = {
+    EvidenceEvent::CalledBad, EvidenceEvent::Silent, EvidenceEvent::CalledHealthy, EvidenceEvent::TakenBack};
 
 /// Every phase, every event.
 [[nodiscard]] EvidencePhase next_of(EvidencePhase phase, EvidenceEvent event);

@@ -14,9 +14,9 @@ enum class IncidentPhase : std::uint8_t {
   Probation,     ///< It is over without evidence: for a day one bad report begins the next one.
   Ended,         ///< It is over.
 };
-inline constexpr std::array kIncidentPhases = {IncidentPhase::None,        IncidentPhase::Open,
-                                               IncidentPhase::Quarantined, IncidentPhase::Acknowledged,
-                                               IncidentPhase::Probation,   IncidentPhase::Ended};
+inline constexpr std::array<IncidentPhase, 6> kIncidentPhases = {
+    IncidentPhase::None,         IncidentPhase::Open,      IncidentPhase::Quarantined,
+    IncidentPhase::Acknowledged, IncidentPhase::Probation, IncidentPhase::Ended};
 
 /// What happens to incidents.
 enum class IncidentEvent : std::uint8_t {
@@ -30,7 +30,7 @@ enum class IncidentEvent : std::uint8_t {
   Departed,       ///< The physical device has left its place: what is remembered of it waits for it elsewhere.
   PastDeleted,    ///< An operator has deleted the stored state.
 };
-inline constexpr std::array kIncidentEvents = {
+inline constexpr std::array<IncidentEvent, 9> kIncidentEvents = {
     IncidentEvent::Began,     IncidentEvent::BeganAsLemon, IncidentEvent::Vouched,
     IncidentEvent::Recovered, IncidentEvent::HeldOut,      IncidentEvent::ProbationOver,
     IncidentEvent::Replaced,  IncidentEvent::Departed,     IncidentEvent::PastDeleted};

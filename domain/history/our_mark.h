@@ -14,7 +14,8 @@ enum class MarkPhase : std::uint8_t {
   Leaving,  ///< We mean to remove it: if it goes away, that is our own doing. Written down before it is asked for.
   Asked,    ///< The request to remove it may be under way. A process after us finds it Leaving.
 };
-inline constexpr std::array kMarkPhases = {MarkPhase::None, MarkPhase::Stands, MarkPhase::Leaving, MarkPhase::Asked};
+inline constexpr std::array<MarkPhase, 4> kMarkPhases = {MarkPhase::None, MarkPhase::Stands, MarkPhase::Leaving,
+                                                         MarkPhase::Asked};
 
 /// What happens to it.
 enum class MarkEvent : std::uint8_t {
@@ -26,8 +27,9 @@ enum class MarkEvent : std::uint8_t {
   Sent,     ///< The removal has been handed out.
   Refused,  ///< The removal was refused for sure, or never sent.
 };
-inline constexpr std::array kMarkEvents = {MarkEvent::Seen, MarkEvent::Gone, MarkEvent::Lost,   MarkEvent::Meant,
-                                           MarkEvent::Kept, MarkEvent::Sent, MarkEvent::Refused};
+inline constexpr std::array<MarkEvent, 7> kMarkEvents = {MarkEvent::Seen,   MarkEvent::Gone, MarkEvent::Lost,
+                                                         MarkEvent::Meant,  MarkEvent::Kept, MarkEvent::Sent,
+                                                         MarkEvent::Refused};
 
 struct MarkStep {
   MarkPhase to;
