@@ -118,7 +118,7 @@ func TestANodeTaintThatAPersonRemovesIsNotMadeAgain(t *testing.T) {
 			awaitShape(t, cluster, node.Name, foreignShape+" "+key+"=Unhealthy:NoSchedule unschedulable=true")
 			controller.AwaitVerdict(t, node.Name, "Tainted")
 			if down {
-				story.AwaitState(t, cluster, `"nodeTainted":true`)
+				story.AwaitState(t, cluster, `"node":{"phase":"Stands"`)
 				controller.Kill()
 			}
 			patchNode(t, cluster, node.Name, foreign)

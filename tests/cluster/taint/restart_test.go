@@ -51,7 +51,7 @@ func TestKilledAtEachStepItGoesOnWhereItWas(t *testing.T) {
 	if held := time.Since(gone); held < 29*time.Second { // the state keeps whole seconds
 		t.Errorf("with three restarts it was held for %s, not 30 s", held)
 	}
-	story.AwaitState(t, cluster, "probation")
+	story.AwaitState(t, cluster, `"phase":"Probation"`)
 	story.ExpectEvictedOnce(t, controller, sick)
 	expectRuleWrites(t, controller, "patch 201 NoSchedule", "delete 200")
 	controller.Kill()
