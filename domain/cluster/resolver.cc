@@ -77,6 +77,7 @@ class Targets {
 };
 
 void fold(HeldDevice& held_device, const k8s::ReportedDevice& report) {
+  held_device.restarts += report.restarts;
   for (const auto& container : report.containers) {
     const auto place = std::ranges::lower_bound(held_device.containers, container);
     if (place == held_device.containers.end() || *place != container) held_device.containers.insert(place, container);

@@ -23,6 +23,7 @@ struct HeldDevice {
   std::string message;                       ///< The driver's words with an Unhealthy report.
   std::string other_word = {};               ///< The kubelet's word, of any container, that is none of the three.
   std::vector<std::string> containers = {};  ///< Those of the pod whose status names the device, sorted.
+  std::int64_t restarts = 0;                 ///< How often these have been restarted, added up.
   std::string claim;                         ///< `namespace/name` of the claim; empty for a device-plugin device.
   std::string claim_uid;
   bool shared = false;  ///< The claim is not the pod's own.

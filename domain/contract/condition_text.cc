@@ -18,6 +18,9 @@ constexpr std::array<SourceWords, 3> kSourceWords = {{{SignalSource::Report, " u
                                                       {SignalSource::Claim, " reported by its claim since "},
                                                       {SignalSource::Taint, " tainted by its driver since "}}};
 constexpr std::string_view kHealthySince = " healthy since ";
+constexpr std::string_view kNext = "; next: ";
+constexpr std::string_view kDue = "eviction, due at ";
+constexpr std::string_view kNoticed = ", noticed at ";
 constexpr std::string_view kBetween = " || ";
 constexpr std::string_view kAnd = "and ";
 constexpr std::string_view kMore = " more devices";
@@ -48,7 +51,7 @@ std::string line_text(const ConditionLine& line) {
   text += format_rfc3339(line.since);
   text += " (policy " + line.policy + ")";
   if (!line.said.empty()) text += ": " + tame(line.said, kSaidLimit);
-  text += "; next: " + tame(line.next, kNextLimit);
+  text += std::string(kNext) + tame(line.next, kNextLimit);
   return text;
 }
 
@@ -81,7 +84,22 @@ void each_part(std::string_view message, Take take) {
   }
 }
 
+/// The last of them is ours: what stands before it holds the driver's words.
+std::optional<WallTime> noticed_in(std::string_view part) {
+  const auto at = part.rfind(kNext);
+  if (at == std::string_view::npos) return std::nullopt;
+  auto next = part.substr(at + kNext.size());
+  if (!next.starts_with(kDue)) return std::nullopt;
+  next.remove_prefix(std::min(kDue.size() + kStampLength, next.size()));
+  return next.starts_with(kNoticed) ? parse_rfc3339(next.substr(kNoticed.size(), kStampLength)) : std::nullopt;
+}
+
 }  // namespace
+
+std::string next_eviction(WallTime due, std::optional<WallTime> noticed) {
+  auto text = std::string(kDue) + format_rfc3339(due);
+  return noticed ? text + std::string(kNoticed) + format_rfc3339(*noticed) : text;
+}
 
 std::string condition_message(const std::vector<ConditionLine>& lines) { return join(lines, line_text); }
 
@@ -118,10 +136,19 @@ ConditionWords read_condition(std::string_view message) {
     const auto at = part.find(said->words);
     if (at == std::string_view::npos) return;
     const auto stamp = part.substr(at + said->words.size(), kStampLength);
-    words.devices.try_emplace(std::string(part.substr(0, at)),
-                              ConditionWords::Word{.since = parse_rfc3339(stamp), .source = said->source});
+    words.devices.try_emplace(
+        std::string(part.substr(0, at)),
+        ConditionWords::Word{.since = parse_rfc3339(stamp), .source = said->source, .noticed = noticed_in(part)});
   });
   return words;
+}
+
+std::optional<WallTime> ConditionWords::noticed() const {
+  std::optional<WallTime> first;
+  for (const auto& [device, word] : devices) {
+    if (word.noticed && (!first || *word.noticed < *first)) first = word.noticed;
+  }
+  return first;
 }
 
 const ConditionWords::Word* ConditionWords::find(std::string_view device) const {

@@ -30,11 +30,16 @@ inline constexpr std::size_t kLongestCondition = 32UL * 1024;
 /// reads `since` here.
 [[nodiscard]] std::string condition_message(const std::vector<ConditionLine>& lines);
 
+/// What comes next, where that is an eviction: when it is due, and since when the pod has been told, in whole seconds.
+/// It is also our memory of that: the notice itself stands where a tenant may change it.
+[[nodiscard]] std::string next_eviction(WallTime due, std::optional<WallTime> noticed);
+
 /// What such a message says, by device; of a pod with thousands of devices each is looked up, not searched for.
 struct ConditionWords {
   struct Word {
     std::optional<WallTime> since;
     SignalSource source = SignalSource::Report;
+    std::optional<WallTime> noticed = {};  ///< Since when the pod has been told that it is evicted for this.
     friend bool operator==(const Word&, const Word&) = default;
   };
   std::map<std::string, Word, std::less<>> devices;
@@ -42,6 +47,8 @@ struct ConditionWords {
 
   /// Null if the message does not name the device.
   [[nodiscard]] const Word* find(std::string_view device) const;
+  /// Since when the pod has been told that it is evicted, for whichever device; none: it has not been.
+  [[nodiscard]] std::optional<WallTime> noticed() const;
 };
 [[nodiscard]] ConditionWords read_condition(std::string_view message);
 

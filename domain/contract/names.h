@@ -11,6 +11,9 @@ inline constexpr k8s::KeptFields kKeptFields = {.prefix = "device-health.io/"};
 /// The words that we write into the cluster; each is ours alone.
 inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";
 inline constexpr std::string_view kOptOutAnnotation = "device-health.io/opt-out";
+/// What we tell a pod's program, and what is answered on its behalf.
+inline constexpr std::string_view kNoticeAnnotation = "device-health.io/notice";
+inline constexpr std::string_view kNoticeResponseAnnotation = "device-health.io/notice-response";
 inline constexpr std::string_view kBrakeReleaseAnnotation = "device-health.io/brake-release";
 inline constexpr std::string_view kCapReleaseAnnotation = "device-health.io/cap-release";
 /// On the configuration's ConfigMap: until when nothing is evicted, credited or newly tainted, and why.

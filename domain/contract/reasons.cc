@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 105> kReasons = {
+constexpr std::array<ReasonInfo, 109> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -91,6 +91,18 @@ constexpr std::array<ReasonInfo, 105> kReasons = {
     quiet(Reason::NodeCordoned, "NodeCordoned",
           "The pod's node is cordoned, for less than the policy's evict.cordonWait: somebody may be about to drain it.",
           "Drain or uncordon the node, or wait."),
+    quiet(Reason::Noticed, "Noticed", "The pod is being told of its eviction, and does not show the notice yet.",
+          "Wait."),
+    quiet(Reason::WaitingForCheckpoint, "WaitingForCheckpoint",
+          "The pod has been told of its eviction, and has until the deadline of evict.notice to save its work.",
+          "Wait, or answer for it: annotate the pod with device-health.io/notice-response: done."),
+    normal(Reason::AnsweredDone, "AnsweredDone", "Notice",
+           "The pod has answered its notice before the deadline: by the annotation device-health.io/notice-response, "
+           "or because a container that holds the device was restarted.",
+           "Nothing."),
+    normal(Reason::DeadlinePassed, "DeadlinePassed", "Notice",
+           "The deadline of the notice has passed, and the pod has not answered that it is done.",
+           "Nothing; if work was lost, look at the program's handling of the notice (see docs/jobs.md)."),
     quiet(Reason::WaitingWhileUnknown, "WaitingWhileUnknown",
           "The device's health is unknown just now (its plugin, driver or kubelet is restarting).",
           "If it lasts, look at the plugin or driver."),

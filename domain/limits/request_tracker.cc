@@ -198,6 +198,12 @@ const Attempt* RequestTracker::condition(const std::string& pod_uid) const {
   return found == conditions_.end() ? nullptr : &found->second;
 }
 
+void RequestTracker::condition_refused_for_notice(const k8s::Pod& pod, const Now& now) {
+  notices_.note_contested(pod.meta.uid, k8s::find(pod.meta.annotations, kNoticeAnnotation).value_or(""));
+  const auto found = conditions_.find(pod.meta.uid);
+  if (found != conditions_.end()) found->second.not_before = now.mono;
+}
+
 bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) const {
   const auto* attempt = condition(pod.meta.uid);
   if (attempt == nullptr) return true;
@@ -378,6 +384,7 @@ void RequestTracker::forget(const World& world, const Now& now) {
   };
   std::erase_if(evictions_, gone);
   std::erase_if(conditions_, gone);
+  notices_.forget([&](const std::string& uid) { return world.pod(uid) == nullptr; });
   std::erase_if(served_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
   std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kLossMemory; });
   std::erase_if(events_, [&](const auto& entry) {

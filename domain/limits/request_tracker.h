@@ -14,6 +14,7 @@
 #include "domain/history/device_record.h"
 #include "domain/history/owner_loss.h"
 #include "domain/limits/attempt.h"
+#include "domain/limits/notice_book.h"
 #include "domain/limits/owner_reads.h"
 #include "domain/limits/token_bucket.h"
 
@@ -88,6 +89,12 @@ class RequestTracker {
   /// When time alone would allow it again; none: it may be sent now, or time does not help.
   [[nodiscard]] std::optional<MonoTime> may_send_condition_at(const k8s::Pod& pod) const;
 
+  /// What pods were told, or are about to see.
+  [[nodiscard]] NoticeBook& notices() { return notices_; }
+  [[nodiscard]] const NoticeBook& notices() const { return notices_; }
+  /// The condition was refused because of the annotation beside it: it may be sent without at once.
+  void condition_refused_for_notice(const k8s::Pod& pod, const Now& now);
+
   // Events, by their deterministic names.
   void event_sent(const std::string& name, const Now& now);
   void event_done(const std::string& name, const Status& status, const Now& now);
@@ -150,6 +157,7 @@ class RequestTracker {
   StringIndex<EvictionAttempt> evictions_;
   std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
   StringIndex<Attempt> conditions_;
+  NoticeBook notices_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
   OwnerLosses losses_;

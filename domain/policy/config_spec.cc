@@ -23,10 +23,23 @@ void read_when_no_replacement(const YamlNode& node, EvictRules& rules, MistakeLi
   }
 }
 
+NoticeRules read_notice(const YamlNode& node, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"deadline", "extendUpTo"};
+  NoticeRules rules;
+  if (!check_map(node, "spec.evict.notice", kKeys, mistakes)) return rules;
+  if (const YamlNode* given = node.find("deadline")) {
+    set(rules.deadline, read_duration(*given, "spec.evict.notice.deadline", Seconds(1), mistakes));
+  }
+  if (const YamlNode* given = node.find("extendUpTo")) {
+    set(rules.extend_up_to, read_duration(*given, "spec.evict.notice.extendUpTo", Millis(0), mistakes));
+  }
+  return rules;
+}
+
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 8> kKeys = {"after",       "cordonWait",       "gracePeriodSeconds",
-                                                            "barePods",    "sharedClaims",     "untainted",
-                                                            "whenBlocked", "whenNoReplacement"};
+  static constexpr std::array<std::string_view, 9> kKeys = {"after",       "cordonWait",        "gracePeriodSeconds",
+                                                            "barePods",    "sharedClaims",      "untainted",
+                                                            "whenBlocked", "whenNoReplacement", "notice"};
   static constexpr std::array<std::string_view, 2> kShared = {"Never", "Together"};
   static constexpr std::array<std::string_view, 1> kBlocked = {"Wait"};
   constexpr std::int64_t kDay = 86'400;
@@ -62,6 +75,7 @@ EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
     static_cast<void>(read_word(*given, "spec.evict.whenBlocked", kBlocked, mistakes));
   }
   if (const YamlNode* given = node.find("whenNoReplacement")) read_when_no_replacement(*given, rules, mistakes);
+  if (const YamlNode* given = node.find("notice")) rules.notice = read_notice(*given, mistakes);
   return rules;
 }
 

@@ -117,6 +117,11 @@ std::string evict_text(const EvictRules& evict) {
                       evict.shared_claims_together ? "together" : "never");
   text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),
                       evict.hold_without_replacement ? "hold" : "evict");
+  if (evict.notice) {
+    text += fmt::format("; told {} before", format_duration(evict.notice->deadline));
+    if (evict.notice->extend_up_to > Millis::zero())
+      text += fmt::format(", up to {} longer if the pod asks", format_duration(evict.notice->extend_up_to));
+  }
   if (evict.untainted) text += "; even if the scheduler could give the same device again";
   return text + "\n";
 }

@@ -77,6 +77,13 @@ struct Match {
   friend bool operator==(const Match&, const Match&) = default;
 };
 
+/// How a pod is told before it is evicted.
+struct NoticeRules {
+  Millis deadline = std::chrono::minutes(5);       ///< The pod's time from the notice to the eviction.
+  Millis extend_up_to = std::chrono::minutes(30);  ///< `extendUpTo`: how much longer the pod may ask for.
+  friend bool operator==(const NoticeRules&, const NoticeRules&) = default;
+};
+
 /// How a matched pod is evicted.
 struct EvictRules {
   Millis after{0};  ///< Waited after the incident opened.
@@ -87,7 +94,8 @@ struct EvictRules {
   bool untainted = false;  ///< Evict from a DRA device although the scheduler could hand it straight back.
   /// `whenNoReplacement.wait`: how long an eviction that is due waits for a place to go.
   Millis no_replacement_wait = std::chrono::minutes(10);
-  bool hold_without_replacement = false;  ///< `whenNoReplacement.then: Hold`; the default evicts all the same.
+  bool hold_without_replacement = false;   ///< `whenNoReplacement.then: Hold`; the default evicts all the same.
+  std::optional<NoticeRules> notice = {};  ///< Absent: the pod is told by SIGTERM alone.
   friend bool operator==(const EvictRules&, const EvictRules&) = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -56,6 +57,7 @@ void sort_devices(std::vector<ReportedDevice>& devices) {
     auto& containers = worst->containers;
     for (; at != devices.end() && at->resource_id == worst->resource_id; ++at) {
       std::ranges::move(at->containers, std::back_inserter(containers));
+      worst->restarts += at->restarts;
     }
     std::ranges::sort(containers);
     const auto doubled = std::ranges::unique(containers);
@@ -79,14 +81,17 @@ void note_health(std::string_view word, ReportedDevice& device) {
   if (!word.empty()) device.other_word = printable_cut(word, kLongestHealthWord);
 }
 
-void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before, std::size_t first,
-                    ContainerReports& reports) {
+void note_container(ContainerWord word, std::size_t first, ContainerReports& reports) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // of the API's field; sums stay in range
   for (auto& entry : std::span(reports.allocated).subspan(first)) {
-    if (exit.container.empty()) break;
-    for (auto& device : entry.devices) device.containers.push_back(exit.container);
+    if (word.name.empty()) break;
+    for (auto& device : entry.devices) {
+      device.containers.push_back(word.name);
+      device.restarts = std::clamp<std::int64_t>(word.restarts, 0, kMost);
+    }
   }
-  reports.last_start = std::max({reports.last_start, state.turned, before.turned});
-  if (exit.code != 0) reports.exits.push_back(std::move(exit));
+  reports.last_start = std::max({reports.last_start, word.state.turned, word.before.turned});
+  if (word.state.exit_code != 0) reports.exits.push_back({std::move(word.name), word.state.exit_code});
 }
 
 bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource) {
@@ -103,20 +108,20 @@ bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& rep
   std::vector<AllocatedResource> of_container;
   return each_item(value, fault, [&](JsonValue container) {
     of_container.clear();
-    ContainerExit exit;
-    ContainerState state;
-    ContainerState before;
+    ContainerWord word;
+    std::optional<std::int64_t> restarts;
     const bool read = each_field(container, fault, [&](std::string_view key, JsonValue field) {
-      if (key == "name") return read_name(field, fault, exit.container) || fault.in(key);
-      if (key == "state") return read_state(field, fault, state) || fault.in(key);
-      if (key == "lastState") return read_state(field, fault, before) || fault.in(key);
+      if (key == "name") return read_name(field, fault, word.name) || fault.in(key);
+      if (key == "restartCount") return read_integer(field, fault, restarts) || fault.in(key);
+      if (key == "state") return read_state(field, fault, word.state) || fault.in(key);
+      if (key == "lastState") return read_state(field, fault, word.before) || fault.in(key);
       if (key != "allocatedResourcesStatus") return true;
       return read_list(field, fault, of_container, read_allocated_resource) || fault.in(key);
     });
     const auto first = reports.allocated.size();
     std::ranges::move(of_container, std::back_inserter(reports.allocated));
-    exit.code = state.exit_code;
-    note_container(std::move(exit), state, before, first, reports);
+    word.restarts = restarts.value_or(0);
+    note_container(std::move(word), first, reports);
     return read;
   });
 }

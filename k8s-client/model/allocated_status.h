@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,10 +31,16 @@ struct ContainerState {
 /// Notes the kubelet's word for a device's health.
 void note_health(std::string_view word, ReportedDevice& device);
 
-/// Notes one container's name and exit code, its state and the one before it, and that it holds the devices of the
-/// entries from number `first` on.
-void note_container(ContainerExit exit, const ContainerState& state, const ContainerState& before, std::size_t first,
-                    ContainerReports& reports);
+/// What a container's status tells of the container itself.
+struct ContainerWord {
+  std::string name;
+  std::int64_t restarts = 0;
+  ContainerState state;
+  ContainerState before;  ///< `lastState`.
+};
+
+/// Notes one container, and that it holds the devices of the entries from number `first` on.
+void note_container(ContainerWord word, std::size_t first, ContainerReports& reports);
 
 bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports);
 

@@ -35,6 +35,7 @@ struct ReportedDevice {
   /// `kLongestHealthWord`. **Source:** KEP-4680 announces PermanentlyUnhealthy.
   std::string other_word = {};
   std::vector<std::string> containers = {};  ///< That hold it, by name, sorted.
+  std::int64_t restarts = 0;                 ///< `restartCount` of these containers, added up.
   friend bool operator==(const ReportedDevice&, const ReportedDevice&) = default;
 };
 

@@ -96,19 +96,20 @@ bool read_container_request(const Value& value, Fault& fault, std::vector<Resour
   return read_request(value, fault, container) && add_limits(container.limits, fault, sum);
 }
 
+// **Source:** core/v1 generated.proto, ContainerStatus.
 bool read_container_report(const Value& value, Fault& fault, ContainerReports& reports) {
-  ContainerExit exit;
-  ContainerState state;
-  ContainerState before;
+  ContainerWord word;
   const auto first = reports.allocated.size();
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
-        return read_name(field, fault, exit.container) || fault.in("name");
+        return read_name(field, fault, word.name) || fault.in("name");
       case 2:
-        return read_state(field, fault, state) || fault.in("state");
+        return read_state(field, fault, word.state) || fault.in("state");
       case 3:
-        return read_state(field, fault, before) || fault.in("lastState");
+        return read_state(field, fault, word.before) || fault.in("lastState");
+      case 5:
+        return read_number(field, fault, word.restarts) || fault.in("restartCount");
       case 14:
         return read_item(field, fault, reports.allocated, read_allocated_resource) ||
                fault.in("allocatedResourcesStatus");
@@ -116,8 +117,7 @@ bool read_container_report(const Value& value, Fault& fault, ContainerReports& r
         return true;
     }
   });
-  exit.code = state.exit_code;
-  note_container(std::move(exit), state, before, first, reports);
+  note_container(std::move(word), first, reports);
   return read;
 }
 

@@ -12,6 +12,7 @@
 #include "domain/contract/names.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/eviction/going.h"
+#include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/eviction/shared_claims.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -56,6 +57,7 @@ std::optional<Held> Gates::ask(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::is_going(Candidate& candidate) {
   const auto& pod = candidate.affected.pod();
+  candidate.remarks = remarks_on_notice(candidate.affected, input_);
   if (chosen_.contains(pod.meta.uid)) {
     return HoldReason{.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}};
   }
@@ -133,6 +135,11 @@ std::optional<HoldReason> Gates::ends_a_job(Candidate& candidate) {
   }
   for (const auto& uid : with_it) chosen_.erase(uid);
   return hold;
+}
+
+/// Behind all that holds for good: nobody is told of an eviction that will not be.
+std::optional<HoldReason> Gates::has_notice(Candidate& candidate) {
+  return waits_for_checkpoint(candidate.unit, input_);
 }
 
 std::optional<HoldReason> Gates::only_observes(Candidate& candidate) {
@@ -268,6 +275,9 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"siblings", "No other pod of its Job is to follow within a minute."}, &Gates::waits_for_siblings},
       {{"holders", "Every other holder of a shared claim passes the gates up to here."}, &Gates::waits_for_holders},
       {{"job end", "The loss does not end the Job, or the policy accepts that."}, &Gates::ends_a_job, kWholeUnit},
+      {{"notice", "Its policy gives no notice, or the notice is answered or its deadline has passed."},
+       &Gates::has_notice,
+       kWholeUnit},
       {{"mode", "Policy and controller enforce."}, &Gates::only_observes, kWholeUnit},
       {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
       {{"paused", "Nothing is paused: neither paused: true in ControllerLimits nor a pause-until that is ahead."},

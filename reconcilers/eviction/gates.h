@@ -76,6 +76,7 @@ class Gates {
   std::optional<HoldReason> waits_for_siblings(Candidate& candidate);
   std::optional<HoldReason> waits_for_holders(Candidate& candidate);
   std::optional<HoldReason> ends_a_job(Candidate& candidate);
+  std::optional<HoldReason> has_notice(Candidate& candidate);
   std::optional<HoldReason> only_observes(Candidate& candidate);
   std::optional<HoldReason> backs_off(Candidate& candidate);
   std::optional<HoldReason> is_paused(Candidate& candidate);

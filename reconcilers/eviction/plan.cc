@@ -8,6 +8,7 @@
 
 #include "reconcilers/eviction/gates.h"
 #include "reconcilers/eviction/going.h"
+#include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
@@ -52,7 +53,7 @@ class Planner {
     const auto& pod = affected.pod();
     const auto* attempt = input_.requests.eviction(pod.meta.uid);
     if (attempt == nullptr || attempt->state != Attempt::State::Sending || attempt->key != affected.key) return;
-    if (held_by_itself(affected, input_)) return;
+    if (held_by_itself(affected, input_) || has_time_left(affected, input_)) return;
     if (held_by_view(input_, views_of_eviction(pod, affected.key))) return;
     standing_.insert(pod.meta.uid);
   }

@@ -10,6 +10,7 @@
 #include "domain/limits/write_keys.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/eviction/limits.h"
+#include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
@@ -243,6 +244,7 @@ Followers followers_of(const std::vector<const AffectedPod*>& siblings, const Pl
     if (!sibling->open || going || excluded_because(*sibling, input) || tolerated(*sibling, input)) continue;
     auto hold = window_of(*sibling, input);
     if (!hold) hold = waiting_for(*sibling, input);
+    if (!hold) hold = has_time_left(*sibling, input);
     auto& followers = hold ? found.waiting : found.unshown;
     if (!hold) hold = condition_not_shown(*sibling, input);
     if (!hold || !hold->until || *hold->until > input.now.mono + kSiblingPatience) continue;

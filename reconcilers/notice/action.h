@@ -2,19 +2,22 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "base/now.h"
 #include "domain/contract/verdict.h"
 #include "reconcilers/shared/action_facts.h"
 
 namespace dhc::notice {
 
-/// Server-side apply of our condition on one pod's status; no condition removes it.
+/// Server-side apply of our condition on one pod's status, and of the notice beside it; no condition removes both.
 struct ApplyCondition {
   struct Wanted {
     bool status = true;
     std::string reason;
     std::string message;
     WallTime last_transition;
+    std::string notice = {};                  ///< The annotation `device-health.io/notice`; empty: none is ours.
+    std::optional<WallTime> noticed_at = {};  ///< Since when the condition says that the pod is told of its eviction.
     friend bool operator==(const Wanted&, const Wanted&) = default;
   };
   std::string ns;
@@ -26,6 +29,10 @@ struct ApplyCondition {
   [[nodiscard]] std::optional<WriteKey> write_key() const;
   friend bool operator==(const ApplyCondition&, const ApplyCondition&) = default;
 };
+
+/// Whether the API server refused the condition because another client owns it or the annotation beside it: then it is
+/// tried without the annotation.
+[[nodiscard]] bool is_refused_for_notice(const ApplyCondition& action, const Status& status);
 
 /// One events.k8s.io/v1 Event; its name is derived from its content, so that sending it twice makes one Event.
 struct EmitEvent {

@@ -67,9 +67,12 @@ Result<k8s::Request> build_condition(const ApplyCondition& action) {
   if (action.uid.empty()) return fail(ErrorKind::Invalid, "the pod that gets a condition has no UID");
   Json conditions = Json::array();
   if (action.wanted) conditions.push_back(json_of(*action.wanted));
+  Json meta = {{"name", action.name}, {"namespace", action.ns}, {"uid", action.uid}};
+  if (action.wanted && !action.wanted->notice.empty())
+    meta["annotations"] = {{kNoticeAnnotation, action.wanted->notice}};
   const Json body = {{"apiVersion", "v1"},
                      {"kind", "Pod"},
-                     {"metadata", {{"name", action.name}, {"namespace", action.ns}, {"uid", action.uid}}},
+                     {"metadata", std::move(meta)},
                      {"status", {{"conditions", std::move(conditions)}}}};
   return k8s::write_request(k8s::Method::Patch, *path + "/status?fieldManager=" + std::string(kFieldManager),
                             k8s::kApplyPatch, json_text(body));

@@ -12,10 +12,10 @@ namespace dhc::notice {
 /// The reportingController of our Events.
 inline constexpr std::string_view kReportingController = "device-health.io/controller";
 
-/// Server-side apply of our condition, never forced, with the UID in `metadata.uid` as precondition; an empty list
-/// removes the condition. Invalid if a name does not fit in a path or the UID is empty.
+/// Server-side apply of our condition and the notice, never forced, with the UID in `metadata.uid` as precondition;
+/// what is left out of it is removed if it is ours. Invalid if a name does not fit in a path or the UID is empty.
 /// **Source:** seen on 1.37.1: a wrong UID answers 422 with the field `metadata.uid`, the same apply twice writes
-/// nothing.
+/// nothing, and an apply to the status writes annotations as well.
 [[nodiscard]] Result<k8s::Request> build_condition(const ApplyCondition& action);
 
 /// The create request of one Event. `reporting_instance` is our pod's name or host (at most 128 bytes are sent).

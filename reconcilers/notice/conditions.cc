@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "domain/contract/condition_text.h"
+#include "domain/contract/names.h"
+#include "reconcilers/notice/notice_annotation.h"
 
 namespace dhc::notice {
 
@@ -50,17 +52,24 @@ class ConditionPlanner {
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
-    if (seen != nullptr && seen->status == "True" && seen->message == message) return;
+    const auto notice = annotation_of(notice_for(affected_pods, input_, next_, wake_), pod, input_);
+    // Without a notice of ours nothing is asked for: if one was shown, the condition says so and changes too.
+    const bool told_so = notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == notice;
+    if (seen != nullptr && seen->status == "True" && seen->message == message && told_so) return;
     const auto& told = affected_pods.front()->record->told;
-    const bool only_words = seen != nullptr && seen->status == "True" &&
+    const bool only_words = seen != nullptr && seen->status == "True" && shows_but_for_words(notice, pod) &&
                             std::ranges::all_of(read_condition(message).devices,
                                                 [&](const auto& word) { return told.devices.contains(word.first); });
     const auto* attempt = input_.requests.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
       return wake_.note(attempt->at + kRewordInterval);
     }
-    apply(pod, ApplyCondition::Wanted{
-                   .status = true, .reason = "DeviceUnhealthy", .message = message, .last_transition = since});
+    apply(pod, ApplyCondition::Wanted{.status = true,
+                                      .reason = "DeviceUnhealthy",
+                                      .message = message,
+                                      .last_transition = since,
+                                      .notice = notice,
+                                      .noticed_at = read_condition(message).noticed()});
   }
 
   /// What is to become of a True, by one device that it names and the pod still holds.
@@ -105,7 +114,8 @@ class ConditionPlanner {
     apply(pod, ApplyCondition::Wanted{.status = false,
                                       .reason = "Recovered",
                                       .message = recovery_message(recovered),
-                                      .last_transition = input_.now.wall});
+                                      .last_transition = input_.now.wall,
+                                      .notice = annotation_of(notice_of_recovery(pod, input_), pod, input_)});
   }
 
   /// A False that speaks of no device which the pod still holds says nothing any more.

@@ -1,24 +1,16 @@
 #include "reconcilers/notice/next_steps.h"
 
-#include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "domain/contract/condition_text.h"
+#include "reconcilers/shared/notice_terms.h"
 
 namespace dhc::notice {
 
-namespace {
-
-/// In whole seconds, as the condition remembers the beginning: the same text after a restart.
-WallTime due_at(const AffectedPod& affected) {
-  return std::chrono::floor<Seconds>(affected.since.wall) +
-         std::chrono::ceil<Seconds>(affected.policy->after + affected.policy->evict->after);
-}
-
-}  // namespace
-
-NextSteps::NextSteps(std::span<const Verdict> verdicts) {
+NextSteps::NextSteps(std::span<const Verdict> verdicts, const PlanInput& input) : input_(input) {
   for (const auto& verdict : verdicts) {
     if (!info_of(verdict.reason).for_good || verdict.subject.kind != "Pod") continue;
     held_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
@@ -41,9 +33,11 @@ std::string NextSteps::of(const AffectedPod& affected) const {
   if (const auto* held = held_for_good(affected)) {
     return fmt::format("no eviction ({}): {}", to_string(held->reason), held->message);
   }
-  const auto due = format_rfc3339(due_at(affected));
-  if (affected.mode == Mode::Enforce) return "eviction, due at " + due;
-  return fmt::format("nothing in mode {}; mode enforce would evict, due at {}", to_string(affected.mode), due);
+  const auto terms = notice_terms(affected, input_);
+  const auto due = terms ? terms->until : eviction_due_at(affected);
+  if (affected.mode == Mode::Enforce) return next_eviction(due, terms ? std::optional(terms->at) : std::nullopt);
+  return fmt::format("nothing in mode {}; mode enforce would evict, due at {}", to_string(affected.mode),
+                     format_rfc3339(due));
 }
 
 }  // namespace dhc::notice

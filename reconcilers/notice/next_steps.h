@@ -7,6 +7,7 @@
 
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
+#include "reconcilers/shared/plan_input.h"
 
 namespace dhc::notice {
 
@@ -14,18 +15,20 @@ namespace dhc::notice {
 /// stay as long as the decision does, and a condition that holds them is not written again.
 class NextSteps {
  public:
-  /// `verdicts` must outlive it.
-  explicit NextSteps(std::span<const Verdict> verdicts);
+  /// `verdicts` and `input` must outlive it.
+  NextSteps(std::span<const Verdict> verdicts, const PlanInput& input);
 
-  /// `eviction, due at 2026-11-20T12:05:00Z`, or why there is none.
+  /// `eviction, due at 2026-11-20T12:05:00Z`, with the time of the notice if there is one, or why there is none.
   [[nodiscard]] std::string of(const AffectedPod& affected) const;
 
   /// Whether the pod is to be evicted, as things are.
   [[nodiscard]] bool leads_to_eviction(const AffectedPod& affected) const;
 
- private:
+  /// The verdict that holds the pod until somebody changes something; null: none does.
   [[nodiscard]] const Verdict* held_for_good(const AffectedPod& affected) const;
 
+ private:
+  const PlanInput& input_;
   std::map<std::pair<std::string_view, std::string_view>, const Verdict*> held_;  // by the pod's UID and the device
 };
 

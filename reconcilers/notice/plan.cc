@@ -29,7 +29,7 @@ Planned<NoticeAction> plan(const PlanInput& input, std::span<const Verdict> verd
                            const std::optional<RejectedConfig>& rejected) {
   Planned<NoticeAction> planned;
   Wake wake;
-  const NextSteps next(verdicts);
+  const NextSteps next(verdicts, input);
   auto conditions = plan_conditions(input, next);
   wake.note(conditions.wake_at);
   auto facts = find_facts(input);

@@ -25,12 +25,18 @@ void set_condition(std::vector<k8s::Condition>& conditions, std::string_view typ
   conditions.push_back({.type = std::string(type), .status = std::string(status)});
 }
 
-/// How the pod looks when it has been evicted. **Source:** core/v1: no ended pod is ready.
-k8s::PodEnd evicted_end(const k8s::Pod& pod, bool with_our_condition) {
+/// How the pod looks when it has ended. **Source:** core/v1: no ended pod is ready.
+k8s::PodEnd end_of(const k8s::Pod& pod, bool with_our_condition) {
   k8s::PodEnd end{.conditions = pod.conditions, .exits = {}};
   for (const auto type : {"Ready", "ContainersReady"}) set_condition(end.conditions, type, "False");
-  set_condition(end.conditions, kDisruptionTarget, "True");
   if (with_our_condition) set_condition(end.conditions, kConditionType, "True");
+  return end;
+}
+
+/// And when it has been evicted.
+k8s::PodEnd evicted_end(const k8s::Pod& pod, bool with_our_condition) {
+  auto end = end_of(pod, with_our_condition);
+  set_condition(end.conditions, kDisruptionTarget, "True");
   return end;
 }
 
@@ -59,6 +65,18 @@ Counts counts(const k8s::Job& job, const std::vector<k8s::PodEnd>& ends) {
     never = never && action == RuleAction::Ignore;
   }
   return never ? Counts::Never : Counts::Maybe;
+}
+
+Counts outlook_of_exit(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition) {
+  auto end = end_of(pod, with_our_condition);
+  std::vector<k8s::PodEnd> ends;
+  auto codes = own_codes(job);
+  if (codes.empty()) codes.insert(1);
+  for (const auto code : codes) {
+    end.exits = {{.container = {}, .code = code}};
+    ends.push_back(end);
+  }
+  return counts(job, ends);
 }
 
 Outlook outlook_of_eviction(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition) {

@@ -24,4 +24,8 @@ struct Outlook {
 /// but it can make it one that may count. **Source:** KEP-3329: the first rule that matches decides.
 [[nodiscard]] Outlook outlook_of_eviction(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition);
 
+/// What it makes of a program that ends by itself with any code but 0, uninvited, with our condition on the pod or
+/// without.
+[[nodiscard]] Counts outlook_of_exit(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition);
+
 }  // namespace dhc

@@ -33,6 +33,7 @@ Result<std::string> path_of(const Trace& trace) {
     case TraceKind::NodeTaint:
       return path_of("/api/v1", {}, "nodes", trace.name);
     case TraceKind::Condition:
+    case TraceKind::Notice:
       return k8s::pod_path(trace.ns, trace.name);
     case TraceKind::Annotation:
       return path_of("/apis/batch/v1", trace.ns, "jobs", trace.name);
@@ -60,6 +61,7 @@ std::string_view name_of(TraceKind kind) {
     case TraceKind::Rule:
     case TraceKind::NodeTaint:
     case TraceKind::Condition:
+    case TraceKind::Notice:
     case TraceKind::Annotation:
       break;
   }
@@ -94,7 +96,7 @@ Json without_annotations(const Trace& trace) {
 }
 
 /// What server-side apply removes is what this manager owned and no longer names; other owners keep theirs.
-Json without_condition(const Trace& trace) {
+Json without_anything_on_pod(const Trace& trace) {
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},
           {"metadata", {{"name", trace.name}, {"namespace", trace.ns}, {"uid", trace.uid}}},
@@ -123,7 +125,8 @@ Result<k8s::Request> build_removal(const Trace& trace) {
   if (trace.uid.empty()) return fail(ErrorKind::Invalid, "the object has no UID");
   switch (trace.kind) {
     case TraceKind::Condition:
-      return build_patch(*path + "/status", "application/apply-patch+yaml", without_condition(trace));
+    case TraceKind::Notice:
+      return build_patch(*path + "/status", "application/apply-patch+yaml", without_anything_on_pod(trace));
     case TraceKind::Annotation:
       return build_patch(*path, "application/merge-patch+json", without_annotations(trace));
     case TraceKind::NodeTaint:

@@ -82,17 +82,30 @@ void look_at_node(const nlohmann::json& node, Found& found) {
   found.traces.push_back(std::move(trace));
 }
 
-void look_at_pod(const nlohmann::json& pod, Found& found) {
-  const bool has = std::ranges::any_of(json_list(pod, {"status", "conditions"}), [](const nlohmann::json& condition) {
+bool has_our_condition(const nlohmann::json& pod) {
+  return std::ranges::any_of(json_list(pod, {"status", "conditions"}), [](const nlohmann::json& condition) {
     return json_string(condition, {"type"}) == kConditionType;
   });
-  if (!has) return;
-  Trace trace = trace_on(pod, TraceKind::Condition);
-  const std::string field = fmt::format(R"(k:{{"type":"{}"}})", kConditionType);
-  if (we_own(pod, {"f:status", "f:conditions", field}, "Apply")) {
-    found.traces.push_back(std::move(trace));
-  } else {
-    found.left.push_back(fmt::format("{}: {} does not own it", to_string(trace), kFieldManager));
+}
+
+void look_at_pod(const nlohmann::json& pod, Found& found) {
+  const auto look = [&](TraceKind kind, JsonPath path) {
+    Trace trace = trace_on(pod, kind);
+    const bool ours = we_own(pod, path, "Apply");
+    if (!ours) {
+      found.left.push_back(
+          printable_cut(fmt::format("{}: {} does not own it", to_string(trace), kFieldManager), kLongestSentence));
+    } else if (found.traces.empty() || found.traces.back().uid != trace.uid) {
+      found.traces.push_back(std::move(trace));  // one apply removes both
+    }
+  };
+  if (has_our_condition(pod)) {
+    const std::string field = fmt::format(R"(k:{{"type":"{}"}})", kConditionType);
+    look(TraceKind::Condition, {"f:status", "f:conditions", field});
+  }
+  if (json_field(pod, {"metadata", "annotations", kNoticeAnnotation}) != nullptr) {
+    const auto field = fmt::format("f:{}", kNoticeAnnotation);
+    look(TraceKind::Notice, {"f:metadata", "f:annotations", field});
   }
 }
 

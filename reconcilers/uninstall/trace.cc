@@ -25,6 +25,9 @@ std::string to_string(const Trace& trace) {
     case TraceKind::Condition:
       text = fmt::format("condition {} of Pod {}/{}", kConditionType, trace.ns, trace.name);
       break;
+    case TraceKind::Notice:
+      text = fmt::format("annotation {} of Pod {}/{}", kNoticeAnnotation, trace.ns, trace.name);
+      break;
     case TraceKind::Annotation:
       text = fmt::format("annotation {} of Job {}/{}", fmt::join(trace.annotations, ", "), trace.ns, trace.name);
       break;
@@ -48,6 +51,8 @@ std::string_view plural_of(TraceKind kind) {
       return "node taints";
     case TraceKind::Condition:
       return "pod conditions";
+    case TraceKind::Notice:
+      return "pod annotations";
     case TraceKind::Annotation:
       return "Job annotations";
     case TraceKind::StateMap:

@@ -10,7 +10,8 @@ namespace dhc::uninstall {
 enum class TraceKind : std::uint8_t {
   Rule,
   NodeTaint,
-  Condition,
+  Condition,  ///< And the notice beside it, if there is one.
+  Notice,     ///< Without a condition.
   Annotation,
   StateMap,
   EarlierStateMap,  ///< What 0.1.0 wrote.

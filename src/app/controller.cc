@@ -259,6 +259,9 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
     requests.eviction_done(evict->uid, outcome.status, record == nullptr ? "" : record->pod.meta.resource_version, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&outcome.action)) {
     requests.condition_done(condition->uid, outcome.status, now);
+    const auto* record = world.pod(condition->uid);
+    if (record != nullptr && notice::is_refused_for_notice(*condition, outcome.status))
+      requests.condition_refused_for_notice(record->pod, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&outcome.action)) {
     requests.event_done(event_key(*event), outcome.status, now);
   }
@@ -276,6 +279,7 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
     note_eviction(*evict, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     requests.condition_sent(world.pod(condition->uid)->pod, now);
+    requests.notices().note_sent(condition->uid, condition->wanted ? condition->wanted->noticed_at : std::nullopt);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {
     requests.event_sent(event_key(*event), now);
   } else if (const auto* read = std::get_if<owners::ReadOwner>(&action)) {

@@ -20,6 +20,7 @@ type Policy struct {
 	EvictAfter string // default 0s
 	CordonWait string // of evict; default 30m
 	Full       string // the map whenNoReplacement, as {wait: 0s}; empty: the default
+	Notice     string // likewise notice, as {deadline: 20s}; empty: no notice
 	Untainted  bool   // evict.untainted
 	NoEvict    bool
 	Paused     bool
@@ -41,6 +42,9 @@ func (p Policy) Text() string {
 	}
 	if p.Full != "" {
 		evict += ", whenNoReplacement: " + p.Full
+	}
+	if p.Notice != "" {
+		evict += ", notice: " + p.Notice
 	}
 	if p.Untainted {
 		evict += ", untainted: true"

@@ -124,7 +124,7 @@ func TestTheAdmissionPolicyHoldsOurAccountToWhatIsItsOwn(t *testing.T) {
 	})
 
 	t.Run("pods", func(t *testing.T) {
-		pod, err := admin.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "train", Labels: map[string]string{"app": "train"}, Finalizers: []string{"example.com/hold"}},
+		pod, err := admin.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "train", Labels: map[string]string{"app": "train"}, Annotations: map[string]string{"theirs": "1"}, Finalizers: []string{"example.com/hold"}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.test/pause:1"}}}}, metav1.CreateOptions{})
 		fatal(t, err)
 		t.Cleanup(func() {
@@ -140,8 +140,12 @@ func TestTheAdmissionPolicyHoldsOurAccountToWhatIsItsOwn(t *testing.T) {
 			{"conditions taken away", "", `{"status":{"conditions":[]}}`, "only the condition"},
 			{"the phase", "", `{"status":{"phase":"Failed"}}`, "nothing else in the status"},
 			{"an address", "", `{"status":{"podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}]}}`, "nothing else in the status"},
-			{"a label through the status", "", `{"metadata":{"labels":{"app":"other"}}}`, "metadata of Pods"},
-			{"an annotation through the status", "", `{"metadata":{"annotations":{"a":"b"}}}`, "metadata of Pods"},
+			{"the notice with our condition", "apply", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"train","annotations":{"device-health.io/notice":"{}"}},"status":{"conditions":[{"type":"` + condition + `","status":"True"}]}}`, ""},
+			{"the notice taken back", "apply", `{` + ours + `,"status":{"conditions":[{"type":"` + condition + `","status":"True"}]}}`, ""},
+			{"an answer in the pod's name", "", `{"metadata":{"annotations":{"device-health.io/notice-response":"done"}}}`, "only the annotation device-health.io/notice"},
+			{"another's annotation taken away", "", `{"metadata":{"annotations":{"theirs":null}}}`, "only the annotation device-health.io/notice"},
+			{"an annotation through the status", "", `{"metadata":{"annotations":{"a":"b"}}}`, "only the annotation device-health.io/notice"},
+			{"a label through the status", "", `{"metadata":{"labels":{"app":"other"}}}`, "labels, finalizers and owners of Pods"},
 		} {
 			_, err := us.CoreV1().Pods(namespace).Patch(ctx, pod.Name, kind(c.kind), []byte(c.body), options(c.kind), "status")
 			check(t, c.name, err, c.refused)

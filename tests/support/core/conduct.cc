@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/notice_text.h"
 #include "domain/contract/state_names.h"
 #include "simulator/api/field.h"
 
@@ -193,6 +194,15 @@ void Conduct::look_at_condition(const AnsweredRequest& request) {
   if (!has_only(field(request.body, {"status"}), std::array<std::string_view, 1>{"conditions"}) ||
       !has_only(&request.body, std::array<std::string_view, 4>{"apiVersion", "kind", "metadata", "status"})) {
     say("I14", request, "more than a condition is applied");
+  }
+  if (const auto* annotations = field(request.body, {"metadata", "annotations"}); annotations != nullptr) {
+    if (!has_only(annotations, std::array<std::string_view, 1>{kNoticeAnnotation}))
+      say("I14", request, "an annotation that is not ours");
+    if (text(*annotations, {kNoticeAnnotation}).size() > kLongestNotice) say("I8", request, "the notice is too long");
+  }
+  if (!has_only(field(request.body, {"metadata"}),
+                std::array<std::string_view, 4>{"name", "namespace", "uid", "annotations"})) {
+    say("I14", request, "more metadata than our annotation is applied");
   }
   for (const auto& condition : list(request.body, {"status", "conditions"})) {
     if (text(condition, {"type"}) != kConditionType) say("I14", request, "a condition that is not ours");

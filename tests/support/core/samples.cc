@@ -26,7 +26,7 @@ constexpr auto kPod = R"({
     "phase": "Running", "reason": "Because",
     "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "R", "message": "M",
                     "lastTransitionTime": "2026-11-20T18:23:16Z"}],
-    "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 1}}, "allocatedResourcesStatus": [
+    "containerStatuses": [{"name": "main", "restartCount": 2, "state": {"terminated": {"exitCode": 1}}, "allocatedResourcesStatus": [
       {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-0", "health": "Unhealthy", "message": "Xid 79"}]}]}],
     "initContainerStatuses": [{"allocatedResourcesStatus": [
       {"name": "example.com/gpu", "resources": [{"resourceID": "gpu-1", "health": "Healthy"}]},

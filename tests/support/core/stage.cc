@@ -279,6 +279,18 @@ void Stage::note_write(const Action& action) {
   }
 }
 
+/// An apply that names no annotation takes away the one that it has made.
+void Stage::show_notice(const std::string& text, k8s::Pod& pod) {
+  const bool ours = !text.empty() || noticed_.contains(pod.meta.name);
+  if (!ours) return;
+  std::erase_if(pod.meta.annotations, [](const auto& entry) { return entry.first == kNoticeAnnotation; });
+  noticed_.erase(pod.meta.name);
+  if (text.empty()) return;
+  pod.meta.annotations.emplace_back(kNoticeAnnotation, text);
+  std::ranges::sort(pod.meta.annotations);
+  noticed_.insert(pod.meta.name);
+}
+
 void Stage::show(const taint::ApplyRule& apply) {
   k8s::DeviceTaintRule made;
   if (const auto* old = find_as<k8s::DeviceTaintRule>(k8s::Kind::DeviceTaintRule, apply.name)) made = *old;
@@ -348,6 +360,7 @@ void Stage::show(const Action& action) {
                                 .message = condition->wanted->message,
                                 .last_transition = condition->wanted->last_transition});
     }
+    show_notice(condition->wanted ? condition->wanted->notice : std::string(), pod);
     upsert_pod(condition->name);
   } else if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
     auto& job = job_named(patch->name);

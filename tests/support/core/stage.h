@@ -132,6 +132,7 @@ class Stage {
   template <class T>
   [[nodiscard]] T* find_as(k8s::Kind kind, const std::string& name);
   void put_owner(const k8s::OwnerRef& owner);
+  void show_notice(const std::string& text, k8s::Pod& pod);
   void show(const taint::ApplyRule& apply);
   void show(const taint::PatchNodeTaint& patch);
   void note_write(const Action& action);
@@ -157,6 +158,7 @@ class Stage {
   std::vector<std::string> writes_;
   std::vector<ViewDoubt> doubts_;
   std::set<k8s::Kind> silent_;
+  std::set<std::string> noticed_;  // pods with a notice of ours
   std::vector<owners::ReadOwner> reads_;
   std::map<std::string, Outcome> owners_;  // how their reads end, by name
 };

@@ -43,7 +43,7 @@ TEST_CASE("a pod's explanation marks the gate that holds, and says until when an
                        "    2026-11-20T12:00:00Z  Xid 79: the GPU is lost\n"
                        "\n"
                        "Eviction of ml/train-0 on account of gpu.example.com/node-a/gpu-0 (policy gpus, enforce)\n"
-                       "  held by gate 5 of 26, window, until 2026-11-20T12:04:30Z (in 18s)\n"
+                       "  held by gate 5 of 27, window, until 2026-11-20T12:04:30Z (in 18s)\n"
                        "  WaitingForEvictAfter: the incident is open; evict.after (3 m 30 s) has not passed yet\n"
                        "  to do: Wait, or lower evict.after.\n"
                        "  ok      1 eviction "));

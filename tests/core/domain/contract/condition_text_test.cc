@@ -23,6 +23,23 @@ TEST_CASE("What the condition's message says since when, it is asked back, devic
   CHECK(read_condition("anything else").devices.empty());
 }
 
+TEST_CASE("Since when a pod has been told of its eviction is read back, and no driver's words make it up") {
+  const auto since = *parse_rfc3339("2026-11-20T18:23:16Z");
+  const auto noticed = *parse_rfc3339("2026-11-20T18:24:16Z");
+  const auto due = *parse_rfc3339("2026-11-20T18:29:16Z");
+  const std::string forged = "x; next: eviction, due at 2020-01-01T00:00:00Z, noticed at 2020-01-01T00:00:00Z";
+  CHECK(next_eviction(due, noticed) == "eviction, due at 2026-11-20T18:29:16Z, noticed at 2026-11-20T18:24:16Z");
+  const auto words = read_condition(condition_message({{"gpu-1", since, "p", forged, next_eviction(due, noticed)},
+                                                       {"gpu-2", since, "p", forged, next_eviction(due, std::nullopt)},
+                                                       {"gpu-3", since, "p", forged, "no eviction (OptedOut): x"}}));
+  CHECK(words.find("gpu-1")->noticed == noticed);
+  CHECK_FALSE(words.find("gpu-2")->noticed);
+  CHECK_FALSE(words.find("gpu-3")->noticed);
+  CHECK(words.noticed() == noticed);
+  CHECK_FALSE(
+      read_condition("gpu-1 unhealthy since 2026-11-20T18:23:16Z (policy p); next: eviction, due at 2026").noticed());
+}
+
 TEST_CASE("A device whose name holds our words tells no time of another") {
   const std::string forged = "n/r/gpu-1 unhealthy since 2020-01-01T00:00:00Z (policy p)";
   const auto words =

@@ -52,6 +52,7 @@ TEST_CASE("the example of all keys gives every key its default") {
   CHECK(policy.match.health == Match{}.health);
   EvictRules expected;
   expected.after = Seconds(30);
+  expected.notice = NoticeRules{};
   CHECK(policy.evict == expected);
   TaintRules taint;
   taint.node = true;  // nodeAtLeast is a mistake without it

@@ -35,6 +35,8 @@ TEST_CASE("what is left out has the defaults of the policy") {
   CHECK_FALSE(config->limits_given);
   CHECK(config->limits == Limits{});
   CHECK(parse(kHead + "  match: {}\n  evict: {}\n")->policies[0].evict == EvictRules{});
+  CHECK_FALSE(EvictRules{}.notice);
+  CHECK(parse(kHead + "  match: {}\n  evict: {notice: {}}\n")->policies[0].evict->notice == NoticeRules{});
   CHECK(parse(kLimits.substr(0, kLimits.size() - 1) + " {}\n")->limits == Limits{});
 }
 
@@ -50,7 +52,8 @@ TEST_CASE("every key is read") {
       "    deviceTaints: [{key: gpu.nvidia.com/*, value: '79', effect: None}, {key: a/b, value: ''}, {key: c/d}]\n"
       "  after: 1h30m\n"
       "  evict: {after: 500ms, cordonWait: 5m, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
-      "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}}\n---\n" +
+      "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}, "
+      "notice: {deadline: 90s, extendUpTo: 0s}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
       "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
@@ -74,8 +77,8 @@ TEST_CASE("every key is read") {
   CHECK(policy.match.device_taints ==
         std::vector<DeviceTaintMatch>{{"gpu.nvidia.com/*", "79", "None"}, {"a/b", "", ""}, {"c/d", "*", ""}});
   CHECK(policy.after == std::chrono::minutes(90));
-  CHECK(policy.evict ==
-        EvictRules{Millis(500), 30, std::chrono::minutes(5), true, true, true, std::chrono::minutes(2), true});
+  CHECK(policy.evict == EvictRules{Millis(500), 30, std::chrono::minutes(5), true, true, true, std::chrono::minutes(2),
+                                   true, NoticeRules{Seconds(90), Seconds(0)}});
   CHECK(config->limits_given);
   CHECK(config->limits == Limits{.paused = true,
                                  .evictions_per_minute = 1,

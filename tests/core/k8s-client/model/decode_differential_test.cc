@@ -88,7 +88,8 @@ std::vector<AllocatedResource> dom_allocated(const json& status) {
                                                                        : Health::Unknown,
                                                text(device, "message"),
                                                "",
-                                               {text(container, "name")}};
+                                               {text(container, "name")},
+                                               container.value("restartCount", std::int64_t(0))};
       }
     }
   }

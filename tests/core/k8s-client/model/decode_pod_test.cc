@@ -180,6 +180,22 @@ TEST_CASE("Of two reports about one device the worse counts: Unhealthy, then Unk
   CHECK(merged("Healthy", "Healthy") == Health::Healthy);
 }
 
+TEST_CASE("A device counts the restarts of all containers that hold it, and a count that nobody can have is cut") {
+  const auto container = [](std::string_view restarts, std::string_view entries) {
+    return fmt::format(R"({{"name":"c","restartCount":{},"allocatedResourcesStatus":[{}]}})", restarts, entries);
+  };
+  const auto restarts = [&](std::string_view first, std::string_view second) {
+    const auto status =
+        fmt::format(R"({{"containerStatuses":[{},{},{}]}})", container(first, entry("a", "1", "Healthy")),
+                    container(second, entry("a", "1", "Unhealthy")), container("100", entry("a", "2", "Healthy")));
+    return read_pod("{}", status).allocated.at(0).devices.at(0).restarts;
+  };
+  CHECK(restarts("2", "3") == 5);
+  CHECK(restarts("null", "3") == 3);
+  CHECK(restarts("9223372036854775807", "9223372036854775807") == 2 * std::int64_t(2147483647));
+  CHECK(restarts("-5", "1") == 1);
+}
+
 TEST_CASE("A device names the containers that hold it, each once and sorted, whichever reports the worse") {
   const auto container = [](std::string_view name, std::string_view entries) {
     return fmt::format(R"({{"name":"{}","allocatedResourcesStatus":[{}]}})", name, entries);

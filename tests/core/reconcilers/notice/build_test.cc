@@ -46,6 +46,18 @@ TEST_CASE("a condition is applied to the pod's status with its UID, our field ma
   CHECK(request->headers.back() == dhc::k8s::Header{"Content-Type", "application/apply-patch+yaml"});
 }
 
+TEST_CASE("a notice is an annotation in the same apply as the condition") {
+  auto action = condition();
+  action.wanted->notice = R"({"v":1})";
+  const auto request = dhc::notice::build_condition(action);
+  REQUIRE(request);
+  const auto body = nlohmann::json::parse(request->body);
+  CHECK(body["metadata"]["annotations"] == nlohmann::json{{"device-health.io/notice", R"({"v":1})"}});
+  CHECK(body["metadata"]["uid"] == "u-1");
+  CHECK(body["status"]["conditions"].size() == 1);
+  CHECK(request->target == "/api/v1/namespaces/team-a/pods/train-0/status?fieldManager=device-health-controller");
+}
+
 TEST_CASE("a recovered device's condition says False") {
   auto action = condition();
   action.wanted->status = false;

@@ -45,6 +45,22 @@ k8s::PodEnd ended_with(std::int64_t code) { return {.conditions = {}, .exits = {
 
 }  // namespace
 
+TEST_CASE("A program that ends itself is no disruption: only a rule for our condition, or for its code, forgives it") {
+  const auto exit = [](std::vector<k8s::JobFailureRule> rules, bool with_our_condition = true) {
+    return outlook_of_exit(job_with(std::move(rules)), {}, with_our_condition);
+  };
+  CHECK(exit({}) == Counts::Maybe);
+  CHECK(exit({ignores_disruptions()}) == Counts::Maybe);
+  CHECK(exit({on_condition(RuleAction::Ignore, kConditionType)}) == Counts::Never);
+  CHECK(exit({on_condition(RuleAction::Ignore, kConditionType)}, false) == Counts::Maybe);
+  CHECK(exit({on_codes(RuleAction::FailJob, {42})}) == Counts::EndsTheJob);
+  CHECK(exit({on_codes(RuleAction::FailJob, {42}, false)}) == Counts::EndsTheJob);
+  CHECK(exit({on_condition(RuleAction::Ignore, kConditionType), on_codes(RuleAction::FailJob, {42})}) == Counts::Never);
+  CHECK(exit({on_codes(RuleAction::FailJob, {42}), on_condition(RuleAction::Ignore, kConditionType)}) ==
+        Counts::EndsTheJob);
+  CHECK(exit({on_codes(RuleAction::Ignore, {0}, false)}) == Counts::Never);
+}
+
 TEST_CASE("What counts against a Job is what the first rule that matches says, and no rule counts") {
   const auto of = [](RuleAction action) { return counts(job_with({on_codes(action, {7})}), {ended_with(7)}); };
   CHECK(of(RuleAction::Ignore) == Counts::Never);

@@ -71,6 +71,17 @@ Json pod(const std::string& name, const std::string& manager, const std::string&
   return json;
 }
 
+/// Gives the pod the annotation of a notice, owned by `manager` through an apply.
+Json noticed(Json pod, const std::string& manager) {
+  pod["metadata"]["annotations"] = {{"device-health.io/notice", "{}"}, {"device-health.io/notice-response", "done"}};
+  pod["metadata"]["managedFields"].push_back(
+      {{"manager", manager},
+       {"operation", "Apply"},
+       {"subresource", "status"},
+       {"fieldsV1", {{"f:metadata", {{"f:annotations", {{"f:device-health.io/notice", Json::object()}}}}}}}});
+  return pod;
+}
+
 Json job(const std::string& name, const std::vector<std::string>& keys, const std::vector<std::string>& ours) {
   Json json = object(name, "ns");
   Json fields = Json::object();
@@ -120,6 +131,20 @@ TEST_CASE(
   CHECK(request->target == "/api/v1/nodes/a?fieldManager=device-health-controller");
   CHECK(request->body == R"([{"op":"replace","path":"/metadata/resourceVersion","value":"7"},)"
                          R"({"op":"remove","path":"/spec/taints/2"},{"op":"remove","path":"/spec/taints/0"}])");
+}
+
+TEST_CASE("a pod's notice goes with its condition or alone, another client's stays, and so does the answer") {
+  const auto found = find(
+      k8s::Kind::Pod, {noticed(pod("a", "device-health-controller", "Apply"), "device-health-controller"),
+                       noticed(object("b", "ns"), "device-health-controller"), noticed(object("c", "ns"), "kubectl")});
+  CHECK(names(found.traces) == Names{"condition device-health.io/DeviceUnhealthy of Pod ns/a",
+                                     "annotation device-health.io/notice of Pod ns/b"});
+  CHECK(found.left ==
+        Names{"annotation device-health.io/notice of Pod ns/c: device-health-controller does not own it"});
+  const auto request = build_removal(found.traces.back());
+  REQUIRE(request);
+  CHECK(request->target == "/api/v1/namespaces/ns/pods/b/status?fieldManager=device-health-controller");
+  CHECK(request->body.find("annotations") == std::string::npos);
 }
 
 TEST_CASE("a pod's condition goes if our field manager applied it, and is named if somebody else wrote it") {

@@ -1,0 +1,101 @@
+#include "domain/contract/notice_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_field.h"
+#include "base/json_text.h"
+#include "base/printable.h"
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+
+using NoticeJson = nlohmann::ordered_json;
+
+constexpr std::int64_t kNoticeVersion = 1;
+constexpr std::string_view kActionEvict = "evict";
+constexpr std::string_view kActionNone = "none";
+constexpr std::string_view kExitSafe = "safe";
+constexpr std::string_view kDoneAt = "done:";
+constexpr std::string_view kExtendUntil = "extend-until:";
+// What JSON escapes is doubled at the most: quotes and backslashes. The rest of the line takes less than 400 bytes.
+constexpr std::size_t kNoticeDevice = 400;
+constexpr std::size_t kNoticeWord = 63;
+constexpr std::size_t kNoticeMessage = 260;
+
+/// In a range that can be counted on from: the number may be anybody's.
+std::int64_t count_in(const nlohmann::json& json, const char* key) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  const auto* found = json_field(json, {key});
+  if (found == nullptr || !found->is_number_integer()) return 0;
+  return std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, kMost);
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::string notice_text(const Notice& notice) {
+  NoticeJson json = {{"v", kNoticeVersion},
+                     {"n", notice.number},
+                     {"action", notice.evict ? kActionEvict : kActionNone},
+                     {"device", printable_cut(notice.device, kNoticeDevice)},
+                     {"container", printable_cut(notice.container, kNoticeWord)},
+                     {"reason", notice.reason},
+                     {"message", printable_cut(notice.message, kNoticeMessage)},
+                     {"at", format_rfc3339(notice.at)}};
+  if (notice.evict) {
+    if (notice.deadline) json["deadline"] = format_rfc3339(*notice.deadline);
+    json["retry"] = notice.retry;
+    json["exit"] = notice.exit_is_safe ? kExitSafe : std::string_view("unsafe");
+    json["restarts"] = notice.restarts;
+  }
+  return json_text(json);
+}
+
+std::optional<Notice> read_notice(std::string_view text) {
+  if (text.size() > kLongestNotice) return std::nullopt;
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto at = parse_rfc3339(json_string(json, {"at"}));
+  const auto action = json_string(json, {"action"});
+  if (count_in(json, "v") != kNoticeVersion || !at) return std::nullopt;
+  if (action != kActionEvict && action != kActionNone) return std::nullopt;
+  Notice notice{.evict = action == kActionEvict,
+                .number = count_in(json, "n"),
+                .device = json_string(json, {"device"}),
+                .container = json_string(json, {"container"}),
+                .reason = json_string(json, {"reason"}),
+                .message = json_string(json, {"message"}),
+                .at = *at,
+                .retry = json_string(json, {"retry"}),
+                .exit_is_safe = json_string(json, {"exit"}) == kExitSafe,
+                .restarts = count_in(json, "restarts")};
+  if (notice.evict) notice.deadline = parse_rfc3339(json_string(json, {"deadline"}));
+  return notice;
+}
+
+std::expected<NoticeAnswer, std::string> read_answer(std::string_view text) {
+  constexpr std::size_t kLongestShown = 60;
+  const auto said = without_blanks(text);
+  if (said == "done") return NoticeAnswer{.kind = NoticeAnswer::Kind::Done};
+  for (const auto& [word, kind] :
+       {std::pair(kDoneAt, NoticeAnswer::Kind::Done), std::pair(kExtendUntil, NoticeAnswer::Kind::ExtendUntil)}) {
+    if (!said.starts_with(word)) continue;
+    const auto time = parse_rfc3339(without_blanks(said.substr(word.size())));
+    if (time) return NoticeAnswer{.kind = kind, .time = time};
+  }
+  return std::unexpected(fmt::format(
+      "\"{}\" is no answer; write done, done: TIME or extend-until: TIME, with a time such as 2026-11-20T18:23:16Z",
+      printable_cut(said, kLongestShown)));
+}
+
+}  // namespace dhc

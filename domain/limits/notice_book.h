@@ -1,0 +1,36 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/now.h"
+
+namespace dhc {
+
+/// Notices that this process has sent, by pod UID. Until the pod shows one this says since when it has been told; the
+/// pod's condition does so afterwards, also to the next process.
+class NoticeBook {
+ public:
+  /// What was sent last: since when the pod is told of its eviction, or that it is told of none.
+  void note_sent(const std::string& pod_uid, std::optional<WallTime> at);
+
+  /// The annotation, as it was seen then, belongs to another client: ours is left out until another is seen.
+  void note_contested(const std::string& pod_uid, std::string_view seen);
+
+  [[nodiscard]] std::optional<WallTime> sent_at(const std::string& pod_uid) const;
+  [[nodiscard]] bool is_contested(const std::string& pod_uid, std::string_view seen) const;
+
+  /// Forgets the pods of which `is_gone` says so.
+  template <class IsGone>
+  void forget(const IsGone& is_gone) {
+    std::erase_if(sent_, [&](const auto& entry) { return is_gone(entry.first); });
+    std::erase_if(contested_, [&](const auto& entry) { return is_gone(entry.first); });
+  }
+
+ private:
+  std::map<std::string, WallTime, std::less<>> sent_;
+  std::map<std::string, std::string, std::less<>> contested_;  // the annotation as it was seen
+};
+
+}  // namespace dhc

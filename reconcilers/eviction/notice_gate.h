@@ -1,0 +1,19 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "reconcilers/eviction/limits.h"
+#include "reconcilers/shared/plan_input.h"
+
+namespace dhc::eviction {
+
+/// That the pod has been told of its eviction and has time left (`evict.notice`).
+[[nodiscard]] std::optional<HoldReason> has_time_left(const AffectedPod& affected, const PlanInput& input);
+
+/// The same of those that go together: the one that has most time left holds all.
+[[nodiscard]] std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const PlanInput& input);
+
+/// How the pod's notice ended, and why its answer has no effect.
+[[nodiscard]] std::vector<HoldReason> remarks_on_notice(const AffectedPod& affected, const PlanInput& input);
+
+}  // namespace dhc::eviction

@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/rfc3339.h"
+#include "domain/contract/names.h"
+#include "domain/contract/notice_text.h"
+#include "tests/controller/job_retry/job_stage.h"
+#include "tests/support/core/stage.h"
+
+using namespace dhc;
+using k8s::Health;
+using std::chrono::minutes;
+
+namespace {
+
+/// Two pods of ReplicaSet web; the device of web-1 is bad from 12:00 on, its incident opens at 12:01, and policy p
+/// gives a notice of 5 min that can be extended by 10 min.
+struct ToldStage : test::Stage {
+  ToldStage() {
+    node("node-a", 4, 3);
+    pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
+    pod({.name = "web-2", .device = "gpu-1"});
+    policy().evict->notice = NoticeRules{.deadline = minutes(5), .extend_up_to = minutes(10)};
+    limits().evictions_per_minute = 600;
+    send_policy();
+  }
+
+  void annotate(std::string_view key, const std::string& value) {
+    auto& annotations = pod_named("web-1").meta.annotations;
+    std::erase_if(annotations, [&](const auto& entry) { return entry.first == key; });
+    if (!value.empty()) annotations.emplace_back(key, value);
+    std::ranges::sort(annotations);
+    upsert_pod("web-1");
+  }
+  void answer(const std::string& value) { annotate(kNoticeResponseAnnotation, value); }
+
+  [[nodiscard]] std::optional<Notice> notice(const std::string& name = "web-1") {
+    const auto text = k8s::find(pod_named(name).meta.annotations, kNoticeAnnotation);
+    return text ? read_notice(*text) : std::nullopt;
+  }
+
+  /// The pods that were evicted until the time of day, such as `12:06:00`.
+  std::vector<std::string> run_until(const std::string& time) {
+    const auto until = *parse_rfc3339("2026-11-20T" + time + "Z");
+    return run_for(std::chrono::duration_cast<Millis>(until - now().wall));
+  }
+};
+
+std::string time_of(const std::optional<WallTime>& time) { return time ? format_rfc3339(*time).substr(11, 8) : "none"; }
+
+const std::vector<std::string> kNobody;
+const std::vector<std::string> kWeb1 = {"web-1"};
+
+}  // namespace
+
+TEST_CASE("A pod is told in the same write as its condition, and silence gets it evicted at the deadline, not before") {
+  ToldStage stage;
+  CHECK(stage.run_until("12:00:59") == kNobody);
+  CHECK_FALSE(stage.notice());
+  CHECK(stage.run_until("12:01:01") == kNobody);
+  const auto written = std::ranges::count_if(stage.writes(), [](const auto& w) { return w == "condition web-1"; });
+  CHECK(written == 1);
+  REQUIRE(stage.notice());
+  CHECK(stage.notice()->evict);
+  CHECK(stage.notice()->number == 1);
+  CHECK(stage.notice()->device == "node-a/example.com/gpu/gpu-0");
+  CHECK(stage.notice()->reason == "DeviceUnhealthy");
+  CHECK(time_of(stage.notice()->at) == "12:01:00");
+  CHECK(time_of(stage.notice()->deadline) == "12:06:00");
+  CHECK(stage.conditions().back().wanted->message.ends_with(
+      "next: eviction, due at 2026-11-20T12:06:00Z, noticed at 2026-11-20T12:01:00Z"));
+  CHECK_FALSE(stage.notice("web-2"));
+  CHECK(stage.run_until("12:05:59") == kNobody);
+  CHECK(stage.reasons("web-1") == "WaitingForCheckpoint");
+  CHECK(time_of(stage.verdict("web-1", Reason::WaitingForCheckpoint)->next_at) == "12:06:00");
+  stage.advance(Millis(999));
+  stage.turn();
+  CHECK(stage.verdict("web-1", Reason::WaitingForCheckpoint) != nullptr);
+  stage.advance(Millis(1));
+  const auto gone = stage.settle();
+  CHECK(gone == kWeb1);
+  CHECK(stage.verdict("web-1", Reason::DeadlinePassed) != nullptr);
+  CHECK(stage.has_event("web-1", "DeadlinePassed"));
+}
+
+TEST_CASE("Without evict.notice nothing is told and nothing waits") {
+  ToldStage stage;
+  stage.policy().evict->notice.reset();
+  stage.send_policy();
+  CHECK(stage.run_until("12:01:10") == kWeb1);
+  CHECK_FALSE(stage.notice());
+}
+
+TEST_CASE("Until the pod shows the notice its verdict is Noticed, and the deadline counts from when it was sent") {
+  ToldStage stage;
+  CHECK(stage.run_until("12:00:59") == kNobody);
+  stage.advance(Seconds(1));
+  const auto actions = stage.turn();
+  CHECK(std::ranges::any_of(actions,
+                            [](const auto& action) { return std::holds_alternative<notice::ApplyCondition>(action); }));
+  for (int i = 0; i < 299; ++i) {
+    stage.advance(Seconds(1));
+    CHECK(test::evicted(stage.turn()).empty());
+  }
+  CHECK(stage.verdict("web-1", Reason::Noticed) != nullptr);
+  stage.advance(Seconds(1));
+  stage.turn();
+  CHECK(stage.verdict("web-1", Reason::Noticed) == nullptr);
+  CHECK(stage.verdict("web-1", Reason::DeadlinePassed) != nullptr);
+}
+
+TEST_CASE("An answer of done gets the pod evicted at once, but not before evict.after") {
+  ToldStage stage;
+  SUBCASE("at once") {
+    CHECK(stage.run_until("12:02:00") == kNobody);
+    stage.answer("done");
+    CHECK(stage.run_until("12:02:03") == kWeb1);
+    CHECK(stage.has_event("web-1", "AnsweredDone"));
+  }
+  SUBCASE("evict.after is the policy's, and no answer moves it") {
+    stage.policy().evict->after = minutes(3);
+    stage.send_policy();
+    CHECK(stage.run_until("12:02:00") == kNobody);
+    stage.answer("done");
+    CHECK(stage.run_until("12:03:59") == kNobody);
+    CHECK(stage.run_until("12:04:03") == kWeb1);
+  }
+  SUBCASE("dated since the notice") {
+    CHECK(stage.run_until("12:02:00") == kNobody);
+    stage.answer("done: 2026-11-20T12:01:00Z");
+    CHECK(stage.run_until("12:02:03") == kWeb1);
+  }
+}
+
+TEST_CASE("What is no answer to this notice leaves the deadline where it is, and is said") {
+  ToldStage stage;
+  std::string said;
+  SUBCASE("nonsense") {
+    stage.run_until("12:02:00");
+    stage.answer("whenever\nyou like");
+    said = "\"whenever you like\" is no answer; write done, done: TIME or extend-until: TIME";
+  }
+  SUBCASE("done of an earlier incident") {
+    stage.run_until("12:02:00");
+    stage.answer("done: 2026-11-20T12:00:59Z");
+    said = "it is older than the notice of 2026-11-20T12:01:00Z";
+  }
+  SUBCASE("done of next year") {
+    stage.run_until("12:02:00");
+    stage.answer("done: 2027-11-20T12:00:59Z");
+    said = "2027-11-20T12:00:59Z is ahead of the controller's clock";
+  }
+  CHECK(stage.run_until("12:05:59") == kNobody);
+  const auto* refused = stage.verdict("web-1", Reason::AnnotationRefused);
+  REQUIRE(refused != nullptr);
+  CHECK_MESSAGE(refused->message.find(said) != std::string::npos, refused->message);
+  CHECK(stage.run_until("12:06:05") == kWeb1);
+}
+
+TEST_CASE("An answer that is dated ahead of the clock counts once its time has come") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  stage.answer("done: 2026-11-20T12:03:00Z");
+  CHECK(stage.run_until("12:02:59") == kNobody);
+  CHECK(stage.run_until("12:03:03") == kWeb1);
+}
+
+TEST_CASE("A pod may ask for more time within evict.notice.extendUpTo, and its notice says what it gets") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  SUBCASE("within") {
+    stage.answer("extend-until: 2026-11-20T12:10:00Z");
+    CHECK(stage.run_until("12:02:05") == kNobody);
+    CHECK(time_of(stage.notice()->deadline) == "12:10:00");
+    CHECK(time_of(stage.notice()->at) == "12:01:00");
+    CHECK(stage.run_until("12:09:59") == kNobody);
+    CHECK(stage.run_until("12:10:05") == kWeb1);
+  }
+  SUBCASE("beyond") {
+    stage.answer("extend-until: 2026-11-20T13:00:00Z");
+    CHECK(stage.run_until("12:02:05") == kNobody);
+    CHECK(time_of(stage.notice()->deadline) == "12:16:00");
+    CHECK(stage.notice()->message == "2026-11-20T13:00:00Z is more than evict.notice.extendUpTo of policy p allows");
+    CHECK(stage.verdict("web-1", Reason::WaitingForCheckpoint)->message.find("beyond evict.notice.extendUpTo") !=
+          std::string::npos);
+    CHECK(stage.run_until("12:15:59") == kNobody);
+    CHECK(stage.run_until("12:16:05") == kWeb1);
+  }
+  SUBCASE("less than it has") {
+    stage.answer("extend-until: 2026-11-20T12:03:00Z");
+    CHECK(stage.run_until("12:05:59") == kNobody);
+    CHECK(time_of(stage.notice()->deadline) == "12:06:00");
+    CHECK(stage.run_until("12:06:05") == kWeb1);
+  }
+  SUBCASE("asked again and again: never more than once over") {
+    for (int i = 0; i < 20; ++i) {
+      stage.answer("extend-until: " + format_rfc3339(stage.now().wall + minutes(9)));
+      if (!stage.run_for(minutes(1), Seconds(10)).empty()) break;
+    }
+    CHECK(time_of(stage.now().wall) < "12:18:00");
+    CHECK(time_of(stage.now().wall) > "12:15:59");
+  }
+}
+
+TEST_CASE("A container that holds the device and is restarted after the notice gets its pod evicted at once") {
+  ToldStage stage;
+  auto& device = stage.pod_named("web-1").allocated.front().devices.front();
+  device.containers = {"main"};
+  device.restarts = 7;
+  stage.upsert_pod("web-1");
+  CHECK(stage.run_until("12:02:00") == kNobody);
+  CHECK(stage.notice()->container == "main");
+  CHECK(stage.notice()->restarts == 7);
+  stage.pod_named("web-1").allocated.front().devices.front().restarts = 8;
+  stage.upsert_pod("web-1");
+  SUBCASE("seen by this process") {}
+  SUBCASE("seen by the next one") { stage.restart(); }
+  CHECK(stage.run_until("12:02:05") == kWeb1);
+}
+
+TEST_CASE("A restart of the controller begins no deadline anew, whatever a tenant writes over the notice") {
+  ToldStage stage;
+  CHECK(stage.run_until("12:03:00") == kNobody);
+  SUBCASE("as it was") { stage.restart(); }
+  SUBCASE("the notice says an hour later") {
+    stage.annotate(kNoticeAnnotation, R"({"v":1,"action":"evict","at":"2026-11-20T13:00:00Z"})");
+    stage.restart();
+  }
+  SUBCASE("the notice says yesterday") {
+    stage.annotate(kNoticeAnnotation,
+                   R"({"v":1,"action":"evict","at":"2026-11-19T13:00:00Z","deadline":"1970-01-01T00:00:00Z"})");
+    stage.restart();
+  }
+  SUBCASE("the notice is gone") {
+    stage.annotate(kNoticeAnnotation, "");
+    stage.restart();
+  }
+  SUBCASE("the notice is nested as deep as it can be") {
+    stage.annotate(kNoticeAnnotation, std::string(200'000, '['));
+    stage.restart();
+  }
+  CHECK(stage.run_until("12:05:59") == kNobody);
+  CHECK(stage.run_until("12:06:05") == kWeb1);
+}
+
+TEST_CASE("A condition whose time of notice lies ahead or before the incident is read as what it can be") {
+  ToldStage stage;
+  CHECK(stage.run_until("12:02:00") == kNobody);
+  auto& message = stage.pod_named("web-1").conditions.front().message;
+  const auto at = message.find("noticed at ") + 11;
+  std::string wanted;
+  SUBCASE("yesterday: the incident's opening") {
+    message.replace(at, 20, "2026-11-19T12:00:00Z");
+    wanted = "12:06:00";
+  }
+  SUBCASE("next year: now, and written so") {
+    message.replace(at, 20, "2027-11-19T12:00:00Z");
+    wanted = "12:07:00";
+  }
+  stage.upsert_pod("web-1");
+  stage.restart();
+  const auto end = *parse_rfc3339("2026-11-20T" + wanted + "Z");
+  CHECK(stage.run_until(time_of(end - Seconds(2))) == kNobody);
+  CHECK(stage.run_until(time_of(end + Seconds(5))) == kWeb1);
+}
+
+TEST_CASE("A device that recovers withdraws the notice, and the next one is a new one with a deadline of its own") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  stage.answer("done: 2026-11-20T12:02:00Z");
+  stage.node("node-a", 4);
+  stage.report("web-1", Health::Healthy);
+  CHECK(stage.run_until("12:05:00") == kNobody);
+  REQUIRE(stage.notice());
+  CHECK_FALSE(stage.notice()->evict);
+  CHECK(stage.notice()->reason == "Recovered");
+  stage.run_until("12:30:00");
+  const auto writes = stage.writes().size();
+  stage.run_until("12:31:00");
+  CHECK(stage.writes().size() == writes);
+  stage.node("node-a", 4, 3);
+  stage.report("web-1", Health::Unhealthy);
+  SUBCASE("the answer to the first is none to the second") {}
+  SUBCASE("a bare done left behind is none either") { stage.answer("done"); }
+  CHECK(stage.run_until("12:36:59") == kNobody);
+  CHECK(stage.notice()->number == 2);
+  CHECK(stage.verdict("web-1", Reason::AnnotationRefused) != nullptr);
+  CHECK(stage.run_until("12:37:10") == kWeb1);
+}
+
+TEST_CASE("A pod that is held is told so, and gets the whole time once nothing holds it any more") {
+  ToldStage stage;
+  stage.annotate(kOptOutAnnotation, "true");
+  CHECK(stage.run_until("12:03:00") == kNobody);
+  REQUIRE(stage.notice());
+  CHECK_FALSE(stage.notice()->evict);
+  CHECK(stage.notice()->reason == "OptedOut");
+  CHECK(stage.notice()->number == 0);
+  stage.annotate(kOptOutAnnotation, "");
+  CHECK(stage.run_until("12:07:59") == kNobody);
+  CHECK(stage.notice()->evict);
+  CHECK(stage.notice()->number == 1);
+  CHECK(time_of(stage.notice()->deadline) == "12:08:00");
+  CHECK(stage.run_until("12:08:10") == kWeb1);
+}
+
+TEST_CASE("A pause moves nothing and says so in the notice, whose deadline stands") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  stage.limits().paused = true;
+  stage.send_policy();
+  CHECK(stage.run_until("12:08:00") == kNobody);
+  CHECK(stage.notice()->evict);
+  CHECK(stage.notice()->reason == "Paused");
+  CHECK(time_of(stage.notice()->deadline) == "12:06:00");
+  stage.limits().paused = false;
+  stage.send_policy();
+  CHECK(stage.run_until("12:08:10") == kWeb1);
+}
+
+TEST_CASE("Nothing is written to a pod under an observing policy, and the verdict says when it would go") {
+  ToldStage stage;
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  CHECK(stage.run_until("12:05:59") == kNobody);
+  CHECK_FALSE(stage.notice());
+  CHECK(stage.reasons("web-1") == "WaitingForCheckpoint");
+  stage.run_until("12:06:01");
+  CHECK(stage.reasons("web-1") == "WouldEvict");
+  stage.policy().mode = Mode::Enforce;
+  stage.send_policy();
+  CHECK(stage.run_until("12:11:00") == kNobody);
+  CHECK(time_of(stage.notice()->at) == "12:06:01");
+  CHECK(stage.run_until("12:11:10") == kWeb1);
+}
+
+TEST_CASE("A policy that gives no notice any more takes the annotation back") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  REQUIRE(stage.notice());
+  stage.policy().evict->notice.reset();
+  stage.policy().evict->after = minutes(30);
+  stage.send_policy();
+  stage.run_until("12:04:00");
+  CHECK_FALSE(stage.notice());
+  const auto writes = stage.writes().size();
+  stage.run_until("12:10:00");
+  CHECK(stage.writes().size() == writes);
+}
+
+TEST_CASE("A driver that changes its words every second gets no write every second") {
+  ToldStage stage;
+  stage.run_until("12:01:30");
+  const auto writes = stage.writes().size();
+  for (int i = 0; i < 60; ++i) {
+    stage.report("web-1", Health::Unhealthy, "word " + std::to_string(i));
+    stage.run_for(Seconds(1));
+  }
+  CHECK(stage.writes().size() <= writes + 2);
+}
+
+TEST_CASE("A tenant who asks for other times without end gets no more than six writes a minute") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  const auto writes = stage.writes().size();
+  for (int i = 0; i < 60; ++i) {
+    stage.answer("extend-until: " + format_rfc3339(stage.now().wall + minutes(5) + Seconds(i % 7)));
+    stage.run_for(Seconds(1));
+  }
+  CHECK(stage.writes().size() <= writes + 12);
+}
+
+TEST_CASE("The program may end itself once its Job shows the retry for the policy's settle, and not before") {
+  test::JobStage stage;
+  stage.policy().evict->notice = NoticeRules{};
+  stage.send_policy();
+  stage.add_pod(0);
+  const auto told = [&]() -> Notice {
+    const auto text = k8s::find(stage.pod_named("train-0").meta.annotations, kNoticeAnnotation);
+    return text ? read_notice(*text).value_or(Notice{}) : Notice{};
+  };
+  stage.run_for(Seconds(64));
+  CHECK(told().evict);
+  CHECK(told().retry == "none");
+  CHECK_FALSE(told().exit_is_safe);
+  stage.run_for(Seconds(12));
+  CHECK(stage.states() == "given");
+  CHECK(told().retry == "credited");
+  CHECK(told().exit_is_safe);
+  stage.restart();
+  stage.run_for(Seconds(3));
+  CHECK(told().exit_is_safe);
+}
