@@ -157,7 +157,7 @@ export function nextOf(entry) {
   return next;
 }
 
-const kNextWords = { WaitingForWindow: "incident opens", WaitingForEvictAfter: "eviction due", BackingOff: "tried again", BlockedByBudget: "tried again",
+const kNextWords = { WaitingForWindow: "incident opens", WaitingForEvictAfter: "eviction due", WaitingForCheckpoint: "its notice runs out", Noticed: "its notice runs out", BackingOff: "tried again", BlockedByBudget: "tried again",
   CapReached: "the cap may have room", RateLimited: "the limit has room", NodeCordoned: "the cordon's wait ends", NoReplacementDevice: "evicted all the same",
   Tainted: "taint may go", OnProbation: "probation ends", Untainted: "forgotten", BrakeEngaged: "brake is tried" };
 
