@@ -4,6 +4,8 @@
 //	pod obey-term        wait for SIGTERM, then exit 0, as a program would that has saved its work
 //	pod ignore-term      never end by itself
 //	pod exit CODE        end at once
+//	pod train FOLDER     compute, and keep checkpoints in the folder (trainer.go)
+//	pod train FOLDER listen   the same, and heed the notice of an eviction
 //
 // SIGUSR2 ends what waits with 0: its work is done. From when it hears signals its name is "ready", for realnode to see: a container is called
 // running before.
@@ -27,6 +29,8 @@ func main() {
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+	case "train":
+		train(os.Args[2], len(os.Args) > 3 && os.Args[3] == "listen")
 	case "exit":
 		code, err := strconv.Atoi(os.Args[2])
 		if err != nil {
