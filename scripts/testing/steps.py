@@ -134,9 +134,11 @@ def every_step() -> list[Step]:
     program = "dev device-health-controller"
     programs = (program, "dev audit-check")
     others = sorted(set(story_packages()) - {*STORIES_OF_TEST, *STORIES_OF_NODES})
+    also = {"upgrade": ("release 0.1.0",)}
     return [
         Step("format", format_),
         Step("control plane", only("tests/cluster/run", "prepare"), cores=2),
+        Step("release 0.1.0", only("tests/cluster/run", "prepare", "earlier"), after=("control plane",), cores=2),
         Step("node programs", only("tests/cluster/run", "prepare", "node"), after=("control plane",), cores=2),
         configure("dev"),
         build("dev", "device-health-controller"),
@@ -150,7 +152,8 @@ def every_step() -> list[Step]:
         Step("schema", ctest("dev", "schema"), after=(program,)),
         Step("packaging", lambda job: job.counted("tests/packaging/run", **DEV_PROGRAM), after=(program,), cores=2),
         Step("checks", ctest("dev", "checks"), after=(program,)),
-        *(Step(f"stories {package}", stories(package), after=("control plane", *programs), cores=0.5) for package in (*STORIES_OF_TEST, *others)),
+        *(Step(f"stories {package}", stories(package), after=("control plane", *also.get(package, ()), *programs), cores=0.5)
+          for package in (*STORIES_OF_TEST, *others)),
         Step("peer", lambda job: job.counted("bench/peer/run", "test", **DEV_PROGRAM), after=(program,), cores=0.5),
         build("dev", "page_cluster"),
         Step("page", lambda job: job.counted("tests/page/run"), after=(program, "dev page_cluster")),

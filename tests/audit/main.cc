@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "tests/support/core/audit_log.h"
 
@@ -14,13 +15,14 @@ constexpr int kBroken = 1;
 constexpr int kCannotTell = 2;
 constexpr int kNothingOfOurs = 3;
 
-int check(const char* path) {
+int check(const char* path, bool with_earlier_release) {
   std::ifstream file(path);
   if (!file) {
     std::cerr << path << ": cannot be read\n";
     return kCannotTell;
   }
   dhc::test::AuditLog log;
+  if (with_earlier_release) log.let_earlier_release();
   std::size_t broken = 0;
   for (std::string line; std::getline(file, line);) {
     log.take(line);
@@ -44,12 +46,13 @@ int check(const char* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: audit-check LOG\n";
+  const bool with_earlier_release = argc == 3 && argv[1] == std::string_view("--with-0.1.0");
+  if (argc != 2 && !with_earlier_release) {
+    std::cerr << "usage: audit-check [--with-0.1.0] LOG\n";
     return kCannotTell;
   }
   try {
-    return check(argv[1]);
+    return check(argv[argc - 1], with_earlier_release);
   } catch (const std::exception& error) {
     std::fputs(error.what(), stderr);
     return kCannotTell;

@@ -25,16 +25,18 @@ type Settings struct {
 	Mode       string // default enforce
 	WireFormat string // default that of the controller, protobuf
 	NoEvents   bool
-	Elect      bool // it takes part in the election; only with InCluster
-	InCluster  bool // it knows its own namespace, as in a Pod, and keeps the devices' histories there
+	Elect      bool   // it takes part in the election; only with InCluster
+	InCluster  bool   // it knows its own namespace, as in a Pod, and keeps the devices' histories there
+	Earlier    string // the program of release 0.1.0, instead of the one to test
 }
 
 // Controller is a running binary. It is stopped, and its exit code checked, at the end of the test.
 type Controller struct {
-	process *realcluster.Process
-	health  string
-	detail  string
-	metrics string
+	process   *realcluster.Process
+	isEarlier bool // 0.1.0: its detail is beside its health, and a list of verdicts
+	health    string
+	detail    string
+	metrics   string
 }
 
 // Binary is the controller to test: $DHC_BINARY, else build/release, else build/dev.
@@ -77,7 +79,10 @@ func LaunchShared(folder string, settings Settings) (*Controller, error) {
 }
 
 func launch(folder string, settings Settings) (*Controller, error) {
-	binary, err := Binary()
+	binary, err := settings.Earlier, error(nil)
+	if binary == "" {
+		binary, err = Binary()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +91,10 @@ func launch(folder string, settings Settings) (*Controller, error) {
 		mode = "enforce"
 	}
 	arguments := []string{"run", "--kubeconfig", settings.Kubeconfig, "--mode", mode, "--events=" + strconv.FormatBool(!settings.NoEvents),
-		"--log-format", "json", "--log-level", "debug", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0",
-		"--detail-bind-address", "127.0.0.1:0"}
+		"--log-format", "json", "--log-level", "debug", "--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0"}
+	if settings.Earlier == "" {
+		arguments = append(arguments, "--detail-bind-address", "127.0.0.1:0")
+	}
 	if settings.WireFormat != "" {
 		arguments = append(arguments, "--wire-format", settings.WireFormat)
 	}
@@ -109,7 +116,7 @@ func launch(folder string, settings Settings) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{process: process}, nil
+	return &Controller{process: process, isEarlier: settings.Earlier != ""}, nil
 }
 
 // Start launches the binary and waits until it serves its pages.
@@ -130,6 +137,9 @@ func (c *Controller) AwaitServing(t *testing.T) {
 				switch line["what"] {
 				case "health":
 					c.health = address
+					if c.isEarlier {
+						c.detail = address
+					}
 				case "detail":
 					c.detail = address
 				case "metrics":
@@ -354,6 +364,12 @@ func (c *Controller) Said(t *testing.T) (code int, said Said) {
 	t.Helper()
 	code, text, err := get(c.detail + "/verdicts")
 	fatal(t, err)
+	if c.isEarlier {
+		if err := json.Unmarshal([]byte(text), &said.Verdicts); err != nil {
+			t.Fatalf("/verdicts: %d %v: %s", code, err, text)
+		}
+		return code, said
+	}
 	if err := json.Unmarshal([]byte(text), &said); err != nil {
 		t.Fatalf("/verdicts: %d %v: %s", code, err, text)
 	}

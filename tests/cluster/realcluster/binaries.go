@@ -98,21 +98,30 @@ func EnsureNodeBinaries(say func(format string, args ...any)) (Binaries, error) 
 	return ensureAll(append(controlPlaneModules(), nodeModules()...), say)
 }
 
+// cacheFolder is where programs are kept, and exists: $DHC_CLUSTER_BIN, else a folder in the user's cache.
+func cacheFolder(name string) (string, error) {
+	cache := os.Getenv("DHC_CLUSTER_BIN")
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no cache folder for the programs of the cluster (set DHC_CLUSTER_BIN): %w", err)
+		}
+		cache = filepath.Join(user, "device-health-controller", name)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("the cache folder of the cluster's programs: %w", err)
+	}
+	return cache, nil
+}
+
 func ensureAll(modules []module, say func(string, ...any)) (Binaries, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return nil, err
 	}
-	cache := os.Getenv("DHC_CLUSTER_BIN")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("no cache folder for the control plane's programs (set DHC_CLUSTER_BIN): %w", err)
-		}
-		cache = filepath.Join(user, "device-health-controller", "k8s-"+Release().Version)
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return nil, fmt.Errorf("the cache folder of the control plane's programs: %w", err)
+	cache, err := cacheFolder("k8s-" + Release().Version)
+	if err != nil {
+		return nil, err
 	}
 	unlock, err := lockFile(filepath.Join(cache, "build.lock"), func() { say("another run is building the control plane, waiting for it") })
 	if err != nil {

@@ -34,6 +34,7 @@ type Options struct {
 	ControllerProxy    bool            // the controller manager speaks through ControlPlane.ControllerProxy
 	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
 	NoController       bool            // our own program never runs against it: its audit log holds nothing to judge
+	Earlier            bool            // release 0.1.0 of our program runs against it as well, and keeps its state where it did
 	Network            bool            // Pods reach the API server where a Pod expects it, and it reaches kubelets; see network.go
 }
 

@@ -27,7 +27,11 @@ func (cp *ControlPlane) checkInvariants() error {
 	if err != nil {
 		return err
 	}
-	output, err := exec.Command(program, filepath.Join(cp.Logs, "audit.log")).CombinedOutput()
+	arguments := []string{filepath.Join(cp.Logs, "audit.log")}
+	if cp.Options.Earlier {
+		arguments = append([]string{"--with-0.1.0"}, arguments...)
+	}
+	output, err := exec.Command(program, arguments...).CombinedOutput()
 	code := 0
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
 		code = ended.ExitCode()

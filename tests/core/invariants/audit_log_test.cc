@@ -75,6 +75,19 @@ TEST_CASE("A write that nobody can judge is broken, but for one that was refused
   CHECK(broken({eviction("test-administrator", "")}).empty());  // the command `uninstall`
 }
 
+TEST_CASE("The state of 0.1.0 is ours only where 0.1.0 has run, and all else of it is judged") {
+  auto state = with(eviction(kOurs, ""), "verb", "patch");
+  state["requestURI"] = "/api/v1/namespaces/device-health-system/configmaps/device-health-state?force=true";
+  state["requestObject"] = {{"data", {{"devices.json", "{}"}}}};
+  CHECK(broken({state}) == "I14 ");
+  AuditLog log;
+  log.let_earlier_release();
+  log.take(state.dump());
+  CHECK(log.take_broken().empty());
+  log.take(eviction(kOurs, "").dump());
+  CHECK(log.take_broken().size() == 1);
+}
+
 TEST_CASE("A line that was cut off is counted, and the rest is read") {
   AuditLog log;
   log.take(R"({"stage":"Respon)");

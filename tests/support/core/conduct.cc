@@ -231,7 +231,8 @@ void Conduct::look_at_job(const sim::ResourcePath& path, const AnsweredRequest& 
 void Conduct::look_at_state(const sim::ResourcePath& path, const AnsweredRequest& request) {
   const auto name = path.name.empty() ? text(request.body, {"metadata", "name"}) : path.name;
   const bool is_status = name == kStatusName;
-  if ((name != kIncidentsName && !is_status) || request.method == k8s::Method::Delete) {
+  const bool is_earlier = has_earlier_release_ && name == kStateName;
+  if ((name != kIncidentsName && !is_status && !is_earlier) || request.method == k8s::Method::Delete) {
     return say("I14", request, fmt::format("the ConfigMap {} is not ours", name));
   }
   std::size_t size = 0;

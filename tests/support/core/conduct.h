@@ -39,6 +39,9 @@ class Conduct {
   /// From now on a Job's limit may be lowered: a policy says `takeBack`.
   void let_take_back() { may_take_back_ = true; }
 
+  /// From now on the requests of release 0.1.0 are among them, which kept its state in a ConfigMap of another name.
+  void let_earlier_release() { has_earlier_release_ = true; }
+
   /// What was broken since the last call: the invariant, the request and what is wrong with it.
   [[nodiscard]] std::vector<std::string> take_broken() { return std::exchange(broken_, {}); }
   [[nodiscard]] std::size_t writes() const { return writes_; }
@@ -56,6 +59,7 @@ class Conduct {
   void look_at_event(const AnsweredRequest& request);
 
   bool may_take_back_ = false;
+  bool has_earlier_release_ = false;
   std::size_t writes_ = 0;
   std::set<std::string> evicted_;                                       // UIDs
   std::set<std::string> rules_;                                         // names of those that we applied

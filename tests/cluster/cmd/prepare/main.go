@@ -1,5 +1,5 @@
-// Command prepare builds the programs of the control plane into the cache, with -node those of a node too, or with -sweep removes
-// what killed runs left.
+// Command prepare builds the programs of the control plane into the cache, with -node those of a node too, with -earlier only release 0.1.0 of
+// ours, or with -sweep removes what killed runs left.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 
 func main() {
 	node := flag.Bool("node", false, "also the programs of a node")
+	earlier := flag.Bool("earlier", false, "only the controller's release 0.1.0, from the history of this repository")
 	sweep := flag.Bool("sweep", false, "only remove what killed runs left")
 	flag.Parse()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }
@@ -19,7 +20,11 @@ func main() {
 	if len(removed) > 0 {
 		say("removed what a killed run left: %v", removed)
 	}
-	if err == nil && !*sweep {
+	switch {
+	case err != nil || *sweep:
+	case *earlier:
+		_, err = realcluster.EnsureEarlier(say)
+	default:
 		ensure := realcluster.EnsureBinaries
 		if *node {
 			ensure = realcluster.EnsureNodeBinaries
