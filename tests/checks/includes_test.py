@@ -1,4 +1,6 @@
 """check_includes.py goes red on each thing it is there to find, and stays green on what is allowed."""
+import pathlib
+import re
 import unittest
 
 from planted import PlantedTree
@@ -101,6 +103,12 @@ class Includes(PlantedTree):
     def test_an_include_by_a_path_relative_to_the_file_is_found(self):
         self.write("src/app/controller.h", '#include "run_loop.h"\n')
         self.assert_one(self.check(), "by its path from the root")
+
+    def test_the_page_on_the_architecture_shows_the_folders_in_their_order(self):
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "architecture.md").read_text()
+        table = page.split("| folder | holds |", 1)[1].split("\n\n", 1)[0]
+        shown = [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)/`", row.split("|")[1])]
+        self.assertEqual([name.replace("reconcilers/*", "reconcilers") for name in shown], list(check_includes.ORDER))
 
 
 if __name__ == "__main__":
