@@ -73,7 +73,7 @@ func buildEarlier(folder string, say func(string, ...any)) error {
 		"-DCMAKE_PROJECT_INCLUDE=" + batches}
 	if ccache, err := exec.LookPath("ccache"); err == nil {
 		// As cmake/options.cmake does for this version.
-		configure = append(configure, "-DCMAKE_CXX_COMPILER_LAUNCHER=cmake;-E;env;CCACHE_BASEDIR="+source+
+		configure = append(configure, "-DCMAKE_CXX_COMPILER_LAUNCHER=cmake;-E;env;CCACHE_BASEDIR="+folder+
 			";CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;"+ccache)
 	}
 	var worked time.Duration
