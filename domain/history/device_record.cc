@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "domain/cluster/world.h"
 
 namespace dhc {
 
@@ -60,6 +61,11 @@ Recovery after_acknowledgement(const IncidentFacts& facts, const RecoverRules& r
 const DeviceRecord* find_record(const DeviceRecords& records, const DeviceKey& key) {
   const auto found = records.find(key);
   return found == records.end() ? nullptr : &found->second;
+}
+
+std::string node_of(const DeviceRecord& record, const World& world) {
+  auto node = world.node_of(record.key);
+  return node.empty() ? record.card.host.value_or("") : node;
 }
 
 double penalty_of(const DeviceHistory& past, const RecoverRules& rules, WallTime now) {

@@ -16,6 +16,8 @@
 
 namespace dhc {
 
+class World;
+
 /// One time that a device broke.
 struct PastIncident {
   WallTime at;
@@ -75,6 +77,10 @@ using DeviceRecords = std::map<DeviceKey, DeviceRecord>;
 
 /// The record of the device in this place, or null.
 [[nodiscard]] const DeviceRecord* find_record(const DeviceRecords& records, const DeviceKey& key);
+
+/// The node of the device, as the World knows it; else the one it was last known on: its driver may have withdrawn its
+/// pool meanwhile. Empty if it is no node's.
+[[nodiscard]] std::string node_of(const DeviceRecord& record, const World& world);
 
 /// The penalty as of `now`. **Source:** exponential decay, as route flap damping (RFC 2439) uses it.
 [[nodiscard]] double penalty_of(const DeviceHistory& past, const RecoverRules& rules, WallTime now);

@@ -135,7 +135,7 @@ class Summary {
   }
 
   void add_record(StatusDevice& device, const DeviceRecord& record) const {
-    if (device.node.empty()) device.node = record.card.host.value_or("");
+    device.node = node_of(record, input_.world);
     const auto& past = record.past;
     device.policy = past.policy;
     if (const auto* facts = record.incident.facts()) {

@@ -8,13 +8,6 @@
 namespace dhc {
 
 namespace {
-std::string node_of(const DeviceRecord& record, const World& world) {
-  if (record.key.source != DeviceKey::Source::Dra) return record.key.place;
-  // The driver may have withdrawn its pool meanwhile.
-  auto node = world.node_of(record.key);
-  return node.empty() ? record.card.host.value_or("") : node;
-}
-
 /// Those with the most bad devices; of equals the first by name, so that the choice stands still.
 std::set<std::string> worst_nodes(const std::map<std::string, std::size_t>& by_node) {
   std::vector<std::pair<std::string, std::size_t>> sorted(by_node.begin(), by_node.end());

@@ -87,10 +87,9 @@ WallTime since_of(const DeviceRecord& record) {
 Json json_of(const DeviceRecord& record, const OverviewInput& input) {
   const auto* rules = rules_of(record, input.policy);
   const auto* facts = record.incident.facts();
-  const bool is_dra = record.key.source == DeviceKey::Source::Dra;
   Json json = {{"device", to_string(record.key)},
                {"scope", record.key.scope},
-               {"node", is_dra ? input.world.node_of(record.key) : record.key.place},
+               {"node", node_of(record, input.world)},
                {"rejectingNode", record.key.source == DeviceKey::Source::RejectingNode},
                {"phase", phase_of(record, input.now.wall)},
                {"policy", record.past.policy},
