@@ -50,7 +50,6 @@ struct Application::Parts {
   AppSettings settings;
   std::shared_ptr<const k8s::Client> client;
   Log& log;
-  Listener listener;
   StatusStore status_store;
   LiveFeed live{status_store};
   std::string detail_address;
@@ -66,7 +65,7 @@ struct Application::Parts {
   LeaderFence fence;
   std::unique_ptr<Elector> elector;
 
-  Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen);
+  Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l);
   Status serve();
   Result<std::string> serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience,
                             EventStream events = {});
@@ -85,11 +84,10 @@ struct Application::Parts {
   void refresh();
 };
 
-Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l, Listener listen)
+Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l)
     : settings(std::move(s)),
       client(std::move(c)),
       log(l),
-      listener(std::move(listen)),
       status_store(watched_kinds(settings), settings.frame.mode_cap, settings.election.has_value()),
       trouble(log, settings.cluster),
       clock_desk([this](Millis ahead) { return tell_clock(ahead); }, status_store, metrics, log),
@@ -249,9 +247,8 @@ void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
     file.emplace(settings.config_file, desk);
     return;
   }
-  if (!settings.policy) log.info("no configuration given: the built-in policy observes and does nothing");
-  desk.take(
-      {.policy = settings.policy.value_or(built_in_policy()), .brake_release = {}, .cap_release = {}, .source = {}});
+  log.info("no configuration given: the built-in policy observes and does nothing");
+  desk.take({.policy = built_in_policy(), .brake_release = {}, .cap_release = {}, .source = {}});
 }
 
 void Application::Parts::request_stop() {
@@ -274,8 +271,8 @@ const std::string& Application::detail_address() const { return parts_->detail_a
 std::shared_ptr<const std::vector<Verdict>> Application::verdicts() const { return parts_->status_store.verdicts(); }
 
 Result<std::unique_ptr<Application>> Application::make(AppSettings settings, std::shared_ptr<const k8s::Client> client,
-                                                       Log& log, Listener listener) {
-  auto parts = std::make_unique<Parts>(std::move(settings), std::move(client), log, std::move(listener));
+                                                       Log& log) {
+  auto parts = std::make_unique<Parts>(std::move(settings), std::move(client), log);
   if (auto served = parts->serve(); !served) return std::unexpected(std::move(served.error()));
   return std::unique_ptr<Application>(new Application(std::move(parts)));
 }
@@ -315,8 +312,7 @@ void Application::run(const std::stop_token& stop) {
                       if (parts.elector) parts.elector->blind(is_blind);
                     },
                 .doubt = [&parts](const ViewDoubt& doubt) { parts.list_afresh(doubt); },
-                .refresh = [&parts] { parts.refresh(); }},
-               parts.listener);
+                .refresh = [&parts] { parts.refresh(); }});
   loop.run(token);
   const bool idle = executor.drain(kDrainPatience);
   executor.request_stop();  // before the watchers are joined: both may wait for the same credentials

@@ -17,9 +17,8 @@ namespace dhc {
 /// What one run of the controller is told.
 struct AppSettings {
   PolicyFrame frame;
-  std::string config_file;  ///< At most one of the three; none: the built-in policy.
+  std::string config_file;  ///< At most one of the two; none: the built-in policy.
   std::optional<ConfigMapName> config_map;
-  std::optional<Policy> policy;
   std::string reporting_instance;                           ///< Our pod's name or the host's.
   std::string metrics_address;                              ///< `0`: not served.
   std::string health_address;                               ///< `0`: not served.
@@ -35,8 +34,7 @@ class Application {
   /// Listens on the addresses; what cannot be listened on, and detail for others than the loopback (Invalid), is an
   /// error that names it. `log` outlives this.
   [[nodiscard]] static Result<std::unique_ptr<Application>> make(AppSettings settings,
-                                                                 std::shared_ptr<const k8s::Client> client, Log& log,
-                                                                 Listener listener);
+                                                                 std::shared_ptr<const k8s::Client> client, Log& log);
   ~Application();
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;

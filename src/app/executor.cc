@@ -65,7 +65,7 @@ bool Executor::drain(Millis patience) {
   return idle_.wait_for(lock, patience, [this] { return busy_ == 0; });
 }
 
-std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes, Moment until) {
+std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes, SteadyTime until) {
   std::vector<Action> actions;
   for (auto* lane : lanes) {
     for (auto& order : lane->take_while([&](const Order& one) { return one.given < until; })) {
@@ -99,7 +99,7 @@ std::vector<Action> Executor::withdraw_all() {
   return withdraw({&old_, &evictions_, &taints_, &jobs_, &conditions_, &state_, &status_, &events_, &reads_});
 }
 
-bool Executor::submit(const Action& action, Moment since) {
+bool Executor::submit(const Action& action, SteadyTime since) {
   Order order{.action = action, .since = since, .given = stopwatch_now()};
   auto& lane = lane_of(action);
   const bool is_order = holds_orders(lane);

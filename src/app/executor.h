@@ -22,13 +22,13 @@ namespace dhc {
 /// attempt an action, one Outcome an action. Thread-safe.
 class Executor {
  public:
-  using Moment = std::chrono::steady_clock::time_point;
+  using SteadyTime = std::chrono::steady_clock::time_point;
 
   /// What became of an action, and when its call began; called on a lane's thread.
   struct Done {
     Outcome outcome;
-    Moment since;  ///< As it was given to `submit`.
-    Moment begun;
+    SteadyTime since;  ///< As it was given to `submit`.
+    SteadyTime begun;
   };
   using Report = std::function<void(Done)>;
 
@@ -43,7 +43,7 @@ class Executor {
 
   /// Queues the action, whose cause was received at `since`. False if its lane is full: the action is dropped, and the
   /// caller reports that.
-  [[nodiscard]] bool submit(const Action& action, Moment since);
+  [[nodiscard]] bool submit(const Action& action, SteadyTime since);
 
   /// A taint or a Job's retry is not begun later than this after it was given: it is decided anew. Without any wait the
   /// threads would have nothing to do while a turn plans.
@@ -79,11 +79,11 @@ class Executor {
  private:
   struct Order {
     Action action;
-    Moment since;
-    Moment given;
+    SteadyTime since;
+    SteadyTime given;
   };
   using Lane = Mailbox<Order>;
-  [[nodiscard]] std::vector<Action> withdraw(std::initializer_list<Lane*> lanes, Moment until = Moment::max());
+  [[nodiscard]] std::vector<Action> withdraw(std::initializer_list<Lane*> lanes, SteadyTime until = SteadyTime::max());
   /// Whether orders in this lane grow too old.
   [[nodiscard]] bool holds_orders(const Lane& lane) const;
   [[nodiscard]] Millis longest_order(const Lane& lane) const;

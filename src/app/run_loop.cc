@@ -40,17 +40,16 @@ void log_coverage(Log& log, const PolicyCoverage& one) {
 }
 }  // namespace
 
-RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listener)
+RunLoop::RunLoop(Inbox& inbox, Executor& executor, Shown shown)
     : inbox_(inbox),
       executor_(executor),
       shown_(std::move(shown)),
-      listener_(std::move(listener)),
       published_(std::make_shared<const std::vector<Verdict>>()) {}
 
 void RunLoop::run(const std::stop_token& stop) {
   MonoTime plan_at = mono_now();
   MonoTime rests_until = plan_at;
-  std::optional<Moment> since;  // of what has not been planned yet
+  std::optional<SteadyTime> since;  // of what has not been planned yet
   while (true) {
     auto batch = inbox_.pop_batch(kBatch, std::min({plan_at, figures_at_, live_at()}), stop);
     if (stop.stop_requested()) return;
@@ -73,7 +72,7 @@ void RunLoop::run(const std::stop_token& stop) {
   }
 }
 
-MonoTime RunLoop::plan(Moment since, const Now& now) {
+MonoTime RunLoop::plan(SteadyTime since, const Now& now) {
   withdraw(now);
   Turn turn = controller_.plan(now);
   if (turn.recalls) {
@@ -138,7 +137,7 @@ std::vector<Action> RunLoop::recalled() {
   return executor_.withdraw_old_orders();
 }
 
-void RunLoop::dispatch(const std::vector<Action>& actions, Moment since) {
+void RunLoop::dispatch(const std::vector<Action>& actions, SteadyTime since) {
   for (const auto& action : actions) {
     if (executor_.submit(action, since)) continue;
     dropped_.push_back({.action = action, .status = fail(ErrorKind::TooManyRequests, "our own queue is full")});
@@ -148,7 +147,6 @@ void RunLoop::dispatch(const std::vector<Action>& actions, Moment since) {
 void RunLoop::show(const Outcome& outcome) {
   shown_.metrics.count(outcome);
   log_outcome(shown_.log, outcome);
-  listener_.outcome(outcome);
 }
 
 void RunLoop::show(const Now& now) {
@@ -157,10 +155,7 @@ void RunLoop::show(const Now& now) {
   const auto& verdicts = controller_.verdicts();
   if (verdicts != *published_) {
     const auto changes = changes_between(*published_, verdicts);
-    for (const auto& verdict : changes.begun) {
-      log_verdict(shown_.log, verdict);
-      listener_.verdict_begun(verdict);
-    }
+    for (const auto& verdict : changes.begun) log_verdict(shown_.log, verdict);
     for (const auto& verdict : changes.ended) log_verdict_ended(shown_.log, verdict);
     published_ = std::make_shared<const std::vector<Verdict>>(verdicts);
     shown_.status_store.show(published_);

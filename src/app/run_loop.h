@@ -26,12 +26,6 @@ struct Received {
 
 using Inbox = Mailbox<Received>;
 
-/// Told what a turn showed, on the loop's thread: for the demo's account and for tests.
-struct Listener {
-  std::function<void(const Verdict&)> verdict_begun = [](const Verdict&) {};
-  std::function<void(const Outcome&)> outcome = [](const Outcome&) {};
-};
-
 /// Where a turn's results are shown.
 struct Shown {
   StatusStore& status_store;
@@ -46,7 +40,7 @@ struct Shown {
 /// The loop around the controller: messages and the time go in, actions go to the executor. Decides nothing.
 class RunLoop {
  public:
-  RunLoop(Inbox& inbox, Executor& executor, Shown shown, Listener listener);
+  RunLoop(Inbox& inbox, Executor& executor, Shown shown);
 
   /// Turns until stopped. One thread.
   void run(const std::stop_token& stop);
@@ -55,15 +49,15 @@ class RunLoop {
   void finish();
 
  private:
-  using Moment = std::chrono::steady_clock::time_point;
+  using SteadyTime = std::chrono::steady_clock::time_point;
   enum class Recall : std::uint8_t { OldOrders, Orders, Everything };
   /// True if a plan may follow from it.
   [[nodiscard]] bool take(std::vector<Received> batch, const Now& now);
   /// Plans and gives out what follows; when to plan again.
-  [[nodiscard]] MonoTime plan(Moment since, const Now& now);
+  [[nodiscard]] MonoTime plan(SteadyTime since, const Now& now);
   void withdraw(const Now& now);
   [[nodiscard]] std::vector<Action> recalled();
-  void dispatch(const std::vector<Action>& actions, Moment since);
+  void dispatch(const std::vector<Action>& actions, SteadyTime since);
   void show(const Now& now);
   void show(const Outcome& outcome);
   void show_figures();
@@ -74,7 +68,6 @@ class RunLoop {
   Inbox& inbox_;
   Executor& executor_;
   Shown shown_;
-  Listener listener_;
   Controller controller_;
   std::vector<Outcome> dropped_;       // actions that found their lane full: told to the controller in the next turn
   Recall recall_ = Recall::OldOrders;  // before the next plan

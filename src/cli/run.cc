@@ -55,7 +55,6 @@ AppSettings settings_of(const RunOptions& options, const Connection& connection)
                     .own_pod_uid = variable("POD_UID")},
           .config_file = options.config_file,
           .config_map = options.config_map,
-          .policy = {},
           .reporting_instance = reporting_instance(),
           .metrics_address = options.metrics_address,
           .health_address = options.health_address,
@@ -102,7 +101,7 @@ int run(const RunOptions& options) {
                         {"port", connection->access.endpoint.port},
                         {"mode", to_string(options.mode)},
                         {"events", options.events ? "true" : "false"}});
-  auto application = Application::make(settings_of(options, *connection), connection->client, log, {});
+  auto application = Application::make(settings_of(options, *connection), connection->client, log);
   if (!application) {
     log.error("cannot start", {{"error", application.error().message}});
     return application.error().kind == ErrorKind::Invalid ? kUsage : 1;
