@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/moment.h"
-#include "domain/cluster/resolver.h"
+#include "domain/cluster/resolution.h"
 
 namespace dhc {
 

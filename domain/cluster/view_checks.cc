@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "domain/cluster/resolver.h"
+#include "domain/cluster/resolution.h"
 #include "k8s-client/protocol/version_order.h"
 
 namespace dhc {

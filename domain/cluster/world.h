@@ -18,7 +18,7 @@
 #include "domain/cluster/node_books.h"
 #include "domain/cluster/owner_sight.h"
 #include "domain/cluster/reporters.h"
-#include "domain/cluster/resolver.h"
+#include "domain/cluster/resolution.h"
 #include "domain/cluster/speakers.h"
 #include "domain/cluster/views.h"
 #include "domain/contract/condition_text.h"

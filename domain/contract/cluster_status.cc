@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_put.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -34,16 +35,6 @@ struct Level {
 /// From everything to the least.
 constexpr std::array<Level, 4> kLevels = {
     {{true, kLongestMessage, true}, {false, kLongestMessage, false}, {false, kShortMessage, false}, {false, 0, false}}};
-
-void put(Json& json, std::string_view key, const std::string& value) {
-  if (!value.empty()) json[key] = value;
-}
-void put(Json& json, std::string_view key, const std::optional<WallTime>& value) {
-  if (value) json[key] = format_rfc3339(*value);
-}
-void put(Json& json, std::string_view key, std::size_t value) {
-  if (value != 0) json[key] = value;
-}
 
 Json json_of(const StatusVerdict& verdict, const Level& level, bool with_device) {
   Json subject = {{"kind", verdict.kind}};

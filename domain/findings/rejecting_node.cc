@@ -28,7 +28,8 @@ bool is_of_another_node(const PodEnding& ending, const World& world) {
 }
 
 bool speaks_before(const DevicePolicy& a, const DevicePolicy& b) {
-  if (a.job_retry->black_hole_taint != b.job_retry->black_hole_taint) return a.job_retry->black_hole_taint;
+  if (a.job_retry->taints_rejecting_node != b.job_retry->taints_rejecting_node)
+    return a.job_retry->taints_rejecting_node;
   if (a.mode != b.mode) return a.mode == Mode::Enforce;
   return &a < &b;  // they are sorted by priority
 }
@@ -36,11 +37,11 @@ bool speaks_before(const DevicePolicy& a, const DevicePolicy& b) {
 }  // namespace
 
 std::optional<Moment> RejectingNode::since() const {
-  const auto enough = static_cast<std::size_t>(policy->job_retry->black_hole_rejections);
+  const auto enough = static_cast<std::size_t>(policy->job_retry->rejections);
   return rejections.size() < enough ? std::nullopt : std::optional(rejections[enough - 1]);
 }
 
-MonoTime RejectingNode::changes_at() const { return rejections.front().mono + policy->job_retry->black_hole_within; }
+MonoTime RejectingNode::changes_at() const { return rejections.front().mono + policy->job_retry->rejections_within; }
 
 RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now) {
   RejectingNodes found;
@@ -50,7 +51,7 @@ RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, co
       const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
       const auto* rules = policy_for(world, policy, ending.pod, key);
       if (rules == nullptr || !rules->job_retry || rules->mode == Mode::Off) continue;
-      if (now.mono - rejected_at(ending, world, now).mono >= rules->job_retry->black_hole_within) continue;
+      if (now.mono - rejected_at(ending, world, now).mono >= rules->job_retry->rejections_within) continue;
       auto& node = found[{ending.pod.node_name, request.resource}];
       node.rejections.push_back(rejected_at(ending, world, now));
       if (node.policy == nullptr || speaks_before(*rules, *node.policy)) node.policy = rules;

@@ -226,10 +226,10 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
 /// open no other; on probation one new rejection is enough.
 void IncidentTurn::open_rejecting(const DeviceKey& key, const RejectingNode& rejecting) {
   const auto& rules = *rejecting.policy->job_retry;
-  if (!rules.black_hole_taint) return;
+  if (!rules.taints_rejecting_node) return;
   auto found = incidents_.records_.find(key);
   if (found != incidents_.records_.end() && found->second.is_open()) return;
-  auto enough = rules.black_hole_rejections;
+  auto enough = rules.rejections;
   std::int64_t count = 0;
   const bool is_known = found != incidents_.records_.end();
   const auto probation = is_known ? found->second.incident.probation_until() : std::nullopt;

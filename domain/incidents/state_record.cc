@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_put.h"
 #include "base/rfc3339.h"
 #include "domain/incidents/state_reader.h"
 
@@ -16,15 +17,6 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-void put(Json& json, const char* key, std::string_view value) {
-  if (!value.empty()) json[key] = value;
-}
-void put(Json& json, const char* key, const std::optional<WallTime>& value) {
-  if (value) json[key] = format_rfc3339(*value);
-}
-void put(Json& json, const char* key, bool value) {
-  if (value) json[key] = true;
-}
 void put_group(Json& json, const char* key, Json group) {
   if (!group.empty()) json[key] = std::move(group);
 }

@@ -10,14 +10,14 @@ constexpr Millis kRemembered = std::chrono::hours(1);
 
 void OwnerReads::sent(const std::string& ns, const std::string& key, const Now& now) {
   tokens_.take(1, now.mono);
-  turns_.insert_or_assign(ns, Turn{.at = now.mono, .under_way = key});
+  reads_.insert_or_assign(ns, LastRead{.at = now.mono, .under_way = key});
 }
 
 void OwnerReads::done(const std::string& ns, const std::string& key, MonoTime asked_at, const Status& status,
                       const Now& now) {
-  const auto turn = turns_.find(ns);
-  if (turn == turns_.end() || turn->second.at != asked_at || turn->second.under_way != key) return;
-  turn->second.under_way.clear();
+  const auto last = reads_.find(ns);
+  if (last == reads_.end() || last->second.at != asked_at || last->second.under_way != key) return;
+  last->second.under_way.clear();
   if (status) {
     failures_.erase(key);
     return;
@@ -29,15 +29,15 @@ void OwnerReads::done(const std::string& ns, const std::string& key, MonoTime as
 }
 
 std::optional<MonoTime> OwnerReads::busy_until(const std::string& ns, const Now& now) const {
-  const auto turn = turns_.find(ns);
-  if (turn == turns_.end() || turn->second.under_way.empty()) return std::nullopt;
-  const MonoTime until = turn->second.at + kUnanswered;
+  const auto last = reads_.find(ns);
+  if (last == reads_.end() || last->second.under_way.empty()) return std::nullopt;
+  const MonoTime until = last->second.at + kUnanswered;
   return now.mono < until ? std::optional(until) : std::nullopt;
 }
 
 MonoTime OwnerReads::last_of(const std::string& ns) const {
-  const auto turn = turns_.find(ns);
-  return turn == turns_.end() ? MonoTime::min() : turn->second.at;
+  const auto last = reads_.find(ns);
+  return last == reads_.end() ? MonoTime::min() : last->second.at;
 }
 
 MonoTime OwnerReads::not_before(const std::string& key) const {
@@ -46,7 +46,7 @@ MonoTime OwnerReads::not_before(const std::string& key) const {
 }
 
 void OwnerReads::forget(const Now& now) {
-  std::erase_if(turns_, [&](const auto& entry) { return now.mono - entry.second.at >= kRemembered; });
+  std::erase_if(reads_, [&](const auto& entry) { return now.mono - entry.second.at >= kRemembered; });
   std::erase_if(failures_, [&](const auto& entry) {
     return now.mono >= entry.second.not_before && now.mono - entry.second.not_before >= kRemembered;
   });

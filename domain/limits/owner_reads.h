@@ -37,7 +37,7 @@ class OwnerReads {
   void forget(const Now& now);
 
  private:
-  struct Turn {
+  struct LastRead {
     MonoTime at;
     std::string under_way;  // empty: none
   };
@@ -47,7 +47,7 @@ class OwnerReads {
   };
 
   TokenBucket tokens_{TokenBucket::Start::Full};
-  std::map<std::string, Turn> turns_;        // by namespace
+  std::map<std::string, LastRead> reads_;    // by namespace
   std::map<std::string, Failure> failures_;  // by owner
 };
 

@@ -15,18 +15,17 @@ constexpr std::int64_t kMostCount = 1000;
 /// So many entries fit in the annotation that records them.
 constexpr std::int64_t kMostCredits = 100;
 
-void read_black_hole(const YamlNode& node, JobRetryRules& rules, MistakeList& mistakes) {
+void read_rejecting_node(const YamlNode& node, JobRetryRules& rules, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 3> kKeys = {"rejections", "within", "node"};
   if (!check_map(node, "spec.jobRetry.blackHole", kKeys, mistakes)) return;
   if (const YamlNode* given = node.find("rejections")) {
-    set(rules.black_hole_rejections,
-        read_number(*given, "spec.jobRetry.blackHole.rejections", 1, kMostCount, mistakes));
+    set(rules.rejections, read_number(*given, "spec.jobRetry.blackHole.rejections", 1, kMostCount, mistakes));
   }
   if (const YamlNode* given = node.find("within")) {
-    set(rules.black_hole_within, read_duration(*given, "spec.jobRetry.blackHole.within", Seconds(1), mistakes));
+    set(rules.rejections_within, read_duration(*given, "spec.jobRetry.blackHole.within", Seconds(1), mistakes));
   }
   if (const YamlNode* given = node.find("node")) {
-    set(rules.black_hole_taint, read_node_taint(*given, "spec.jobRetry.blackHole.node", mistakes));
+    set(rules.taints_rejecting_node, read_node_taint(*given, "spec.jobRetry.blackHole.node", mistakes));
   }
 }
 
@@ -74,7 +73,7 @@ JobRetryRules read_job_retry(const YamlNode& node, MistakeList& mistakes) {
   if (const YamlNode* given = node.find("recreate")) {
     rules.recreate_once = read_word(*given, "spec.jobRetry.recreate", kRecreate, mistakes).value_or(0) == 1;
   }
-  if (const YamlNode* given = node.find("blackHole")) read_black_hole(*given, rules, mistakes);
+  if (const YamlNode* given = node.find("blackHole")) read_rejecting_node(*given, rules, mistakes);
   check_credit(node, rules, mistakes);
   return rules;
 }

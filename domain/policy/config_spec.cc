@@ -98,7 +98,7 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
                  "write node: NoSchedule, or remove taint");
   }
   const YamlNode* recover = map_of("recover");
-  const bool node_may_get_one = policy.job_retry && policy.job_retry->black_hole_taint;
+  const bool node_may_get_one = policy.job_retry && policy.job_retry->taints_rejecting_node;
   if (recover != nullptr && spec.find("taint") == nullptr && !node_may_get_one) {
     mistakes.add(recover->place,
                  "spec.recover has no effect: it defines when a taint is removed, and there is no taint",

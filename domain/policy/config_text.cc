@@ -100,9 +100,9 @@ std::string job_retry_text(const JobRetryRules& retry) {
   } else {
     text += no_retries_text(retry.evict_when_not_creditable);
   }
-  return text + fmt::format("; {} rejected pods on a node within {} make it a BlackHoleNode{}\n",
-                            retry.black_hole_rejections, format_duration(retry.black_hole_within),
-                            retry.black_hole_taint ? ", which is tainted" : "");
+  return text + fmt::format("; {} rejected pods on a node within {} make it a BlackHoleNode{}\n", retry.rejections,
+                            format_duration(retry.rejections_within),
+                            retry.taints_rejecting_node ? ", which is tainted" : "");
 }
 
 std::string evict_text(const EvictRules& evict) {
@@ -136,7 +136,8 @@ std::string policy_text(const DevicePolicy& policy) {
   }
   text += fmt::format("  when: {} for {}\n", signal_text(policy.match), format_duration(policy.after));
   text += policy.taint ? taint_text(*policy.taint) : "  taint: never\n";
-  if (policy.taint || (policy.job_retry && policy.job_retry->black_hole_taint)) text += recover_text(policy.recover);
+  if (policy.taint || (policy.job_retry && policy.job_retry->taints_rejecting_node))
+    text += recover_text(policy.recover);
   if (policy.job_retry) {
     text += job_retry_text(*policy.job_retry);
   } else {

@@ -129,9 +129,9 @@ struct JobRetryRules {
   bool evict_when_not_creditable = false;  ///< `whenNotCreditable: Evict`, also without credits; the default holds.
   bool take_back = false;
   bool recreate_once = false;
-  std::int64_t black_hole_rejections = 3;               ///< Rejected replacements that make a node a rejecting one,
-  Millis black_hole_within = std::chrono::minutes(10);  ///< within this time.
-  bool black_hole_taint = false;                        ///< Taint such a node.
+  std::int64_t rejections = 3;                          ///< Rejected replacements that make a node a rejecting one,
+  Millis rejections_within = std::chrono::minutes(10);  ///< within this time.
+  bool taints_rejecting_node = false;                   ///< Taint such a node.
   friend bool operator==(const JobRetryRules&, const JobRetryRules&) = default;
 };
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "domain/cluster/owner_chain.h"
-#include "domain/cluster/resolver.h"
+#include "domain/cluster/resolution.h"
 
 namespace dhc::eviction {
 

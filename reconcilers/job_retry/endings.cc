@@ -220,7 +220,7 @@ Planned<Verdict> tell_rejecting_nodes(const PlanInput& input) {
     const auto& [name, resource] = place;
     wake.note(rejecting.changes_at());
     if (!rejecting.since()) continue;
-    const auto within = std::chrono::ceil<Seconds>(rejecting.policy->job_retry->black_hole_within).count();
+    const auto within = std::chrono::ceil<Seconds>(rejecting.policy->job_retry->rejections_within).count();
     told.verdicts.push_back(
         {.subject = subject_of_node(input.world, name),
          .device = resource,

@@ -46,7 +46,7 @@ std::optional<WallTime> failed_by_pods_at(const k8s::Job& job) {
 
 class Losses {
  public:
-  explicit Losses(Turn& turn) : turn_(turn), input_(turn.input) {}
+  explicit Losses(Planning& planning) : planning_(planning), input_(planning.input) {}
 
   void consider(const Finding& finding) {
     const bool blames = finding.what == Reason::DiedOfDevice || finding.what == Reason::RejectedByKubelet;
@@ -56,7 +56,7 @@ class Losses {
     const auto& ending = *finding.ending;
     // What the Job has said once and says no more was taken away by an operator, or by newer losses.
     if (ending.told != to_string(what)) {
-      turn_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
+      planning_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
     }
     if (!blames || pause_of(input_.policy, input_.now.wall)) return;
     if (what == Reason::JobDiedOfDevice) return recreate(finding);
@@ -75,15 +75,15 @@ class Losses {
   }
 
   void say(const Finding& finding, Reason what) {
-    turn_.say({.subject = subject_of(finding.record->job),
-               .device = finding.device,
-               .policy = finding.policy == nullptr ? std::string() : finding.policy->name,
-               .reason = what,
-               .message = what == Reason::JobDiedOfDevice
-                              ? fmt::format("this Job died of {}: {}", finding.device, finding.why)
-                              : finding.why,
-               .since = finding.ending->at.wall,
-               .next_at = std::nullopt});
+    planning_.say({.subject = subject_of(finding.record->job),
+                   .device = finding.device,
+                   .policy = finding.policy == nullptr ? std::string() : finding.policy->name,
+                   .reason = what,
+                   .message = what == Reason::JobDiedOfDevice
+                                  ? fmt::format("this Job died of {}: {}", finding.device, finding.why)
+                                  : finding.why,
+                   .since = finding.ending->at.wall,
+                   .next_at = std::nullopt});
   }
 
   /// In enforce mode, on a Job whose retries are ours, and not while a reporting fault is suspected.
@@ -100,7 +100,7 @@ class Losses {
     // An unspent one was not meant for this loss, and pays for it all the same.
     if (given != nullptr && given->state != RetryCredit::State::Unspent) return;
     const auto& rules = *finding.policy->job_retry;
-    auto& draft = turn_.draft_of(record);
+    auto& draft = planning_.draft_of(record);
     const auto found = credit_case_of_dead(pod, record, rules);
     if (found.kind != CreditCase::Kind::Needed || !draft.has_room(rules.max_per_job)) return;
     draft.credit(pod, finding.device, RetryCredit::State::Spent, input_.now.wall);
@@ -115,10 +115,10 @@ class Losses {
     const auto key = job_recreation_key(job.meta.uid);
     if (!input_.requests.may_write(key, {}, input_.now)) {
       say_not_recreated(finding, *input_.requests.write(key));
-      return turn_.wake.note(input_.requests.may_write_at(key));
+      return planning_.wake.note(input_.requests.may_write_at(key));
     }
-    if (turn_.is_held_by_view(job, finding.device, finding.policy->name)) return;
-    turn_.planned.actions.emplace_back(
+    if (planning_.is_held_by_view(job, finding.device, finding.policy->name)) return;
+    planning_.planned.actions.emplace_back(
         RecreateJob{.ns = job.meta.ns, .name = job.meta.name, .uid = job.meta.uid, .device = finding.device});
   }
 
@@ -126,23 +126,23 @@ class Losses {
     if (attempt.state != Attempt::State::Failed) return;
     auto hold = held_by_failure(attempt);
     hold.message = "jobRetry.recreate could not make this Job again: " + hold.message;
-    turn_.say(verdict_of({.subject = subject_of(finding.record->job),
-                          .device = finding.device,
-                          .policy = finding.policy->name,
-                          .since = finding.ending->at.wall},
-                         std::move(hold), input_.now));
+    planning_.say(verdict_of({.subject = subject_of(finding.record->job),
+                              .device = finding.device,
+                              .policy = finding.policy->name,
+                              .since = finding.ending->at.wall},
+                             std::move(hold), input_.now));
   }
 
-  Turn& turn_;
+  Planning& planning_;
   const PlanInput& input_;
   std::set<std::string> recreated_;  // Jobs of this turn
 };
 
 }  // namespace
 
-void settle_losses(Turn& turn) {
-  Losses losses(turn);
-  for (const auto& finding : find_endings(turn.input)) losses.consider(finding);
+void settle_losses(Planning& planning) {
+  Losses losses(planning);
+  for (const auto& finding : find_endings(planning.input)) losses.consider(finding);
 }
 
 }  // namespace dhc::job_retry

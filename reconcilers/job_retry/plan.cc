@@ -12,8 +12,8 @@
 #include "domain/policy/pause.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/job_retry/losses.h"
+#include "reconcilers/job_retry/planning.h"
 #include "reconcilers/job_retry/review.h"
-#include "reconcilers/job_retry/turn.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/retry_rules.h"
@@ -27,30 +27,30 @@ constexpr int kConflictsBeforeTests = 3;
 
 class Planner {
  public:
-  explicit Planner(const PlanInput& input) : input_(input), turn_(input) {}
+  explicit Planner(const PlanInput& input) : input_(input), planning_(input) {}
 
   Planned<JobAction> run() {
     for (const auto& affected : input_.affected_pods) consider(affected);
-    settle_losses(turn_);
-    review_jobs(turn_);
-    for (auto& [uid, draft] : turn_.drafts) send(draft);
+    settle_losses(planning_);
+    review_jobs(planning_);
+    for (auto& [uid, draft] : planning_.drafts) send(draft);
     auto rejecting = tell_rejecting_nodes(input_);
-    turn_.wake.note(rejecting.wake_at);
-    std::ranges::move(rejecting.verdicts, std::back_inserter(turn_.planned.verdicts));
-    turn_.planned.wake_at = turn_.wake.at();
-    return std::move(turn_.planned);
+    planning_.wake.note(rejecting.wake_at);
+    std::ranges::move(rejecting.verdicts, std::back_inserter(planning_.planned.verdicts));
+    planning_.planned.wake_at = planning_.wake.at();
+    return std::move(planning_.planned);
   }
 
  private:
   void say(const AffectedPod& affected, Reason reason, std::string message) {
-    turn_.say({.subject = subject_of(affected.pod()),
-               .device = to_string(affected.key),
-               .policy = affected.policy->name,
-               .mode = to_string(affected.mode),
-               .reason = reason,
-               .message = std::move(message),
-               .since = affected.since.wall,
-               .next_at = std::nullopt});
+    planning_.say({.subject = subject_of(affected.pod()),
+                   .device = to_string(affected.key),
+                   .policy = affected.policy->name,
+                   .mode = to_string(affected.mode),
+                   .reason = reason,
+                   .message = std::move(message),
+                   .since = affected.since.wall,
+                   .next_at = std::nullopt});
   }
 
   /// A pod that runs on a bad device: its Job gets the retry back before the pod is lost.
@@ -89,7 +89,7 @@ class Planner {
         input_.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
       return;
     }
-    auto& draft = turn_.draft_of(record);
+    auto& draft = planning_.draft_of(record);
     if (!credited_.contains(pod.meta.uid)) {
       if (!draft.has_room(rules.max_per_job)) return;  // the others of this turn took it: said in the next
       draft.credit(pod, to_string(affected.key), RetryCredit::State::Given, input_.now.wall);
@@ -108,14 +108,14 @@ class Planner {
     auto patch = draft.patch(contended);
     if (!patch) return;
     if (!input_.requests.may_write(key, job.meta.resource_version, input_.now)) {
-      return turn_.wake.note(input_.requests.may_write_at(key));
+      return planning_.wake.note(input_.requests.may_write_at(key));
     }
-    if (turn_.is_held_by_view(job, {}, {})) return;
-    turn_.planned.actions.emplace_back(*std::move(patch));
+    if (planning_.is_held_by_view(job, {}, {})) return;
+    planning_.planned.actions.emplace_back(*std::move(patch));
   }
 
   const PlanInput& input_;
-  Turn turn_;
+  Planning planning_;
   std::set<std::string> credited_;  // pods of this turn
 };
 

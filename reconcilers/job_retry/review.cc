@@ -45,7 +45,7 @@ struct Agreed {
 
 class Review {
  public:
-  explicit Review(Turn& turn) : turn_(turn), input_(turn.input) {}
+  explicit Review(Planning& planning) : planning_(planning), input_(planning.input) {}
 
   void look_at(const JobRecord& record) {
     const auto& job = record.job;
@@ -65,36 +65,38 @@ class Review {
 
  private:
   void say_loss(const k8s::Job& job, const JobLoss& loss, Reason reason) {
-    turn_.say({.subject = subject_of(job),
-               .device = loss.device,
-               .policy = {},
-               .reason = reason,
-               .message = reason == Reason::JobDiedOfDevice
-                              ? fmt::format("this Job died of {} (pod {})", loss.device, loss.pod)
-                              : fmt::format("pod {} was evicted and its containers exited 0: its work may not be done",
-                                            loss.pod),
-               .since = loss.at,
-               .next_at = std::nullopt});
+    planning_.say(
+        {.subject = subject_of(job),
+         .device = loss.device,
+         .policy = {},
+         .reason = reason,
+         .message =
+             reason == Reason::JobDiedOfDevice
+                 ? fmt::format("this Job died of {} (pod {})", loss.device, loss.pod)
+                 : fmt::format("pod {} was evicted and its containers exited 0: its work may not be done", loss.pod),
+         .since = loss.at,
+         .next_at = std::nullopt});
   }
 
   void say_reverted(const JobRecord& record, const std::optional<Agreed>& agreed) {
     const auto& job = record.job;
     const bool evicts = agreed && agreed->evict_when_not_creditable;
-    turn_.say({.subject = subject_of(job),
-               .device = {},
-               .policy = {},
-               .reason = Reason::CreditReverted,
-               .message = fmt::format(
-                   "backoffLimit is {}, and {} was our last credit's: another client, such as a GitOps tool, took it "
-                   "back; {}",
-                   job.backoff_limit, record.credits.limit,
-                   evicts ? fmt::format("nothing of this Job is credited until it is {} again, and its pods are "
-                                        "evicted all the same (jobRetry.whenNotCreditable: Evict)",
-                                        record.credits.limit)
-                          : fmt::format("nothing of this Job is credited or evicted until it is {} again",
-                                        record.credits.limit)),
-               .since = record.credits.credits.empty() ? input_.now.wall : record.credits.credits.back().at,
-               .next_at = std::nullopt});
+    planning_.say(
+        {.subject = subject_of(job),
+         .device = {},
+         .policy = {},
+         .reason = Reason::CreditReverted,
+         .message = fmt::format(
+             "backoffLimit is {}, and {} was our last credit's: another client, such as a GitOps tool, took it "
+             "back; {}",
+             job.backoff_limit, record.credits.limit,
+             evicts ? fmt::format("nothing of this Job is credited until it is {} again, and its pods are "
+                                  "evicted all the same (jobRetry.whenNotCreditable: Evict)",
+                                  record.credits.limit)
+                    : fmt::format("nothing of this Job is credited or evicted until it is {} again",
+                                  record.credits.limit)),
+         .since = record.credits.credits.empty() ? input_.now.wall : record.credits.credits.back().at,
+         .next_at = std::nullopt});
   }
 
   std::optional<Agreed> agreed_for(const k8s::Job& job) const {
@@ -152,7 +154,7 @@ class Review {
       const auto since = healthy_since(held_device.key, seen->second.at, input_.world);
       if (!since) return;
       const MonoTime at = *since + agreed.healthy_for;
-      if (input_.now.mono < at) return turn_.wake.note(at);
+      if (input_.now.mono < at) return planning_.wake.note(at);
       return mark(record, credit, State::Unspent);
     }
   }
@@ -162,7 +164,7 @@ class Review {
     const auto ending = input_.world.endings().find(uid);
     if (ending == input_.world.endings().end()) return false;
     const MonoTime at = ending->second.at.mono + kCounted;
-    if (input_.now.mono < at) turn_.wake.note(at);
+    if (input_.now.mono < at) planning_.wake.note(at);
     return input_.now.mono >= at;
   }
 
@@ -174,7 +176,7 @@ class Review {
   }
 
   void mark(const JobRecord& record, const RetryCredit& credit, State state) {
-    auto* entry = turn_.draft_of(record).credits().find(credit.pod_uid);
+    auto* entry = planning_.draft_of(record).credits().find(credit.pod_uid);
     if (entry != nullptr && entry->state == credit.state) entry->state = state;
   }
 
@@ -182,7 +184,7 @@ class Review {
   void take_back(const JobRecord& record) {
     const auto& job = record.job;
     if (!is_quiet(job) || job.failed != 0 || !is_unharmed(job)) return;
-    auto& draft = turn_.draft_of(record);
+    auto& draft = planning_.draft_of(record);
     if (record.credits.has_unspent() && draft.credits() == record.credits) draft.take_back();
   }
 
@@ -197,15 +199,15 @@ class Review {
     });
   }
 
-  Turn& turn_;
+  Planning& planning_;
   const PlanInput& input_;
 };
 
 }  // namespace
 
-void review_jobs(Turn& turn) {
-  Review review(turn);
-  for (const auto& uid : turn.input.world.noted_jobs()) review.look_at(*turn.input.world.job(uid));
+void review_jobs(Planning& planning) {
+  Review review(planning);
+  for (const auto& uid : planning.input.world.noted_jobs()) review.look_at(*planning.input.world.job(uid));
 }
 
 }  // namespace dhc::job_retry

@@ -52,7 +52,7 @@ class NodePlanner {
     const auto* policy = policy_of(record, input_.policy);
     const auto* node = input_.world.node(record.key.place);
     if (!record.is_open() || record.is_acknowledged() || policy == nullptr || node == nullptr) return;
-    if (!policy->job_retry || !policy->job_retry->black_hole_taint) return;
+    if (!policy->job_retry || !policy->job_retry->taints_rejecting_node) return;
     const NodeCase found{
         .bad = {&record}, .policy = policy, .mode = effective_mode(policy, input_.policy), .known = 0, .enough = true};
     if (found.mode == Mode::Off) return;

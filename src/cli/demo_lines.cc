@@ -87,7 +87,7 @@ DemoLine line_of(const Verdict& verdict, WallTime at) {
 std::vector<DemoLine> lines_of(const DemoEvent& event, WallTime at) {
   switch (event.what) {
     case DemoEvent::What::Told:
-      return {{.at = at, .tone = DemoTone::Person, .word = "OPERATOR", .text = event.said, .is_wrapped = true}};
+      return {{.at = at, .tone = DemoTone::Operator, .word = "OPERATOR", .text = event.said, .is_wrapped = true}};
     case DemoEvent::What::Repaired:
       return {{.at = at, .tone = DemoTone::Good, .word = "HEALTHY", .text = place(event.devices)}};
     case DemoEvent::What::Broke:

@@ -9,7 +9,7 @@
 namespace dhc::cli {
 
 /// What a line tells, and so its colour.
-enum class DemoTone : unsigned char { Bad, Good, Hold, Act, Person };
+enum class DemoTone : unsigned char { Bad, Good, Hold, Act, Operator };
 
 /// One line of the demo.
 struct DemoLine {

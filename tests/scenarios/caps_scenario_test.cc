@@ -22,11 +22,11 @@ constexpr int kPods = 24;
 /// Three nodes of eight devices, each held by a pod of its own, under the default caps.
 struct LiarWorld : Scenario {
   LiarWorld() {
-    policy().own_namespace = "device-health-system";
-    policy().limits.per_node = 100;
-    policy().limits.max_in_flight = 100;
-    rule().after = Seconds(10);
-    rule().evict->no_replacement_wait = Seconds(0);  // every device is held
+    whole_policy().own_namespace = "device-health-system";
+    whole_policy().limits.per_node = 100;
+    whole_policy().limits.max_in_flight = 100;
+    policy().after = Seconds(10);
+    policy().evict->no_replacement_wait = Seconds(0);  // every device is held
     hold_caps();
     restart_controller();
     for (const auto* name : {"node-a", "node-b", "node-c"}) cluster.add_node({name, {{kResource, 8}}, {}, {}});
@@ -86,8 +86,8 @@ TEST_CASE("A pod that stays although its eviction is accepted again and again co
   const auto is_state_write = [](const RequestRecord& write) {
     return write.target.find(std::string(kIncidentsName)) != std::string::npos;
   };
-  world.policy().limits.cap_cluster = {.percent = 100, .at_least = 100};
-  world.policy().limits.cap_node = {.percent = 100, .at_least = 100};
+  world.whole_policy().limits.cap_cluster = {.percent = 100, .at_least = 100};
+  world.whole_policy().limits.cap_node = {.percent = 100, .at_least = 100};
   world.send_policy();
   std::vector<std::string> before;
   for (int i = 0; i < 4; ++i) before.push_back(world.uid(fmt::format("s{}-0", i)));

@@ -1,4 +1,4 @@
-// A node on its way out, and one that a person cordons: whose pods they are, and what its devices' faults say.
+// A node on its way out, and one that an operator cordons: whose pods they are, and what its devices' faults say.
 #include <doctest/doctest.h>
 
 #include "tests/support/core/taint_world.h"
@@ -9,7 +9,7 @@ using dhc::test::TaintWorld;
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
-TEST_CASE("a person who cordons the node of a bad card first has half an hour, over a restart too, and no more") {
+TEST_CASE("an operator who cordons the node of a bad card first has half an hour, over a restart too, and no more") {
   TaintWorld world;
   const auto device = world.start_one();
   world.cluster.cordon(world.node_of("s-0"), true);
@@ -43,7 +43,7 @@ TEST_CASE("a node under drain keeps its pods from us while it lasts, and its bad
 
 TEST_CASE("maintenance in which a device fails again and again makes no lemon of it, and the same failures later do") {
   TaintWorld world;
-  world.rule().recover.hold = 10min;
+  world.policy().recover.hold = 10min;
   const auto device = world.start_held();
   const auto node = world.node_of("s-0");
   world.cluster.set_node_condition(node, "MaintenanceInProgress", "True");

@@ -16,7 +16,7 @@ constexpr auto kXid = "gpu.example.com/xid";
 /// A pod on a device of which the kubelet knows nothing, and a policy that asks for the driver's taints.
 struct SilentDriver : TaintWorld {
   SilentDriver() {
-    rule().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
+    policy().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
     send_policy();
     device = start_one();
     set_health(device, "Unknown");
@@ -65,8 +65,8 @@ TEST_CASE("a taint that is gone when the eviction is due evicts nobody, though i
 
 TEST_CASE("the incident of a taint ends when that has been gone for ten minutes") {
   SilentDriver world;
-  world.rule().evict.reset();
-  world.rule().match.device_taints.front().effect = "*";
+  world.policy().evict.reset();
+  world.policy().match.device_taints.front().effect = "*";
   world.send_policy();
   world.taint("79", "None");
   world.run_for(5min);
@@ -79,10 +79,10 @@ TEST_CASE("the incident of a taint ends when that has been gone for ten minutes"
 
 TEST_CASE("a free device with a taint that an enforcing policy of its node names is no place to go") {
   TaintWorld world;
-  world.rule().evict->hold_without_replacement = true;
-  DevicePolicy other = world.rule();
+  world.policy().evict->hold_without_replacement = true;
+  DevicePolicy other = world.policy();
   other.name = "information";
-  other.priority = world.rule().priority - 1;
+  other.priority = world.policy().priority - 1;
   other.match.device_taints = {{.key = kXid, .effect = "*"}};
   bool is_place = true;
   SUBCASE("it enforces there") { is_place = false; }
@@ -90,7 +90,7 @@ TEST_CASE("a free device with a taint that an enforcing policy of its node names
   SUBCASE("it is for other nodes") {
     other.match.nodes.requirements = {{.key = "pool", .op = LabelSelector::Operator::Exists, .values = {}}};
   }
-  world.policy().policies.push_back(other);
+  world.whole_policy().policies.push_back(other);
   world.send_policy();
   const auto device = world.start_one();
   for (const auto* node : {"node-a", "node-b"}) {

@@ -141,7 +141,7 @@ TEST_CASE("a disruption budget without room is respected until it has room") {
 
 TEST_CASE("in observe mode nothing is written but Events") {
   Gpus world;
-  world.rule().mode = Mode::Observe;
+  world.policy().mode = Mode::Observe;
   world.send_policy();
   world.break_plugin_device();
   world.break_dra_device(true);

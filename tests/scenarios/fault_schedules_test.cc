@@ -69,19 +69,19 @@ class FaultSchedule {
 
  private:
   void choose_policy() {
-    auto& rule = world_.rule();
-    auto& limits = world_.policy().limits;
-    rule.after = dice_.between(0s, 90s);
-    rule.evict->after = dice_.one_in(3) ? Millis(dice_.between(0s, 5min)) : 0ms;
-    rule.evict->untainted = dice_.one_in(2);
-    rule.evict->shared_claims_together = dice_.one_in(2);
-    rule.evict->no_replacement_wait = dice_.between(0s, 3min);
-    rule.evict->hold_without_replacement = dice_.one_in(4);
-    rule.job_retry = JobRetryRules{};
-    rule.taint->node = dice_.one_in(2);
-    rule.recover.healthy_for = dice_.between(10s, 5min);
-    if (dice_.one_in(4)) rule.match.health.push_back(k8s::Health::Unknown);
-    if (dice_.one_in(2)) rule.match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
+    auto& policy = world_.policy();
+    auto& limits = world_.whole_policy().limits;
+    policy.after = dice_.between(0s, 90s);
+    policy.evict->after = dice_.one_in(3) ? Millis(dice_.between(0s, 5min)) : 0ms;
+    policy.evict->untainted = dice_.one_in(2);
+    policy.evict->shared_claims_together = dice_.one_in(2);
+    policy.evict->no_replacement_wait = dice_.between(0s, 3min);
+    policy.evict->hold_without_replacement = dice_.one_in(4);
+    policy.job_retry = JobRetryRules{};
+    policy.taint->node = dice_.one_in(2);
+    policy.recover.healthy_for = dice_.between(10s, 5min);
+    if (dice_.one_in(4)) policy.match.health.push_back(k8s::Health::Unknown);
+    if (dice_.one_in(2)) policy.match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
     limits.brake_at_least = dice_.one_in(3) ? 1000 : 2 + dice_.below(3);
     limits.brake_trial_after = dice_.between(2min, 30min);
     limits.brake_trial_runs = dice_.between(30s, 5min);

@@ -34,7 +34,7 @@ TEST_CASE("a holder's Healthy after the driver's restart ends no incident: the h
 TEST_CASE(
     "an eviction that waits is not called off by a plugin's restart, and not made on a device that reads Healthy") {
   Drivers world;
-  world.rule().evict->after = 5min;
+  world.policy().evict->after = 5min;
   world.send_policy();
   world.cluster.create_stateful_set("default", "p", 1, TaintWorld::plugin_pod());
   world.run_for(10s);
@@ -148,7 +148,7 @@ TEST_CASE("a device that is bad again after the boot was not repaired by it") {
 
 TEST_CASE("then: Keep waits for an operator, whatever begins anew") {
   Drivers world;
-  world.rule().recover.probation = false;
+  world.policy().recover.probation = false;
   world.send_policy();
   const auto device = world.start_tainted();
   world.restart_driver(node_in(device));

@@ -20,8 +20,8 @@ struct ForgetfulDriver : Drivers {
   explicit ForgetfulDriver(bool is_pod_known = true)
       : Drivers(is_pod_known ? Words{"/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry"}
                              : Words{"/var/lib/kubelet/plugins/csi.example.com"}) {
-    rule().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
-    rule().evict->after = 5min;
+    policy().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
+    policy().evict->after = 5min;
     send_policy();
     device = start_one();
     set_health(device, "Unknown");
@@ -211,7 +211,7 @@ TEST_CASE("information that a driver leaves on a device does not keep its incide
   for (const bool is_named : {true, false}) {
     CAPTURE(is_named);
     Drivers world;
-    if (is_named) world.rule().match.device_taints = {{.key = "gpu.example.com/xid", .effect = {}}};
+    if (is_named) world.policy().match.device_taints = {{.key = "gpu.example.com/xid", .effect = {}}};
     world.send_policy();
     const auto device = world.start_one();
     world.set_health(device, "Unhealthy", "Xid 79");

@@ -24,7 +24,7 @@ TEST_CASE("a Job with backoffLimit 0 on a bad device finishes") {
 
 TEST_CASE("the third loss of a Job with maxPerJob 2 is held, with its reason") {
   JobWorld world(job_shape(0));
-  world.rule().job_retry->max_per_job = 2;
+  world.policy().job_retry->max_per_job = 2;
   world.send_policy();
   for (int loss = 0; loss < 2; ++loss) {
     world.break_device();
@@ -42,7 +42,7 @@ TEST_CASE("the third loss of a Job with maxPerJob 2 is held, with its reason") {
 
 TEST_CASE("ten losses of one Job cost it nothing") {
   JobWorld world(job_shape(0, 2));
-  world.rule().job_retry->max_per_job = 20;
+  world.policy().job_retry->max_per_job = 20;
   world.send_policy();
   for (int loss = 1; loss <= 10; ++loss) {
     REQUIRE(!world.break_device().empty());
@@ -106,7 +106,7 @@ TEST_CASE("a Job controller that is behind on Jobs by less than the settle time 
 
 TEST_CASE("without the settle time the same lag kills the Job, so the time is what saves it") {
   JobWorld world(job_shape(0, 4));
-  world.rule().job_retry->settle = 0s;
+  world.policy().job_retry->settle = 0s;
   world.send_policy();
   world.cluster.lags().job_cache = 9s;
   world.break_device();
@@ -205,7 +205,7 @@ TEST_CASE("suspended, managed and owned Jobs are not written") {
 
 TEST_CASE("a crash on a bad device is credited after the fact, if the Job lives") {
   JobWorld world(job_shape(3, 2));
-  world.rule().after = 10min;
+  world.policy().after = 10min;
   world.send_policy();
   const auto pod = world.break_device();
   world.run_for(5s);
@@ -219,8 +219,8 @@ TEST_CASE("a crash on a bad device is credited after the fact, if the Job lives"
 TEST_CASE("a Job that died of its device is told so, and made again once where the policy says it") {
   for (const bool recreate : {false, true}) {
     JobWorld world(job_shape(0));
-    world.rule().after = 10min;
-    world.rule().job_retry->recreate_once = recreate;
+    world.policy().after = 10min;
+    world.policy().job_retry->recreate_once = recreate;
     world.cluster.lags().job_batch = 0s;  // the Job controller counts before we could give the retry back
     world.send_policy();
     const auto pod = world.break_device();
@@ -252,9 +252,9 @@ TEST_CASE("a node that rejects one replacement after the other is tainted, and t
   for (const bool taint : {false, true}) {
     CAPTURE(taint);
     JobWorld world(job_shape(0));
-    world.rule().evict.reset();
-    world.rule().job_retry->max_per_job = 100;
-    world.rule().job_retry->black_hole_taint = taint;
+    world.policy().evict.reset();
+    world.policy().job_retry->max_per_job = 100;
+    world.policy().job_retry->taints_rejecting_node = taint;
     world.send_policy();
     const auto pod = world.live("train-").front();
     const auto node = text(world.pod(pod), {"spec", "nodeName"});

@@ -23,7 +23,7 @@ class Schedule {
   /// `length`: how long each of the Job's pods works; 0: without end.
   explicit Schedule(unsigned seed, Millis length = Millis::zero())
       : dice_(seed), world_(shape_of(length), seed + 1), most_(1 + below(4)) {
-    world_.rule().job_retry->max_per_job = most_;
+    world_.policy().job_retry->max_per_job = most_;
     world_.send_policy();
     auto& lags = world_.cluster.lags();
     lags.job_cache = Millis(below(9'000));

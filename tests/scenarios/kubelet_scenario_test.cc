@@ -111,8 +111,8 @@ TEST_CASE("the incident stays one through a kubelet restart, and nobody is evict
   for (const auto silent : {3s, 30s, 200s}) {
     CAPTURE(silent.count());
     Plugins world;
-    world.rule().after = 0s;
-    world.rule().evict->after = 15s;
+    world.policy().after = 0s;
+    world.policy().evict->after = 15s;
     world.send_policy();
     world.set("Unhealthy");
     world.run_for(5s);
@@ -130,8 +130,8 @@ TEST_CASE("the incident stays one through a kubelet restart, and nobody is evict
 
 TEST_CASE("the same when the watch of nodes is behind: the false Healthy comes before the capacity of 0") {
   Plugins world;
-  world.rule().after = 0s;
-  world.rule().evict->after = 15s;
+  world.policy().after = 0s;
+  world.policy().evict->after = 15s;
   world.send_policy();
   world.set("Unhealthy");
   world.run_for(5s);
@@ -150,8 +150,8 @@ TEST_CASE("the same when the watch of nodes is behind: the false Healthy comes b
 
 TEST_CASE("a flap between two looks of the kubelet is seen by nobody") {
   Plugins world;
-  world.rule().after = 0s;
-  world.rule().evict->after = 0s;
+  world.policy().after = 0s;
+  world.policy().evict->after = 0s;
   world.send_policy();
   world.run_for(100ms);
   const auto began = world.now.mono;
@@ -185,8 +185,8 @@ TEST_CASE("a flap in step with the kubelet's looks is a steady Unhealthy for all
 
 TEST_CASE("a device that flaps out of step is evicted only after the API has shown it Unhealthy for the whole window") {
   Plugins world;
-  world.rule().after = 8s;
-  world.rule().evict->after = 0s;
+  world.policy().after = 8s;
+  world.policy().evict->after = 0s;
   world.send_policy();
   const auto began = world.now.mono;
   for (int i = 0; i < 30; ++i) {

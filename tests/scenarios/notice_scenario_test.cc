@@ -17,7 +17,7 @@ namespace {
 /// A Job on a policy that tells a pod five minutes before.
 struct ToldWorld : JobWorld {
   explicit ToldWorld(const std::string& restart_policy = "Never") : JobWorld(shape_with(restart_policy)) {
-    rule().evict->notice = NoticeRules{.deadline = 5min, .extend_up_to = 10min};
+    policy().evict->notice = NoticeRules{.deadline = 5min, .extend_up_to = 10min};
     send_policy();
     run_for(1s);
     name = live("train-").front();
@@ -171,7 +171,7 @@ TEST_CASE("with the hand-shake a trainer loses no step, and without it all since
     CAPTURE(told);
     CAPTURE(listens);
     ToldWorld world;
-    if (!told) world.rule().evict->notice.reset();
+    if (!told) world.policy().evict->notice.reset();
     world.send_policy();
     Trainer trainer(listens);
     bool exited = false;

@@ -63,7 +63,7 @@ struct OneDevice : TaintWorld {
     REQUIRE(cluster.kubectl_patch(res, is_pod ? "default" : "", is_pod ? "s-0" : "default", patch).status == 200);
   }
   void set_mode(Mode mode) {
-    rule().mode = mode;
+    policy().mode = mode;
     send_policy();
   }
   /// What the driver writes into the status of the pod's claim.
@@ -150,7 +150,7 @@ TEST_CASE("Whatever happens around a device that breaks and recovers, and in wha
       .begin =
           [] {
             auto world = healthy_device();
-            world->rule().evict.reset();
+            world->policy().evict.reset();
             world->send_policy();
             return world;
           },
@@ -235,7 +235,7 @@ TEST_CASE("The driver's condition on a claim and the kubelet's report are one in
   const Story<OneDevice> story{.begin =
                                    [] {
                                      auto world = std::make_unique<OneDevice>();
-                                     world->rule().match.claim_conditions = {{.type = "Ready", .status = "False"}};
+                                     world->policy().match.claim_conditions = {{.type = "Ready", .status = "False"}};
                                      world->send_policy();
                                      world->begin();
                                      return world;
@@ -253,8 +253,8 @@ TEST_CASE("A device that has failed too often stays in quarantine, whatever happ
       .begin =
           [] {
             auto world = std::make_unique<OneDevice>();
-            world->rule().recover.quarantine_above = 1;
-            world->rule().recover.healthy_for = 1min;
+            world->policy().recover.quarantine_above = 1;
+            world->policy().recover.healthy_for = 1min;
             world->begin_tainted();
             return world;
           },

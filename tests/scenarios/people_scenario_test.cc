@@ -34,9 +34,9 @@ Json selector_of(const std::string& device) {
 /// Two plugin devices on node-a are bad and the policy taints such nodes; their pods are not evicted.
 struct NodeWorld : TaintWorld {
   NodeWorld() {
-    rule().taint->node = true;
-    rule().evict.reset();
-    policy().limits.brake_percent = 90;
+    policy().taint->node = true;
+    policy().evict.reset();
+    whole_policy().limits.brake_percent = 90;
     send_policy();
     auto shape = plugin_pod();
     shape.node_selector = {{"kubernetes.io/hostname", "node-a"}};
@@ -53,7 +53,7 @@ TEST_CASE(
     "an effect changed by an operator stays as it is: ChangedByOther, no other write, and no eviction without a "
     "taint") {
   TaintWorld world;
-  world.rule().evict->after = 5min;
+  world.policy().evict->after = 5min;
   world.send_policy();
   const auto device = world.start_one();
   world.set_health(device, "Unhealthy", "Xid 79");
@@ -97,7 +97,7 @@ TEST_CASE("a rule deleted while the controller is away, or with an apply on its 
   for (int after = 0; after < 12; ++after) {
     CAPTURE(after);
     TaintWorld world;
-    world.rule().taint->device = TaintRules::Device::Staged;
+    world.policy().taint->device = TaintRules::Device::Staged;
     world.cluster.lags().rule_condition = 5s;
     const auto device = world.start_held();
     world.run_until_tainted(device);

@@ -31,9 +31,9 @@ std::vector<std::string> all_verdicts(const TaintWorld& world) {
 
 TEST_CASE("fifty tainted devices and ten quiet minutes: not one write, also after a restart") {
   TaintWorld world;
-  world.policy().limits.brake_at_least = 1000;
-  world.policy().status = true;
-  world.rule().evict.reset();
+  world.whole_policy().limits.brake_at_least = 1000;
+  world.whole_policy().status = true;
+  world.policy().evict.reset();
   world.send_policy();
   for (int i = 0; i < 13; ++i) world.cluster.add_node({fmt::format("big-{}", i), {}, {{TaintWorld::kDriver, 4}}, {}});
   world.cluster.create_deployment("default", "d", 50, TaintWorld::dra_pod());
@@ -57,9 +57,9 @@ TEST_CASE("fifty tainted devices and ten quiet minutes: not one write, also afte
 TEST_CASE("observe mode writes nothing but Events and its own memory, and has a verdict wherever enforce has one") {
   const auto story = [](Mode mode) {
     auto world = std::make_unique<TaintWorld>();
-    world->rule().mode = mode;
-    world->rule().taint->node = true;
-    world->policy().status = true;
+    world->policy().mode = mode;
+    world->policy().taint->node = true;
+    world->whole_policy().status = true;
     world->send_policy();
     const auto device = world->start_one();
     world->set_health(device, "Unhealthy", "Xid 79");
@@ -85,13 +85,13 @@ TEST_CASE("a rule that stands when the mode becomes observe stays, and what woul
   TaintWorld world;
   const auto device = world.start_held();
   world.run_until_tainted(device);
-  world.rule().mode = Mode::Observe;
+  world.policy().mode = Mode::Observe;
   world.send_policy();
   world.set_health(device, "Healthy");
   world.run_for(1h);
   CHECK(world.effect_of(device) == "NoSchedule");
   CHECK(world.says(device, "WouldUntaint"));
-  world.rule().mode = Mode::Enforce;
+  world.policy().mode = Mode::Enforce;
   world.send_policy();
   world.run_for(1min);
   CHECK(world.rule_count() == 0);
@@ -101,7 +101,7 @@ TEST_CASE("paused stops new taints and goes on untainting") {
   TaintWorld world;
   const auto device = world.start_held();
   world.run_until_tainted(device);
-  world.policy().limits.paused = true;
+  world.whole_policy().limits.paused = true;
   world.send_policy();
   world.cluster.create_pod("default", "p", TaintWorld::dra_pod());
   world.run_for(10s);
@@ -111,7 +111,7 @@ TEST_CASE("paused stops new taints and goes on untainting") {
   world.run_for(30min);
   CHECK(world.rule_count() == 0);
   CHECK(world.says(other, "Paused"));
-  world.policy().limits.paused = false;
+  world.whole_policy().limits.paused = false;
   world.send_policy();
   world.run_for(1min);
   CHECK(world.effect_of(other) == "NoSchedule");
@@ -152,8 +152,8 @@ TEST_CASE("a server without DeviceTaintRules: a policy that taints nodes taints 
     CAPTURE(node);
     TaintWorld world;
     world.cluster.serve(Res::TaintRules, false);
-    world.rule().taint->node = node;
-    world.rule().taint->node_at_least_devices = 1;
+    world.policy().taint->node = node;
+    world.policy().taint->node_at_least_devices = 1;
     world.send_policy();
     const auto device = world.start_one();
     const auto on = world.node_of("s-0");

@@ -152,7 +152,7 @@ TEST_CASE("without evidence a first incident is held for a day, then the device 
 
 TEST_CASE("one Unhealthy report on probation is an incident at once, and doubles the hold") {
   TaintWorld world;
-  world.rule().recover.hold = 1h;
+  world.policy().recover.hold = 1h;
   world.send_policy();
   const auto device = abandoned(world);
   CHECK(world.run_until_untainted(device, 2h) < 2h);
@@ -176,8 +176,8 @@ TEST_CASE("one Unhealthy report on probation is an incident at once, and doubles
 
 TEST_CASE("then: Keep waits for an operator") {
   TaintWorld world;
-  world.rule().recover.hold = 1h;
-  world.rule().recover.probation = false;
+  world.policy().recover.hold = 1h;
+  world.policy().recover.probation = false;
   world.send_policy();
   const auto device = abandoned(world);
   world.run_for(12h);
@@ -234,8 +234,8 @@ TEST_CASE("a device that flaps more slowly stays tainted, and each incident make
 
 TEST_CASE("too many incidents quarantine the device until an operator acknowledges") {
   TaintWorld world;
-  world.rule().recover.quarantine_above = 2;
-  world.rule().recover.hold = 10min;
+  world.policy().recover.quarantine_above = 2;
+  world.policy().recover.hold = 10min;
   const auto device = world.start_held();
   world.run_until_tainted(device);
   for (int i = 0; i < 3; ++i) {
@@ -273,7 +273,7 @@ TEST_CASE("a restart at any moment of a recovery untaints once, and not before i
 TEST_CASE("the rule of a device whose node has gone is collected after a day") {
   TaintWorld world;
   const auto device = abandoned(world);
-  world.rule().recover.probation = false;
+  world.policy().recover.probation = false;
   world.send_policy();
   world.cluster.remove_node(place_of(device).node);
   world.run_for(23h);

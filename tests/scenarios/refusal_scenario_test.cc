@@ -21,7 +21,7 @@ namespace {
 struct Fleet : Scenario {
   explicit Fleet(int devices = 8) {
     for (int i = 0; i < 10; ++i) cluster.add_node({fmt::format("node-{}", i), {{kResource, devices}}, {}, {}});
-    policy().limits = Limits{.brake_at_least = 10'000};
+    whole_policy().limits = Limits{.brake_at_least = 10'000};
     send_policy();
   }
   void deploy(const std::string& name, int replicas) {

@@ -134,7 +134,7 @@ TEST_CASE("an apply whose answer was lost makes one rule and no second one") {
 TEST_CASE(
     "a staged taint is None until the server has said what it would do, then NoSchedule, then comes the eviction") {
   TaintWorld world;
-  world.rule().taint->device = TaintRules::Device::Staged;
+  world.policy().taint->device = TaintRules::Device::Staged;
   world.send_policy();
   world.cluster.lags().rule_condition = 10s;
   const auto device = world.start_one();
@@ -153,7 +153,7 @@ TEST_CASE(
 
 TEST_CASE("a staged taint waits at most 30 seconds for a server that says nothing") {
   TaintWorld world;
-  world.rule().taint->device = TaintRules::Device::Staged;
+  world.policy().taint->device = TaintRules::Device::Staged;
   world.send_policy();
   world.cluster.lags().rule_condition = 1h;
   const auto device = world.start_one();
@@ -184,7 +184,7 @@ TEST_CASE("a restart at any moment of a staged taint ends the same") {
   for (int after = 58; after < 75; ++after) {
     CAPTURE(after);
     TaintWorld world;
-    world.rule().taint->device = TaintRules::Device::Staged;
+    world.policy().taint->device = TaintRules::Device::Staged;
     world.send_policy();
     world.cluster.lags().rule_condition = 4s;
     const auto device = world.start_one();

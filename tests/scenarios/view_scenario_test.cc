@@ -50,7 +50,7 @@ TEST_CASE("two hours in which nothing happens are never too old to act on, with 
 
 TEST_CASE("a device that recovers while the watch of pods is silent costs no pod: two silent streams list afresh") {
   WatchedGpus gpus;
-  gpus.rule().after = 6min;
+  gpus.policy().after = 6min;
   gpus.send_policy();
   const auto pod = gpus.live("infer-").front();
   gpus.set_health(pod, "Unhealthy");
@@ -66,7 +66,7 @@ TEST_CASE("a device that recovers while the watch of pods is silent costs no pod
 
 TEST_CASE("a device that recovers while pods can be neither watched nor listed costs no pod, however long that lasts") {
   WatchedGpus gpus;
-  gpus.rule().after = 6min;
+  gpus.policy().after = 6min;
   gpus.send_policy();
   const auto pod = gpus.live("infer-").front();
   gpus.set_health(pod, "Unhealthy");

@@ -14,7 +14,7 @@ namespace {
 /// Nodes of four plugin devices each, under a policy that taints rejecting nodes and nothing else.
 struct HoleStage : Stage {
   explicit HoleStage(const std::vector<std::string>& nodes = {"node-a"}) {
-    policy().job_retry = JobRetryRules{.black_hole_taint = true};
+    policy().job_retry = JobRetryRules{.taints_rejecting_node = true};
     policy().evict.reset();
     send_policy();
     for (const auto& name : nodes) node(name, 4);
@@ -62,7 +62,7 @@ TEST_CASE("A node that rejects three pods within ten minutes is tainted, where t
   CHECK(deeds(stage) == "taint node-a");
 
   HoleStage never;
-  never.policy().job_retry->black_hole_taint = false;
+  never.policy().job_retry->taints_rejecting_node = false;
   never.send_policy();
   never.reject();
   CHECK(never.verdict("node-a", Reason::BlackHoleNode) != nullptr);
@@ -193,7 +193,7 @@ TEST_CASE("A rejecting node whose taint an operator removes is not tainted again
 TEST_CASE("The taint goes when the policy no longer asks for it") {
   HoleStage stage;
   stage.reject();
-  stage.policy().job_retry->black_hole_taint = false;
+  stage.policy().job_retry->taints_rejecting_node = false;
   stage.send_policy();
   stage.run_for(Seconds(2));
   CHECK(deeds(stage) == "taint node-a, untaint node-a");
@@ -240,7 +240,7 @@ TEST_CASE(
         {.name = std::string("p-") + number, .device = std::string("gpu-") + number, .health = k8s::Health::Unhealthy});
   }
   stage.run_for(minutes(2), Seconds(10));
-  stage.policy().job_retry->black_hole_taint = false;
+  stage.policy().job_retry->taints_rejecting_node = false;
   stage.send_policy();
   stage.run_for(minutes(2), Seconds(10));
   CHECK(deeds(stage) == "taint node-a");

@@ -19,7 +19,7 @@ struct Drivers : TaintWorld {
     plugin.host_paths = {"/var/lib/kubelet/device-plugins"};
     cluster.create_daemon_set("kube-system", "gpu-plugin", plugin);
     run_for(std::chrono::seconds(10));
-    rule().recover.hold = std::chrono::hours(2);
+    policy().recover.hold = std::chrono::hours(2);
     send_policy();
   }
 

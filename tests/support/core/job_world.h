@@ -20,11 +20,11 @@ struct JobWorld : Scenario {
     shape.shape.resource = kJobGpu;
     pods_wanted = shape.parallelism;
     cluster.create_job(std::move(shape));
-    rule().job_retry = JobRetryRules{};
-    rule().after = Seconds(5);
-    policy().limits.per_node = 20;
-    policy().limits.max_in_flight = 20;
-    policy().limits.brake_at_least = 100;
+    policy().job_retry = JobRetryRules{};
+    policy().after = Seconds(5);
+    whole_policy().limits.per_node = 20;
+    whole_policy().limits.max_in_flight = 20;
+    whole_policy().limits.brake_at_least = 100;
     send_policy();
     run_for(Seconds(5));
   }

@@ -22,8 +22,8 @@ class Scenario : public Lab {
   ~Scenario();
 
   /// What the controller is told to do; delivered with the next turn.
-  Policy& policy() { return policy_; }
-  DevicePolicy& rule() { return policy_.policies.front(); }
+  Policy& whole_policy() { return policy_; }
+  DevicePolicy& policy() { return policy_.policies.front(); }
   void send_policy();
   /// From now on the limits' own caps hold; before, none is ever reached.
   void hold_caps() { caps_hold_ = true; }

@@ -29,8 +29,8 @@ bool is_event(const RequestRecord& record) { return record.target.find("/events"
 }  // namespace
 
 TaintWorld::TaintWorld(std::uint64_t seed) : Scenario(seed) {
-  policy().own_namespace = kOwnNamespace;
-  rule().taint = TaintRules{};
+  whole_policy().own_namespace = kOwnNamespace;
+  policy().taint = TaintRules{};
   restart_controller();
   for (const auto* name : {"node-a", "node-b"}) cluster.add_node({name, {{kResource, 4}}, {{kDriver, 4}}, {}});
   run_for(Seconds(2));
@@ -56,7 +56,7 @@ std::string TaintWorld::start_one() {
 }
 
 std::string TaintWorld::start_held() {
-  rule().evict.reset();
+  policy().evict.reset();
   send_policy();
   const auto device = start_one();
   set_health(device, "Unhealthy", "Xid 79");

@@ -254,7 +254,7 @@ TEST_CASE("An acknowledged incident ends once nobody has reported the device bad
   }
 }
 
-TEST_CASE("A quarantined device waits for a person, whatever else speaks for it") {
+TEST_CASE("A quarantined device waits for an operator, whatever else speaks for it") {
   const auto rules = rules_of();
   auto record = untainted_record();
   record.hear_healthy(moment_after_noon(Millis(0)));
@@ -267,7 +267,7 @@ TEST_CASE("A quarantined device waits for a person, whatever else speaks for it"
   CHECK(recovery.why == "quarantined until an operator acknowledges it");
 }
 
-TEST_CASE("Without its policy an incident ends by a person's word alone, and one without a policy as by default") {
+TEST_CASE("Without its policy an incident ends by an operator's word alone, and one without a policy as by default") {
   auto record = untainted_record();
   auto recovery = recovery_of(record.record(), nullptr, after_noon(hours(24 * 365)));
   CHECK(!recovery.over);

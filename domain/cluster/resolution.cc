@@ -1,4 +1,4 @@
-#include "domain/cluster/resolver.h"
+#include "domain/cluster/resolution.h"
 
 #include <algorithm>
 #include <map>

@@ -12,9 +12,9 @@
 
 namespace dhc::job_retry {
 
-/// What one turn has made up so far: the Jobs' records as they shall be, and what is said.
-struct Turn {
-  explicit Turn(const PlanInput& of) : input(of) {}
+/// A plan that is being made: what the Jobs' records are to say, and the verdicts so far.
+struct Planning {
+  explicit Planning(const PlanInput& of) : input(of) {}
 
   /// The Job's record to be changed.
   Draft& draft_of(const JobRecord& record) { return drafts.try_emplace(record.job.meta.uid, record).first->second; }
