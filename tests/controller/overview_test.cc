@@ -103,22 +103,6 @@ TEST_CASE("an incident shows its phase, its steps with their times, and what wou
   CHECK_FALSE(incident["endsBy"].get<std::string>().empty());
 }
 
-TEST_CASE("an incident stays on the node of its device after the driver has withdrawn the pool") {
-  Stage stage;
-  stage.policy().taint = dhc::TaintRules{};
-  stage.send_policy();
-  stage.slice("node-a", {"gpu-0"});
-  stage.claim("c", {"gpu-0"}, "w");
-  stage.pod({.name = "w", .claim = "c"});
-  stage.turn();
-  stage.report("w", Health::Unhealthy, "broken");
-  stage.run_for(Seconds(120));
-  REQUIRE(entry(stage, "incident/gpu.example.com/node-a/gpu-0")["node"] == "node-a");
-  stage.remove(dhc::k8s::Kind::ResourceSlice, "slice-node-a");
-  stage.turn();
-  CHECK(entry(stage, "incident/gpu.example.com/node-a/gpu-0")["node"] == "node-a");
-}
-
 TEST_CASE("an entry that says the same is the same text, however much time passes") {
   auto stage = stage_with_bad_device();
   stage.run_for(Seconds(200));

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "domain/cluster/world.h"
+
 namespace dhc {
 
 namespace {
@@ -252,6 +254,27 @@ TEST_CASE("An acknowledged incident ends once nobody has reported the device bad
     CHECK(recovery.over);
     CHECK(!recovery.on_probation);
   }
+}
+
+TEST_CASE("A record's node is the one that the World knows, else the one that it was last on") {
+  DeviceRecord record{
+      .key = DeviceKey::dra("gpu.example.com", "pool-1", "gpu-0"), .card = {}, .past = {}, .incident = {}, .ours = {}};
+  CHECK(node_of(record, World()).empty());
+  record.card.host = "node-b";
+  CHECK(node_of(record, World()) == "node-b");
+  World world;
+  k8s::ResourceSlice slice;
+  slice.meta.name = slice.meta.uid = "slice";
+  slice.driver = "gpu.example.com";
+  slice.pool = "pool-1";
+  slice.generation = 1;
+  slice.node_name = "node-c";
+  slice.devices = {{.name = "gpu-0", .taints = {}}};
+  world.apply(k8s::Upsert{std::move(slice)}, after_noon(microseconds(0)));
+  world.refresh(after_noon(microseconds(0)));
+  CHECK(node_of(record, world) == "node-c");
+  record.key = DeviceKey::plugin("node-a", "example.com/gpu", "GPU-1");
+  CHECK(node_of(record, World()) == "node-a");
 }
 
 TEST_CASE("A quarantined device waits for an operator, whatever else speaks for it") {
