@@ -307,7 +307,22 @@ TEST_CASE("A policy that observes for a while evicts as one that never did, in w
   expect_one_end(story, kMovedOn);
 }
 
-TEST_CASE("A brake that one recovery releases lets the others go, in whatever order devices break and one recovers") {
+TEST_CASE("A pause delays what is due and changes nothing else, in whatever order") {
+  const auto sets = [](bool is_paused) {
+    return [is_paused](OneDevice& world) {
+      world.whole_policy().limits.paused = is_paused;
+      world.send_policy();
+    };
+  };
+  const Story<OneDevice> story{.begin = healthy_device,
+                               .events = {kBreaks, {"pause", sets(true)}, {"resume", sets(false), {"pause"}}},
+                               .between = 35s,
+                               .rest = 4min};
+  expect_one_end(story, kMovedOn);
+}
+
+TEST_CASE(
+    "A brake that one recovery releases holds the others no longer, in whatever order devices break and one recovers") {
   const auto sets = [](int device, std::string_view health) {
     return [device, health](ThreeDevices& world) {
       world.cluster.set_device_health("node-a", fmt::format("gpu-{}", device), health, "Xid 79");
