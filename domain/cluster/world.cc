@@ -276,6 +276,7 @@ void World::index_pod(const PodRecord& record) {
   index(unbound_, record.pod.node_name.empty() && is_live(record.pod));
   index(terminating_, record.pod.meta.deletion.has_value());
   index(with_condition_, our_condition(record.pod) != nullptr);
+  index(with_notice_, k8s::find(record.pod.meta.annotations, kNoticeAnnotation).has_value());
 }
 
 bool World::drop_pod(const std::string& uid, const Now& now) {
@@ -303,6 +304,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   terminating_.erase(uid);
   unbound_.erase(uid);
   with_condition_.erase(uid);
+  with_notice_.erase(uid);
   with_doubts_.erase(uid);
   dirty_pods_.erase(uid);
   return true;

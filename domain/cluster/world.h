@@ -163,6 +163,8 @@ class World {
   [[nodiscard]] const std::set<std::string>& unbound() const { return unbound_; }
   /// UIDs of pods with our condition, whatever its status, sorted.
   [[nodiscard]] const std::set<std::string>& with_condition() const { return with_condition_; }
+  /// UIDs of the pods with the annotation of a notice, whoever wrote it.
+  [[nodiscard]] const std::set<std::string>& with_notice() const { return with_notice_; }
   /// UIDs of pods with reports that are laid on no device, sorted.
   [[nodiscard]] const std::set<std::string>& with_doubts() const { return with_doubts_; }
   [[nodiscard]] const k8s::ResourceClaim* claim(std::string_view key) const;
@@ -334,6 +336,7 @@ class World {
   std::set<std::string> terminating_;
   std::set<std::string> unbound_;
   std::set<std::string> with_condition_;
+  std::set<std::string> with_notice_;
   std::set<std::string> with_doubts_;
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
   StringIndex<ClaimRecord> claims_;                           // by claim key

@@ -20,6 +20,7 @@ using NoticeJson = nlohmann::ordered_json;
 constexpr std::int64_t kNoticeVersion = 1;
 constexpr std::string_view kActionEvict = "evict";
 constexpr std::string_view kActionNone = "none";
+constexpr std::string_view kActionPeer = "peer";
 constexpr std::string_view kExitSafe = "safe";
 constexpr std::string_view kDoneAt = "done:";
 constexpr std::string_view kExtendUntil = "extend-until:";
@@ -27,6 +28,7 @@ constexpr std::string_view kExtendUntil = "extend-until:";
 constexpr std::size_t kNoticeDevice = 400;
 constexpr std::size_t kNoticeWord = 63;
 constexpr std::size_t kNoticeMessage = 260;
+constexpr std::size_t kNoticePeer = 253;
 
 /// In a range that can be counted on from: the number may be anybody's.
 std::int64_t count_in(const nlohmann::json& json, const char* key) {
@@ -34,6 +36,11 @@ std::int64_t count_in(const nlohmann::json& json, const char* key) {
   const auto* found = json_field(json, {key});
   if (found == nullptr || !found->is_number_integer()) return 0;
   return std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, kMost);
+}
+
+std::string_view action_of(const Notice& notice) {
+  if (notice.evict) return kActionEvict;
+  return notice.peer.empty() ? kActionNone : kActionPeer;
 }
 
 std::string_view without_blanks(std::string_view text) {
@@ -47,14 +54,16 @@ std::string_view without_blanks(std::string_view text) {
 std::string notice_text(const Notice& notice) {
   NoticeJson json = {{"v", kNoticeVersion},
                      {"n", notice.number},
-                     {"action", notice.evict ? kActionEvict : kActionNone},
+                     {"action", action_of(notice)},
                      {"device", printable_cut(notice.device, kNoticeDevice)},
                      {"container", printable_cut(notice.container, kNoticeWord)},
                      {"reason", notice.reason},
                      {"message", printable_cut(notice.message, kNoticeMessage)},
                      {"at", format_rfc3339(notice.at)}};
+  const bool is_peer = action_of(notice) == kActionPeer;
+  if (notice.deadline && (notice.evict || is_peer)) json["deadline"] = format_rfc3339(*notice.deadline);
+  if (is_peer) json["pod"] = printable_cut(notice.peer, kNoticePeer);
   if (notice.evict) {
-    if (notice.deadline) json["deadline"] = format_rfc3339(*notice.deadline);
     json["retry"] = notice.retry;
     json["exit"] = notice.exit_is_safe ? kExitSafe : std::string_view("unsafe");
     json["restarts"] = notice.restarts;
@@ -68,8 +77,10 @@ std::optional<Notice> read_notice(std::string_view text) {
   const auto at = parse_rfc3339(json_string(json, {"at"}));
   const auto action = json_string(json, {"action"});
   if (count_in(json, "v") != kNoticeVersion || !at) return std::nullopt;
-  if (action != kActionEvict && action != kActionNone) return std::nullopt;
+  const auto peer = action == kActionPeer ? json_string(json, {"pod"}) : std::string();
+  if (action != kActionEvict && action != kActionNone && peer.empty()) return std::nullopt;
   Notice notice{.evict = action == kActionEvict,
+                .peer = peer,
                 .number = count_in(json, "n"),
                 .device = json_string(json, {"device"}),
                 .container = json_string(json, {"container"}),
@@ -79,7 +90,7 @@ std::optional<Notice> read_notice(std::string_view text) {
                 .retry = json_string(json, {"retry"}),
                 .exit_is_safe = json_string(json, {"exit"}) == kExitSafe,
                 .restarts = count_in(json, "restarts")};
-  if (notice.evict) notice.deadline = parse_rfc3339(json_string(json, {"deadline"}));
+  if (action != kActionNone) notice.deadline = parse_rfc3339(json_string(json, {"deadline"}));
   return notice;
 }
 

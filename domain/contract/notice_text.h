@@ -13,14 +13,15 @@ namespace dhc {
 /// What a pod's program is told by the annotation `device-health.io/notice`. Its words are those of EvictionRequest
 /// where they mean the same. **Source:** KEP-4563.
 struct Notice {
-  bool evict = false;                     ///< `action`: the pod is to be evicted; else `none`.
+  bool evict = false;                     ///< `action`: the pod is to be evicted; else `none`, or `peer`:
+  std::string peer = {};                  ///< the pod of the same controller that is to be evicted.
   std::int64_t number = 0;                ///< How many times this pod has been told of an eviction, this one included.
   std::string device = {};                ///< `to_string(DeviceKey)`; the one for which the pod goes first.
   std::string container = {};             ///< That holds it; empty: not known.
   std::string reason = {};                ///< A word of the vocabulary.
   std::string message = {};               ///< For people.
   WallTime at = {};                       ///< Since when the pod is told this, in whole seconds.
-  std::optional<WallTime> deadline = {};  ///< Not evicted before, unless it answers; only with `evict`.
+  std::optional<WallTime> deadline = {};  ///< Not evicted before, unless it answers; not with `none`.
   std::string retry = {};                 ///< What the eviction costs the pod's Job: `credited`, `ignored` or `none`.
   bool exit_is_safe = false;  ///< The program may end itself with a non-zero code, and its Job does not suffer.
   std::int64_t restarts = 0;  ///< Of the containers that hold the device, when the notice was given.

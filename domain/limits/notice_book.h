@@ -18,6 +18,10 @@ class NoticeBook {
   /// The annotation, as it was seen then, belongs to another client: ours is left out until another is seen.
   void note_contested(const std::string& pod_uid, std::string_view seen);
 
+  /// The annotation, as it was seen then, was taken back, if it was ours.
+  void note_taken_back(const std::string& pod_uid, std::string_view seen);
+  [[nodiscard]] bool was_taken_back(const std::string& pod_uid, std::string_view seen) const;
+
   [[nodiscard]] std::optional<WallTime> sent_at(const std::string& pod_uid) const;
   [[nodiscard]] bool is_contested(const std::string& pod_uid, std::string_view seen) const;
 
@@ -26,11 +30,13 @@ class NoticeBook {
   void forget(const IsGone& is_gone) {
     std::erase_if(sent_, [&](const auto& entry) { return is_gone(entry.first); });
     std::erase_if(contested_, [&](const auto& entry) { return is_gone(entry.first); });
+    std::erase_if(taken_back_, [&](const auto& entry) { return is_gone(entry.first); });
   }
 
  private:
   std::map<std::string, WallTime, std::less<>> sent_;
   std::map<std::string, std::string, std::less<>> contested_;  // the annotation as it was seen
+  std::map<std::string, std::string, std::less<>> taken_back_;
 };
 
 }  // namespace dhc

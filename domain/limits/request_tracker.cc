@@ -204,6 +204,11 @@ void RequestTracker::condition_refused_for_notice(const k8s::Pod& pod, const Now
   if (found != conditions_.end()) found->second.not_before = now.mono;
 }
 
+void RequestTracker::notice_taken_back(const k8s::Pod& pod) {
+  if (const auto seen = k8s::find(pod.meta.annotations, kNoticeAnnotation))
+    notices_.note_taken_back(pod.meta.uid, *seen);
+}
+
 bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) const {
   const auto* attempt = condition(pod.meta.uid);
   if (attempt == nullptr) return true;

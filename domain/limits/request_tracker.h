@@ -94,6 +94,8 @@ class RequestTracker {
   [[nodiscard]] const NoticeBook& notices() const { return notices_; }
   /// The condition was refused because of the annotation beside it: it may be sent without at once.
   void condition_refused_for_notice(const k8s::Pod& pod, const Now& now);
+  /// An apply without a notice was accepted: what the pod still shows then is not ours.
+  void notice_taken_back(const k8s::Pod& pod);
 
   // Events, by their deterministic names.
   void event_sent(const std::string& name, const Now& now);

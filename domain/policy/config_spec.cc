@@ -24,7 +24,8 @@ void read_when_no_replacement(const YamlNode& node, EvictRules& rules, MistakeLi
 }
 
 NoticeRules read_notice(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 2> kKeys = {"deadline", "extendUpTo"};
+  static constexpr std::array<std::string_view, 3> kKeys = {"deadline", "extendUpTo", "scope"};
+  static constexpr std::array<std::string_view, 2> kScopes = {"Pod", "Owner"};
   NoticeRules rules;
   if (!check_map(node, "spec.evict.notice", kKeys, mistakes)) return rules;
   if (const YamlNode* given = node.find("deadline")) {
@@ -32,6 +33,9 @@ NoticeRules read_notice(const YamlNode& node, MistakeList& mistakes) {
   }
   if (const YamlNode* given = node.find("extendUpTo")) {
     set(rules.extend_up_to, read_duration(*given, "spec.evict.notice.extendUpTo", Millis(0), mistakes));
+  }
+  if (const YamlNode* given = node.find("scope")) {
+    rules.whole_owner = read_word(*given, "spec.evict.notice.scope", kScopes, mistakes).value_or(0) == 1;
   }
   return rules;
 }

@@ -118,7 +118,8 @@ std::string evict_text(const EvictRules& evict) {
   text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),
                       evict.hold_without_replacement ? "hold" : "evict");
   if (evict.notice) {
-    text += fmt::format("; told {} before", format_duration(evict.notice->deadline));
+    text += fmt::format("; told {} before{}", format_duration(evict.notice->deadline),
+                        evict.notice->whole_owner ? ", with the other pods of its controller" : "");
     if (evict.notice->extend_up_to > Millis::zero())
       text += fmt::format(", up to {} longer if the pod asks", format_duration(evict.notice->extend_up_to));
   }

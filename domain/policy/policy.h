@@ -81,6 +81,7 @@ struct Match {
 struct NoticeRules {
   Millis deadline = std::chrono::minutes(5);       ///< The pod's time from the notice to the eviction.
   Millis extend_up_to = std::chrono::minutes(30);  ///< `extendUpTo`: how much longer the pod may ask for.
+  bool whole_owner = false;  ///< `scope: Owner`: the other pods of its controller are told which pod goes.
   friend bool operator==(const NoticeRules&, const NoticeRules&) = default;
 };
 

@@ -22,7 +22,7 @@ std::string ApplyCondition::words() const {
 std::optional<WriteKey> ApplyCondition::write_key() const { return std::nullopt; }
 
 bool is_refused_for_notice(const ApplyCondition& action, const Status& status) {
-  return action.wanted && !action.wanted->notice.empty() && !status && status.error().kind == ErrorKind::Contested;
+  return !action.notice.empty() && !status && status.error().kind == ErrorKind::Contested;
 }
 
 ActionFacts EmitEvent::facts() const {

@@ -9,14 +9,13 @@
 
 namespace dhc::notice {
 
-/// Server-side apply of our condition on one pod's status, and of the notice beside it; no condition removes both.
+/// Server-side apply of our condition on one pod's status, and of the notice beside it; what is not wanted is removed.
 struct ApplyCondition {
   struct Wanted {
     bool status = true;
     std::string reason;
     std::string message;
     WallTime last_transition;
-    std::string notice = {};                  ///< The annotation `device-health.io/notice`; empty: none is ours.
     std::optional<WallTime> noticed_at = {};  ///< Since when the condition says that the pod is told of its eviction.
     friend bool operator==(const Wanted&, const Wanted&) = default;
   };
@@ -24,6 +23,7 @@ struct ApplyCondition {
   std::string name;
   std::string uid;  ///< A precondition: another UID answers 422, read as Conflict.
   std::optional<Wanted> wanted;
+  std::string notice = {};  ///< The annotation `device-health.io/notice`; empty: none is ours.
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;

@@ -68,8 +68,7 @@ Result<k8s::Request> build_condition(const ApplyCondition& action) {
   Json conditions = Json::array();
   if (action.wanted) conditions.push_back(json_of(*action.wanted));
   Json meta = {{"name", action.name}, {"namespace", action.ns}, {"uid", action.uid}};
-  if (action.wanted && !action.wanted->notice.empty())
-    meta["annotations"] = {{kNoticeAnnotation, action.wanted->notice}};
+  if (!action.notice.empty()) meta["annotations"] = {{kNoticeAnnotation, action.notice}};
   const Json body = {{"apiVersion", "v1"},
                      {"kind", "Pod"},
                      {"metadata", std::move(meta)},

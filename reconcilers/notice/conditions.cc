@@ -9,6 +9,7 @@
 #include "domain/contract/condition_text.h"
 #include "domain/contract/names.h"
 #include "reconcilers/notice/notice_annotation.h"
+#include "reconcilers/notice/peers.h"
 
 namespace dhc::notice {
 
@@ -30,6 +31,8 @@ class ConditionPlanner {
     for (const auto& uid : input_.world.with_condition()) {
       if (!open.contains(uid)) settle(*input_.world.pod(uid));
     }
+    const auto is_open = [&](const std::string& uid) { return open.contains(uid); };
+    for (auto& [uid, notice] : notices_of_peers(told_, is_open, input_)) tell_peer(*input_.world.pod(uid), notice);
     planned_.wake_at = wake_.at();
     return std::move(planned_);
   }
@@ -52,7 +55,9 @@ class ConditionPlanner {
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
-    const auto notice = annotation_of(notice_for(affected_pods, input_, next_, wake_), pod, input_);
+    const auto said = notice_for(affected_pods, input_, next_, wake_);
+    if (said && said->evict && asks_for_peers(affected_pods)) told_.push_back({.pod = &pod, .notice = *said});
+    const auto notice = annotation_of(said, pod, input_);
     // Without a notice of ours nothing is asked for: if one was shown, the condition says so and changes too.
     const bool told_so = notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == notice;
     if (seen != nullptr && seen->status == "True" && seen->message == message && told_so) return;
@@ -64,12 +69,13 @@ class ConditionPlanner {
     if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
       return wake_.note(attempt->at + kRewordInterval);
     }
-    apply(pod, ApplyCondition::Wanted{.status = true,
-                                      .reason = "DeviceUnhealthy",
-                                      .message = message,
-                                      .last_transition = since,
-                                      .notice = notice,
-                                      .noticed_at = read_condition(message).noticed()});
+    apply(pod,
+          ApplyCondition::Wanted{.status = true,
+                                 .reason = "DeviceUnhealthy",
+                                 .message = message,
+                                 .last_transition = since,
+                                 .noticed_at = read_condition(message).noticed()},
+          notice);
   }
 
   /// What is to become of a True, by one device that it names and the pod still holds.
@@ -111,11 +117,12 @@ class ConditionPlanner {
     }
     if (recovered.empty()) return apply(pod, std::nullopt);
     std::ranges::sort(recovered, {}, &RecoveryLine::device);
-    apply(pod, ApplyCondition::Wanted{.status = false,
-                                      .reason = "Recovered",
-                                      .message = recovery_message(recovered),
-                                      .last_transition = input_.now.wall,
-                                      .notice = annotation_of(notice_of_recovery(pod, input_), pod, input_)});
+    apply(pod,
+          ApplyCondition::Wanted{.status = false,
+                                 .reason = "Recovered",
+                                 .message = recovery_message(recovered),
+                                 .last_transition = input_.now.wall},
+          annotation_of(notice_of_recovery(pod, input_), pod, input_));
   }
 
   /// A False that speaks of no device which the pod still holds says nothing any more.
@@ -127,16 +134,36 @@ class ConditionPlanner {
     if (!speaks) apply(record.pod, std::nullopt);
   }
 
-  void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted) {
+  /// The condition that is there stays, if it is one of a recovery: an apply takes away what it does not name.
+  void tell_peer(const PodRecord& record, const std::optional<Notice>& notice) {
+    const auto text = annotation_of(notice, record.pod, input_);
+    if (text.empty() && notice) return;  // another client's
+    if (!text.empty() && shows_but_for_words(text, record.pod)) return;
+    const auto* seen = our_condition(record.pod);
+    std::optional<ApplyCondition::Wanted> kept;
+    if (seen != nullptr) {
+      kept = ApplyCondition::Wanted{.status = seen->status == "True",
+                                    .reason = seen->reason,
+                                    .message = seen->message,
+                                    .last_transition = seen->last_transition.value_or(input_.now.wall)};
+    }
+    apply(record.pod, std::move(kept), text);
+  }
+
+  void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted, std::string notice = {}) {
     if (pod.meta.deletion) return;
     if (const auto at = input_.requests.may_send_condition_at(pod); at && *at > input_.now.mono) wake_.note(at);
     if (!input_.requests.may_send_condition(pod, input_.now)) return;
-    planned_.actions.push_back(
-        {.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .wanted = std::move(wanted)});
+    planned_.actions.push_back({.ns = pod.meta.ns,
+                                .name = pod.meta.name,
+                                .uid = pod.meta.uid,
+                                .wanted = std::move(wanted),
+                                .notice = std::move(notice)});
   }
 
   const PlanInput& input_;
   const NextSteps& next_;
+  std::vector<ToldPod> told_;
   Wake wake_;
   Planned<ApplyCondition> planned_;
 };

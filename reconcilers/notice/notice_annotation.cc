@@ -105,7 +105,8 @@ Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms,
 Notice notice_of_none(const k8s::Pod& pod, Notice notice, const PlanInput& input) {
   const auto shown = notice_on(pod);
   notice.number = shown ? shown->number : 0;
-  const bool is_same = shown && !shown->evict && shown->reason == notice.reason && shown->device == notice.device;
+  const bool is_same =
+      shown && !shown->evict && shown->peer.empty() && shown->reason == notice.reason && shown->device == notice.device;
   notice.at = is_same ? shown->at : std::chrono::floor<Seconds>(input.now.wall);
   return notice;
 }

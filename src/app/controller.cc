@@ -262,6 +262,7 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
     const auto* record = world.pod(condition->uid);
     if (record != nullptr && notice::is_refused_for_notice(*condition, outcome.status))
       requests.condition_refused_for_notice(record->pod, now);
+    if (record != nullptr && outcome.status && condition->notice.empty()) requests.notice_taken_back(record->pod);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&outcome.action)) {
     requests.event_done(event_key(*event), outcome.status, now);
   }

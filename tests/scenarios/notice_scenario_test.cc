@@ -159,6 +159,41 @@ TEST_CASE("a notice that a tenant has written himself holds back neither conditi
   for (const auto& request : world.cluster.requests()) CHECK(request.target.find("force") == std::string::npos);
 }
 
+TEST_CASE("an API server that is away over the deadline delays the eviction, brings it no earlier and no second one") {
+  ToldWorld world;
+  world.break_device();
+  world.run_for(6s);
+  REQUIRE(world.notice());
+  const auto deadline = *world.notice()->deadline;
+  SUBCASE("from the notice on") { world.run_for(0s); }
+  SUBCASE("from a minute before") { world.run_for(std::chrono::floor<Millis>(deadline - 60s - world.now.wall)); }
+  world.cluster.faults().add({.watches = false, .count = -1, .status = 503});
+  world.run_for(std::chrono::floor<Millis>(deadline + 60s - world.now.wall));
+  CHECK(world.evictions().empty());
+  world.cluster.faults().clear();
+  world.run_for(2min);
+  CHECK(world.evictions() == std::vector<std::string>{"default/" + world.name});
+}
+
+TEST_CASE(
+    "a notice that cannot be written at first is given the time from when it was tried, and evicts nobody earlier") {
+  ToldWorld world;
+  world.cluster.faults().add({.path_contains = "/status?fieldManager", .count = -1, .status = 503});
+  world.break_device();
+  world.run_for(60s);
+  CHECK(world.file().empty());
+  CHECK(world.says(world.name, "Noticed"));
+  world.cluster.faults().clear();
+  world.run_for(2min);
+  REQUIRE(world.notice());
+  const auto told = *world.notice();
+  CHECK(told.deadline == told.at + 5min);
+  world.run_for(std::chrono::floor<Millis>(*told.deadline - world.now.wall) - 1ms);
+  CHECK(world.evictions().empty());
+  world.run_for(30s);
+  CHECK(world.evictions() == std::vector<std::string>{"default/" + world.name});
+}
+
 TEST_CASE("with the hand-shake a trainer loses no step, and without it all since its last checkpoint") {
   struct Case {
     bool told;

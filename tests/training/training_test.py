@@ -92,9 +92,20 @@ class Loop(Program):
         self.assertEqual(again.wait(DEADLINE), 143)
         self.assertEqual(self.saved(), second + 1)
 
+    def test_it_saves_once_and_goes_on_when_another_pod_of_its_owner_is_to_go(self):
+        process = self.start(sys.executable, str(EXAMPLES / "train.py"))
+        self.say(notice(action="peer"))
+        self.until("a checkpoint", self.saved)
+        saved = self.saved()
+        self.stays(process)
+        self.assertEqual(self.saved(), saved)
+        self.say(notice(exit="safe", at="2026-11-20T12:02:00Z"))
+        self.assertEqual(process.wait(DEADLINE), 143)
+        self.assertGreater(self.saved(), saved + 5)
+
     def test_what_is_no_notice_of_its_version_is_none(self):
         process = self.start(sys.executable, str(EXAMPLES / "train.py"))
-        for text in ("", "{", "[]", "null", notice(version=2, exit="safe"), notice(action="none", exit="safe")):
+        for text in ("", "{", "[]", "null", notice(version=2, exit="safe"), notice(action="dance", exit="safe"), notice(action="none", exit="safe")):
             self.say(text)
             self.stays(process, 0.1)
         self.assertEqual(self.saved(), 0)

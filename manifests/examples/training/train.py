@@ -8,26 +8,28 @@ import time
 NOTICE = os.environ.get("DEVICE_HEALTH_NOTICE", "/etc/device-health/notice")
 
 
-def notice():
-    """The notice of an eviction; None if there is none, or one of a version that we do not know."""
+def notice(*actions):
+    """The notice of such an action; None if there is none, or one of a version that we do not know."""
     try:
         with open(NOTICE, encoding="utf-8") as file:
             told = json.load(file)
     except (OSError, ValueError):
         return None
-    return told if isinstance(told, dict) and told.get("v") == 1 and told.get("action") == "evict" else None
+    return told if isinstance(told, dict) and told.get("v") == 1 and told.get("action") in actions else None
 
 
 def run(step, save, first, last, every, any_rank=bool):
     """Steps `first` to `last`, a checkpoint after each `every`. With several ranks, `any_rank` tells all of them what one has been told, such as an
-    all_reduce with MAX: they save together."""
+    all_reduce with MAX: they save together, whichever of them is to go."""
+    heard = None
     for number in range(first, last):
         step(number)
-        told = any_rank(notice() is not None)
-        if told or (number + 1) % every == 0:
+        told = notice("evict", "peer") or {"at": heard}
+        if any_rank(told["at"] != heard) or (number + 1) % every == 0:
             save(number + 1)
-        while told and any_rank(notice() is not None):  # saved: wait for the end, or for word that there is none
-            if (notice() or {}).get("exit") == "safe":
+        heard = told["at"]
+        while any_rank(notice("evict") is not None):  # saved: wait for the end, or for word that there is none
+            if (notice("evict") or {}).get("exit") == "safe":
                 sys.exit(143)
             time.sleep(float(os.environ.get("POLL", "1")))
 

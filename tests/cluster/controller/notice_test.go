@@ -17,8 +17,8 @@ import (
 )
 
 type notice struct {
-	Action, Device, Exit string
-	At, Deadline         time.Time
+	Action, Device, Exit, Pod string
+	At, Deadline              time.Time
 }
 
 // awaitNotice gives the Pod's notice of an eviction, and the Pod.
@@ -53,8 +53,8 @@ func respond(t *testing.T, pod corev1.Pod, answer string) {
 
 func TestAPodIsToldWithItsConditionAndGoesOnceItAnswers(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
-	sick := story.Holder(t, pods, "gpu-0")
-	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, Notice: "{deadline: 10m, extendUpTo: 1h}"}.Text()})
+	sick, peer := story.Holder(t, pods, "gpu-0"), story.Holder(t, pods, "gpu-1")
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, Notice: "{deadline: 10m, extendUpTo: 1h, scope: Owner}"}.Text()})
 	node.Break(t, gpu, "gpu-0")
 	told, seen := awaitNotice(t, sick)
 	has := false
@@ -65,6 +65,24 @@ func TestAPodIsToldWithItsConditionAndGoesOnceItAnswers(t *testing.T) {
 		t.Errorf("condition %v, told %+v", has, told)
 	}
 	controller.AwaitVerdict(t, sick.Name, "WaitingForCheckpoint")
+	awaitPeers := func(of string) {
+		realcluster.Eventually(t, 15*time.Second, "its peer hears of "+of, func() error {
+			now, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), peer.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			var heard notice
+			text := now.Annotations["device-health.io/notice"]
+			if err := json.Unmarshal([]byte(text), &heard); text != "" && err != nil {
+				return err
+			}
+			if heard.Pod != of || of != "" && (heard.Action != "peer" || !heard.At.Equal(told.At)) {
+				return fmt.Errorf("it hears %q", text)
+			}
+			return nil
+		})
+	}
+	awaitPeers(sick.Name)
 	respond(t, sick, "soon")
 	controller.AwaitVerdict(t, sick.Name, "AnnotationRefused")
 	respond(t, sick, "extend-until: "+told.Deadline.Add(20*time.Minute).UTC().Format(time.RFC3339))
@@ -79,6 +97,7 @@ func TestAPodIsToldWithItsConditionAndGoesOnceItAnswers(t *testing.T) {
 	story.AwaitReplacement(t, cluster, sick, 2)
 	story.ExpectEvictedOnce(t, controller, sick)
 	story.AwaitEvent(t, cluster, namespace, sick.Name, "AnsweredDone")
+	awaitPeers("")
 }
 
 func TestASilentPodGoesAtTheDeadlineThatItWasToldAcrossARestartAndATenantsOwnNotice(t *testing.T) {

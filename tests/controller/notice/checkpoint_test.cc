@@ -394,3 +394,88 @@ TEST_CASE("The program may end itself once its Job shows the retry for the polic
   stage.run_for(Seconds(3));
   CHECK(told().exit_is_safe);
 }
+
+namespace {
+
+/// As above, and every pod of ReplicaSet web hears of it; other-1 belongs to another.
+struct OwnerStage : ToldStage {
+  OwnerStage() {
+    policy().evict->notice->whole_owner = true;
+    send_policy();
+    pod({.name = "other-1", .owner = "ReplicaSet/other", .device = "gpu-2"});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("With scope Owner the other pods of the controller are told who goes and when, and that it is over") {
+  OwnerStage stage;
+  stage.run_until("12:01:05");
+  REQUIRE(stage.notice("web-2"));
+  CHECK_FALSE(stage.notice("web-2")->evict);
+  CHECK(stage.notice("web-2")->peer == "web-1");
+  CHECK(stage.notice("web-2")->deadline == stage.notice()->deadline);
+  CHECK(stage.notice("web-2")->at == stage.notice()->at);
+  CHECK_FALSE(stage.notice("other-1"));
+  const auto writes = stage.writes().size();
+  CHECK(stage.run_until("12:03:00") == kNobody);
+  CHECK(stage.writes().size() == writes);
+  SUBCASE("the deadline moves, and theirs with it") {
+    stage.answer("extend-until: 2026-11-20T12:10:00Z");
+    stage.run_until("12:03:05");
+    CHECK(time_of(stage.notice("web-2")->deadline) == "12:10:00");
+  }
+  SUBCASE("the pod is gone") {
+    stage.answer("done");
+    CHECK(stage.run_until("12:03:05") == kWeb1);
+    stage.remove_pod("web-1");
+    stage.run_until("12:03:10");
+    CHECK_FALSE(stage.notice("web-2"));
+  }
+  SUBCASE("the pod has recovered while the controller was away") {
+    stage.node("node-a", 4);
+    stage.report("web-1", Health::Healthy);
+    stage.restart();
+    stage.run_until("12:06:00");
+    CHECK_FALSE(stage.notice("web-2"));
+    CHECK(stage.conditions().back().wanted.has_value() == (stage.conditions().back().name == "web-1"));
+  }
+  SUBCASE("the policy speaks to pods alone again") {
+    stage.policy().evict->notice->whole_owner = false;
+    stage.send_policy();
+    stage.run_until("12:03:05");
+    CHECK_FALSE(stage.notice("web-2"));
+    CHECK(stage.notice()->evict);
+  }
+  SUBCASE("its own device fails: it speaks for itself from then on") {
+    stage.report("web-2", Health::Unhealthy);
+    stage.run_until("12:04:05");
+    CHECK(stage.notice("web-2")->evict);
+    CHECK(stage.notice("web-2")->number == 1);
+  }
+}
+
+TEST_CASE("A notice about a peer that a tenant has made up costs one write, and none under scope Pod to the others") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  auto& pod = stage.pod_named("web-2");
+  pod.meta.annotations = {
+      {std::string(kNoticeAnnotation), R"({"v":1,"action":"peer","pod":"x","at":"2026-11-20T12:01:00Z"})"}};
+  stage.upsert_pod("web-2");
+  const auto writes = stage.writes().size();
+  CHECK(stage.run_until("12:05:00") == kNobody);
+  CHECK(stage.writes().size() == writes + 1);
+  CHECK(stage.notice("web-2"));
+}
+
+TEST_CASE("At most 256 pods of a controller hear of one that goes") {
+  OwnerStage stage;
+  stage.node("node-b", 400);
+  for (int i = 0; i < 300; ++i) {
+    stage.pod({.name = "web-b" + std::to_string(i), .node = "node-b", .device = "gpu-" + std::to_string(i)});
+  }
+  stage.run_until("12:01:10");
+  int told = 0;
+  for (int i = 0; i < 300; ++i) told += stage.notice("web-b" + std::to_string(i)) ? 1 : 0;
+  CHECK(told + (stage.notice("web-2") ? 1 : 0) == 256);
+}

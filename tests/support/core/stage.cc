@@ -360,7 +360,7 @@ void Stage::show(const Action& action) {
                                 .message = condition->wanted->message,
                                 .last_transition = condition->wanted->last_transition});
     }
-    show_notice(condition->wanted ? condition->wanted->notice : std::string(), pod);
+    show_notice(condition->notice, pod);
     upsert_pod(condition->name);
   } else if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
     auto& job = job_named(patch->name);

@@ -40,6 +40,17 @@ TEST_CASE("A notice is one line of JSON with these fields, and is read back as i
       R"("reason":"DeviceUnhealthy","message":"policy p evicts this pod from a bad device: Xid 79",)"
       R"("at":"2026-11-20T12:01:00Z","deadline":"2026-11-20T12:06:00Z","retry":"credited","exit":"safe","restarts":3})");
   CHECK(read_notice(text) == full_notice());
+  const Notice peer{.peer = "train-3",
+                    .number = 1,
+                    .device = "d",
+                    .reason = "DeviceUnhealthy",
+                    .at = full_notice().at,
+                    .deadline = full_notice().deadline};
+  CHECK(notice_text(peer) ==
+        R"({"v":1,"n":1,"action":"peer","device":"d","container":"","reason":"DeviceUnhealthy","message":"",)"
+        R"("at":"2026-11-20T12:01:00Z","deadline":"2026-11-20T12:06:00Z","pod":"train-3"})");
+  CHECK(read_notice(notice_text(peer)) == peer);
+  CHECK_FALSE(read_notice(R"({"v":1,"action":"peer","at":"2026-11-20T12:01:00Z"})"));
   auto none = full_notice();
   none.evict = false;
   const auto json = nlohmann::json::parse(notice_text(none));

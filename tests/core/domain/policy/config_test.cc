@@ -53,7 +53,7 @@ TEST_CASE("every key is read") {
       "  after: 1h30m\n"
       "  evict: {after: 500ms, cordonWait: 5m, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
       "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}, "
-      "notice: {deadline: 90s, extendUpTo: 0s}}\n---\n" +
+      "notice: {deadline: 90s, extendUpTo: 0s, scope: Owner}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
       "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
@@ -78,7 +78,7 @@ TEST_CASE("every key is read") {
         std::vector<DeviceTaintMatch>{{"gpu.nvidia.com/*", "79", "None"}, {"a/b", "", ""}, {"c/d", "*", ""}});
   CHECK(policy.after == std::chrono::minutes(90));
   CHECK(policy.evict == EvictRules{Millis(500), 30, std::chrono::minutes(5), true, true, true, std::chrono::minutes(2),
-                                   true, NoticeRules{Seconds(90), Seconds(0)}});
+                                   true, NoticeRules{Seconds(90), Seconds(0), true}});
   CHECK(config->limits_given);
   CHECK(config->limits == Limits{.paused = true,
                                  .evictions_per_minute = 1,

@@ -48,7 +48,7 @@ TEST_CASE("a condition is applied to the pod's status with its UID, our field ma
 
 TEST_CASE("a notice is an annotation in the same apply as the condition") {
   auto action = condition();
-  action.wanted->notice = R"({"v":1})";
+  action.notice = R"({"v":1})";
   const auto request = dhc::notice::build_condition(action);
   REQUIRE(request);
   const auto body = nlohmann::json::parse(request->body);
