@@ -23,7 +23,7 @@ var earlierBatches []byte
 // Earlier is release 0.1.0 as it was: its program, and the folder of its manifests.
 type Earlier struct{ Program, Manifests string }
 
-// EnsureEarlier builds 0.1.0 from the history of this repository, unless the cache has it, and tells say what it does and how long it took.
+// EnsureEarlier builds 0.1.0 from its archive, unless the cache has it, and tells say what it does and how long it took.
 func EnsureEarlier(say func(format string, args ...any)) (Earlier, error) {
 	cache, err := cacheFolder("")
 	if err != nil {
@@ -98,26 +98,16 @@ func buildEarlier(folder string, say func(string, ...any)) error {
 	return nil
 }
 
-// extractEarlier writes that commit's files into the folder.
+// extractEarlier writes that release's files into the folder.
 func extractEarlier(folder string) error {
-	root, err := RepositoryFile(".")
+	archive, err := RepositoryFile("tests/fixtures/releases/0.1.0.tar.gz")
 	if err != nil {
 		return err
 	}
-	if output, _, err := carryOut([]string{"git", "-C", root, "cat-file", "-e", earlierCommit + "^{commit}"}); err != nil {
-		return fmt.Errorf("the history of %s has no commit %s (a shallow clone? git fetch --unshallow; an archive? git clone): %w: %s",
-			root, earlierCommit, err, strings.TrimSpace(output))
+	if output, _, err := carryOut([]string{"tar", "-x", "-z", "-C", folder, "-f", archive}); err != nil {
+		return fmt.Errorf("tar: %w: %s", err, strings.TrimSpace(output))
 	}
-	archive := filepath.Join(folder, "source.tar")
-	for _, words := range [][]string{
-		{"git", "-C", root, "archive", "--format=tar", "--output=" + archive, earlierCommit},
-		{"tar", "-x", "-C", folder, "-f", archive},
-	} {
-		if output, _, err := carryOut(words); err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, strings.TrimSpace(output))
-		}
-	}
-	return os.Remove(archive)
+	return nil
 }
 
 // carryOut runs a command to its end: what it printed, and the processor time that it and its children used.

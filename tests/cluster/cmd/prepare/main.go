@@ -12,7 +12,7 @@ import (
 
 func main() {
 	node := flag.Bool("node", false, "also the programs of a node")
-	earlier := flag.Bool("earlier", false, "only the controller's release 0.1.0, from the history of this repository")
+	earlier := flag.Bool("earlier", false, "only the controller's release 0.1.0, from its archive")
 	sweep := flag.Bool("sweep", false, "only remove what killed runs left")
 	flag.Parse()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }
