@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -58,6 +59,8 @@ class DriverTaints {
                                                   const std::vector<DeviceTaintMatch>& wanted) const;
   /// Whether the driver has tainted a device since this process began.
   [[nodiscard]] bool has_spoken(const std::string& driver) const { return speakers_.contains(driver); }
+  /// How many drivers have ever tainted a device.
+  [[nodiscard]] std::size_t spoken() const { return speakers_.size(); }
 
  private:
   struct Device {

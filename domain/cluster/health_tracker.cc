@@ -146,7 +146,8 @@ const OtherWord* HealthTracker::other_word_of(const DeviceKey& key) const {
   return found == other_words_.end() ? nullptr : &found->second;
 }
 
-void HealthTracker::forget(const Now& now) {
+std::vector<DeviceKey> HealthTracker::forget(const Now& now) {
+  std::vector<DeviceKey> forgotten;
   // Only devices that are not Healthy outlive their holders, so only those are looked at.
   for (auto it = not_healthy_.begin(); it != not_healthy_.end();) {
     const auto device = devices_.find(*it);
@@ -158,6 +159,7 @@ void HealthTracker::forget(const Now& now) {
         count(*it, -1);
       }
       other_words_.erase(*it);
+      forgotten.push_back(*it);
       it = not_healthy_.erase(it);
     } else {
       ++it;
@@ -168,6 +170,7 @@ void HealthTracker::forget(const Now& now) {
     return device == devices_.end() || !device->second.recovered_at ||
            now.mono - device->second.recovered_at->mono >= kRecoveredMemory;
   });
+  return forgotten;
 }
 
 void HealthTracker::count(const DeviceKey& key, std::int64_t change) {

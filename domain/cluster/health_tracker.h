@@ -86,8 +86,8 @@ class HealthTracker {
   /// The device's reporter is known to call it bad itself, in this boot of its node.
   void note_called_bad(const DeviceKey& key, const Moment& word, const std::string& boot_id);
 
-  /// Forgets devices that nobody has held for an hour.
-  void forget(const Now& now);
+  /// Forgets devices that nobody has held for an hour, and says which.
+  [[nodiscard]] std::vector<DeviceKey> forget(const Now& now);
 
   /// Forgets devices that nobody holds and `is_other` names: others may sit in their places.
   void forget_unheld(const std::function<bool(const DeviceKey&)>& is_other);

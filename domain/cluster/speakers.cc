@@ -1,6 +1,7 @@
 #include "domain/cluster/speakers.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dhc {
 
@@ -38,11 +39,15 @@ std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<HeldDevice>& 
 void Speakers::add(const std::vector<Heard>& heard, const Now& now) {
   for (const auto& entry : heard) {
     auto& sight = all_[entry.who];
-    sight.has_spoken = sight.has_spoken || entry.has_spoken;
+    if (entry.has_spoken) note_word(sight);
     if (sight.held == 0) sight.since = moment_of(now);
     sight.held += entry.held;
     sight.reported += entry.reported;
   }
+}
+
+void Speakers::note_word(SpeakerSight& sight) {
+  if (!std::exchange(sight.has_spoken, true)) ++first_words_;
 }
 
 void Speakers::remove(const std::vector<Heard>& heard) {
@@ -59,7 +64,7 @@ void Speakers::remove(const std::vector<Heard>& heard) {
 
 void Speakers::note(const k8s::ResourceClaim& claim) {
   for (const auto& device : claim.devices) {
-    if (!device.conditions.empty()) all_[{.source = DeviceKey::Source::Dra, .scope = device.driver}].has_spoken = true;
+    if (!device.conditions.empty()) note_word(all_[{.source = DeviceKey::Source::Dra, .scope = device.driver}]);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -45,11 +46,16 @@ class Speakers {
   void remove(const std::vector<Heard>& heard);
   /// A driver's conditions on a claim's devices.
   void note(const k8s::ResourceClaim& claim);
+  /// How often somebody has spoken for the first time.
+  [[nodiscard]] std::size_t first_words() const { return first_words_; }
 
   [[nodiscard]] const std::map<Speaker, SpeakerSight>& all() const { return all_; }
 
  private:
+  void note_word(SpeakerSight& sight);
+
   std::map<Speaker, SpeakerSight> all_;
+  std::size_t first_words_ = 0;
 };
 
 /// How long devices must have been held before silence is no longer that of a driver or kubelet that has just started.

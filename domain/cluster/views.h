@@ -43,6 +43,7 @@ struct OldView {
   k8s::Kind kind = k8s::Kind::Pod;
   MonoTime heard_at;     ///< Its last word.
   bool doubted = false;  ///< Whatever its age: what it delivered is known to be wrong, and is listed afresh.
+  friend bool operator==(const OldView&, const OldView&) = default;
 };
 
 /// What each watch has last said of itself. A kind that the server does not serve has nothing to say; a watch that has

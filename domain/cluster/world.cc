@@ -72,7 +72,30 @@ bool World::synced() const {
                              [this](k8s::Kind kind) { return kind == k8s::Kind::ConfigMap || seen_.contains(kind); });
 }
 
+void World::touch(const k8s::Pod& pod) {
+  if (!pod.meta.uid.empty()) touched_.pod(pod.meta.uid);
+  if (!pod.node_name.empty()) touched_.node(pod.node_name);
+  // A Job's pods are judged together.
+  if (pod.meta.controller && pod.meta.controller->kind == "Job") touched_.owner(pod.meta.controller_identity());
+}
+
+void World::touch(const k8s::ResourceClaim& claim) {
+  for (const auto& result : claim.results) {
+    touched_.device(DeviceKey::dra(result.driver, result.pool, result.device));
+  }
+}
+
+/// A rule that may select more than one device may concern all.
+void World::touch_rule(const k8s::DeviceTaintRule& rule) {
+  if (rule.driver && rule.pool && rule.device) {
+    touched_.device(DeviceKey::dra(*rule.driver, *rule.pool, *rule.device));
+  } else {
+    touched_.everything();
+  }
+}
+
 bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
+  touched_.everything();
   seen_.insert(snapshot.kind);
   views_.listed(snapshot.kind, snapshot.served);
   const k8s::UnreadableNames unreadable(snapshot.unreadable);
@@ -149,12 +172,23 @@ bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
           return put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
           const std::string uid = object.meta.uid;
-          return take_in(owners_, uid, std::forward<T>(object));
+          const auto identity = object.meta.identity();
+          const bool is_news = take_in(owners_, uid, std::forward<T>(object));
+          if (is_news) touched_.owner(identity);
+          return is_news;
         } else {
           if constexpr (std::is_same_v<Value, k8s::ResourceSlice>) put(std::forward<T>(object), now);
-          if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) inventory_.upsert(std::forward<T>(object));
+          if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) {
+            if (const auto* known = inventory_.rule_named(object.meta.name)) touch_rule(*known);
+            touch_rule(object);
+            inventory_.upsert(std::forward<T>(object));
+          }
           if constexpr (std::is_same_v<Value, k8s::Namespace>) {
             const std::string name = object.meta.name;
+            const auto known = namespaces_.find(name);
+            const bool is_same = known != namespaces_.end() && known->second.labels == object.meta.labels &&
+                                 known->second.annotations == object.meta.annotations;
+            if (!is_same) touched_.everything();
             namespaces_.insert_or_assign(name, std::forward<T>(object).meta);
           }
           return true;
@@ -186,9 +220,12 @@ bool World::apply_one(k8s::Remove&& remove, const Now& now) {
       drop_slice(remove.uid, now);
       break;
     case k8s::Kind::DeviceTaintRule:
+      if (const auto found = inventory_.rules().find(remove.uid); found != inventory_.rules().end())
+        touch_rule(found->second);
       inventory_.remove_rule(remove.uid);
       break;
     case k8s::Kind::Namespace:
+      touched_.everything();
       namespaces_.erase(remove.name);
       break;
     case k8s::Kind::Job:
@@ -196,7 +233,10 @@ bool World::apply_one(k8s::Remove&& remove, const Now& now) {
       break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
-      owners_.erase(remove.uid);
+      if (const auto found = owners_.find(remove.uid); found != owners_.end()) {
+        touched_.owner(found->second.meta.identity());
+        owners_.erase(found);
+      }
       break;
     case k8s::Kind::ConfigMap:
     case k8s::Kind::Lease:
@@ -238,6 +278,8 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
     refresh_pod(uid, now);
     for (const auto& held_device : record.held_devices) refresh_device(held_device.key, now);
   }
+  touch(record.pod);
+  touch(pod);
   index_owned_pod(record.pod, false);
   index_owned_pod(pod, true);
   if (record.pod.node_name != pod.node_name) {
@@ -284,6 +326,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   if (found == pods_.end()) return false;
   const auto record = std::move(found->second);
   pods_.erase(found);
+  touch(record.pod);
   index_owned_pod(record.pod, false);
   note_departure(record.pod);
   speakers_.remove(record.heard);
@@ -291,6 +334,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   for (const auto& held_device : record.held_devices) {
     tracker_.remove_holder(held_device.key, uid, now);
     dirty_devices_.insert(held_device.key);
+    touched_.device(held_device.key);
   }
   if (!record.pod.node_name.empty()) {
     pods_on_[record.pod.node_name].erase(uid);
@@ -336,6 +380,8 @@ bool World::put(k8s::ResourceClaim&& claim, const Now& now) {
   const auto key = key_of(claim);
   auto& record = claims_[key];
   if (!record.gone && is_repeated(record.claim, claim)) return false;
+  touch(record.claim);
+  touch(claim);
   if (!record.gone) index_claim(record.claim, false);
   const bool is_first = record.claim.meta.uid != claim.meta.uid;
   if (is_first) record.sights.clear();
@@ -359,6 +405,8 @@ void World::drop_claim(const std::string& key) {
   const auto found = claims_.find(key);
   if (found == claims_.end() || found->second.gone) return;
   index_claim(found->second.claim, false);
+  touch(found->second.claim);
+  for (const auto& uid : users_of(key)) touched_.pod(uid);
   found->second.gone = true;
   claims_with_conditions_.erase(key);
   release_claim_if_unused(key);
@@ -410,6 +458,7 @@ void World::index_class(const k8s::ResourceClaim& claim, const k8s::AllocationRe
   const auto name = std::string_view(result.request).substr(0, result.request.find('/'));
   const auto request = std::ranges::find(*claim.requests, name, &k8s::DeviceRequest::name);
   if (request == claim.requests->end() || request->device_class.empty()) return;
+  touched_classes_.try_emplace(request->device_class, driver_of_class(request->device_class));
   auto& drivers = class_drivers_[request->device_class];
   auto& count = drivers[result.driver];
   count += add ? 1 : -1;
@@ -427,7 +476,11 @@ bool World::put(k8s::Node&& node) {
   const auto known = nodes_.find(name);
   if (our_taint_on(node)) lost_taints_.erase(name);
   if (known != nodes_.end() && is_repeated(known->second, node)) return false;
-  if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) forget_devices_of(name);
+  touched_.node(name);
+  if (known == nodes_.end() || known->second.meta.uid != node.meta.uid) {
+    touched_.everything();
+    forget_devices_of(name);
+  }
   if (known != nodes_.end() && known->second.meta.uid != node.meta.uid) turned_nodes_.insert(name);
   if (known == nodes_.end()) {
     inventory_.note_node(name, true);
@@ -452,6 +505,7 @@ void World::forget_devices_of(const std::string& node) {
 }
 
 void World::drop_node(const std::string& name) {
+  touched_.everything();
   nodes_.erase(name);
   annotated_nodes_.erase(name);
   lost_taints_.erase(name);

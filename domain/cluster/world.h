@@ -20,6 +20,7 @@
 #include "domain/cluster/reporters.h"
 #include "domain/cluster/resolution.h"
 #include "domain/cluster/speakers.h"
+#include "domain/cluster/touched.h"
 #include "domain/cluster/views.h"
 #include "domain/contract/condition_text.h"
 #include "domain/contract/job_record.h"
@@ -125,6 +126,8 @@ class World {
   /// Devices with an open incident, and since when they have been bad: a report about a device that the tracker has
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
   void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
+  /// The same of one device; none: it has no open incident.
+  void note_incident(const DeviceKey& key, std::optional<OpenIncident> incident);
 
   /// Pools with a device that is kept out of service: they pass to no other node, also while their own is gone.
   void note_guarded_pools(std::set<Inventory::PoolName> pools);
@@ -145,8 +148,14 @@ class World {
   /// How old what is known here is.
   [[nodiscard]] const Views& views() const { return views_; }
 
+  /// What has changed since the last call.
+  [[nodiscard]] Touched take_touched() { return std::exchange(touched_, {}); }
+
   /// How far the API server's clock is ahead of ours.
-  void note_server_ahead(Millis ahead) { server_ahead_ = ahead; }
+  void note_server_ahead(Millis ahead) {
+    if (server_ahead_ != ahead) touched_.everything();
+    server_ahead_ = ahead;
+  }
   /// A time that the API server has written (creationTimestamp, deletionTimestamp), by our clock.
   [[nodiscard]] WallTime ours(WallTime theirs) const { return theirs - server_ahead_; }
 
@@ -263,6 +272,9 @@ class World {
     MonoTime since;
   };
 
+  void touch(const k8s::Pod& pod);
+  void touch(const k8s::ResourceClaim& claim);
+  void touch_rule(const k8s::DeviceTaintRule& rule);
   bool apply_one(k8s::Snapshot&& snapshot, const Now& now);
   bool apply_one(k8s::Upsert&& upsert, const Now& now);
   bool apply_one(k8s::Remove&& remove, const Now& now);
@@ -384,7 +396,10 @@ class World {
   std::map<DeviceKey, MonoTime> doubted_;  // devices called bad that say Healthy, and since when
   std::map<DeviceKey, MonoTime> bare_;     // published without the taint of their incident, and when that counts
   MonoTime refreshed_at_;
-  std::set<std::string> nobody_;  // what an index without an entry answers
+  Touched touched_;
+  std::size_t first_words_ = 0;                         // of drivers and plugins, at the last refresh
+  std::map<std::string, std::string> touched_classes_;  // and whose devices they were given before
+  std::set<std::string> nobody_;                        // what an index without an entry answers
   std::set<k8s::Kind> seen_;
   std::set<std::string> dirty_pods_;
   std::set<std::string> dirty_nodes_;

@@ -47,6 +47,7 @@ bool World::put(k8s::Job&& job, const Now& now) {
   if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel))
     recreations_.insert(fmt::format("{}/{}", job.meta.ns, *dead));
   if (is_repeated(record.job, job)) return false;
+  touched_.owner(job.meta.identity());
   const auto credits = k8s::find(job.meta.annotations, kRetryCreditsAnnotation);
   const auto losses = k8s::find(job.meta.annotations, kLossesAnnotation);
   if (credits || losses) {
@@ -107,6 +108,7 @@ void World::note_departure(const k8s::Pod& pod) {
 }
 
 void World::drop_job(const std::string& uid) {
+  if (const auto found = jobs_.find(uid); found != jobs_.end()) touched_.owner(found->second.job.meta.identity());
   jobs_.erase(uid);
   noted_jobs_.erase(uid);
 }

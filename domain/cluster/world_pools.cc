@@ -33,8 +33,12 @@ void World::drop_slice(const std::string& uid, const Now& now) {
 
 /// What drivers have done since the last look: a taint that was gone in between is another, also within one turn.
 void World::look_at_pools(const Now& now) {
-  for (const auto& [driver, pool] : inventory_.take_begun_anew()) driver_taints_.begin_anew(driver, pool);
+  for (const auto& [driver, pool] : inventory_.take_begun_anew()) {
+    touched_.pool({driver, pool});
+    driver_taints_.begin_anew(driver, pool);
+  }
   for (const auto& name : inventory_.take_changed()) {
+    touched_.pool(name);
     driver_taints_.look_at(inventory_, name.first, name.second, now);
     dirty_pools_.insert(name);
   }

@@ -17,6 +17,10 @@ const k8s::Condition* our_condition(const k8s::Pod& pod) {
 }
 
 void World::refresh(const Now& now) {
+  for (const auto& [name, before] : std::exchange(touched_classes_, {})) {
+    if (driver_of_class(name) != before) touched_.everything();
+  }
+  if (const auto at = cards_.next_change_at(); at && *at <= now.mono) touched_.everything();
   // A plugin's Healthy becomes believable by time alone: its devices are looked at again until that has happened.
   dirty_nodes_.insert(settling_.begin(), settling_.end());
   while (!dirty_pods_.empty()) {
@@ -41,8 +45,11 @@ void World::refresh(const Now& now) {
     const auto* state = tracker_.find(key);
     return state != nullptr && !state->holders.empty();
   });
+  // That a driver speaks at all is evidence about each of its devices.
+  const auto first_words = speakers_.first_words() + driver_taints_.spoken();
+  if (std::exchange(first_words_, first_words) != first_words) touched_.everything();
   follow_kept_taints(now);
-  tracker_.forget(now);
+  for (auto& key : tracker_.forget(now)) touched_.device(std::move(key));
   forget_endings(now);
 }
 
@@ -69,6 +76,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   auto& record = found->second;
+  touch(record.pod);
   if (!is_live(record.pod)) note_ending(record, now);
   record.was_live = is_live(record.pod);
   auto resolved = resolve_held_devices(
@@ -90,6 +98,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   }
   for (const auto& old : record.held_devices) {
     dirty_devices_.insert(old.key);
+    touched_.device(old.key);
     if (find_held_device(resolved.held_devices, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
   }
   const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
@@ -112,11 +121,13 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   for (const auto& held_device : record.held_devices) {
     tracker_.add_holder(held_device.key, uid);
     dirty_devices_.insert(held_device.key);
+    touched_.device(held_device.key);
   }
   if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
 }
 
 void World::refresh_node(const std::string& name, const Now& now) {
+  touched_.node(name);
   std::map<std::string, HeldDevices, std::less<>> held;
   std::set<DeviceKey> counted;
   std::set<std::pair<std::string_view, std::string_view>> cards;  // into the pods
@@ -224,6 +235,9 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
     standing_.erase(key);
     return;
   }
+  const auto before = *state;
+  const auto* word = tracker_.other_word_of(key);
+  const auto word_before = word == nullptr ? std::nullopt : std::optional(*word);
   auto evidence = evidence_of(key, *state, now);
   if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
   if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
@@ -240,6 +254,9 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
   }
   tracker_.observe(key, evidence, now);
   look_at_standing(key, now);
+  word = tracker_.other_word_of(key);
+  const bool is_same_word = word == nullptr ? !word_before : word_before && *word == *word_before;
+  if (before != *state || !is_same_word) touched_.device(key);
 }
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {

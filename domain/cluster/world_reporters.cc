@@ -17,16 +17,32 @@ constexpr Millis kQuickestBoot = Seconds(15);
 }  // namespace
 
 void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
-  for (const auto& [key, incident] : incidents) {
-    const auto known = incidents_.find(key);
-    if (known == incidents_.end() || known->second != incident) dirty_devices_.insert(key);
-  }
+  std::vector<DeviceKey> ended;
   for (const auto& [key, incident] : incidents_) {
-    const auto next = incidents.find(key);
-    if (next == incidents.end()) heard_again_ = true;
-    if (incident.reported && (next == incidents.end() || !next->second.reported)) believe(key);
+    if (!incidents.contains(key)) ended.push_back(key);
   }
-  incidents_ = std::move(incidents);
+  for (const auto& key : ended) note_incident(key, std::nullopt);
+  for (auto& [key, incident] : incidents) note_incident(key, std::move(incident));
+}
+
+void World::note_incident(const DeviceKey& key, std::optional<OpenIncident> incident) {
+  const auto known = incidents_.find(key);
+  const bool is_known = known != incidents_.end();
+  if (!incident) {
+    if (!is_known) return;
+    const bool was_reported = known->second.reported;
+    incidents_.erase(known);
+    touched_.device(key);
+    heard_again_ = true;
+    if (was_reported) believe(key);
+    return;
+  }
+  if (is_known && known->second == *incident) return;
+  touched_.device(key);
+  dirty_devices_.insert(key);
+  const bool ends_report = is_known && known->second.reported && !incident->reported;
+  incidents_.insert_or_assign(key, *std::move(incident));
+  if (ends_report) believe(key);
 }
 
 void World::believe(const DeviceKey& key) {
@@ -53,6 +69,7 @@ const OpenIncident* World::reported_incident(const DeviceKey& key) const {
 /// Devices that pods on the node hold are judged again by who reports on them.
 void World::note_reporters(const std::string& node) {
   if (node.empty()) return;
+  touched_.node(node);
   for (const auto& uid : pods_on(node)) {
     for (const auto& held_device : pods_.at(uid).held_devices) dirty_devices_.insert(held_device.key);
   }

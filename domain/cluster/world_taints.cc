@@ -17,15 +17,21 @@ bool is_bare(const Inventory& inventory, const DeviceKey& device, const std::str
 }  // namespace
 
 void World::follow_kept_taints(const Now& now) {
+  for (const auto& [key, at] : bare_) {
+    if (refreshed_at_ < at && at <= now.mono) touched_.device(key);
+  }
   refreshed_at_ = now.mono;
   std::erase_if(bare_, [&](const auto& entry) {
     const auto incident = incidents_.find(entry.first);
-    return incident == incidents_.end() || !is_bare(inventory_, entry.first, incident->second.taint_key);
+    const bool is_over = incident == incidents_.end() || !is_bare(inventory_, entry.first, incident->second.taint_key);
+    if (is_over) touched_.device(entry.first);
+    return is_over;
   });
   for (const auto& [key, incident] : incidents_) {
     if (incident.taint_key.empty() || !is_bare(inventory_, key, incident.taint_key)) continue;
     // The start of the driver's container comes by another watch than its slices, and has no order with them.
-    bare_.try_emplace(key, now.mono + (reporter_of(key) ? settle_of(key) : Millis::zero()));
+    const auto counts_at = now.mono + (reporter_of(key) ? settle_of(key) : Millis::zero());
+    if (bare_.try_emplace(key, counts_at).second) touched_.device(key);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "domain/findings/affected_pod.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -179,6 +180,8 @@ std::optional<Signal> joined(std::optional<Signal> first, std::optional<Signal> 
   return first;
 }
 
+auto in_order(const AffectedPod& affected) { return std::tie(affected.since, affected.key, affected.pod().meta.uid); }
+
 class Finder {
  public:
   Finder(const World& world, const Policy& policy, const Now& now) : world_(world), policy_(policy), now_(now) {}
@@ -195,13 +198,25 @@ class Finder {
       add_tainted(world_.driver_taints().devices());
       add_tainted(world_.tainted_incidents());
     }
-    std::ranges::sort(found_, {}, [](const AffectedPod& affected) {
-      return std::tie(affected.since, affected.key, affected.pod().meta.uid);
-    });
-    return std::move(found_);
+    return sorted();
+  }
+
+  /// Of these devices alone.
+  std::vector<AffectedPod> find(const std::set<DeviceKey>& keys) {
+    for (const auto& key : keys) {
+      const auto* state = world_.tracker().find(key);
+      if (state == nullptr) continue;
+      for (const auto& uid : state->holders) add(key, *state, uid);
+    }
+    return sorted();
   }
 
  private:
+  std::vector<AffectedPod> sorted() {
+    std::ranges::sort(found_, {}, in_order);
+    return std::move(found_);
+  }
+
   void add_claim(const std::string& claim) {
     for (const auto& uid : world_.users_of(claim)) {
       const auto* record = world_.pod(uid);
@@ -346,6 +361,27 @@ const k8s::Condition* find_claim_condition(const std::vector<ClaimConditionMatch
 
 std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& policy, const Now& now) {
   return Finder(world, policy, now).find();
+}
+
+void AffectedPods::update(const World& world, const Policy& policy, const Focus& focus, const Now& now) {
+  if (focus.all) {
+    all_ = find_affected_pods(world, policy, now);
+    return;
+  }
+  // What their pods and devices were may be gone by now: nothing of them is looked at.
+  std::erase_if(all_, [&](const AffectedPod& affected) { return focus.devices.contains(affected.key); });
+  auto found = Finder(world, policy, now).find(focus.devices);
+  const auto known = static_cast<std::ptrdiff_t>(all_.size());
+  std::ranges::move(found, std::back_inserter(all_));
+  std::ranges::inplace_merge(all_, all_.begin() + known, {}, in_order);
+}
+
+std::vector<const AffectedPod*> AffectedPods::in(const Focus& focus) const {
+  std::vector<const AffectedPod*> found;
+  for (const auto& affected : all_) {
+    if (focus.has(affected.key)) found.push_back(&affected);
+  }
+  return found;
 }
 
 }  // namespace dhc

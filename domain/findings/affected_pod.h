@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/moment.h"
+#include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/policy/policy.h"
 
@@ -52,5 +53,19 @@ struct AffectedPod {
 /// mode off give none. Pods that no kubelet runs any more are left out, and so are claims of pods that are not bound to
 /// a node yet.
 [[nodiscard]] std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& policy, const Now& now);
+
+/// The same, kept from one plan to the next.
+class AffectedPods {
+ public:
+  /// Looks anew at the devices in focus; the others have not changed since the last look.
+  void update(const World& world, const Policy& policy, const Focus& focus, const Now& now);
+
+  [[nodiscard]] const std::vector<AffectedPod>& all() const { return all_; }
+  /// Those in focus, in the same order; valid until the next look.
+  [[nodiscard]] std::vector<const AffectedPod*> in(const Focus& focus) const;
+
+ private:
+  std::vector<AffectedPod> all_;
+};
 
 }  // namespace dhc

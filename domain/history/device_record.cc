@@ -74,6 +74,13 @@ double penalty_of(const DeviceHistory& past, const RecoverRules& rules, WallTime
                                   static_cast<double>(std::max(rules.half_life, Millis(1)).count()));
 }
 
+WallTime negligible_at(const DeviceHistory& past, const RecoverRules& rules) {
+  const auto half_life = static_cast<double>(std::max(rules.half_life, Millis(1)).count());
+  const auto age = half_life * std::log2(std::max(past.penalty / kNegligiblePenalty, 1.0));
+  constexpr double kMost = 1e14;  // ms: what a damaged state says must fit into a time
+  return past.penalty_at + Millis(static_cast<std::int64_t>(age < kMost ? age : kMost) + 1);
+}
+
 bool is_negligible(const DeviceHistory& past, const RecoverRules& rules, WallTime now) {
   return penalty_of(past, rules, now) < kNegligiblePenalty;
 }

@@ -87,6 +87,8 @@ using DeviceRecords = std::map<DeviceKey, DeviceRecord>;
 
 /// A penalty that is as good as none: a device without an open incident that has no more is forgotten.
 [[nodiscard]] bool is_negligible(const DeviceHistory& past, const RecoverRules& rules, WallTime now);
+/// When it will, if no incident comes before.
+[[nodiscard]] WallTime negligible_at(const DeviceHistory& past, const RecoverRules& rules);
 
 /// Whether a device may become quarantined: only what a taint of ours would keep pods off. Without one nobody would see
 /// that the device is out of service, and its incident would never end.

@@ -1,6 +1,10 @@
 // The half of IncidentTurn that follows incidents to their end.
 #include <algorithm>
+#include <map>
+#include <tuple>
 
+#include "base/rfc3339.h"
+#include "base/wake.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/incidents/incident_turn.h"
@@ -20,9 +24,36 @@ bool pull_back(WallTime& time, WallTime limit) {
 }
 bool pull_back(std::optional<WallTime>& time, WallTime limit) { return time && pull_back(*time, limit); }
 
+/// What others rest on.
+auto outline_of(const DeviceRecord* record) {
+  using Outline = std::tuple<bool, IncidentPhase, bool, Acknowledged, WallTime>;
+  if (record == nullptr) return Outline{};
+  const auto* facts = record->incident.facts();
+  return Outline{true, record->incident.phase(), facts != nullptr && facts->evidence.was_well(),
+                 record->incident.acknowledged(), facts == nullptr ? WallTime() : facts->opened_at};
+}
+
 }  // namespace
 
 void IncidentTurn::run() {
+  const auto is_seen = [&](const auto& entry) { return is_in(seen_.focus, entry.first); };
+  std::erase_if(incidents_.wakes_, is_seen);
+  std::map<DeviceKey, decltype(outline_of(nullptr))> before;
+  for_each_record([&](const DeviceKey& key, const DeviceRecord& record) { before.emplace(key, outline_of(&record)); });
+  conclude();
+  const auto note = [&](const DeviceKey& key) {
+    const auto known = before.find(key);
+    if (outline_of(incidents_.find(key)) != (known == before.end() ? outline_of(nullptr) : known->second))
+      incidents_.touched_.insert(key);
+  };
+  for (const auto& [key, outline] : before) note(key);
+  for_each_record([&](const DeviceKey& key, const DeviceRecord& /*record*/) { note(key); });
+  Wake next;
+  for (const auto& [key, at] : incidents_.wakes_) next.note(at);
+  incidents_.next_change_at_ = next.at();
+}
+
+void IncidentTurn::conclude() {
   collect_affected();
   adopt_rules();
   for (const auto& [key, affected] : speaking_) open_or_continue(key, *affected);
@@ -31,15 +62,18 @@ void IncidentTurn::run() {
   believe();
   adopt_nodes();
   note_losses();
-  for (auto& [key, record] : incidents_.records_) look_at(record);
+  for_each_record([&](const DeviceKey& /*key*/, DeviceRecord& record) { look_at(record); });
   settle_untainting();
   for (auto& record : replaced_) retire(record);
   for (auto& record : rehosted_) leave_host(record);
   forget();
-  incidents_.next_change_at_ = next_.at();
 }
 
-void IncidentTurn::wake(WallTime at) { next_.note(now_.mono + std::chrono::ceil<Millis>(at - now_.wall)); }
+void IncidentTurn::wake(WallTime at) {
+  const MonoTime when = now_.mono + std::chrono::ceil<Millis>(at - now_.wall);
+  auto& known = incidents_.wakes_.try_emplace(*looks_at_, when).first->second;
+  known = std::min(known, when);
+}
 
 void IncidentTurn::look_at(DeviceRecord& record) {
   repair_times(record);
@@ -58,6 +92,7 @@ void IncidentTurn::look_at(DeviceRecord& record) {
                                .untainting = incidents_.untainting_,
                                .now = now_.wall};
   if (look_at_taint(record, seen_taints)) changed();
+  await_word(record);
   if (const auto until = record.incident.probation_until()) {
     if (now_.wall < *until) {
       wake(*until);
@@ -73,6 +108,14 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   const auto recovery = recovery_of(record, rules_of(record, seen_.policy), now_);
   if (recovery.over) return close(record, recovery);
   if (recovery.at) wake(*recovery.at);
+}
+
+/// An operator's word on the node that is dated ahead counts once its time has come.
+void IncidentTurn::await_word(const DeviceRecord& record) {
+  const auto* node = record.is_open() ? seen_.world.node_under(record.key) : nullptr;
+  const auto said = node == nullptr ? std::nullopt : k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
+  const auto at = said ? parse_rfc3339(*said) : std::nullopt;
+  if (at && *at > now_.wall) wake(*at);
 }
 
 /// Whose the pool is, for the process after this one: while its node is gone nothing in the cluster says it.

@@ -62,13 +62,19 @@ bool IncidentTurn::bound_departed() {
 
 void IncidentTurn::forget() {
   const RecoverRules defaults;
-  const auto is_light = [&](const DeviceRecord& record) {
+  const auto recover_rules = [&](const DeviceRecord& record) -> const RecoverRules& {
     const auto* rules = rules_of(record, seen_.policy);
-    return is_negligible(record.past, rules == nullptr ? defaults : *rules, now_.wall);
+    return rules == nullptr ? defaults : *rules;
+  };
+  const auto is_light = [&](const DeviceRecord& record) {
+    return is_negligible(record.past, recover_rules(record), now_.wall);
   };
   const auto forgettable = [&](const DeviceRecord& record) {
     const auto* facts = record.incident.facts();
-    if (facts != nullptr && facts->absent_since && now_.wall - *facts->absent_since >= kForgetAbsent) return true;
+    if (facts != nullptr && facts->absent_since) {
+      if (now_.wall - *facts->absent_since >= kForgetAbsent) return true;
+      wake(*facts->absent_since + kForgetAbsent);
+    }
     const auto* end = record.incident.end();
     const bool shown = end != nullptr && now_.wall - end->at < kShown;
     if (shown) wake(end->at + kShown);
@@ -77,11 +83,18 @@ void IncidentTurn::forget() {
     if (!losses.empty()) wake(losses.front().at + kLossMemory);
     if (facts != nullptr || record.ours.any() || !losses.empty() || record.incident.probation_until()) return false;
     if (record.past.is_lemon || shown) return false;
-    return is_light(record);
+    if (is_light(record)) return true;
+    wake(negligible_at(record.past, recover_rules(record)));
+    return false;
   };
+  std::vector<DeviceKey> forgotten;
+  for_each_record([&](const DeviceKey& key, const DeviceRecord& record) {
+    if (forgettable(record)) forgotten.push_back(key);
+  });
+  for (const auto& key : forgotten) incidents_.records_.erase(key);
   // No operator can acknowledge a card that is gone: its quarantine ends with its penalty.
-  const auto count = std::erase_if(incidents_.records_, [&](const auto& entry) { return forgettable(entry.second); }) +
-                     std::erase_if(incidents_.departed_, [&](const auto& entry) { return is_light(entry.second); });
+  const auto count =
+      forgotten.size() + std::erase_if(incidents_.departed_, [&](const auto& entry) { return is_light(entry.second); });
   if (bound_departed() || count > 0) changed();
 }
 

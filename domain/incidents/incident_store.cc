@@ -46,6 +46,7 @@ bool IncidentStore::intend_untaint(const World& world, const std::set<std::strin
     const bool leaves = nodes.contains(world.node_of(key));
     if (mark.is_leaving() == leaves) continue;
     mark.take(leaves ? MarkEvent::Meant : MarkEvent::Kept);
+    touched_.insert(key);
     ++revision_;
     record.ours.noted_by = revision_;
   }
@@ -54,11 +55,13 @@ bool IncidentStore::intend_untaint(const World& world, const std::set<std::strin
 
 void IncidentStore::rule_removal_sent(const DeviceKey& key) {
   const auto found = records_.find(key);
+  touched_.insert(key);
   if (found != records_.end()) found->second.ours.rule.take(MarkEvent::Sent);
 }
 
 void IncidentStore::rule_removal_failed(const DeviceKey& key) {
   const auto found = records_.find(key);
+  touched_.insert(key);
   if (found != records_.end()) found->second.ours.rule.take(MarkEvent::Refused);
 }
 
@@ -68,6 +71,7 @@ void IncidentStore::charge(std::vector<EvictionCharge> charges, const std::set<s
   ++revision_;
   for (auto& charge : charges) {
     charge.revision = revision_;
+    touched_pods_.insert(charge.pod_uid);
     caps_.charge(std::move(charge));
   }
   for (auto size = size_of_caps(caps_); size > kCapsLimit;) {
@@ -75,13 +79,21 @@ void IncidentStore::charge(std::vector<EvictionCharge> charges, const std::set<s
     if (gives_way == nullptr) break;
     size -= size_of(*gives_way);
     const auto uid = gives_way->pod_uid;
+    touched_pods_.insert(uid);
     caps_.drop(uid);
   }
 }
 
 void IncidentStore::settle_charges(const World& world, const RequestTracker& requests, const Policy& policy,
                                    const Now& now) {
+  std::map<std::string, std::pair<bool, DeviceKey>> before;
+  for (const auto& [uid, charge] : caps_.charges()) before.emplace(uid, std::pair(charge.counted, charge.key));
   bool changed = caps_.settle(world, requests, now);
+  for (const auto& [uid, known] : before) {
+    const auto found = caps_.charges().find(uid);
+    if (found == caps_.charges().end() || std::pair(found->second.counted, found->second.key) != known)
+      touched_pods_.insert(uid);
+  }
   if (const auto until = cap_release(policy.cap_release, now)) changed = caps_.release(*until) || changed;
   if (changed) ++revision_;
 }
@@ -139,22 +151,36 @@ std::set<DeviceKey> IncidentStore::judged_before(const World& world, const std::
 std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
   std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {
-    if (!key.is_device()) continue;
-    const auto* facts = record.incident.facts();
-    if (facts == nullptr || facts->evidence.was_well()) continue;
-    const auto& past = record.past.incidents;
-    open.emplace(key, OpenIncident{.since = facts->since,
-                                   .host_uid = record.card.host_uid,
-                                   .word = last_word_of(key, *facts),
-                                   .boot_id = facts->reporter.boot_id,
-                                   .forgotten = is_forgotten(record),
-                                   .vouched_for = record.is_acknowledged(),
-                                   .reported = !is_drivers_own(facts->source),
-                                   .taint_key = facts->taint_key,
-                                   .taint_seen = facts->driver_taint.has_value(),
-                                   .said = past.empty() ? std::string() : past.back().reason});
+    if (auto incident = open_incident(key)) open.emplace(key, *std::move(incident));
   }
   return open;
+}
+
+std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key) const {
+  const auto* found = find(key);
+  if (found == nullptr || !key.is_device()) return std::nullopt;
+  const auto& record = *found;
+  const auto* facts = record.incident.facts();
+  if (facts == nullptr || facts->evidence.was_well()) return std::nullopt;
+  const auto& past = record.past.incidents;
+  return OpenIncident{.since = facts->since,
+                      .host_uid = record.card.host_uid,
+                      .word = last_word_of(key, *facts),
+                      .boot_id = facts->reporter.boot_id,
+                      .forgotten = is_forgotten(record),
+                      .vouched_for = record.is_acknowledged(),
+                      .reported = !is_drivers_own(facts->source),
+                      .taint_key = facts->taint_key,
+                      .taint_seen = facts->driver_taint.has_value(),
+                      .said = past.empty() ? std::string() : past.back().reason};
+}
+
+std::vector<DeviceKey> IncidentStore::due(const Now& now) const {
+  std::vector<DeviceKey> keys;
+  for (const auto& [key, at] : wakes_) {
+    if (at <= now.mono) keys.push_back(key);
+  }
+  return keys;
 }
 
 std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, WallTime now) const {

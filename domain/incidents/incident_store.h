@@ -5,8 +5,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/history/device_record.h"
@@ -26,6 +28,9 @@ struct DeviceSighting {
   const OwnerLosses& losses;
   const std::map<std::string, WallTime>& removed_rules;  ///< DeviceTaintRules that went away since the last turn, when.
   Now now;
+  const Focus* focus = nullptr;  ///< The devices of which something may have changed since the last turn; null: all.
+  /// Of `affected_pods` those in focus; not looked at without one.
+  const std::vector<const AffectedPod*>* in_focus = nullptr;
 };
 
 /// The incidents of every device, open and past: what taints are decided on when nobody holds the device any more. What
@@ -82,6 +87,16 @@ class IncidentStore {
   /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
   [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
 
+  /// The same of one device; none: it has no such incident.
+  [[nodiscard]] std::optional<OpenIncident> open_incident(const DeviceKey& key) const;
+
+  /// Devices of which something has changed since the last call that others rest on.
+  [[nodiscard]] std::set<DeviceKey> take_touched() { return std::exchange(touched_, {}); }
+  /// The same of pods whose charges have changed, by UID.
+  [[nodiscard]] std::set<std::string> take_touched_pods() { return std::exchange(touched_pods_, {}); }
+  /// Devices that are to be observed again at this time although nothing of them has changed.
+  [[nodiscard]] std::vector<DeviceKey> due(const Now& now) const;
+
   /// Devices whose Healthy is to be believed although it is said by one that began after they were called bad: no
   /// incident is or will be open, for no policy speaks of them or the brake is engaged.
   [[nodiscard]] const std::set<DeviceKey>& believed() const { return believed_; }
@@ -103,6 +118,9 @@ class IncidentStore {
   std::set<DeviceKey> believed_;
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> next_change_at_;
+  std::map<DeviceKey, MonoTime> wakes_;
+  std::set<DeviceKey> touched_;
+  std::set<std::string> touched_pods_;
 };
 
 /// The same physical device wherever it sits.

@@ -47,26 +47,32 @@ bool ended_since(const DeviceRecord* record, WallTime since) {
 }  // namespace
 
 void IncidentTurn::collect_affected() {
-  for (const auto& affected : seen_.affected_pods) {
-    if (affected.held_device->ambiguous) {
-      // Any of them may be the bad one: none of them is quiet.
-      affected_devices_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
-      called_bad_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
-      continue;
-    }
-    affected_devices_.insert(affected.key);
-    if (!affected.unknown_now) called_bad_.insert(affected.key);
-    if (affected.forgotten) forgotten_.insert(affected.key);
-    if (affected.source == SignalSource::Taint && !affected.unknown_now) tainted_.insert(affected.key);
-    // One report is enough on probation; else the policy's window must have passed.
-    const auto* record = incidents_.find(affected.key);
-    const auto probation = record == nullptr ? std::nullopt : record->incident.probation_until();
-    const bool relapse = probation && !affected.unknown_now && now_.wall < *probation;
-    if (!affected.open && !relapse) continue;
-    auto& speaker = speaking_[affected.key];
-    if (speaker == nullptr || speaks_before(*affected.policy, *speaker->policy, affected.key, seen_.world))
-      speaker = &affected;
+  if (seen_.in_focus != nullptr) {
+    for (const auto* affected : *seen_.in_focus) collect(*affected);
+  } else {
+    for (const auto& affected : seen_.affected_pods) collect(affected);
   }
+}
+
+void IncidentTurn::collect(const AffectedPod& affected) {
+  if (affected.held_device->ambiguous) {
+    // Any of them may be the bad one: none of them is quiet.
+    affected_devices_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
+    called_bad_.insert(affected.held_device->candidates.begin(), affected.held_device->candidates.end());
+    return;
+  }
+  affected_devices_.insert(affected.key);
+  if (!affected.unknown_now) called_bad_.insert(affected.key);
+  if (affected.forgotten) forgotten_.insert(affected.key);
+  if (affected.source == SignalSource::Taint && !affected.unknown_now) tainted_.insert(affected.key);
+  // One report is enough on probation; else the policy's window must have passed.
+  const auto* record = incidents_.find(affected.key);
+  const auto probation = record == nullptr ? std::nullopt : record->incident.probation_until();
+  const bool relapse = probation && !affected.unknown_now && now_.wall < *probation;
+  if (!affected.open && !relapse) return;
+  auto& speaker = speaking_[affected.key];
+  if (speaker == nullptr || speaks_before(*affected.policy, *speaker->policy, affected.key, seen_.world))
+    speaker = &affected;
 }
 
 /// Nobody is evicted twice for the same device in an hour, also by a process after this one: the newest are written
@@ -74,7 +80,8 @@ void IncidentTurn::collect_affected() {
 void IncidentTurn::note_losses() {
   std::map<DeviceKey, std::vector<OwnerLoss>> by_device;
   for (const auto& [who, timed] : seen_.losses) {
-    if (now_.wall - timed.loss.at < kLossMemory) by_device[who.second].push_back(timed.loss);
+    if (is_in(seen_.focus, who.second) && now_.wall - timed.loss.at < kLossMemory)
+      by_device[who.second].push_back(timed.loss);
   }
   // A device that may have been the bad one among several has no incident of its own.
   for (const auto& [key, losses] : by_device) {
@@ -82,11 +89,11 @@ void IncidentTurn::note_losses() {
     const auto identity = seen_.world.inventory().identity_of(key, {}).value_or(no_identity());
     incidents_.records_.emplace(key, take_history(key, identity));
   }
-  for (auto& [key, record] : incidents_.records_) {
+  for_each_record([&](const DeviceKey& key, DeviceRecord& record) {
     const auto found = by_device.find(key);
     if (found == by_device.end()) {
       record.past.losses.clear();  // that they are too old by now need not be written
-      continue;
+      return;
     }
     auto& losses = found->second;
     std::ranges::sort(losses, std::greater(), [](const OwnerLoss& loss) { return std::tie(loss.at, loss.owner_uid); });
@@ -100,11 +107,15 @@ void IncidentTurn::note_losses() {
     } else {
       set(record.past.losses, std::move(losses));
     }
-  }
+  });
 }
 
 /// Our rules of which nothing is remembered: the state was lost, and the rule itself says enough to go on.
 void IncidentTurn::adopt_rules() {
+  const auto may_be_adopted = [&](const DeviceKey& key) {
+    return !incidents_.records_.contains(key) && seen_.world.inventory().rule_named_for(key) != nullptr;
+  };
+  if (seen_.focus != nullptr && !seen_.focus->all && std::ranges::none_of(seen_.focus->devices, may_be_adopted)) return;
   for (const auto& [uid, rule] : seen_.world.inventory().rules()) {
     if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule)) continue;
     const auto key = device_of(rule);
@@ -139,6 +150,7 @@ void IncidentTurn::adopt_rules() {
 void IncidentTurn::adopt_nodes() {
   std::optional<std::set<std::string>> known;
   for (const auto& [name, node] : seen_.world.nodes()) {
+    if (seen_.focus != nullptr && !seen_.focus->has_node(name)) continue;
     const auto at = node.taints.empty() ? std::nullopt : our_taint_on(node);
     if (!at || node.taints[*at] != node_taint() || incidents_.untainting_.contains(name)) continue;
     if (!known) {
@@ -169,8 +181,9 @@ void IncidentTurn::adopt_nodes() {
 
 /// Of a device without an incident of its report nothing is known that could be forgotten, if none can open.
 void IncidentTurn::believe() {
-  incidents_.believed_.clear();
+  std::erase_if(incidents_.believed_, [&](const DeviceKey& key) { return is_in(seen_.focus, key); });
   for (const auto& key : seen_.world.tracker().not_healthy()) {
+    if (!is_in(seen_.focus, key)) continue;
     const auto* state = seen_.world.tracker().find(key);
     if (!state->forgotten || !state->unhealthy_since) continue;
     const auto* record = incidents_.find(key);

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/wake.h"
 #include "domain/findings/rejecting_node.h"
 #include "domain/incidents/incident_store.h"
 
@@ -30,9 +29,15 @@ class IncidentTurn {
     changed();
   }
   void wake(WallTime at);
+  /// The records in focus, or all.
+  template <class Look>
+  void for_each_record(const Look& look);
+
+  void conclude();
 
   // what is new
   void collect_affected();
+  void collect(const AffectedPod& affected);
   void note_losses();
   void adopt_rules();
   void adopt_nodes();
@@ -53,6 +58,7 @@ class IncidentTurn {
 
   // what goes on and ends
   void look_at(DeviceRecord& record);
+  void await_word(const DeviceRecord& record);
   void look_at_policy(DeviceRecord& record);
   void remove_rule(OurMarks& ours);
   void hear(IncidentFacts& facts, EvidenceEvent event);
@@ -90,7 +96,25 @@ class IncidentTurn {
   std::map<DeviceKey, const AffectedPod*> speaking_;
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;
-  Wake next_;
+  const DeviceKey* looks_at_ = nullptr;  // whose wake it is
 };
+
+template <class Look>
+void IncidentTurn::for_each_record(const Look& look) {
+  if (seen_.focus == nullptr || seen_.focus->all) {
+    for (auto& [key, record] : incidents_.records_) {
+      looks_at_ = &key;
+      look(key, record);
+    }
+  } else {
+    for (const auto& key : seen_.focus->devices) {
+      const auto found = incidents_.records_.find(key);
+      if (found == incidents_.records_.end()) continue;
+      looks_at_ = &found->first;
+      look(found->first, found->second);
+    }
+  }
+  looks_at_ = nullptr;
+}
 
 }  // namespace dhc

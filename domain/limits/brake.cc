@@ -42,7 +42,8 @@ const IncidentFacts* standing_of(const DeviceRecord* record) {
   return facts == nullptr || facts->evidence.was_well() ? nullptr : facts;
 }
 
-bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen) {
+/// An operator's time that is still ahead, or cannot be read, is asked for again: by then it may have come.
+bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSighting& seen, std::set<DeviceKey>& again) {
   const auto* record = find_record(seen.records, key);
   if (standing_of(record) != nullptr) return record->is_acknowledged();
   // While the brake is engaged no incident opens that could be acknowledged.
@@ -50,6 +51,7 @@ bool is_vouched_for(const DeviceKey& key, const BadDevice& bad, const BrakeSight
   const auto& annotations = seen.world.node(bad.node)->meta.annotations;
   const auto said = k8s::find(annotations, kAcknowledgeAnnotation);
   const auto until = said ? operator_time(*said, seen.now.wall) : std::unexpected(std::string());
+  if (said && !until) again.insert(key);
   return until && bad.began <= *until;
 }
 
@@ -127,20 +129,6 @@ std::size_t most_unheld(const World& world, const std::string& scope, const std:
   return std::max(kMostUnheld, static_cast<std::size_t>(std::max<std::int64_t>(book->largest_capacity, 0)));
 }
 
-/// Drops those that nobody holds for longest, where there are more than a node can have.
-void drop_most(std::map<DeviceKey, BadDevice>& all, const World& world) {
-  std::map<std::pair<std::string, std::string>, std::vector<std::pair<MonoTime, DeviceKey>>> unheld;
-  for (const auto& [key, bad] : all) {
-    if (bad.unheld_since) unheld[{key.scope, bad.node}].emplace_back(*bad.unheld_since, key);
-  }
-  for (auto& [place, devices] : unheld) {
-    const auto most = most_unheld(world, place.first, place.second);
-    if (devices.size() <= most) continue;
-    std::ranges::sort(devices);
-    for (std::size_t i = 0; i + most < devices.size(); ++i) all.erase(devices[i].second);
-  }
-}
-
 /// What a restarted reporter calls healthy ends no incident, but is no news of a fault either.
 bool is_called_healthy(const AffectedPod& affected, const DeviceRecords& records) {
   const auto* record = find_record(records, affected.key);
@@ -213,35 +201,139 @@ void Brake::observe(const BrakeSighting& seen) {
 
 void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey, BadDevice> unheld) {
   engaged_ = std::move(engaged);
-  for (auto& [key, bad] : unheld) bad_.try_emplace(key, std::move(bad));
+  for (auto& [key, bad] : unheld) {
+    bad_.try_emplace(key, std::move(bad));
+    count(key);
+  }
 }
 
 void Brake::note_signals(const BrakeSighting& seen) {
-  for (auto& [key, bad] : bad_) bad.speaks = false;
-  for (const auto& affected : seen.affected_pods) {
-    if (is_called_healthy(affected, seen.records)) continue;
-    const auto& key = affected.key;
-    const auto [found, is_new] = bad_.try_emplace(key);
-    auto& bad = found->second;
-    if (is_new) {
-      bad.onset = onset_of(affected, seen);
-      bad.card = seen.world.inventory().card_of(key);
-    }
-    if (!bad.speaks || affected.since.wall < bad.began) bad.began = affected.since.wall;
-    bad.speaks = true;
-    bad.node = affected.pod().node_name;
-    bad.out = false;
-    bad.unheld_since.reset();
+  std::erase_if(asked_again_, [&](const DeviceKey& key) { return is_in(seen.focus, key); });
+  if (seen.focus == nullptr || seen.focus->all) {
+    for (auto& [key, bad] : bad_) bad.speaks = false;
+    for (const auto& affected : seen.affected_pods) note_signal(affected, seen);
+    for (auto& [key, bad] : bad_) bad.acknowledged = is_vouched_for(key, bad, seen, asked_again_);
+    return;
   }
-  for (auto& [key, bad] : bad_) bad.acknowledged = is_vouched_for(key, bad, seen);
+  for (const auto& key : seen.focus->devices) {
+    if (const auto found = bad_.find(key); found != bad_.end()) found->second.speaks = false;
+  }
+  for (const auto* affected : *seen.in_focus) note_signal(*affected, seen);
+  for (const auto& key : seen.focus->devices) {
+    if (const auto found = bad_.find(key); found != bad_.end())
+      found->second.acknowledged = is_vouched_for(key, found->second, seen, asked_again_);
+  }
+}
+
+void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) {
+  if (is_called_healthy(affected, seen.records)) return;
+  const auto& key = affected.key;
+  const auto [found, is_new] = bad_.try_emplace(key);
+  auto& bad = found->second;
+  if (is_new) {
+    bad.onset = onset_of(affected, seen);
+    bad.card = seen.world.inventory().card_of(key);
+  }
+  if (!bad.speaks || affected.since.wall < bad.began) bad.began = affected.since.wall;
+  bad.speaks = true;
+  bad.node = affected.pod().node_name;
+  bad.out = false;
+  bad.unheld_since.reset();
 }
 
 /// Devices that no report calls bad any more: well again, or without anybody who could say so.
 void Brake::look_at_silent(const BrakeSighting& seen) {
-  for (auto at = bad_.begin(); at != bad_.end();) {
-    at = !at->second.speaks && is_over(at->first, at->second, seen) ? bad_.erase(at) : std::next(at);
+  std::vector<DeviceKey> keys;
+  if (seen.focus == nullptr || seen.focus->all) {
+    for (const auto& [key, bad] : bad_) keys.push_back(key);
+    for (const auto& [key, bad] : counted_) keys.push_back(key);
+  } else {
+    keys.assign(seen.focus->devices.begin(), seen.focus->devices.end());
   }
-  drop_most(bad_, seen.world);
+  for (const auto& key : keys) look_at_silent(key, seen);
+  // Whoever was here before the first look has been counted by now.
+  if (std::exchange(has_new_unheld_, false)) drop_most(seen.world);
+  for (const auto& key : keys) count(key);
+}
+
+void Brake::look_at_silent(const DeviceKey& key, const BrakeSighting& seen) {
+  due_.erase(key);
+  const auto found = bad_.find(key);
+  if (found == bad_.end() || found->second.speaks) return;
+  auto& bad = found->second;
+  const bool was_unheld = bad.unheld_since.has_value();
+  if (is_over(key, bad, seen)) return (void)bad_.erase(found);
+  if (!bad.unheld_since) return;
+  has_new_unheld_ = has_new_unheld_ || !was_unheld || seen.focus == nullptr || seen.focus->all;
+  if (bad.out) due_[key] = bad.onset.mono + seen.policy.limits.brake_within;
+  const bool is_unlisted =
+      key.source == DeviceKey::Source::Dra && !seen.world.inventory().pools().contains({key.scope, key.place});
+  if (is_unlisted)
+    due_[key] = std::min(due_.try_emplace(key, MonoTime::max()).first->second, *bad.unheld_since + kUnlistedMemory);
+}
+
+std::vector<DeviceKey> Brake::due(const Now& now) const {
+  std::vector<DeviceKey> keys(asked_again_.begin(), asked_again_.end());
+  for (const auto& [key, at] : due_) {
+    if (at <= now.mono) keys.push_back(key);
+  }
+  return keys;
+}
+
+/// Drops those that nobody holds for longest, where there are more than a node can have.
+void Brake::drop_most(const World& world) {
+  if (bad_.size() <= kMostUnheld) return;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<std::pair<MonoTime, DeviceKey>>> unheld;
+  for (const auto& [key, bad] : bad_) {
+    if (bad.unheld_since) unheld[{key.scope, bad.node}].emplace_back(*bad.unheld_since, key);
+  }
+  std::vector<DeviceKey> dropped;
+  for (auto& [place, devices] : unheld) {
+    if (devices.size() <= kMostUnheld) continue;
+    const auto most = most_unheld(world, std::string(place.first), std::string(place.second));
+    if (devices.size() <= most) continue;
+    std::ranges::sort(devices);
+    for (std::size_t i = 0; i + most < devices.size(); ++i) dropped.push_back(devices[i].second);
+  }
+  for (const auto& key : dropped) {
+    bad_.erase(key);
+    due_.erase(key);
+    count(key);
+  }
+}
+
+/// Brings the groups to what is known of the device now.
+void Brake::count(const DeviceKey& key) {
+  const auto places = [&](const BadDevice& bad) {
+    std::vector<Place> found = {{key.scope, {}}};
+    if (!bad.node.empty()) found.emplace_back(key.scope, bad.node);
+    return found;
+  };
+  const auto known = counted_.find(key);
+  const auto found = bad_.find(key);
+  const auto is_same = [&] {
+    const bool counts = found != bad_.end() && !found->second.acknowledged;
+    if (known == counted_.end()) return !counts;
+    return counts && known->second.node == found->second.node && known->second.card == found->second.card;
+  };
+  if (is_same()) return;
+  if (known != counted_.end()) {
+    for (const auto& place : places(known->second)) {
+      const auto group = groups_.find(place);
+      group->second.devices.erase(key);
+      const auto card = group->second.cards.find({key.place, known->second.card});
+      if (--card->second == 0) group->second.cards.erase(card);
+      if (group->second.devices.empty()) groups_.erase(group);
+    }
+    counted_.erase(known);
+  }
+  if (found == bad_.end() || found->second.acknowledged) return;
+  for (const auto& place : places(found->second)) {
+    auto& group = groups_[place];
+    group.devices.insert(key);
+    ++group.cards[{key.place, found->second.card}];
+  }
+  counted_.emplace(key, found->second);
 }
 
 /// Whether a device that nobody reports now counts no longer, and never will without a new report. Time alone is no
@@ -269,36 +361,39 @@ bool Brake::is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& s
 }
 
 void Brake::weigh_devices(const BrakeSighting& seen) {
-  // By driver or resource, and by node or (empty) in the cluster; into bad_, which stays as it is meanwhile.
-  using Entry = std::map<DeviceKey, BadDevice>::value_type;
-  std::map<std::pair<std::string_view, std::string_view>, std::vector<const Entry*>> groups;
-  for (const auto& entry : bad_) {
-    const auto& [key, bad] = entry;
-    if (bad.acknowledged) continue;
-    groups[{key.scope, {}}].push_back(&entry);
-    if (!bad.node.empty()) groups[{key.scope, bad.node}].push_back(&entry);
+  const Group none;
+  std::map<BrakeScope, const Group*> weighed;
+  const auto enough = static_cast<std::size_t>(seen.policy.limits.brake_at_least);
+  for (const auto& [place, group] : groups_) {
+    if (group.devices.size() >= enough) weighed.emplace(BrakeScope{.scope = place.first, .node = place.second}, &group);
   }
   for (const auto& [scope, brake] : engaged_) {
-    if (!scope.nodes) groups.try_emplace({scope.scope, scope.node});
+    if (scope.nodes) continue;
+    const auto group = groups_.find({scope.scope, scope.node});
+    weighed.try_emplace(scope, group == groups_.end() ? &none : &group->second);
   }
-  for (const auto& [place, entries] : groups) {
-    const BrakeScope scope{.scope = std::string(place.first), .node = std::string(place.second)};
-    const auto enough = static_cast<std::size_t>(seen.policy.limits.brake_at_least);
-    if (entries.size() < enough && !engaged_.contains(scope)) continue;
-    Tally tally;
-    tally.released = released_until(scope, seen);
-    std::set<std::pair<std::string_view, std::string_view>> standing;
-    std::set<std::pair<std::string_view, std::string_view>> recent;
-    for (const auto* entry : entries) {
-      const auto& [key, bad] = *entry;
-      if (tally.released && bad.began <= *tally.released) continue;
-      standing.emplace(key.place, bad.card);
-      if (seen.now.mono - bad.onset.mono < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
-    }
-    tally.standing = static_cast<std::int64_t>(standing.size());
-    tally.recent = static_cast<std::int64_t>(recent.size());
-    judge(scope, tally, seen);
+  for (const auto& [scope, group] : weighed) judge(scope, tally_of(scope, *group, seen), seen);
+}
+
+/// What counts of a group now. Who went bad within the window is asked only where so many are bad that it matters.
+Brake::Tally Brake::tally_of(const BrakeScope& scope, const Group& group, const BrakeSighting& seen) const {
+  Tally tally;
+  tally.released = released_until(scope, seen);
+  tally.standing = static_cast<std::int64_t>(group.cards.size());
+  const auto most = std::max(seen.policy.limits.brake_at_least - 1,
+                             seen.policy.limits.brake_percent * known_cards(seen.world, scope) / 100);
+  if (tally.standing <= most && !tally.released) return tally;
+  std::set<std::pair<std::string_view, std::string_view>> standing;
+  std::set<std::pair<std::string_view, std::string_view>> recent;
+  for (const auto& key : group.devices) {
+    const auto& bad = bad_.at(key);
+    if (tally.released && bad.began <= *tally.released) continue;
+    standing.emplace(key.place, bad.card);
+    if (seen.now.mono - bad.onset.mono < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
   }
+  tally.standing = static_cast<std::int64_t>(standing.size());
+  tally.recent = static_cast<std::int64_t>(recent.size());
+  return tally;
 }
 
 /// Rejecting nodes count in the cluster alone, against the nodes that have the resource.

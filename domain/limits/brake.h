@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/moment.h"
+#include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/rejecting_node.h"
@@ -70,6 +72,9 @@ struct BrakeSighting {
   const RejectingNodes& rejecting_nodes;
   std::optional<std::uint64_t> saved_revision;  ///< As in PlanInput.
   Now now;
+  const Focus* focus = nullptr;  ///< The devices that may have changed since the last sighting; null: all.
+  /// Of `affected_pods` those in focus; not looked at without one.
+  const std::vector<const AffectedPod*>* in_focus = nullptr;
 };
 
 /// A device that a policy means and that has not been seen well since.
@@ -118,20 +123,39 @@ class Brake {
   /// Counts changes of what is to be written down.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
 
+  /// Devices that are to be looked at again although nothing of them has changed.
+  [[nodiscard]] std::vector<DeviceKey> due(const Now& now) const;
+
   /// When an engaged brake changes by time alone.
   [[nodiscard]] std::optional<MonoTime> next_change_at(const Limits& limits) const;
 
  private:
   struct Tally;
+  /// What counts of a driver or resource, on one node or (empty) in the cluster, by the place and name of its card.
+  struct Group {
+    std::map<std::pair<std::string, std::string>, std::int64_t> cards;
+    std::set<DeviceKey> devices;
+  };
+  using Place = std::pair<std::string, std::string>;  // driver or resource, and node
   void note_signals(const BrakeSighting& seen);
+  void note_signal(const AffectedPod& affected, const BrakeSighting& seen);
+  void look_at_silent(const DeviceKey& key, const BrakeSighting& seen);
+  void count(const DeviceKey& key);
+  void drop_most(const World& world);
   void look_at_silent(const BrakeSighting& seen);
   bool is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen);
   void weigh_devices(const BrakeSighting& seen);
+  [[nodiscard]] Tally tally_of(const BrakeScope& scope, const Group& group, const BrakeSighting& seen) const;
   void weigh_nodes(const BrakeSighting& seen);
   void judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen);
   void follow_trials(const BrakeSighting& seen);
 
   std::map<DeviceKey, BadDevice> bad_;
+  std::map<Place, Group> groups_;           // of bad_
+  std::map<DeviceKey, BadDevice> counted_;  // as it stands in the groups
+  std::map<DeviceKey, MonoTime> due_;       // silent devices that time alone may end
+  std::set<DeviceKey> asked_again_;         // whose acknowledgement is not valid yet
+  bool has_new_unheld_ = false;
   std::map<BrakeScope, EngagedBrake> engaged_;
   std::uint64_t revision_ = 0;
 };

@@ -84,7 +84,7 @@ Caps::Caps(const CapInput& input)
 
 void Caps::add_out_of_service() {
   for (const auto& [key, out] : input_.book.out()) {
-    auto& use = uses_[key.scope];
+    auto& use = own(key.scope);
     const auto of_node = cap_release_of_node(input_.world, out.node, input_.now);
     const bool is_card = key.is_device();
     if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(input_.world.card_of(key));
@@ -119,7 +119,7 @@ bool Caps::has_counted(const std::string& pod_uid) const {
 
 void Caps::add_evictions() {
   for (const auto& [scope, counts] : input_.book.evictions()) {
-    auto& use = uses_[scope];
+    auto& use = own(scope);
     for (const auto& count : counts) {
       if (input_.now.wall - count.last >= CapBook::kDay) continue;
       use.evictions += count.count;
@@ -130,7 +130,17 @@ void Caps::add_evictions() {
 
 const Caps::Use& Caps::use_of(const std::string& scope) const {
   const auto found = uses_.find(scope);
-  return found == uses_.end() ? nothing_ : found->second;
+  return found == uses_.end() ? nothing_ : *found->second;
+}
+
+Caps::Use& Caps::own(const std::string& scope) {
+  auto& use = uses_[scope];
+  if (use == nullptr) {
+    use = std::make_shared<Use>();
+  } else if (use.use_count() > 1) {
+    use = std::make_shared<Use>(*use);
+  }
+  return *use;
 }
 
 std::int64_t Caps::out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const {
@@ -167,14 +177,21 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
     }
   }
   if (counted_in(use.in_cluster) || use.whole_nodes.contains(node)) return std::nullopt;
-  const auto out = out_in_cluster(key.scope, use, nullptr);
-  if (out + 1 <= allowed_by(limits.cap_cluster, counted_of(input_.world, key.scope, {}, out + 1))) return std::nullopt;
-  const auto known = known_of(input_.world, key.scope, {}, out + 1);
-  return full(fmt::format("{} of {} devices of {} in the cluster are out of service on our account{}, {}: {}", out,
-                          known.there, key.scope, words_of_proof(known), words_of_cap("cluster", limits.cap_cluster),
-                          way_out(kOnConfiguration)),
-              room_at(input_.world, key.scope, {}, limits.cap_cluster, known, out + 1));
+  return refuses_more(key.scope);
 }
+
+std::optional<HoldReason> Caps::refuses_more(const std::string& scope) const {
+  const auto& cap = input_.policy.limits.cap_cluster;
+  const auto out = out_in_cluster(scope, use_of(scope), nullptr);
+  if (out + 1 <= allowed_by(cap, counted_of(input_.world, scope, {}, out + 1))) return std::nullopt;
+  const auto known = known_of(input_.world, scope, {}, out + 1);
+  return full(
+      fmt::format("{} of {} devices of {} in the cluster are out of service on our account{}, {}: {}", out, known.there,
+                  scope, words_of_proof(known), words_of_cap("cluster", cap), way_out(kOnConfiguration)),
+      room_at(input_.world, scope, {}, cap, known, out + 1));
+}
+
+std::optional<HoldReason> Caps::refuses_more_evictions(const std::string& scope) const { return refuses_day(scope, 1); }
 
 std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
   const auto& use = use_of(scope);
@@ -241,7 +258,7 @@ std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std
 
 void Caps::take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods, const Workloads& workloads) {
   take_device(key, node);
-  uses_[key.scope].evictions += pods;
+  own(key.scope).evictions += pods;
   for (const auto& workload : workloads) lost_.take(workload, input_.world.card_of(key), input_.now.wall);
 }
 
@@ -262,8 +279,14 @@ void Caps::take_taint(const DeviceKey& key, const std::string& node) {
 }
 
 void Caps::take_device(const DeviceKey& key, const std::string& node) {
-  auto& use = uses_[key.scope];
   const auto card = input_.world.card_of(key);
+  const auto is_counted = [&](const auto& by_node) {
+    const auto found = by_node.find(node);
+    return found != by_node.end() && found->second.contains(card);
+  };
+  const auto& known = use_of(key.scope);
+  if (is_counted(known.on_node) && is_counted(known.in_cluster)) return;
+  auto& use = own(key.scope);
   use.on_node[node].insert(card);
   use.in_cluster[node].insert(card);
 }
@@ -286,7 +309,8 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
 
 std::vector<CapUse> Caps::in_use() const {
   std::vector<CapUse> list;
-  for (const auto& [scope, use] : uses_) {
+  for (const auto& [scope, shared] : uses_) {
+    const auto& use = *shared;
     const auto out = out_in_cluster(scope, use, nullptr);
     const auto known = known_of(input_.world, scope, {}, 0);
     const auto& limits = input_.policy.limits;
@@ -301,6 +325,6 @@ std::vector<CapUse> Caps::in_use() const {
   return list;
 }
 
-void Caps::take_node_taint(const std::string& scope, const std::string& node) { uses_[scope].whole_nodes.insert(node); }
+void Caps::take_node_taint(const std::string& scope, const std::string& node) { own(scope).whole_nodes.insert(node); }
 
 }  // namespace dhc

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,6 +54,10 @@ class Caps {
   /// they may go.
   [[nodiscard]] std::optional<HoldReason> refuses_eviction(const DeviceKey& key, const std::string& node,
                                                            std::int64_t pods, const Workloads& workloads) const;
+  /// The full cap that refuses every device of a driver or resource which does not count yet, and every eviction from
+  /// one, whatever its node.
+  [[nodiscard]] std::optional<HoldReason> refuses_more(const std::string& scope) const;
+  [[nodiscard]] std::optional<HoldReason> refuses_more_evictions(const std::string& scope) const;
   void take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods, const Workloads& workloads);
   /// Whether the eviction of this pod counts already: it was accepted, is on its way or may have happened.
   [[nodiscard]] bool has_counted(const std::string& pod_uid) const;
@@ -92,10 +97,12 @@ class Caps {
   /// Without those on the node `but` (null: with all).
   [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const;
   [[nodiscard]] const Use& use_of(const std::string& scope) const;
+  /// For changing: no other copy of the caps has it.
+  [[nodiscard]] Use& own(const std::string& scope);
 
   CapInput input_;
-  std::optional<WallTime> released_;  // in the cluster
-  std::map<std::string, Use> uses_;
+  std::optional<WallTime> released_;                  // in the cluster
+  std::map<std::string, std::shared_ptr<Use>> uses_;  // shared by copies until one of them takes
   WorkloadTally lost_;
   Use nothing_;  // of what is not in `uses_`
 };

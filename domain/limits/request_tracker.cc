@@ -74,6 +74,13 @@ std::string loss_owner(const k8s::Pod& pod) {
   return pod.meta.controller ? pod.meta.controller_identity() : pod.node_name + "/" + pod.meta.ns + "/" + pod.meta.name;
 }
 
+void RequestTracker::touch(const std::string& pod_uid, const EvictionAttempt& attempt) {
+  touched_.pod(pod_uid);
+  touched_.device(attempt.key);
+  for (const auto& key : attempt.lost_to) touched_.device(key);
+  if (!attempt.owner.empty()) touched_.owner(attempt.owner);
+}
+
 void RequestTracker::eviction_sent(const k8s::Pod& pod, const HeldDevice& held_device, std::vector<std::string> holders,
                                    const Now& now) {
   auto& attempt = evictions_[pod.meta.uid];
@@ -87,6 +94,7 @@ void RequestTracker::eviction_sent(const k8s::Pod& pod, const HeldDevice& held_d
   attempt.loser = loss_owner(pod);
   attempt.shared_claim = held_device.shared ? held_device.claim_uid : std::string();
   note_holder_sent(pod.meta.uid, attempt);
+  touch(pod.meta.uid, attempt);
   served_[pod.meta.ns] = now.mono;
   tokens_.take(1, now.mono);
   attempt_tokens_.take(1, now.mono);
@@ -102,6 +110,7 @@ void RequestTracker::eviction_done(const std::string& pod_uid, const Status& sta
   const auto found = evictions_.find(pod_uid);
   if (found == evictions_.end()) return;
   auto& attempt = found->second;
+  touch(pod_uid, attempt);
   note_done(attempt, status, now);
   // One whose answer never came may have happened: it counts, and the pod itself is no replacement.
   const bool maybe = !status && may_have_happened(attempt.error);
@@ -182,6 +191,7 @@ void RequestTracker::recall_losses(const DeviceRecords& records, const Now& now)
 }
 
 void RequestTracker::condition_sent(const k8s::Pod& pod, const Now& now) {
+  touched_.pod(pod.meta.uid);
   auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
   auto& attempt = found->second;
   if (is_first) attempt.first_at = now.mono;
@@ -190,7 +200,9 @@ void RequestTracker::condition_sent(const k8s::Pod& pod, const Now& now) {
 
 void RequestTracker::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
   const auto found = conditions_.find(pod_uid);
-  if (found != conditions_.end()) note_done(found->second, status, now);
+  if (found == conditions_.end()) return;
+  touched_.pod(pod_uid);
+  note_done(found->second, status, now);
 }
 
 const Attempt* RequestTracker::condition(const std::string& pod_uid) const {
@@ -230,6 +242,7 @@ std::optional<MonoTime> RequestTracker::may_send_condition_at(const k8s::Pod& po
 }
 
 void RequestTracker::event_sent(const std::string& name, const Now& now) {
+  events_again_.erase(name);
   auto& attempt = events_[name];
   attempt.state = Attempt::State::Sending;
   attempt.at = now.mono;
@@ -244,7 +257,9 @@ void RequestTracker::event_done(const std::string& name, const Status& status, c
   const bool again = !status && ++attempt.failures < kEventAttempts && status.error().kind != ErrorKind::Invalid &&
                      status.error().kind != ErrorKind::NotFound;
   attempt.state = again ? Attempt::State::Failed : Attempt::State::Accepted;
-  if (again) attempt.not_before = now.mono + backoff_after(status.error(), attempt.failures);
+  if (!again) return;
+  attempt.not_before = now.mono + backoff_after(status.error(), attempt.failures);
+  events_again_[name] = attempt.not_before;
 }
 
 bool RequestTracker::may_send_event(const std::string& name, const Now& now) const {
@@ -330,6 +345,7 @@ bool RequestTracker::was_ours(const PodRecord& record, const HeldDevice& held_de
 }
 
 void RequestTracker::learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now) {
+  if (!began_at_) touched_.everything();
   if (!began_at_) began_at_ = moment_of(now);
   learn_lost(world, charges, now);
   for (const auto& uid : world.terminating()) {
@@ -358,6 +374,7 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
       attempt.state = Attempt::State::Accepted;
       attempt.at = mono_of(begun, now);
       add_earlier_loss(losses_, {.owner_uid = attempt.loser, .at = begun, .holders = {uid}}, attempt.lost_to, now);
+      touch(uid, attempt);
     }
   }
 }
@@ -371,34 +388,50 @@ void RequestTracker::learn_lost(const World& world, const std::map<std::string, 
     if (!is_lost || (attempt != nullptr && !came_too_late(*attempt))) continue;
     // When it went nobody has seen: as late as the charge could be used.
     const auto at = std::min(now.wall, charge.at + CapBook::kUnusedCharge);
+    const auto known = losses_.size();
     add_earlier_loss(losses_, {.owner_uid = charge.loser, .at = at, .holders = {uid}},
                      charge.may_be.empty() ? std::vector{charge.key} : charge.may_be, now);
+    if (losses_.size() != known) touched_.everything();
   }
 }
 
 void RequestTracker::note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now) {
   if (attempt.state != Attempt::State::Accepted || attempt.shown) return;
   attempt.shown = true;
+  touch(pod.meta.uid, attempt);
   // Its grace begins with the deletion, which may come long after the answer.
   attempt.at = std::max(attempt.at, mono_of(world.ours(evicted_at(pod)), now));
 }
 
 void RequestTracker::forget(const World& world, const Now& now) {
   const auto gone = [&](const auto& entry) {
-    return world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending;
+    const bool is_gone = world.pod(entry.first) == nullptr && entry.second.state != Attempt::State::Sending;
+    if (is_gone) touched_.pod(entry.first);
+    if constexpr (requires { entry.second.key; }) {
+      if (is_gone) touch(entry.first, entry.second);
+    }
+    return is_gone;
   };
   std::erase_if(evictions_, gone);
   std::erase_if(conditions_, gone);
   notices_.forget([&](const std::string& uid) { return world.pod(uid) == nullptr; });
   std::erase_if(served_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
-  std::erase_if(losses_, [&](const auto& entry) { return now.mono - entry.second.at >= kLossMemory; });
-  std::erase_if(events_, [&](const auto& entry) {
+  std::erase_if(losses_, [&](const auto& entry) {
+    const bool is_old = now.mono - entry.second.at >= kLossMemory;
+    if (is_old) touched_.device(entry.first.second);
+    return is_old;
+  });
+  const auto forgotten = std::erase_if(events_, [&](const auto& entry) {
     return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;
   });
+  const auto again = std::erase_if(events_again_, [&](const auto& entry) { return entry.second <= now.mono; });
+  if (forgotten + again > 0) touched_.everything();
   std::erase_if(writes_, [&](const auto& entry) {
     if (is_seen(entry.first, entry.second, world)) return true;
-    return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour &&
-           now.mono >= entry.second.not_before;
+    const bool is_old = entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour &&
+                        now.mono >= entry.second.not_before;
+    if (is_old) touched_.everything();
+    return is_old;
   });
   owner_reads_.forget(now);
   std::erase_if(emptied_claims_, [&](const auto& entry) { return !world.is_claim_allocated(entry.first); });

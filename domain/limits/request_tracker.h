@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/moment.h"
 #include "base/string_index.h"
+#include "domain/cluster/touched.h"
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
 #include "domain/history/owner_loss.h"
@@ -137,15 +138,20 @@ class RequestTracker {
   /// `charges`: the evictions that were written down before they were sent, by pod UID.
   void learn(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now);
 
+  /// What has changed since the last call, but for writes and Events: who sends them and hears of them knows about what
+  /// they are. An Event that may be sent again touches all.
+  [[nodiscard]] Touched take_touched() { return std::exchange(touched_, {}); }
+
   /// Forgets attempts on pods that are gone, claims that were deallocated, and losses and Events older than an hour.
   void forget(const World& world, const Now& now);
 
  private:
+  void touch(const std::string& pod_uid, const EvictionAttempt& attempt);
   void note_loss(const EvictionAttempt& attempt, const Now& now);
   void learn_lost(const World& world, const std::map<std::string, EvictionCharge>& charges, const Now& now);
   [[nodiscard]] bool was_ours(const PodRecord& record, const HeldDevice& held_device,
                               const EvictionCharge* charge) const;
-  static void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
+  void note_shown(EvictionAttempt& attempt, const k8s::Pod& pod, const World& world, const Now& now);
   static void note_tried(EvictionAttempt& attempt, bool may_be_evicted, const Now& now);
   void note_holder_sent(const std::string& pod_uid, const EvictionAttempt& attempt);
   void note_holder_done(const std::string& pod_uid, const EvictionAttempt& attempt, bool may_be_evicted);
@@ -170,6 +176,8 @@ class RequestTracker {
   TokenBucket taint_tokens_{TokenBucket::Start::Full};
   TokenBucket state_bytes_;
   OwnerReads owner_reads_;
+  std::map<std::string, MonoTime> events_again_;  // those that have failed, and when they may be sent again
+  Touched touched_;
 };
 
 }  // namespace dhc

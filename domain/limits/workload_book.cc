@@ -54,31 +54,44 @@ bool WorkloadBook::release(WallTime until) {
   return changed;
 }
 
-WorkloadTally::WorkloadTally(const WorkloadBook& book) {
-  for (const auto& [workload, devices] : book.lost()) {
-    for (const auto& [card, at] : devices) take(workload, card, at);
-  }
-}
-
 void WorkloadTally::take(const std::string& workload, const DeviceKey& card, WallTime at) {
-  if (!workload.empty()) lost_[{workload, card.scope}].insert_or_assign(card, at);
+  if (!workload.empty()) more_[workload].insert_or_assign(card, at);
 }
 
 bool WorkloadTally::has(const std::string& workload, const DeviceKey& card) const {
-  const auto found = lost_.find({workload, card.scope});
-  return found != lost_.end() && found->second.contains(card);
+  const auto has_card = [&](const auto& lost) {
+    const auto found = lost.find(workload);
+    return found != lost.end() && found->second.contains(card);
+  };
+  return has_card(more_) || has_card(book_->lost());
+}
+
+/// Of a driver or resource, each once: what is to go now counts from now.
+template <class Look>
+void WorkloadTally::for_each(const std::string& workload, const std::string& scope, const Look& look) const {
+  const auto more = more_.find(workload);
+  if (more != more_.end()) {
+    for (const auto& [card, at] : more->second) {
+      if (card.scope == scope) look(at);
+    }
+  }
+  const auto known = book_->lost().find(workload);
+  if (known == book_->lost().end()) return;
+  for (const auto& [card, at] : known->second) {
+    if (card.scope == scope && (more == more_.end() || !more->second.contains(card))) look(at);
+  }
 }
 
 std::size_t WorkloadTally::count(const std::string& workload, const std::string& scope) const {
-  const auto found = lost_.find({workload, scope});
-  return found == lost_.end() ? 0 : found->second.size();
+  std::size_t count = 0;
+  for_each(workload, scope, [&](WallTime /*at*/) { ++count; });
+  return count;
 }
 
 std::optional<WallTime> WorkloadTally::room_at(const std::string& workload, const std::string& scope) const {
-  const auto found = lost_.find({workload, scope});
-  if (found == lost_.end() || found->second.empty()) return std::nullopt;
-  const auto first = std::ranges::min_element(found->second, {}, [](const auto& entry) { return entry.second; });
-  return first->second + WorkloadBook::kDay;
+  std::optional<WallTime> first;
+  for_each(workload, scope, [&](WallTime at) { first = std::min(first.value_or(at), at); });
+  return first ? std::optional(*first + WorkloadBook::kDay) : std::nullopt;
 }
 
 }  // namespace dhc

@@ -47,7 +47,8 @@ class WorkloadBook {
 /// What counts against `caps.ownerDevicesPerDay` in one turn: the book's devices, and those that are to go.
 class WorkloadTally {
  public:
-  explicit WorkloadTally(const WorkloadBook& book);
+  /// The book must outlive it.
+  explicit WorkloadTally(const WorkloadBook& book) : book_(&book) {}
 
   void take(const std::string& workload, const DeviceKey& card, WallTime at);
   [[nodiscard]] bool has(const std::string& workload, const DeviceKey& card) const;
@@ -57,7 +58,11 @@ class WorkloadTally {
   [[nodiscard]] std::optional<WallTime> room_at(const std::string& workload, const std::string& scope) const;
 
  private:
-  std::map<std::pair<std::string, std::string>, WorkloadBook::Devices> lost_;  // by workload and scope
+  template <class Look>
+  void for_each(const std::string& workload, const std::string& scope, const Look& look) const;
+
+  const WorkloadBook* book_;
+  std::map<std::string, WorkloadBook::Devices> more_;  // by workload; of what the book has too the later time
 };
 
 }  // namespace dhc

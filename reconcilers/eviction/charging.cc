@@ -19,6 +19,8 @@ std::size_t Charging::places_taken() {
   return *places_taken_;
 }
 
+bool Charging::is_full() { return places_taken() >= CapBook::kMostCharges; }
+
 bool Charging::is_ahead() { return std::cmp_greater_equal(places_taken(), input_.policy.limits.max_in_flight); }
 
 std::optional<HoldReason> Charging::record(const Unit& unit) {
@@ -64,7 +66,7 @@ std::optional<HoldReason> Charging::record(const AffectedPod& member) {
 
 /// Takes one, if there is any.
 std::optional<HoldReason> Charging::has_no_place(const EvictionCharge& charge) {
-  if (places_taken() >= CapBook::kMostCharges) {
+  if (is_full()) {
     return HoldReason{
         .reason = Reason::WaitingForCharge,
         .message = fmt::format("{} evictions are recorded at a time: others come first", CapBook::kMostCharges),

@@ -23,6 +23,9 @@ class Charging {
   /// Whether as many are recorded as may be in flight: then only what can go now is.
   [[nodiscard]] bool is_ahead();
 
+  /// Whether as many are recorded as may be at all.
+  [[nodiscard]] bool is_full();
+
   /// That the state does not show the records of a unit yet. None outside a cluster: nothing is written there, and this
   /// process alone counts.
   [[nodiscard]] std::optional<HoldReason> not_saved(const Unit& unit) const;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/cluster/owner_chain.h"
 #include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/policy/pause.h"
@@ -39,37 +40,79 @@ Caps::Workloads workloads_in(const Unit& unit, const World& world) {
 
 Gates::Gates(const PlanInput& input, PlaceSearch& search)
     : input_(input), budget_(input), caps_(input.caps), replacement_(input, search), charging_(input) {
-  for (const auto& affected : input.affected_pods) {
-    const auto& controller = affected.pod().meta.controller;
+  // Of a Job all affected pods are in focus, or none.
+  for (const auto* affected : input.in_focus) {
+    const auto& controller = affected->pod().meta.controller;
     if (controller && controller->kind == "Job")
-      families_[affected.pod().meta.controller_identity()].affected_pods.push_back(&affected);
+      families_[affected->pod().meta.controller_identity()].affected_pods.push_back(affected);
   }
 }
 
 std::optional<Held> Gates::ask(Candidate& candidate) {
   for (const auto& gate : in_order()) {
+    candidate.rests.on_limits = candidate.rests.on_limits || gate.is_shared;
     if (auto hold = (this->*gate.asks)(candidate)) {
+      candidate.again = candidate.again || (gate.is_shared && !is_common(*hold, candidate.affected.key.scope));
       return Held{.hold = *std::move(hold), .gate = gate.text.name, .whole_unit = gate.whole_unit};
     }
   }
   return std::nullopt;
 }
 
+namespace {
+
+std::string words_of(const std::optional<HoldReason>& hold) {
+  if (!hold) return {};
+  return fmt::format("{}: {} until {}", to_string(hold->reason), hold->message,
+                     hold->until ? hold->until->time_since_epoch().count() : 0);
+}
+
+}  // namespace
+
+CommonAnswers Gates::answers(const CommonQuestions& questions) {
+  CommonAnswers answers;
+  answers.limits["limits"] = words_of(budget_.refuses_all());
+  answers.limits["record"] = charging_.is_full() ? "full" : charging_.is_ahead() ? "ahead" : "";
+  for (const auto& scope : questions.scopes) {
+    answers.limits["cap " + scope] = words_of(caps_.refuses_more(scope));
+    answers.limits["day " + scope] = words_of(caps_.refuses_more_evictions(scope));
+  }
+  if (questions.places.empty()) return answers;
+  auto& places = replacement_.places();
+  for (const auto& demand : questions.places) answers.places.emplace(demand, places.why_not(demand));
+  answers.taken = places.taken();
+  answers.waiting = places.waiting();
+  return answers;
+}
+
+/// Whether everybody who asks is told so now.
+bool Gates::is_common(const HoldReason& hold, const std::string& scope) {
+  const auto is_so = [&](const std::optional<HoldReason>& common) {
+    return common && common->reason == hold.reason && common->message == hold.message && common->until == hold.until;
+  };
+  if (hold.reason == Reason::WaitingForCharge && charging_.is_full()) return true;
+  return is_so(budget_.refuses_all()) || is_so(caps_.refuses_more(scope)) || is_so(caps_.refuses_more_evictions(scope));
+}
+
 std::optional<HoldReason> Gates::is_going(Candidate& candidate) {
   const auto& pod = candidate.affected.pod();
   candidate.remarks = remarks_on_notice(candidate.affected, input_);
+  candidate.again = candidate.again || changes_with_time(candidate.affected, input_);
   if (chosen_.contains(pod.meta.uid)) {
     return HoldReason{.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}};
   }
-  if (pod.meta.deletion) return departing(pod, input_);
+  if (pod.meta.deletion) {
+    // What it says changes then, also before the pod is to be gone.
+    if (const auto* attempt = input_.requests.eviction(pod.meta.uid))
+      candidate.wake_at = slot_until(*attempt, pod, input_.policy.limits);
+    return departing(pod, input_);
+  }
   // Between the server's answer and the watch event with the deletionTimestamp the pod looks as if nothing had
   // happened.
-  if (auto remark = in_vain(pod, input_)) {
-    candidate.remarks.push_back(*std::move(remark));
-  } else if (const auto* attempt = input_.requests.eviction(pod.meta.uid);
-             attempt != nullptr && attempt->state == Attempt::State::Accepted) {
+  const auto* attempt = input_.requests.eviction(pod.meta.uid);
+  if (attempt != nullptr && attempt->state == Attempt::State::Accepted)
     candidate.wake_at = slot_until(*attempt, pod, input_.policy.limits);
-  }
+  if (auto remark = in_vain(pod, input_)) candidate.remarks.push_back(*std::move(remark));
   return is_under_way(pod, input_) ? held_by_last_attempt(pod, input_) : std::nullopt;
 }
 
@@ -90,7 +133,14 @@ std::optional<HoldReason> Gates::looks_for_a_place(Candidate& candidate) {
   }
   if (!candidate.no_unit && affected.open && affected.policy->evict) {
     candidate.no_place = replacement_.lacking(candidate.unit);
+    std::vector<const k8s::Pod*> pods;
+    for (const auto* member : candidate.unit.affected_pods) pods.push_back(&member->pod());
+    candidate.rests.on_place = demand_of(pods, input_.world);
+    candidate.rests.on_own_node = replacement_.found_on() == affected.pod().node_name;
+    // What waits elsewhere is no matter of one demand.
+    candidate.again = candidate.again || (candidate.no_place && replacement_.places().has_waiting());
   }
+  candidate.again = candidate.again || candidate.unit.affected_pods.size() > 1;
   if (candidate.no_place) candidate.remarks.push_back(*candidate.no_place);
   return std::nullopt;
 }
@@ -190,6 +240,7 @@ std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) { return bu
 std::optional<HoldReason> Gates::knows_old_owner(Candidate& candidate) {
   for (const auto* member : candidate.unit.affected_pods) {
     if (auto hold = owner_word_too_old(member->pod(), input_.world, input_.now)) return hold;
+    if (chain_above(member->pod().meta, input_.world).oldest_at) candidate.again = true;
   }
   return std::nullopt;
 }
@@ -216,6 +267,7 @@ std::optional<HoldReason> Gates::waits_for_condition(Candidate& candidate) { ret
 std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
   const auto& unit = candidate.unit;
   const auto& first = *unit.affected_pods.front();
+  candidate.rests.takes = true;
   budget_.take(unit);
   replacement_.take(unit);
   caps_.take_eviction(first.key, first.pod().node_name, uncounted(unit), workloads_in(unit, input_.world));
@@ -255,6 +307,7 @@ std::int64_t Gates::uncounted(const Unit& unit) const {
 /// In the order in which they are asked.
 std::span<const Gates::Gate> Gates::in_order() {
   constexpr bool kWholeUnit = true;
+  constexpr bool kShared = true;
   static constexpr auto kGates = std::to_array<Gate>({
       {{"eviction", "No eviction of the pod is under way, and nobody has deleted it."}, &Gates::is_going},
       {{"exclusions", "Nothing excludes the pod: its kind, an opt-out, its node, no controller."}, &Gates::is_excluded},
@@ -290,16 +343,16 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"place", "A place is known, or evict.whenNoReplacement no longer waits for one."},
        &Gates::has_no_place,
        kWholeUnit},
-      {{"caps", "The caps have room for it."}, &Gates::is_over_cap, kWholeUnit},
-      {{"limits", "evictions of ControllerLimits has room for it."}, &Gates::is_over_limit, kWholeUnit},
+      {{"caps", "The caps have room for it."}, &Gates::is_over_cap, kWholeUnit, kShared},
+      {{"limits", "evictions of ControllerLimits has room for it."}, &Gates::is_over_limit, kWholeUnit, kShared},
       {{"owner", "Owners that are not watched were read within the last five minutes."},
        &Gates::knows_old_owner,
        kWholeUnit},
-      {{"record", "There is room to record it against the caps."}, &Gates::has_no_record, kWholeUnit},
+      {{"record", "There is room to record it against the caps."}, &Gates::has_no_record, kWholeUnit, kShared},
       {{"condition", "Our condition is visible on it and on all pods evicted with it, or 30 s have passed."},
        &Gates::waits_for_condition,
        kWholeUnit},
-      {{"charge", "The state ConfigMap has it recorded."}, &Gates::is_not_charged, kWholeUnit},
+      {{"charge", "The state ConfigMap has it recorded."}, &Gates::is_not_charged, kWholeUnit, kShared},
   });
   return kGates;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "domain/cluster/demand.h"
 #include "reconcilers/eviction/charging.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
@@ -22,6 +23,30 @@ struct GateText {
   std::string_view passes;  ///< When a pod passes, in one sentence.
 };
 
+/// What the answer to a pod rests on that changes although nothing of the pod, its device, node and owner does.
+struct Rests {
+  bool on_limits = false;          ///< Caps, limits, and how many evictions are recorded.
+  std::optional<Demand> on_place;  ///< A place for this.
+  bool on_own_node = false;        ///< The place is on the pod's own node.
+  bool takes = false;              ///< It has taken its share of the limits.
+  friend bool operator==(const Rests&, const Rests&) = default;
+};
+
+/// Answers that everybody gets who asks, by question: what rests on limits or places stands while they are the same.
+struct CommonAnswers {
+  std::map<std::string, std::string> limits;
+  std::map<Demand, std::string> places;
+  std::map<std::string, std::string> taken;  ///< On nodes, by what comes.
+  std::string waiting;                       ///< For something that is given back.
+  friend bool operator==(const CommonAnswers&, const CommonAnswers&) = default;
+};
+
+/// What is asked of all who rest on it.
+struct CommonQuestions {
+  std::set<std::string> scopes;  ///< Drivers and resources.
+  std::set<Demand> places;
+};
+
 /// A pod on its way through the gates, alone or with the other holders of a shared claim.
 struct Candidate {
   const AffectedPod& affected;
@@ -31,6 +56,8 @@ struct Candidate {
   std::optional<HoldReason> unshown = {};   ///< That the condition of one of them, or of a sibling, is not seen yet.
   std::vector<HoldReason> remarks = {};     ///< Said of the pod whether it passes or not.
   std::optional<MonoTime> wake_at = {};
+  Rests rests = {};
+  bool again = false;  ///< It is to be asked about by the next plan, whatever happens.
 };
 
 /// That a gate holds, and whom.
@@ -51,6 +78,9 @@ class Gates {
   /// The first gate that holds the candidate, which is its verdict; none: its unit is evicted now.
   [[nodiscard]] std::optional<Held> ask(Candidate& candidate);
 
+  /// What everybody is answered now.
+  [[nodiscard]] CommonAnswers answers(const CommonQuestions& questions);
+
   /// The pod goes in this turn.
   void note_chosen(const std::string& uid) { chosen_.insert(uid); }
 
@@ -63,6 +93,7 @@ class Gates {
     GateText text;
     Asks asks;
     bool whole_unit = false;
+    bool is_shared = false;  ///< It answers by what all who ask have in common, or take from each other.
   };
   static std::span<const Gate> in_order();
 
@@ -97,6 +128,7 @@ class Gates {
   };
   [[nodiscard]] const Followers& followers_of_job(const AffectedPod& affected);
   [[nodiscard]] std::optional<HoldReason> blocks_unit(const AffectedPod& member) const;
+  [[nodiscard]] bool is_common(const HoldReason& hold, const std::string& scope);
   [[nodiscard]] bool waits_for_place(const Candidate& candidate) const;
   [[nodiscard]] bool was_begun(const Unit& unit) const;
   [[nodiscard]] std::int64_t uncounted(const Unit& unit) const;

@@ -84,9 +84,8 @@ bool Budget::is_counted(const AffectedPod& affected) const {
          std::ranges::any_of(found->second, [&](const auto& entry) { return entry.second >= affected.opens_at; });
 }
 
-std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
+std::optional<HoldReason> Budget::refuses_by_flight(std::int64_t size) const {
   const auto& limits = input_.policy.limits;
-  const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
   // A unit larger than a limit would never fit: it goes alone.
   if (in_flight_ > 0 && in_flight_ + size > limits.max_in_flight) {
     return HoldReason{.reason = Reason::TooManyInFlight,
@@ -97,6 +96,18 @@ std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
   if (limits.max_in_flight == 0) {
     return HoldReason{.reason = Reason::TooManyInFlight, .message = "evictions.maxInFlight is 0", .until = {}};
   }
+  return std::nullopt;
+}
+
+std::optional<HoldReason> Budget::refuses_all() const {
+  auto hold = refuses_by_flight(1);
+  return hold ? hold : refuses_by_rate(1);
+}
+
+std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
+  const auto& limits = input_.policy.limits;
+  const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
+  if (auto hold = refuses_by_flight(size)) return hold;
   std::map<std::string, std::int64_t> wanted;
   for (const auto* affected : unit.affected_pods) ++wanted[affected->pod().node_name];
   for (const auto& [node, more] : wanted) {

@@ -41,6 +41,9 @@ class Budget {
   /// The limit that refuses the unit; none if it fits.
   [[nodiscard]] std::optional<HoldReason> refuses(const Unit& unit) const;
 
+  /// The limit that refuses whomever it is: of what is in flight in all, or of the rate.
+  [[nodiscard]] std::optional<HoldReason> refuses_all() const;
+
   void take(const Unit& unit);
 
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
@@ -49,6 +52,7 @@ class Budget {
 
  private:
   void count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at);
+  [[nodiscard]] std::optional<HoldReason> refuses_by_flight(std::int64_t size) const;
   [[nodiscard]] std::optional<HoldReason> refuses_by_rate(std::int64_t size) const;
   [[nodiscard]] bool is_counted(const AffectedPod& affected) const;
 

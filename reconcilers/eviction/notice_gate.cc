@@ -75,6 +75,11 @@ std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const PlanInput
   return longest;
 }
 
+bool changes_with_time(const AffectedPod& affected, const PlanInput& input) {
+  const auto terms = notice_terms(affected, input);
+  return terms && affected.mode == Mode::Enforce && (!terms->is_shown || terms->refused);
+}
+
 std::vector<HoldReason> remarks_on_notice(const AffectedPod& affected, const PlanInput& input) {
   std::vector<HoldReason> remarks;
   const auto terms = notice_terms(affected, input);

@@ -13,6 +13,10 @@ namespace dhc::eviction {
 /// The same of those that go together: the one that has most time left holds all.
 [[nodiscard]] std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const PlanInput& input);
 
+/// Whether what is said of its notice changes with the time of the plan: it is not shown yet, or an answer is refused,
+/// which may be dated ahead.
+[[nodiscard]] bool changes_with_time(const AffectedPod& affected, const PlanInput& input);
+
 /// How the pod's notice ended, and why its answer has no effect.
 [[nodiscard]] std::vector<HoldReason> remarks_on_notice(const AffectedPod& affected, const PlanInput& input);
 

@@ -22,14 +22,23 @@ class Planner {
  public:
   Planner(const PlanInput& input, PlaceSearch& search) : input_(input), gates_(input, search) {}
 
-  Plan run() {
-    for (const auto* affected : fair_order(input_)) consider(*affected);
+  Plan run(CommonQuestions questions) {
+    for (const auto* affected : input_.in_focus) questions.scopes.insert(affected->key.scope);
+    planned_.before = gates_.answers(questions);
+    for (const auto* affected : fair_order(input_)) {
+      if (is_in(input_.focus, affected->key)) consider(*affected);
+    }
+    for (const auto& [key, rests] : planned_.rests) {
+      if (rests.on_place) questions.places.insert(*rests.on_place);
+      planned_.took = planned_.took || rests.takes;
+    }
+    planned_.after = gates_.answers(questions);
     for (const auto& [uid, attempt] : input_.requests.evictions()) {
+      if (!is_in(input_.focus, attempt.key)) continue;
       say_ended(uid, attempt);
       if (attempt.state == Attempt::State::Sending && !standing_.contains(uid)) planned_.revoked.insert(uid);
     }
     planned_.charges = std::move(gates_.charges());
-    planned_.wake_at = wake_.at();
     return std::move(planned_);
   }
 
@@ -38,12 +47,27 @@ class Planner {
     note_standing(affected);
     Candidate candidate{.affected = affected, .unit = {.affected_pods = {&affected}}};
     const auto held = gates_.ask(candidate);
-    wake_.note(candidate.wake_at);
+    planned_.wake(affected.key, candidate.wake_at);
+    note_rests(candidate);
     for (const auto& remark : candidate.remarks) say(affected, remark);
     if (held && !held->whole_unit) return say(affected, held->hold, held->gate);
     for (const auto* member : candidate.unit.affected_pods) {
       if (held) say(*member, held->hold, held->gate);
       if (!held) send(*member);
+    }
+  }
+
+  void note_rests(const Candidate& candidate) {
+    for (const auto* member : candidate.unit.affected_pods) {
+      if (candidate.again || candidate.rests.takes) planned_.again.insert(member->key);
+      auto& rests = planned_.rests[member->key];
+      // Of two pods that want different places none is asked for the other.
+      const bool is_other = rests.on_place && candidate.rests.on_place && rests.on_place != candidate.rests.on_place;
+      if (is_other) planned_.again.insert(member->key);
+      if (candidate.rests.on_place) rests.on_place = candidate.rests.on_place;
+      rests.on_limits = rests.on_limits || candidate.rests.on_limits;
+      rests.on_own_node = rests.on_own_node || candidate.rests.on_own_node;
+      rests.takes = rests.takes || candidate.rests.takes;
     }
   }
 
@@ -64,7 +88,8 @@ class Planner {
     const auto* record = input_.world.pod(uid);
     if (record == nullptr || !record->pod.meta.deletion || is_live(record->pod)) return;
     if (attempt.state != Attempt::State::Accepted) return;
-    tell({.subject = subject_of(record->pod),
+    tell(attempt.key,
+         {.subject = subject_of(record->pod),
           .device = to_string(attempt.key),
           .policy = {},
           .since = *record->pod.meta.deletion},
@@ -93,7 +118,8 @@ class Planner {
     const auto subject = subject_of(affected.pod());
     const auto device = to_string(affected.key);
     if (!said_.insert(fmt::format("{}|{}|{}", subject.uid, device, to_string(hold.reason))).second) return;
-    tell({.subject = subject,
+    tell(affected.key,
+         {.subject = subject,
           .device = device,
           .policy = affected.policy->name,
           .mode = to_string(affected.mode),
@@ -102,14 +128,13 @@ class Planner {
          hold);
   }
 
-  void tell(About about, HoldReason hold) {
-    wake_.note(hold.until);
-    planned_.verdicts.push_back(verdict_of(std::move(about), std::move(hold), input_.now));
+  void tell(const DeviceKey& key, About about, HoldReason hold) {
+    planned_.wake(key, hold.until);
+    planned_.say(key, verdict_of(std::move(about), std::move(hold), input_.now));
   }
 
   const PlanInput& input_;
   Gates gates_;
-  Wake wake_;
   std::set<std::string> said_;
   std::set<std::string> standing_;  // pods whose eviction is on its way and would be ordered again
   Plan planned_;
@@ -117,6 +142,8 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const PlanInput& input, PlaceSearch& search) { return Planner(input, search).run(); }
+Plan plan(const PlanInput& input, PlaceSearch& search, const CommonQuestions& questions) {
+  return Planner(input, search).run(questions);
+}
 
 }  // namespace dhc::eviction

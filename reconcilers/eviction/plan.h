@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/eviction/gates.h"
 #include "reconcilers/shared/place_search.h"
 #include "reconcilers/shared/plan_input.h"
 
@@ -14,10 +15,15 @@ struct Plan : Planned<EvictPod> {
   std::vector<EvictionCharge> charges;  ///< Written down against the caps first.
   /// UIDs of pods whose eviction is on its way and would not be ordered now: what is not begun must not be.
   std::set<std::string> revoked;
+  std::map<DeviceKey, Rests> rests;  ///< Of the devices in focus: of several pods what all rest on together.
+  CommonAnswers before;              ///< To whoever was asked first,
+  CommonAnswers after;               ///< and to whoever was asked last.
+  bool took = false;                 ///< Somebody has taken a share in between.
 };
 
 /// Decides which pods are evicted now, and says of every other affected pod why not. Same plan input, same plan,
 /// whatever the order of events.
-[[nodiscard]] Plan plan(const PlanInput& input, PlaceSearch& search);
+/// `questions` are those on whose answers the pods rest that are not in focus.
+[[nodiscard]] Plan plan(const PlanInput& input, PlaceSearch& search, const CommonQuestions& questions = {});
 
 }  // namespace dhc::eviction

@@ -56,6 +56,7 @@ bool ReplacementGate::holds(const Unit& unit) const {
 
 std::optional<HoldReason> ReplacementGate::lacking(const Unit& unit) {
   const auto place = search_.places().find(pods_of(unit));
+  found_on_ = place.value_or(std::string());
   if (place) return std::nullopt;
   const auto wait = words_of(unit.affected_pods.front()->policy->evict->no_replacement_wait);
   const auto hold = [&](const std::string& what, std::optional<MonoTime> until = std::nullopt) {

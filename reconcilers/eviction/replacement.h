@@ -14,6 +14,10 @@ class ReplacementGate {
   /// That no place is known, and what follows; none: a place is known.
   [[nodiscard]] std::optional<HoldReason> lacking(const Unit& unit);
 
+  /// The node of the place that was found last; empty: none was.
+  [[nodiscard]] const std::string& found_on() const { return found_on_; }
+  [[nodiscard]] Places& places() { return search_.places(); }
+
   /// True if the eviction of a unit without a place waits: for `whenNoReplacement.wait` since it was due, for ever with
   /// `then: Hold`, and as long as the brake is engaged there.
   [[nodiscard]] bool holds(const Unit& unit) const;
@@ -27,6 +31,7 @@ class ReplacementGate {
 
   const PlanInput& input_;
   PlaceSearch& search_;
+  std::string found_on_;
 };
 
 }  // namespace dhc::eviction

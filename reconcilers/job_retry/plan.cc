@@ -30,7 +30,7 @@ class Planner {
   explicit Planner(const PlanInput& input) : input_(input), planning_(input) {}
 
   Planned<JobAction> run() {
-    for (const auto& affected : input_.affected_pods) consider(affected);
+    for (const auto* affected : input_.in_focus) consider(*affected);
     settle_losses(planning_);
     review_jobs(planning_);
     for (auto& [uid, draft] : planning_.drafts) send(draft);
@@ -43,14 +43,14 @@ class Planner {
 
  private:
   void say(const AffectedPod& affected, Reason reason, std::string message) {
-    planning_.say({.subject = subject_of(affected.pod()),
-                   .device = to_string(affected.key),
-                   .policy = affected.policy->name,
-                   .mode = to_string(affected.mode),
-                   .reason = reason,
-                   .message = std::move(message),
-                   .since = affected.since.wall,
-                   .next_at = std::nullopt});
+    planning_.say(affected.key, {.subject = subject_of(affected.pod()),
+                                 .device = to_string(affected.key),
+                                 .policy = affected.policy->name,
+                                 .mode = to_string(affected.mode),
+                                 .reason = reason,
+                                 .message = std::move(message),
+                                 .since = affected.since.wall,
+                                 .next_at = std::nullopt});
   }
 
   /// A pod that runs on a bad device: its Job gets the retry back before the pod is lost.
@@ -89,9 +89,15 @@ class Planner {
         input_.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
       return;
     }
+    planning_.planned.wake(affected.key, input_.requests.may_write_at(job_write_key(record.job.meta.uid)));
     auto& draft = planning_.draft_of(record);
+    planning_.asked_by.try_emplace(record.job.meta.uid, affected.key);
     if (!credited_.contains(pod.meta.uid)) {
-      if (!draft.has_room(rules.max_per_job)) return;  // the others of this turn took it: said in the next
+      if (!draft.has_room(rules.max_per_job)) {
+        // The others of this turn took it: said in the next.
+        planning_.planned.again.insert(affected.key);
+        return;
+      }
       draft.credit(pod, to_string(affected.key), RetryCredit::State::Given, input_.now.wall);
       credited_.insert(pod.meta.uid);
     }

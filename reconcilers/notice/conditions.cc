@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,16 +26,31 @@ class ConditionPlanner {
 
   Planned<ApplyCondition> run() {
     std::map<std::string, std::vector<const AffectedPod*>> open;
-    for (const auto& affected : input_.affected_pods) {
-      if (affected.mode == Mode::Enforce && affected.open) open[affected.pod().meta.uid].push_back(&affected);
+    for (const auto* affected : input_.in_focus) {
+      if (affected->mode == Mode::Enforce && affected->open) open[affected->pod().meta.uid].push_back(affected);
     }
     for (const auto& [uid, affected_pods] : open) raise(affected_pods);
-    for (const auto& uid : input_.world.with_condition()) {
-      if (!open.contains(uid)) settle(*input_.world.pod(uid));
+    const auto& told = input_.world.with_condition();
+    if (input_.focus == nullptr || input_.focus->all) {
+      for (const auto& uid : told) {
+        if (!open.contains(uid)) settle(*input_.world.pod(uid));
+      }
+    } else {
+      for (const auto& uid : input_.focus->pods) {
+        if (told.contains(uid) && !open.contains(uid)) settle(*input_.world.pod(uid));
+      }
     }
-    const auto is_open = [&](const std::string& uid) { return open.contains(uid); };
+    std::optional<std::set<std::string>> all_open;  // also of those that are not decided about anew
+    const auto is_open = [&](const std::string& uid) {
+      if (!all_open) {
+        all_open.emplace();
+        for (const auto& affected : input_.affected_pods) {
+          if (affected.mode == Mode::Enforce && affected.open) all_open->insert(affected.pod().meta.uid);
+        }
+      }
+      return all_open->contains(uid);
+    };
     for (auto& [uid, notice] : notices_of_peers(told_, is_open, input_)) tell_peer(*input_.world.pod(uid), notice);
-    planned_.wake_at = wake_.at();
     return std::move(planned_);
   }
 
@@ -55,8 +72,14 @@ class ConditionPlanner {
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
-    const auto said = notice_for(affected_pods, input_, next_, wake_);
-    if (said && said->evict && asks_for_peers(affected_pods)) told_.push_back({.pod = &pod, .notice = *said});
+    Wake wake;
+    const auto said = notice_for(affected_pods, input_, next_, wake);
+    planned_.wake(affected_pods.front()->key, wake.at());
+    if (said && said->evict && asks_for_peers(affected_pods)) {
+      told_.push_back({.pod = &pod, .notice = *said});
+      // What its peers are told is decided with each plan.
+      for (const auto* affected : affected_pods) planned_.again.insert(affected->key);
+    }
     const auto notice = annotation_of(said, pod, input_);
     // Without a notice of ours nothing is asked for: if one was shown, the condition says so and changes too.
     const bool told_so = notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == notice;
@@ -67,7 +90,7 @@ class ConditionPlanner {
                                                 [&](const auto& word) { return told.devices.contains(word.first); });
     const auto* attempt = input_.requests.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
-      return wake_.note(attempt->at + kRewordInterval);
+      return planned_.wake(affected_pods.front()->key, attempt->at + kRewordInterval);
     }
     apply(pod,
           ApplyCondition::Wanted{.status = true,
@@ -152,7 +175,14 @@ class ConditionPlanner {
 
   void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted, std::string notice = {}) {
     if (pod.meta.deletion) return;
-    if (const auto at = input_.requests.may_send_condition_at(pod); at && *at > input_.now.mono) wake_.note(at);
+    const auto at = input_.requests.may_send_condition_at(pod);
+    const auto& held_devices = input_.world.pod(pod.meta.uid)->held_devices;
+    const bool is_decided = !held_devices.empty() && is_in(input_.focus, held_devices.front().key);
+    if (at && *at > input_.now.mono && is_decided) planned_.wake(held_devices.front().key, at);
+    if (at && *at > input_.now.mono && !is_decided) {
+      if (!planned_.wake_at || *at < *planned_.wake_at) planned_.wake_at = at;
+      planned_.pods_again.insert(pod.meta.uid);
+    }
     if (!input_.requests.may_send_condition(pod, input_.now)) return;
     planned_.actions.push_back({.ns = pod.meta.ns,
                                 .name = pod.meta.name,
@@ -164,7 +194,6 @@ class ConditionPlanner {
   const PlanInput& input_;
   const NextSteps& next_;
   std::vector<ToldPod> told_;
-  Wake wake_;
   Planned<ApplyCondition> planned_;
 };
 

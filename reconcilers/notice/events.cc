@@ -49,7 +49,8 @@ class EventPlanner {
   EventPlanner(const PlanInput& input, const NextSteps& next) : input_(input), next_(next) {}
 
   void add_openings() {
-    for (const auto& affected : input_.affected_pods) {
+    for (const auto* one : input_.in_focus) {
+      const auto& affected = *one;
       if (!affected.open) continue;
       const auto device = to_string(affected.key);
       open_.try_emplace({affected.pod().meta.uid, device}, &affected);

@@ -133,39 +133,41 @@ void add_refused_annotations(const PlanInput& input, Planned<Verdict>& found, Wa
 }
 
 void add_contested(const PlanInput& input, Planned<Verdict>& found) {
-  for (const auto& affected : input.affected_pods) {
+  for (const auto* one : input.in_focus) {
+    const auto& affected = *one;
     const auto* attempt = input.requests.condition(affected.pod().meta.uid);
     if (attempt == nullptr || attempt->state != Attempt::State::Failed || attempt->error.kind != ErrorKind::Contested)
       continue;
-    found.verdicts.push_back({.subject = subject_of(affected.pod()),
-                              .device = to_string(affected.key),
-                              .policy = affected.policy->name,
-                              .mode = to_string(affected.mode),
-                              .reason = Reason::ConditionContested,
-                              .message = attempt->error.message,
-                              .since = affected.since.wall,
-                              .next_at = wall_of(attempt->not_before, input.now)});
+    found.say(affected.key, {.subject = subject_of(affected.pod()),
+                             .device = to_string(affected.key),
+                             .policy = affected.policy->name,
+                             .mode = to_string(affected.mode),
+                             .reason = Reason::ConditionContested,
+                             .message = attempt->error.message,
+                             .since = affected.since.wall,
+                             .next_at = wall_of(attempt->not_before, input.now)});
   }
 }
 
 /// A label of that name opts nobody out, and whoever wrote it believes that it does.
 void add_opt_out_labels(const PlanInput& input, Planned<Verdict>& found) {
-  for (const auto& affected : input.affected_pods) {
+  for (const auto* one : input.in_focus) {
+    const auto& affected = *one;
     const auto& pod = affected.pod();
     const auto* ns = input.world.namespace_of(pod.meta.ns);
     const bool on_pod = k8s::find(pod.meta.labels, kOptOutAnnotation) == std::string_view("true");
     const bool on_namespace = ns != nullptr && k8s::find(ns->labels, kOptOutAnnotation) == std::string_view("true");
     if (!on_pod && !on_namespace) continue;
-    found.verdicts.push_back(
-        {.subject = subject_of(pod),
-         .device = to_string(affected.key),
-         .policy = affected.policy->name,
-         .mode = to_string(affected.mode),
-         .reason = Reason::AnnotationRefused,
-         .message = fmt::format("the label {} on {} has no effect: write it as an annotation", kOptOutAnnotation,
-                                on_pod ? std::string("the pod") : "Namespace " + pod.meta.ns),
-         .since = affected.since.wall,
-         .next_at = std::nullopt});
+    found.say(affected.key,
+              {.subject = subject_of(pod),
+               .device = to_string(affected.key),
+               .policy = affected.policy->name,
+               .mode = to_string(affected.mode),
+               .reason = Reason::AnnotationRefused,
+               .message = fmt::format("the label {} on {} has no effect: write it as an annotation", kOptOutAnnotation,
+                                      on_pod ? std::string("the pod") : "Namespace " + pod.meta.ns),
+               .since = affected.since.wall,
+               .next_at = std::nullopt});
   }
 }
 

@@ -32,6 +32,9 @@ Planned<NoticeAction> plan(const PlanInput& input, std::span<const Verdict> verd
   const NextSteps next(verdicts, input);
   auto conditions = plan_conditions(input, next);
   wake.note(conditions.wake_at);
+  planned.wakes = std::move(conditions.wakes);
+  planned.again = std::move(conditions.again);
+  planned.pods_again = std::move(conditions.pods_again);
   auto facts = find_facts(input);
   if (rejected) facts.verdicts.push_back(verdict_of(*rejected));
   wake.note(facts.wake_at);
@@ -41,6 +44,7 @@ Planned<NoticeAction> plan(const PlanInput& input, std::span<const Verdict> verd
   for (auto& action : conditions.actions) planned.actions.emplace_back(std::move(action));
   for (auto& action : events.actions) planned.actions.emplace_back(std::move(action));
   planned.verdicts = std::move(facts.verdicts);
+  planned.about = std::move(facts.about);
   planned.wake_at = wake.at();
   return planned;
 }

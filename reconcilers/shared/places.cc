@@ -117,6 +117,24 @@ std::expected<std::string, std::string> Places::find_among_all(std::span<const k
   return node->meta.name;
 }
 
+std::string Places::why_not(const Demand& demand) {
+  std::string why;
+  return search(demand, {}, why) == nullptr ? why : std::string();
+}
+
+std::map<std::string, std::string> Places::taken() const {
+  std::map<std::string, std::string> words;
+  for (const auto& [what, amount] : taken_) words[what.first] += fmt::format("{} {};", amount, what.second);
+  for (const auto& key : taken_devices_) words[input_.world.node_of(key)] += dhc::to_string(key) + ";";
+  return words;
+}
+
+std::string Places::waiting() const {
+  std::string words;
+  for (const auto& [demand, count] : waiting_) words += fmt::format("{} {};", count, dhc::to_string(demand));
+  return words;
+}
+
 void Places::take(std::span<const k8s::Pod* const> pods) {
   evicted_.emplace_back(pods.begin(), pods.end());
   for (auto& [ns, alone] : alone_) alone->take(pods);

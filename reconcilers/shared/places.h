@@ -33,6 +33,18 @@ class Places {
   /// known.
   void take(std::span<const k8s::Pod* const> pods);
 
+  /// Why no place is known for this demand by any node alike; empty: one is.
+  [[nodiscard]] std::string why_not(const Demand& demand);
+
+  /// What is taken on nodes, in words that are equal if it is the same.
+  [[nodiscard]] std::map<std::string, std::string> taken() const;
+
+  /// What finds no place before something is given back, in such words.
+  [[nodiscard]] std::string waiting() const;
+
+  /// Whether pods wait that may keep a place from others.
+  [[nodiscard]] bool has_waiting() const { return !waiting_in_.empty(); }
+
   /// Waiting pods for which a place is free, by UID: for `ComingPods::note_offered`.
   [[nodiscard]] const std::set<std::string>& offered() const { return offered_; }
 

@@ -1,10 +1,15 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/wake.h"
+#include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
@@ -34,14 +39,31 @@ struct PlanInput {
   /// remembered.
   std::optional<std::uint64_t> saved_revision;
   Now now;
+  const Focus* focus = nullptr;                   ///< What is decided about anew; null: everything.
+  std::vector<const AffectedPod*> in_focus = {};  ///< Of `affected_pods` those in focus, in their order.
 };
 
-/// What one reconciler wants done and has to say.
+/// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.
 template <class A>
 struct Planned {
   std::vector<A> actions;
   std::vector<Verdict> verdicts;
-  std::optional<MonoTime> wake_at;  ///< When this plan would change by time alone.
+  std::vector<DeviceKey> about;  ///< Of each verdict: the device in focus; without a name: none, said with each plan.
+  std::optional<MonoTime> wake_at;      ///< When what is said with each plan would change by time alone.
+  std::map<DeviceKey, MonoTime> wakes;  ///< When what is decided about a device would.
+  std::set<DeviceKey> again;            ///< Devices to be asked about by the next plan, whatever happens.
+  std::set<std::string> pods_again;     ///< The same of pods, by UID.
+
+  void say(const DeviceKey& key, Verdict verdict) {
+    about.resize(verdicts.size());
+    about.push_back(key);
+    verdicts.push_back(std::move(verdict));
+  }
+  void wake(const DeviceKey& key, std::optional<MonoTime> at) {
+    if (!at) return;
+    auto& known = wakes.try_emplace(key, *at).first->second;
+    known = std::min(known, *at);
+  }
 };
 
 }  // namespace dhc

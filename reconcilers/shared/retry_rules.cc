@@ -16,8 +16,8 @@ std::vector<const DevicePolicy*> policies_of_pod(const AffectedPod& affected, co
     if (policy == nullptr || std::ranges::find(found, policy) != found.end()) return;
     if (effective_mode(policy, input.policy) >= affected.mode) found.push_back(policy);
   };
-  for (const auto& other : input.affected_pods) {
-    if (other.record == affected.record) add(other.policy);
+  for (const auto* other : input.in_focus) {
+    if (other->record == affected.record) add(other->policy);
   }
   const DeviceKey* last = nullptr;  // a policy knows devices by driver or resource: one look at each is enough
   for (const auto& held_device : held_devices) {

@@ -24,15 +24,25 @@ class NodePlanner {
   NodePlanner(const PlanInput& input, Speech& speech) : input_(input), speech_(speech) {}
 
   void run() {
-    for (const auto& [place, found] : input_.node_cases) consider(place.first, place.second, found);
-    for (const auto& [key, record] : input_.incidents.records()) {
+    // Of a node's devices all are in focus, or none.
+    for (const auto& [place, found] : input_.node_cases) {
+      if (is_in(input_.focus, found.bad.front()->key)) consider(place.first, place.second, found);
+    }
+    for_each_record(input_, [&](const DeviceKey& key, const DeviceRecord& record) {
       if (key.source == DeviceKey::Source::RejectingNode) consider_rejecting(record);
       keep_without_policy(key, record);
-    }
-    for (const auto& [name, node] : input_.world.nodes()) {
+    });
+    const auto look = [&](const std::string& name, const k8s::Node& node) {
       if (our_taint_on(node) && !wanted_.contains(name)) untaint(node);
+    };
+    if (input_.focus == nullptr || input_.focus->all) {
+      for (const auto& [name, node] : input_.world.nodes()) look(name, node);
+    } else {
+      for (const auto& name : input_.focus->nodes) {
+        if (const auto* node = input_.world.node(name)) look(name, *node);
+      }
     }
-    for (const auto& [key, record] : input_.incidents.records()) say_standing(key, record);
+    for_each_record(input_, [&](const DeviceKey& key, const DeviceRecord& record) { say_standing(key, record); });
   }
 
  private:
@@ -100,7 +110,7 @@ class NodePlanner {
   }
 
   std::optional<HoldReason> why_not(const k8s::Node& node, const std::string& scope, const NodeCase& found,
-                                    const std::string& cost) const {
+                                    const std::string& cost) {
     if (found.mode != Mode::Enforce) {
       return HoldReason{
           .reason = Reason::WouldTaint, .message = "an enforcing policy would taint the node: " + cost, .until = {}};
@@ -118,6 +128,7 @@ class NodePlanner {
     }
     if (first) return first;
     if (auto hold = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version)) return hold;
+    for (const auto* record : found.bad) speech_.ask_again(*record);
     if (auto hold = speech_.takes_node_from_caps(scope, node.meta.name)) return hold;
     if (sent_.contains(node.meta.name)) return std::nullopt;
     return speech_.takes_taint();

@@ -72,6 +72,7 @@ class RulePlanner {
                                            "an operator vouches for the device: not tainted again in this incident"));
     }
     if (record_.is_quarantined() && policy_ != nullptr && policy_->taint) {
+      speech_.ask_again(record_);  // its penalty sinks all the time
       say(Reason::Quarantined,
           fmt::format(
               "{} incidents, penalty {:.2f}: held until an operator writes the annotation {} on the rule or node",
@@ -125,8 +126,11 @@ class RulePlanner {
   [[nodiscard]] MonoTime staged_at() const {
     const auto* attempt = input_.requests.write(write_key());
     if (attempt != nullptr) return attempt->at;
-    if (!rule_->meta.creation) return input_.now.mono;
-    return mono_of(input_.world.ours(*rule_->meta.creation), input_.now);
+    const MonoTime at =
+        rule_->meta.creation ? mono_of(input_.world.ours(*rule_->meta.creation), input_.now) : input_.now.mono;
+    // A time that is still ahead counts as now, and with each plan anew.
+    if (at >= input_.now.mono) speech_.ask_again(record_);
+    return at;
   }
 
   /// A staged rule: what it would do is known, or has been waited for long enough.
@@ -182,7 +186,7 @@ class RulePlanner {
     if (!rule_has_status() || rule_->progress) return {};
     const MonoTime until = staged_at() + kStagePatience;
     if (input_.now.mono < until) {
-      speech_.wake(until);
+      speech_.wake(record_, until);
       return {};
     }
     return "; nobody has looked at the rule: is the feature gate DRADeviceTaintRules on in every component?";
@@ -244,8 +248,8 @@ class RulePlanner {
 
   /// The driver's words as somebody who holds the device has them; else those that the rule has already.
   [[nodiscard]] std::string said() const {
-    for (const auto& affected : input_.affected_pods) {
-      if (affected.key == record_.key && !affected.said.empty()) return affected.said;
+    for (const auto* affected : input_.in_focus) {
+      if (affected->key == record_.key && !affected->said.empty()) return affected->said;
     }
     if (rule_ == nullptr) return {};
     return std::string(k8s::find(rule_->meta.annotations, kSaidAnnotation).value_or(std::string_view()));
@@ -271,9 +275,9 @@ class RulePlanner {
 }  // namespace
 
 void plan_rules(const PlanInput& input, Speech& speech) {
-  for (const auto& [key, record] : input.incidents.records()) {
+  for_each_record(input, [&](const DeviceKey& key, const DeviceRecord& record) {
     if (!needs_node_taint(input.world, key)) RulePlanner(input, speech, record).run();
-  }
+  });
 }
 
 }  // namespace dhc::taint

@@ -37,14 +37,14 @@ MonoTime mono_at(WallTime when, const Now& now) {
 }
 
 void Speech::say(const DeviceRecord& record, HoldReason hold) {
-  wake_.note(hold.until);
-  planned_.verdicts.push_back(
-      verdict_of({.subject = subject_of(record, input_),
-                  .device = to_string(record.key),
-                  .policy = record.past.policy,
-                  .mode = to_string(effective_mode(policy_of(record, input_.policy), input_.policy)),
-                  .since = since_of(record.incident)},
-                 std::move(hold), input_.now));
+  planned_.wake(record.key, hold.until);
+  planned_.say(record.key,
+               verdict_of({.subject = subject_of(record, input_),
+                           .device = to_string(record.key),
+                           .policy = record.past.policy,
+                           .mode = to_string(effective_mode(policy_of(record, input_.policy), input_.policy)),
+                           .since = since_of(record.incident)},
+                          std::move(hold), input_.now));
 }
 
 std::optional<HoldReason> Speech::held_back(const std::string& key, const std::string& seen_version) const {
@@ -76,13 +76,15 @@ std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
   const auto speaks = [&](const AffectedPod& affected) {
     return affected.key == record.key && affected.open && !affected.unknown_now;
   };
-  if (!unknown || std::ranges::any_of(input_.affected_pods, speaks)) return std::nullopt;
+  const auto is_speaking = [&](const AffectedPod* affected) { return speaks(*affected); };
+  if (!unknown || std::ranges::any_of(input_.in_focus, is_speaking)) return std::nullopt;
   return HoldReason{.reason = Reason::WaitingWhileUnknown,
                     .message = "the device is Unknown just now; no new taint until it is Unhealthy again",
                     .until = {}};
 }
 
 std::optional<HoldReason> Speech::takes_from_caps(const DeviceRecord& record) {
+  ask_again(record);
   const auto node = input_.world.node_of(record.key);
   if (auto full = caps_.refuses_taint(record.key, node)) return full;
   caps_.take_taint(record.key, node);
@@ -106,7 +108,8 @@ std::optional<HoldReason> Speech::takes_taint() {
       .until = input_.requests.taint_tokens().ready_at(1, input_.now.mono)};
 }
 
-std::optional<HoldReason> Speech::unsaved(const DeviceRecord& record) const {
+std::optional<HoldReason> Speech::unsaved(const DeviceRecord& record) {
+  ask_again(record);
   if (input_.saved_revision && *input_.saved_revision >= record.ours.noted_by) return std::nullopt;
   return HoldReason{.reason = Reason::Untainting,
                     .message = "waits until the end of the incident is written in the state ConfigMap",
@@ -124,11 +127,6 @@ void Speech::say_ended(const DeviceRecord& record) {
   if (end != nullptr && input_.now.wall - end->at < kShown) {
     say(record, {.reason = Reason::Untainted, .message = end->why, .until = mono_at(end->at + kShown, input_.now)});
   }
-}
-
-TaintPlan Speech::done() {
-  planned_.wake_at = wake_.at();
-  return std::move(planned_);
 }
 
 HoldReason until_recovered(const DeviceRecord& record, const PlanInput& input, Reason reason, std::string_view before) {

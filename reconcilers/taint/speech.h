@@ -36,7 +36,7 @@ class Speech {
 
   /// Why nothing of ours is removed yet: the end of the incident is not written down. A restart would take the removal
   /// for an operator's word.
-  [[nodiscard]] std::optional<HoldReason> unsaved(const DeviceRecord& record) const;
+  [[nodiscard]] std::optional<HoldReason> unsaved(const DeviceRecord& record);
 
   /// The full cap that stops a new taint of this device, or of a node for this driver or resource; none: it is counted
   /// as taken.
@@ -50,17 +50,31 @@ class Speech {
   [[nodiscard]] std::optional<HoldReason> takes_taint();
 
   void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
-  void wake(std::optional<MonoTime> at) { wake_.note(at); }
+  void wake(const DeviceRecord& record, std::optional<MonoTime> at) { planned_.wake(record.key, at); }
+  /// What is decided about the device rests on more than itself, its node and its rule.
+  void ask_again(const DeviceRecord& record) { planned_.again.insert(record.key); }
   void untaint(const std::string& node) { planned_.untainting.insert(node); }
-  [[nodiscard]] TaintPlan done();
+  [[nodiscard]] TaintPlan done() { return std::move(planned_); }
 
  private:
   const PlanInput& input_;
   Caps caps_;
   std::int64_t taints_left_;
-  Wake wake_;
   TaintPlan planned_;
 };
+
+/// The records of the devices in focus, or all, by key.
+template <class Look>
+void for_each_record(const PlanInput& input, const Look& look) {
+  const auto& records = input.incidents.records();
+  if (input.focus == nullptr || input.focus->all) {
+    for (const auto& [key, record] : records) look(key, record);
+    return;
+  }
+  for (const auto& key : input.focus->devices) {
+    if (const auto found = records.find(key); found != records.end()) look(found->first, found->second);
+  }
+}
 
 /// The moment on the clock that windows use.
 [[nodiscard]] MonoTime mono_at(WallTime when, const Now& now);

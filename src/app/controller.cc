@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "app/describe.h"
+#include "app/standing_plan.h"
 #include "app/state_desk.h"
 #include "app/verdict_containers.h"
 #include "domain/cluster/workload.h"
@@ -53,7 +54,14 @@ struct Controller::State {
   std::optional<MonoTime> term_began;             // until what was called bad before it has been judged
   std::shared_ptr<const Policy> policy;
   std::optional<notice::RejectedConfig> rejected;
-  std::vector<Verdict> verdicts;
+  AffectedPods affected_pods;
+  StandingPlan standing;
+  Touched touched;                    // since the last plan
+  MonoTime all_at = MonoTime::min();  // when everything is decided anew
+  std::vector<OldView> old_views;     // at the last plan
+  std::map<BrakeScope, std::string> brake_words;
+  std::set<std::string> untainting;  // nodes
+  std::uint64_t guarded_at = 0;      // the incident store's revision when its pools were last asked for
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
   std::uint64_t brake_revision = 0;  // that the incident store knows of
@@ -76,7 +84,12 @@ struct Controller::State {
   [[nodiscard]] bool notes_new_revoked(std::set<std::string> found);
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
-  [[nodiscard]] std::vector<AffectedPod> look_at_devices(const Now& now);
+  void look_at_devices(const Focus& focus, const Now& now);
+  [[nodiscard]] Focus take_focus(const Now& now);
+  void note_rejecting(const RejectingNodes& rejecting_nodes);
+  void follow_brakes(Focus& focus, const Now& now);
+  void tell_world(const Focus& focus, const Now& now);
+  void touch(const Action& action);
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
@@ -115,12 +128,30 @@ std::string event_key(const notice::EmitEvent& event) { return event.regarding.n
 
 }  // namespace
 
+/// What a write, or its answer, is about.
+void Controller::State::touch(const Action& action) {
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
+    touched.device(DeviceKey::dra(apply->driver, apply->pool, apply->device_name));
+  } else if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
+    touched.device(removal->key);
+  } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
+    touched.node(patch->node);
+  } else if (const auto* job = std::get_if<job_retry::PatchJob>(&action)) {
+    touched.owner(job->ns + "/" + job->uid);
+  } else if (const auto* dead = std::get_if<job_retry::RecreateJob>(&action)) {
+    touched.owner(dead->ns + "/" + dead->uid);
+  } else if (const auto* read = std::get_if<owners::ReadOwner>(&action)) {
+    touched.owners_in(read->ns);
+  }
+}
+
 /// True if the plan may be another by it.
 bool Controller::State::take(Message&& message, const Now& now) {
   if (auto* delivery = std::get_if<k8s::Delivery>(&message)) return take(std::move(*delivery), now);
   if (auto* outcome = std::get_if<Outcome>(&message)) {
     take(std::move(*outcome), now);
   } else if (auto* changed = std::get_if<PolicyChanged>(&message)) {
+    touched.everything();
     policy = std::move(changed->policy);
     coverage_told = false;
     rejected.reset();
@@ -141,7 +172,24 @@ bool Controller::State::take(Message&& message, const Now& now) {
 bool Controller::State::take(k8s::Delivery&& delivery, const Now& now) {
   // Where a request or a read waits for the World to move on, a version alone is news.
   const auto* upsert = std::get_if<k8s::Upsert>(&delivery);
-  const bool is_awaited = upsert != nullptr && (requests.waits_for(upsert->object) || checks.waiting() > 0);
+  const bool is_asked = upsert != nullptr && requests.waits_for(upsert->object);
+  const bool is_awaited = is_asked || (upsert != nullptr && checks.waiting() > 0);
+  if (is_asked) {
+    const auto& meta = k8s::meta_of(upsert->object);
+    switch (k8s::kind_of(upsert->object)) {
+      case k8s::Kind::Pod:
+        touched.pod(meta.uid);
+        break;
+      case k8s::Kind::Node:
+        touched.node(meta.name);
+        break;
+      case k8s::Kind::Job:
+        touched.owner(meta.identity());
+        break;
+      default:
+        break;  // the World says what a rule is about
+    }
+  }
   if (state.take(delivery, incidents, now)) note_loaded(now);
   // An answer that was lost is in the watch.
   const auto* write = state.take_seen_own() ? requests.write(std::string(kStateKey)) : nullptr;
@@ -159,6 +207,7 @@ void Controller::State::set_rates(const Now& now) {
 
 void Controller::State::take(const Leading& message, const Now& now) {
   if (message.leads == leads) return;
+  touched.everything();
   leads = message.leads;
   brake = Brake();
   brake_revision = 0;
@@ -176,6 +225,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
 }
 
 void Controller::State::note_loaded(const Now& now) {
+  touched.everything();
   world.note_homes(incidents.homes());
   world.note_incidents(incidents.open_incidents());
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
@@ -184,6 +234,7 @@ void Controller::State::note_loaded(const Now& now) {
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {
+  touch(outcome.action);
   const auto key = write_key(outcome.action);
   // Of an earlier term: it says nothing about what is remembered now.
   if (!key || requests.write(key->key) == nullptr) return;
@@ -209,6 +260,7 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
 }
 
 void Controller::State::note_write(const Action& action, const Now& now) {
+  touch(action);
   const auto key = write_key(action);
   if (!key) return;
   requests.write_sent(key->key, key->seen_version, now);
@@ -325,13 +377,72 @@ std::optional<std::uint64_t> Controller::State::saved_revision() const {
 }
 
 /// A term begins with what the leader before has left open, and believes what it had judged.
-std::vector<AffectedPod> Controller::State::look_at_devices(const Now& now) {
-  auto affected_pods = find_affected_pods(world, *policy, now);
+void Controller::State::look_at_devices(const Focus& focus, const Now& now) {
+  affected_pods.update(world, *policy, focus, now);
   const auto began = std::exchange(term_began, std::nullopt);
-  if (!began) return affected_pods;
-  for (const auto& key : incidents.judged_before(world, affected_pods, *began)) world.believe(key);
+  if (!began) return;
+  for (const auto& key : incidents.judged_before(world, affected_pods.all(), *began)) world.believe(key);
   world.refresh(now);
-  return find_affected_pods(world, *policy, now);
+  affected_pods.update(world, *policy, focus, now);
+}
+
+/// What is decided about anew: everything at times, whatever is known of what has changed.
+Focus Controller::State::take_focus(const Now& now) {
+  touched.add(world.take_touched());
+  touched.add(requests.take_touched());
+  for (auto& key : incidents.take_touched()) touched.device(key);
+  for (const auto& uid : incidents.take_touched_pods()) touched.pod(uid);
+  for (auto& key : incidents.due(now)) touched.device(std::move(key));
+  for (auto& key : brake.due(now)) touched.device(std::move(key));
+  std::vector<OldView> old;
+  for (const auto kind : k8s::kAllKinds) {
+    if (const auto view = world.views().too_old({kind}, now)) old.push_back(*view);
+  }
+  const bool is_own_pod = !policy->own_pod_uid.empty() && touched.pods().contains(policy->own_pod_uid);
+  if (old != old_views || now.mono >= all_at || is_own_pod) touched.everything();
+  old_views = std::move(old);
+  if (touched.all()) all_at = now.mono + kLongestTrust;
+  return standing.focus_on(std::exchange(touched, {}), world, now);
+}
+
+/// Nodes that reject pods are no devices, and counted anew with each plan.
+void Controller::State::note_rejecting(const RejectingNodes& rejecting_nodes) {
+  for (const auto& [place, rejecting] : rejecting_nodes)
+    touched.device(DeviceKey::rejecting_node(place.first, place.second));
+}
+
+/// An engaged brake holds all of its scope, in words that say how many are bad.
+void Controller::State::follow_brakes(Focus& focus, const Now& now) {
+  std::map<BrakeScope, std::string> words;
+  for (const auto& [scope, engaged] : brake.engaged()) {
+    auto text = to_string(scope, engaged) + waits_for(engaged, policy->limits, now);
+    if (engaged.trial) text += engaged.trial->pod_uid + (engaged.trial->is_written ? " written" : "");
+    for (const auto& [uid, until] : engaged.not_again) text += uid;
+    words.emplace(scope, std::move(text));
+  }
+  std::set<std::string> changed;
+  for (const auto* one : {&words, &brake_words}) {
+    for (const auto& [scope, text] : *one) {
+      const auto& others = one == &words ? brake_words : words;
+      const auto other = others.find(scope);
+      if (other == others.end() || other->second != text) changed.insert(scope.scope);
+    }
+  }
+  for (const auto& scope : changed) standing.add_scope(focus, scope, world);
+  brake_words = std::move(words);
+}
+
+/// What follows from incidents for how health is judged.
+void Controller::State::tell_world(const Focus& focus, const Now& now) {
+  if (focus.all) {
+    world.note_incidents(incidents.open_incidents());
+  } else {
+    for (const auto& key : focus.devices) world.note_incident(key, incidents.open_incident(key));
+  }
+  if (focus.all || std::exchange(guarded_at, incidents.revision()) != incidents.revision())
+    world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
+  guarded_at = incidents.revision();
+  for (const auto& key : incidents.believed()) world.believe(key);
 }
 
 Turn Controller::State::stand_by(const Now& now) {
@@ -353,6 +464,7 @@ bool Controller::take(std::span<Message> messages, const Now& now) {
   // A wall clock that was set makes other times of those that are written in the cluster.
   const bool is_set = now.wall - state_->planned_at.wall > passed + kClockStep ||
                       now.wall - state_->planned_at.wall < passed - kClockStep;
+  if (is_set) state_->touched.everything();
   return is_news || is_set || state_->due_at <= now.mono + kAtOnce;
 }
 
@@ -366,6 +478,8 @@ Turn Controller::plan(const Now& now) {
 FullPlan Controller::plan_from_nothing(const Now& now) const {
   Controller other;
   other.state_ = std::make_unique<State>(*state_);
+  other.state_->standing = {};
+  other.state_->touched.everything();
   auto turn = other.plan(now);
   return {.turn = std::move(turn), .verdicts = other.verdicts()};
 }
@@ -377,7 +491,8 @@ Turn Controller::turn(std::span<Message> messages, const Now& now) {
 
 Turn Controller::plan_all(const Now& now) {
   auto& state = *state_;
-  if (!state.leads) state.verdicts.clear();
+  if (!state.leads) state.standing = {};
+  if (!state.leads || !state.policy) state.touched.everything();
   if (!state.world.synced()) return {};
   state.blind = state.world.views().is_silent(kEveryView, now);
   state.world.refresh(now);
@@ -391,10 +506,17 @@ Turn Controller::plan_all(const Now& now) {
   if (!state.policy && !state.rejected) return {};
   if (!state.policy) state.policy = std::make_shared<const Policy>();
   if (state.state.do_without_earlier(state.incidents, now)) state.note_loaded(now);
-  if (const auto until = state.state.waits(state.policy->own_namespace, now))
+  if (const auto until = state.state.waits(state.policy->own_namespace, now)) {
+    state.touched.everything();
     return {.actions = {}, .wake_at = until, .recalls = false};
-  const auto affected_pods = state.look_at_devices(now);
+  }
   const auto rejecting_nodes = find_rejecting_nodes(state.world, *state.policy, now);
+  state.note_rejecting(rejecting_nodes);
+  if (state.term_began) state.touched.everything();
+  auto focus = state.take_focus(now);
+  state.look_at_devices(focus, now);
+  const auto& affected_pods = state.affected_pods.all();
+  auto in_focus = state.affected_pods.in(focus);
   state.brake.observe({.world = state.world,
                        .policy = *state.policy,
                        .affected_pods = affected_pods,
@@ -402,8 +524,12 @@ Turn Controller::plan_all(const Now& now) {
                        .losses = state.requests.losses(),
                        .rejecting_nodes = rejecting_nodes,
                        .saved_revision = state.saved_revision(),
-                       .now = now});
+                       .now = now,
+                       .focus = &focus,
+                       .in_focus = &in_focus});
   state.note_brake();
+  state.follow_brakes(focus, now);
+  in_focus = state.affected_pods.in(focus);
   state.note_removed_rules(now);
   state.incidents.observe({.world = state.world,
                            .policy = *state.policy,
@@ -412,12 +538,12 @@ Turn Controller::plan_all(const Now& now) {
                            .affected_pods = affected_pods,
                            .losses = state.requests.losses(),
                            .removed_rules = state.removed_rules,
-                           .now = now});
+                           .now = now,
+                           .focus = &focus,
+                           .in_focus = &in_focus});
   state.removed_rules.clear();
   state.incidents.follow_out_of_service(state.world, now);
-  state.world.note_incidents(state.incidents.open_incidents());
-  state.world.note_guarded_pools(state.incidents.guarded_pools(state.world, now.wall));
-  for (const auto& key : state.incidents.believed()) state.world.believe(key);
+  state.tell_world(focus, now);
   Caps caps({.world = state.world,
              .policy = *state.policy,
              .book = state.incidents.caps(),
@@ -426,56 +552,94 @@ Turn Controller::plan_all(const Now& now) {
              .now = now});
   const auto node_cases = find_node_cases(state.world, *state.policy, state.incidents);
   state.coming.observe(state.world, state.requests, now);
-  const PlanInput input{.world = state.world,
-                        .policy = *state.policy,
-                        .requests = state.requests,
-                        .brake = state.brake,
-                        .rejecting_nodes = rejecting_nodes,
-                        .affected_pods = affected_pods,
-                        .incidents = state.incidents,
-                        .node_cases = node_cases,
-                        .coming = state.coming,
-                        .caps = caps,
-                        .saved_revision = state.saved_revision(),
-                        .now = now};
+  PlanInput input{.world = state.world,
+                  .policy = *state.policy,
+                  .requests = state.requests,
+                  .brake = state.brake,
+                  .rejecting_nodes = rejecting_nodes,
+                  .affected_pods = affected_pods,
+                  .incidents = state.incidents,
+                  .node_cases = node_cases,
+                  .coming = state.coming,
+                  .caps = caps,
+                  .saved_revision = state.saved_revision(),
+                  .now = now,
+                  .focus = &focus,
+                  .in_focus = in_focus};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
-  PlaceSearch search(input);
-  if (auto choice = eviction::choose_trial(input, search)) state.begin_trial(std::move(choice->trial), choice->node);
+  std::optional<PlaceSearch> search(std::in_place, input);
+  if (auto choice = eviction::choose_trial(input, *search)) {
+    state.begin_trial(std::move(choice->trial), choice->node);
+    focus.all = true;
+    input.in_focus = state.affected_pods.in(focus);
+  }
   state.in_flight = static_cast<std::size_t>(eviction::Budget(input).in_flight());
-  auto evictions = eviction::plan(input, search);
-  state.coming.note_offered(search.offered(), now);
-  state.coming.note_crowded(search.crowded(), now);
+  auto evictions = eviction::plan(input, *search, state.standing.questions(focus));
+  while (state.standing.add_changed(focus, evictions, state.world)) {
+    input.in_focus = state.affected_pods.in(focus);
+    search.emplace(input);
+    evictions = eviction::plan(input, *search, state.standing.questions(focus));
+  }
+  state.coming.note_offered(search->offered(), now);
+  state.coming.note_crowded(search->crowded(), now);
   // A taint of this turn finds counted what is evicted in it.
   for (const auto& action : evictions.actions) {
     const auto& pod = state.world.pod(action.uid)->pod;
     caps.take_eviction(action.key, pod.node_name, 1, {workload_of(pod, state.world)});
   }
   auto taints = taint::plan(input);
-  const bool intends = state.incidents.intend_untaint(state.world, taints.untainting);
+  std::erase_if(state.untainting, [&](const std::string& node) { return focus.has_node(node); });
+  state.untainting.insert(taints.untainting.begin(), taints.untainting.end());
+  const bool intends = state.incidents.intend_untaint(state.world, state.untainting);
   std::set<std::string> going;
   for (const auto& action : evictions.actions) going.insert(action.uid);
   state.incidents.charge(std::move(evictions.charges), going, state.requests, now);
   auto jobs = job_retry::plan(input);
   auto saving = incident_state::plan(input, state.state.file());
-  auto verdicts = std::move(evictions.verdicts);
-  for (auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts}) {
-    verdicts.insert(verdicts.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
-  }
-  auto reads = owners::plan(input, verdicts);
+  auto verdicts = evictions.verdicts;
+  for (const auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts})
+    verdicts.insert(verdicts.end(), more->begin(), more->end());
+  auto of_owners = state.standing.about_owners(focus);
+  of_owners.insert(of_owners.end(), verdicts.begin(), verdicts.end());
+  std::ranges::sort(of_owners, {}, [](const Verdict& v) { return std::tie(v.subject, v.device, v.reason); });
+  auto reads = owners::plan(input, of_owners);
   auto notices = notice::plan(input, verdicts, state.rejected);
+  Decided decided;
+  decided.now = now.mono;
+  decided.take(evictions);
+  decided.take(taints);
+  decided.take(jobs);
+  decided.take(saving);
+  decided.take(notices);
+  for (auto& [key, said] : decided.verdicts) name_containers(said, state.world);
+  name_containers(decided.others, state.world);
+  // Its incident opens, whatever holds the pod's eviction before that.
+  for (const auto* affected : input.in_focus) {
+    decided.wake(affected->key, affected->opens_at);
+    // A wall time that is still ahead counts as now, and with each plan anew.
+    if (affected->since.mono >= now.mono) decided.again.insert(affected->key);
+  }
+  state.standing.replace(focus, std::move(decided), evictions, input.in_focus, state.world, state.incidents,
+                         state.brake);
+  state.standing.replace_last({});
+  auto told = state.status_desk.plan(input, state.standing.verdicts());
+  state.standing.replace_last(std::move(told.verdicts));
 
   const bool brakes = state.notes_new_brake();
+  for (const auto& uid : state.revoked) {
+    const auto* attempt = state.requests.eviction(uid);
+    if (attempt != nullptr && attempt->state == Attempt::State::Sending && !focus.has(attempt->key))
+      evictions.revoked.insert(uid);
+  }
   const bool revokes = state.notes_new_revoked(std::move(evictions.revoked));
   Turn turn{.actions = {}, .wake_at = {}, .recalls = brakes || revokes};
   Wake wake;
   for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
-                         notices.wake_at, state.incidents.next_change_at(), state.world.next_change_at(now),
-                         state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
-                         state.checks.next_change_at()}) {
+                         notices.wake_at, told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(),
+                         state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits),
+                         state.coming.next_change_at(now), state.checks.next_change_at()}) {
     wake.note_after(now.mono, at);
   }
-  // Its incident opens, whatever holds the pod's eviction before that.
-  for (const auto& affected : affected_pods) wake.note_after(now.mono, affected.opens_at);
   if (intends) wake.note(now.mono + kAtOnce);  // what was intended may be done once it is written
   turn.wake_at = wake.at();
   const auto add = [&](auto& actions) {
@@ -487,25 +651,12 @@ Turn Controller::plan_all(const Now& now) {
   add(evictions.actions);
   add(reads.actions);
   add(saving.actions);
-  state.verdicts = std::move(verdicts);
-  state.verdicts.insert(state.verdicts.end(), std::make_move_iterator(notices.verdicts.begin()),
-                        std::make_move_iterator(notices.verdicts.end()));
-  const auto sort = [&] {
-    std::ranges::sort(state.verdicts, {}, [](const Verdict& v) { return std::tie(v.subject, v.device, v.reason); });
-  };
-  sort();
-  auto told = state.status_desk.plan(input, state.verdicts);
-  wake.note_after(now.mono, told.wake_at);
-  turn.wake_at = wake.at();
   add(told.actions);
-  std::ranges::move(told.verdicts, std::back_inserter(state.verdicts));
-  if (!told.verdicts.empty()) sort();
-  name_containers(state.verdicts, state.world);
   for (const auto& action : turn.actions) state.note_sent(action, now);
   return turn;
 }
 
-const std::vector<Verdict>& Controller::verdicts() const { return state_->verdicts; }
+const std::vector<Verdict>& Controller::verdicts() const { return state_->standing.verdicts(); }
 
 Overview Controller::overview(const Now& now) const {
   const auto& state = *state_;
@@ -521,7 +672,7 @@ Overview Controller::overview(const Now& now) const {
                       .brake = state.brake,
                       .incidents = state.incidents,
                       .caps = caps,
-                      .verdicts = state.verdicts,
+                      .verdicts = state.standing.verdicts(),
                       .in_flight = state.in_flight,
                       .now = now});
 }

@@ -52,6 +52,8 @@ class Controller {
  public:
   /// A plan stands no longer, whatever it says itself: no mistake about what would change it lasts longer.
   static constexpr Seconds kLongestPlan{5};
+  /// And everything is decided anew after this long, whatever was touched.
+  static constexpr std::chrono::minutes kLongestTrust{5};
 
   Controller();
   ~Controller();
@@ -66,8 +68,8 @@ class Controller {
   /// another leads: then only the World is kept up to date.
   [[nodiscard]] Turn plan(const Now& now);
 
-  /// What would be planned now if nothing were kept of earlier plans. Changes nothing; what `plan` does must be the
-  /// same, to which tests hold it.
+  /// What would be planned now if nothing were kept of earlier plans. Changes nothing: what `plan` does must be the
+  /// same, which tests hold it to after every turn.
   [[nodiscard]] FullPlan plan_from_nothing(const Now& now) const;
 
   /// Both, whatever the messages change.

@@ -340,10 +340,10 @@ TEST_CASE("A Healthy device without a holder is forgotten at once, a bad one wit
   bad.observe(unhealthy(), Millis(0));
   bad.observe(another_word("Retired"), Seconds(1));
   bad.tracker.remove_holder(gpu(), "a", time_at(Seconds(1)));
-  bad.tracker.forget(time_at(Seconds(1) + hours(1) - Millis(1)));
+  (void)bad.tracker.forget(time_at(Seconds(1) + hours(1) - Millis(1)));
   CHECK(bad.state().unhealthy_since == moment_at(Millis(0)));
   CHECK(bad.tracker.count_of("gpu.example.com") == 1);
-  bad.tracker.forget(time_at(Seconds(1) + hours(1)));
+  (void)bad.tracker.forget(time_at(Seconds(1) + hours(1)));
   CHECK(bad.tracker.find(gpu()) == nullptr);
   CHECK(!bad.is_bad());
   CHECK(bad.tracker.other_words().empty());
@@ -355,13 +355,13 @@ TEST_CASE("A holder that comes within the hour finds the device's incident, and 
   one.observe(unhealthy(), Millis(0));
   one.tracker.remove_holder(gpu(), "a", time_at(Seconds(1)));
   one.tracker.add_holder(gpu(), "b");
-  one.tracker.forget(time_at(hours(5)));
+  (void)one.tracker.forget(time_at(hours(5)));
   CHECK(one.state().unhealthy_since == moment_at(Millis(0)));
   CHECK(!one.state().is_witness("b"));
   one.tracker.remove_holder(gpu(), "b", time_at(hours(5)));
-  one.tracker.forget(time_at(hours(6) - Millis(1)));
+  (void)one.tracker.forget(time_at(hours(6) - Millis(1)));
   CHECK(one.tracker.find(gpu()) != nullptr);
-  one.tracker.forget(time_at(hours(6)));
+  (void)one.tracker.forget(time_at(hours(6)));
   CHECK(one.tracker.find(gpu()) == nullptr);
 }
 
@@ -372,9 +372,9 @@ TEST_CASE("A device has recovered for five minutes after its incident, and one t
   CHECK(one.state().recovered_at == moment_at(Seconds(90)));
   CHECK(one.state().last_incident == Seconds(90));
   CHECK(one.tracker.recovered().contains(gpu()));
-  one.tracker.forget(time_at(Seconds(90) + minutes(5) - Millis(1)));
+  (void)one.tracker.forget(time_at(Seconds(90) + minutes(5) - Millis(1)));
   CHECK(one.tracker.recovered().contains(gpu()));
-  one.tracker.forget(time_at(Seconds(90) + minutes(5)));
+  (void)one.tracker.forget(time_at(Seconds(90) + minutes(5)));
   CHECK(!one.tracker.recovered().contains(gpu()));
   Tracked unsure;
   unsure.observe(unknown(), Millis(0));

@@ -1,0 +1,28 @@
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "domain/contract/device_key.h"
+
+namespace dhc {
+
+/// What a plan decides about anew. Of every other device and pod the last decision stands.
+struct Focus {
+  bool all = false;             ///< Everything.
+  std::set<DeviceKey> devices;  ///< With them all that hangs together: their pods, and the other devices of these.
+  std::set<std::string, std::less<>> pods;   ///< UIDs of those that hold them, or are looked at for themselves.
+  std::set<std::string, std::less<>> nodes;  ///< Where they are.
+
+  [[nodiscard]] bool has(const DeviceKey& key) const { return all || devices.contains(key); }
+  [[nodiscard]] bool has_pod(std::string_view uid) const { return all || pods.contains(uid); }
+  [[nodiscard]] bool has_node(std::string_view name) const { return all || nodes.contains(name); }
+};
+
+/// Whether `focus` (null: everything) has the device.
+[[nodiscard]] inline bool is_in(const Focus* focus, const DeviceKey& key) {
+  return focus == nullptr || focus->has(key);
+}
+
+}  // namespace dhc
