@@ -28,7 +28,7 @@ struct BrakeScope {
   friend auto operator<=>(const BrakeScope&, const BrakeScope&) = default;
 };
 
-/// The one pod that a half-open brake lets go.
+/// The one pod that a half-open brake tries.
 struct BrakeTrial {
   DeviceKey key;
   std::string ns;

@@ -8,7 +8,7 @@
 
 namespace dhc::eviction {
 
-/// The pod that a half-open brake may let go next: the one that has suffered longest of those that nothing but the
+/// The pod that a half-open brake may try next: the one that has suffered longest of those that nothing but the
 /// brake holds, whose owner makes another one, and for which a place is known on a node without a bad device of the
 /// scope. None: there is no such pod, or no trial is due. `node` is where its device is.
 struct TrialChoice {
