@@ -371,9 +371,13 @@ void AffectedPods::update(const World& world, const Policy& policy, const Focus&
   // What their pods and devices were may be gone by now: nothing of them is looked at.
   std::erase_if(all_, [&](const AffectedPod& affected) { return focus.devices.contains(affected.key); });
   auto found = Finder(world, policy, now).find(focus.devices);
-  const auto known = static_cast<std::ptrdiff_t>(all_.size());
-  std::ranges::move(found, std::back_inserter(all_));
-  std::ranges::inplace_merge(all_, all_.begin() + known, {}, in_order);
+  // Not inplace_merge: libstdc++ 12's is deprecated to clang.
+  std::vector<AffectedPod> merged;
+  merged.reserve(all_.size() + found.size());
+  std::ranges::merge(std::move_iterator(all_.begin()), std::move_iterator(all_.end()),
+                     std::move_iterator(found.begin()), std::move_iterator(found.end()), std::back_inserter(merged), {},
+                     in_order, in_order);
+  all_ = std::move(merged);
 }
 
 std::vector<const AffectedPod*> AffectedPods::in(const Focus& focus) const {
