@@ -16,13 +16,24 @@ struct Focus {
   std::set<std::string, std::less<>> nodes;  ///< Where they are.
 
   [[nodiscard]] bool has(const DeviceKey& key) const { return all || devices.contains(key); }
-  [[nodiscard]] bool has_pod(std::string_view uid) const { return all || pods.contains(uid); }
   [[nodiscard]] bool has_node(std::string_view name) const { return all || nodes.contains(name); }
 };
 
 /// Whether `focus` (null: everything) has the device.
 [[nodiscard]] inline bool is_in(const Focus* focus, const DeviceKey& key) {
   return focus == nullptr || focus->has(key);
+}
+
+/// Looks at the entries of a map by device that are in focus (null: at all), in their order.
+template <class Map, class Look>
+void for_each_in(const Focus* focus, Map& map, const Look& look) {
+  if (focus == nullptr || focus->all) {
+    for (auto& [key, value] : map) look(key, value);
+    return;
+  }
+  for (const auto& key : focus->devices) {
+    if (const auto found = map.find(key); found != map.end()) look(found->first, found->second);
+  }
 }
 
 }  // namespace dhc

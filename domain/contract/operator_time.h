@@ -11,5 +11,7 @@ namespace dhc {
 /// if it is none, or ahead of the clock: nobody vouches for what is still to come, and a mistyped year would switch off
 /// a safety for good.
 [[nodiscard]] std::expected<WallTime, std::string> operator_time(std::string_view text, WallTime now);
+/// The same of a time that has been read.
+[[nodiscard]] std::expected<WallTime, std::string> operator_time(WallTime at, WallTime now);
 
 }  // namespace dhc

@@ -371,6 +371,7 @@ void AffectedPods::update(const World& world, const Policy& policy, const Focus&
   // What their pods and devices were may be gone by now: nothing of them is looked at.
   std::erase_if(all_, [&](const AffectedPod& affected) { return focus.devices.contains(affected.key); });
   auto found = Finder(world, policy, now).find(focus.devices);
+  if (found.empty()) return;
   // Not inplace_merge: libstdc++ 12's is deprecated to clang.
   std::vector<AffectedPod> merged;
   merged.reserve(all_.size() + found.size());

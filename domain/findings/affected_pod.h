@@ -54,7 +54,18 @@ struct AffectedPod {
 /// a node yet.
 [[nodiscard]] std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& policy, const Now& now);
 
-/// The same, kept from one plan to the next.
+/// Looks at those in focus; `in_focus` is null: at all.
+template <class Look>
+void for_each_affected(const std::vector<AffectedPod>& all, const std::vector<const AffectedPod*>* in_focus,
+                       const Look& look) {
+  if (in_focus == nullptr) {
+    for (const auto& affected : all) look(affected);
+  } else {
+    for (const auto* affected : *in_focus) look(*affected);
+  }
+}
+
+/// All affected pods, kept from one plan to the next.
 class AffectedPods {
  public:
   /// Looks anew at the devices in focus; the others have not changed since the last look.

@@ -47,11 +47,7 @@ bool ended_since(const DeviceRecord* record, WallTime since) {
 }  // namespace
 
 void IncidentTurn::collect_affected() {
-  if (seen_.in_focus != nullptr) {
-    for (const auto* affected : *seen_.in_focus) collect(*affected);
-  } else {
-    for (const auto& affected : seen_.affected_pods) collect(affected);
-  }
+  for_each_affected(seen_.affected_pods, seen_.in_focus, [&](const AffectedPod& affected) { collect(affected); });
 }
 
 void IncidentTurn::collect(const AffectedPod& affected) {

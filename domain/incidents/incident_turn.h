@@ -101,19 +101,10 @@ class IncidentTurn {
 
 template <class Look>
 void IncidentTurn::for_each_record(const Look& look) {
-  if (seen_.focus == nullptr || seen_.focus->all) {
-    for (auto& [key, record] : incidents_.records_) {
-      looks_at_ = &key;
-      look(key, record);
-    }
-  } else {
-    for (const auto& key : seen_.focus->devices) {
-      const auto found = incidents_.records_.find(key);
-      if (found == incidents_.records_.end()) continue;
-      looks_at_ = &found->first;
-      look(found->first, found->second);
-    }
-  }
+  for_each_in(seen_.focus, incidents_.records_, [&](const DeviceKey& key, DeviceRecord& record) {
+    looks_at_ = &key;
+    look(key, record);
+  });
   looks_at_ = nullptr;
 }
 

@@ -209,20 +209,12 @@ void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey,
 
 void Brake::note_signals(const BrakeSighting& seen) {
   std::erase_if(asked_again_, [&](const DeviceKey& key) { return is_in(seen.focus, key); });
-  if (seen.focus == nullptr || seen.focus->all) {
-    for (auto& [key, bad] : bad_) bad.speaks = false;
-    for (const auto& affected : seen.affected_pods) note_signal(affected, seen);
-    for (auto& [key, bad] : bad_) bad.acknowledged = is_vouched_for(key, bad, seen, asked_again_);
-    return;
-  }
-  for (const auto& key : seen.focus->devices) {
-    if (const auto found = bad_.find(key); found != bad_.end()) found->second.speaks = false;
-  }
-  for (const auto* affected : *seen.in_focus) note_signal(*affected, seen);
-  for (const auto& key : seen.focus->devices) {
-    if (const auto found = bad_.find(key); found != bad_.end())
-      found->second.acknowledged = is_vouched_for(key, found->second, seen, asked_again_);
-  }
+  for_each_in(seen.focus, bad_, [](const DeviceKey& /*key*/, BadDevice& bad) { bad.speaks = false; });
+  for_each_affected(seen.affected_pods, seen.in_focus,
+                    [&](const AffectedPod& affected) { note_signal(affected, seen); });
+  for_each_in(seen.focus, bad_, [&](const DeviceKey& key, BadDevice& bad) {
+    bad.acknowledged = is_vouched_for(key, bad, seen, asked_again_);
+  });
 }
 
 void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) {

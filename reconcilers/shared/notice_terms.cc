@@ -26,7 +26,7 @@ void note_done(const NoticeAnswer& answer, const std::optional<Notice>& shown, c
     }
     return;
   }
-  if (const auto time = operator_time(format_rfc3339(*answer.time), now.wall); !time) {
+  if (const auto time = operator_time(*answer.time, now.wall); !time) {
     terms.refused = time.error();
     terms.effective_at = answer.time;
   } else if (*answer.time < terms.at) {

@@ -66,14 +66,7 @@ class Speech {
 /// The records of the devices in focus, or all, by key.
 template <class Look>
 void for_each_record(const PlanInput& input, const Look& look) {
-  const auto& records = input.incidents.records();
-  if (input.focus == nullptr || input.focus->all) {
-    for (const auto& [key, record] : records) look(key, record);
-    return;
-  }
-  for (const auto& key : input.focus->devices) {
-    if (const auto found = records.find(key); found != records.end()) look(found->first, found->second);
-  }
+  for_each_in(input.focus, input.incidents.records(), look);
 }
 
 /// The moment on the clock that windows use.

@@ -25,16 +25,15 @@ struct Decided {
   std::map<DeviceKey, std::vector<Verdict>> verdicts;
   std::vector<Verdict> others;
   std::map<DeviceKey, MonoTime> wakes;
-  std::map<DeviceKey, eviction::Rests> rests;
   std::set<DeviceKey> again;
   std::set<std::string> pods_again;
 
-  /// Takes in what a reconciler has planned, but for its actions.
+  /// Takes what a reconciler has planned, but for its actions; its verdicts are gone then.
   template <class A>
-  void take(const Planned<A>& planned) {
+  void take(Planned<A>& planned) {
     for (std::size_t i = 0; i < planned.verdicts.size(); ++i) {
       const bool is_about = i < planned.about.size() && !planned.about[i].scope.empty();
-      (is_about ? verdicts[planned.about[i]] : others).push_back(planned.verdicts[i]);
+      (is_about ? verdicts[planned.about[i]] : others).push_back(std::move(planned.verdicts[i]));
     }
     for (const auto& [key, at] : planned.wakes) wake(key, at);
     again.insert(planned.again.begin(), planned.again.end());
@@ -78,7 +77,6 @@ class StandingPlan {
   [[nodiscard]] const std::vector<Verdict>& verdicts() const { return sorted_; }
   /// When time alone changes what is decided about a device.
   [[nodiscard]] std::optional<MonoTime> wake_at() const;
-  [[nodiscard]] std::size_t devices() const { return parts_.size(); }
 
  private:
   /// By which a device is found.

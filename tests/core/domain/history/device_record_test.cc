@@ -92,6 +92,23 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 
 }  // namespace
 
+TEST_CASE("A penalty is negligible from the moment that is foretold, and not before, whatever a damaged state says") {
+  const RecoverRules rules;
+  DeviceHistory past;
+  past.penalty = 1;
+  past.penalty_at = kNoon;
+  const auto at = negligible_at(past, rules);
+  CHECK(is_negligible(past, rules, at));
+  CHECK_FALSE(is_negligible(past, rules, at - minutes(1)));
+  past.penalty = 0;
+  CHECK(negligible_at(past, rules) <= kNoon + Millis(1));
+  for (const double damaged :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), 1e300}) {
+    past.penalty = damaged;
+    CHECK(negligible_at(past, rules) > kNoon);
+  }
+}
+
 TEST_CASE("A penalty is halved with each half-life") {
   DeviceHistory past;
   past.penalty = 6;
