@@ -27,6 +27,9 @@ FILES = [
     "domain/limits/request_tracker.cc",
     "domain/incidents/incident_store.cc",
     "domain/incidents/incident_endings.cc",
+    "reconcilers/job_retry/action.cc",
+    "reconcilers/owners/action.cc",
+    "reconcilers/taint/action.cc",
     "src/app/controller.cc",
 ]
 MARK = re.compile(r"\btouched(?:_|_pods_)?\.(?:device|pod|node|owner|owners_in|pool|everything|insert)\([^;]*\);")
@@ -75,7 +78,8 @@ def main():
             sys.exit("mark_mutants: the copy cannot be configured: run cmake --preset dev here to see why")
         for i, (name, found, line) in chosen:
             text = (ROOT / name).read_text()
-            (tree / name).write_text(text[: found.start()] + "(void)0;" + text[found.end() :])
+            whose = found.group().split(".")[0]
+            (tree / name).write_text(text[: found.start()] + f"(void){whose};" + text[found.end() :])
             killer = is_killed(tree)
             (tree / name).write_text(text)
             survivors += killer is None

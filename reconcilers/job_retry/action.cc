@@ -27,6 +27,8 @@ std::optional<WriteKey> PatchJob::write_key() const {
   return WriteKey{.key = job_write_key(uid), .seen_version = resource_version};
 }
 
+void PatchJob::touch(Touched& touched) const { touched.owner(ns + "/" + uid); }
+
 ActionFacts RecreateJob::facts() const {
   return {.name = "RecreateJob",
           .kind = "Job",
@@ -43,5 +45,7 @@ std::string RecreateJob::words() const { return fmt::format("replacement of Job 
 std::optional<WriteKey> RecreateJob::write_key() const {
   return WriteKey{.key = job_recreation_key(uid), .seen_version = {}};
 }
+
+void RecreateJob::touch(Touched& touched) const { touched.owner(ns + "/" + uid); }
 
 }  // namespace dhc::job_retry

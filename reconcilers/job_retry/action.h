@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "domain/cluster/touched.h"
 #include "reconcilers/shared/action_facts.h"
 
 namespace dhc::job_retry {
@@ -32,6 +33,8 @@ struct PatchJob {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// Notes whose decisions rest on it, when it is sent and when it is answered.
+  void touch(Touched& touched) const;
   friend bool operator==(const PatchJob&, const PatchJob&) = default;
 };
 
@@ -44,6 +47,8 @@ struct RecreateJob {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// Notes whose decisions rest on it, when it is sent and when it is answered.
+  void touch(Touched& touched) const;
   friend bool operator==(const RecreateJob&, const RecreateJob&) = default;
 };
 

@@ -20,4 +20,6 @@ std::string ReadOwner::words() const {
 
 std::optional<WriteKey> ReadOwner::write_key() const { return std::nullopt; }
 
+void ReadOwner::touch(Touched& touched) const { touched.owners_in(ns); }
+
 }  // namespace dhc::owners

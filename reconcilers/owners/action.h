@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/now.h"
+#include "domain/cluster/touched.h"
 #include "k8s-client/model/meta.h"
 #include "reconcilers/shared/action_facts.h"
 
@@ -16,6 +17,8 @@ struct ReadOwner {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// Notes whose decisions rest on it, when it is sent and when it is answered.
+  void touch(Touched& touched) const;
   friend bool operator==(const ReadOwner&, const ReadOwner&) = default;
 };
 

@@ -26,6 +26,8 @@ std::optional<WriteKey> ApplyRule::write_key() const {
   return WriteKey{.key = rule_write_key(name), .seen_version = resource_version};
 }
 
+void ApplyRule::touch(Touched& touched) const { touched.device(DeviceKey::dra(driver, pool, device_name)); }
+
 ActionFacts DeleteRule::facts() const {
   return {.name = "DeleteRule",
           .kind = "DeviceTaintRule",
@@ -44,6 +46,8 @@ std::string DeleteRule::words() const { return fmt::format("deletion of DeviceTa
 std::optional<WriteKey> DeleteRule::write_key() const {
   return WriteKey{.key = rule_write_key(name), .seen_version = resource_version};
 }
+
+void DeleteRule::touch(Touched& touched) const { touched.device(key); }
 
 ActionFacts PatchNodeTaint::facts() const {
   return {.name = "PatchNodeTaint",
@@ -65,5 +69,7 @@ std::string PatchNodeTaint::words() const {
 std::optional<WriteKey> PatchNodeTaint::write_key() const {
   return WriteKey{.key = node_write_key(node), .seen_version = resource_version};
 }
+
+void PatchNodeTaint::touch(Touched& touched) const { touched.node(node); }
 
 }  // namespace dhc::taint

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/now.h"
+#include "domain/cluster/touched.h"
 #include "domain/contract/device_key.h"
 #include "reconcilers/shared/action_facts.h"
 
@@ -33,6 +34,8 @@ struct ApplyRule {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// Notes whose decisions rest on it, when it is sent and when it is answered.
+  void touch(Touched& touched) const;
   friend bool operator==(const ApplyRule&, const ApplyRule&) = default;
 };
 
@@ -48,6 +51,8 @@ struct DeleteRule {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// Notes whose decisions rest on it, when it is sent and when it is answered.
+  void touch(Touched& touched) const;
   friend bool operator==(const DeleteRule&, const DeleteRule&) = default;
 };
 
@@ -63,6 +68,8 @@ struct PatchNodeTaint {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// Notes whose decisions rest on it, when it is sent and when it is answered.
+  void touch(Touched& touched) const;
   friend bool operator==(const PatchNodeTaint&, const PatchNodeTaint&) = default;
 };
 

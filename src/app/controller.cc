@@ -128,21 +128,13 @@ std::string event_key(const notice::EmitEvent& event) { return event.regarding.n
 
 }  // namespace
 
-/// What a write, or its answer, is about.
+/// What a request, or its answer, is about. The request tracker says it of those about pods.
 void Controller::State::touch(const Action& action) {
-  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
-    touched.device(DeviceKey::dra(apply->driver, apply->pool, apply->device_name));
-  } else if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
-    touched.device(removal->key);
-  } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
-    touched.node(patch->node);
-  } else if (const auto* job = std::get_if<job_retry::PatchJob>(&action)) {
-    touched.owner(job->ns + "/" + job->uid);
-  } else if (const auto* dead = std::get_if<job_retry::RecreateJob>(&action)) {
-    touched.owner(dead->ns + "/" + dead->uid);
-  } else if (const auto* read = std::get_if<owners::ReadOwner>(&action)) {
-    touched.owners_in(read->ns);
-  }
+  std::visit(
+      [this](const auto& one) {
+        if constexpr (requires { one.touch(touched); }) one.touch(touched);
+      },
+      action);
 }
 
 /// True if the plan may be another by it.
@@ -439,9 +431,8 @@ void Controller::State::tell_world(const Focus& focus, const Now& now) {
   } else {
     for (const auto& key : focus.devices) world.note_incident(key, incidents.open_incident(key));
   }
-  if (focus.all || std::exchange(guarded_at, incidents.revision()) != incidents.revision())
-    world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
-  guarded_at = incidents.revision();
+  const bool is_new = std::exchange(guarded_at, incidents.revision()) != incidents.revision();
+  if (focus.all || is_new) world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
   for (const auto& key : incidents.believed()) world.believe(key);
 }
 
