@@ -7,6 +7,7 @@
 #include "domain/contract/device_key.h"
 #include "domain/policy/policy.h"
 #include "reconcilers/shared/action_facts.h"
+#include "reconcilers/shared/notice_answer.h"
 
 namespace dhc::eviction {
 
@@ -49,6 +50,8 @@ struct EvictPod {
   std::string device;
   std::string policy;
   Signal signal = {};
+  std::optional<GivenNotice> notice = {};  ///< What the pod was told before; its answer must still let it go,
+  WallTime decided_at = {};                ///< at the time of the plan.
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;

@@ -18,7 +18,7 @@ namespace {
 using State = NoticeTerms::State;
 
 std::string time_left(const NoticeTerms& terms, const AffectedPod& affected) {
-  auto words = fmt::format("told at {}, it has until {}", format_rfc3339(terms.at), format_rfc3339(terms.until));
+  auto words = fmt::format("told at {}, it has until {}", format_rfc3339(terms.given.at), format_rfc3339(terms.until));
   if (terms.asks_beyond) {
     words += fmt::format("; it asks to stay until {}, which is beyond evict.notice.extendUpTo of policy {}",
                          format_rfc3339(*terms.asks_beyond), affected.policy->name);
@@ -43,10 +43,10 @@ std::optional<HoldReason> remark_of(const NoticeTerms& terms) {
                         .message = "a container that holds the device has been restarted since the notice",
                         .until = {}};
     case State::Passed:
-      return HoldReason{
-          .reason = Reason::DeadlinePassed,
-          .message = fmt::format("told at {}, it had until {}", format_rfc3339(terms.at), format_rfc3339(terms.until)),
-          .until = {}};
+      return HoldReason{.reason = Reason::DeadlinePassed,
+                        .message = fmt::format("told at {}, it had until {}", format_rfc3339(terms.given.at),
+                                               format_rfc3339(terms.until)),
+                        .until = {}};
   }
   return std::nullopt;
 }
@@ -58,7 +58,7 @@ std::optional<HoldReason> has_time_left(const AffectedPod& affected, const PlanI
   if (!terms || terms->state != State::Waits) return std::nullopt;
   // An answer that is dated ahead counts once its time has come.
   const auto next = std::min(terms->until, terms->effective_at.value_or(terms->until));
-  const bool is_told = terms->is_shown || affected.mode != Mode::Enforce;
+  const bool is_told = terms->given.is_shown || affected.mode != Mode::Enforce;
   return HoldReason{.reason = is_told ? Reason::WaitingForCheckpoint : Reason::Noticed,
                     .message = time_left(*terms, affected),
                     .until = input.now.mono + std::chrono::ceil<Millis>(next - input.now.wall)};
@@ -77,7 +77,7 @@ std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const PlanInput
 
 bool changes_with_time(const AffectedPod& affected, const PlanInput& input) {
   const auto terms = notice_terms(affected, input);
-  return terms && affected.mode == Mode::Enforce && (!terms->is_shown || terms->refused);
+  return terms && affected.mode == Mode::Enforce && (!terms->given.is_shown || terms->refused);
 }
 
 std::vector<HoldReason> remarks_on_notice(const AffectedPod& affected, const PlanInput& input) {

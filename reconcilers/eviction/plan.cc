@@ -13,6 +13,7 @@
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/hold_reasons.h"
+#include "reconcilers/shared/notice_terms.h"
 
 namespace dhc::eviction {
 
@@ -99,6 +100,7 @@ class Planner {
   void send(const AffectedPod& affected) {
     const auto& pod = affected.pod();
     gates_.note_chosen(pod.meta.uid);
+    auto terms = notice_terms(affected, input_);
     planned_.actions.push_back(
         {.ns = pod.meta.ns,
          .name = pod.meta.name,
@@ -109,7 +111,9 @@ class Planner {
          .key = affected.key,
          .device = to_string(affected.key),
          .policy = affected.policy->name,
-         .signal = signal_of(affected, input_.world)});
+         .signal = signal_of(affected, input_.world),
+         .notice = terms ? std::optional(std::move(terms->given)) : std::nullopt,
+         .decided_at = input_.now.wall});
     auto message = patience_ended(affected, input_);
     say(affected, {.reason = Reason::Evicting, .message = message.value_or("all conditions are met"), .until = {}});
   }

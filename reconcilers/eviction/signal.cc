@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "domain/cluster/owner_chain.h"
 #include "domain/cluster/resolution.h"
 
@@ -80,6 +81,14 @@ Status judge_taint(const EvictPod& action, const JudgedObjects& fresh) {
   return outdated(action, fmt::format("the driver's taint on {} is gone", to_string(key)));
 }
 
+/// An answer may come after the plan has looked. By the plan's time: what it asks for ends, however often it is asked.
+Status judge_answer(const EvictPod& action, const k8s::Pod& fresh) {
+  if (!action.notice) return {};
+  const auto found = answered(*action.notice, fresh, action.decided_at);
+  if (found.state != AnsweredNotice::State::Waits) return {};
+  return outdated(action, fmt::format("by its answer now it has until {}", format_rfc3339(found.until)));
+}
+
 }  // namespace
 
 Signal signal_of(const AffectedPod& affected, const World& world) {
@@ -128,7 +137,7 @@ Status judge_pod(const EvictPod& action, const k8s::Pod& fresh) {
     return outdated(action, "it has ended");
   }
   if (says_opt_out(fresh.meta)) return outdated(action, "it has opted out");
-  return {};
+  return judge_answer(action, fresh);
 }
 
 Status judge_signal(const EvictPod& action, const JudgedObjects& fresh) {

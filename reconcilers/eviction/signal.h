@@ -14,7 +14,7 @@ namespace dhc::eviction {
 [[nodiscard]] Signal signal_of(const AffectedPod& affected, const World& world);
 
 /// Whether the pod, as it was just read, is still the one to evict. NotFound: it has gone, another has its name.
-/// Outdated: it is terminating, has ended or has opted out.
+/// Outdated: it is terminating, has ended, has opted out, or has time left by what it answers to its notice.
 [[nodiscard]] Status judge_pod(const EvictPod& action, const k8s::Pod& fresh);
 
 /// What was read in the moment before an eviction.

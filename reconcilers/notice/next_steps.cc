@@ -35,7 +35,7 @@ std::string NextSteps::of(const AffectedPod& affected) const {
   }
   const auto terms = notice_terms(affected, input_);
   const auto due = terms ? terms->until : eviction_due_at(affected);
-  if (affected.mode == Mode::Enforce) return next_eviction(due, terms ? std::optional(terms->at) : std::nullopt);
+  if (affected.mode == Mode::Enforce) return next_eviction(due, terms ? std::optional(terms->given.at) : std::nullopt);
   return fmt::format("nothing in mode {}; mode enforce would evict, due at {}", to_string(affected.mode),
                      format_rfc3339(due));
 }

@@ -74,7 +74,7 @@ std::string words_for(const AffectedPod& affected, std::size_t others) {
 Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms, std::size_t others,
                           const PlanInput& input, Wake& wake) {
   const auto shown = notice_on(affected.pod());
-  const bool is_same = shown && shown->evict && shown->at == terms.at;
+  const bool is_same = shown && shown->evict && shown->at == terms.given.at;
   const auto& containers = affected.held_device->containers;
   const auto price = price_of(affected, is_same ? shown : std::nullopt, input, wake);
   Notice notice{.evict = true,
@@ -83,7 +83,7 @@ Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms,
                 .container = containers.empty() ? std::string() : containers.front(),
                 .reason = std::string(to_string(Reason::DeviceUnhealthy)),
                 .message = words_for(affected, others),
-                .at = terms.at,
+                .at = terms.given.at,
                 .deadline = terms.until,
                 .retry = std::string(price.retry),
                 .exit_is_safe = price.exit_is_safe,

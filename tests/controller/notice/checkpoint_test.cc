@@ -7,6 +7,7 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/contract/notice_text.h"
+#include "reconcilers/eviction/signal.h"
 #include "tests/controller/job_retry/job_stage.h"
 #include "tests/support/core/stage.h"
 
@@ -203,6 +204,24 @@ TEST_CASE("A pod may ask for more time within evict.notice.extendUpTo, and its n
     CHECK(time_of(stage.now().wall) < "12:18:00");
     CHECK(time_of(stage.now().wall) > "12:15:59");
   }
+}
+
+TEST_CASE("An eviction says what it was decided on, so that an answer in the moment before it holds the pod back") {
+  ToldStage stage;
+  std::vector<eviction::EvictPod> sent;
+  stage.answer_evictions([&](const eviction::EvictPod& action) {
+    sent.push_back(action);
+    return Status{};
+  });
+  CHECK(stage.run_until("12:06:05") == kWeb1);
+  REQUIRE(sent.size() == 1);
+  auto fresh = stage.pod_named("web-1");
+  fresh.meta.deletion.reset();
+  CHECK(eviction::judge_pod(sent.front(), fresh));
+  fresh.meta.annotations.emplace_back(kNoticeResponseAnnotation, "extend-until: 2026-11-20T12:10:00Z");
+  const auto judged = eviction::judge_pod(sent.front(), fresh);
+  REQUIRE_FALSE(judged);
+  CHECK(judged.error().kind == ErrorKind::Outdated);
 }
 
 TEST_CASE("A container that holds the device and is restarted after the notice gets its pod evicted at once") {

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
+
 namespace dhc::test {
 
 using eviction::EvictPod;
@@ -128,6 +130,54 @@ TEST_CASE("Nothing is sent when the fresh read shows that the signal is gone") {
     CHECK(run.requests == std::vector<std::string>{"GET train"});
     CHECK(run.kind() == kind);
   }
+}
+
+TEST_CASE(
+    "An answer that came after the plan had looked counts as one that it has seen, within what the pod may ask for") {
+  constexpr std::string_view kNotice =
+      R"(\"v\":1,\"n\":1,\"action\":\"evict\",\"device\":\"node-a/example.com/gpu/gpu-0\",\"at\":\"2026-11-20T12:01:00Z\")";
+  const auto annotated = [&](std::string_view answer) {
+    return ok(pod_text("Unhealthy", fmt::format(R"(,"annotations":{{"device-health.io/notice":"{{{}}}",)"
+                                                R"("device-health.io/notice-response":"{}"}})",
+                                                kNotice, answer)));
+  };
+  auto passed = plugin_action();
+  passed.notice = GivenNotice{.at = *parse_rfc3339("2026-11-20T12:01:00Z"),
+                              .deadline = *parse_rfc3339("2026-11-20T12:06:00Z"),
+                              .extend_up_to = std::chrono::minutes(10),
+                              .is_shown = true,
+                              .device = "node-a/example.com/gpu/gpu-0"};
+  passed.decided_at = *parse_rfc3339("2026-11-20T12:06:00Z");
+  auto answered = passed;
+  answered.decided_at = *parse_rfc3339("2026-11-20T12:03:00Z");
+  auto late = passed;
+  late.decided_at = *parse_rfc3339("2026-11-20T12:16:00Z");
+  struct Case {
+    std::string what;
+    EvictPod action;
+    std::string answer;
+    std::string kind;
+  };
+  for (const auto& [what, action, answer, kind] :
+       std::vector<Case>{{"more time", passed, "extend-until: 2026-11-20T12:08:00Z", "Outdated"},
+                         {"far more time than it may have", passed, "extend-until: 2030-11-20T12:08:00Z", "Outdated"},
+                         {"no more than it had", passed, "extend-until: 2026-11-20T12:06:00Z", "done"},
+                         {"once more when all is used up", late, "extend-until: 2026-11-20T12:30:00Z", "done"},
+                         {"nonsense", passed, "please", "done"},
+                         {"done, as the plan saw it", answered, "done", "done"},
+                         {"done, taken back", answered, "", "Outdated"},
+                         {"done, and then more time", answered, "extend-until: 2026-11-20T12:04:00Z", "Outdated"}}) {
+    CAPTURE(what);
+    const Run run(action, {annotated(answer), ok("{}")});
+    CHECK(run.kind() == kind);
+    CHECK(run.requests.size() == (kind == "done" ? 2U : 1U));
+    if (kind == "Outdated")
+      CHECK(run.outcome.error().message.find("by its answer now it has until") != std::string::npos);
+  }
+  CHECK(Run(plugin_action(), {annotated("extend-until: 2026-11-20T12:08:00Z"), ok("{}")}).kind() == "done");
+  auto restarted = answered;
+  restarted.notice->restarts = 1;
+  CHECK(Run(restarted, {annotated(""), ok("{}")}).kind() == "done");
 }
 
 TEST_CASE("A policy that names Unknown is held against what the read shows, and a report that is Healthy ends it") {
