@@ -24,7 +24,9 @@ constexpr std::string_view kActionPeer = "peer";
 constexpr std::string_view kExitSafe = "safe";
 constexpr std::string_view kDoneAt = "done:";
 constexpr std::string_view kExtendUntil = "extend-until:";
-// What JSON escapes is doubled at the most: quotes and backslashes. The rest of the line takes less than 400 bytes.
+constexpr const char* kAlso = "also";
+// What JSON escapes is doubled at the most: quotes and backslashes. The rest of the line takes less than 400 bytes, but
+// for the other devices.
 constexpr std::size_t kNoticeDevice = 400;
 constexpr std::size_t kNoticeWord = 63;
 constexpr std::size_t kNoticeMessage = 260;
@@ -49,6 +51,28 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+/// The line with the first of the other devices, as far as it has room.
+std::string with_others(NoticeJson json, const std::vector<NoticedDevice>& also) {
+  auto text = json_text(json);
+  for (std::size_t i = 0; i < std::min(also.size(), kMostAlso); ++i) {
+    json[kAlso].push_back({{"device", printable_cut(also[i].device, kNoticeDevice)},
+                           {"container", printable_cut(also[i].container, kNoticeWord)}});
+    auto longer = json_text(json);
+    if (longer.size() > kLongestNotice) break;
+    text = std::move(longer);
+  }
+  return text;
+}
+
+std::vector<NoticedDevice> others_in(const nlohmann::json& json) {
+  std::vector<NoticedDevice> also;
+  for (const auto& one : json_list(json, {kAlso})) {
+    if (also.size() == kMostAlso) break;
+    also.push_back({.device = json_string(one, {"device"}), .container = json_string(one, {"container"})});
+  }
+  return also;
+}
+
 }  // namespace
 
 std::string notice_text(const Notice& notice) {
@@ -67,6 +91,7 @@ std::string notice_text(const Notice& notice) {
     json["retry"] = notice.retry;
     json["exit"] = notice.exit_is_safe ? kExitSafe : std::string_view("unsafe");
     json["restarts"] = notice.restarts;
+    return with_others(std::move(json), notice.also);
   }
   return json_text(json);
 }
@@ -89,7 +114,8 @@ std::optional<Notice> read_notice(std::string_view text) {
                 .at = *at,
                 .retry = json_string(json, {"retry"}),
                 .exit_is_safe = json_string(json, {"exit"}) == kExitSafe,
-                .restarts = count_in(json, "restarts")};
+                .restarts = count_in(json, "restarts"),
+                .also = others_in(json)};
   if (action != kActionNone) notice.deadline = parse_rfc3339(json_string(json, {"deadline"}));
   return notice;
 }

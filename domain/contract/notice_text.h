@@ -5,10 +5,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/now.h"
 
 namespace dhc {
+
+/// A bad device that a notice names.
+struct NoticedDevice {
+  std::string device = {};     ///< `to_string(DeviceKey)`
+  std::string container = {};  ///< That holds it; empty: not known.
+  friend bool operator==(const NoticedDevice&, const NoticedDevice&) = default;
+};
 
 /// What a pod's program is told by the annotation `device-health.io/notice`. Its words are those of EvictionRequest
 /// where they mean the same. **Source:** KEP-4563.
@@ -25,8 +33,12 @@ struct Notice {
   std::string retry = {};                 ///< What the eviction costs the pod's Job: `credited`, `ignored` or `none`.
   bool exit_is_safe = false;  ///< The program may end itself with a non-zero code, and its Job does not suffer.
   std::int64_t restarts = 0;  ///< Of the containers that hold the device, when the notice was given.
+  std::vector<NoticedDevice> also = {};  ///< The pod's other bad devices, as many as there is room for.
   friend bool operator==(const Notice&, const Notice&) = default;
 };
+
+/// The most other devices that a notice names: each is tried for room.
+inline constexpr std::size_t kMostAlso = 16;
 
 /// The longest notice, in bytes.
 inline constexpr std::size_t kLongestNotice = 2048;

@@ -71,23 +71,39 @@ std::string words_for(const AffectedPod& affected, std::size_t others) {
   return words;
 }
 
-Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms, std::size_t others,
-                          const PlanInput& input, Wake& wake) {
+NoticedDevice device_of(const AffectedPod& affected) {
+  const auto& containers = affected.held_device->containers;
+  return {.device = to_string(affected.key), .container = containers.empty() ? std::string() : containers.front()};
+}
+
+/// The pod's bad devices but for this one, in the order of their keys.
+std::vector<NoticedDevice> others_of(const AffectedPod& affected, std::vector<const AffectedPod*> open) {
+  std::erase(open, &affected);
+  std::ranges::sort(open, {}, [](const AffectedPod* one) -> const DeviceKey& { return one->key; });
+  if (open.size() > kMostAlso) open.resize(kMostAlso);
+  std::vector<NoticedDevice> others;
+  for (const auto* one : open) others.push_back(device_of(*one));
+  return others;
+}
+
+Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms,
+                          const std::vector<const AffectedPod*>& open, const PlanInput& input, Wake& wake) {
   const auto shown = notice_on(affected.pod());
   const bool is_same = shown && shown->evict && shown->at == terms.given.at;
-  const auto& containers = affected.held_device->containers;
+  auto named = device_of(affected);
   const auto price = price_of(affected, is_same ? shown : std::nullopt, input, wake);
   Notice notice{.evict = true,
                 .number = (shown ? shown->number : 0) + (is_same ? 0 : 1),
-                .device = to_string(affected.key),
-                .container = containers.empty() ? std::string() : containers.front(),
+                .device = std::move(named.device),
+                .container = std::move(named.container),
                 .reason = std::string(to_string(Reason::DeviceUnhealthy)),
-                .message = words_for(affected, others),
+                .message = words_for(affected, open.size() - 1),
                 .at = terms.given.at,
                 .deadline = terms.until,
                 .retry = std::string(price.retry),
                 .exit_is_safe = price.exit_is_safe,
-                .restarts = affected.held_device->restarts};
+                .restarts = affected.held_device->restarts,
+                .also = others_of(affected, open)};
   if (is_same && shown->device == notice.device) notice.restarts = shown->restarts;
   if (terms.asks_beyond) {
     notice.message = fmt::format("{} is more than evict.notice.extendUpTo of policy {} allows",
@@ -130,7 +146,7 @@ std::optional<Notice> notice_for(const std::vector<const AffectedPod*>& open, co
     first = affected;
     terms_of_first = std::move(terms);
   }
-  if (first != nullptr) return notice_of_eviction(*first, *terms_of_first, open.size() - 1, input, wake);
+  if (first != nullptr) return notice_of_eviction(*first, *terms_of_first, open, input, wake);
   if (held == nullptr) return std::nullopt;
   const auto* verdict = next.held_for_good(*held);
   return notice_of_none(held->pod(),

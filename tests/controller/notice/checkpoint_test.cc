@@ -224,6 +224,38 @@ TEST_CASE("An eviction says what it was decided on, so that an answer in the mom
   CHECK(judged.error().kind == ErrorKind::Outdated);
 }
 
+TEST_CASE("A pod with two bad devices hears of both, and with each which container holds it") {
+  ToldStage stage;
+  auto& pod = stage.pod_named("web-1");
+  pod.allocated.front().devices.front().containers = {"main"};
+  auto second = pod.allocated.front().devices.front();
+  second.resource_id = "gpu-9";
+  second.containers = {"side"};
+  second.health = Health::Healthy;
+  pod.allocated.front().devices.push_back(second);
+  stage.upsert_pod("web-1");
+  stage.run_until("12:02:00");
+  REQUIRE(stage.notice());
+  CHECK(stage.notice()->also.empty());
+  stage.pod_named("web-1").allocated.front().devices.back().health = Health::Unhealthy;
+  stage.upsert_pod("web-1");
+  stage.run_until("12:03:30");
+  CHECK(stage.notice()->device == "node-a/example.com/gpu/gpu-0");
+  CHECK(stage.notice()->container == "main");
+  CHECK(stage.notice()->also ==
+        std::vector<NoticedDevice>{{.device = "node-a/example.com/gpu/gpu-9", .container = "side"}});
+  CHECK(stage.notice()->number == 1);
+  const auto writes = stage.writes().size();
+  stage.run_until("12:05:00");
+  CHECK(stage.writes().size() == writes);
+  stage.pod_named("web-1").allocated.front().devices.front().health = Health::Healthy;
+  stage.upsert_pod("web-1");
+  stage.run_until("12:05:50");
+  CHECK(stage.notice()->device == "node-a/example.com/gpu/gpu-9");
+  CHECK(stage.notice()->container == "side");
+  CHECK(stage.notice()->also.empty());
+}
+
 TEST_CASE("A container that holds the device and is restarted after the notice gets its pod evicted at once") {
   ToldStage stage;
   auto& device = stage.pod_named("web-1").allocated.front().devices.front();

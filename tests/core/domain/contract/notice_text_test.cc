@@ -1,6 +1,7 @@
 #include "domain/contract/notice_text.h"
 
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -55,7 +56,26 @@ TEST_CASE("A notice is one line of JSON with these fields, and is read back as i
   none.evict = false;
   const auto json = nlohmann::json::parse(notice_text(none));
   CHECK(json["action"] == "none");
-  for (const auto* key : {"deadline", "retry", "exit", "restarts"}) CHECK_FALSE(json.contains(key));
+  for (const auto* key : {"deadline", "retry", "exit", "restarts", "also"}) CHECK_FALSE(json.contains(key));
+}
+
+TEST_CASE("A notice names the pod's other bad devices, as many as the line has room for") {
+  auto notice = full_notice();
+  notice.also = {{.device = "node-a/example.com/gpu/gpu-1", .container = "side"}, {.device = "d/p/nic-0"}};
+  const auto text = notice_text(notice);
+  CHECK(text.ends_with(R"("restarts":3,"also":[{"device":"node-a/example.com/gpu/gpu-1","container":"side"},)"
+                       R"({"device":"d/p/nic-0","container":""}]})"));
+  CHECK(read_notice(text) == notice);
+  notice.also.assign(100, {.device = "d"});
+  REQUIRE(read_notice(notice_text(notice)));
+  CHECK(read_notice(notice_text(notice))->also.size() == kMostAlso);
+  notice.also.assign(100, {.device = std::string(380, '"')});
+  CHECK(notice_text(notice).size() <= kLongestNotice);
+  REQUIRE(read_notice(notice_text(notice)));
+  CHECK(read_notice(notice_text(notice))->also.size() == 2);
+  const auto odd = read_notice(R"({"v":1,"action":"evict","at":"2026-11-20T12:01:00Z","also":[1,{"device":2},"x"]})");
+  REQUIRE(odd);
+  CHECK(odd->also == std::vector<NoticedDevice>(3));
 }
 
 TEST_CASE("Words of any length and any bytes make no line that is longer than it may be, or has a control character") {
@@ -64,6 +84,7 @@ TEST_CASE("Words of any length and any bytes make no line that is longer than it
     while (words.size() < 5000) words += filling;
     auto notice = full_notice();
     notice.device = notice.container = notice.message = words;
+    notice.also.assign(20, {.device = words, .container = words});
     notice.number = notice.restarts = INT64_MAX;
     const auto text = notice_text(notice);
     CAPTURE(text);
