@@ -83,6 +83,7 @@ endif()
 if(DHC_FUZZ)
   # The tests of the same build run over the instrumented library: one compilation serves both.
   target_compile_options(dhc_core PRIVATE -fsanitize=fuzzer-no-link)
+  target_compile_options(dhc_core_once PRIVATE -fsanitize=fuzzer-no-link)
   file(GLOB fuzz_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cc")
   foreach(source IN LISTS fuzz_sources)
     cmake_path(GET source STEM fuzz_name)

@@ -13,7 +13,7 @@ namespace dhc {
 namespace {
 constexpr std::size_t kLongestReason = 200;
 /// Whoever waits for longer looks again.
-constexpr Millis kLongestWait = std::chrono::hours(24 * 366);
+constexpr Millis kLongestPause = std::chrono::hours(24 * 366);
 }  // namespace
 
 std::optional<Pause> pause_of(const Policy& policy, WallTime now) {
@@ -34,7 +34,7 @@ std::optional<Pause> pause_of(const Policy& policy, WallTime now) {
 
 std::optional<MonoTime> end_of(const Pause& pause, const Now& now) {
   if (!pause.until) return std::nullopt;
-  const auto left = std::min(*pause.until - now.wall, std::chrono::duration_cast<WallTime::duration>(kLongestWait));
+  const auto left = std::min(*pause.until - now.wall, std::chrono::duration_cast<WallTime::duration>(kLongestPause));
   return now.mono + std::chrono::ceil<Millis>(left);
 }
 
