@@ -5,7 +5,7 @@
 //	pod ignore-term      never end by itself
 //	pod exit CODE        end at once
 //	pod train FOLDER     compute, and keep checkpoints in the folder (trainer.go)
-//	pod train FOLDER listen   the same, and heed the notice of an eviction
+//	pod train FOLDER MANNER   the same, and heed the notice of an eviction in one of the manners of trainer.go
 //
 // SIGUSR2 ends what waits with 0: its work is done. From when it hears signals its name is "ready", for realnode to see: a container is called
 // running before.
@@ -30,7 +30,11 @@ func main() {
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	case "train":
-		train(os.Args[2], len(os.Args) > 3 && os.Args[3] == "listen")
+		manner := ""
+		if len(os.Args) > 3 {
+			manner = os.Args[3]
+		}
+		train(os.Args[2], manner)
 	case "exit":
 		code, err := strconv.Atoi(os.Args[2])
 		if err != nil {

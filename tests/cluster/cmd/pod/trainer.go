@@ -18,10 +18,16 @@ const (
 	notice    = "/etc/device-health/notice"
 )
 
-// train computes in steps, from the last checkpoint in the folder on. A trainer that listens saves when its Pod is told of its eviction, computes no
-// further, and ends itself once that is safe. It keeps in the folder: `step`, the checkpoint; `now`, the steps that are done; `reached`, those at its end;
-// `again`, when as many were done again.
-func train(folder string, listens bool) {
+// train computes in steps, from the last checkpoint in the folder on. What it does when its Pod is told of its eviction depends on its manner:
+//
+//	(none)   it goes on: nobody listens
+//	listen   it saves, computes no further, and ends itself once that is safe
+//	wait     it saves, computes no further, and waits for its end
+//	hang     it does nothing any more
+//	desert   it ends itself at once without having saved, and begins anew in the same Pod, as if nobody had said anything
+//
+// It keeps in the folder: `step`, the checkpoint; `now`, the steps that are done; `reached`, those at its end; `again`, when as many were done again.
+func train(folder, manner string) {
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
 	done := read(filepath.Join(folder, "step"))
@@ -38,17 +44,24 @@ func train(folder string, listens bool) {
 		case <-time.After(span):
 		}
 	}
+	if manner == "desert" && reached > 0 {
+		manner = ""
+	}
 	for {
 		if reached > 0 && done >= reached {
 			write(filepath.Join(folder, "again"), time.Now().Format(time.RFC3339Nano))
 			reached = 0
 		}
 		var told, safe bool
-		if listens {
+		if manner != "" {
 			told, safe = ask()
 		}
 		switch {
-		case told && saved == done && safe:
+		case told && manner == "desert":
+			leave()
+		case told && manner == "hang":
+			wait(step)
+		case told && saved == done && safe && manner == "listen":
 			leave()
 		case told && saved == done:
 			wait(step)
