@@ -270,7 +270,7 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   const std::string uid = pod.meta.uid;
   const auto reporting = reporters_.put(pod, server_ahead_, is_news, now);
   note_reporters(reporting);
-  if (!k8s::can_hold_devices(pod)) return drop_pod(uid, now) || !reporting.empty();
+  if (!k8s::is_kept_whole(pod)) return drop_pod(uid, now) || !reporting.empty();
   auto& record = pods_[uid];
   if (record.readable && is_repeated(record.pod, pod)) return !reporting.empty();
   // What the pod said last of its device must be known before it ends: both may arrive in one turn.

@@ -131,7 +131,8 @@ void World::note_ending(const PodRecord& record, const Now& now) {
   if (endings_.contains(pod.meta.uid)) return;
   const bool rejected = was_rejected(pod) && pod.meta.creation && now.wall - ours(*pod.meta.creation) < kRecent;
   // An evicted pod that succeeded tells everything itself; of the others only who saw it run knows the device.
-  const bool evicted_well = pod.phase == k8s::PodPhase::Succeeded && was_evicted(pod);
+  const bool evicted_well = pod.phase == k8s::PodPhase::Succeeded && was_evicted(pod) &&
+                            (k8s::asks_for_devices(pod) || !record.held_devices.empty());
   const bool died = pod.phase == k8s::PodPhase::Failed && record.was_live && !record.held_devices.empty();
   if (!rejected && !(is_job_pod(pod) && (evicted_well || died))) return;
   const bool of_job = is_job_pod(pod);

@@ -29,8 +29,39 @@ bool read_extended_claim(JsonValue value, Fault& fault, std::string& claim_name)
   });
 }
 
-bool read_volume(JsonValue value, Fault& fault, Pod& pod) {
+bool read_shown_field(JsonValue value, Fault& fault, std::vector<std::string>& shown) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key != "fieldRef") return true;
+    const bool read = each_field(field, fault, [&](std::string_view part, JsonValue path) {
+      return part != "fieldPath" || read_text(path, fault, shown.emplace_back()) || fault.in(part);
+    });
+    return read || fault.in(key);
+  });
+}
+
+bool read_downward(JsonValue value, Fault& fault, std::vector<std::string>& shown) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key != "items") return true;
+    return each_item(field, fault, [&](JsonValue item) { return read_shown_field(item, fault, shown); }) ||
+           fault.in(key);
+  });
+}
+
+bool read_projected(JsonValue value, Fault& fault, std::vector<std::string>& shown) {
+  const auto read_source = [&](JsonValue source) {
+    return each_field(source, fault, [&](std::string_view key, JsonValue field) {
+      return key != "downwardAPI" || read_downward(field, fault, shown) || fault.in(key);
+    });
+  };
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return key != "sources" || each_item(field, fault, read_source) || fault.in(key);
+  });
+}
+
+bool read_volume(JsonValue value, Fault& fault, Pod& pod, std::vector<std::string>& shown) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    if (key == "downwardAPI") return read_downward(field, fault, shown) || fault.in(key);
+    if (key == "projected") return read_projected(field, fault, shown) || fault.in(key);
     if (key != "hostPath") return true;
     const bool read = each_field(field, fault, [&](std::string_view part, JsonValue text) {
       if (part != "path") return true;
@@ -43,10 +74,11 @@ bool read_volume(JsonValue value, Fault& fault, Pod& pod) {
   });
 }
 
-bool read_volumes(JsonValue value, Fault& fault, Pod& pod) {
+bool read_volumes(JsonValue value, Fault& fault, Pod& pod, std::vector<std::string>& shown) {
   pod.kubelet_plugin = false;
   pod.plugin_folders.clear();
-  return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, pod); });
+  shown.clear();
+  return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, pod, shown); });
 }
 
 bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
@@ -58,6 +90,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   parts.init_requests.clear();
   parts.spec_claims.clear();
   parts.scheduling = {};
+  parts.shown_fields.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     const auto read = [&] {
       if (key == "nodeName") return read_name(field, fault, pod.node_name);
@@ -65,7 +98,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "containers") return read_container_requests(field, fault, parts.container_requests);
       if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
       if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
-      if (key == "volumes") return read_volumes(field, fault, pod);
+      if (key == "volumes") return read_volumes(field, fault, pod, parts.shown_fields);
       return read_scheduling_field(key, field, fault, parts.scheduling);
     };
     return read() || fault.in(key);

@@ -18,7 +18,7 @@ namespace dhc::k8s {
 /// characters or an object without identity makes the whole object bad: half a record is worse than an old one.
 ///
 /// A pod that cannot hold devices comes as a Pod with nothing but `ns`, `name`, `uid` and `resource_version` filled, so
-/// that `can_hold_devices` is false; it may become one that can, when its status is written.
+/// that `is_kept_whole` is false; it may become one that can, when its status is written.
 class Decoder {
  public:
   explicit Decoder(Kind kind, KeptFields kept = {});

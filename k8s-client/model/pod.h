@@ -86,12 +86,18 @@ struct Pod {
   /// too, because a podFailurePolicy may name any.
   std::vector<Condition> conditions;
   bool has_kept_condition = false;  ///< One that its reader was told to keep.
+  /// A volume of it shows an annotation that its reader was told to keep: its program wants to know.
+  bool shows_kept_annotation = false;
   Shared<SchedulingTerms> scheduling;
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
-/// True if the pod can hold a device, or carries a condition that is kept; of all other pods only the identity is kept,
-/// and of drivers that and when they began, so that a big cluster fits in little memory.
-[[nodiscard]] bool can_hold_devices(const Pod& pod);
+/// True if the pod asks for a device, or has been given one.
+[[nodiscard]] bool asks_for_devices(const Pod& pod);
+
+/// True if the pod can hold a device, carries a condition that is kept, or shows its program an annotation that is; of
+/// all other pods only the identity is kept, and of drivers that and when they began, so that a big cluster fits in
+/// little memory.
+[[nodiscard]] bool is_kept_whole(const Pod& pod);
 
 }  // namespace dhc::k8s

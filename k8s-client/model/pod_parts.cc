@@ -49,6 +49,14 @@ std::vector<PodClaim> merge_claims(PodParts& parts) {
   return claims;
 }
 
+// **Source:** kubelet, fieldpath.SplitMaybeSubscriptedPath: no other way to write it is accepted.
+bool shows_kept(const std::vector<std::string>& shown_fields, const KeptFields& kept) {
+  constexpr std::string_view kAnnotation = "metadata.annotations['";
+  return std::ranges::any_of(shown_fields, [&](std::string_view path) {
+    return path.starts_with(kAnnotation) && kept.contains(path.substr(kAnnotation.size()));
+  });
+}
+
 // Most pods of a cluster hold no device: their records must cost next to nothing. Of a driver it matters since when it
 // has run.
 void keep_identity_only(Pod& pod) {
@@ -112,7 +120,8 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   if (pod.kubelet_plugin) pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
   keep_conditions_that_matter(pod, kept);
   keep_rejection(pod);
-  if (!can_hold_devices(pod)) keep_identity_only(pod);
+  pod.shows_kept_annotation = shows_kept(parts.shown_fields, kept);
+  if (!is_kept_whole(pod)) keep_identity_only(pod);
   return true;
 }
 

@@ -19,6 +19,7 @@ struct PodParts {
   std::vector<PodClaim> spec_claims;
   std::vector<PodClaim> status_claims;
   std::string extended_claim;
+  std::vector<std::string> shown_fields;  ///< Of the pod itself, in its downwardAPI volumes.
   SchedulingTerms scheduling;
   std::array<ContainerReports, 3> reports;  ///< Containers, init, ephemeral.
 };

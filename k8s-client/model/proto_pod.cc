@@ -45,11 +45,42 @@ bool read_host_path(const Value& value, Fault& fault, Pod& pod) {
   return read;
 }
 
+// **Source:** core/v1 generated.proto, DownwardAPIVolumeFile and ObjectFieldSelector.
+bool read_shown_field(const Value& value, Fault& fault, std::vector<std::string>& shown) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& reference) {
+    if (tag != 2) return true;
+    const bool read = each_field(reference, fault, [&](std::uint32_t part, const Value& path) {
+      return part != 2 || read_text(path, fault, shown.emplace_back()) || fault.in("fieldPath");
+    });
+    return read || fault.in("fieldRef");
+  });
+}
+
+// **Source:** core/v1 generated.proto, DownwardAPIVolumeSource and DownwardAPIProjection.
+bool read_downward(const Value& value, Fault& fault, std::vector<std::string>& shown) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& item) {
+    return tag != 1 || read_shown_field(item, fault, shown) || fault.in("items");
+  });
+}
+
+// **Source:** core/v1 generated.proto, ProjectedVolumeSource and VolumeProjection.
+bool read_projected(const Value& value, Fault& fault, std::vector<std::string>& shown) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& source) {
+    if (tag != 1) return true;
+    const bool read = each_field(source, fault, [&](std::uint32_t part, const Value& field) {
+      return part != 2 || read_downward(field, fault, shown) || fault.in("downwardAPI");
+    });
+    return read || fault.in("sources");
+  });
+}
+
 // **Source:** core/v1 generated.proto, Volume and VolumeSource, which JSON writes as one.
-bool read_volume(const Value& value, Fault& fault, Pod& pod) {
+bool read_volume(const Value& value, Fault& fault, Pod& pod, std::vector<std::string>& shown) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& source) {
     if (tag != 2) return true;
     return each_field(source, fault, [&](std::uint32_t part, const Value& field) {
+      if (part == 16) return read_downward(field, fault, shown) || fault.in("downwardAPI");
+      if (part == 26) return read_projected(field, fault, shown) || fault.in("projected");
       return part != 1 || read_host_path(field, fault, pod) || fault.in("hostPath");
     });
   });
@@ -60,7 +91,7 @@ bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts, Sche
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
-        return read_volume(field, fault, pod) || fault.in("volumes");
+        return read_volume(field, fault, pod, parts.shown_fields) || fault.in("volumes");
       case 2:
         return read_container_request(field, fault, parts.container_requests) || fault.in("containers");
       case 4:

@@ -234,7 +234,7 @@ void WatchMachine::keep(Object object) {
   const auto key = key_of(meta.ns, meta.name);
   bad_.erase(key);
   const auto* const pod = std::get_if<Pod>(&object);
-  if (pod != nullptr && !can_hold_devices(*pod) && pod->plugin_folders.empty()) {
+  if (pod != nullptr && !is_kept_whole(*pod) && pod->plugin_folders.empty()) {
     objects_.erase(key);
   } else {
     objects_.insert_or_assign(key, std::move(object));

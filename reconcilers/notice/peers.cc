@@ -1,6 +1,7 @@
 #include "reconcilers/notice/peers.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -22,7 +23,7 @@ Notice notice_about(const ToldPod& told, const k8s::Pod& peer) {
           .deadline = told.notice.deadline};
 }
 
-/// The pods of its controller that run, in the order of their names.
+/// The pods of its controller that run: first those whose program reads a notice, in the order of their names.
 std::vector<const k8s::Pod*> siblings_of(const k8s::Pod& pod, const PlanInput& input) {
   std::vector<const k8s::Pod*> siblings;
   if (!pod.meta.controller) return siblings;
@@ -34,7 +35,9 @@ std::vector<const k8s::Pod*> siblings_of(const k8s::Pod& pod, const PlanInput& i
       if (runs && uid != pod.meta.uid) siblings.push_back(&record->pod);
     }
   }
-  std::ranges::sort(siblings, {}, [](const k8s::Pod* one) { return std::tie(one->meta.name, one->meta.uid); });
+  std::ranges::sort(siblings, {}, [](const k8s::Pod* one) {
+    return std::tuple(!one->shows_kept_annotation, std::string_view(one->meta.name), std::string_view(one->meta.uid));
+  });
   if (siblings.size() > kMostPeers) siblings.resize(kMostPeers);
   return siblings;
 }

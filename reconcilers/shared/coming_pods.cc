@@ -92,7 +92,8 @@ void ComingPods::count_replacements(const World& world) {
     for (const auto* pods : world.pods_owned_by(owner)) {
       replaced_[owner] += static_cast<std::size_t>(std::ranges::count_if(*pods, [&](const std::string& uid) {
         const auto& pod = world.pod(uid)->pod;
-        return pod.meta.creation && *pod.meta.creation >= at && is_live(pod) && !departures_.contains(uid);
+        return pod.meta.creation && *pod.meta.creation >= at && is_live(pod) && k8s::asks_for_devices(pod) &&
+               !departures_.contains(uid);
       }));
     }
   }
@@ -117,7 +118,7 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
   std::vector<const k8s::Pod*> waiting;
   for (const auto& uid : world.unbound()) {
     const auto& pod = world.pod(uid)->pod;
-    if (!is_live(pod) || pod.meta.deletion || pod.scheduling->gated) continue;
+    if (!is_live(pod) || pod.meta.deletion || pod.scheduling->gated || !k8s::asks_for_devices(pod)) continue;
     const auto offered = offered_since_.find(uid);
     if (offered != offered_since_.end() && now.mono - offered->second >= kOfferPatience) continue;
     waiting.push_back(&pod);

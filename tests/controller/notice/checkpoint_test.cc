@@ -519,6 +519,36 @@ TEST_CASE("A notice about a peer that a tenant has made up costs one write, and 
   CHECK(stage.notice("web-2"));
 }
 
+TEST_CASE("A launcher without a device hears of the pod that goes, if its volume shows a notice, and holds nobody up") {
+  OwnerStage stage;
+  for (const auto* name : {"web-launcher", "web-deaf"}) {
+    auto& pod = stage.pod({.name = name});
+    pod.shows_kept_annotation = pod.meta.name == "web-launcher";
+    REQUIRE_FALSE(k8s::asks_for_devices(pod));
+    stage.upsert_pod(name);
+  }
+  stage.run_until("12:01:05");
+  REQUIRE(stage.notice("web-launcher"));
+  CHECK(stage.notice("web-launcher")->peer == "web-1");
+  CHECK(stage.notice("web-launcher")->deadline == stage.notice()->deadline);
+  CHECK_FALSE(stage.notice("web-deaf"));
+  SUBCASE("also one that comes later") {
+    stage.pod({.name = "web-late"}).shows_kept_annotation = true;
+    stage.upsert_pod("web-late");
+    stage.run_until("12:01:10");
+    REQUIRE(stage.notice("web-late"));
+    CHECK(stage.notice("web-late")->peer == "web-1");
+  }
+  SUBCASE("across a restart, and that it is over") {
+    stage.restart();
+    CHECK(stage.run_until("12:05:59") == kNobody);
+    CHECK(stage.run_until("12:06:05") == kWeb1);
+    stage.remove_pod("web-1");
+    stage.run_until("12:06:10");
+    CHECK_FALSE(stage.notice("web-launcher"));
+  }
+}
+
 TEST_CASE("At most 256 pods of a controller hear of one that goes") {
   OwnerStage stage;
   stage.node("node-b", 400);

@@ -45,15 +45,15 @@ TEST_CASE("A pod that cannot hold devices comes with its identity and version on
   const auto pod = read_pod(R"({"nodeName":"node-a","containers":[{"resources":{"limits":{"cpu":"500m"}}}]})",
                             R"({"phase":"Running","conditions":[{"type":"DisruptionTarget","status":"True"}]})");
   CHECK(pod == expected);
-  CHECK_FALSE(can_hold_devices(pod));
+  CHECK_FALSE(is_kept_whole(pod));
 }
 
 TEST_CASE("The same pod is read in full once its status or a condition that is asked for says more") {
-  CHECK(can_hold_devices(read_pod("{}", R"({"containerStatuses":[{"allocatedResourcesStatus":[{"name":"a.b/c"}]}]})")));
-  CHECK(can_hold_devices(read_pod("{}", R"({"extendedResourceClaimStatus":{"resourceClaimName":"x"}})")));
+  CHECK(is_kept_whole(read_pod("{}", R"({"containerStatuses":[{"allocatedResourcesStatus":[{"name":"a.b/c"}]}]})")));
+  CHECK(is_kept_whole(read_pod("{}", R"({"extendedResourceClaimStatus":{"resourceClaimName":"x"}})")));
   const auto noticed = read_pod("{}", R"({"phase":"Failed","conditions":[{"type":"Ready","status":"False"},
                                      {"type":"device-health.io/DeviceUnhealthy","status":"True"}]})");
-  CHECK(can_hold_devices(noticed));
+  CHECK(is_kept_whole(noticed));
   CHECK(noticed.phase == PodPhase::Failed);
   CHECK(noticed.meta.labels.size() == 1);
   CHECK(noticed.conditions.size() == 1);
@@ -109,7 +109,7 @@ TEST_CASE("A sidecar keeps its devices beside the containers and beside the init
 }
 
 TEST_CASE("A limit of zero asks for nothing, and a pod with no other holds no device") {
-  CHECK_FALSE(can_hold_devices(read_pod(fmt::format(R"({{"containers":[{}]}})", container(gpus(0))), "{}")));
+  CHECK_FALSE(is_kept_whole(read_pod(fmt::format(R"({{"containers":[{}]}})", container(gpus(0))), "{}")));
 }
 
 TEST_CASE("A resource amount that cannot be counted makes the pod bad") {
@@ -228,7 +228,7 @@ TEST_CASE("A report of the whole pod is not read, as in protobuf: no release has
                                       "allocatedResourcesStatus":[{}]}})",
                                                entry("a", "1", "Healthy"), entry("a", "1", "Unhealthy")));
   CHECK(read.allocated == std::vector<AllocatedResource>{{"a", {{"1", Health::Healthy, ""}}}});
-  CHECK_FALSE(can_hold_devices(read_pod("{}", R"({"allocatedResourcesStatus":[{"name":"a.b/c"}]})")));
+  CHECK_FALSE(is_kept_whole(read_pod("{}", R"({"allocatedResourcesStatus":[{"name":"a.b/c"}]})")));
 }
 
 std::string message_of_length(const std::string& character, std::size_t count) {
@@ -311,6 +311,32 @@ TEST_CASE("A pod that mounts the kubelet's plugin folders from the host is a dri
   CHECK(!is_driver("/srv/plugins"));
 }
 
+TEST_CASE("A pod whose volume shows its program an annotation that is kept is read in full, with a device or without") {
+  const auto reads = [](std::string_view volume) {
+    return read_pod(fmt::format(R"({{"volumes":[{{"name":"a","emptyDir":{{}}}},{}]}})", volume), "{}");
+  };
+  const auto downward = [](std::string_view path) {
+    return fmt::format(
+        R"({{"name":"b","downwardAPI":{{"items":[{{"path":"x","resourceFieldRef":{{"resource":"limits.cpu"}}}},)"
+        R"({{"path":"notice","fieldRef":{{"fieldPath":"{}"}}}}]}}}})",
+        path);
+  };
+  const auto told = reads(downward("metadata.annotations['device-health.io/notice']"));
+  CHECK(told.shows_kept_annotation);
+  CHECK(is_kept_whole(told));
+  CHECK_FALSE(asks_for_devices(told));
+  CHECK(told.meta.labels.size() == 1);
+  CHECK(reads(R"({"name":"b","projected":{"sources":[{"secret":{}},{"downwardAPI":{"items":[{"fieldRef":)"
+              R"({"fieldPath":"metadata.annotations['device-health.io/notice']"}}]}}]}})")
+            .shows_kept_annotation);
+  for (const auto* path : {"metadata.name", "metadata.annotations", "metadata.annotations['example.com/notice']",
+                           "metadata.labels['device-health.io/notice']"}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_kept_whole(reads(downward(path))));
+  }
+  CHECK_FALSE(is_kept_whole(reads(downward(std::string(2000, 'a')))));
+}
+
 TEST_CASE("Of a driver's pod its folders are kept, and when its containers last began or ended") {
   const auto pod = read_pod(R"({"nodeName":"node-a","volumes":[
       {"hostPath":{"path":"/var/lib/kubelet/plugins_registry/"}},{"hostPath":{"path":"/var/lib/kubelet/plugins"}},
@@ -325,7 +351,7 @@ TEST_CASE("Of a driver's pod its folders are kept, and when its containers last 
   CHECK(pod.last_start == dhc::parse_rfc3339("2026-11-22T08:00:07Z"));
   CHECK(pod.node_name == "node-a");
   CHECK(pod.phase == PodPhase::Running);
-  CHECK_FALSE(can_hold_devices(pod));
+  CHECK_FALSE(is_kept_whole(pod));
   const auto other =
       read_pod("{}", R"({"containerStatuses":[{"state":{"running":{"startedAt":"2026-11-22T08:00:07Z"}}}]})");
   CHECK_FALSE(other.last_start);

@@ -23,6 +23,7 @@
 namespace {
 
 using namespace dhc::k8s;
+using dhc::test::field;
 using dhc::test::read_fixture;
 using dhc::test::read_fixture_lines;
 using dhc::test::same_record;
@@ -85,6 +86,25 @@ const std::vector<Listed> kListed = {
     {Kind::DeviceTaintRule, "rules", {"rules"}, {"rules-watchlist"}},
     {Kind::Job, "jobs", {"jobs"}, {"jobs-watchlist"}},
 };
+
+TEST_CASE("A protobuf pod whose volume shows its program an annotation that is kept is read in full") {
+  const auto read = [](std::uint32_t source, const std::string& volume) {
+    const auto meta = field(1, field(1, "n") + field(3, "ns") + field(5, "u") + field(6, "7"));
+    const auto spec = field(2, field(1, field(1, "a") + field(2, field(source, volume))) + field(10, "node-a"));
+    auto object = ProtoDecoder(Kind::Pod, kKept).decode_object(dhc::test::enveloped("v1", "Pod", meta + spec));
+    REQUIRE(object.has_value());
+    return std::get<Pod>(*std::move(object));
+  };
+  const auto downward = [](std::string_view path) {
+    return field(1, field(1, "x") + field(2, field(1, "v1") + field(2, path)));
+  };
+  const auto told = downward("metadata.annotations['device-health.io/notice']");
+  CHECK(read(16, told).shows_kept_annotation);
+  CHECK(read(16, told).node_name == "node-a");
+  CHECK(read(26, field(1, field(2, told))).shows_kept_annotation);
+  CHECK_FALSE(is_kept_whole(read(16, downward("metadata.annotations['example.com/notice']"))));
+  CHECK_FALSE(is_kept_whole(read(17, told)));
+}
 
 TEST_CASE("Both decoders read the same from every recorded list") {
   for (const auto& [kind, filled, lists, watches] : kListed) {
