@@ -1,9 +1,22 @@
 #include "domain/limits/notice_book.h"
 
+#include <chrono>
+
 namespace dhc {
 
-void NoticeBook::note_sent(const std::string& pod_uid, std::optional<WallTime> at) {
-  at ? (void)sent_.insert_or_assign(pod_uid, *at) : (void)sent_.erase(pod_uid);
+void NoticeBook::note_sent(const std::string& pod_uid, std::optional<WallTime> at, const Now& now) {
+  if (!at) return (void)sent_.erase(pod_uid);
+  const auto [found, is_new] = sent_.try_emplace(pod_uid, Sent{.at = *at, .first = moment_of(now)});
+  if (!is_new && found->second.at != *at) found->second = {.at = *at, .first = moment_of(now)};
+}
+
+Millis NoticeBook::clock_jump(const std::string& pod_uid, const Now& now) const {
+  constexpr Millis kLeastJump = Seconds(5);
+  const auto found = sent_.find(pod_uid);
+  if (found == sent_.end()) return Millis::zero();
+  const auto& first = found->second.first;
+  const auto moved = std::chrono::floor<Millis>(now.wall - first.wall) - (now.mono - first.mono);
+  return std::chrono::abs(moved) < kLeastJump ? Millis::zero() : moved;
 }
 
 void NoticeBook::note_contested(const std::string& pod_uid, std::string_view seen) {
@@ -21,7 +34,7 @@ bool NoticeBook::was_taken_back(const std::string& pod_uid, std::string_view see
 
 std::optional<WallTime> NoticeBook::sent_at(const std::string& pod_uid) const {
   const auto found = sent_.find(pod_uid);
-  return found == sent_.end() ? std::nullopt : std::optional(found->second);
+  return found == sent_.end() ? std::nullopt : std::optional(found->second.at);
 }
 
 bool NoticeBook::is_contested(const std::string& pod_uid, std::string_view seen) const {

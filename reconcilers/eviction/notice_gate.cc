@@ -57,7 +57,8 @@ std::optional<HoldReason> has_time_left(const AffectedPod& affected, const PlanI
   const auto terms = notice_terms(affected, input);
   if (!terms || terms->state != State::Waits) return std::nullopt;
   // An answer that is dated ahead counts once its time has come.
-  const auto next = std::min(terms->until, terms->effective_at.value_or(terms->until));
+  const auto over = terms->until + terms->given.clock_jump;
+  const auto next = std::min(over, terms->effective_at.value_or(over));
   const bool is_told = terms->given.is_shown || affected.mode != Mode::Enforce;
   return HoldReason{.reason = is_told ? Reason::WaitingForCheckpoint : Reason::Noticed,
                     .message = time_left(*terms, affected),

@@ -16,6 +16,7 @@ struct GivenNotice {
   WallTime deadline = {};     ///< Until when it has time, whatever it answers.
   Millis extend_up_to{0};     ///< How much more it may ask for.
   bool is_shown = false;      ///< The pod shows it, or as much of it as another client's annotation leaves room for.
+  Millis clock_jump{0};       ///< How far the wall clock has jumped ahead since: time that the pod has not had.
   std::string device = {};    ///< `to_string(DeviceKey)`
   std::int64_t restarts = 0;  ///< Of the containers that hold it, as they were last seen.
   friend bool operator==(const GivenNotice&, const GivenNotice&) = default;

@@ -22,13 +22,14 @@ std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanI
   const auto& rules = *affected.policy->evict->notice;
   const auto& pod = affected.pod();
   const WallTime opened = opened_at(affected);
-  const WallTime now = std::chrono::floor<Seconds>(input.now.wall);
   GivenNotice given{.at = opened,
                     .extend_up_to = rules.extend_up_to,
                     .device = to_string(affected.key),
                     .restarts = affected.held_device->restarts};
   bool is_contested = false;
   if (affected.mode == Mode::Enforce) {
+    given.clock_jump = input.requests.notices().clock_jump(pod.meta.uid, input.now);
+    const WallTime now = std::chrono::floor<Seconds>(input.now.wall - given.clock_jump);
     const auto remembered = affected.record->told.noticed();
     given.at = remembered.value_or(input.requests.notices().sent_at(pod.meta.uid).value_or(now));
     given.at = std::max(std::min(given.at, now), std::min(opened, now));

@@ -324,7 +324,7 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
     note_eviction(*evict, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     requests.condition_sent(world.pod(condition->uid)->pod, now);
-    requests.notices().note_sent(condition->uid, condition->wanted ? condition->wanted->noticed_at : std::nullopt);
+    requests.notices().note_sent(condition->uid, condition->wanted ? condition->wanted->noticed_at : std::nullopt, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {
     requests.event_sent(event_key(*event), now);
   } else if (const auto* read = std::get_if<owners::ReadOwner>(&action)) {

@@ -318,6 +318,37 @@ TEST_CASE("A condition whose time of notice lies ahead or before the incident is
   CHECK(stage.run_until(time_of(end + Seconds(5))) == kWeb1);
 }
 
+TEST_CASE("A clock that jumps takes no time from a pod that has been told, and gives it no more than its notice anew") {
+  ToldStage stage;
+  stage.run_until("12:02:00");
+  REQUIRE(stage.notice());
+  SUBCASE("an hour ahead") {
+    stage.set_clock(std::chrono::hours(1));
+    CHECK(stage.run_for(minutes(4) - Seconds(1)) == kNobody);
+    CHECK(stage.reasons("web-1") == "WaitingForCheckpoint");
+    CHECK(stage.run_for(Seconds(5)) == kWeb1);
+  }
+  SUBCASE("an hour ahead, and a done that is dated by it counts") {
+    stage.set_clock(std::chrono::hours(1));
+    stage.answer("done: 2026-11-20T13:02:00Z");
+    CHECK(stage.run_for(Seconds(5)) == kWeb1);
+  }
+  SUBCASE("an hour back") {
+    stage.set_clock(-std::chrono::hours(1));
+    CHECK(stage.run_for(minutes(4) - Seconds(1)) == kNobody);
+    CHECK(stage.run_for(minutes(2)) == kWeb1);
+  }
+  SUBCASE("ahead and back, again and again") {
+    for (int i = 0; i < 3; ++i) {
+      stage.set_clock(std::chrono::hours(1));
+      CHECK(stage.run_for(Seconds(30)) == kNobody);
+      stage.set_clock(Millis(0));
+      CHECK(stage.run_for(Seconds(30)) == kNobody);
+    }
+    CHECK(stage.run_for(minutes(2)) == kWeb1);
+  }
+}
+
 TEST_CASE("A device that recovers withdraws the notice, and the next one is a new one with a deadline of its own") {
   ToldStage stage;
   stage.run_until("12:02:00");
