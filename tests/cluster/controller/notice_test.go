@@ -14,6 +14,7 @@ import (
 	"device-health.io/controller/tests/cluster/fakenode"
 	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
 )
 
 type notice struct {
@@ -98,6 +99,47 @@ func TestAPodIsToldWithItsConditionAndGoesOnceItAnswers(t *testing.T) {
 	story.ExpectEvictedOnce(t, controller, sick)
 	story.AwaitEvent(t, cluster, namespace, sick.Name, "AnsweredDone")
 	awaitPeers("")
+}
+
+func TestALauncherWithoutADeviceHearsOfThePodThatGoesIfItsVolumeShowsTheNotice(t *testing.T) {
+	namespace := cluster.Namespace(t)
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: gpus(4)})
+	torch := workload.CustomKind{Group: "kubeflow.org", Kind: "PyTorchJob"}
+	torch.Create(t, cluster)
+	sick := torch.Own(t, cluster, namespace, "train", gpu)
+	for name, listens := range map[string]bool{"master": true, "deaf": false} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: sick.OwnerReferences}, Spec: workload.OneContainer("", "", "")}
+		if listens {
+			pod.Spec.Volumes = []corev1.Volume{{Name: "device-health", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+				{Path: "notice", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['device-health.io/notice']"}}}}}}}
+		}
+		if _, err := cluster.Client.CoreV1().Pods(namespace).Create(t.Context(), &pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard := func(name string) string {
+		pod, err := cluster.Client.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod.Annotations["device-health.io/notice"]
+	}
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, Notice: "{deadline: 10m, scope: Owner}"}.Text()})
+	device, _ := workload.Device(sick)
+	node.Break(t, gpu, device)
+	told, _ := awaitNotice(t, sick)
+	realcluster.Eventually(t, 15*time.Second, "the launcher hears of it", func() error {
+		var said notice
+		text := heard("master")
+		if err := json.Unmarshal([]byte(text), &said); err != nil || said.Action != "peer" || said.Pod != sick.Name || !said.Deadline.Equal(told.Deadline) {
+			return fmt.Errorf("it hears %q", text)
+		}
+		return nil
+	})
+	controller.Stays(t, sick, 2*time.Second)
+	if text := heard("deaf"); text != "" {
+		t.Errorf("a Pod that has no such volume hears %q", text)
+	}
 }
 
 func TestASilentPodGoesAtTheDeadlineThatItWasToldAcrossARestartAndATenantsOwnNotice(t *testing.T) {
