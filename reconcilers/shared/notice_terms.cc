@@ -8,6 +8,12 @@
 
 namespace dhc {
 
+namespace {
+
+constexpr Seconds kSetBack(5);
+
+}  // namespace
+
 WallTime opened_at(const AffectedPod& affected) {
   return std::chrono::floor<Seconds>(affected.since.wall + affected.policy->after);
 }
@@ -32,7 +38,9 @@ std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanI
     const WallTime now = std::chrono::floor<Seconds>(input.now.wall - given.clock_jump);
     const auto remembered = affected.record->told.noticed();
     given.at = remembered.value_or(input.requests.notices().sent_at(pod.meta.uid).value_or(now));
-    given.at = std::max(std::min(given.at, now), std::min(opened, now));
+    given.at = std::min(given.at, now);
+    // Not of an earlier incident. A clock that was set back a little must not make the time move along with it.
+    if (given.at + kSetBack < opened) given.at = std::min(opened, now);
     given.is_shown = remembered == given.at;
     const auto seen = k8s::find(pod.meta.annotations, kNoticeAnnotation);
     is_contested = input.requests.notices().is_contested(pod.meta.uid, seen.value_or(""));

@@ -338,6 +338,12 @@ TEST_CASE("A clock that jumps takes no time from a pod that has been told, and g
     CHECK(stage.run_for(minutes(4) - Seconds(1)) == kNobody);
     CHECK(stage.run_for(minutes(2)) == kWeb1);
   }
+  SUBCASE("back across a restart of the controller: it is told anew") {
+    stage.set_clock(-std::chrono::seconds(90));
+    stage.restart();
+    CHECK(stage.run_for(minutes(4) - Seconds(1)) == kNobody);
+    CHECK(stage.run_for(minutes(3)) == kWeb1);
+  }
   SUBCASE("ahead and back, again and again") {
     for (int i = 0; i < 3; ++i) {
       stage.set_clock(std::chrono::hours(1));
@@ -347,6 +353,15 @@ TEST_CASE("A clock that jumps takes no time from a pod that has been told, and g
     }
     CHECK(stage.run_for(minutes(2)) == kWeb1);
   }
+}
+
+TEST_CASE("A clock that is set back a few seconds just after the notice moves no deadline by more than these") {
+  ToldStage stage;
+  stage.run_until("12:01:02");
+  REQUIRE(stage.notice());
+  stage.set_clock(-Seconds(4));
+  CHECK(stage.run_for(minutes(4) + Seconds(50)) == kNobody);
+  CHECK(stage.run_for(Seconds(20)) == kWeb1);
 }
 
 TEST_CASE("A device that recovers withdraws the notice, and the next one is a new one with a deadline of its own") {
