@@ -36,6 +36,7 @@ void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_u
   if (const auto word = other_words_.find(key); word != other_words_.end()) std::erase(word->second.witnesses, pod_uid);
   if (!device.holders.empty()) return;
   if (device.not_healthy_since) {
+    orphans_due_.note(now.mono + kOrphanMemory);
     device.orphaned_at = now.mono;  // its history matters: the next pod may get the same device
   } else {
     recovered_.erase(key);
@@ -148,28 +149,35 @@ const OtherWord* HealthTracker::other_word_of(const DeviceKey& key) const {
 
 std::vector<DeviceKey> HealthTracker::forget(const Now& now) {
   std::vector<DeviceKey> forgotten;
-  // Only devices that are not Healthy outlive their holders, so only those are looked at.
-  for (auto it = not_healthy_.begin(); it != not_healthy_.end();) {
-    const auto device = devices_.find(*it);
-    const bool old = device == devices_.end() ||
-                     (device->second.orphaned_at && now.mono - *device->second.orphaned_at >= kOrphanMemory);
-    if (old) {
-      if (device != devices_.end()) {
-        devices_.erase(device);
-        count(*it, -1);
-      }
-      other_words_.erase(*it);
-      forgotten.push_back(*it);
-      it = not_healthy_.erase(it);
-    } else {
-      ++it;
-    }
-  }
+  if (orphans_due_.at() && now.mono >= *orphans_due_.at()) forgotten = forget_orphans(now);
   std::erase_if(recovered_, [&](const DeviceKey& key) {
     const auto device = devices_.find(key);
     return device == devices_.end() || !device->second.recovered_at ||
            now.mono - device->second.recovered_at->mono >= kRecoveredMemory;
   });
+  return forgotten;
+}
+
+/// Only devices that are not Healthy outlive their holders, so only those are looked at.
+std::vector<DeviceKey> HealthTracker::forget_orphans(const Now& now) {
+  std::vector<DeviceKey> forgotten;
+  orphans_due_ = {};
+  for (const auto& key : not_healthy_) {
+    const auto& device = devices_.at(key);
+    if (!device.orphaned_at) continue;
+    const auto due = *device.orphaned_at + kOrphanMemory;
+    if (now.mono >= due) {
+      forgotten.push_back(key);
+    } else {
+      orphans_due_.note(due);
+    }
+  }
+  for (const auto& key : forgotten) {
+    devices_.erase(key);
+    other_words_.erase(key);
+    not_healthy_.erase(key);
+    count(key, -1);
+  }
   return forgotten;
 }
 

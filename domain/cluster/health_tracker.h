@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/moment.h"
+#include "base/wake.h"
 #include "domain/contract/device_key.h"
 #include "k8s-client/model/pod.h"
 
@@ -107,6 +108,7 @@ class HealthTracker {
 
  private:
   void count(const DeviceKey& key, std::int64_t change);
+  [[nodiscard]] std::vector<DeviceKey> forget_orphans(const Now& now);
   void note_other_word(const DeviceKey& key, const DeviceState& device, const Evidence& evidence, const Now& now);
 
   std::unordered_map<DeviceKey, DeviceState, DeviceKeyHash> devices_;
@@ -114,6 +116,7 @@ class HealthTracker {
   std::set<DeviceKey> recovered_;
   std::map<DeviceKey, OtherWord> other_words_;
   std::map<std::string, std::int64_t, std::less<>> dra_;  // devices by driver
+  Wake orphans_due_;                                      // before then no device is forgotten
 };
 
 }  // namespace dhc

@@ -145,34 +145,47 @@ void IncidentTurn::adopt_rules() {
 /// A node with our taint of which nothing is remembered: it is held as long as a device without evidence is.
 void IncidentTurn::adopt_nodes() {
   std::optional<std::set<std::string>> known;
-  for (const auto& [name, node] : seen_.world.nodes()) {
-    if (seen_.focus != nullptr && !seen_.focus->has_node(name)) continue;
+  const auto look = [&](const std::string& name, const k8s::Node& node) {
     const auto at = node.taints.empty() ? std::nullopt : our_taint_on(node);
-    if (!at || node.taints[*at] != node_taint() || incidents_.untainting_.contains(name)) continue;
-    if (!known) {
-      known.emplace();
-      for (const auto& [key, record] : incidents_.records_) {
-        if (record.ours.node.stands() || (record.is_open() && needs_node_taint(seen_.world, key))) {
-          known->insert(seen_.world.node_of(key));
-        }
-      }
-    }
-    if (known->contains(name)) continue;
-    auto& record = incidents_.records_[DeviceKey::node_taint(name)];
-    record.key = DeviceKey::node_taint(name);
-    record.past.count = 1;
-    record.past.penalty = 1;
-    record.past.penalty_at = now_.wall;
-    record.past.incidents = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
-    record.incident.begin({.since = now_.wall,
-                           .opened_at = now_.wall,
-                           .taint_key = {},
-                           .called_bad_at = now_.wall,
-                           .reporter = {},
-                           .evidence = {}},
-                          record.past.is_lemon);
-    changed();
+    if (!at || node.taints[*at] != node_taint() || incidents_.untainting_.contains(name)) return;
+    if (!known) known = nodes_with_our_taint();
+    if (!known->contains(name)) adopt(name);
+  };
+  if (seen_.focus == nullptr || seen_.focus->all) {
+    for (const auto& [name, node] : seen_.world.nodes()) look(name, node);
+    return;
   }
+  for (const auto& name : seen_.focus->nodes) {
+    if (const auto* node = seen_.world.node(name)) look(name, *node);
+  }
+}
+
+/// Nodes whose taint a device asks for.
+std::set<std::string> IncidentTurn::nodes_with_our_taint() const {
+  std::set<std::string> known;
+  for (const auto& [key, record] : incidents_.records_) {
+    if (record.ours.node.stands() || (record.is_open() && needs_node_taint(seen_.world, key))) {
+      known.insert(seen_.world.node_of(key));
+    }
+  }
+  return known;
+}
+
+void IncidentTurn::adopt(const std::string& node) {
+  auto& record = incidents_.records_[DeviceKey::node_taint(node)];
+  record.key = DeviceKey::node_taint(node);
+  record.past.count = 1;
+  record.past.penalty = 1;
+  record.past.penalty_at = now_.wall;
+  record.past.incidents = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
+  record.incident.begin({.since = now_.wall,
+                         .opened_at = now_.wall,
+                         .taint_key = {},
+                         .called_bad_at = now_.wall,
+                         .reporter = {},
+                         .evidence = {}},
+                        record.past.is_lemon);
+  changed();
 }
 
 /// Of a device without an incident of its report nothing is known that could be forgotten, if none can open.

@@ -41,6 +41,8 @@ class IncidentTurn {
   void note_losses();
   void adopt_rules();
   void adopt_nodes();
+  void adopt(const std::string& node);
+  [[nodiscard]] std::set<std::string> nodes_with_our_taint() const;
   void believe();
   void open_or_continue(const DeviceKey& key, const AffectedPod& affected);
   /// What begins an incident.

@@ -194,11 +194,12 @@ bool CapBook::follow(const World& world, const DeviceRecords& records, const Now
     place->second = {.node = world.node_of(key), .at = now.wall};
     for (const auto& workload : workloads_on(key, world)) workloads_.note(workload, world.card_of(key), now.wall);
   }
+  auto found = records.begin();  // both are sorted by device
   for (auto at = out_.begin(); at != out_.end();) {
     auto& [key, out] = *at;
     changed = pull_back(out.at, now) || changed;
-    const auto found = records.find(key);
-    const bool known = found != records.end();
+    while (found != records.end() && found->first < key) ++found;
+    const bool known = found != records.end() && found->first == key;
     out.whole_node = known && found->second.ours.node.stands();
     // Nothing is remembered of a device that a report did not name for sure.
     const bool goes_on = known ? is_still_out(out, found->second) : now.wall - out.at < kDay;

@@ -70,27 +70,30 @@ std::optional<WallTime> cap_release(const std::string& value, const Now& now) {
 }
 
 std::optional<WallTime> cap_release_of_node(const World& world, const std::string& node, const Now& now) {
-  const auto* found = world.node(node);
+  const auto* found = world.annotated_nodes().contains(node) ? world.node(node) : nullptr;
   const auto value = found == nullptr ? std::nullopt : k8s::find(found->meta.annotations, kCapReleaseAnnotation);
   return value ? cap_release(std::string(*value), now) : std::nullopt;
 }
 
 Caps::Caps(const CapInput& input)
     : input_(input), released_(cap_release(input.policy.cap_release, input.now)), lost_(input.book.workloads()) {
+  auto uses = std::make_shared<Uses>();
+  filling_ = uses.get();
+  at_first_ = std::move(uses);
   add_out_of_service();
   add_charges();
   add_evictions();
+  filling_ = nullptr;
 }
 
 void Caps::add_out_of_service() {
   for (const auto& [key, out] : input_.book.out()) {
-    auto& use = own(key.scope);
-    const auto of_node = cap_release_of_node(input_.world, out.node, input_.now);
-    const bool is_card = key.is_device();
-    if (is_card && (!of_node || out.at >= *of_node)) use.on_node[out.node].insert(input_.world.card_of(key));
-    if (released_ && out.at < *released_) continue;
-    if (is_card) use.in_cluster[out.node].insert(input_.world.card_of(key));
-    if (out.whole_node) use.whole_nodes.insert(out.node);
+    auto& use = to_change(key.scope);
+    const auto release = cap_release_of_node(input_.world, out.node, input_.now);
+    const bool is_released = released_ && out.at < *released_;
+    const Against against{.node = !release || out.at >= *release, .cluster = !is_released};
+    if (key.is_device()) count(use, out.node, input_.world.card_of(key), against);
+    if (out.whole_node && !is_released) use.whole_nodes.insert(out.node);
   }
   for (const auto& [key, until] : input_.asked.devices) {
     if (input_.now.mono < until) take_taint(key, input_.world.node_of(key));
@@ -98,6 +101,18 @@ void Caps::add_out_of_service() {
   for (const auto& [place, until] : input_.asked.nodes) {
     if (input_.now.mono < until) take_node_taint(place.first, place.second);
   }
+}
+
+void Caps::count(Use& use, const std::string& node, const DeviceKey& card, Against against) {
+  if (!against.node && !against.cluster) return;
+  auto& here = use.nodes[node];
+  auto& known = here.cards[card];
+  if (against.node && !known.node) ++here.on_node;
+  if (against.cluster && !known.cluster) {
+    ++here.in_cluster;
+    ++use.in_cluster;
+  }
+  known = {.node = known.node || against.node, .cluster = known.cluster || against.cluster};
 }
 
 /// A charge counts while its eviction is on its way, or may have happened; before that it only permits one.
@@ -119,7 +134,7 @@ bool Caps::has_counted(const std::string& pod_uid) const {
 
 void Caps::add_evictions() {
   for (const auto& [scope, counts] : input_.book.evictions()) {
-    auto& use = own(scope);
+    auto& use = to_change(scope);
     for (const auto& count : counts) {
       if (input_.now.wall - count.last >= CapBook::kDay) continue;
       use.evictions += count.count;
@@ -128,46 +143,67 @@ void Caps::add_evictions() {
   }
 }
 
-const Caps::Use& Caps::use_of(const std::string& scope) const {
-  const auto found = uses_.find(scope);
-  return found == uses_.end() ? nothing_ : *found->second;
+const Caps::Use& Caps::use_of(const Uses& uses, const std::string& scope) const {
+  const auto found = uses.find(scope);
+  return found == uses.end() ? nothing_ : found->second;
 }
 
-Caps::Use& Caps::own(const std::string& scope) {
-  auto& use = uses_[scope];
-  if (use == nullptr) {
-    use = std::make_shared<Use>();
-  } else if (use.use_count() > 1) {
-    use = std::make_shared<Use>(*use);
+Caps::Against Caps::counted(const std::string& scope, const std::string& node, const DeviceKey& card) const {
+  Against all;
+  for (const auto* uses : {at_first_.get(), &taken_}) {
+    const auto& use = use_of(*uses, scope);
+    const auto here = use.nodes.find(node);
+    if (here == use.nodes.end()) continue;
+    const auto found = here->second.cards.find(card);
+    if (found == here->second.cards.end()) continue;
+    all = {.node = all.node || found->second.node, .cluster = all.cluster || found->second.cluster};
   }
-  return *use;
+  return all;
 }
 
-std::int64_t Caps::out_in_cluster(const std::string& scope, const Use& use, const std::string* but) const {
+std::int64_t Caps::out_on_node(const std::string& scope, const std::string& node) const {
   std::int64_t out = 0;
-  // A device of the network has an empty node.
-  const auto counts = [&](const std::string& node) { return but == nullptr || node != *but; };
-  for (const auto& [node, devices] : use.in_cluster) {
-    if (counts(node) && !use.whole_nodes.contains(node)) out += static_cast<std::int64_t>(devices.size());
-  }
-  for (const auto& node : use.whole_nodes) {
-    if (counts(node)) out += std::max<std::int64_t>(cards_there(input_.world, scope, node), 1);
+  for (const auto* uses : {at_first_.get(), &taken_}) {
+    const auto& use = use_of(*uses, scope);
+    const auto here = use.nodes.find(node);
+    if (here != use.nodes.end()) out += here->second.on_node;
   }
   return out;
 }
 
-std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::string& node) const {
-  const auto& use = use_of(key.scope);
-  const auto& limits = input_.policy.limits;
-  const auto card = input_.world.card_of(key);
-  const auto counted_in = [&](const auto& by_node) {
-    const auto found = by_node.find(node);
-    return found != by_node.end() && found->second.contains(card);
+bool Caps::is_whole(const std::string& scope, const std::string& node) const {
+  return use_of(*at_first_, scope).whole_nodes.contains(node) || use_of(taken_, scope).whole_nodes.contains(node);
+}
+
+std::int64_t Caps::evicted(const std::string& scope) const {
+  return use_of(*at_first_, scope).evictions + use_of(taken_, scope).evictions;
+}
+
+std::int64_t Caps::out_in_cluster(const std::string& scope, const std::string* but) const {
+  const auto& first = use_of(*at_first_, scope);
+  const auto& taken = use_of(taken_, scope);
+  const auto on = [](const Use& use, const std::string& node) {
+    const auto here = use.nodes.find(node);
+    return here == use.nodes.end() ? 0 : here->second.in_cluster;
   };
+  auto whole = first.whole_nodes;
+  whole.insert(taken.whole_nodes.begin(), taken.whole_nodes.end());
+  auto out = first.in_cluster + taken.in_cluster;
+  for (const auto& node : whole) {
+    out -= on(first, node) + on(taken, node);
+    // A device of the network has an empty node.
+    if (but == nullptr || node != *but) out += std::max<std::int64_t>(cards_there(input_.world, scope, node), 1);
+  }
+  if (but != nullptr && !whole.contains(*but)) out -= on(first, *but) + on(taken, *but);
+  return out;
+}
+
+std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::string& node) const {
+  const auto& limits = input_.policy.limits;
+  const auto known_as = counted(key.scope, node, input_.world.card_of(key));
   // A device of the network belongs to no node.
-  if (!node.empty() && !counted_in(use.on_node)) {
-    const auto found = use.on_node.find(node);
-    const auto out = found == use.on_node.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+  if (!node.empty() && !known_as.node) {
+    const auto out = out_on_node(key.scope, node);
     if (out + 1 > allowed_by(limits.cap_node, counted_of(input_.world, key.scope, node, out + 1))) {
       const auto known = known_of(input_.world, key.scope, node, out + 1);
       return full(fmt::format("{} of {} devices of {} on node {} are out of service on our account{}, {}: {}", out,
@@ -176,13 +212,13 @@ std::optional<HoldReason> Caps::refuses_device(const DeviceKey& key, const std::
                   room_at(input_.world, key.scope, node, limits.cap_node, known, out + 1));
     }
   }
-  if (counted_in(use.in_cluster) || use.whole_nodes.contains(node)) return std::nullopt;
+  if (known_as.cluster || is_whole(key.scope, node)) return std::nullopt;
   return refuses_more(key.scope);
 }
 
 std::optional<HoldReason> Caps::refuses_more(const std::string& scope) const {
   const auto& cap = input_.policy.limits.cap_cluster;
-  const auto out = out_in_cluster(scope, use_of(scope), nullptr);
+  const auto out = out_in_cluster(scope, nullptr);
   if (out + 1 <= allowed_by(cap, counted_of(input_.world, scope, {}, out + 1))) return std::nullopt;
   const auto known = known_of(input_.world, scope, {}, out + 1);
   return full(
@@ -194,10 +230,10 @@ std::optional<HoldReason> Caps::refuses_more(const std::string& scope) const {
 std::optional<HoldReason> Caps::refuses_more_evictions(const std::string& scope) const { return refuses_day(scope, 1); }
 
 std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
-  const auto& use = use_of(scope);
+  const auto gone = evicted(scope);
   const auto& cap = input_.policy.limits.cap_per_day;
   // What counts already is asked for again.
-  if (pods == 0 || use.evictions + pods <= allowed_by(cap, counted_of(input_.world, scope, {}, 0))) return std::nullopt;
+  if (pods == 0 || gone + pods <= allowed_by(cap, counted_of(input_.world, scope, {}, 0))) return std::nullopt;
   const auto known = known_of(input_.world, scope, {}, 0);
   const auto allowed = allowed_by(cap, known.there);
   // No release and no wait makes room for what is larger than the cap.
@@ -209,13 +245,13 @@ std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64
                     words_of_cap("perDay", cap), known.there, allowed, pods == 1 ? "it" : "them"));
   }
   Wake until;
-  until.note(room_at(input_.world, scope, {}, cap, known, use.evictions + pods));
-  if (use.first_eviction) {
-    until.note(input_.now.mono + std::chrono::ceil<Millis>(*use.first_eviction + CapBook::kDay - input_.now.wall));
+  until.note(room_at(input_.world, scope, {}, cap, known, gone + pods));
+  if (const auto& first = use_of(*at_first_, scope).first_eviction) {
+    until.note(input_.now.mono + std::chrono::ceil<Millis>(*first + CapBook::kDay - input_.now.wall));
   }
   return full(fmt::format("{} pods on devices of {} were evicted within 24 h, {} of {} known devices{}: release the "
                           "cap with the annotation {} on {}, or wait",
-                          use.evictions, scope, words_of_cap("perDay", cap), known.there, words_of_proof(known),
+                          gone, scope, words_of_cap("perDay", cap), known.there, words_of_proof(known),
                           kCapReleaseAnnotation, kOnConfiguration),
               until.at());
 }
@@ -258,7 +294,7 @@ std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std
 
 void Caps::take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods, const Workloads& workloads) {
   take_device(key, node);
-  own(key.scope).evictions += pods;
+  to_change(key.scope).evictions += pods;
   for (const auto& workload : workloads) lost_.take(workload, input_.world.card_of(key), input_.now.wall);
 }
 
@@ -280,21 +316,13 @@ void Caps::take_taint(const DeviceKey& key, const std::string& node) {
 
 void Caps::take_device(const DeviceKey& key, const std::string& node) {
   const auto card = input_.world.card_of(key);
-  const auto is_counted = [&](const auto& by_node) {
-    const auto found = by_node.find(node);
-    return found != by_node.end() && found->second.contains(card);
-  };
-  const auto& known = use_of(key.scope);
-  if (is_counted(known.on_node) && is_counted(known.in_cluster)) return;
-  auto& use = own(key.scope);
-  use.on_node[node].insert(card);
-  use.in_cluster[node].insert(card);
+  const auto known = counted(key.scope, node, card);
+  count(to_change(key.scope), node, card, {.node = !known.node, .cluster = !known.cluster});
 }
 
 std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, const std::string& node) const {
-  const auto& use = use_of(scope);
-  if (use.whole_nodes.contains(node)) return std::nullopt;
-  const auto elsewhere = out_in_cluster(scope, use, &node);
+  if (is_whole(scope, node)) return std::nullopt;
+  const auto elsewhere = out_in_cluster(scope, &node);
   const auto here = cards_there(input_.world, scope, node);
   const auto& cap = input_.policy.limits.cap_cluster;
   if (elsewhere == 0) return std::nullopt;
@@ -309,22 +337,28 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
 
 std::vector<CapUse> Caps::in_use() const {
   std::vector<CapUse> list;
-  for (const auto& [scope, shared] : uses_) {
-    const auto& use = *shared;
-    const auto out = out_in_cluster(scope, use, nullptr);
+  std::set<std::string> scopes;
+  for (const auto* uses : {at_first_.get(), &taken_}) {
+    for (const auto& [scope, use] : *uses) scopes.insert(scope);
+  }
+  for (const auto& scope : scopes) {
+    const auto out = out_in_cluster(scope, nullptr);
+    const auto evictions = evicted(scope);
     const auto known = known_of(input_.world, scope, {}, 0);
     const auto& limits = input_.policy.limits;
-    if (out == 0 && use.evictions == 0) continue;
+    if (out == 0 && evictions == 0) continue;
     list.push_back({.scope = scope,
                     .out = out,
                     .allowed = allowed_by(limits.cap_cluster, known.counted),
                     .known = known.there,
-                    .evictions = use.evictions,
+                    .evictions = evictions,
                     .allowed_evictions = allowed_by(limits.cap_per_day, known.counted)});
   }
   return list;
 }
 
-void Caps::take_node_taint(const std::string& scope, const std::string& node) { own(scope).whole_nodes.insert(node); }
+void Caps::take_node_taint(const std::string& scope, const std::string& node) {
+  to_change(scope).whole_nodes.insert(node);
+}
 
 }  // namespace dhc
