@@ -144,6 +144,13 @@ bench-lemons: ## Replay a trace of faults, and print what halfLife and quarantin
 	@cmake --build --preset release --target lemons >/dev/null
 	@build/release/lemons $(TRACE)
 
+.PHONY: bench-suspects
+bench-suspects: ## Play weeks in which it is known what breaks devices, and print how often the right workload is suspected: make bench-suspects [SCHEDULES=1700]
+	$(install) test
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target suspects >/dev/null
+	@build/release/suspects $(SCHEDULES)
+
 .PHONY: fleet-year
 fleet-year: ## Play a real fleet's year against three rivals, and write docs/evaluation.md: make fleet-year [SEEDS=20] [DAYS=348] (hours on 2 cores with 20 seeds, minutes with one)
 	$(install) test

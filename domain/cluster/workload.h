@@ -1,10 +1,14 @@
 #pragma once
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "domain/cluster/world.h"
+#include "domain/contract/owner_share.h"
 
 namespace dhc {
 
@@ -13,12 +17,44 @@ namespace dhc {
 /// and made anew is the same one; in the pod's own namespace, so that nobody speaks of another tenant's.
 [[nodiscard]] std::string workload_of(const k8s::Pod& pod, const World& world);
 
+/// That controller; null: it has none that is known.
+[[nodiscard]] const k8s::OwnerRef* top_controller_of(const k8s::Pod& pod, const World& world);
+
 /// The workloads whose pods hold the device now, each once, sorted.
 [[nodiscard]] std::vector<std::string> workloads_on(const DeviceKey& key, const World& world);
 
 /// How many physical devices of a driver or resource the workload's pods hold now; 0 of a pod without a controller.
 /// Looks at every controller that has pods with devices: ask seldom.
 [[nodiscard]] std::int64_t devices_held_by(std::string_view workload, const std::string& scope, const World& world);
+
+/// Who holds the physical devices of one driver or resource, node by node. Looks at every device that is held, and
+/// points into the World: make it seldom, and keep it for one turn.
+class DeviceHoldings {
+ public:
+  DeviceHoldings(std::string scope, const World& world);
+
+  /// What share the workload has of all, or of those whose driver or plugin is as new as this device's if that is more,
+  /// as while an update is rolled out; and of those on the device's node. 1 where nothing is known.
+  [[nodiscard]] OwnerShare share_of(const std::string& workload, const DeviceKey& key) const;
+
+  /// How many devices on the same node others hold that are not bad.
+  [[nodiscard]] std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& workloads) const;
+
+ private:
+  struct OnNode {
+    std::map<DeviceKey, std::set<std::string>> cards;  // and the workloads that hold them
+    std::set<DeviceKey> bad;
+    std::optional<WallTime> driver_began;
+  };
+  struct Count {
+    double all = 0;
+    double its = 0;
+  };
+  [[nodiscard]] static Count count(const OnNode& node, const std::string& workload);
+
+  const World& world_;
+  std::map<std::string, OnNode> nodes_;
+};
 
 /// `Deployment ml/server`, as people read it; what a tenant wrote is cut and made one line.
 [[nodiscard]] std::string words_of_workload(std::string_view workload);

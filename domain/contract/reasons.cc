@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 109> kReasons = {
+constexpr std::array<ReasonInfo, 110> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -213,6 +213,10 @@ constexpr std::array<ReasonInfo, 109> kReasons = {
         "The pod's claim tolerates the taint that the policy puts on the device, and its replacement could be given "
         "the same one again; or it tolerates the driver's named taint, and accepts such a device.",
         "Nothing, or remove the toleration, or set evict.untainted: true if it tolerates our taint.")),
+    for_good(warning(Reason::WorkloadSuspected, "WorkloadSuspected", "Suspect",
+                     "Devices break under this workload that are well under others, more of them than its share "
+                     "explains: its pods stay where they are, and their devices are not blamed.",
+                     "Look at what it runs, then annotate it, or one of its pods, with device-health.io/acknowledge.")),
     for_good(warning(Reason::SharedClaim, "SharedClaim", "Hold",
                      "The claim is not the pod's own: a new pod that names it gets the same device.",
                      "Delete claim and pods together, or set evict.sharedClaims: Together.")),

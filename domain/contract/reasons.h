@@ -72,6 +72,7 @@ enum class Reason : std::uint8_t {
   PendingWithoutDevice,
   BarePod,
   TaintTolerated,
+  WorkloadSuspected,
   SharedClaim,
   ClaimStillPinned,
   ReplacementOnSameDevice,

@@ -93,6 +93,16 @@ void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now
   past.is_lemon = past.is_lemon || is_lemon;
 }
 
+void take_back_incident(DeviceHistory& past, const RecoverRules& rules, WallTime opened_at, WallTime now) {
+  DeviceHistory alone;
+  alone.penalty = 1;
+  alone.penalty_at = opened_at;
+  past.penalty = std::max(0.0, penalty_of(past, rules, now) - penalty_of(alone, rules, now));
+  past.penalty_at = now;
+  past.count = std::max<std::int64_t>(past.count - 1, 0);
+  past.is_lemon = past.is_lemon && past.penalty > rules.quarantine_above;
+}
+
 Millis hold_of(const DeviceHistory& past, const RecoverRules& rules) {
   Millis hold = rules.hold;
   for (std::int64_t i = 1; i < past.count && hold < kLongestHold; ++i) hold *= 2;

@@ -98,6 +98,9 @@ enum class Quarantine : std::uint8_t { Never, AboveLimit };
 void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now,
                     Quarantine quarantine = Quarantine::AboveLimit);
 
+/// The incident that opened then was not the device's fault: what it added is taken away again.
+void take_back_incident(DeviceHistory& past, const RecoverRules& rules, WallTime opened_at, WallTime now);
+
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
 [[nodiscard]] Millis hold_of(const DeviceHistory& past, const RecoverRules& rules);
 

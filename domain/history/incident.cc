@@ -77,7 +77,15 @@ IncidentStep Incident::recover(WallTime at, std::string why) {
 }
 
 IncidentStep Incident::hold_out(WallTime at, std::string why, WallTime probation_until) {
-  const auto step = step_of(phase(), IncidentEvent::HeldOut);
+  return put_on_probation(IncidentEvent::HeldOut, at, std::move(why), probation_until);
+}
+
+IncidentStep Incident::excuse(WallTime at, std::string why, WallTime probation_until) {
+  return put_on_probation(IncidentEvent::Excused, at, std::move(why), probation_until);
+}
+
+IncidentStep Incident::put_on_probation(IncidentEvent event, WallTime at, std::string why, WallTime probation_until) {
+  const auto step = step_of(phase(), event);
   if (step.then == IncidentThen::End) {
     state_ = OnProbation{.end = end_of(at, std::move(why)), .until = probation_until};
   }

@@ -86,6 +86,7 @@ class Incident {
   IncidentStep vouch(Acknowledged how);
   IncidentStep recover(WallTime at, std::string why);
   IncidentStep hold_out(WallTime at, std::string why, WallTime probation_until);
+  IncidentStep excuse(WallTime at, std::string why, WallTime probation_until);
   /// `was_tainted`: what stands there of ours was made for the one before.
   IncidentStep replace(WallTime at, std::string why, bool was_tainted);
   /// ProbationOver, Departed or PastDeleted.
@@ -94,6 +95,7 @@ class Incident {
   bool end_probation_by(WallTime latest);
 
  private:
+  IncidentStep put_on_probation(IncidentEvent event, WallTime at, std::string why, WallTime probation_until);
   struct None {};
   struct Open {
     IncidentFacts facts;

@@ -19,6 +19,7 @@ struct IncidentRow {
 /// - Began, while quarantined: evidence ends no quarantine, so another incident does not either.
 /// - Vouched, the second time: the first word counts, and how it was said decides what becomes of our taint.
 /// - HeldOut, while acknowledged: an operator vouches, so it is Recovered that ends it, and there is no probation.
+/// - Excused, while quarantined: it is told of lemons by this incident alone, others keep it quarantined.
 /// - Replaced, without an incident: what stands there on our account is still to be removed, and that is told.
 /// - PastDeleted: the past is to be forgotten, not the present.
 IncidentRow row_of(IncidentEvent event) {
@@ -34,6 +35,7 @@ IncidentRow row_of(IncidentEvent event) {
     case IncidentEvent::Replaced:      return {{P::Ended, End},         {P::Ended, End},         {P::Ended, End},         {P::Ended, End},         {P::Ended, End},         {P::Ended, End}};
     case IncidentEvent::Departed:      return {{P::None, Nothing},      {P::None, Clear},        {P::None, Clear},        {P::None, Clear},        {P::Ended, Release},     {P::Ended, Nothing}};
     case IncidentEvent::PastDeleted:   return {{P::None, Nothing},      {P::Open, Nothing},      {P::Open, Lift},         {P::Acknowledged, Nothing}, {P::Probation, Nothing}, {P::Ended, Nothing}};
+    case IncidentEvent::Excused:       return {{P::None, Nothing},      {P::Probation, End},     {P::Probation, End},     {P::Acknowledged, Nothing}, {P::Probation, Nothing}, {P::Ended, Nothing}};
   }
   return {{P::None, Nothing}, {P::Open, Nothing}, {P::Quarantined, Nothing}, {P::Acknowledged, Nothing}, {P::Probation, Nothing}, {P::Ended, Nothing}};
 }
@@ -112,6 +114,8 @@ std::string_view to_string(IncidentEvent event) {
       return "Departed";
     case IncidentEvent::PastDeleted:
       return "PastDeleted";
+    case IncidentEvent::Excused:
+      return "Excused";
   }
   return "Unknown";
 }

@@ -29,11 +29,12 @@ enum class IncidentEvent : std::uint8_t {
   Replaced,       ///< Another physical device, or another node, is in its place.
   Departed,       ///< The physical device has left its place: what is remembered of it waits for it elsewhere.
   PastDeleted,    ///< An operator has deleted the stored state.
+  Excused,        ///< What ran on the device is to blame for it.
 };
-inline constexpr std::array<IncidentEvent, 9> kIncidentEvents = {
-    IncidentEvent::Began,     IncidentEvent::BeganAsLemon, IncidentEvent::Vouched,
-    IncidentEvent::Recovered, IncidentEvent::HeldOut,      IncidentEvent::ProbationOver,
-    IncidentEvent::Replaced,  IncidentEvent::Departed,     IncidentEvent::PastDeleted};
+inline constexpr std::array<IncidentEvent, 10> kIncidentEvents = {
+    IncidentEvent::Began,       IncidentEvent::BeganAsLemon,  IncidentEvent::Vouched,  IncidentEvent::Recovered,
+    IncidentEvent::HeldOut,     IncidentEvent::ProbationOver, IncidentEvent::Replaced, IncidentEvent::Departed,
+    IncidentEvent::PastDeleted, IncidentEvent::Excused};
 
 /// What is done beside.
 enum class IncidentThen : std::uint8_t {

@@ -14,8 +14,6 @@ namespace dhc {
 
 namespace {
 
-constexpr Millis kProbation = std::chrono::hours(24);
-
 /// A wall clock that was once ahead must not hold a device for years.
 bool pull_back(WallTime& time, WallTime limit) {
   if (time <= limit) return false;

@@ -11,6 +11,7 @@
 #include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
+#include "domain/findings/suspects.h"
 #include "domain/history/device_record.h"
 #include "domain/limits/brake.h"
 #include "domain/limits/cap_book.h"
@@ -31,6 +32,7 @@ struct DeviceSighting {
   const Focus* focus = nullptr;  ///< The devices of which something may have changed since the last turn; null: all.
   /// Of `affected_pods` those in focus; not looked at without one.
   const std::vector<const AffectedPod*>* in_focus = nullptr;
+  const Suspects* suspects = nullptr;  ///< As of the last turn; null: nobody is suspected.
 };
 
 /// The incidents of every device, open and past: what taints are decided on when nobody holds the device any more. What
@@ -59,6 +61,13 @@ class IncidentStore {
   void rule_removal_failed(const DeviceKey& key);
   void untaint_failed(const std::string& node) { untainting_.erase(node); }
   [[nodiscard]] bool is_untainting(const std::string& node) const { return untainting_.contains(node); }
+
+  /// Devices whose incidents have opened since the last call.
+  [[nodiscard]] std::set<DeviceKey> take_opened() { return std::exchange(opened_, {}); }
+  /// The incidents of these devices are put down to what ran on them: penalties are taken back, and those that go on
+  /// end on probation, unless somebody else holds the device and it is bad with him.
+  void excuse(const std::vector<DeviceOnset>& onsets, const Suspects& suspects, const World& world,
+              const Policy& policy, const Now& now);
 
   /// What counts against the caps.
   [[nodiscard]] const CapBook& caps() const { return caps_; }
@@ -120,8 +129,12 @@ class IncidentStore {
   std::optional<MonoTime> next_change_at_;
   std::map<DeviceKey, MonoTime> wakes_;
   std::set<DeviceKey> touched_;
+  std::set<DeviceKey> opened_;
   std::set<std::string> touched_pods_;
 };
+
+/// How long one bad report is enough after an incident that ended without evidence.
+inline constexpr Millis kProbation = std::chrono::hours(24);
 
 /// The same physical device wherever it sits.
 [[nodiscard]] std::string identity_key(const DeviceKey& key, const std::string& identity);

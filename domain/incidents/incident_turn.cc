@@ -12,6 +12,7 @@
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/incidents/node_case.h"
+#include "domain/incidents/suspect_watch.h"
 
 namespace dhc {
 
@@ -199,7 +200,7 @@ void IncidentTurn::believe() {
     const auto* facts = record == nullptr ? nullptr : record->incident.facts();
     if (facts != nullptr && !is_drivers_own(facts->source)) continue;
     if (ended_since(record, state->unhealthy_since->wall) || !affected_devices_.contains(key) ||
-        seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
+        is_with_suspects(key) || seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
       incidents_.believed_.insert(key);
     }
   }
@@ -227,6 +228,8 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
     if (is_drivers_own(affected.source) && !affected.unknown_now) note_called_bad(found->second, affected.since);
     return choose_policy(found->second, affected);
   }
+  // What goes wrong under a workload that breaks devices says nothing about the device either.
+  if (is_with_suspects(key)) return;
   // A mass fault says nothing about the device: it counts when the brake is released.
   // A Healthy that is not believed takes nothing back.
   const bool is_unknown =
@@ -334,7 +337,12 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   record.ours.rule.take(is_gone ? MarkEvent::Lost : MarkEvent::Kept);
   record.ours.node.take(MarkEvent::Kept);
   record.ours.knows_rule = true;
+  incidents_.opened_.insert(record.key);
   changed();
+}
+
+bool IncidentTurn::is_with_suspects(const DeviceKey& key) const {
+  return seen_.suspects != nullptr && dhc::is_with_suspects(*seen_.suspects, key, seen_.world);
 }
 
 }  // namespace dhc

@@ -53,6 +53,7 @@ class IncidentTurn {
     std::string taint_key = {};
     std::string said;
   };
+  [[nodiscard]] bool is_with_suspects(const DeviceKey& key) const;
   void open_rejecting(const DeviceKey& key, const RejectingNode& rejecting);
   void begin(DeviceRecord& record, const Onset& onset);
   void choose_policy(DeviceRecord& record, const AffectedPod& affected);

@@ -157,8 +157,22 @@ void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeLi
   }
 }
 
+/// Two devices under one workload are no more than chance.
+void read_suspect_after(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
+  constexpr std::int64_t kMost = 100;
+  const auto count = read_number(node, "spec.caps.suspectAfter", 0, kMost, mistakes);
+  if (!count) return;
+  if (*count == 0 || *count >= 3) {
+    limits.suspect_after = *count;
+  } else {
+    mistakes.add(node.place, fmt::format("spec.caps.suspectAfter is {}: so few devices may be chance", *count),
+                 "write 3 or more, or 0 to suspect no workload");
+  }
+}
+
 void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"cluster", "node", "perDay", "ownerDevicesPerDay"};
+  static constexpr std::array<std::string_view, 5> kKeys = {"cluster", "node", "perDay", "ownerDevicesPerDay",
+                                                            "suspectAfter"};
   const YamlNode* caps = spec.find("caps");
   if (caps == nullptr || !check_map(*caps, "spec.caps", kKeys, mistakes)) return;
   const std::array<Cap*, 4> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day,
@@ -167,6 +181,7 @@ void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
     const YamlNode* given = caps->find(kKeys.at(i));
     if (given != nullptr) read_cap(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);
   }
+  if (const YamlNode* given = caps->find(kKeys.back())) read_suspect_after(*given, limits, mistakes);
 }
 
 }  // namespace

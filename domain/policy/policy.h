@@ -176,6 +176,8 @@ struct Limits {
   Cap cap_per_day{.percent = 5, .at_least = 4};         ///< Evictions within 24 h.
   /// Devices that one workload's pods take out of service within 24 h; the share is that of the devices they hold.
   Cap cap_owner_per_day{.percent = 1, .at_least = 2};
+  /// How many devices must have broken under a workload before it may be suspected; 0: it never is.
+  std::int64_t suspect_after = 3;
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

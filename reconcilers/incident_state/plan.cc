@@ -8,6 +8,7 @@
 #include "domain/contract/state_names.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_text.h"
+#include "domain/incidents/suspect_state.h"
 #include "domain/limits/write_keys.h"
 #include "reconcilers/shared/hold_reasons.h"
 
@@ -105,6 +106,8 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
   }
   auto sections = file.unknown;
   sections.push_back({.name = std::string(kBrakeSection), .text = brake_state_text(input.brake)});
+  if (input.suspects != nullptr)
+    sections.push_back({.name = std::string(kSuspectSection), .text = suspect_state_text(*input.suspects)});
   if (!file.imported.empty()) {
     sections.push_back({.name = std::string(kImportedSection), .text = json_text(file.imported)});
   }

@@ -90,6 +90,7 @@ class Losses {
   bool may_write(const Finding& finding) const {
     const auto& pod = finding.ending->pod;
     return finding.mode == Mode::Enforce && !opted_out(pod, input_.world) && !not_ours(finding.record->job) &&
+           !suspected(pod, finding.key.scope, input_) &&
            input_.brake.holding(finding.key, pod.node_name, pod.meta.uid) == nullptr;
   }
 

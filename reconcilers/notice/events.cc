@@ -24,7 +24,7 @@ bool is_news(const ReasonInfo& info) { return info.event != EventType::None && i
 /// wrong with the configuration's annotations, is said on its ConfigMap, if there is one.
 std::optional<Subject> carrier_of(const Subject& subject, const Policy& policy) {
   if (subject.kind == "Brake" || subject.kind == "Configuration") return policy.source;
-  if (subject.kind == "Driver" || subject.kind == "Resource") return std::nullopt;
+  if (subject.kind == "Driver" || subject.kind == "Resource" || subject.kind == "Workload") return std::nullopt;
   return subject;
 }
 

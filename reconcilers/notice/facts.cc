@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,9 +11,11 @@
 
 #include "base/rfc3339.h"
 #include "domain/cluster/node_subject.h"
+#include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
 #include "domain/findings/match_device.h"
+#include "domain/incidents/suspect_watch.h"
 #include "reconcilers/notice/reporters.h"
 #include "reconcilers/notice/unmatched.h"
 
@@ -129,6 +132,30 @@ void add_refused_annotations(const PlanInput& input, Planned<Verdict>& found, Wa
   for (const auto& [annotation, said] : {std::pair(kBrakeReleaseAnnotation, &input.policy.brake_release),
                                          std::pair(kCapReleaseAnnotation, &input.policy.cap_release)}) {
     if (!said->empty()) look(configuration, annotation, *said);
+  }
+}
+
+/// Said of the workload itself, whose owner reads that and not the verdicts of its pods.
+void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
+  if (input.suspects == nullptr || input.suspects->suspicions().empty()) return;
+  std::map<std::string, Subject> subjects;
+  for (const auto& affected : input.affected_pods) {
+    const auto* top = top_controller_of(affected.pod(), input.world);
+    if (top == nullptr) continue;
+    subjects.try_emplace(workload_of(affected.pod(), input.world),
+                         Subject{.kind = top->kind, .ns = affected.pod().meta.ns, .name = top->name, .uid = top->uid});
+  }
+  for (const auto& [who, suspicion] : input.suspects->suspicions()) {
+    const auto known = subjects.find(who.first);
+    found.verdicts.push_back(
+        {.subject = known != subjects.end() ? known->second
+                                            : Subject{.kind = "Workload", .ns = {}, .name = who.first, .uid = {}},
+         .device = who.second,
+         .policy = {},
+         .reason = Reason::WorkloadSuspected,
+         .message = words_of_suspicion(who.first, suspicion),
+         .since = suspicion.since,
+         .next_at = suspicion.clean_since ? std::optional(*suspicion.clean_since + Suspects::kClean) : std::nullopt});
   }
 }
 
@@ -264,6 +291,7 @@ Planned<Verdict> find_facts(const PlanInput& input) {
   Wake wake;
   add_silences(input, found, wake);
   add_brakes(input, found);
+  add_suspects(input, found);
   add_refused_annotations(input, found, wake);
   add_contested(input, found);
   add_opt_out_labels(input, found);

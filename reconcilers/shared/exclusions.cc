@@ -8,7 +8,9 @@
 
 #include "domain/cluster/node_departure.h"
 #include "domain/cluster/owner_chain.h"
+#include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
+#include "domain/incidents/suspect_watch.h"
 
 namespace dhc {
 
@@ -74,6 +76,15 @@ std::optional<HoldReason> owner_word_too_old(const k8s::Pod& pod, const World& w
                     .until = {}};
 }
 
+std::optional<HoldReason> suspected(const k8s::Pod& pod, const std::string& scope, const PlanInput& input) {
+  if (input.suspects == nullptr || input.suspects->suspicions().empty()) return std::nullopt;
+  const auto workload = workload_of(pod, input.world);
+  const auto* suspicion = input.suspects->find(workload, scope);
+  if (suspicion == nullptr) return std::nullopt;
+  return HoldReason{
+      .reason = Reason::WorkloadSuspected, .message = words_of_suspicion(workload, *suspicion), .until = {}};
+}
+
 std::optional<HoldReason> excluded_because(const AffectedPod& affected, const PlanInput& input) {
   const auto& pod = affected.pod();
   if (!affected.record->readable) {
@@ -95,6 +106,7 @@ std::optional<HoldReason> excluded_because(const AffectedPod& affected, const Pl
         .message = fmt::format("node {} {}: its pods are moved by whoever did that", pod.node_name, *leaving),
         .until = {}};
   }
+  if (auto hold = suspected(pod, affected.key.scope, input)) return hold;
   if (pod.phase == k8s::PodPhase::Pending && !affected.held_device->reported && affected.held_device->claim.empty()) {
     return HoldReason{
         .reason = Reason::PendingWithoutDevice, .message = "the pod is Pending and holds no device yet", .until = {}};

@@ -10,6 +10,10 @@ namespace dhc {
 /// back at all.
 [[nodiscard]] std::optional<HoldReason> excluded_because(const AffectedPod& affected, const PlanInput& input);
 
+/// That the pod's workload is suspected of breaking devices of this driver or resource: it is given no other one.
+[[nodiscard]] std::optional<HoldReason> suspected(const k8s::Pod& pod, const std::string& scope,
+                                                  const PlanInput& input);
+
 /// That the pod, one of the owners above it or its Namespace has opted out, or that one of them is not known just now.
 [[nodiscard]] std::optional<HoldReason> opted_out(const k8s::Pod& pod, const World& world);
 

@@ -13,6 +13,7 @@
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
+#include "domain/findings/suspects.h"
 #include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
 #include "domain/limits/brake.h"
@@ -41,6 +42,7 @@ struct PlanInput {
   Now now;
   const Focus* focus = nullptr;                   ///< What is decided about anew; null: everything.
   std::vector<const AffectedPod*> in_focus = {};  ///< Of `affected_pods` those in focus, in their order.
+  const Suspects* suspects = nullptr;             ///< Null: nobody is suspected.
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

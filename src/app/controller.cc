@@ -18,6 +18,7 @@
 #include "domain/findings/rejecting_node.h"
 #include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
+#include "domain/incidents/suspect_watch.h"
 #include "domain/limits/brake.h"
 #include "domain/limits/caps.h"
 #include "domain/limits/request_tracker.h"
@@ -43,6 +44,7 @@ struct Controller::State {
   RequestTracker requests;
   Brake brake;
   IncidentStore incidents;
+  Suspects suspects;
   ComingPods coming;
   AskedTaints asked;
   StateDesk state;
@@ -65,8 +67,9 @@ struct Controller::State {
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
   std::uint64_t brake_revision = 0;  // that the incident store knows of
-  std::set<BrakeScope> braked;       // by the last plan
-  std::set<std::string> revoked;     // pods whose evictions the last plan found on their way and would not order
+  std::uint64_t suspect_revision = 0;
+  std::set<BrakeScope> braked;    // by the last plan
+  std::set<std::string> revoked;  // pods whose evictions the last plan found on their way and would not order
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
   bool coverage_told = true;          // of this policy
@@ -80,6 +83,7 @@ struct Controller::State {
   void set_rates(const Now& now);
   void note_removed_rules(const Now& now);
   void note_brake();
+  [[nodiscard]] bool look_at_suspects(const Now& now);
   [[nodiscard]] bool notes_new_brake();
   [[nodiscard]] bool notes_new_revoked(std::set<std::string> found);
   void begin_trial(BrakeTrial trial, const std::string& node);
@@ -213,6 +217,8 @@ void Controller::State::take(const Leading& message, const Now& now) {
   status_desk = status::Desk();
   if (policy) set_rates(now);
   incidents = IncidentStore();
+  suspects = Suspects();
+  suspect_revision = 0;
   if (state.begin_term(incidents, now)) note_loaded(now);
 }
 
@@ -222,6 +228,10 @@ void Controller::State::note_loaded(const Now& now) {
   world.note_incidents(incidents.open_incidents());
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
   requests.recall_losses(incidents.records(), now);
+  if (auto found = state.take_suspects()) {
+    suspects = *std::move(found);
+    suspect_revision = suspects.revision();
+  }
   if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));
 }
 
@@ -342,6 +352,22 @@ void Controller::State::note_removed_rules(const Now& now) {
 /// The brake is written down with the incidents.
 void Controller::State::note_brake() {
   if (std::exchange(brake_revision, brake.revision()) != brake.revision()) incidents.note_change();
+}
+
+/// Who is suspected, by what the incident store has just found; it is written down with the incidents. True if another
+/// is suspected than before, or in other words: everything that rests on it is decided anew.
+bool Controller::State::look_at_suspects(const Now& now) {
+  const auto before = suspects.suspicions();
+  const auto opened = incidents.take_opened();
+  note_onsets(suspects, opened, incidents, world);
+  // Who vouches, and who holds what is bad, is asked where it matters.
+  const std::vector<AffectedPod> nobody;
+  const bool is_asked = !opened.empty() || !before.empty();
+  const auto hearing = hearing_of(suspects, is_asked ? affected_pods.all() : nobody, world, *policy, now);
+  incidents.excuse(suspects.judge(hearing), suspects, world, *policy, now);
+  if (std::exchange(suspect_revision, suspects.revision()) != suspects.revision()) incidents.note_change();
+  return !std::ranges::equal(before, suspects.suspicions(), {}, &std::pair<const OwnerInScope, Suspicion>::first,
+                             &std::pair<const OwnerInScope, Suspicion>::first);
 }
 
 /// Whether a brake is engaged that was not at the last plan: one may be released in the very turn in which another
@@ -531,8 +557,14 @@ Turn Controller::plan_all(const Now& now) {
                            .removed_rules = state.removed_rules,
                            .now = now,
                            .focus = &focus,
-                           .in_focus = &in_focus});
+                           .in_focus = &in_focus,
+                           .suspects = &state.suspects});
   state.removed_rules.clear();
+  const bool suspects = state.look_at_suspects(now);
+  if (suspects) {
+    focus.all = true;
+    in_focus = state.affected_pods.in(focus);
+  }
   state.incidents.follow_out_of_service(state.world, now);
   state.tell_world(focus, now);
   Caps caps({.world = state.world,
@@ -556,7 +588,8 @@ Turn Controller::plan_all(const Now& now) {
                   .saved_revision = state.saved_revision(),
                   .now = now,
                   .focus = &focus,
-                  .in_focus = in_focus};
+                  .in_focus = in_focus,
+                  .suspects = &state.suspects};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   if (auto choice = eviction::choose_trial(input, *search)) {
@@ -631,7 +664,11 @@ Turn Controller::plan_all(const Now& now) {
                          state.coming.next_change_at(now), state.checks.next_change_at()}) {
     wake.note_after(now.mono, at);
   }
-  if (intends) wake.note(now.mono + kAtOnce);  // what was intended may be done once it is written
+  // What was intended may be done once it is written; of what a suspect holds incidents begin or do not.
+  if (intends || suspects) wake.note(now.mono + kAtOnce);
+  if (suspects) state.touched.everything();
+  if (const auto at = state.suspects.next_change_at())
+    wake.note_after(now.mono, now.mono + std::chrono::ceil<Millis>(*at - now.wall));
   turn.wake_at = wake.at();
   const auto add = [&](auto& actions) {
     for (auto& action : actions) turn.actions.push_back(as_action(std::move(action)));

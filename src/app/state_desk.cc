@@ -12,6 +12,7 @@
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_merge.h"
 #include "domain/incidents/state_text.h"
+#include "domain/incidents/suspect_state.h"
 
 namespace dhc {
 
@@ -209,6 +210,8 @@ void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now
   for (auto& section : sections) {
     if (section.name == kBrakeSection) {
       brakes_ = parse_brake_state(section.text, now);
+    } else if (section.name == kSuspectSection) {
+      suspects_ = parse_suspect_state(section.text);
     } else if (size + section.text.size() <= kUnknownLimit) {
       size += section.text.size();
       file_.unknown.push_back(std::move(section));

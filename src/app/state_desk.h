@@ -53,6 +53,9 @@ class StateDesk {
   /// The brakes that were loaded with the incidents last, once.
   [[nodiscard]] std::optional<BrakeState> take_brakes() { return std::exchange(brakes_, std::nullopt); }
 
+  /// The suspects, likewise.
+  [[nodiscard]] std::optional<Suspects> take_suspects() { return std::exchange(suspects_, std::nullopt); }
+
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
@@ -65,6 +68,7 @@ class StateDesk {
 
   incident_state::StateFile file_;
   std::optional<BrakeState> brakes_;
+  std::optional<Suspects> suspects_;
   bool is_listed_ = false;                 // whether it exists is known
   std::optional<k8s::ConfigMap> seen_;     // as it was last seen
   bool knows_earlier_ = false;             // whether 0.1.0's exists is known

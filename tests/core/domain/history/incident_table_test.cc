@@ -57,6 +57,10 @@ struct Life {
         record.past.is_lemon = false;
         incident.take(event);
         break;
+      case E::Excused:
+        record.past.is_lemon = false;
+        incident.excuse(now, "what ran on it", now + std::chrono::hours(24));
+        break;
       case E::ProbationOver:
       case E::Departed:
         incident.take(event);
@@ -157,13 +161,14 @@ TEST_CASE("every pair of events leaves an incident whole, and no pair brings bac
         const bool began = second == E::Began || second == E::BeganAsLemon;
         // Only an incident that begins opens anything.
         if (is_open(to)) CHECK((began || between.is_open()));
-        // Only an operator, another device in its place or its departure ends a quarantine.
+        // Only an operator, another device in its place, its departure or who is guilty in its stead ends a quarantine.
         if (between.is_quarantined() && to != P::Quarantined) {
           const bool by_operator = second == E::Vouched || second == E::PastDeleted;
-          CHECK((by_operator || second == E::Replaced || second == E::Departed));
+          CHECK((by_operator || second == E::Replaced || second == E::Departed || second == E::Excused));
         }
-        // Nothing but a hold without evidence puts on probation.
-        if (to == P::Probation && between.incident.phase() != P::Probation) CHECK(second == E::HeldOut);
+        // Nothing but a hold without evidence, or a workload's guilt, puts on probation.
+        if (to == P::Probation && between.incident.phase() != P::Probation)
+          CHECK((second == E::HeldOut || second == E::Excused));
         // The penalty is paid by an operator's word alone, once.
         if (life.record.past.penalty < between.past.penalty) CHECK(second == E::Vouched);
       }

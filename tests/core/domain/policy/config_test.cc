@@ -58,7 +58,7 @@ TEST_CASE("every key is read") {
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
       "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
       "  caps: {cluster: {percent: 11, atLeast: 12}, node: {percent: 13, atLeast: 14}, "
-      "perDay: {percent: 0, atLeast: 0}, ownerDevicesPerDay: {percent: 15, atLeast: 16}}\n");
+      "perDay: {percent: 0, atLeast: 0}, ownerDevicesPerDay: {percent: 15, atLeast: 16}, suspectAfter: 17}\n");
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);
@@ -95,7 +95,8 @@ TEST_CASE("every key is read") {
                                  .cap_cluster = {.percent = 11, .at_least = 12},
                                  .cap_node = {.percent = 13, .at_least = 14},
                                  .cap_per_day = {.percent = 0, .at_least = 0},
-                                 .cap_owner_per_day = {.percent = 15, .at_least = 16}});
+                                 .cap_owner_per_day = {.percent = 15, .at_least = 16},
+                                 .suspect_after = 17});
 }
 
 TEST_CASE("off is a word, with or without quotes") {
@@ -282,7 +283,8 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  taints: 60 a minute\n"
         "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n"
         "  caps: 10% and at least 2 devices out of service in the cluster, 50% and at least 1 on a node; 5% and at "
-        "least 4 evictions a day; 1% and at least 2 of an owner's devices a day\n");
+        "least 4 evictions a day; 1% and at least 2 of an owner's devices a day; an owner is suspected from 3 devices "
+        "on\n");
 }
 
 TEST_CASE("words for health and the driver's taints are told") {

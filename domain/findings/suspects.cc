@@ -1,0 +1,270 @@
+#include "domain/findings/suspects.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 5;
+
+auto order_of(const DeviceOnset& onset) { return std::tie(onset.at, onset.card); }
+
+/// What breaks on one node may have one cause.
+const std::string& unit_of(const DeviceOnset& onset) { return onset.node.empty() ? onset.card.place : onset.node; }
+
+/// That a device was excused once is remembered, whoever is acquitted.
+bool is_of_no_use(const DeviceOnset& onset) { return onset.workloads.empty() && !onset.excused; }
+
+bool have_nobody_in_common(const DeviceOnset& a, const DeviceOnset& b) {
+  return std::ranges::none_of(a.workloads, [&](const auto& entry) { return b.workloads.contains(entry.first); });
+}
+
+/// Devices that broke under different workloads are themselves the cause.
+std::set<DeviceKey> guilty_cards(const std::vector<DeviceOnset>& onsets) {
+  std::map<DeviceKey, std::vector<const DeviceOnset*>> by_card;
+  for (const auto& onset : onsets) {
+    if (!onset.workloads.empty()) by_card[onset.card].push_back(&onset);
+  }
+  std::set<DeviceKey> guilty;
+  for (const auto& [card, list] : by_card) {
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      if (have_nobody_in_common(*list[i - 1], *list[i])) guilty.insert(card);
+    }
+  }
+  return guilty;
+}
+
+/// One device that broke, whoever held it, and whether it was the first on its node.
+struct BrokenDevice {
+  const DeviceOnset* onset;
+  bool is_first;
+};
+
+std::vector<BrokenDevice> broken_devices(const std::vector<DeviceOnset>& onsets, const std::string& scope) {
+  const auto guilty = guilty_cards(onsets);
+  std::set<DeviceKey> seen;
+  std::set<std::string> units;
+  std::vector<BrokenDevice> broken;
+  for (const auto& onset : onsets) {
+    if (onset.card.scope != scope || onset.workloads.empty() || guilty.contains(onset.card)) continue;
+    if (!seen.insert(onset.card).second) continue;
+    broken.push_back({.onset = &onset, .is_first = units.insert(unit_of(onset)).second});
+  }
+  return broken;
+}
+
+/// How likely each of them had to be this workload's. A node that is bad breaks what is on it: of its first device
+/// nobody knows that it is, and of each further one the share of the node counts.
+std::vector<double> chances_of(const std::string& workload, const CaseAgainst& found,
+                               const std::vector<BrokenDevice>& broken) {
+  std::map<std::string, double> on_node;
+  for (const auto* onset : found.onsets) {
+    auto& share = on_node[unit_of(*onset)];
+    share = std::max(share, onset->workloads.at(workload).node);
+  }
+  std::vector<double> chances;
+  for (const auto& [onset, is_first] : broken) {
+    const auto there = on_node.find(unit_of(*onset));
+    chances.push_back(is_first || there == on_node.end() ? found.share : std::max(found.share, there->second));
+  }
+  return chances;
+}
+
+std::string words_of_case(const std::string& scope, const CaseAgainst& found) {
+  std::string devices;
+  std::set<std::string> nodes;
+  std::int64_t well = 0;
+  for (const auto* onset : found.onsets) {
+    if (nodes.insert(unit_of(*onset)).second) well += onset->well;
+  }
+  for (std::size_t i = 0; i < found.onsets.size() && i < kMostNamed; ++i) {
+    devices += (i == 0 ? "" : ", ") + to_string(found.onsets[i]->card);
+  }
+  if (found.onsets.size() > kMostNamed) devices += fmt::format(" and {} more", found.onsets.size() - kMostNamed);
+  return fmt::format(
+      "since {} {} devices of {} broke under it on {} node{}, where others held {} that were well; it holds at most "
+      "{:.1f} percent of them: {}",
+      format_rfc3339(found.onsets.front()->at), found.onsets.size(), scope, nodes.size(), nodes.size() == 1 ? "" : "s",
+      well, found.share * 100, devices);
+}
+
+}  // namespace
+
+double chance_of_at_least(std::size_t least, const std::vector<double>& probabilities) {
+  if (least == 0) return 1;
+  // How likely exactly so many happen; what reaches `least` stays there.
+  std::vector<double> exactly(least + 1, 0.0);
+  exactly[0] = 1;
+  for (const double each : probabilities) {
+    const double p = std::clamp(each, 0.0, 1.0);
+    exactly[least] += exactly[least - 1] * p;
+    for (std::size_t count = least - 1; count > 0; --count) {
+      exactly[count] = exactly[count] * (1 - p) + exactly[count - 1] * p;
+    }
+    exactly[0] *= 1 - p;
+  }
+  return exactly[least];
+}
+
+std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets, const std::string& scope) {
+  const auto broken = broken_devices(onsets, scope);
+  std::map<std::string, CaseAgainst> cases;
+  for (const auto& [onset, is_first] : broken) {
+    for (const auto& [workload, share] : onset->workloads) {
+      auto& found = cases[workload];
+      found.share = std::max(found.share, share.scope);
+      found.onsets.push_back(onset);
+    }
+  }
+  for (auto& [workload, found] : cases) {
+    const bool is_none = found.onsets.size() < Suspects::kFewest || found.share > Suspects::kLargestShare;
+    if (is_none || found.share <= 0) continue;
+    // No more workloads than this have such a share: it is any of them that chance may have picked.
+    const auto chance = chance_of_at_least(found.onsets.size(), chances_of(workload, found, broken));
+    found.chance = std::min(1.0, chance / found.share);
+  }
+  return cases;
+}
+
+bool is_enough(const CaseAgainst& found, std::size_t least) {
+  return least > 0 && found.onsets.size() >= least && found.share <= Suspects::kLargestShare &&
+         found.chance < Suspects::kChance;
+}
+
+void Suspects::note(DeviceOnset onset) {
+  const auto place = std::ranges::lower_bound(onsets_, order_of(onset), {}, order_of);
+  if (place != onsets_.end() && order_of(*place) == order_of(onset)) return;
+  onsets_.insert(place, std::move(onset));
+  if (onsets_.size() > kMost) onsets_.erase(onsets_.begin());
+  ++revision_;
+}
+
+/// A wall clock that was once ahead must not hold anything against anybody for years.
+void Suspects::pull_back(WallTime now) {
+  bool is_ahead = false;
+  const auto pull = [&](WallTime& time) {
+    is_ahead = is_ahead || time > now;
+    time = std::min(time, now);
+  };
+  for (auto& onset : onsets_) {
+    pull(onset.at);
+    pull(onset.since);
+  }
+  for (auto& [who, suspicion] : suspicions_) {
+    pull(suspicion.since);
+    if (suspicion.clean_since) pull(*suspicion.clean_since);
+  }
+  if (!is_ahead) return;
+  std::ranges::sort(onsets_, {}, order_of);
+  ++revision_;
+}
+
+void Suspects::forget(const SuspectHearing& hearing) {
+  const auto before = onsets_.size();
+  std::erase_if(onsets_, [&](const DeviceOnset& onset) {
+    return hearing.now.wall - onset.at >= kWindow || (hearing.released && onset.since <= *hearing.released);
+  });
+  for (const auto& [workload, until] : hearing.acknowledged) {
+    for (auto& onset : onsets_) {
+      if (onset.since <= until && onset.workloads.erase(workload) > 0) ++revision_;
+    }
+  }
+  std::erase_if(onsets_, is_of_no_use);
+  if (onsets_.size() != before) ++revision_;
+}
+
+/// What was put down to it is no evidence any more.
+void Suspects::acquit(const OwnerInScope& who, WallTime until) {
+  for (auto& onset : onsets_) {
+    if (onset.card.scope == who.second && onset.at <= until) onset.workloads.erase(who.first);
+  }
+  std::erase_if(onsets_, is_of_no_use);
+  ++revision_;
+}
+
+void Suspects::end_suspicions(const SuspectHearing& hearing) {
+  const auto now = hearing.now.wall;
+  std::vector<OwnerInScope> over;
+  for (auto& [who, suspicion] : suspicions_) {
+    const auto word = hearing.acknowledged.find(who.first);
+    const bool is_cleared = hearing.least == 0 || (hearing.released && suspicion.since <= *hearing.released) ||
+                            (word != hearing.acknowledged.end() && suspicion.since <= word->second);
+    const bool is_on_bad = hearing.on_bad.contains(who);
+    if (is_on_bad == suspicion.clean_since.has_value()) {
+      suspicion.clean_since = is_on_bad ? std::nullopt : std::optional(now);
+      ++revision_;
+    }
+    if (is_cleared || (suspicion.clean_since && now - *suspicion.clean_since >= kClean)) over.push_back(who);
+  }
+  for (const auto& who : over) {
+    suspicions_.erase(who);
+    acquit(who, now);
+  }
+}
+
+std::vector<DeviceOnset> Suspects::judge(const SuspectHearing& hearing) {
+  std::vector<DeviceOnset> excused;
+  pull_back(hearing.now.wall);
+  forget(hearing);
+  end_suspicions(hearing);
+  if (judged_ == std::pair(revision_, hearing.least)) return excused;
+  std::set<std::string> scopes;
+  for (const auto& onset : onsets_) scopes.insert(onset.card.scope);
+  for (const auto& scope : scopes) {
+    for (const auto& [workload, found] : cases_against(onsets_, scope)) {
+      const OwnerInScope who{workload, scope};
+      if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
+      accuse(who, words_of_case(scope, found), hearing.now.wall, excused);
+    }
+  }
+  judged_ = std::pair(revision_, hearing.least);
+  return excused;
+}
+
+/// Of a device that was excused before, or has broken under others too, nobody else is guilty a second time.
+void Suspects::accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused) {
+  suspicions_.emplace(who, Suspicion{.since = now, .clean_since = {}, .evidence = std::move(evidence)});
+  auto not_again = guilty_cards(onsets_);
+  for (const auto& onset : onsets_) {
+    if (onset.excused) not_again.insert(onset.card);
+  }
+  for (auto& onset : onsets_) {
+    if (onset.card.scope != who.second || !onset.workloads.contains(who.first)) continue;
+    if (!not_again.insert(onset.card).second) continue;
+    onset.excused = true;
+    excused.push_back(onset);
+  }
+  ++revision_;
+}
+
+const Suspicion* Suspects::find(const std::string& workload, const std::string& scope) const {
+  const auto found = suspicions_.find({workload, scope});
+  return found == suspicions_.end() ? nullptr : &found->second;
+}
+
+std::optional<WallTime> Suspects::next_change_at() const {
+  std::optional<WallTime> next;
+  if (!onsets_.empty()) next = onsets_.front().at + kWindow;
+  for (const auto& [who, suspicion] : suspicions_) {
+    if (!suspicion.clean_since) continue;
+    const auto at = *suspicion.clean_since + kClean;
+    next = std::min(next.value_or(at), at);
+  }
+  return next;
+}
+
+void Suspects::load(std::vector<DeviceOnset> onsets, std::map<OwnerInScope, Suspicion> suspicions) {
+  onsets_ = std::move(onsets);
+  std::ranges::sort(onsets_, {}, order_of);
+  if (onsets_.size() > kMost) onsets_.erase(onsets_.begin(), onsets_.end() - static_cast<std::ptrdiff_t>(kMost));
+  suspicions_ = std::move(suspicions);
+  judged_.reset();
+}
+
+}  // namespace dhc

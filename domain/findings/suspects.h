@@ -1,0 +1,119 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/now.h"
+#include "domain/contract/device_key.h"
+#include "domain/contract/owner_share.h"
+
+namespace dhc {
+
+/// A physical device that went bad, and whose pods may have made it so.
+struct DeviceOnset {
+  DeviceKey card;
+  std::string node;                             ///< Empty: it belongs to none.
+  WallTime at;                                  ///< When its incident opened.
+  WallTime since;                               ///< Since when it had been bad.
+  std::int64_t well = 0;                        ///< How many devices others held on its node then that were not bad.
+  std::map<std::string, OwnerShare> workloads;  ///< That held it, by `workload_of`.
+  bool excused = false;                         ///< It was put down to one of them: that is done once.
+  friend bool operator==(const DeviceOnset&, const DeviceOnset&) = default;
+};
+
+/// A workload under which devices of one driver or resource go bad that are well under others.
+struct Suspicion {
+  WallTime since;
+  std::optional<WallTime> clean_since;  ///< Since when it has held no bad device; none: it holds one.
+  std::string evidence;                 ///< A sentence.
+  friend bool operator==(const Suspicion&, const Suspicion&) = default;
+};
+
+/// A workload, by `workload_of`, and a driver or resource.
+using OwnerInScope = std::pair<std::string, std::string>;
+
+/// What one judgement is made of.
+struct SuspectHearing {
+  std::size_t least = 3;          ///< How many devices must have broken under a workload; 0: nobody is suspected.
+  std::set<OwnerInScope> on_bad;  ///< Who holds a bad device now.
+  /// Workloads that somebody vouches for: what broke up to then is not held against them.
+  std::map<std::string, WallTime> acknowledged;
+  std::optional<WallTime> released;  ///< Likewise for all, by an operator.
+  Now now;
+};
+
+/// Tells a guilty workload from guilty devices. Hardware breaks under whoever holds it: a workload that holds 3 percent
+/// of the devices holds 3 percent of those that break. Where one node or one release of the driver is to blame, it
+/// holds its share of the node or of that release. A device that breaks under different workloads is itself the cause,
+/// and counts against nobody.
+class Suspects {
+ public:
+  /// How long an onset counts.
+  static constexpr Millis kWindow = std::chrono::hours(24 * 7);
+  /// How long a workload must hold no bad device for the suspicion to end.
+  static constexpr Millis kClean = std::chrono::hours(24);
+  /// Whoever has a larger share of the devices is never suspected: what breaks then breaks under it anyway.
+  static constexpr double kLargestShare = 0.3;
+  /// How likely it may be that chance alone has put the onsets together, for any workload of a share like this.
+  static constexpr double kChance = 0.001;
+  /// Fewer devices than these are no case against anybody.
+  static constexpr std::size_t kFewest = 3;
+  /// How many onsets are remembered: the newest.
+  static constexpr std::size_t kMost = 300;
+
+  /// The incident of a device has opened. Safe to repeat.
+  void note(DeviceOnset onset);
+
+  /// Begins and ends suspicions; says which onsets are put down to a workload by it.
+  std::vector<DeviceOnset> judge(const SuspectHearing& hearing);
+
+  /// Null: it is not suspected.
+  [[nodiscard]] const Suspicion* find(const std::string& workload, const std::string& scope) const;
+  [[nodiscard]] const std::map<OwnerInScope, Suspicion>& suspicions() const { return suspicions_; }
+
+  /// When `judge` would conclude something new by time alone.
+  [[nodiscard]] std::optional<WallTime> next_change_at() const;
+
+  /// Oldest first.
+  [[nodiscard]] const std::vector<DeviceOnset>& onsets() const { return onsets_; }
+  /// As they are read from the state.
+  void load(std::vector<DeviceOnset> onsets, std::map<OwnerInScope, Suspicion> suspicions);
+  /// Counts changes of what is to be written down.
+  [[nodiscard]] std::uint64_t revision() const { return revision_; }
+
+ private:
+  void pull_back(WallTime now);
+  void forget(const SuspectHearing& hearing);
+  void end_suspicions(const SuspectHearing& hearing);
+  void acquit(const OwnerInScope& who, WallTime until);
+  void accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused);
+
+  std::vector<DeviceOnset> onsets_;
+  std::map<OwnerInScope, Suspicion> suspicions_;
+  std::uint64_t revision_ = 0;
+  std::optional<std::pair<std::uint64_t, std::size_t>> judged_;  // the revision, and `least`, of the last judgement
+};
+
+/// What speaks against a workload.
+struct CaseAgainst {
+  std::vector<const DeviceOnset*> onsets;  ///< One for each device, the first.
+  double share = 0;                        ///< The largest that it had of the driver or resource at one of them.
+  double chance = 1;                       ///< How likely chance alone does that to any workload of such a share.
+};
+
+/// Of each workload that was there when a device of this driver or resource broke. Points into `onsets`.
+[[nodiscard]] std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets,
+                                                               const std::string& scope);
+
+/// Whether a case with so many devices at the least is enough for a suspicion.
+[[nodiscard]] bool is_enough(const CaseAgainst& found, std::size_t least);
+
+/// How likely at least `least` of independent events with these probabilities happen.
+[[nodiscard]] double chance_of_at_least(std::size_t least, const std::vector<double>& probabilities);
+
+}  // namespace dhc

@@ -1,0 +1,156 @@
+#include "domain/incidents/suspect_state.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.h"
+#include "base/printable.h"
+#include "base/rfc3339.h"
+
+namespace dhc {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLongestSuspectName = 1024;
+constexpr std::size_t kLongestEvidence = 1024;
+/// Of one incident: who shares a device, and who held it before.
+constexpr std::size_t kMostSuspects = 16;
+constexpr std::int64_t kMostWell = 1'000'000;
+
+Json onset_json(const DeviceOnset& onset) {
+  Json workloads = Json::object();
+  for (const auto& [workload, share] : onset.workloads) {
+    if (workloads.size() < kMostSuspects) workloads[workload] = {share.scope, share.node};
+  }
+  Json json = {{"source", onset.card.source == DeviceKey::Source::Dra ? "dra" : "plugin"},
+               {"scope", onset.card.scope},
+               {"place", onset.card.place},
+               {"device", onset.card.device},
+               {"node", onset.node},
+               {"at", format_rfc3339(onset.at)},
+               {"since", format_rfc3339(onset.since)},
+               {"well", onset.well},
+               {"workloads", std::move(workloads)}};
+  if (onset.excused) json["excused"] = true;
+  return json;
+}
+
+std::optional<std::string> suspect_text(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_string()) return std::nullopt;
+  auto text = found->get<std::string>();
+  return text.size() <= kLongestSuspectName ? std::optional(std::move(text)) : std::nullopt;
+}
+
+std::optional<WallTime> suspect_time(const Json& json, const char* key) {
+  const auto text = suspect_text(json, key);
+  return text ? parse_rfc3339(*text) : std::nullopt;
+}
+
+bool is_share_list(const Json& json) {
+  const auto is_share = [](const Json& one) {
+    return one.is_number() && one.get<double>() > 0 && one.get<double>() <= 1;
+  };
+  return json.is_array() && json.size() == 2 && is_share(json[0]) && is_share(json[1]);
+}
+
+std::optional<DeviceOnset> read_onset(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  const auto source = suspect_text(json, "source");
+  auto scope = suspect_text(json, "scope");
+  auto place = suspect_text(json, "place");
+  auto device = suspect_text(json, "device");
+  auto node = suspect_text(json, "node");
+  const auto at = suspect_time(json, "at");
+  const auto since = suspect_time(json, "since");
+  const auto well = json.find("well");
+  const auto workloads = json.find("workloads");
+  const bool is_known = source && (*source == "dra" || *source == "plugin");
+  if (!is_known || !scope || !place || !device || !node || !at || !since || well == json.end() ||
+      !well->is_number_unsigned() || workloads == json.end() || !workloads->is_object()) {
+    return std::nullopt;
+  }
+  DeviceOnset onset{.card = {.source = *source == "dra" ? DeviceKey::Source::Dra : DeviceKey::Source::Plugin,
+                             .scope = *std::move(scope),
+                             .place = *std::move(place),
+                             .device = *std::move(device)},
+                    .node = *std::move(node),
+                    .at = *at,
+                    .since = *since,
+                    .well = std::min<std::int64_t>(well->get<std::int64_t>(), kMostWell),
+                    .workloads = {},
+                    .excused = json.contains("excused") && json["excused"] == true};
+  for (const auto& [workload, share] : workloads->items()) {
+    if (!is_share_list(share) || workload.empty() || workload.size() > kLongestSuspectName) return std::nullopt;
+    onset.workloads.emplace(workload, OwnerShare{.scope = share[0].get<double>(), .node = share[1].get<double>()});
+    if (onset.workloads.size() == kMostSuspects) break;
+  }
+  return onset;
+}
+
+void read_suspicion(const Json& json, std::map<OwnerInScope, Suspicion>& suspicions) {
+  if (!json.is_object()) return;
+  auto workload = suspect_text(json, "workload");
+  auto scope = suspect_text(json, "scope");
+  const auto since = suspect_time(json, "since");
+  const auto evidence = suspect_text(json, "evidence");
+  if (!workload || workload->empty() || !scope || !since || !evidence) return;
+  suspicions.insert_or_assign({*std::move(workload), *std::move(scope)},
+                              Suspicion{.since = *since,
+                                        .clean_since = suspect_time(json, "cleanSince"),
+                                        .evidence = printable_cut(*evidence, kLongestEvidence)});
+}
+
+}  // namespace
+
+std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
+  if (suspects.onsets().empty() && suspects.suspicions().empty()) return {};
+  Json list = Json::array();
+  for (const auto& [who, suspicion] : suspects.suspicions()) {
+    Json entry = {{"workload", who.first},
+                  {"scope", who.second},
+                  {"since", format_rfc3339(suspicion.since)},
+                  {"evidence", printable_cut(suspicion.evidence, kLongestEvidence)}};
+    if (suspicion.clean_since) entry["cleanSince"] = format_rfc3339(*suspicion.clean_since);
+    list.push_back(std::move(entry));
+  }
+  std::string text = R"({"suspicions":)" + json_text(list) + R"(,"incidents":[)";
+  std::vector<std::string> pieces;  // newest first
+  for (auto onset = suspects.onsets().rbegin(); onset != suspects.onsets().rend(); ++onset) {
+    pieces.push_back(json_text(onset_json(*onset)));
+  }
+  bool is_first = true;
+  for (const auto& piece : pieces) {
+    if (text.size() + piece.size() + 3 > limit) break;
+    text += (is_first ? "" : ",") + piece;
+    is_first = false;
+  }
+  text += "]}";
+  return text.size() <= limit ? text : std::string();
+}
+
+Suspects parse_suspect_state(std::string_view text) {
+  Suspects suspects;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return suspects;
+  std::vector<DeviceOnset> onsets;
+  std::map<OwnerInScope, Suspicion> suspicions;
+  if (const auto list = json.find("incidents"); list != json.end() && list->is_array()) {
+    for (const auto& item : *list) {
+      if (auto onset = read_onset(item)) onsets.push_back(*std::move(onset));
+    }
+  }
+  if (const auto list = json.find("suspicions"); list != json.end() && list->is_array()) {
+    for (const auto& item : *list) read_suspicion(item, suspicions);
+  }
+  suspects.load(std::move(onsets), std::move(suspicions));
+  return suspects;
+}
+
+}  // namespace dhc

@@ -1,0 +1,107 @@
+#include "domain/incidents/suspect_watch.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "domain/cluster/node_departure.h"
+#include "domain/cluster/owner_chain.h"
+#include "domain/cluster/workload.h"
+#include "domain/contract/names.h"
+#include "domain/contract/operator_time.h"
+#include "domain/limits/caps.h"
+
+namespace dhc {
+
+namespace {
+
+/// The latest word for the pod's workload that is written on the pod or on a controller above it that is watched.
+std::optional<WallTime> vouched_until(const k8s::Pod& pod, const World& world, WallTime now) {
+  std::optional<WallTime> latest;
+  const auto* at = &pod.meta;
+  for (int depth = 0; depth <= kMostOwners && at != nullptr; ++depth) {
+    if (const auto said = k8s::find(at->annotations, kAcknowledgeAnnotation)) {
+      const auto until = operator_time(*said, now);
+      if (until) latest = std::max(latest.value_or(*until), *until);
+    }
+    if (!at->controller || !is_watched(*at->controller)) break;
+    at = world.owner(pod.meta.ns, at->controller->uid);
+  }
+  return latest;
+}
+
+/// Workloads against which anything speaks.
+std::set<std::string> known_workloads(const Suspects& suspects) {
+  std::set<std::string> known;
+  for (const auto& onset : suspects.onsets()) {
+    for (const auto& [workload, share] : onset.workloads) known.insert(workload);
+  }
+  for (const auto& [who, suspicion] : suspects.suspicions()) known.insert(who.first);
+  return known;
+}
+
+}  // namespace
+
+void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const IncidentStore& incidents,
+                 const World& world) {
+  std::map<std::string, DeviceHoldings> holdings;  // by driver or resource
+  for (const auto& key : opened) {
+    const auto* record = incidents.find(key);
+    const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+    if (facts == nullptr || !key.is_device()) continue;
+    // Whoever works on the node makes devices look bad.
+    const auto* node = world.node_under(key);
+    const auto workloads = workloads_on(key, world);
+    if (workloads.empty() || (node != nullptr && why_leaving(*node))) continue;
+    const auto& held = holdings.try_emplace(key.scope, key.scope, world).first->second;
+    DeviceOnset onset{.card = world.card_of(key),
+                      .node = world.node_of(key),
+                      .at = facts->opened_at,
+                      .since = facts->since,
+                      .well = held.well_beside(key, workloads),
+                      .workloads = {}};
+    for (const auto& workload : workloads) onset.workloads.emplace(workload, held.share_of(workload, key));
+    suspects.note(std::move(onset));
+  }
+}
+
+SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPod>& affected_pods, const World& world,
+                          const Policy& policy, const Now& now) {
+  SuspectHearing hearing{.least = static_cast<std::size_t>(policy.limits.suspect_after),
+                         .on_bad = {},
+                         .acknowledged = {},
+                         .released = cap_release(policy.cap_release, now),
+                         .now = now};
+  const auto known = known_workloads(suspects);
+  if (known.empty()) return hearing;
+  for (const auto& affected : affected_pods) {
+    const auto workload = workload_of(affected.pod(), world);
+    if (!known.contains(workload)) continue;
+    if (!affected.unknown_now) hearing.on_bad.emplace(workload, affected.key.scope);
+    if (const auto until = vouched_until(affected.pod(), world, now.wall)) {
+      auto& latest = hearing.acknowledged.try_emplace(workload, *until).first->second;
+      latest = std::max(latest, *until);
+    }
+  }
+  return hearing;
+}
+
+bool is_with_suspects(const Suspects& suspects, const DeviceKey& key, const World& world) {
+  if (suspects.suspicions().empty()) return false;
+  const auto workloads = workloads_on(key, world);
+  return !workloads.empty() && std::ranges::all_of(workloads, [&](const std::string& workload) {
+    return suspects.find(workload, key.scope) != nullptr;
+  });
+}
+
+std::string words_of_suspicion(const std::string& workload, const Suspicion& suspicion) {
+  return fmt::format(
+      "{} is suspected of breaking the devices that it holds: {}; its pods are not moved and their devices not blamed, "
+      "until it has held no bad device for 24 h, or the annotation {} on it or on one of its pods says when it was "
+      "looked at",
+      words_of_workload(workload), suspicion.evidence, kAcknowledgeAnnotation);
+}
+
+}  // namespace dhc

@@ -1,0 +1,192 @@
+// A program that breaks each device it is given is told from devices that are bad.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+#include "domain/contract/names.h"
+#include "tests/support/core/stage.h"
+#include "tests/support/core/wide_caps.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+/// Thirteen nodes of eight devices, each with a claim and a pod of its own; three of them are the poison's.
+struct Poisoned : Stage {
+  static constexpr int kNodes = 13;
+
+  Poisoned() {
+    widen_caps(limits());
+    limits().cap_owner_per_day = {.percent = 1, .at_least = 2};
+    limits().evictions_per_minute = 6000;
+    limits().max_in_flight = limits().per_node = limits().per_owner = 1000;
+    limits().brake_at_least = 10'000;
+    policy().after = Seconds(10);
+    policy().taint = TaintRules{};
+    policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+    whole_policy().own_namespace = "dhc";
+    hold_caps();
+    send_policy();
+    std::vector<std::string> devices;
+    for (int i = 0; i < 8; ++i) devices.push_back(fmt::format("gpu-{}", i));
+    for (int n = 0; n < kNodes; ++n) {
+      node(fmt::format("node-{}", n), 0);
+      slice(fmt::format("node-{}", n), devices);
+    }
+    for (int i = 0; i < kNodes * 8; ++i)
+      put_pod(i, is_poison(i) ? "ReplicaSet/poison" : fmt::format("ReplicaSet/rs-{}", i));
+    settle();
+  }
+
+  static bool is_poison(int number) { return number % 8 == 0 && number < 24; }
+
+  void put_pod(int number, const std::string& owner, const std::string& prefix = "p") {
+    const auto name = fmt::format("{}-{}", prefix, number);
+    auto& held = claim("claim-" + name, {fmt::format("gpu-{}", number % 8)}, name);
+    held.results.front().pool = fmt::format("node-{}", number / 8);
+    upsert_claim("claim-" + name);
+    pod({.name = name, .node = fmt::format("node-{}", number / 8), .owner = owner, .claim = "claim-" + name});
+  }
+
+  std::vector<std::string> let_break(int number, Millis time = minutes(20), const std::string& prefix = "p") {
+    report(fmt::format("{}-{}", prefix, number), Health::Unhealthy, "Xid 43");
+    auto gone = run_for(time, Seconds(10));
+    for (const auto& name : gone) {
+      remove_pod(name);
+      remove(k8s::Kind::ResourceClaim, "claim-" + name);
+    }
+    return gone;
+  }
+
+  /// Two are moved, the third is the evidence.
+  void let_poison_break(bool restarts = false) {
+    for (const int number : {0, 8, 16}) {
+      if (restarts) restart();
+      CHECK(let_break(number).size() == (number < 16 ? 1U : 0U));
+    }
+  }
+
+  [[nodiscard]] std::size_t count(const std::string& word) const {
+    return static_cast<std::size_t>(std::ranges::count(writes(), word));
+  }
+};
+
+bool is_anybody_suspected(const Stage& stage) {
+  return std::ranges::find(stage.verdicts(), Reason::WorkloadSuspected, &Verdict::reason) != stage.verdicts().end();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "A workload under which the third device breaks is suspected: what was put down to its devices is taken back") {
+  Poisoned fleet;
+  fleet.let_poison_break();
+  const auto* owner = fleet.verdict("poison", Reason::WorkloadSuspected);
+  REQUIRE(owner != nullptr);
+  CHECK(owner->subject.kind == "ReplicaSet");
+  CHECK(owner->device == kDriver);
+  CHECK(
+      owner->message.contains("ReplicaSet default/poison is suspected of breaking the devices that it holds: since "));
+  CHECK(owner->message.contains(
+      "3 devices of gpu.example.com broke under it on 3 nodes, where others held 21 that were well"));
+  CHECK(fleet.has_event("poison", "WorkloadSuspected"));
+  CHECK(fleet.verdict("p-16", Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.verdict("p-16", Reason::CapReached) == nullptr);
+  REQUIRE_FALSE(fleet.conditions().empty());
+  CHECK(fleet.conditions().back().wanted->message.contains("next: no eviction (WorkloadSuspected)"));
+  // The two that were tainted are free again, the third never was, and none is an offender.
+  CHECK(fleet.rule() == nullptr);
+  CHECK(fleet.count("delete gpu-0") == 2);
+  const auto state = fleet.state_text();
+  CHECK(state.contains(R"("phase":"Probation")"));
+  CHECK_FALSE(state.contains(R"("phase":"Open")"));
+  CHECK_FALSE(state.contains(R"("penalty":1)"));
+}
+
+TEST_CASE("While a workload is suspected its devices are not blamed, and others lose theirs as before") {
+  Poisoned fleet;
+  fleet.let_poison_break();
+  fleet.put_pod(0, "ReplicaSet/poison", "again");
+  fleet.settle();
+  const auto rules = fleet.count("apply NoSchedule gpu-0");
+  CHECK(fleet.let_break(0, minutes(20), "again").empty());
+  CHECK(fleet.verdict("again-0", Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.count("apply NoSchedule gpu-0") == rules);
+  CHECK(fleet.let_break(25) == std::vector<std::string>{"p-25"});
+  // A device that another holds is his, and may be bad after all.
+  fleet.put_pod(8, "ReplicaSet/other", "later");
+  fleet.settle();
+  CHECK(fleet.let_break(8, minutes(20), "later") == std::vector<std::string>{"later-8"});
+}
+
+TEST_CASE("A controller that restarts before each device breaks suspects the same, and after it nobody is told twice") {
+  Poisoned fleet;
+  fleet.let_poison_break(true);
+  const auto* told = fleet.verdict("poison", Reason::WorkloadSuspected);
+  REQUIRE(told != nullptr);
+  const auto message = told->message;
+  fleet.restart();
+  CHECK(fleet.run_for(minutes(5), Seconds(10)).empty());
+  told = fleet.verdict("poison", Reason::WorkloadSuspected);
+  REQUIRE(told != nullptr);
+  CHECK(told->message == message);
+  CHECK(std::ranges::find(fleet.verdicts(), Reason::StateDamaged, &Verdict::reason) == fleet.verdicts().end());
+  CHECK(fleet.rule() == nullptr);
+}
+
+TEST_CASE("An annotation on the workload clears it: its devices are its devices' matter again") {
+  Poisoned fleet;
+  fleet.let_poison_break();
+  k8s::Owner cleared;
+  cleared.kind = k8s::Kind::ReplicaSet;
+  cleared.meta.ns = "default";
+  cleared.meta.name = "poison";
+  cleared.meta.uid = "uid-poison";
+  cleared.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(fleet.now().wall)}};
+  fleet.advance(Seconds(1));
+  fleet.put(cleared);
+  fleet.run_for(minutes(2), Seconds(10));
+  CHECK(fleet.verdict("poison", Reason::WorkloadSuspected) == nullptr);
+  // Of the bad device it holds the incident opens; what broke before is not held against it.
+  CHECK(fleet.verdict("p-16", Reason::CapReached) != nullptr);
+}
+
+TEST_CASE("A suspicion ends a day after the workload has left its bad devices") {
+  Poisoned fleet;
+  fleet.let_poison_break();
+  fleet.remove_pod("p-16");
+  fleet.remove(k8s::Kind::ResourceClaim, "claim-p-16");
+  fleet.settle();
+  const auto* told = fleet.verdict("poison", Reason::WorkloadSuspected);
+  CHECK(told == nullptr);  // nobody is left of whom it could be said by name
+  const auto by_name = std::ranges::find(fleet.verdicts(), Reason::WorkloadSuspected, &Verdict::reason);
+  REQUIRE(by_name != fleet.verdicts().end());
+  CHECK(by_name->subject.kind == "Workload");
+  REQUIRE(by_name->next_at);
+  const auto until = *by_name->next_at;
+  fleet.advance(std::chrono::duration_cast<Millis>(until - fleet.now().wall) - Millis(1));
+  fleet.settle();
+  CHECK(is_anybody_suspected(fleet));
+  fleet.advance(Millis(1));
+  fleet.settle();
+  CHECK_FALSE(is_anybody_suspected(fleet));
+}
+
+TEST_CASE("With suspectAfter: 0 nobody is suspected") {
+  Poisoned fleet;
+  fleet.limits().suspect_after = 0;
+  fleet.send_policy();
+  fleet.let_poison_break();
+  CHECK_FALSE(is_anybody_suspected(fleet));
+  CHECK(fleet.verdict("p-16", Reason::CapReached) != nullptr);
+}
+
+}  // namespace dhc::test

@@ -1,0 +1,290 @@
+#include "domain/findings/suspects.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "domain/incidents/suspect_state.h"
+
+namespace dhc {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+const std::string kBroken = "gpu.example.com";
+const OwnerInScope kPoison{"ml/Deployment/poison", kBroken};
+
+WallTime morning(Millis later = Millis(0)) {
+  return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 20)) + hours(8) + later;
+}
+
+/// The GPU of this number, eight a node, broke under the workload.
+DeviceOnset broken(int number, Millis later, const std::string& workload = kPoison.first, double scope = 0.02,
+                   double node = 0.125) {
+  const auto name = fmt::format("node-{}", number / 8);
+  return {.card = DeviceKey::dra(kBroken, name, fmt::format("gpu-{}", number % 8)),
+          .node = name,
+          .at = morning(later),
+          .since = morning(later) - minutes(1),
+          .well = 5,
+          .workloads = {{workload, {.scope = scope, .node = node}}}};
+}
+
+SuspectHearing heard(Millis later, std::size_t least = 3, std::set<OwnerInScope> on_bad = {kPoison}) {
+  return {.least = least,
+          .on_bad = std::move(on_bad),
+          .acknowledged = {},
+          .released = {},
+          .now = {.mono = MonoTime(hours(100)) + later, .wall = morning(later)}};
+}
+
+/// Three nodes, an hour apart.
+Suspects convicted() {
+  Suspects suspects;
+  for (int i = 0; i < 3; ++i) suspects.note(broken(i * 8, hours(i)));
+  CHECK(suspects.judge(heard(hours(2))).size() == 3);
+  return suspects;
+}
+
+bool is_suspected(const Suspects& suspects) { return suspects.find(kPoison.first, kBroken) != nullptr; }
+
+}  // namespace
+
+TEST_CASE("a small workload under which the third device breaks is suspected, with the evidence") {
+  Suspects suspects;
+  suspects.note(broken(0, hours(0)));
+  suspects.note(broken(8, hours(1)));
+  CHECK(suspects.judge(heard(hours(1))).empty());
+  CHECK_FALSE(is_suspected(suspects));
+  suspects.note(broken(16, hours(2)));
+  const auto excused = suspects.judge(heard(hours(2)));
+  REQUIRE(excused.size() == 3);
+  CHECK(excused.front().card == broken(0, hours(0)).card);
+  REQUIRE(is_suspected(suspects));
+  const auto& suspicion = *suspects.find(kPoison.first, kBroken);
+  CHECK(suspicion.since == morning(hours(2)));
+  CHECK(suspicion.evidence ==
+        "since 2026-11-20T08:00:00Z 3 devices of gpu.example.com broke under it on 3 nodes, where others held 15 that "
+        "were well; it holds at most 2.0 percent of them: gpu.example.com/node-0/gpu-0, gpu.example.com/node-1/gpu-0, "
+        "gpu.example.com/node-2/gpu-0");
+  CHECK(suspects.judge(heard(hours(3))).empty());
+}
+
+TEST_CASE("more devices may be asked for, and none at all is never suspected") {
+  for (const std::size_t least : {std::size_t(4), std::size_t(0)}) {
+    Suspects suspects;
+    for (int i = 0; i < 3; ++i) suspects.note(broken(i * 8, hours(i)));
+    CHECK(suspects.judge(heard(hours(2), least)).empty());
+    CHECK_FALSE(is_suspected(suspects));
+  }
+  auto suspects = convicted();
+  CHECK(suspects.judge(heard(hours(3), 0)).empty());
+  CHECK_FALSE(is_suspected(suspects));
+}
+
+TEST_CASE("the same device three times is one device, whatever replica of it was reported") {
+  Suspects suspects;
+  for (int i = 0; i < 3; ++i) suspects.note(broken(0, hours(i)));
+  CHECK(suspects.judge(heard(hours(2))).empty());
+}
+
+TEST_CASE("who holds much breaks much: its share decides, and above 30 percent counts alone never do") {
+  const auto is_suspected_with = [](double share, int devices) {
+    Suspects suspects;
+    for (int i = 0; i < devices; ++i) suspects.note(broken(i * 8, hours(i), kPoison.first, share));
+    (void)suspects.judge(heard(hours(devices)));
+    return is_suspected(suspects);
+  };
+  CHECK(is_suspected_with(0.031, 3));
+  CHECK_FALSE(is_suspected_with(0.032, 3));
+  CHECK(is_suspected_with(0.05, 4));
+  CHECK_FALSE(is_suspected_with(0.3, 6));
+  CHECK(is_suspected_with(0.3, 7));
+  CHECK_FALSE(is_suspected_with(0.301, 60));
+}
+
+TEST_CASE("what breaks under others too speaks for hardware") {
+  Suspects suspects;
+  for (int i = 0; i < 40; ++i) suspects.note(broken(100 + i * 8, minutes(i), fmt::format("ml/Job/other-{}", i)));
+  for (int i = 0; i < 3; ++i) suspects.note(broken(i * 8, hours(i)));
+  CHECK(suspects.judge(heard(hours(2))).empty());
+}
+
+TEST_CASE("a bad node is not its tenant's fault") {
+  Suspects suspects;
+  // It holds all of the node, whose devices break one after the other.
+  for (int i = 0; i < 8; ++i) suspects.note(broken(i, hours(i), kPoison.first, 0.02, 1));
+  CHECK(suspects.judge(heard(hours(8))).empty());
+  Suspects half;
+  for (int i = 0; i < 4; ++i) half.note(broken(i, hours(i), kPoison.first, 0.02, 0.5));
+  CHECK(half.judge(heard(hours(8))).empty());
+}
+
+TEST_CASE("one of eight on a node under which five break is suspected, although all are on that node") {
+  Suspects suspects;
+  for (int i = 0; i < 4; ++i) suspects.note(broken(i, hours(i)));
+  CHECK(suspects.judge(heard(hours(4))).empty());
+  suspects.note(broken(4, hours(4)));
+  CHECK(suspects.judge(heard(hours(4))).size() == 5);
+}
+
+TEST_CASE("a bad release of the driver is not the fault of who holds the nodes that have it first") {
+  Suspects suspects;
+  for (int i = 0; i < 5; ++i) suspects.note(broken(i * 8, hours(i), kPoison.first, 0.29));
+  CHECK(suspects.judge(heard(hours(5))).empty());
+}
+
+TEST_CASE("a device that breaks under others too is itself the cause, and counts against nobody") {
+  Suspects suspects;
+  suspects.note(broken(0, -hours(5), "ml/Job/other"));
+  for (int i = 0; i < 3; ++i) suspects.note(broken(i * 8, hours(i)));
+  CHECK(suspects.judge(heard(hours(2))).empty());
+  suspects.note(broken(24, hours(3)));
+  const auto excused = suspects.judge(heard(hours(3)));
+  REQUIRE(excused.size() == 3);
+  for (const auto& onset : excused) CHECK(onset.card != broken(0, hours(0)).card);
+}
+
+TEST_CASE("a device is excused once, also after its workload was cleared") {
+  auto suspects = convicted();
+  auto cleared = heard(hours(4));
+  cleared.acknowledged[kPoison.first] = morning(hours(3));
+  CHECK(suspects.judge(cleared).empty());
+  CHECK_FALSE(is_suspected(suspects));
+  for (int i = 0; i < 4; ++i) suspects.note(broken(i * 8, hours(5 + i)));
+  const auto excused = suspects.judge(heard(hours(9)));
+  REQUIRE(excused.size() == 1);
+  CHECK(excused.front().card == broken(24, hours(0)).card);
+}
+
+TEST_CASE("a word for the workload clears what broke up to then, and nothing that breaks later") {
+  auto suspects = convicted();
+  auto early = heard(hours(2));
+  early.acknowledged[kPoison.first] = morning(hours(2)) - Millis(1);
+  CHECK(suspects.judge(early).empty());
+  CHECK(is_suspected(suspects));
+  auto cleared = heard(hours(4));
+  cleared.acknowledged[kPoison.first] = morning(hours(2));
+  CHECK(suspects.judge(cleared).empty());
+  CHECK_FALSE(is_suspected(suspects));
+  // Its pods still hold devices that broke before: their incidents open now.
+  for (int i = 0; i < 3; ++i) {
+    auto onset = broken(40 + i * 8, hours(4));
+    onset.since = morning(hours(1));
+    suspects.note(onset);
+  }
+  CHECK(suspects.judge(cleared).empty());
+  for (int i = 0; i < 3; ++i) suspects.note(broken(80 + i * 8, hours(5)));
+  auto later = heard(hours(6));
+  later.acknowledged = cleared.acknowledged;
+  CHECK(suspects.judge(later).size() == 3);
+}
+
+TEST_CASE("an operator's release clears every workload") {
+  auto suspects = convicted();
+  auto hearing = heard(hours(4));
+  hearing.released = morning(hours(3));
+  CHECK(suspects.judge(hearing).empty());
+  CHECK_FALSE(is_suspected(suspects));
+}
+
+TEST_CASE("a day without a bad device ends the suspicion, to the millisecond, and a bad one starts it anew") {
+  auto suspects = convicted();
+  CHECK(suspects.next_change_at() == morning(hours(24 * 7)));  // when the first device counts no more
+  (void)suspects.judge(heard(hours(3), 3, {}));
+  CHECK(suspects.next_change_at() == morning(hours(27)));
+  (void)suspects.judge(heard(hours(10)));
+  CHECK(suspects.next_change_at() == morning(hours(24 * 7)));  // when the first device counts no more
+  (void)suspects.judge(heard(hours(11), 3, {}));
+  (void)suspects.judge(heard(hours(35) - Millis(1), 3, {}));
+  CHECK(is_suspected(suspects));
+  (void)suspects.judge(heard(hours(35), 3, {}));
+  CHECK_FALSE(is_suspected(suspects));
+  (void)suspects.judge(heard(hours(36)));
+  CHECK_FALSE(is_suspected(suspects));
+}
+
+TEST_CASE("what is a week old counts no more, and a clock that was ahead holds nothing for longer") {
+  Suspects suspects;
+  suspects.note(broken(0, hours(0)));
+  suspects.note(broken(8, hours(24 * 7) - Millis(1)));
+  suspects.note(broken(16, hours(24 * 7)));
+  CHECK(suspects.judge(heard(hours(24 * 7))).empty());
+  Suspects ahead;
+  ahead.note(broken(0, hours(24 * 365)));
+  (void)ahead.judge(heard(hours(0)));
+  (void)ahead.judge(heard(hours(24 * 7)));
+  CHECK(ahead.onsets().empty());
+}
+
+TEST_CASE("the order in which incidents are told changes nothing, nor does telling them twice") {
+  std::vector<int> order = {0, 1, 2, 3};
+  std::string first;
+  do {
+    Suspects suspects;
+    for (const int i : order) suspects.note(broken(i * 8, hours(i)));
+    const auto revision = suspects.revision();
+    for (const int i : order) suspects.note(broken(i * 8, hours(i)));
+    CHECK(suspects.revision() == revision);
+    (void)suspects.judge(heard(hours(4)));
+    const auto text = suspect_state_text(suspects);
+    CHECK((first.empty() || text == first));
+    first = text;
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST_CASE("no more than the newest incidents are remembered, and no more than they fit is written") {
+  Suspects suspects;
+  for (int i = 0; i < 1000; ++i) {
+    suspects.note(broken(i, Seconds(i), fmt::format("ml/Job/{}-{}", std::string(300, 'x'), i)));
+  }
+  CHECK(suspects.onsets().size() == Suspects::kMost);
+  CHECK(suspects.onsets().front().at == morning(Seconds(700)));
+  const auto text = suspect_state_text(suspects);
+  CHECK(text.size() <= kSuspectStateLimit);
+  const auto read = parse_suspect_state(text);
+  REQUIRE_FALSE(read.onsets().empty());
+  CHECK(read.onsets().size() < Suspects::kMost);
+  CHECK(read.onsets().back() == suspects.onsets().back());
+}
+
+TEST_CASE("a restart changes nothing: who is suspected, since when, and what was excused") {
+  auto suspects = convicted();
+  (void)suspects.judge(heard(hours(3), 3, {}));
+  auto read = parse_suspect_state(suspect_state_text(suspects));
+  CHECK(read.onsets() == suspects.onsets());
+  CHECK(read.suspicions() == suspects.suspicions());
+  CHECK(read.judge(heard(hours(4), 3, {})).empty());
+  CHECK(read.suspicions() == suspects.suspicions());
+}
+
+TEST_CASE("of a damaged section what can be read stands") {
+  for (const std::string text :
+       {"", "[]", "1", "{\"incidents\":1}", "{\"incidents\":[{}],\"suspicions\":[1,{}]}", "{\"x"}) {
+    const auto read = parse_suspect_state(text);
+    CHECK(read.onsets().empty());
+    CHECK(read.suspicions().empty());
+  }
+  auto text = suspect_state_text(convicted());
+  const auto at = text.find("\"workloads\":{");
+  REQUIRE(at != std::string::npos);
+  text.replace(at, 13, "\"workloads\":[");
+  CHECK(parse_suspect_state(text).onsets().empty());
+}
+
+TEST_CASE("how likely chance is: none, one, all of them") {
+  CHECK(chance_of_at_least(0, {}) == 1);
+  CHECK(chance_of_at_least(1, {}) == 0);
+  CHECK(chance_of_at_least(1, {0.5, 0.5}) == doctest::Approx(0.75));
+  CHECK(chance_of_at_least(2, {0.5, 0.25}) == doctest::Approx(0.125));
+  CHECK(chance_of_at_least(2, {1, 1, 0.5}) == doctest::Approx(1));
+}
+
+}  // namespace dhc
