@@ -126,8 +126,8 @@ class Inventory {
   [[nodiscard]] std::string node_of(const DeviceKey& key) const;
 
   /// The physical card in the device's pool, also while it is not published: partitions of one card share it, as the
-  /// replicas of a plugin's device do. The device's own name if nothing tells.
-  [[nodiscard]] std::string card_of(const DeviceKey& key) const;
+  /// replicas of a plugin's device do. The device's own name if nothing tells. Points into the key or the inventory.
+  [[nodiscard]] std::string_view card_of(const DeviceKey& key) const;
 
   /// Pools by (driver, pool name).
   [[nodiscard]] const std::map<PoolName, Pool>& pools() const { return pools_; }

@@ -177,8 +177,8 @@ void Inventory::settle_by_nodes(const std::set<PoolName>& kept) {
   std::erase_if(slices_of_pool_, [](const auto& entry) { return entry.second.empty(); });
 }
 
-std::string Inventory::card_of(const DeviceKey& key) const {
-  if (key.source == DeviceKey::Source::Plugin) return std::string(card_of_plugin_id(key.device).id);
+std::string_view Inventory::card_of(const DeviceKey& key) const {
+  if (key.source == DeviceKey::Source::Plugin) return card_of_plugin_id(key.device).id;
   const auto pool = pools_.find({key.scope, key.place});
   if (pool == pools_.end()) return key.device;
   const auto device = pool->second.devices.find(key.device);

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +30,7 @@ namespace dhc {
 /// points into the World: make it seldom, and keep it for one turn.
 class DeviceHoldings {
  public:
-  DeviceHoldings(std::string scope, const World& world);
+  DeviceHoldings(std::string_view scope, const World& world);
 
   /// What share the workload has of all, or of those whose driver or plugin is as new as this device's if that is more,
   /// as while an update is rolled out; and of those on the device's node. 1 where nothing is known.
@@ -41,19 +40,27 @@ class DeviceHoldings {
   [[nodiscard]] std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& workloads) const;
 
  private:
-  struct OnNode {
-    std::map<DeviceKey, std::set<std::string>> cards;  // and the workloads that hold them
-    std::set<DeviceKey> bad;
+  struct Held {
+    const DeviceKey* key;
+    const DeviceState* state;
+    std::string_view card;
+  };
+  /// What breaks together: a node, or a pool of the network.
+  struct Unit {
+    std::vector<Held> devices;  // of one place after the other, sorted by card
+    std::int64_t cards = 0;
     std::optional<WallTime> driver_began;
   };
   struct Count {
     double all = 0;
     double its = 0;
   };
-  [[nodiscard]] static Count count(const OnNode& node, const std::string& workload);
+  [[nodiscard]] std::string unit_of(const DeviceKey& key) const;
+  [[nodiscard]] std::map<DeviceKey, std::string> cards_of(std::string_view workload, const DeviceKey& key) const;
 
+  std::string scope_;
   const World& world_;
-  std::map<std::string, OnNode> nodes_;
+  std::map<std::string, Unit> units_;
 };
 
 /// `Deployment ml/server`, as people read it; what a tenant wrote is cut and made one line.

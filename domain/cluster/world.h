@@ -200,7 +200,7 @@ class World {
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
   /// The physical card that the device is a replica or a partition of.
   [[nodiscard]] DeviceKey card_of(DeviceKey key) const {
-    key.device = inventory_.card_of(key);
+    key.device = std::string(inventory_.card_of(key));
     return key;
   }
   [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }

@@ -1,6 +1,7 @@
 #include "domain/findings/suspects.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -74,6 +75,19 @@ std::vector<double> chances_of(const std::string& workload, const CaseAgainst& f
     chances.push_back(is_first || there == on_node.end() ? found.share : std::max(found.share, there->second));
   }
   return chances;
+}
+
+/// Drivers and resources of which so many devices broke under one workload: of the others no case can be enough.
+std::set<std::string> scopes_with(const std::vector<DeviceOnset>& onsets, std::size_t least) {
+  std::set<std::string> scopes;
+  if (least == 0) return scopes;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
+  for (const auto& onset : onsets) {
+    for (const auto& [workload, share] : onset.workloads) {
+      if (++counts[{onset.card.scope, workload}] >= least) scopes.insert(onset.card.scope);
+    }
+  }
+  return scopes;
 }
 
 std::string words_of_case(const std::string& scope, const CaseAgainst& found) {
@@ -214,9 +228,7 @@ std::vector<DeviceOnset> Suspects::judge(const SuspectHearing& hearing) {
   forget(hearing);
   end_suspicions(hearing);
   if (judged_ == std::pair(revision_, hearing.least)) return excused;
-  std::set<std::string> scopes;
-  for (const auto& onset : onsets_) scopes.insert(onset.card.scope);
-  for (const auto& scope : scopes) {
+  for (const auto& scope : scopes_with(onsets_, hearing.least)) {
     for (const auto& [workload, found] : cases_against(onsets_, scope)) {
       const OwnerInScope who{workload, scope};
       if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;

@@ -74,6 +74,7 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
                          .acknowledged = {},
                          .released = cap_release(policy.cap_release, now),
                          .now = now};
+  if (affected_pods.empty()) return hearing;
   const auto known = known_workloads(suspects);
   if (known.empty()) return hearing;
   for (const auto& affected : affected_pods) {

@@ -44,7 +44,53 @@ void put(World& world, const std::string& ns, k8s::Kind kind, const std::string&
   world.apply(k8s::Delivery(k8s::Upsert{std::move(owner)}), now);
 }
 
+const Now kHolding{.mono = MonoTime(Seconds(1)), .wall = WallTime(Seconds(1'800'000'000))};
+
+/// A running pod that holds a device of a plugin.
+void hold(World& world, const std::string& ns, std::optional<k8s::OwnerRef> controller, const std::string& node,
+          const std::string& device, k8s::Health health = k8s::Health::Healthy) {
+  k8s::Pod pod;
+  pod.meta.ns = ns;
+  pod.meta.name = controller ? "p-" + device : "solo";
+  pod.meta.uid = "uid-p-" + device;
+  pod.meta.resource_version = "1";
+  pod.meta.controller = std::move(controller);
+  pod.node_name = node;
+  pod.phase = k8s::PodPhase::Running;
+  pod.allocated = {{.name = "example.com/gpu", .devices = {{.resource_id = device, .health = health, .message = {}}}}};
+  world.apply(k8s::Delivery(k8s::Upsert{std::move(pod)}), kHolding);
+}
+
 }  // namespace
+
+TEST_CASE("Of the cards that are held a workload has those of all its controllers, and a shared card once") {
+  World world;
+  const auto job = [](const std::string& name, const std::string& uid) {
+    return k8s::OwnerRef{.api_version = "batch/v1", .kind = "Job", .name = name, .uid = uid};
+  };
+  hold(world, "ml", job("a", "uid-a"), "node-a", "GPU-0::0");
+  hold(world, "ml", job("b", "uid-b"), "node-a", "GPU-0::1");
+  hold(world, "ml", job("a", "uid-a"), "node-a", "GPU-1");
+  hold(world, "ml", std::nullopt, "node-a", "GPU-2");
+  hold(world, "ml2", job("a", "uid-a"), "node-b", "GPU-3");
+  hold(world, "ml", job("b", "uid-b"), "node-b", "GPU-4", k8s::Health::Unhealthy);
+  hold(world, "ml", job("a", "uid-a-made-anew"), "node-b", "GPU-5");
+  world.refresh(kHolding);
+  const DeviceHoldings holdings("example.com/gpu", world);
+  const auto key = [](const std::string& node, const std::string& id) {
+    return DeviceKey::plugin(node, "example.com/gpu", id);
+  };
+  CHECK(holdings.share_of("ml/Job/a", key("node-a", "GPU-1")) == OwnerShare{.scope = 3.0 / 6, .node = 2.0 / 3});
+  CHECK(holdings.share_of("ml/Job/a", key("node-b", "GPU-5")) == OwnerShare{.scope = 3.0 / 6, .node = 1.0 / 3});
+  CHECK(holdings.share_of("ml/Job/b", key("node-a", "GPU-0::1")) == OwnerShare{.scope = 2.0 / 6, .node = 1.0 / 3});
+  CHECK(holdings.share_of("ml/Pod/solo", key("node-a", "GPU-2")) == OwnerShare{.scope = 1.0 / 6, .node = 1.0 / 3});
+  CHECK(holdings.share_of("ml2/Job/a", key("node-b", "GPU-3")) == OwnerShare{.scope = 1.0 / 6, .node = 1.0 / 3});
+  CHECK(holdings.share_of("ml/Job/unknown", key("node-a", "GPU-1")) == OwnerShare{.scope = 1, .node = 1});
+  CHECK(holdings.share_of("ml/Job/a", key("node-c", "GPU-9")) == OwnerShare{.scope = 1, .node = 1});
+  CHECK(holdings.well_beside(key("node-a", "GPU-1"), {"ml/Job/a"}) == 1);
+  CHECK(holdings.well_beside(key("node-b", "GPU-5"), {"ml/Job/a"}) == 1);
+  CHECK(holdings.well_beside(key("node-b", "GPU-5"), {"ml/Job/a", "ml2/Job/a"}) == 0);
+}
 
 TEST_CASE("A pod's workload is the topmost controller that the World knows of, and a bare pod is its own") {
   World world;
