@@ -6,8 +6,9 @@ namespace dhc {
 
 void NoticeBook::note_sent(const std::string& pod_uid, std::optional<WallTime> at, const Now& now) {
   if (!at) return (void)sent_.erase(pod_uid);
-  const auto [found, is_new] = sent_.try_emplace(pod_uid, Sent{.at = *at, .first = moment_of(now)});
-  if (!is_new && found->second.at != *at) found->second = {.at = *at, .first = moment_of(now)};
+  const auto found = sent_.find(pod_uid);
+  if (found != sent_.end() && found->second.at == *at) return;
+  sent_.insert_or_assign(pod_uid, Sent{.at = *at, .first = moment_of(now)});
 }
 
 Millis NoticeBook::clock_jump(const std::string& pod_uid, const Now& now) const {
