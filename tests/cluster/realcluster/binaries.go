@@ -25,7 +25,11 @@ type module struct {
 	tags     string
 	cgo      bool
 	programs map[string]string // program -> package
+	copies   map[string]copied // folder beside the programs -> what is in it
 }
+
+// copied is a folder of a Go module that a program needs beside it.
+type copied struct{ module, folder string }
 
 func controlPlaneModules() []module {
 	return []module{
@@ -83,7 +87,7 @@ func nodeModules() []module {
 // processor time; what they do is the same. tests/cluster/run compiles the tests with them too: what both have is compiled once.
 const compileFlags = "-l -dwarf=false"
 
-// Binaries says where each program is.
+// Binaries says where each program is, and each folder that was copied beside one.
 type Binaries map[string]string
 
 // EnsureBinaries builds what the cache lacks, and tells say what it does and how long it took. The cache is
@@ -137,6 +141,9 @@ func ensureAll(modules []module, say func(string, ...any)) (Binaries, error) {
 		for program := range m.programs {
 			found[program] = filepath.Join(folder, program)
 		}
+		for name := range m.copies {
+			found[name] = filepath.Join(folder, name)
+		}
 	}
 	return found, nil
 }
@@ -179,11 +186,27 @@ func (m module) ensure(root, cache string, say func(string, ...any)) (string, er
 		}
 		worked += build.ProcessState.UserTime() + build.ProcessState.SystemTime()
 	}
+	for name, from := range m.copies {
+		if err := from.copy(source, filepath.Join(unfinished, name)); err != nil {
+			return "", err
+		}
+	}
 	say("built %s in %s, with %s of processor time", m.name, time.Since(began).Round(time.Second), worked.Round(time.Second))
 	if err := os.RemoveAll(done); err != nil {
 		return "", err
 	}
 	return done, os.Rename(unfinished, done)
+}
+
+// copy copies the folder from the module's version that the pins in source name.
+func (c copied) copy(source, target string) error {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", c.module)
+	list.Dir, list.Env = source, append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
+	folder, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("where %s is: %w", c.module, err)
+	}
+	return os.CopyFS(target, os.DirFS(filepath.Join(strings.TrimSpace(string(folder)), c.folder)))
 }
 
 // builds are the arguments of each go build that is needed: one for all programs that are called as their package is, so that
@@ -209,6 +232,11 @@ func (m module) complete(folder string) bool {
 			return false
 		}
 	}
+	for name := range m.copies {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			return false
+		}
+	}
 	return true
 }
 
@@ -228,6 +256,9 @@ func (m module) key(source string) (string, error) {
 	fmt.Fprintln(sum, compileFlags, m.ldflags, len(m.programs), runtime.GOOS, runtime.GOARCH)
 	if m.tags != "" {
 		fmt.Fprintln(sum, m.tags)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.copies)) {
+		fmt.Fprintln(sum, name, m.copies[name])
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }

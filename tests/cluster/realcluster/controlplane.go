@@ -32,6 +32,7 @@ type Options struct {
 	RuntimeConfig      string          // of the API server: which versions and kinds it serves
 	WithoutControllers bool            // etcd and API server only: no Pods get scheduled, no ReplicaSet makes any
 	ControllerProxy    bool            // the controller manager speaks through ControlPlane.ControllerProxy
+	Owners             bool            // with the controllers of JobSet and LeaderWorkerSet; see owners.go
 	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
 	NoController       bool            // our own program never runs against it: its audit log holds nothing to judge
 	Earlier            bool            // release 0.1.0 of our program runs against it as well, and keeps its state where it did
@@ -119,6 +120,11 @@ func startOnce(binaries Binaries, options Options) (*ControlPlane, error) {
 	}
 	if !options.WithoutControllers {
 		if err := cp.startControllers(); err != nil {
+			return nil, cp.explain(err)
+		}
+	}
+	if options.Owners {
+		if err := cp.startOwners(); err != nil {
 			return nil, cp.explain(err)
 		}
 	}

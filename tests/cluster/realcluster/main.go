@@ -36,6 +36,9 @@ func run(m *testing.M, ready func([]*ControlPlane) error, options []Options) (co
 	if slices.ContainsFunc(options, func(o Options) bool { return o.Node }) {
 		ensure = EnsureNodeBinaries
 	}
+	if slices.ContainsFunc(options, func(o Options) bool { return o.Owners }) {
+		ensure = EnsureOwnerBinaries
+	}
 	binaries, err := ensure(say)
 	if err != nil {
 		say("FAILED: %v", err)

@@ -1,5 +1,5 @@
-// Command prepare builds the programs of the control plane into the cache, with -node those of a node too, with -earlier only release 0.1.0 of
-// ours, or with -sweep removes what killed runs left.
+// Command prepare builds the programs of the control plane into the cache, with -node those of a node too, with -owners the controllers of
+// JobSet and LeaderWorkerSet too, with -earlier only release 0.1.0 of ours, or with -sweep removes what killed runs left.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 
 func main() {
 	node := flag.Bool("node", false, "also the programs of a node")
+	owners := flag.Bool("owners", false, "also the controllers of JobSet and LeaderWorkerSet")
 	earlier := flag.Bool("earlier", false, "only the controller's release 0.1.0, from its archive")
 	sweep := flag.Bool("sweep", false, "only remove what killed runs left")
 	flag.Parse()
@@ -28,6 +29,9 @@ func main() {
 		ensure := realcluster.EnsureBinaries
 		if *node {
 			ensure = realcluster.EnsureNodeBinaries
+		}
+		if *owners {
+			ensure = realcluster.EnsureOwnerBinaries
 		}
 		_, err = ensure(say)
 	}
