@@ -29,6 +29,7 @@ std::vector<T> take_all(std::vector<k8s::Object>& objects) {
 
 const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
 const k8s::Meta& meta_in(const k8s::Node& node) { return node.meta; }
+const k8s::Meta& meta_in(const k8s::DisruptionBudget& budget) { return budget.meta; }
 const k8s::Meta& meta_in(const PodRecord& record) { return record.pod.meta; }
 const k8s::Meta& meta_in(const JobRecord& record) { return record.job.meta; }
 const k8s::Meta& meta_in(const auto& record) { return record.claim.meta; }
@@ -153,6 +154,10 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
         owners_.insert_or_assign(uid, std::move(owner));
       }
       break;
+    case k8s::Kind::PodDisruptionBudget:
+      for (const auto& key : stale_keys(budgets_, claim_of, snapshot.objects, unreadable)) budgets_.erase(key);
+      for (auto& budget : take_all<k8s::DisruptionBudget>(snapshot.objects)) put(std::move(budget));
+      break;
     case k8s::Kind::ConfigMap:
     case k8s::Kind::Lease:
       break;  // configuration and election, not state: read by others
@@ -168,7 +173,7 @@ bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
           return put(std::forward<T>(object), now, true);
         } else if constexpr (std::is_same_v<Value, k8s::Job> || std::is_same_v<Value, k8s::ResourceClaim>) {
           return put(std::forward<T>(object), now);
-        } else if constexpr (std::is_same_v<Value, k8s::Node>) {
+        } else if constexpr (std::is_same_v<Value, k8s::Node> || std::is_same_v<Value, k8s::DisruptionBudget>) {
           return put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
           const std::string uid = object.meta.uid;
@@ -238,6 +243,9 @@ bool World::apply_one(k8s::Remove&& remove, const Now& now) {
         owners_.erase(found);
       }
       break;
+    case k8s::Kind::PodDisruptionBudget:
+      drop_budget(remove);
+      break;
     case k8s::Kind::ConfigMap:
     case k8s::Kind::Lease:
       break;
@@ -282,6 +290,8 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   touch(pod);
   index_owned_pod(record.pod, false);
   index_owned_pod(pod, true);
+  index_gang(record.pod, false);
+  index_gang(pod, true);
   if (record.pod.node_name != pod.node_name) {
     if (!record.pod.node_name.empty()) pods_on_[record.pod.node_name].erase(uid);
     if (!pod.node_name.empty()) pods_on_[pod.node_name].insert(uid);
@@ -328,6 +338,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   pods_.erase(found);
   touch(record.pod);
   index_owned_pod(record.pod, false);
+  index_gang(record.pod, false);
   note_departure(record.pod);
   speakers_.remove(record.heard);
   if (has_disputed_device(record.held_devices)) pools_may_be_stale_ = true;

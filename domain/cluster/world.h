@@ -183,6 +183,10 @@ class World {
   [[nodiscard]] const ConditionSight* claim_condition(const std::string& claim, const DeviceKey& key,
                                                       const std::string& type) const;
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
+  /// UIDs of the pods of a gang, by its key, sorted.
+  [[nodiscard]] const std::set<std::string>& members_of(const std::string& gang) const;
+  /// The PodDisruptionBudgets of a namespace, by name.
+  [[nodiscard]] std::vector<const k8s::DisruptionBudget*> budgets_in(const std::string& ns) const;
   /// UIDs of the pods whose spec names the claim, sorted.
   [[nodiscard]] const std::set<std::string>& users_of(const std::string& claim) const;
   /// Claims on which a driver has written device conditions (KEP-4817), sorted by key.
@@ -281,7 +285,10 @@ class World {
   bool apply_one(k8s::Unreadable&& unreadable, const Now& now);
   void doubt_pods(const k8s::UnreadableNames& unreadable);
   bool put(k8s::Pod&& pod, const Now& now, bool is_news);
+  bool put(k8s::DisruptionBudget&& budget);
+  void drop_budget(const k8s::Remove& remove);
   void index_pod(const PodRecord& record);
+  void index_gang(const k8s::Pod& pod, bool add);
   bool put(k8s::ResourceClaim&& claim, const Now& now);
   static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
   bool put(k8s::Job&& job, const Now& now);
@@ -350,6 +357,8 @@ class World {
   std::set<std::string> with_condition_;
   std::set<std::string> with_notice_;
   std::set<std::string> with_doubts_;
+  std::map<std::string, std::set<std::string>> gang_pods_;    // by the gang's key
+  std::map<std::string, k8s::DisruptionBudget> budgets_;      // by namespace and name
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
   StringIndex<ClaimRecord> claims_;                           // by claim key
   std::set<std::string> claims_with_conditions_;

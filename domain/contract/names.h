@@ -1,12 +1,25 @@
 #pragma once
+#include <array>
 #include <string_view>
 
 #include "k8s-client/model/kept_fields.h"
 
 namespace dhc {
 
+/// Pods that need each other: the name of their gang, as an annotation or a label.
+inline constexpr std::string_view kGangMark = "device-health.io/gang";
+/// **Source:** leaderworkerset.x-k8s.io/v1: the label that all pods of one group share, and the set's name.
+inline constexpr std::string_view kLwsGroupLabel = "leaderworkerset.sigs.k8s.io/group-key";
+inline constexpr std::string_view kLwsNameLabel = "leaderworkerset.sigs.k8s.io/name";
+/// **Source:** jobset.x-k8s.io/v1alpha2: on every pod of a JobSet; the UID since 0.8.
+inline constexpr std::string_view kJobSetUidLabel = "jobset.sigs.k8s.io/jobset-uid";
+inline constexpr std::string_view kJobSetNameLabel = "jobset.sigs.k8s.io/jobset-name";
+/// By which a pod without a device may be in a gang with one that has a device.
+inline constexpr std::array<std::string_view, 4> kGangMarks = {kGangMark, kLwsGroupLabel, kJobSetUidLabel,
+                                                               kJobSetNameLabel};
+
 /// Whatever bears our domain is kept of what others may fill.
-inline constexpr k8s::KeptFields kKeptFields = {.prefix = "device-health.io/"};
+inline constexpr k8s::KeptFields kKeptFields = {.prefix = "device-health.io/", .marks = kGangMarks};
 
 /// The words that we write into the cluster; each is ours alone.
 inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";

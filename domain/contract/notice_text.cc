@@ -91,6 +91,8 @@ std::string notice_text(const Notice& notice) {
     json["retry"] = notice.retry;
     json["exit"] = notice.exit_is_safe ? kExitSafe : std::string_view("unsafe");
     json["restarts"] = notice.restarts;
+    if (!notice.gang.empty()) json["gang"] = printable_cut(notice.gang, kNoticePeer);
+    if (!notice.gang.empty() && !notice.with.empty()) json["pod"] = printable_cut(notice.with, kNoticePeer);
     return with_others(std::move(json), notice.also);
   }
   return json_text(json);
@@ -115,6 +117,8 @@ std::optional<Notice> read_notice(std::string_view text) {
                 .retry = json_string(json, {"retry"}),
                 .exit_is_safe = json_string(json, {"exit"}) == kExitSafe,
                 .restarts = count_in(json, "restarts"),
+                .gang = action == kActionEvict ? json_string(json, {"gang"}) : std::string(),
+                .with = action == kActionEvict ? json_string(json, {"pod"}) : std::string(),
                 .also = others_in(json)};
   if (action != kActionNone) notice.deadline = parse_rfc3339(json_string(json, {"deadline"}));
   return notice;

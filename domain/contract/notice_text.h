@@ -33,6 +33,8 @@ struct Notice {
   std::string retry = {};                 ///< What the eviction costs the pod's Job: `credited`, `ignored` or `none`.
   bool exit_is_safe = false;  ///< The program may end itself with a non-zero code, and its Job does not suffer.
   std::int64_t restarts = 0;  ///< Of the containers that hold the device, when the notice was given.
+  std::string gang = {};      ///< The gang with which the pod goes, in words; empty: it goes alone.
+  std::string with = {};      ///< The pod of the gang that holds the device; empty: this one does.
   std::vector<NoticedDevice> also = {};  ///< The pod's other bad devices, as many as there is room for.
   friend bool operator==(const Notice&, const Notice&) = default;
 };

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 110> kReasons = {
+constexpr std::array<ReasonInfo, 115> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -158,6 +158,15 @@ constexpr std::array<ReasonInfo, 110> kReasons = {
           "Another pod of the same Job is about to be evicted too: they go together, because the Job's back-off "
           "doubles with every step.",
           "Wait."),
+    quiet(Reason::GangHeld, "GangHeld",
+          "The pods of its gang go together, and another of them is held: the message names that pod and its reason.",
+          "See that pod's reason."),
+    quiet(Reason::GangHalf, "GangHalf",
+          "Some pods of its gang have been evicted, and this one could not be yet: it is the first to be tried again.",
+          "Wait."),
+    warning(Reason::GangStuck, "GangStuck", "Hold",
+            "Its gang has been half evicted for ten minutes: the message says what holds this pod.",
+            "Remove what holds the pod, or delete it yourself."),
     warning(Reason::BlockedByBudget, "BlockedByBudget", "Hold", "A PodDisruptionBudget refuses.",
             "Bring the other pods of that budget back, or change the budget."),
     quiet(Reason::BackingOff, "BackingOff", "The last attempt failed, the next one waits.", "Read the message."),
@@ -225,6 +234,13 @@ constexpr std::array<ReasonInfo, 110> kReasons = {
         "All holders were evicted together once (at least one of them is gone, or may be), and the claim is still "
         "allocated to the device.",
         "Delete the claim, and let its owner make another.")),
+    for_good(warning(Reason::GangTooLarge, "GangTooLarge", "Hold",
+                     "The pods of its gang go together, and are more than can ever go at once: more than 256, or more "
+                     "than caps.perDay allows.",
+                     "Raise the cap, set evict.groups: Each, or evict the gang yourself.")),
+    for_good(warning(Reason::GangNotCovered, "GangNotCovered", "Hold",
+                     "The pods of its gang go together, and the policy's selectors do not fit all of them.",
+                     "Widen the policy's selectors, or set evict.groups: Each.")),
     warning(Reason::ReplacementOnSameDevice, "ReplacementOnSameDevice", "Hold",
             "The pod's controller lost a pod to the same device within the hour, or to one of several that the report "
             "may mean.",

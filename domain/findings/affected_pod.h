@@ -25,6 +25,9 @@ struct AffectedPod {
   SignalSource source = SignalSource::Report;
   std::string taint_key;  ///< Of the driver's taint, if that says it.
   std::string said;       ///< The driver's words.
+  /// Of a pod that holds no such device and goes because its gang does (`evict.groups: Together`): the pod for whose
+  /// device it goes. Never among those that are found.
+  const AffectedPod* goes_with = nullptr;
 
   [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
 };

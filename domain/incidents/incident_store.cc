@@ -1,6 +1,7 @@
 #include "domain/incidents/incident_store.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "domain/incidents/incident_turn.h"
@@ -115,13 +116,15 @@ void IncidentStore::charge(std::vector<EvictionCharge> charges, const std::set<s
 
 void IncidentStore::settle_charges(const World& world, const RequestTracker& requests, const Policy& policy,
                                    const Now& now) {
-  std::map<std::string, std::pair<bool, DeviceKey>> before;
-  for (const auto& [uid, charge] : caps_.charges()) before.emplace(uid, std::pair(charge.counted, charge.key));
+  const auto state_of = [](const EvictionCharge& charge) {
+    return std::tuple(charge.counted, charge.half_since, charge.key);
+  };
+  std::map<std::string, std::tuple<bool, std::optional<WallTime>, DeviceKey>> before;
+  for (const auto& [uid, charge] : caps_.charges()) before.emplace(uid, state_of(charge));
   bool changed = caps_.settle(world, requests, now);
   for (const auto& [uid, known] : before) {
     const auto found = caps_.charges().find(uid);
-    if (found == caps_.charges().end() || std::pair(found->second.counted, found->second.key) != known)
-      touched_pods_.insert(uid);
+    if (found == caps_.charges().end() || state_of(found->second) != known) touched_pods_.insert(uid);
   }
   if (const auto until = cap_release(policy.cap_release, now)) changed = caps_.release(*until) || changed;
   if (changed) ++revision_;

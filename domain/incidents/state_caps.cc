@@ -1,5 +1,6 @@
 #include "domain/incidents/state_caps.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -31,6 +32,7 @@ constexpr std::size_t kMostCandidates = 64;
 constexpr std::size_t kMostCounts = 145;
 /// What the members around the names take, generously.
 constexpr std::size_t kAroundCharge = 200;
+constexpr std::size_t kAroundGang = 70;
 constexpr std::size_t kAroundPlace = 80;
 constexpr std::size_t kAroundDevice = 28;
 
@@ -60,6 +62,9 @@ Json charges_json(const CapBook& book) {
     if (charge.counted) entry["counted"] = true;
     if (!charge.loser.empty()) entry["owner"] = charge.loser;
     if (!charge.workload.empty()) entry["workload"] = charge.workload;
+    if (!charge.gang.empty()) entry["gang"] = charge.gang;
+    if (!charge.gang.empty()) entry["gangSize"] = charge.gang_size;
+    if (charge.half_since) entry["halfSince"] = format_rfc3339(*charge.half_since);
     if (!charge.may_be.empty()) entry["mayBe"] = candidates_json(charge.may_be);
     list.push_back(std::move(entry));
   }
@@ -127,6 +132,13 @@ std::optional<WallTime> time_in(const Json& entry, const char* key) {
   return text ? parse_rfc3339(*text) : std::nullopt;
 }
 
+/// How many, as far as it can be believed; 0: it does not say.
+std::int64_t size_in(const Json& entry, const char* key) {
+  const auto found = entry.find(key);
+  if (found == entry.end() || !found->is_number_integer()) return 0;
+  return std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, kMostCounted);
+}
+
 /// Scope, place and source of an entry; the device is left empty.
 std::optional<DeviceKey> place_in(const Json& entry) {
   const auto word = name_in(entry, "source");
@@ -185,6 +197,9 @@ bool read_charge(const Json& entry, CapBook& book) {
                              .loser = name_in(entry, "owner").value_or(std::string()),
                              .may_be = std::move(may_be),
                              .workload = name_in(entry, "workload").value_or(std::string()),
+                             .gang = name_in(entry, "gang").value_or(std::string()),
+                             .gang_size = size_in(entry, "gangSize"),
+                             .half_since = time_in(entry, "halfSince"),
                              .counted = json_true(entry, {"counted"})});
   return true;
 }
@@ -249,7 +264,7 @@ std::string caps_text(const CapBook& book, std::size_t limit) {
 std::size_t size_of(const EvictionCharge& charge) {
   const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
   auto size = kAroundCharge + charge.pod_uid.size() + length(charge.key) + charge.node.size() + charge.loser.size() +
-              charge.workload.size();
+              charge.workload.size() + (charge.gang.empty() ? 0 : kAroundGang + charge.gang.size());
   const DeviceKey* before = nullptr;
   for (const auto& key : charge.may_be | std::views::take(kMostCandidates)) {
     const bool same_place = before != nullptr && before->scope == key.scope && before->place == key.place;

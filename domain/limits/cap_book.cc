@@ -38,7 +38,8 @@ Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const Evicti
   // Another client's deletion, unless the pod says that it was evicted: a drain's eviction that raced with ours counts.
   if (pod.meta.deletion) return was_evicted(pod) || unsure ? Fate::Happened : Fate::Dropped;
   if (!is_live(pod) && !unsure) return Fate::Dropped;
-  const bool is_old = now.wall - charge.at >= CapBook::kUnusedCharge && !is_in_doubt(attempt, now);
+  const auto charged_at = charge.half_since.value_or(charge.at);
+  const bool is_old = now.wall - charged_at >= CapBook::kUnusedCharge && !is_in_doubt(attempt, now);
   return is_old && !is_under_way(attempt, now) ? Fate::Dropped : Fate::Stays;
 }
 
@@ -58,7 +59,7 @@ bool is_still_out(const OutOfService& out, const DeviceRecord& record) {
 
 bool may_give_way(const EvictionCharge& charge, const RequestTracker& requests, const Now& now) {
   const auto* attempt = requests.eviction(charge.pod_uid);
-  if (charge.counted || is_under_way(attempt, now) || is_in_doubt(attempt, now)) return false;
+  if (charge.half_since || charge.counted || is_under_way(attempt, now) || is_in_doubt(attempt, now)) return false;
   if (was_tried(attempt)) return true;
   // What the process before this one has sent shows within a minute.
   const auto& began = requests.began_at();
@@ -134,7 +135,7 @@ bool CapBook::drop_oldest(const RequestTracker& requests, const Now& now) {
   std::vector<std::tuple<bool, bool, WallTime, std::string>> unused;
   for (const auto& [uid, charge] : charges_) {
     const auto* attempt = requests.eviction(uid);
-    if (charge.counted || is_under_way(attempt, now)) continue;
+    if (charge.half_since || charge.counted || is_under_way(attempt, now)) continue;
     unused.emplace_back(is_in_doubt(attempt, now), !may_give_way(charge, requests, now), charge.at, uid);
   }
   std::ranges::sort(unused);
@@ -151,9 +152,11 @@ std::size_t CapBook::places_taken(const RequestTracker& requests, const Now& now
 
 bool CapBook::settle(const World& world, const RequestTracker& requests, const Now& now) {
   bool changed = false;
+  std::set<std::string> begun;  // gangs of which one has gone
   for (auto at = charges_.begin(); at != charges_.end();) {
     auto& charge = at->second;
     changed = pull_back(charge.at, now) || changed;
+    if (charge.half_since) changed = pull_back(*charge.half_since, now) || changed;
     const auto* attempt = requests.eviction(at->first);
     const auto fate = fate_of(charge, world.pod(at->first), attempt, now);
     if (fate == Fate::Stays) {
@@ -163,6 +166,9 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
     // It may have been charged for another bad device of the pod.
     if (attempt != nullptr) charge.key = attempt->key;
     if (fate == Fate::Happened) count_eviction(charge, world, now);
+    // A charge that is read from an old backup begins nothing.
+    const bool is_recent = attempt != nullptr || now.wall - charge.at < kUnusedCharge;
+    if (fate == Fate::Happened && !charge.gang.empty() && is_recent) begun.insert(charge.gang);
     changed = true;
     if (fate == Fate::Happened && stays(world.pod(at->first))) {
       charge.counted = true;
@@ -170,6 +176,11 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
     } else {
       at = charges_.erase(at);
     }
+  }
+  for (auto& [uid, charge] : charges_) {
+    if (charge.counted || charge.half_since || !begun.contains(charge.gang)) continue;
+    charge.half_since = now.wall;
+    changed = true;
   }
   changed = drop_oldest(requests, now) || changed;
   for (auto& [scope, counts] : evictions_) {

@@ -23,6 +23,10 @@ struct EvictionCharge {
   std::string loser{};  ///< Whose loss it would be, as `loss_owner` says; empty: written by an older version.
   std::vector<DeviceKey> may_be{};  ///< The devices that an ambiguous `key` may be.
   std::string workload{};           ///< As `workload_of` says; empty: written by an older version.
+  std::string gang{};               ///< The key of the gang with which the pod goes; empty: it goes alone.
+  std::int64_t gang_size = 0;       ///< How many go together.
+  /// Since when others of them have gone, and this pod is still to follow; none: nobody has.
+  std::optional<WallTime> half_since{};
   /// It was accepted and has counted, but the pod stays: asked for again it counts no more.
   bool counted = false;
   // of this process alone

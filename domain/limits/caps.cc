@@ -229,6 +229,10 @@ std::optional<HoldReason> Caps::refuses_more(const std::string& scope) const {
 
 std::optional<HoldReason> Caps::refuses_more_evictions(const std::string& scope) const { return refuses_day(scope, 1); }
 
+std::int64_t Caps::most_a_day(const std::string& scope) const {
+  return allowed_by(input_.policy.limits.cap_per_day, known_of(input_.world, scope, {}, 0).there);
+}
+
 std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64_t pods) const {
   const auto gone = evicted(scope);
   const auto& cap = input_.policy.limits.cap_per_day;

@@ -62,6 +62,9 @@ class Caps {
   /// Whether the eviction of this pod counts already: it was accepted, is on its way or may have happened.
   [[nodiscard]] bool has_counted(const std::string& pod_uid) const;
 
+  /// How many pods may be evicted in a day from devices of a driver or resource: no more ever go at once.
+  [[nodiscard]] std::int64_t most_a_day(const std::string& scope) const;
+
   /// The full cap that refuses our taint on this device.
   [[nodiscard]] std::optional<HoldReason> refuses_taint(const DeviceKey& key, const std::string& node) const;
   void take_taint(const DeviceKey& key, const std::string& node);

@@ -82,13 +82,13 @@ void RequestTracker::touch(const std::string& pod_uid, const EvictionAttempt& at
 }
 
 void RequestTracker::eviction_sent(const k8s::Pod& pod, const HeldDevice& held_device, std::vector<std::string> holders,
-                                   const Now& now) {
+                                   const Now& now, bool holds) {
   auto& attempt = evictions_[pod.meta.uid];
   const bool accepted_before = attempt.state == Attempt::State::Accepted;
   if (accepted_before) ++attempt.in_vain;
   note_sent(attempt, pod.meta.resource_version, now);
   attempt.key = held_device.key;
-  attempt.lost_to = devices_of(held_device);
+  attempt.lost_to = holds ? devices_of(held_device) : std::vector<DeviceKey>();
   attempt.holders = std::move(holders);
   attempt.owner = pod.meta.controller_identity();
   attempt.loser = loss_owner(pod);
@@ -321,6 +321,7 @@ bool RequestTracker::waits_for(const k8s::Object& object) const {
     case k8s::Kind::Namespace:
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
+    case k8s::Kind::PodDisruptionBudget:
     case k8s::Kind::Lease:
       return false;
   }
@@ -364,6 +365,18 @@ void RequestTracker::learn(const World& world, const std::map<std::string, Evict
     if (begun > began_at_->wall + kLateNews) continue;  // another client's, a drain's say
     // Of the process before us: it holds a slot.
     const auto charge = charges.find(uid);
+    const bool went_with = charge != charges.end() && !charge->second.gang.empty() &&
+                           find_held_device(record.held_devices, charge->second.key) == nullptr;
+    if (went_with) {
+      auto& attempt = evictions_[uid];
+      attempt.key = charge->second.key;
+      attempt.owner = record.pod.meta.controller_identity();
+      attempt.loser = loss_owner(record.pod);
+      attempt.state = Attempt::State::Accepted;
+      attempt.at = mono_of(begun, now);
+      touch(uid, attempt);
+      continue;
+    }
     for (const auto& held_device : record.held_devices) {
       if (!was_ours(record, held_device, charge == charges.end() ? nullptr : &charge->second)) continue;
       auto& attempt = evictions_[uid];

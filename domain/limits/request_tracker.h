@@ -26,7 +26,8 @@ struct EvictionCharge;
 /// One pod that we evict or have evicted.
 struct EvictionAttempt : Attempt {
   DeviceKey key;
-  std::vector<DeviceKey> lost_to;    ///< `key`, or every device that an ambiguous one may be.
+  /// `key`, or every device that an ambiguous one may be; none of a pod that went with another of its gang.
+  std::vector<DeviceKey> lost_to;
   std::string owner;                 ///< The identity of the pod's controller; empty: it has none.
   std::string loser;                 ///< As `loss_owner` says.
   std::string shared_claim;          ///< UID of the claim that the pod shares with the other holders; empty: its own.
@@ -56,8 +57,9 @@ struct EvictionAttempt : Attempt {
 class RequestTracker {
  public:
   // Evictions, by pod UID.
+  /// `holds` is false of a pod that goes with another of its gang: its owner loses it to no device.
   void eviction_sent(const k8s::Pod& pod, const HeldDevice& held_device, std::vector<std::string> holders,
-                     const Now& now);
+                     const Now& now, bool holds = true);
   /// `seen_version` is the pod's as the World shows it now: only a newer one is news about a call whose answer never
   /// came.
   void eviction_done(const std::string& pod_uid, const Status& status, const std::string& seen_version, const Now& now);

@@ -41,9 +41,10 @@ NoticeRules read_notice(const YamlNode& node, MistakeList& mistakes) {
 }
 
 EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 9> kKeys = {"after",       "cordonWait",        "gracePeriodSeconds",
-                                                            "barePods",    "sharedClaims",      "untainted",
-                                                            "whenBlocked", "whenNoReplacement", "notice"};
+  static constexpr std::array<std::string_view, 10> kKeys = {
+      "after",  "cordonWait", "gracePeriodSeconds", "barePods",          "sharedClaims",
+      "groups", "untainted",  "whenBlocked",        "whenNoReplacement", "notice"};
+  static constexpr std::array<std::string_view, 2> kGroups = {"Each", "Together"};
   static constexpr std::array<std::string_view, 2> kShared = {"Never", "Together"};
   static constexpr std::array<std::string_view, 1> kBlocked = {"Wait"};
   constexpr std::int64_t kDay = 86'400;
@@ -71,6 +72,9 @@ EvictRules read_evict(const YamlNode& node, MistakeList& mistakes) {
   }
   if (const YamlNode* given = node.find("sharedClaims")) {
     rules.shared_claims_together = read_word(*given, "spec.evict.sharedClaims", kShared, mistakes).value_or(0) == 1;
+  }
+  if (const YamlNode* given = node.find("groups")) {
+    rules.groups_together = read_word(*given, "spec.evict.groups", kGroups, mistakes).value_or(0) == 1;
   }
   if (const YamlNode* given = node.find("untainted")) {
     set(rules.untainted, read_flag(*given, "spec.evict.untainted", mistakes));

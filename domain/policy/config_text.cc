@@ -115,6 +115,7 @@ std::string evict_text(const EvictRules& evict) {
               : std::string("; a cordon delays nothing");
   text += fmt::format("; pods without a controller: {}; shared claims: {}", evict.bare_pods ? "yes" : "no",
                       evict.shared_claims_together ? "together" : "never");
+  text += fmt::format("; the pods of a gang: {}", evict.groups_together ? "together" : "each by itself");
   text += fmt::format("; no place for the replacement: wait {}, then {}", format_duration(evict.no_replacement_wait),
                       evict.hold_without_replacement ? "hold" : "evict");
   if (evict.notice) {

@@ -92,7 +92,8 @@ struct EvictRules {
   Millis cordon_wait = std::chrono::minutes(30);  ///< `cordonWait`: how long after its node's cordon a pod may wait.
   bool bare_pods = false;
   bool shared_claims_together = false;
-  bool untainted = false;  ///< Evict from a DRA device although the scheduler could hand it straight back.
+  bool groups_together = false;  ///< `groups: Together`: all pods of a gang are told and evicted as one unit, or none.
+  bool untainted = false;        ///< Evict from a DRA device although the scheduler could hand it straight back.
   /// `whenNoReplacement.wait`: how long an eviction that is due waits for a place to go.
   Millis no_replacement_wait = std::chrono::minutes(10);
   bool hold_without_replacement = false;   ///< `whenNoReplacement.then: Hold`; the default evicts all the same.

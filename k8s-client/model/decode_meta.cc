@@ -58,6 +58,7 @@ bool is_namespaced(Kind kind) {
     case Kind::Job:
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
+    case Kind::PodDisruptionBudget:
     case Kind::ConfigMap:
     case Kind::Lease:
       return true;

@@ -81,8 +81,16 @@ bool read_volumes(JsonValue value, Fault& fault, Pod& pod, std::vector<std::stri
   return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, pod, shown); });
 }
 
+bool read_scheduling_group(JsonValue value, Fault& fault, std::string& group) {
+  group.clear();
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return key != "podGroupName" || read_name(field, fault, group) || fault.in(key);
+  });
+}
+
 bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.node_name.clear();
+  pod.pod_group.clear();
   pod.grace_period_seconds.reset();
   pod.kubelet_plugin = false;
   pod.plugin_folders.clear();
@@ -99,6 +107,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
       if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
       if (key == "volumes") return read_volumes(field, fault, pod, parts.shown_fields);
+      if (key == "schedulingGroup") return read_scheduling_group(field, fault, pod.pod_group);
       return read_scheduling_field(key, field, fault, parts.scheduling);
     };
     return read() || fault.in(key);

@@ -9,6 +9,7 @@
 
 #include "k8s-client/model/decode_config_map.h"
 #include "k8s-client/model/decode_device_taint_rule.h"
+#include "k8s-client/model/decode_disruption_budget.h"
 #include "k8s-client/model/decode_job.h"
 #include "k8s-client/model/decode_lease.h"
 #include "k8s-client/model/decode_meta.h"
@@ -66,6 +67,8 @@ bool read_object(JsonObject root, Fault& fault, const KeptFields& kept, Kind kin
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
       return read_owner(root, fault, kept, out.emplace<Owner>(Owner{.kind = kind, .meta = {}}));
+    case Kind::PodDisruptionBudget:
+      return read_as<DisruptionBudget, read_disruption_budget>(root, fault, kept, out);
     case Kind::ConfigMap:
       return read_as<ConfigMap, read_config_map>(root, fault, kept, out);
     case Kind::Lease:

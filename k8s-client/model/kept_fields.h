@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+#include <span>
 #include <string_view>
 
 namespace dhc::k8s {
@@ -7,11 +9,15 @@ namespace dhc::k8s {
 /// itself: annotations of every kind, labels of Jobs and conditions of pods whose key or type begins with `prefix`.
 struct KeptFields {
   std::string_view prefix = {};  ///< Such as `example.com/`, of static storage; empty: no more than the library's own.
+  /// Labels of which each makes a pod one that is kept whole, and annotations, if they are kept; of static storage.
+  std::span<const std::string_view> marks = {};
 
   [[nodiscard]] constexpr bool contains(std::string_view key) const {
     return !prefix.empty() && key.starts_with(prefix);
   }
-  friend bool operator==(const KeptFields&, const KeptFields&) = default;
+  friend constexpr bool operator==(const KeptFields& a, const KeptFields& b) {
+    return a.prefix == b.prefix && std::ranges::equal(a.marks, b.marks);
+  }
 };
 
 }  // namespace dhc::k8s

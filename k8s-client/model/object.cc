@@ -6,15 +6,16 @@ namespace dhc::k8s {
 
 namespace {
 template <class T>
-constexpr Kind kKindOf = std::is_same_v<T, Pod>               ? Kind::Pod
-                         : std::is_same_v<T, ResourceClaim>   ? Kind::ResourceClaim
-                         : std::is_same_v<T, ResourceSlice>   ? Kind::ResourceSlice
-                         : std::is_same_v<T, Node>            ? Kind::Node
-                         : std::is_same_v<T, Namespace>       ? Kind::Namespace
-                         : std::is_same_v<T, DeviceTaintRule> ? Kind::DeviceTaintRule
-                         : std::is_same_v<T, Job>             ? Kind::Job
-                         : std::is_same_v<T, Lease>           ? Kind::Lease
-                                                              : Kind::ConfigMap;
+constexpr Kind kKindOf = std::is_same_v<T, Pod>                ? Kind::Pod
+                         : std::is_same_v<T, ResourceClaim>    ? Kind::ResourceClaim
+                         : std::is_same_v<T, ResourceSlice>    ? Kind::ResourceSlice
+                         : std::is_same_v<T, Node>             ? Kind::Node
+                         : std::is_same_v<T, Namespace>        ? Kind::Namespace
+                         : std::is_same_v<T, DeviceTaintRule>  ? Kind::DeviceTaintRule
+                         : std::is_same_v<T, Job>              ? Kind::Job
+                         : std::is_same_v<T, Lease>            ? Kind::Lease
+                         : std::is_same_v<T, DisruptionBudget> ? Kind::PodDisruptionBudget
+                                                               : Kind::ConfigMap;
 }  // namespace
 
 Kind kind_of(const Object& object) {
@@ -54,6 +55,8 @@ std::string_view to_string(Kind kind) {
       return "ReplicaSet";
     case Kind::StatefulSet:
       return "StatefulSet";
+    case Kind::PodDisruptionBudget:
+      return "PodDisruptionBudget";
     case Kind::ConfigMap:
       return "ConfigMap";
     case Kind::Lease:

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "k8s-client/model/disruption_budget.h"
 #include "k8s-client/model/job.h"
 #include "k8s-client/model/lease.h"
 #include "k8s-client/model/meta.h"
@@ -28,13 +29,15 @@ enum class Kind : std::uint8_t {
   Job,
   ReplicaSet,   ///< Metadata only: the Deployment controller copies the Deployment's annotations to it.
   StatefulSet,  ///< Metadata only.
+  PodDisruptionBudget,
   ConfigMap,
   Lease,  ///< Only the election's own.
 };
 /// Those that the World is made of, and the ConfigMaps.
-inline constexpr std::array<Kind, 10> kAllKinds = {
-    Kind::Pod, Kind::ResourceClaim, Kind::ResourceSlice, Kind::Node,     Kind::Namespace, Kind::DeviceTaintRule,
-    Kind::Job, Kind::ReplicaSet,    Kind::StatefulSet,   Kind::ConfigMap};
+inline constexpr std::array<Kind, 11> kAllKinds = {
+    Kind::Pod,         Kind::ResourceClaim,       Kind::ResourceSlice, Kind::Node,
+    Kind::Namespace,   Kind::DeviceTaintRule,     Kind::Job,           Kind::ReplicaSet,
+    Kind::StatefulSet, Kind::PodDisruptionBudget, Kind::ConfigMap};
 
 /// A Namespace: its labels and annotations.
 struct Namespace {
@@ -83,8 +86,8 @@ struct ConfigMap {
   friend bool operator==(const ConfigMap&, const ConfigMap&) = default;
 };
 
-using Object =
-    std::variant<Pod, ResourceClaim, ResourceSlice, Node, Namespace, DeviceTaintRule, Job, Owner, ConfigMap, Lease>;
+using Object = std::variant<Pod, ResourceClaim, ResourceSlice, Node, Namespace, DeviceTaintRule, Job, Owner,
+                            DisruptionBudget, ConfigMap, Lease>;
 
 [[nodiscard]] Kind kind_of(const Object& object);
 [[nodiscard]] const Meta& meta_of(const Object& object);

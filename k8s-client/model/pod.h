@@ -62,6 +62,7 @@ struct PodClaim {
 
 /// The condition that the Eviction API and others write before a pod is deleted. **Source:** KEP-3329.
 inline constexpr std::string_view kDisruptionTargetCondition = "DisruptionTarget";
+inline constexpr std::string_view kReadyCondition = "Ready";
 
 /// The part of Pod that we read.
 struct Pod {
@@ -83,11 +84,13 @@ struct Pod {
   std::optional<WallTime> last_start;
   std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
   /// Those that its reader was told to keep and `DisruptionTarget`; of a Job's pod the type and status of all others
-  /// too, because a podFailurePolicy may name any.
+  /// too, because a podFailurePolicy may name any; of a marked pod those of `Ready`.
   std::vector<Condition> conditions;
   bool has_kept_condition = false;  ///< One that its reader was told to keep.
   /// A volume of it shows an annotation that its reader was told to keep: its program wants to know.
   bool shows_kept_annotation = false;
+  std::string pod_group;   ///< `spec.schedulingGroup.podGroupName`. **Source:** core/v1 PodSchedulingGroup, 1.36.
+  bool is_marked = false;  ///< It is in a PodGroup, or carries a mark that its reader was told to look for.
   Shared<SchedulingTerms> scheduling;
   friend bool operator==(const Pod&, const Pod&) = default;
 };
@@ -95,9 +98,9 @@ struct Pod {
 /// True if the pod asks for a device, or has been given one.
 [[nodiscard]] bool asks_for_devices(const Pod& pod);
 
-/// True if the pod can hold a device, carries a condition that is kept, or shows its program an annotation that is; of
-/// all other pods only the identity is kept, and of drivers that and when they began, so that a big cluster fits in
-/// little memory.
+/// True if the pod can hold a device, is marked, carries a condition that is kept, or shows its program an annotation
+/// that is; of all other pods only the identity is kept, and of drivers that and when they began, so that a big cluster
+/// fits in little memory.
 [[nodiscard]] bool is_kept_whole(const Pod& pod);
 
 }  // namespace dhc::k8s

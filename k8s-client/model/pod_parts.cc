@@ -15,8 +15,11 @@ void keep_conditions_that_matter(Pod& pod, const KeptFields& kept) {
   const auto is_known = [&](const Condition& condition) {
     return is_asked_for(condition) || condition.type == kDisruptionTargetCondition;
   };
+  const auto is_read = [&](const Condition& condition) {
+    return is_known(condition) || (pod.is_marked && condition.type == kReadyCondition);
+  };
   pod.has_kept_condition = std::ranges::any_of(pod.conditions, is_asked_for);
-  if (!is_of_job(pod)) std::erase_if(pod.conditions, [&](const Condition& condition) { return !is_known(condition); });
+  if (!is_of_job(pod)) std::erase_if(pod.conditions, [&](const Condition& condition) { return !is_read(condition); });
   for (auto& condition : pod.conditions) {
     if (!is_known(condition)) condition = {.type = std::move(condition.type), .status = std::move(condition.status)};
   }
@@ -54,6 +57,12 @@ bool shows_kept(const std::vector<std::string>& shown_fields, const KeptFields& 
   constexpr std::string_view kAnnotation = "metadata.annotations['";
   return std::ranges::any_of(shown_fields, [&](std::string_view path) {
     return path.starts_with(kAnnotation) && kept.contains(path.substr(kAnnotation.size()));
+  });
+}
+
+bool is_marked(const Pod& pod, const KeptFields& kept) {
+  return !pod.pod_group.empty() || std::ranges::any_of(kept.marks, [&](std::string_view mark) {
+    return find(pod.meta.labels, mark).has_value() || find(pod.meta.annotations, mark).has_value();
   });
 }
 
@@ -118,6 +127,7 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   pod.exits.shrink_to_fit();
   pod.last_start.reset();
   if (pod.kubelet_plugin) pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
+  pod.is_marked = is_marked(pod, kept);
   keep_conditions_that_matter(pod, kept);
   keep_rejection(pod);
   pod.shows_kept_annotation = shows_kept(parts.shown_fields, kept);

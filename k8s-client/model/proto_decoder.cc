@@ -32,6 +32,7 @@ bool read_message_as(Kind kind, std::string_view message, Fault& fault, const Ke
       return proto::read_job(message, fault, kept, out.emplace<Job>());
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
+    case Kind::PodDisruptionBudget:
     case Kind::ConfigMap:
     case Kind::Lease:
       break;
@@ -123,6 +124,7 @@ bool reads_protobuf(Kind kind, std::string_view api_version) {
       return api_version == "resource.k8s.io/v1";
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
+    case Kind::PodDisruptionBudget:
     case Kind::ConfigMap:
     case Kind::Lease:
       return false;

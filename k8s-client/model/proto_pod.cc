@@ -86,6 +86,13 @@ bool read_volume(const Value& value, Fault& fault, Pod& pod, std::vector<std::st
   });
 }
 
+// **Source:** core/v1 generated.proto, PodSchedulingGroup.
+bool read_scheduling_group(const Value& value, Fault& fault, std::string& group) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    return tag != 1 || read_name(field, fault, group) || fault.in("podGroupName");
+  });
+}
+
 // **Source:** core/v1 generated.proto, PodSpec.
 bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts, SchedulingReader& scheduling) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
@@ -102,6 +109,8 @@ bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts, Sche
         return read_item(field, fault, parts.init_requests, read_request) || fault.in("initContainers");
       case 39:
         return read_item(field, fault, parts.spec_claims, read_spec_claim) || fault.in("resourceClaims");
+      case 43:
+        return read_scheduling_group(field, fault, pod.pod_group) || fault.in("schedulingGroup");
       default:
         return scheduling.read_field(tag, field, fault);
     }

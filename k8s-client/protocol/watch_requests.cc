@@ -28,6 +28,7 @@ struct Resource {
 constexpr std::array<string_view, 1> kCore = {"/api/v1"};
 constexpr std::array<string_view, 1> kBatch = {"/apis/batch/v1"};
 constexpr std::array<string_view, 1> kApps = {"/apis/apps/v1"};
+constexpr std::array<string_view, 1> kPolicy = {"/apis/policy/v1"};
 constexpr std::array<string_view, 1> kCoordination = {"/apis/coordination.k8s.io/v1"};
 // v1 since 1.34; v1beta2 1.33, v1beta1 1.32. **Source:** KEP-4381.
 constexpr std::array<string_view, 3> kDra = {"/apis/resource.k8s.io/v1", "/apis/resource.k8s.io/v1beta2",
@@ -57,6 +58,8 @@ Resource resource_of(Kind kind) {
       return {kApps, "replicasets", true};
     case Kind::StatefulSet:
       return {kApps, "statefulsets", true};
+    case Kind::PodDisruptionBudget:
+      return {kPolicy, "poddisruptionbudgets"};
     case Kind::ConfigMap:
       return {kCore, "configmaps"};
     case Kind::Lease:

@@ -46,6 +46,8 @@ struct EvictPod {
   std::optional<std::int64_t> grace_period_seconds;
   std::string shared_claim_uid = {};  ///< Set when all holders of a shared claim are evicted together.
   DeviceKey key;                      ///< The bad device.
+  std::string device_node = {};       ///< The node of whoever holds it: the pod's own, unless it goes with another.
+  std::string workload = {};          ///< That one's, as `workload_of` says.
   // for logs and metrics
   std::string device;
   std::string policy;

@@ -25,7 +25,7 @@ bool Charging::is_ahead() { return std::cmp_greater_equal(places_taken(), input_
 
 std::optional<HoldReason> Charging::record(const Unit& unit) {
   for (const auto* member : unit.affected_pods) {
-    if (auto hold = record(*member)) return hold;
+    if (auto hold = record(*member, unit)) return hold;
   }
   return std::nullopt;
 }
@@ -33,7 +33,7 @@ std::optional<HoldReason> Charging::record(const Unit& unit) {
 /// A pod that holds several bad devices goes once, and is charged once: for the device that it goes for, as whoever
 /// leads next must know. One that was charged for another device may have gone for that. Who comes first in a turn says
 /// for which it goes.
-std::optional<HoldReason> Charging::record(const AffectedPod& member) {
+std::optional<HoldReason> Charging::record(const AffectedPod& member, const Unit& unit) {
   const auto& book = input_.incidents.caps();
   const auto& uid = member.pod().meta.uid;
   const auto [goes_for, is_first] = goes_for_.try_emplace(uid, member.key);
@@ -44,21 +44,31 @@ std::optional<HoldReason> Charging::record(const AffectedPod& member) {
   }
   const auto known = book.charges().find(uid);
   const bool is_known = known != book.charges().end();
-  if (!is_first || (is_known && known->second.key == member.key)) return std::nullopt;
+  const bool is_same = is_known && known->second.key == member.key && known->second.gang == unit.gang;
+  if (!is_first || is_same) return std::nullopt;
+  const bool goes_with = member.goes_with != nullptr;
+  const auto& holder = goes_with ? member.goes_with->pod() : member.pod();
   EvictionCharge charge{.pod_uid = uid,
                         .key = member.key,
-                        .node = member.pod().node_name,
+                        .node = holder.node_name,
                         .at = input_.now.wall,
-                        .loser = loss_owner(member.pod()),
+                        .loser = goes_with ? std::string() : loss_owner(member.pod()),
                         .may_be = member.held_device->candidates,
-                        .workload = workload_of(member.pod(), input_.world),
+                        .workload = workload_of(holder, input_.world),
+                        .gang = unit.gang,
+                        .gang_size = unit.gang.empty() ? 0 : static_cast<std::int64_t>(unit.affected_pods.size()),
+                        .half_since = {},
                         .counted = false,
                         .revision = 0,
                         .recalled = false};
   if (!is_known) {
     if (auto hold = has_no_place(charge)) return hold;
   }
-  if (is_known) follow_charge(charge, known->second);
+  if (is_known && known->second.key != charge.key) follow_charge(charge, known->second);
+  if (is_known) {
+    charge.counted = known->second.counted;
+    charge.recalled = known->second.recalled;
+  }
   charged_.insert(uid);
   charges_.push_back(std::move(charge));
   return std::nullopt;

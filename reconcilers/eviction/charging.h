@@ -35,7 +35,7 @@ class Charging {
 
  private:
   [[nodiscard]] std::size_t places_taken();
-  [[nodiscard]] std::optional<HoldReason> record(const AffectedPod& member);
+  [[nodiscard]] std::optional<HoldReason> record(const AffectedPod& member, const Unit& unit);
   [[nodiscard]] std::optional<HoldReason> has_no_place(const EvictionCharge& charge);
 
   const PlanInput& input_;

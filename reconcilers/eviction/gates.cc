@@ -30,16 +30,32 @@ std::string would_because(const AffectedPod& affected) {
                                                 : std::string("the controller runs with --mode observe");
 }
 
+/// Of those that hold bad devices: the others take none out of service.
 Caps::Workloads workloads_in(const Unit& unit, const World& world) {
   std::set<std::string> workloads;
-  for (const auto* member : unit.affected_pods) workloads.insert(workload_of(member->pod(), world));
+  for (const auto* member : with_bad_devices(unit.affected_pods)) workloads.insert(workload_of(member->pod(), world));
   return {workloads.begin(), workloads.end()};
+}
+
+/// A pod that goes with its gang leaves a device that is well, and its replacement finds that.
+Unit needing_places(const Unit& unit) { return {.affected_pods = with_bad_devices(unit.affected_pods)}; }
+
+/// As a member of what goes together is called.
+std::string words_of_member(const AffectedPod& member, const GangUnit* gang) {
+  return gang == nullptr ? fmt::format("holder {}", member.pod().meta.name)
+                         : fmt::format("pod {} of {}", member.pod().meta.name, gang->gang.words);
 }
 
 }  // namespace
 
 Gates::Gates(const PlanInput& input, PlaceSearch& search)
-    : input_(input), budget_(input), caps_(input.caps), replacement_(input, search), charging_(input) {
+    : input_(input),
+      budget_(input),
+      caps_(input.caps),
+      replacement_(input, search),
+      charging_(input),
+      gangs_(input),
+      half_gangs_(eviction::half_gangs(input)) {
   // Of a Job all affected pods are in focus, or none.
   for (const auto* affected : input.in_focus) {
     const auto& controller = affected->pod().meta.controller;
@@ -131,18 +147,52 @@ std::optional<HoldReason> Gates::looks_for_a_place(Candidate& candidate) {
       candidate.no_unit = std::move(unit.error());
     }
   }
+  candidate.gang = gangs_.of(affected);
+  if (candidate.gang != nullptr && !candidate.no_unit) join_gang(candidate);
   if (!candidate.no_unit && affected.open && affected.policy->evict) {
-    candidate.no_place = replacement_.lacking(candidate.unit);
+    const auto unit = needing_places(candidate.unit);
+    candidate.no_place = replacement_.lacking(unit);
     std::vector<const k8s::Pod*> pods;
-    for (const auto* member : candidate.unit.affected_pods) pods.push_back(&member->pod());
+    for (const auto* member : unit.affected_pods) pods.push_back(&member->pod());
     candidate.rests.on_place = demand_of(pods, input_.world);
     candidate.rests.on_own_node = replacement_.found_on() == affected.pod().node_name;
     // What waits elsewhere is no matter of one demand.
     candidate.again = candidate.again || (candidate.no_place && replacement_.places().has_waiting());
   }
-  candidate.again = candidate.again || candidate.unit.affected_pods.size() > 1;
+  // What its members come to is touched by what becomes of them, not of the device.
+  candidate.again = candidate.again || candidate.gang != nullptr || candidate.unit.affected_pods.size() > 1;
   if (candidate.no_place) candidate.remarks.push_back(*candidate.no_place);
   return std::nullopt;
+}
+
+/// All who go with the pod, each once, itself first.
+void Gates::join_gang(Candidate& candidate) const {
+  auto& members = candidate.unit.affected_pods;
+  std::set<std::string_view> known;
+  for (const auto* member : members) known.insert(member->pod().meta.uid);
+  for (const auto* member : candidate.gang->members) {
+    if (known.insert(member->pod().meta.uid).second) members.push_back(member);
+  }
+  const auto own = std::ranges::find_if(
+      members, [&](const auto* member) { return member->pod().meta.uid == candidate.affected.pod().meta.uid; });
+  if (own != members.end()) std::iter_swap(members.begin(), own);
+  candidate.unit.gang = candidate.gang->gang.key;
+}
+
+/// Before all that time ends: what can never go is said at once.
+std::optional<HoldReason> Gates::is_held_with_gang(Candidate& candidate) {
+  if (candidate.affected.policy->evict && candidate.affected.policy->evict->groups_together) {
+    if (auto refused = refused_gang_name(candidate.affected.pod()))
+      candidate.remarks.push_back({.reason = Reason::AnnotationRefused, .message = *std::move(refused), .until = {}});
+  }
+  if (candidate.gang == nullptr) return std::nullopt;
+  const auto& gang = candidate.gang->gang;
+  if (const auto begun = begun_.find(gang.key); begun != begun_.end()) {
+    return HoldReason{.reason = Reason::GangHeld,
+                      .message = fmt::format("pod {} of {} goes first", begun->second, gang.words),
+                      .until = {}};
+  }
+  return held_by_gang(*candidate.gang, half_gangs_, input_);
 }
 
 std::optional<HoldReason> Gates::is_too_early(Candidate& candidate) { return window_of(candidate.affected, input_); }
@@ -168,9 +218,15 @@ const Followers& Gates::followers_of_job(const AffectedPod& affected) {
 
 std::optional<HoldReason> Gates::waits_for_holders(Candidate& candidate) {
   for (const auto* member : candidate.unit.affected_pods) {
-    if (auto hold = blocks_unit(*member)) return hold;
+    if (candidate.gang != nullptr && member == &candidate.affected) continue;  // asked already
+    if (auto hold = blocks_unit(*member, candidate)) return hold;
   }
   return std::nullopt;
+}
+
+/// Of a pod that goes alone, the API server itself asks its budget.
+std::optional<HoldReason> Gates::is_over_budget(Candidate& candidate) {
+  return candidate.gang == nullptr ? std::nullopt : held_by_budgets(*candidate.gang, input_.world);
 }
 
 /// Counted with those that go in this turn already.
@@ -189,7 +245,10 @@ std::optional<HoldReason> Gates::ends_a_job(Candidate& candidate) {
 
 /// Behind all that holds for good: nobody is told of an eviction that will not be.
 std::optional<HoldReason> Gates::has_notice(Candidate& candidate) {
-  return waits_for_checkpoint(candidate.unit, input_);
+  auto hold = waits_for_checkpoint(candidate.unit, candidate.gang, input_);
+  // What is said of the pod's own notice changes when its own time is over, although another's holds it.
+  if (const auto own = hold ? has_time_left(candidate.affected, input_) : std::nullopt) candidate.wake_at = own->until;
+  return hold;
 }
 
 std::optional<HoldReason> Gates::only_observes(Candidate& candidate) {
@@ -216,12 +275,18 @@ std::optional<HoldReason> Gates::sees_too_little(Candidate& candidate) {
   for (const auto* member : candidate.unit.affected_pods) {
     if (auto hold = held_by_view(input_, views_of_eviction(member->pod(), member->key))) return hold;
   }
-  return std::nullopt;
+  return candidate.gang == nullptr ? std::nullopt : held_by_view(input_, {k8s::Kind::PodDisruptionBudget});
 }
 
 std::optional<HoldReason> Gates::is_braked(Candidate& candidate) {
   const auto& first = *candidate.unit.affected_pods.front();
-  return held_by_brake(input_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
+  if (candidate.gang == nullptr)
+    return held_by_brake(input_, first.key, first.pod().node_name, {}, first.pod().meta.uid);
+  for (const auto* member : with_bad_devices(candidate.unit.affected_pods)) {
+    const auto& pod = member->pod();
+    if (auto hold = held_by_brake(input_, member->key, pod.node_name, {}, pod.meta.uid)) return hold;
+  }
+  return std::nullopt;
 }
 
 std::optional<HoldReason> Gates::has_no_place(Candidate& candidate) {
@@ -230,8 +295,14 @@ std::optional<HoldReason> Gates::has_no_place(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::is_over_cap(Candidate& candidate) {
   const auto& first = *candidate.unit.affected_pods.front();
-  return caps_.refuses_eviction(first.key, first.pod().node_name, uncounted(candidate.unit),
-                                workloads_in(candidate.unit, input_.world));
+  const auto workloads = workloads_in(candidate.unit, input_.world);
+  if (auto hold = caps_.refuses_eviction(first.key, first.pod().node_name, uncounted(candidate.unit), workloads))
+    return hold;
+  if (candidate.gang == nullptr) return std::nullopt;
+  for (const auto* member : with_bad_devices(candidate.unit.affected_pods)) {
+    if (auto hold = caps_.refuses_eviction(member->key, member->pod().node_name, 0, workloads)) return hold;
+  }
+  return std::nullopt;
 }
 
 std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) { return budget_.refuses(candidate.unit); }
@@ -248,13 +319,14 @@ std::optional<HoldReason> Gates::knows_old_owner(Candidate& candidate) {
 /// Ahead of its turn while its condition is on its way: both are written at the same time.
 std::optional<HoldReason> Gates::has_no_record(Candidate& candidate) {
   for (const auto* member : candidate.unit.affected_pods) {
+    if (member->goes_with != nullptr) continue;
     candidate.unshown = condition_not_shown(*member, input_);
     if (!candidate.unshown) {
       candidate.unshown = waiting_for_siblings(*member, followers_of_job(*member).unshown);
     }
     if (!candidate.unshown) continue;
     if (candidate.unit.affected_pods.size() > 1)
-      candidate.unshown->message = "holder " + member->pod().meta.name + ": " + candidate.unshown->message;
+      candidate.unshown->message = words_of_member(*member, candidate.gang) + ": " + candidate.unshown->message;
     break;
   }
   if (candidate.unshown && charging_.is_ahead()) return std::nullopt;
@@ -269,22 +341,39 @@ std::optional<HoldReason> Gates::is_not_charged(Candidate& candidate) {
   const auto& first = *unit.affected_pods.front();
   candidate.rests.takes = true;
   budget_.take(unit);
-  replacement_.take(unit);
+  replacement_.take(needing_places(unit));
   caps_.take_eviction(first.key, first.pod().node_name, uncounted(unit), workloads_in(unit, input_.world));
+  for (const auto* member : with_bad_devices(unit.affected_pods)) {
+    if (candidate.gang != nullptr && member != &first)
+      caps_.take_eviction(member->key, member->pod().node_name, 0, workloads_in(unit, input_.world));
+  }
   return charging_.not_saved(unit);
 }
 
 /// What stands in the way of evicting a member of a unit, in words that name the member.
-std::optional<HoldReason> Gates::blocks_unit(const AffectedPod& member) const {
+std::optional<HoldReason> Gates::blocks_unit(const AffectedPod& member, const Candidate& candidate) const {
   if (member.pod().meta.deletion) {
     return HoldReason{.reason = Reason::SharedClaim,
                       .message = "holder " + member.pod().meta.name + " is terminating already",
                       .until = {}};
   }
-  auto hold = held_by_itself(member, input_);
-  if (!hold) hold = waiting_for(member, input_);
+  std::optional<HoldReason> hold;
+  if (member.goes_with != nullptr) {
+    hold = holds_member(member, input_);
+  } else {
+    hold = held_by_itself(member, input_);
+    if (!hold) hold = waiting_for(member, input_);
+  }
   if (!hold) return std::nullopt;
-  hold->message = "holder " + member.pod().meta.name + " of the shared claim: " + hold->message;
+  if (candidate.gang == nullptr) {
+    hold->message = "holder " + member.pod().meta.name + " of the shared claim: " + hold->message;
+    return hold;
+  }
+  // What holds for good keeps its word: nobody is told of an eviction that will not be.
+  hold->message =
+      fmt::format("{}: {}{}", words_of_member(member, candidate.gang),
+                  info_of(hold->reason).for_good ? "" : fmt::format("{}: ", to_string(hold->reason)), hold->message);
+  if (!info_of(hold->reason).for_good) hold->reason = Reason::GangHeld;
   return hold;
 }
 
@@ -316,6 +405,10 @@ std::span<const Gates::Gate> Gates::in_order() {
        &Gates::waits<tolerated>},
       {{"place search", "Always. From here on the verdict reports if no place for a replacement is known."},
        &Gates::looks_for_a_place},
+      {{"gang",
+        "Its policy says groups: Each, it is in no gang, or the gang can go, as far as its size, the policy's "
+        "selectors and an earlier round say."},
+       &Gates::is_held_with_gang},
       {{"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
        &Gates::is_too_early},
       {{"cordon", "Its node is not cordoned, or has been for evict.cordonWait."}, &Gates::waits<node_cordoned>},
@@ -326,10 +419,15 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"credit", "Its Job shows the retry that the loss takes, or needs none."}, &Gates::waits<held_for_credit>},
       {{"allocatable", "The node shows the loss, or 60 s have passed."}, &Gates::waits<loss_not_shown>},
       {{"siblings", "No other pod of its Job is to follow within a minute."}, &Gates::waits_for_siblings},
-      {{"holders", "Every other holder of a shared claim passes the gates up to here."}, &Gates::waits_for_holders},
+      {{"holders",
+        "Every other holder of a shared claim, and every other pod of the gang, passes the gates up to here."},
+       &Gates::waits_for_holders},
       {{"job end", "The loss does not end the Job, or the policy accepts that."}, &Gates::ends_a_job, kWholeUnit},
       {{"notice", "Its policy gives no notice, or the notice is answered or its deadline has passed."},
        &Gates::has_notice,
+       kWholeUnit},
+      {{"budgets", "It goes alone, or every PodDisruptionBudget allows as many pods of the gang as it selects."},
+       &Gates::is_over_budget,
        kWholeUnit},
       {{"mode", "Policy and controller enforce."}, &Gates::only_observes, kWholeUnit},
       {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
@@ -352,7 +450,10 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"condition", "Our condition is visible on it and on all pods evicted with it, or 30 s have passed."},
        &Gates::waits_for_condition,
        kWholeUnit},
-      {{"charge", "The state ConfigMap has it recorded."}, &Gates::is_not_charged, kWholeUnit, kShared},
+      {{"charge", "The state ConfigMap has it recorded, and all who go with it."},
+       &Gates::is_not_charged,
+       kWholeUnit,
+       kShared},
   });
   return kGates;
 }

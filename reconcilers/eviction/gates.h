@@ -10,9 +10,11 @@
 
 #include "domain/cluster/demand.h"
 #include "reconcilers/eviction/charging.h"
+#include "reconcilers/eviction/gang_gate.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/waits.h"
+#include "reconcilers/shared/gangs.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
@@ -47,10 +49,11 @@ struct CommonQuestions {
   std::set<Demand> places;
 };
 
-/// A pod on its way through the gates, alone or with the other holders of a shared claim.
+/// A pod on its way through the gates, alone, with the other holders of a shared claim, or with its gang.
 struct Candidate {
   const AffectedPod& affected;
   Unit unit;
+  const GangUnit* gang = nullptr;           ///< That goes together; null: there is none.
   std::optional<HoldReason> no_unit = {};   ///< Why the holders of the claim cannot go together.
   std::optional<HoldReason> no_place = {};  ///< That no place for them is known.
   std::optional<HoldReason> unshown = {};   ///< That the condition of one of them, or of a sibling, is not seen yet.
@@ -75,6 +78,13 @@ class Gates {
   /// What each gate asks, in the order in which they are asked. `docs/verdicts.md` shows the same list.
   [[nodiscard]] static std::vector<GateText> texts();
 
+  /// The gang with which the pod goes; null: none.
+  [[nodiscard]] const GangUnit* gang_of(const AffectedPod& affected) { return gangs_.of(affected); }
+
+  /// Gangs of which some pods have gone.
+  [[nodiscard]] const HalfGangs& half_gangs() const { return half_gangs_; }
+  [[nodiscard]] Gangs& gangs() { return gangs_; }
+
   /// The first gate that holds the candidate, which is its verdict; none: its unit is evicted now.
   [[nodiscard]] std::optional<Held> ask(Candidate& candidate);
 
@@ -83,6 +93,8 @@ class Gates {
 
   /// The pod goes in this turn.
   void note_chosen(const std::string& uid) { chosen_.insert(uid); }
+  /// A gang is begun in this turn, with one of its pods.
+  void note_begun(const std::string& gang, const std::string& pod) { begun_.try_emplace(gang, pod); }
 
   /// What is to be recorded against the caps first.
   [[nodiscard]] std::vector<EvictionCharge>& charges() { return charging_.charges(); }
@@ -100,6 +112,7 @@ class Gates {
   std::optional<HoldReason> is_going(Candidate& candidate);
   std::optional<HoldReason> is_excluded(Candidate& candidate);
   std::optional<HoldReason> looks_for_a_place(Candidate& candidate);
+  std::optional<HoldReason> is_held_with_gang(Candidate& candidate);
   std::optional<HoldReason> is_too_early(Candidate& candidate);
   std::optional<HoldReason> is_torn(Candidate& candidate);
   template <std::optional<HoldReason> (*kWaits)(const AffectedPod&, const PlanInput&)>
@@ -108,6 +121,7 @@ class Gates {
   std::optional<HoldReason> waits_for_holders(Candidate& candidate);
   std::optional<HoldReason> ends_a_job(Candidate& candidate);
   std::optional<HoldReason> has_notice(Candidate& candidate);
+  std::optional<HoldReason> is_over_budget(Candidate& candidate);
   std::optional<HoldReason> only_observes(Candidate& candidate);
   std::optional<HoldReason> backs_off(Candidate& candidate);
   std::optional<HoldReason> is_paused(Candidate& candidate);
@@ -127,7 +141,8 @@ class Gates {
     std::optional<Followers> followers;
   };
   [[nodiscard]] const Followers& followers_of_job(const AffectedPod& affected);
-  [[nodiscard]] std::optional<HoldReason> blocks_unit(const AffectedPod& member) const;
+  void join_gang(Candidate& candidate) const;
+  [[nodiscard]] std::optional<HoldReason> blocks_unit(const AffectedPod& member, const Candidate& candidate) const;
   [[nodiscard]] bool is_common(const HoldReason& hold, const std::string& scope);
   [[nodiscard]] bool waits_for_place(const Candidate& candidate) const;
   [[nodiscard]] bool was_begun(const Unit& unit) const;
@@ -141,6 +156,9 @@ class Gates {
   std::map<std::string, Family> families_;  // by the Job's identity
   const Followers nobody_;
   std::set<std::string> chosen_;
+  Gangs gangs_;
+  HalfGangs half_gangs_;
+  std::map<std::string, std::string> begun_;  // gangs in this turn, and with which pod
 };
 
 }  // namespace dhc::eviction

@@ -27,9 +27,10 @@ inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
 /// Whether the API server accepted the eviction, and the pod has shown no deletionTimestamp in all its time.
 [[nodiscard]] bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const PlanInput& input);
 
-/// Pods to be evicted in one turn: one pod, or all holders of a shared claim.
+/// Pods to be evicted together: one pod, all holders of a shared claim, or a gang.
 struct Unit {
   std::vector<const AffectedPod*> affected_pods;  ///< One for each pod.
+  std::string gang = {};                          ///< The key of the gang that it is; empty: none.
 };
 
 /// What is in flight now, and whether one more unit fits. Taking changes only this copy; the request tracker learns

@@ -65,12 +65,17 @@ std::optional<HoldReason> has_time_left(const AffectedPod& affected, const PlanI
                     .until = input.now.mono + std::chrono::ceil<Millis>(next - input.now.wall)};
 }
 
-std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const PlanInput& input) {
+std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const GangUnit* gang, const PlanInput& input) {
   std::optional<HoldReason> longest;
   for (const auto* member : unit.affected_pods) {
     auto hold = has_time_left(*member, input);
     if (!hold || (longest && *longest->until >= *hold->until)) continue;
-    if (unit.affected_pods.size() > 1) hold->message = "holder " + member->pod().meta.name + ": " + hold->message;
+    const auto& name = member->pod().meta.name;
+    if (gang != nullptr) {
+      hold->message = fmt::format("pod {} of {}: {}", name, gang->gang.words, hold->message);
+    } else if (unit.affected_pods.size() > 1) {
+      hold->message = "holder " + name + ": " + hold->message;
+    }
     longest = std::move(hold);
   }
   return longest;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "reconcilers/eviction/limits.h"
+#include "reconcilers/shared/gangs.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
@@ -11,7 +12,9 @@ namespace dhc::eviction {
 [[nodiscard]] std::optional<HoldReason> has_time_left(const AffectedPod& affected, const PlanInput& input);
 
 /// The same of those that go together: the one that has most time left holds all.
-[[nodiscard]] std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const PlanInput& input);
+/// `gang`: null unless they are one.
+[[nodiscard]] std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const GangUnit* gang,
+                                                             const PlanInput& input);
 
 /// Whether what is said of its notice changes with the time of the plan: it is not shown yet, or an answer is refused,
 /// which may be dated ahead.

@@ -1,17 +1,26 @@
 #include "reconcilers/eviction/plan.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
+#include "domain/cluster/workload.h"
+#include "domain/policy/pause.h"
+#include "reconcilers/eviction/gang_gate.h"
 #include "reconcilers/eviction/gates.h"
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/eviction/queue.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
+#include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/notice_terms.h"
 
@@ -26,6 +35,7 @@ class Planner {
   Plan run(CommonQuestions questions) {
     for (const auto* affected : input_.in_focus) questions.scopes.insert(affected->key.scope);
     planned_.before = gates_.answers(questions);
+    for (const auto& [gang, charges] : gates_.half_gangs()) go_on(charges);
     for (const auto* affected : fair_order(input_)) {
       if (is_in(input_.focus, affected->key)) consider(*affected);
     }
@@ -44,17 +54,112 @@ class Planner {
   }
 
  private:
+  /// A gang of which some have gone: the others follow, before anybody else, and past all that was asked before the
+  /// first went. What an operator or the pod's owner has said since holds still.
+  void go_on(const std::vector<const EvictionCharge*>& charges) {
+    for (const auto* charge : charges) {
+      following_.insert(charge->pod_uid);
+      if (!is_in(input_.focus, charge->key)) continue;
+      planned_.again.insert(charge->key);
+      const auto& record = *input_.world.pod(charge->pod_uid);
+      const auto* policy = policy_of_round(record.pod, charge->key);
+      const auto& member = gates_.gangs().member_of_round(record, charge->key, policy == nullptr ? nobodys_ : *policy,
+                                                          moment_of(*charge->half_since, input_.now));
+      auto held = held_in_round(member, *charge, policy);
+      const auto* attempt = input_.requests.eviction(charge->pod_uid);
+      const bool is_sent = attempt != nullptr && attempt->state == Attempt::State::Sending;
+      if (is_sent && !held) standing_.insert(charge->pod_uid);
+      if (!held) held = held_by_last_attempt(record.pod, input_);
+      if (!held) {
+        gates_.note_chosen(charge->pod_uid);
+        order(member, *charge);
+      } else {
+        say_half(member, *charge, static_cast<std::int64_t>(charges.size()), *std::move(held));
+      }
+    }
+  }
+
+  /// The policy under which the round goes on; null: none says that it may.
+  const DevicePolicy* policy_of_round(const k8s::Pod& pod, const DeviceKey& key) const {
+    for (const auto* policy : policies_for(input_.world, input_.policy, pod, key)) {
+      const bool goes_on = policy->evict && policy->evict->groups_together;
+      if (goes_on && effective_mode(policy, input_.policy) == Mode::Enforce) return policy;
+    }
+    return nullptr;
+  }
+
+  std::optional<HoldReason> held_in_round(const AffectedPod& member, const EvictionCharge& charge,
+                                          const DevicePolicy* policy) const {
+    if (policy == nullptr) {
+      return HoldReason{.reason = Reason::NoEvictionConfigured,
+                        .message = "no enforcing policy that covers it says evict.groups: Together any more",
+                        .until = {}};
+    }
+    if (auto hold = excluded_because(member, input_)) return hold;
+    if (const auto pause = pause_of(input_.policy, input_.now.wall))
+      return HoldReason{.reason = Reason::Paused, .message = pause->why, .until = end_of(*pause, input_.now)};
+    if (auto hold = held_by_view(input_, views_of_eviction(member.pod(), charge.key))) return hold;
+    return held_by_brake(input_, charge.key, charge.node, {}, charge.pod_uid);
+  }
+
+  void say_half(const AffectedPod& member, const EvictionCharge& charge, std::int64_t left, HoldReason hold) {
+    if (hold.reason == Reason::Evicting || hold.reason == Reason::Evicted) return say(member, hold);
+    const auto late_at = *charge.half_since + kHalfGangPatience;
+    const bool is_stuck = input_.now.wall >= late_at;
+    if (!is_stuck) planned_.wake(charge.key, input_.now.mono + std::chrono::ceil<Millis>(late_at - input_.now.wall));
+    const auto gang = gang_of(member.pod());
+    hold.message = fmt::format("{} of {} pods of {} have gone since {}, this one is held by {}: {}",
+                               std::max<std::int64_t>(charge.gang_size - left, 1), charge.gang_size,
+                               gang ? gang->words : charge.gang, format_rfc3339(*charge.half_since),
+                               to_string(hold.reason), hold.message);
+    hold.reason = is_stuck ? Reason::GangStuck : Reason::GangHalf;
+    say(member, hold);
+  }
+
   void consider(const AffectedPod& affected) {
+    if (following_.contains(affected.pod().meta.uid)) return;
     note_standing(affected);
     Candidate candidate{.affected = affected, .unit = {.affected_pods = {&affected}}};
     const auto held = gates_.ask(candidate);
-    planned_.wake(affected.key, candidate.wake_at);
+    // A time that is past must not stand before those to come, of other pods on the device.
+    if (candidate.wake_at && *candidate.wake_at > input_.now.mono) planned_.wake(affected.key, candidate.wake_at);
     note_rests(candidate);
     for (const auto& remark : candidate.remarks) say(affected, remark);
+    if (const auto* gang = gates_.gang_of(affected)) return consider_gang(candidate, *gang, held);
     if (held && !held->whole_unit) return say(affected, held->hold, held->gate);
     for (const auto* member : candidate.unit.affected_pods) {
       if (held) say(*member, held->hold, held->gate);
       if (!held) send(*member);
+    }
+  }
+
+  /// With one pod the whole is tried: the others follow when that one is seen to go. If it is refused, nobody has gone.
+  void consider_gang(const Candidate& candidate, const GangUnit& gang, const std::optional<Held>& held) {
+    const auto& first = candidate.affected;
+    planned_.again.insert(first.key);
+    if (held) {
+      say(first, held->hold, held->gate);
+    } else {
+      gates_.note_begun(gang.gang.key, first.pod().meta.name);
+      send(first);
+    }
+    const auto& name = first.pod().meta.name;
+    for (const auto* member : candidate.unit.affected_pods) {
+      if (member->goes_with == nullptr || following_.contains(member->pod().meta.uid)) continue;
+      if (!held) {
+        say(*member, {.reason = Reason::GangHeld,
+                      .message = fmt::format("pod {} of {} goes first", name, gang.gang.words),
+                      .until = {}});
+      } else if (held->hold.reason == Reason::WouldEvict) {
+        say(*member, held->hold, held->gate);
+      } else {
+        say(*member,
+            {.reason = Reason::GangHeld,
+             .message = fmt::format("it goes with pod {} of {}, which holds {}: {}: {}", name, gang.gang.words,
+                                    to_string(first.key), to_string(held->hold.reason), held->hold.message),
+             .until = held->hold.until},
+            held->gate);
+      }
     }
   }
 
@@ -87,7 +192,9 @@ class Planner {
   /// no affected pod speaks of it any more.
   void say_ended(const std::string& uid, const EvictionAttempt& attempt) {
     const auto* record = input_.world.pod(uid);
-    if (record == nullptr || !record->pod.meta.deletion || is_live(record->pod)) return;
+    if (record == nullptr || !record->pod.meta.deletion) return;
+    const bool went_with_gang = attempt.lost_to.empty();
+    if (is_live(record->pod) && !went_with_gang) return;
     if (attempt.state != Attempt::State::Accepted) return;
     tell(attempt.key,
          {.subject = subject_of(record->pod),
@@ -95,6 +202,23 @@ class Planner {
           .policy = {},
           .since = *record->pod.meta.deletion},
          departing(record->pod, input_));
+  }
+
+  /// A pod that goes because others of its gang have gone.
+  void order(const AffectedPod& member, const EvictionCharge& charge) {
+    const auto& pod = member.pod();
+    planned_.actions.push_back({.ns = pod.meta.ns,
+                                .name = pod.meta.name,
+                                .uid = pod.meta.uid,
+                                .seen_version = pod.meta.resource_version,
+                                .grace_period_seconds = member.policy->evict->grace_period_seconds,
+                                .key = charge.key,
+                                .device_node = charge.node,
+                                .workload = charge.workload,
+                                .device = to_string(charge.key),
+                                .policy = member.policy->name,
+                                .decided_at = input_.now.wall});
+    say(member, {.reason = Reason::Evicting, .message = "others of its gang have gone", .until = {}});
   }
 
   void send(const AffectedPod& affected) {
@@ -109,6 +233,8 @@ class Planner {
          .grace_period_seconds = affected.policy->evict->grace_period_seconds,
          .shared_claim_uid = affected.held_device->shared ? affected.held_device->claim_uid : std::string(),
          .key = affected.key,
+         .device_node = pod.node_name,
+         .workload = workload_of(pod, input_.world),
          .device = to_string(affected.key),
          .policy = affected.policy->name,
          .signal = signal_of(affected, input_.world),
@@ -139,6 +265,8 @@ class Planner {
 
   const PlanInput& input_;
   Gates gates_;
+  DevicePolicy nobodys_;             // of a round that no policy covers any more
+  std::set<std::string> following_;  // pods whose gang is half gone
   std::set<std::string> said_;
   std::set<std::string> standing_;  // pods whose eviction is on its way and would be ordered again
   Plan planned_;

@@ -15,6 +15,7 @@
 #include "reconcilers/job_retry/planning.h"
 #include "reconcilers/job_retry/review.h"
 #include "reconcilers/shared/exclusions.h"
+#include "reconcilers/shared/gangs.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/retry_rules.h"
 #include "reconcilers/shared/tolerations.h"
@@ -30,7 +31,18 @@ class Planner {
   explicit Planner(const PlanInput& input) : input_(input), planning_(input) {}
 
   Planned<JobAction> run() {
-    for (const auto* affected : input_.in_focus) consider(*affected);
+    Gangs gangs(input_);
+    std::set<std::string> seen;
+    for (const auto* affected : input_.in_focus) {
+      consider(*affected);
+      const auto* unit = gangs.of(*affected);
+      if (unit == nullptr) continue;
+      planning_.planned.again.insert(affected->key);
+      for (const auto* member : unit->members) {
+        const bool is_first = member->goes_with != nullptr && seen.insert(member->pod().meta.uid).second;
+        if (is_first) consider(*member);
+      }
+    }
     settle_losses(planning_);
     review_jobs(planning_);
     for (auto& [uid, draft] : planning_.drafts) send(draft);
@@ -61,7 +73,7 @@ class Planner {
     if (record == nullptr) return;
     const auto rules = retry_rules(affected, input_).crediting;
     if (!rules || excluded_because(affected, input_) || tolerated(affected, input_)) return;
-    auto found = credit_case(pod, *record, *rules, input_);
+    auto found = credit_case(affected, *record, *rules, input_);
     switch (found.kind) {
       case CreditCase::Kind::None:
       case CreditCase::Kind::AwaitsCondition:

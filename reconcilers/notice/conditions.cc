@@ -10,6 +10,7 @@
 
 #include "domain/contract/condition_text.h"
 #include "domain/contract/names.h"
+#include "reconcilers/notice/gang_notices.h"
 #include "reconcilers/notice/notice_annotation.h"
 #include "reconcilers/notice/peers.h"
 
@@ -22,7 +23,7 @@ constexpr Millis kRewordInterval = Seconds(60);
 
 class ConditionPlanner {
  public:
-  ConditionPlanner(const PlanInput& input, const NextSteps& next) : input_(input), next_(next) {}
+  ConditionPlanner(const PlanInput& input, const NextSteps& next) : input_(input), next_(next), gangs_(input) {}
 
   Planned<ApplyCondition> run() {
     std::map<std::string, std::vector<const AffectedPod*>> open;
@@ -50,7 +51,10 @@ class ConditionPlanner {
       }
       return all_open->contains(uid);
     };
-    for (auto& [uid, notice] : notices_of_peers(told_, is_open, input_)) tell_peer(*input_.world.pod(uid), notice);
+    auto others = notices_of_peers(told_, is_open, input_);
+    for (auto& [uid, notice] : notices_of_gangs(told_in_gangs_, is_open, input_, planned_.wake_at))
+      others[uid] = std::move(notice);
+    for (auto& [uid, notice] : others) tell_peer(*input_.world.pod(uid), notice);
     return std::move(planned_);
   }
 
@@ -73,7 +77,8 @@ class ConditionPlanner {
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
     Wake wake;
-    const auto said = notice_for(affected_pods, input_, next_, wake);
+    auto said = notice_for(affected_pods, input_, next_, wake);
+    note_gang(affected_pods, said);
     planned_.wake(affected_pods.front()->key, wake.at());
     if (said && said->evict && asks_for_peers(affected_pods)) {
       told_.push_back({.pod = &pod, .notice = *said});
@@ -99,6 +104,18 @@ class ConditionPlanner {
                                  .last_transition = since,
                                  .noticed_at = read_condition(message).noticed()},
           notice);
+  }
+
+  /// Whoever goes with the pod is told so too.
+  void note_gang(const std::vector<const AffectedPod*>& affected_pods, std::optional<Notice>& said) {
+    for (const auto* affected : affected_pods) {
+      const auto* unit = gangs_.of(*affected);
+      if (unit == nullptr || unit->members.empty()) continue;
+      planned_.again.insert(affected->key);
+      if (!said || !said->evict) continue;
+      said->gang = unit->gang.words;
+      if (to_string(affected->key) == said->device) told_in_gangs_.push_back({.unit = unit, .notice = *said});
+    }
   }
 
   /// What is to become of a True, by one device that it names and the pod still holds.
@@ -193,7 +210,9 @@ class ConditionPlanner {
 
   const PlanInput& input_;
   const NextSteps& next_;
+  Gangs gangs_;
   std::vector<ToldPod> told_;
+  std::vector<ToldGang> told_in_gangs_;
   Planned<ApplyCondition> planned_;
 };
 

@@ -1,5 +1,6 @@
 #include "reconcilers/notice/events.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "base/hash.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
+#include "domain/cluster/gang.h"
 #include "domain/contract/names.h"
 
 namespace dhc::notice {
@@ -69,13 +71,15 @@ class EventPlanner {
       if (!carrier) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
       const auto affected = open_.find({verdict.subject.uid, verdict.device});
-      if (about_pod && affected == open_.end()) continue;  // not before the incident is open
+      const bool is_open = affected != open_.end();
+      // Not before the incident is open; a pod that is left of its gang has none.
+      if (about_pod && !is_open && verdict.reason != Reason::GangStuck) continue;
       const auto subject = verdict.reason == Reason::ReplacementOnSameDevice ? owner_of(verdict.subject) : *carrier;
       const auto note = [&] {
         auto words = about_pod || is_about_taint(verdict)
                          ? fmt::format("{}: {} (policy {})", verdict.device, verdict.message, verdict.policy)
                          : verdict.message;
-        return about_pod ? std::move(words) + words_of(*affected->second) : words;
+        return about_pod && is_open ? std::move(words) + words_of(*affected->second) : words;
       };
       if (about_pod && verdict.reason == Reason::Evicted) tell_owner(verdict, note);
       const bool by_words = is_told_by_words(verdict);
@@ -129,7 +133,18 @@ class EventPlanner {
     const auto owner = owner_of(verdict.subject);
     if (owner.uid == verdict.subject.uid) return;
     emit(owner, verdict.reason, verdict.subject.name + "|" + verdict.device, verdict.since,
-         [&] { return fmt::format("pod {} on {}", verdict.subject.name, note()); });
+         [&] { return fmt::format("pod {} on {}{}", verdict.subject.name, note(), words_of_gang(verdict.subject)); });
+  }
+
+  /// The others of its gang are told of with it, and by no Event of their own.
+  std::string words_of_gang(const Subject& pod) const {
+    const auto& charges = input_.incidents.caps().charges();
+    const auto* record = input_.world.pod(pod.uid);
+    const auto gang = record == nullptr ? std::nullopt : gang_of(record->pod);
+    if (!gang) return {};
+    const auto follows = [&](const auto& entry) { return entry.second.gang == gang->key && entry.second.half_since; };
+    const auto left = std::ranges::count_if(charges, follows);
+    return left == 0 ? std::string() : fmt::format("; {} other pods of {} go with it", left, gang->words);
   }
 
   /// The pod's controller: the news is that its next pod came back to the same device.

@@ -38,7 +38,7 @@ bool counts_no_failures(const k8s::Pod& pod) {
 bool is_credited(const AffectedPod& affected, const JobRecord& job, bool was_safe, const PlanInput& input, Wake& wake) {
   const auto rules = retry_rules(affected, input);
   if (!rules.crediting) return false;
-  const auto found = credit_case(affected.pod(), job, *rules.crediting, input);
+  const auto found = credit_case(affected, job, *rules.crediting, input);
   if (found.kind != CreditCase::Kind::Given) return false;
   if (was_safe) return true;
   if (found.seen_at == MonoTime::max()) return false;
@@ -154,6 +154,29 @@ std::optional<Notice> notice_for(const std::vector<const AffectedPod*>& open, co
                          .reason = std::string(to_string(verdict->reason)),
                          .message = "this pod is not evicted: " + verdict->message},
                         input);
+}
+
+Notice notice_with(const AffectedPod& member, const GangUnit& unit, const Notice& other, const PlanInput& input,
+                   Wake& wake) {
+  const auto shown = notice_on(member.pod());
+  const bool is_same = shown && shown->evict && shown->at == other.at;
+  const auto price = price_of(member, is_same ? shown : std::nullopt, input, wake);
+  const auto terms = notice_terms(member, input);
+  const auto& holder = unit.members.front()->pod().meta.name;
+  return {.evict = true,
+          .number = (shown ? shown->number : 0) + (is_same ? 0 : 1),
+          .device = other.device,
+          .reason = other.reason,
+          .message = other.reason == to_string(Reason::Paused)
+                         ? other.message
+                         : fmt::format("policy {} evicts {}: pod {} is on a bad device", member.policy->name,
+                                       unit.gang.words, holder),
+          .at = other.at,
+          .deadline = terms ? std::optional(terms->until) : other.deadline,
+          .retry = std::string(price.retry),
+          .exit_is_safe = price.exit_is_safe,
+          .gang = unit.gang.words,
+          .with = holder};
 }
 
 std::optional<Notice> notice_of_recovery(const k8s::Pod& pod, const PlanInput& input) {

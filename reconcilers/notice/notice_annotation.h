@@ -6,6 +6,7 @@
 #include "base/wake.h"
 #include "domain/contract/notice_text.h"
 #include "reconcilers/notice/next_steps.h"
+#include "reconcilers/shared/gangs.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::notice {
@@ -15,6 +16,10 @@ namespace dhc::notice {
 /// change it.
 [[nodiscard]] std::optional<Notice> notice_for(const std::vector<const AffectedPod*>& open, const PlanInput& input,
                                                const NextSteps& next, Wake& wake);
+
+/// What a pod of the gang is told that goes with the one that is told `other`.
+[[nodiscard]] Notice notice_with(const AffectedPod& member, const GangUnit& unit, const Notice& other,
+                                 const PlanInput& input, Wake& wake);
 
 /// What a pod is told whose devices are well again: nothing if it was told of no eviction.
 [[nodiscard]] std::optional<Notice> notice_of_recovery(const k8s::Pod& pod, const PlanInput& input);

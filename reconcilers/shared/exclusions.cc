@@ -107,7 +107,9 @@ std::optional<HoldReason> excluded_because(const AffectedPod& affected, const Pl
         .until = {}};
   }
   if (auto hold = suspected(pod, affected.key.scope, input)) return hold;
-  if (pod.phase == k8s::PodPhase::Pending && !affected.held_device->reported && affected.held_device->claim.empty()) {
+  const bool is_for_own = affected.goes_with == nullptr;
+  if (is_for_own && pod.phase == k8s::PodPhase::Pending && !affected.held_device->reported &&
+      affected.held_device->claim.empty()) {
     return HoldReason{
         .reason = Reason::PendingWithoutDevice, .message = "the pod is Pending and holds no device yet", .until = {}};
   }

@@ -139,7 +139,9 @@ HoldReason wait_for_credit(const JobRecord& record, const PlanInput& input) {
 
 }  // namespace
 
-bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input) {
+bool awaits_condition(const AffectedPod& affected, const k8s::Job& job, const PlanInput& input) {
+  if (affected.goes_with != nullptr) return false;
+  const auto& pod = affected.pod();
   const auto* ours = our_condition(pod);
   if (ours != nullptr && ours->status == "True") return false;
   if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
@@ -185,8 +187,9 @@ const JobRecord* job_of(const k8s::Pod& pod, const World& world) {
   return world.job_of(pod.meta);
 }
 
-CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules,
+CreditCase credit_case(const AffectedPod& affected, const JobRecord& record, const JobRetryRules& rules,
                        const PlanInput& input) {
+  const auto& pod = affected.pod();
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
   if (auto other = not_ours(job)) return *std::move(other);
@@ -201,7 +204,7 @@ CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRe
     case Counts::Maybe:
       break;
   }
-  if (awaits_condition(pod, job, input)) {
+  if (awaits_condition(affected, job, input)) {
     return {.kind = Kind::AwaitsCondition, .reason = Reason::WaitingForCondition, .message = {}, .seen_at = {}};
   }
   return by_limit(pod, record, rules);
@@ -229,7 +232,7 @@ namespace {
 std::optional<HoldReason> held_by(const JobRetryRules& rules, const AffectedPod& affected, const JobRecord& record,
                                   const PlanInput& input) {
   const auto& pod = affected.pod();
-  const auto found = credit_case(pod, record, rules, input);
+  const auto found = credit_case(affected, record, rules, input);
   const bool enforcing = affected.mode == Mode::Enforce;
   switch (found.kind) {
     case Kind::None:

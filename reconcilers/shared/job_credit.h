@@ -35,14 +35,15 @@ struct CreditCase {
 
 /// That the Job's podFailurePolicy would ignore the loss once our condition is seen on the pod: it is worth waiting for
 /// it, unless it cannot be written.
-[[nodiscard]] bool awaits_condition(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input);
+[[nodiscard]] bool awaits_condition(const AffectedPod& affected, const k8s::Job& job, const PlanInput& input);
 
 /// That the pod's index has no retry left, in words. **Source:** seen on 1.37.1: the per-index limit is immutable.
 [[nodiscard]] std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job);
 
 /// The case of a pod that runs and may be evicted or die. Looks at the Job's policy, owner, limits and earlier credits.
 /// **Source:** the rules of kubernetes-tried on 1.37.1: what a Job counts, what can be raised, what ends the whole Job.
-[[nodiscard]] CreditCase credit_case(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules,
+/// Of a pod that goes with another no condition of ours is waited for: it gets none.
+[[nodiscard]] CreditCase credit_case(const AffectedPod& affected, const JobRecord& record, const JobRetryRules& rules,
                                      const PlanInput& input);
 
 /// The case of a pod that has failed.

@@ -72,7 +72,7 @@ std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const PlanIn
 /// Whether the retry is given back, so that the loss costs nothing.
 bool is_paid_for(const AffectedPod& affected, const JobRecord& record, const std::optional<JobRetryRules>& crediting,
                  const PlanInput& input) {
-  return crediting && credit_case(affected.pod(), record, *crediting, input).kind != CreditCase::Kind::NotCreditable;
+  return crediting && credit_case(affected, record, *crediting, input).kind != CreditCase::Kind::NotCreditable;
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const Pl
   if (rules.holding == nullptr || is_paid_for(affected, *record, rules.crediting, input)) return std::nullopt;
   const auto& job = record->job;
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never) return std::nullopt;
-  if (awaits_condition(pod, job, input)) {
+  if (awaits_condition(affected, job, input)) {
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;
     return HoldReason{.reason = Reason::WaitingForCondition,

@@ -23,7 +23,29 @@ WallTime eviction_due_at(const AffectedPod& affected) {
          std::chrono::ceil<Seconds>(affected.policy->after + affected.policy->evict->after);
 }
 
+namespace {
+
+/// Whoever was told with the other, late or not, goes with it.
+std::optional<NoticeTerms> terms_with(const AffectedPod& affected, const PlanInput& input) {
+  auto terms = notice_terms(*affected.goes_with, input);
+  if (!terms) return std::nullopt;
+  const auto& pod = affected.pod();
+  auto given = std::move(terms->given);
+  const auto shown = notice_on(pod);
+  given.is_shown =
+      affected.mode == Mode::Enforce && shown && shown->evict && !shown->gang.empty() && shown->at == given.at;
+  given.restarts = 0;  // of containers that hold no bad device nobody counts them
+  const auto seen = k8s::find(pod.meta.annotations, kNoticeAnnotation);
+  const bool is_contested = input.requests.notices().is_contested(pod.meta.uid, seen.value_or(""));
+  const auto found = answered(given, pod, input.now.wall);
+  return NoticeTerms{found, std::move(given), is_contested};
+}
+
+}  // namespace
+
 std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanInput& input) {
+  if (affected.goes_with == &affected) return std::nullopt;  // of a round that has begun nothing is asked again
+  if (affected.goes_with != nullptr) return terms_with(affected, input);
   if (!affected.policy->evict || !affected.policy->evict->notice || !affected.open) return std::nullopt;
   const auto& rules = *affected.policy->evict->notice;
   const auto& pod = affected.pod();

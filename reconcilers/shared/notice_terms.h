@@ -16,7 +16,7 @@ struct NoticeTerms : AnsweredNotice {
 ///
 /// The deadline counts from when the pod was told. The condition remembers that, and not the notice, which a tenant may
 /// change; it lies between the incident's opening and now, whatever is read. Where nothing is written to pods (observe)
-/// it counts from the opening.
+/// it counts from the opening. A pod that goes with another has the time of that one, and answers for itself.
 [[nodiscard]] std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanInput& input);
 
 /// When the incident opened, in whole seconds; never later after a restart, which reads whole seconds in the condition.

@@ -35,6 +35,7 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
     }
     add(all, "batch", "jobs", verb);
     for (const std::string_view resource : {"replicasets", "statefulsets"}) add(all, "apps", resource, verb);
+    add(all, "policy", "poddisruptionbudgets", verb);
     if (config_map != nullptr) {
       add(all, "", "configmaps", verb);
       all.back().needed_by = "configuration";

@@ -12,7 +12,6 @@
 #include "app/standing_plan.h"
 #include "app/state_desk.h"
 #include "app/verdict_containers.h"
-#include "domain/cluster/workload.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/rejecting_node.h"
@@ -325,6 +324,11 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
 void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now& now) {
   const auto& record = *world.pod(evict.uid);
   const auto* held_device = find_held_device(record.held_devices, evict.key);
+  if (held_device == nullptr) {  // it goes with another of its gang
+    HeldDevice others;
+    others.key = evict.key;
+    return requests.eviction_sent(record.pod, others, {}, now, false);
+  }
   requests.eviction_sent(record.pod, *held_device, world.tracker().find(evict.key)->holders, now);
 }
 
@@ -608,8 +612,7 @@ Turn Controller::plan_all(const Now& now) {
   state.coming.note_crowded(search->crowded(), now);
   // A taint of this turn finds counted what is evicted in it.
   for (const auto& action : evictions.actions) {
-    const auto& pod = state.world.pod(action.uid)->pod;
-    caps.take_eviction(action.key, pod.node_name, 1, {workload_of(pod, state.world)});
+    caps.take_eviction(action.key, action.device_node, 1, {action.workload});
   }
   auto taints = taint::plan(input);
   std::erase_if(state.untainting, [&](const std::string& node) { return focus.has_node(node); });

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "domain/cluster/gang.h"
 #include "domain/cluster/owner_chain.h"
 #include "domain/findings/rejecting_node.h"
 
@@ -55,7 +56,7 @@ std::set<std::string> changed_keys(const std::map<std::string, std::string>& a,
 }  // namespace
 
 /// Adds to a focus with each device all that hangs together with it: its pods and their other devices, the other
-/// holders of their claims, the pods of their Jobs, and the devices on their nodes.
+/// holders of their claims, the pods of their Jobs and gangs, and the devices on their nodes.
 class StandingPlan::Expansion {
  public:
   Expansion(const StandingPlan& plan, const World& world, Focus& focus) : plan_(plan), world_(world), focus_(focus) {}
@@ -139,6 +140,7 @@ class StandingPlan::Expansion {
       for (const auto& other : world_.users_of(claim_key(pod.meta.ns, claim.claim_name))) add_pod(other);
     }
     if (is_job(pod)) add(find(plan_.by_owner_, pod.meta.controller_identity()));
+    if (const auto gang = gang_of(pod)) add(find(plan_.by_gang_, gang->key));
   }
 
   const StandingPlan& plan_;
@@ -245,6 +247,7 @@ StandingPlan::Links StandingPlan::links_of(const DeviceKey& key, const World& wo
     links.pods.insert(uid);
     if (!pod.node_name.empty()) links.nodes.insert(pod.node_name);
     links.namespaces.insert(pod.meta.ns);
+    if (auto gang = gang_of(pod)) links.gangs.insert(std::move(gang->key));
     const auto* meta = &pod.meta;
     for (int i = 0; meta != nullptr && meta->controller && i < kMostOwners; ++i) {
       const auto& owner = *meta->controller;
@@ -292,6 +295,7 @@ void StandingPlan::link(const DeviceKey& key, const Links& links, bool is_in) {
   note(by_node_, links.nodes);
   note(by_owner_, links.owners);
   note(by_namespace_, links.namespaces);
+  note(by_gang_, links.gangs);
 }
 
 void StandingPlan::drop(const DeviceKey& key) {

@@ -85,6 +85,7 @@ class StandingPlan {
     std::set<std::string> nodes;
     std::set<std::string> owners;
     std::set<std::string> namespaces;
+    std::set<std::string> gangs;
   };
   struct Part {
     std::vector<Verdict> verdicts;
@@ -110,6 +111,7 @@ class StandingPlan {
   Index by_node_;
   Index by_owner_;
   Index by_namespace_;
+  Index by_gang_;
   std::set<DeviceKey> again_;                       // to be asked about by the next plan
   std::set<std::pair<MonoTime, DeviceKey>> wakes_;  // when time alone changes what is decided
   std::set<DeviceKey> resting_;                     // on what all have in common

@@ -172,9 +172,9 @@ class Manifests(unittest.TestCase):
 
     def test_each_pod_has_the_volume_and_mounts_its_folder(self):
         files = sorted(EXAMPLES.glob("*.yaml"))
-        self.assertEqual([file.name for file in files], ["job.yaml", "jobset.yaml", "pytorchjob.yaml"])
+        self.assertEqual([file.name for file in files], ["gang.yaml", "job.yaml", "jobset.yaml", "pytorchjob.yaml"])
         for file in files:
-            specs = list(self.pod_specs(yaml.safe_load(file.read_text())))
+            specs = list(self.pod_specs(list(yaml.safe_load_all(file.read_text()))))
             self.assertEqual(len(specs), 1, file)
             self.assertIn(VOLUME, specs[0]["volumes"], file)
             for container in specs[0]["containers"]:

@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 var kinds = map[string]string{
 	"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "resourceclaims": "ResourceClaim", "resourceslices": "ResourceSlice",
 	"devicetaintrules": "DeviceTaintRule", "jobs": "Job", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "configmaps": "ConfigMap",
+	"poddisruptionbudgets": "PodDisruptionBudget",
 	"leases": "Lease",
 }
 
@@ -86,7 +87,8 @@ func expected() (all []dhc.Verb) {
 			all = append(all, dhc.Verb{Group: "resource.k8s.io", Resource: resource, Verb: verb})
 		}
 		all = append(all, dhc.Verb{Group: "batch", Resource: "jobs", Verb: verb},
-			dhc.Verb{Group: "apps", Resource: "replicasets", Verb: verb}, dhc.Verb{Group: "apps", Resource: "statefulsets", Verb: verb})
+			dhc.Verb{Group: "apps", Resource: "replicasets", Verb: verb}, dhc.Verb{Group: "apps", Resource: "statefulsets", Verb: verb},
+			dhc.Verb{Group: "policy", Resource: "poddisruptionbudgets", Verb: verb})
 	}
 	for _, verb := range []string{"create", "patch", "delete"} {
 		all = append(all, dhc.Verb{Group: "resource.k8s.io", Resource: "devicetaintrules", Verb: verb})

@@ -114,7 +114,7 @@ TEST_CASE("kubectl device-health shows the bad device, explains its pod, and ack
   Program explained(world.arguments({"explain", "pod", name, "-n", "default"}));
   CHECK(explained.ended(Seconds(20)) == 0);
   CAPTURE(explained.out());
-  CHECK(explained.out().contains("held by gate 5 of 27, window, until "));
+  CHECK(explained.out().contains("held by gate 6 of 29, window, until "));
   Program stranger(world.arguments({"explain", "node", "node-z"}));
   CHECK(stranger.ended(Seconds(20)) == 1);
   CHECK(stranger.err().starts_with("error: nothing is known of node node-z"));

@@ -89,6 +89,13 @@ constexpr auto kJob = R"({
                              "lastTransitionTime": "2026-11-20T18:23:16Z"}]}
 })";
 
+constexpr auto kBudget = R"({
+  "spec": {"selector": {"matchLabels": {"a": "b"},
+                        "matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["d"]}]},
+           "unhealthyPodEvictionPolicy": "AlwaysAllow"},
+  "status": {"observedGeneration": 2, "disruptionsAllowed": 3, "currentHealthy": 5, "desiredHealthy": 2}
+})";
+
 constexpr auto kConfigMap = R"({"data": {"policy.yaml": "a: b"}})";
 
 constexpr auto kLease = R"({"spec": {"holderIdentity": "h", "leaseDurationSeconds": 15, "leaseTransitions": 3,
@@ -106,6 +113,8 @@ const char* body_of(Kind kind) {
       return kNode;
     case Kind::DeviceTaintRule:
       return kRule;
+    case Kind::PodDisruptionBudget:
+      return kBudget;
     case Kind::ConfigMap:
       return kConfigMap;
     case Kind::Lease:
@@ -134,7 +143,7 @@ std::string full_sample(Kind kind, const std::string& name, const std::string& u
   auto object = nlohmann::ordered_json::parse(body_of(kind));
   object["kind"] = std::string(k8s::to_string(kind));
   object["metadata"] = nlohmann::ordered_json::parse(kMeta);
-  if (kind == Kind::DeviceTaintRule) object["metadata"]["generation"] = 2;
+  if (kind == Kind::DeviceTaintRule || kind == Kind::PodDisruptionBudget) object["metadata"]["generation"] = 2;
   object["metadata"]["name"] = name;
   object["metadata"]["uid"] = uid;
   return object.dump();

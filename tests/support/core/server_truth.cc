@@ -229,8 +229,47 @@ bool ServerTruth::shows_signal(const eviction::EvictPod& eviction, const Json& p
   return false;
 }
 
+/// The gang that goes together by its name; empty: none.
+std::string ServerTruth::gang_of(const Json& pod) const {
+  const auto says_together = [](const DevicePolicy& rules) { return rules.evict && rules.evict->groups_together; };
+  if (std::ranges::none_of(policy_.policies, says_together)) return {};
+  const auto mark = std::string(kGangMark);
+  auto name = text(pod, {"metadata", "annotations", mark});
+  if (name.empty()) name = text(pod, {"metadata", "labels", mark});
+  return name.empty() ? name : text(pod, {"metadata", "namespace"}) + "/" + name;
+}
+
+/// A pod of a gang of which one on a bad device has gone.
+bool ServerTruth::follows_its_gang(const Json& pod, const Now& now) const {
+  const auto begun = begun_.find(gang_of(pod));
+  return begun != begun_.end() && now.mono - begun->second < std::chrono::hours(1);
+}
+
+/// Nobody of a gang goes while a budget allows fewer than all of them, and a half gang is another gang's beginning for
+/// no one.
+void ServerTruth::check_gang(const eviction::EvictPod& eviction, const Json& pod, const Now& now) {
+  const auto gang = gang_of(pod);
+  if (gang.empty() || follows_its_gang(pod, now)) return;
+  begun_[gang] = now.mono;
+  if (!was_calm_) return;
+  for (const auto& [name, budget] : cluster_.store().all(Res::Budgets)) {
+    const auto* selector = field(*budget, {"spec", "selector"});
+    if (name.ns != eviction.ns || selector == nullptr) continue;
+    std::int64_t selected = 1;  // the one that has just gone
+    for (const auto& [other, object] : cluster_.store().all(Res::Pods)) {
+      const bool counts = gang_of(*object) == gang && sim::text(*object, {"status", "phase"}) == "Running" &&
+                          !sim::is_deleting(*object) && sim::label_selector_matches(*selector, *object);
+      selected += counts ? 1 : 0;
+    }
+    const auto allowed = sim::number(*budget, {"status", "disruptionsAllowed"}) + 1;
+    if (sim::label_selector_matches(*selector, pod) && allowed < selected)
+      say("gang", eviction, fmt::format("budget {} allows {} of {}", name.name, allowed, selected));
+  }
+}
+
 void ServerTruth::before(const eviction::EvictPod& eviction, bool calm, const Now& now) {
   read_pods(now);
+  was_calm_ = calm;
   look_at_brakes(calm && !is_stale_, now);
   before_ = cluster_.get(Res::Pods, eviction.ns, eviction.name);
   const bool may_be = before_ != nullptr && sim::uid_of(*before_) == eviction.uid && !sim::is_deleting(*before_);
@@ -242,7 +281,9 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
   const bool is_still = object != nullptr && sim::uid_of(*object) == eviction.uid && !sim::is_deleting(*object);
   if (before_ == nullptr || is_still) return !is_still;
   const auto& pod = pods_.at(eviction.uid);
-  if (!shows_signal(eviction, *before_)) say("I17", eviction, "the server shows no signal that the policy names");
+  if (!shows_signal(eviction, *before_) && !follows_its_gang(*before_, now))
+    say("I17", eviction, "the server shows no signal that the policy names");
+  check_gang(eviction, *before_, now);
   check_again(eviction, pod, now);
   check_slots(eviction, pod.node, now);
   check_brake(eviction, pod.node, now);

@@ -101,6 +101,9 @@ class ServerTruth {
   void add_tainted(const sim::Json& object, Pod& pod, const std::map<Device, MonoTime>& before, const Now& now) const;
   [[nodiscard]] std::string driver_of(const sim::Json& pod, std::string_view entry) const;
   [[nodiscard]] bool is_meant(const Device& device, const std::string& health) const;
+  [[nodiscard]] std::string gang_of(const sim::Json& pod) const;
+  [[nodiscard]] bool follows_its_gang(const sim::Json& pod, const Now& now) const;
+  void check_gang(const eviction::EvictPod& eviction, const sim::Json& pod, const Now& now);
   [[nodiscard]] bool shows_signal(const eviction::EvictPod& eviction, const sim::Json& pod) const;
   void check_slots(const eviction::EvictPod& eviction, const std::string& node, const Now& now);
   void check_again(const eviction::EvictPod& eviction, const Pod& pod, const Now& now);
@@ -151,6 +154,8 @@ class ServerTruth {
   std::uint64_t numbers_ = 0;
   std::set<std::string> unexplained_;  // UIDs that have been said
   std::vector<std::string> broken_;
+  std::map<std::string, MonoTime> begun_;  // gangs, by namespace and name: when a pod on a bad device went
+  bool was_calm_ = false;
 };
 
 }  // namespace dhc::test

@@ -27,10 +27,10 @@ TEST_CASE("a pod's explanation marks the gate that holds, and says until when an
   REQUIRE(found.walks.size() == 1);
   const auto& gates = found.walks[0].gates;
   REQUIRE(gates.size() == eviction::Gates::texts().size());
-  CHECK(gates[3].mark == GateMark::Passed);
-  CHECK(gates[4].name == "window");
-  CHECK(gates[4].mark == GateMark::Holds);
-  CHECK(gates[5].mark == GateMark::NotAsked);
+  CHECK(gates[4].mark == GateMark::Passed);
+  CHECK(gates[5].name == "window");
+  CHECK(gates[5].mark == GateMark::Holds);
+  CHECK(gates[6].mark == GateMark::NotAsked);
   const auto text = cli::explanation_text(sight, found);
   CAPTURE(text);
   CHECK(
@@ -43,11 +43,11 @@ TEST_CASE("a pod's explanation marks the gate that holds, and says until when an
                        "    2026-11-20T12:00:00Z  Xid 79: the GPU is lost\n"
                        "\n"
                        "Eviction of ml/train-0 on account of gpu.example.com/node-a/gpu-0 (policy gpus, enforce)\n"
-                       "  held by gate 5 of 27, window, until 2026-11-20T12:04:30Z (in 18s)\n"
+                       "  held by gate 6 of 29, window, until 2026-11-20T12:04:30Z (in 18s)\n"
                        "  WaitingForEvictAfter: the incident is open; evict.after (3 m 30 s) has not passed yet\n"
                        "  to do: Wait, or lower evict.after.\n"
                        "  ok      1 eviction "));
-  CHECK(text.find("\n  HOLDS   5 window ") != std::string::npos);
+  CHECK(text.find("\n  HOLDS   6 window ") != std::string::npos);
   CHECK(
       text.find("\nNode node-a: Tainted: the hold of 48 h ends it\n  next step at 2026-11-22T12:00:00Z (in 1d23h)\n") !=
       std::string::npos);
@@ -96,8 +96,8 @@ TEST_CASE("as JSON each gate has a state") {
       cli::explanation_json(sight, explained(sight, {.kind = SubjectKind::Pod, .ns = "ml", .name = "train-0"}));
   CHECK(json["asked"] == "pod ml/train-0");
   CHECK(json["evictions"][0]["gates"][0]["state"] == "passed");
-  CHECK(json["evictions"][0]["gates"][4]["state"] == "holds");
-  CHECK(json["evictions"][0]["gates"][5]["state"] == "notAsked");
+  CHECK(json["evictions"][0]["gates"][5]["state"] == "holds");
+  CHECK(json["evictions"][0]["gates"][6]["state"] == "notAsked");
 }
 
 TEST_CASE("kinds are known by kubectl's words") {

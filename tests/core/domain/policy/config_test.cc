@@ -52,7 +52,7 @@ TEST_CASE("every key is read") {
       "    deviceTaints: [{key: gpu.nvidia.com/*, value: '79', effect: None}, {key: a/b, value: ''}, {key: c/d}]\n"
       "  after: 1h30m\n"
       "  evict: {after: 500ms, cordonWait: 5m, gracePeriodSeconds: 30, barePods: true, sharedClaims: Together, "
-      "untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}, "
+      "groups: Together, untainted: true, whenBlocked: Wait, whenNoReplacement: {wait: 2m, then: Hold}, "
       "notice: {deadline: 90s, extendUpTo: 0s, scope: Owner}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
@@ -77,8 +77,8 @@ TEST_CASE("every key is read") {
   CHECK(policy.match.device_taints ==
         std::vector<DeviceTaintMatch>{{"gpu.nvidia.com/*", "79", "None"}, {"a/b", "", ""}, {"c/d", "*", ""}});
   CHECK(policy.after == std::chrono::minutes(90));
-  CHECK(policy.evict == EvictRules{Millis(500), 30, std::chrono::minutes(5), true, true, true, std::chrono::minutes(2),
-                                   true, NoticeRules{Seconds(90), Seconds(0), true}});
+  CHECK(policy.evict == EvictRules{Millis(500), 30, std::chrono::minutes(5), true, true, true, true,
+                                   std::chrono::minutes(2), true, NoticeRules{Seconds(90), Seconds(0), true}});
   CHECK(config->limits_given);
   CHECK(config->limits == Limits{.paused = true,
                                  .evictions_per_minute = 1,
@@ -268,7 +268,7 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
         "  taint: never\n"
         "  Jobs: no retries back; a pod whose loss would end its Job: held\n"
         "  evict: 30s later, the pod's own grace period; not within 30m of its node's cordon; pods without a "
-        "controller: no; shared claims: never; no place "
+        "controller: no; shared claims: never; the pods of a gang: each by itself; no place "
         "for the replacement: wait 10m, then evict\n"
         "\n"
         "rest (priority 0, observe)\n"
