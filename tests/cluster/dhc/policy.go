@@ -21,6 +21,7 @@ type Policy struct {
 	CordonWait string // of evict; default 30m
 	Full       string // the map whenNoReplacement, as {wait: 0s}; empty: the default
 	Notice     string // likewise notice, as {deadline: 20s}; empty: no notice
+	Together   bool   // evict.groups: Together
 	Untainted  bool   // evict.untainted
 	NoEvict    bool
 	Paused     bool
@@ -45,6 +46,9 @@ func (p Policy) Text() string {
 	}
 	if p.Notice != "" {
 		evict += ", notice: " + p.Notice
+	}
+	if p.Together {
+		evict += ", groups: Together"
 	}
 	if p.Untainted {
 		evict += ", untainted: true"

@@ -39,10 +39,15 @@ type place struct {
 
 func newPlace(t *testing.T) place {
 	t.Helper()
+	return newPlaceFor(t, 8)
+}
+
+func newPlaceFor(t *testing.T, devices int) place {
+	t.Helper()
 	t.Parallel()
 	p := place{namespace: cluster.Namespace(t), gpu: realcluster.Unique("example.com/gpu")}
 	var ids []string
-	for i := range 8 {
+	for i := range devices {
 		ids = append(ids, fmt.Sprint("gpu-", i))
 	}
 	p.node = fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{p.gpu: ids}, Termination: time.Second})

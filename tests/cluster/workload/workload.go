@@ -29,6 +29,7 @@ type Deployment struct {
 	ClaimTemplate   string            // or a ResourceClaimTemplate, one claim per Pod
 	Claim           string            // or one ResourceClaim for all of them
 	Annotations     map[string]string // of the Deployment, which its controller copies to the ReplicaSet
+	PodAnnotations  map[string]string // of its Pods
 	Arguments       []string          // of the image's program
 	Grace           int64             // seconds to end; 0 means 1
 	Finalizer       string            // of its Pods
@@ -51,7 +52,7 @@ func (d Deployment) CreateOnly(t *testing.T, cp *realcluster.ControlPlane) {
 	if d.Grace > 0 {
 		pod.TerminationGracePeriodSeconds = &d.Grace
 	}
-	meta := metav1.ObjectMeta{Labels: Labels(d.Name)}
+	meta := metav1.ObjectMeta{Labels: Labels(d.Name), Annotations: d.PodAnnotations}
 	if d.Finalizer != "" {
 		meta.Finalizers = []string{d.Finalizer}
 	}
@@ -275,6 +276,15 @@ func BudgetOf(t *testing.T, cp *realcluster.ControlPlane, namespace, name, workl
 		}
 		return err
 	})
+}
+
+// AllowDisruptions changes a budget so that it keeps at least available Pods.
+func AllowDisruptions(t *testing.T, cp *realcluster.ControlPlane, namespace, name string, available int) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"minAvailable":%d}}`, available)
+	if _, err := cp.Client.PolicyV1().PodDisruptionBudgets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // DeviceClass makes a class that selects every device of a driver, and a claim template for one of them; both get the
