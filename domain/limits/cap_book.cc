@@ -26,6 +26,19 @@ Fate fate_without_pod(const EvictionCharge& charge, const EvictionAttempt* attem
   return was_earlier || is_in_doubt(attempt, now) ? Fate::Happened : Fate::Dropped;
 }
 
+/// Whether the others of its gang follow: only our own eviction begins a gang, no drain's of a pod that is charged.
+/// What the process before this one has sent shows within a minute, and it sent the pod on the bad device first; a
+/// charge that is read from an old backup begins nothing.
+bool begins_gang(const EvictionCharge& charge, const EvictionAttempt* attempt, const RequestTracker& requests,
+                 const Now& now) {
+  if (charge.gang.empty()) return false;
+  if (may_stand(attempt, now)) return true;
+  const auto& began = requests.began_at();
+  const bool is_recent = now.wall - charge.at < CapBook::kUnusedCharge;
+  const bool is_first = !charge.loser.empty();
+  return charge.recalled && is_first && is_recent && began && now.mono - began->mono < kFirstTry;
+}
+
 bool stays(const PodRecord* record) { return record != nullptr && !record->pod.meta.deletion && is_live(record->pod); }
 
 Fate fate_of(const EvictionCharge& charge, const PodRecord* record, const EvictionAttempt* attempt, const Now& now) {
@@ -166,9 +179,7 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
     // It may have been charged for another bad device of the pod.
     if (attempt != nullptr) charge.key = attempt->key;
     if (fate == Fate::Happened) count_eviction(charge, world, now);
-    // A charge that is read from an old backup begins nothing.
-    const bool is_recent = attempt != nullptr || now.wall - charge.at < kUnusedCharge;
-    if (fate == Fate::Happened && !charge.gang.empty() && is_recent) begun.insert(charge.gang);
+    if (fate == Fate::Happened && begins_gang(charge, attempt, requests, now)) begun.insert(charge.gang);
     changed = true;
     if (fate == Fate::Happened && stays(world.pod(at->first))) {
       charge.counted = true;

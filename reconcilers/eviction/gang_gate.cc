@@ -8,6 +8,7 @@
 
 #include "domain/findings/match_device.h"
 #include "reconcilers/eviction/going.h"
+#include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/job_credit.h"
@@ -66,9 +67,13 @@ std::optional<HoldReason> is_begun_with_another(const GangUnit& unit, const Plan
 HalfGangs half_gangs(const PlanInput& input) {
   HalfGangs half;
   for (const auto& [uid, charge] : input.incidents.caps().charges()) {
-    if (!charge.half_since || charge.counted) continue;
     const auto* record = input.world.pod(uid);
-    if (record == nullptr || !is_live(record->pod) || record->pod.meta.deletion) continue;
+    if (!charge.half_since || record == nullptr || !is_live(record->pod) || record->pod.meta.deletion) continue;
+    // One that was accepted goes, unless it has had all its time.
+    const auto* attempt = input.requests.eviction(uid);
+    const bool failed = attempt != nullptr && attempt->state != Attempt::State::Accepted;
+    const bool in_vain = attempt != nullptr && accepted_in_vain(*attempt, record->pod, input);
+    if (charge.counted && !failed && !in_vain) continue;
     // Whoever has left the gang goes for nobody's device.
     const auto gang = gang_of(record->pod);
     if (gang && gang->key == charge.gang) half[charge.gang].push_back(&charge);

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "domain/cluster/gang.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
@@ -17,6 +18,8 @@ namespace {
 bool is_candidate(const AffectedPod& affected, const PlanInput& input) {
   const auto& pod = affected.pod();
   if (affected.mode != Mode::Enforce || affected.held_device->ambiguous || affected.held_device->shared) return false;
+  // The brake lets one pod go, and would keep the others of its gang.
+  if (affected.policy->evict && affected.policy->evict->groups_together && gang_of(pod)) return false;
   if (!pod.meta.controller || pod.meta.deletion || input.requests.eviction(pod.meta.uid) != nullptr) return false;
   if (!input.brake.may_try(affected.key, pod.node_name, pod.meta.uid, input.policy.limits, input.now)) return false;
   return !excluded_because(affected, input) && !tolerated(affected, input) && !window_of(affected, input);

@@ -210,6 +210,58 @@ TEST_CASE("A refusal midway leaves the gang half: the rest follows first, and no
   }
 }
 
+TEST_CASE("A drain that takes a pod of a gang which was charged and refused begins nothing") {
+  GangStage stage;
+  stage.refuse({"w-0"});
+  CHECK(stage.run_until("12:01:30") == kNoneGone);
+  stage.report("w-0", Health::Healthy);
+  auto& drained = stage.pod_named("w-2");
+  drained.meta.deletion = stage.now().wall + Seconds(30);
+  drained.conditions.push_back({.type = "DisruptionTarget", .status = "True", .reason = std::string(kEvictedByApi)});
+  stage.upsert_pod("w-2");
+  stage.refuse({});
+  SUBCASE("here") {}
+  SUBCASE("nor before a restart, nor after it, once what was sent before would have shown") {
+    stage.remove_pod("w-2");
+    stage.restart();
+    CHECK(stage.run_until("12:03:30") == kNoneGone);
+    stage.remove_pod("w-0");
+  }
+  CHECK(stage.run_until("12:30:00") == kNoneGone);
+  CHECK(stage.verdict("w-3", Reason::GangHalf) == nullptr);
+  CHECK(stage.verdict("w-3", Reason::GangStuck) == nullptr);
+}
+
+TEST_CASE("A pod of a gang whose accepted eviction has no effect is asked for again after all its time") {
+  GangStage stage;
+  int asked = 0;
+  stage.run_until("12:00:59");
+  stage.show_evictions(false);
+  stage.answer_evictions([&](const eviction::EvictPod& evict) -> Status {
+    if (evict.name == "w-3") ++asked;
+    return {};
+  });
+  stage.run_until("12:02:00");
+  CHECK(asked == 1);
+  stage.run_until("12:04:00");
+  CHECK(asked == 2);
+}
+
+TEST_CASE("A half-open brake tries no pod of a gang: the others would be kept") {
+  GangStage stage;
+  stage.limits().brake_at_least = 1;
+  stage.limits().brake_percent = 1;
+  stage.limits().brake_trial_after = minutes(5);
+  stage.send_policy();
+  CHECK(stage.run_until("12:02:00") == kNoneGone);
+  REQUIRE(stage.verdict("w-0", Reason::Braked) != nullptr);
+  CHECK(stage.run_until("12:30:00") == kNoneGone);
+  CHECK(stage.verdict("w-0", Reason::BrakeTrial) == nullptr);
+  stage.policy().evict->groups_together = false;
+  stage.send_policy();
+  CHECK(stage.run_until("12:31:00") == GangNames{"w-0"});
+}
+
 TEST_CASE("A process that dies after the first of a gang has gone is followed by one that evicts the rest, once each") {
   GangStage stage;
   stage.run_until("12:00:59");
