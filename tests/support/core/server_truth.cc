@@ -253,7 +253,7 @@ void ServerTruth::check_gang(const eviction::EvictPod& eviction, const Json& pod
   begun_[gang] = now.mono;
   if (!was_calm_) return;
   for (const auto& [name, budget] : cluster_.store().all(Res::Budgets)) {
-    const auto* selector = field(*budget, {"spec", "selector"});
+    const auto* selector = sim::field(*budget, {"spec", "selector"});
     if (name.ns != eviction.ns || selector == nullptr) continue;
     std::int64_t selected = 1;  // the one that has just gone
     for (const auto& [other, object] : cluster_.store().all(Res::Pods)) {
