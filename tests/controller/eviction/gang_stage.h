@@ -1,8 +1,11 @@
 #pragma once
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -86,8 +89,11 @@ struct GangStage : Stage {
 
   /// The pods that were evicted until the time of day, sorted.
   std::vector<std::string> run_until(const std::string& time) {
-    const auto until = *parse_rfc3339("2026-11-20T" + time + "Z");
-    auto gone = run_for(std::chrono::duration_cast<Millis>(until - now().wall));
+    const auto span = std::chrono::duration_cast<Millis>(*parse_rfc3339("2026-11-20T" + time + "Z") - now().wall);
+    constexpr Millis kStride = Seconds(10);
+    const auto strides = std::max<Millis>(span / kStride * kStride - kStride, Millis(0));
+    auto gone = run_for(strides, kStride);
+    for (auto& name : run_for(span - strides)) gone.push_back(std::move(name));
     std::ranges::sort(gone);
     return gone;
   }

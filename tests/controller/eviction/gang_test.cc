@@ -202,6 +202,15 @@ TEST_CASE("A refusal midway leaves the gang half: the rest follows first, and no
     CHECK(stage.run_until("12:09:00") == kNoneGone);
     CHECK(stage.message("w-3", Reason::GangHalf).find("evict.groups: Together any more") != std::string::npos);
   }
+  SUBCASE("an hour after the first has gone it is let alone") {
+    for (const auto* name : {"w-0", "w-1", "w-2"}) stage.remove_pod(name);
+    CHECK(stage.run_for(minutes(59), minutes(1)) == kNoneGone);
+    CHECK(stage.verdict("w-3", Reason::GangStuck) != nullptr);
+    CHECK(stage.run_for(minutes(2), minutes(1)) == kNoneGone);
+    stage.refuse({});
+    CHECK(stage.run_for(minutes(60), minutes(5)) == kNoneGone);
+    CHECK(stage.reasons("w-3").empty());
+  }
   SUBCASE("whoever leaves the gang stays") {
     stage.refuse({});
     stage.mark("w-3", "");
