@@ -255,9 +255,11 @@ constexpr std::array<ReasonInfo, 115> kReasons = {
           "own."),
     quiet(Reason::UnreadablePod, "UnreadablePod", "The pod's last version could not be read.",
           "Look at the log: it names the field."),
-    for_good(warning(Reason::NotCreditable, "NotCreditable", "Hold",
-                     "The pod's Job cannot get the retry back, and jobRetry.whenNotCreditable is Hold.",
-                     "Decide: delete the pod yourself, or set whenNotCreditable: Evict.")),
+    for_good(
+        warning(Reason::NotCreditable, "NotCreditable", "Hold",
+                "The pod's Job cannot get the retry back, and jobRetry.whenNotCreditable is Hold, or HoldIfFatal and "
+                "the loss would end the Job or its cost is not known.",
+                "Decide: delete the pod yourself, or set whenNotCreditable: Evict.")),
     for_good(warning(
         Reason::WouldEndJob, "WouldEndJob", "Hold",
         "The loss of the pod would end its Job, or the pod's index (no retry is left, or a podFailurePolicy rule "

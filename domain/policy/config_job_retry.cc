@@ -50,7 +50,7 @@ void check_credit(const YamlNode& node, const JobRetryRules& rules, MistakeList&
 JobRetryRules read_job_retry(const YamlNode& node, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 7> kKeys = {"credit",   "maxPerJob", "settle",   "whenNotCreditable",
                                                             "takeBack", "recreate",  "blackHole"};
-  static constexpr std::array<std::string_view, 2> kWhenNot = {"Hold", "Evict"};
+  static constexpr std::array<std::string_view, 3> kWhenNot = {"Evict", "HoldIfFatal", "Hold"};
   static constexpr std::array<std::string_view, 2> kRecreate = {"Never", "Once"};
   JobRetryRules rules;
   if (!check_map(node, "spec.jobRetry", kKeys, mistakes)) return rules;
@@ -64,8 +64,9 @@ JobRetryRules read_job_retry(const YamlNode& node, MistakeList& mistakes) {
     set(rules.settle, read_duration(*given, "spec.jobRetry.settle", Seconds(1), mistakes));
   }
   if (const YamlNode* given = node.find("whenNotCreditable")) {
-    rules.evict_when_not_creditable =
-        read_word(*given, "spec.jobRetry.whenNotCreditable", kWhenNot, mistakes).value_or(0) == 1;
+    // In the order of NotCreditable.
+    rules.not_creditable = static_cast<JobRetryRules::NotCreditable>(
+        read_word(*given, "spec.jobRetry.whenNotCreditable", kWhenNot, mistakes).value_or(1));
   }
   if (const YamlNode* given = node.find("takeBack")) {
     set(rules.take_back, read_flag(*given, "spec.jobRetry.takeBack", mistakes));

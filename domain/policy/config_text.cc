@@ -84,21 +84,34 @@ std::string recover_text(const RecoverRules& recover) {
   return text + "\n";
 }
 
-std::string no_retries_text(bool evict_all_the_same) {
+using NotCreditable = JobRetryRules::NotCreditable;
+
+std::string no_retries_text(NotCreditable rule) {
   return fmt::format("no retries back; a pod whose loss would end its Job: {}",
-                     evict_all_the_same ? "evicted all the same" : "held");
+                     rule == NotCreditable::Evict ? "evicted all the same" : "held");
+}
+
+std::string_view not_creditable_text(NotCreditable rule) {
+  switch (rule) {
+    case NotCreditable::Evict:
+      return "evicted all the same";
+    case NotCreditable::HoldIfFatal:
+      return "held if the loss would end the Job";
+    case NotCreditable::Hold:
+      return "held";
+  }
+  return {};
 }
 
 std::string job_retry_text(const JobRetryRules& retry) {
   std::string text = "  Jobs: ";
   if (retry.credit) {
-    text +=
-        fmt::format("up to {} retries back each, seen {} before the eviction{}; not creditable: {}", retry.max_per_job,
-                    format_duration(retry.settle), retry.take_back ? ", taken back if unspent" : "",
-                    retry.evict_when_not_creditable ? "evicted all the same" : "held");
+    text += fmt::format("up to {} retries back each, seen {} before the eviction{}; not creditable: {}",
+                        retry.max_per_job, format_duration(retry.settle),
+                        retry.take_back ? ", taken back if unspent" : "", not_creditable_text(retry.not_creditable));
     if (retry.recreate_once) text += "; a Job that died of hardware is created once more";
   } else {
-    text += no_retries_text(retry.evict_when_not_creditable);
+    text += no_retries_text(retry.not_creditable);
   }
   return text + fmt::format("; {} rejected pods on a node within {} make it a BlackHoleNode{}\n", retry.rejections,
                             format_duration(retry.rejections_within),
@@ -143,7 +156,8 @@ std::string policy_text(const DevicePolicy& policy) {
   if (policy.job_retry) {
     text += job_retry_text(*policy.job_retry);
   } else {
-    text += policy.evict ? fmt::format("  Jobs: {}\n", no_retries_text(false)) : "  Jobs: no retries back\n";
+    text +=
+        policy.evict ? fmt::format("  Jobs: {}\n", no_retries_text(NotCreditable::Hold)) : "  Jobs: no retries back\n";
   }
   return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
 }

@@ -125,10 +125,13 @@ struct RecoverRules {
 
 /// How a Job gets back the retry that hardware takes.
 struct JobRetryRules {
+  /// What becomes of a pod whose loss cannot be credited, the strictest last. HoldIfFatal: held if the loss would end
+  /// its Job, or what it costs is not known. Without credits Hold is the same.
+  enum class NotCreditable : std::uint8_t { Evict, HoldIfFatal, Hold };
   bool credit = true;
   std::int64_t max_per_job = 3;
   Millis settle = Seconds(10);  ///< How long a credit must have been seen on the Job before its pod is evicted.
-  bool evict_when_not_creditable = false;  ///< `whenNotCreditable: Evict`, also without credits; the default holds.
+  NotCreditable not_creditable = NotCreditable::HoldIfFatal;  ///< `whenNotCreditable`.
   bool take_back = false;
   bool recreate_once = false;
   std::int64_t rejections = 3;                          ///< Rejected replacements that make a node a rejecting one,

@@ -40,7 +40,7 @@ bool may_be_counted(const k8s::Pod& pod, const k8s::Job& job) {
 struct Agreed {
   Millis healthy_for{0};
   bool take_back = true;
-  bool evict_when_not_creditable = true;
+  bool evicts_all_the_same = true;
 };
 
 class Review {
@@ -80,7 +80,7 @@ class Review {
 
   void say_reverted(const JobRecord& record, const std::optional<Agreed>& agreed) {
     const auto& job = record.job;
-    const bool evicts = agreed && agreed->evict_when_not_creditable;
+    const bool evicts = agreed && agreed->evicts_all_the_same;
     planning_.say(
         {.subject = subject_of(job),
          .device = {},
@@ -110,8 +110,8 @@ class Review {
           if (!agreed) agreed.emplace();
           agreed->healthy_for = std::max(agreed->healthy_for, policy->recover.healthy_for);
           agreed->take_back = agreed->take_back && policy->job_retry->take_back;
-          agreed->evict_when_not_creditable =
-              agreed->evict_when_not_creditable && policy->job_retry->evict_when_not_creditable;
+          agreed->evicts_all_the_same =
+              agreed->evicts_all_the_same && policy->job_retry->not_creditable == JobRetryRules::NotCreditable::Evict;
         }
       }
     }

@@ -110,6 +110,25 @@ CreditCase by_limit(const k8s::Pod& pod, const JobRecord& record, const JobRetry
   return {.kind = Kind::Needed, .reason = Reason::Crediting, .message = {}, .seen_at = {}};
 }
 
+/// Whether the built-in Job controller counts the losses of a Job that is not ours to credit.
+bool counts_its_own_losses(const CreditCase& not_ours) { return not_ours.reason == Reason::JobOwnedByOther; }
+
+/// Whether a pod stays because its loss cannot be credited for this reason. HoldIfFatal leaves to held_for_job_end what
+/// is only a matter of counting.
+bool is_held(JobRetryRules::NotCreditable rule, Reason reason) {
+  switch (rule) {
+    case JobRetryRules::NotCreditable::Evict:
+      return false;
+    case JobRetryRules::NotCreditable::HoldIfFatal:
+      // Who counts, or from which limit, is not known; and the pods of a suspended Job go by themselves.
+      return reason == Reason::JobManagedByOther || reason == Reason::JobSuspended ||
+             reason == Reason::CreditReverted || reason == Reason::CreditRecordUnreadable;
+    case JobRetryRules::NotCreditable::Hold:
+      return true;
+  }
+  return true;
+}
+
 /// When the watch of Jobs has shown a change whose answer was lost, or has been silent for so long that nothing is
 /// evicted on its word: what is not seen by then has not happened.
 constexpr Millis kShownOrSilent = kUnseen + kOldestView;
@@ -164,6 +183,7 @@ std::optional<CreditCase> not_ours(const k8s::Job& job) {
     return not_creditable(Reason::JobManagedByOther,
                           fmt::format("{} is managed by {}: its retries are not ours", name_of(job), job.managed_by));
   }
+  if (job.suspended) return not_creditable(Reason::JobSuspended, fmt::format("{} is suspended", name_of(job)));
   const auto& owner = job.meta.controller;
   if (owner && owner->kind != "CronJob") {
     return not_creditable(Reason::JobOwnedByOther, fmt::format("{} belongs to {} {}, which decides about its retries",
@@ -177,7 +197,6 @@ std::optional<CreditCase> not_ours(const k8s::Job& job) {
   if (std::ranges::any_of(job.meta.labels, [](const auto& l) { return l.first == "kueue.x-k8s.io/queue-name"; })) {
     return not_creditable(Reason::JobOwnedByOther, fmt::format("{} is queued by Kueue", name_of(job)));
   }
-  if (job.suspended) return not_creditable(Reason::JobSuspended, fmt::format("{} is suspended", name_of(job)));
   return std::nullopt;
 }
 
@@ -192,7 +211,8 @@ CreditCase credit_case(const AffectedPod& affected, const JobRecord& record, con
   const auto& pod = affected.pod();
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
-  if (auto other = not_ours(job)) return *std::move(other);
+  auto other = not_ours(job);
+  if (other && !counts_its_own_losses(*other)) return *std::move(other);
   const auto outlook = outlook_of_eviction(job, pod, false);
   switch (outlook.counts) {
     case Counts::Never:
@@ -207,13 +227,14 @@ CreditCase credit_case(const AffectedPod& affected, const JobRecord& record, con
   if (awaits_condition(affected, job, input)) {
     return {.kind = Kind::AwaitsCondition, .reason = Reason::WaitingForCondition, .message = {}, .seen_at = {}};
   }
-  return by_limit(pod, record, rules);
+  return other ? *std::move(other) : by_limit(pod, record, rules);
 }
 
 CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, const JobRetryRules& rules) {
   const auto& job = record.job;
   if (k8s::is_ending(job) || job.meta.deletion) return {};
-  if (auto other = not_ours(job)) return *std::move(other);
+  auto other = not_ours(job);
+  if (other && !counts_its_own_losses(*other)) return *std::move(other);
   switch (counts(job, {k8s::PodEnd{.conditions = pod.conditions, .exits = pod.exits}})) {
     case Counts::Never:
       return not_needed(fmt::format("the podFailurePolicy of {} ignored this loss", name_of(job)));
@@ -223,7 +244,7 @@ CreditCase credit_case_of_dead(const k8s::Pod& pod, const JobRecord& record, con
     case Counts::Maybe:
       break;
   }
-  return by_limit(pod, record, rules);
+  return other ? *std::move(other) : by_limit(pod, record, rules);
 }
 
 namespace {
@@ -245,7 +266,7 @@ std::optional<HoldReason> held_by(const JobRetryRules& rules, const AffectedPod&
           .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
           .until = {}};
     case Kind::NotCreditable:
-      if (rules.evict_when_not_creditable) return std::nullopt;
+      if (!is_held(rules.not_creditable, found.reason)) return std::nullopt;
       return HoldReason{.reason = Reason::NotCreditable,
                         .message = found.message + "; jobRetry.whenNotCreditable: Evict evicts all the same",
                         .until = {}};

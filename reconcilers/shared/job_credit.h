@@ -41,6 +41,7 @@ struct CreditCase {
 [[nodiscard]] std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job);
 
 /// The case of a pod that runs and may be evicted or die. Looks at the Job's policy, owner, limits and earlier credits.
+/// A podFailurePolicy that ignores the loss makes it cost nothing whoever owns the Job.
 /// **Source:** the rules of kubernetes-tried on 1.37.1: what a Job counts, what can be raised, what ends the whole Job.
 /// Of a pod that goes with another no condition of ours is waited for: it gets none.
 [[nodiscard]] CreditCase credit_case(const AffectedPod& affected, const JobRecord& record, const JobRetryRules& rules,

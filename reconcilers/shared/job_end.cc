@@ -31,15 +31,23 @@ bool is_going(const k8s::Pod& pod, const PlanInput& input, const std::set<std::s
 struct Uncounted {
   std::int64_t going = 0;
   std::int64_t ended = 0;
+  std::int64_t promised = 0;      ///< To pods that run and are to go, each with a credit of its own.
   std::optional<MonoTime> until;  ///< When the first that has ended is counted for sure.
 };
 
-Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input,
+Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
                     const std::set<std::string>& going) {
+  const auto& job = record.job;
   Uncounted found;
   for (const auto& uid : input.world.pods_of_job(job)) {
     const auto& other = input.world.pod(uid)->pod;
-    if (uid != pod.meta.uid && is_live(other) && is_going(other, input, going)) ++found.going;
+    if (uid == pod.meta.uid || !is_live(other)) continue;
+    if (is_going(other, input, going)) {
+      ++found.going;
+    } else if (const auto* credit = record.credits.find(uid);
+               credit != nullptr && credit->state == RetryCredit::State::Given) {
+      ++found.promised;
+    }
   }
   for (const auto& [uid, ending] : input.world.endings()) {
     const MonoTime counted_at = ending.at.mono + kCountedLate;
@@ -53,26 +61,39 @@ Uncounted uncounted(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& i
   return found;
 }
 
-std::optional<End> end_by(const k8s::Pod& pod, const k8s::Job& job, const PlanInput& input,
+std::optional<End> end_by(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
                           const std::set<std::string>& going) {
+  const auto& job = record.job;
   if (outlook_of_eviction(job, pod, false).counts == Counts::EndsTheJob) {
     return End{.why = "a podFailurePolicy rule would end it, or the pod's index"};
   }
   if (auto index = lost_index(pod, job)) return End{.why = std::move(*index)};
   // With a limit for each index the Job has one only if somebody wrote it.
   if (job.backoff_limit >= kLimitless) return std::nullopt;
-  const auto others = uncounted(pod, job, input, going);
+  const auto others = uncounted(pod, record, input, going);
   const auto failed = job.failed + job.uncounted;
-  if (failed + others.going + others.ended < job.backoff_limit) return std::nullopt;
-  return End{.why = fmt::format("backoffLimit is {}, {} of its pods have failed and {} more are going",
-                                job.backoff_limit, failed, others.going + others.ended),
-             .until = others.until};
+  if (failed + others.going + others.ended + others.promised < job.backoff_limit) return std::nullopt;
+  auto why = fmt::format("backoffLimit is {}, {} of its pods have failed and {} more are going", job.backoff_limit,
+                         failed, others.going + others.ended);
+  if (others.promised > 0) why += fmt::format(", and {} retries are for other pods on bad devices", others.promised);
+  return End{.why = std::move(why), .until = others.until};
 }
 
-/// Whether the retry is given back, so that the loss costs nothing.
-bool is_paid_for(const AffectedPod& affected, const JobRecord& record, const std::optional<JobRetryRules>& crediting,
-                 const PlanInput& input) {
-  return crediting && credit_case(affected, record, *crediting, input).kind != CreditCase::Kind::NotCreditable;
+/// Why the pod is held that no policy credits, or whose credit cannot be given.
+HoldReason hold_of(const End& end, const k8s::Job& job, const RetryRules& rules,
+                   const std::optional<CreditCase>& credit) {
+  auto words = fmt::format("the loss would end Job {}: {}", job.meta.name, end.why);
+  if (rules.holding == nullptr && credit) {
+    return {
+        .reason = Reason::NotCreditable,
+        .message = fmt::format("{}; {}; jobRetry.whenNotCreditable: Evict evicts all the same", words, credit->message),
+        .until = end.until};
+  }
+  return {.reason = Reason::WouldEndJob,
+          .message = fmt::format("{}; policy {} gives no retry back: jobRetry: {{}} does, jobRetry: {{credit: false, "
+                                 "whenNotCreditable: Evict}} evicts all the same",
+                                 words, rules.holding->name),
+          .until = end.until};
 }
 
 }  // namespace
@@ -83,7 +104,11 @@ std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const Pl
   const auto* record = job_of(pod, input.world);
   if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
   const auto rules = retry_rules(affected, input);
-  if (rules.holding == nullptr || is_paid_for(affected, *record, rules.crediting, input)) return std::nullopt;
+  std::optional<CreditCase> credit;
+  if (rules.crediting) credit = credit_case(affected, *record, *rules.crediting, input);
+  if (credit && credit->kind != CreditCase::Kind::NotCreditable) return std::nullopt;  // the loss is paid for
+  const bool holds = rules.crediting && rules.crediting->not_creditable == JobRetryRules::NotCreditable::HoldIfFatal;
+  if (rules.holding == nullptr && !holds) return std::nullopt;
   const auto& job = record->job;
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never) return std::nullopt;
   if (awaits_condition(affected, job, input)) {
@@ -93,14 +118,9 @@ std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const Pl
                       .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
                       .until = {}};
   }
-  auto end = end_by(pod, job, input, going);
+  const auto end = end_by(pod, *record, input, going);
   if (!end) return std::nullopt;
-  return HoldReason{
-      .reason = Reason::WouldEndJob,
-      .message = fmt::format("the loss would end Job {}: {}; policy {} gives no retry back: jobRetry: {{}} "
-                             "does, jobRetry: {{credit: false, whenNotCreditable: Evict}} evicts all the same",
-                             job.meta.name, end->why, rules.holding->name),
-      .until = end->until};
+  return hold_of(*end, job, rules, credit);
 }
 
 }  // namespace dhc

@@ -6,8 +6,9 @@
 
 namespace dhc {
 
-/// That the loss of this pod would end its Job, or the pod's index, and no policy gives the retry back: then it is held
-/// unless every policy that covers a device of the pod says otherwise. None: it would not, or no Job is known.
+/// That the loss of this pod would end its Job, or the pod's index, and no policy gives the retry back, or the retry
+/// cannot be given: then it is held unless every policy that covers a device of the pod says otherwise. None: it would
+/// not, or no Job is known. Retries that other pods have been given count as used: they are on bad devices, too.
 /// `going` are the UIDs of pods that this turn evicts.
 /// **Source:** batch/v1, seen on 1.37.1: a Job fails with the failure after its backoffLimit, and a pod that is being
 /// deleted counts as one.

@@ -35,7 +35,7 @@ void join(std::optional<JobRetryRules>& all, const JobRetryRules& rules) {
   }
   all->max_per_job = std::min(all->max_per_job, rules.max_per_job);
   all->settle = std::max(all->settle, rules.settle);
-  all->evict_when_not_creditable = all->evict_when_not_creditable && rules.evict_when_not_creditable;
+  all->not_creditable = std::max(all->not_creditable, rules.not_creditable);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ RetryRules retry_rules(const AffectedPod& affected, const PlanInput& input) {
     if (policy->job_retry && policy->job_retry->credit) {
       join(rules.crediting, *policy->job_retry);
     } else if (policy->evict && rules.holding == nullptr &&
-               !(policy->job_retry && policy->job_retry->evict_when_not_creditable)) {
+               !(policy->job_retry && policy->job_retry->not_creditable == JobRetryRules::NotCreditable::Evict)) {
       rules.holding = policy;
     }
   }

@@ -8,8 +8,8 @@ namespace dhc {
 /// How a Job is treated that loses this pod: the strictest of what the policies say that cover any of the pod's
 /// devices, because the pod leaves all of them at once.
 struct RetryRules {
-  /// The loss is credited so: the fewest retries, the longest wait, held unless every such policy says
-  /// `whenNotCreditable: Evict`. None: no policy gives a retry back.
+  /// The loss is credited so: the fewest retries, the longest wait, the strictest `whenNotCreditable`. None: no policy
+  /// gives a retry back.
   std::optional<JobRetryRules> crediting;
   /// A policy that gives no retry back (`jobRetry` is absent, or says `credit: false`) and does not say
   /// `whenNotCreditable: Evict`: a Job that the loss would end is held. Null: there is none.

@@ -25,12 +25,43 @@ func TestAnEvictedPodOfAJobSetCostsItsJobARetryAndTheOthersStay(t *testing.T) {
 	set.BackoffLimit = 6
 	pods := set.Create(t, cluster)
 	sick := member(t, pods, indexed("2"))
-	controller := p.start(t, ", whenNotCreditable: Evict")
+	controller := p.start(t, "")
 	p.breakUnder(t, sick)
 	awaitMembers(t, pods, 3)
 	story.ExpectEvictedOnce(t, controller, sick)
 	expectFailures(t, controller, set, 1)
 	expectRestarts(t, set, 0, 0)
+}
+
+func TestAJobSetWhoseJobIgnoresDisruptionsPaysNothingForAnEvictedPod(t *testing.T) {
+	p := newPlace(t)
+	set := p.jobSet()
+	set.PodFailurePolicy = disruptions("Ignore")
+	pods := set.Create(t, cluster)
+	sick := member(t, pods, indexed("3"))
+	controller := p.start(t, "")
+	p.breakUnder(t, sick)
+	controller.AwaitSaidOf(t, sick.Name, "CreditNotNeeded")
+	awaitMembers(t, pods, 3)
+	story.ExpectEvictedOnce(t, controller, sick)
+	expectFailures(t, controller, set, 0)
+	expectRestarts(t, set, 0, 0)
+}
+
+func TestByDefaultAPodOfAJobSetWhoseJobHasNoRetryStaysOnItsDevice(t *testing.T) {
+	p := newPlace(t)
+	set := p.jobSet()
+	set.FailurePolicy = map[string]any{"maxRestarts": 3}
+	pods := set.Create(t, cluster)
+	sick := member(t, pods, indexed("0"))
+	controller := p.start(t, "")
+	p.breakUnder(t, sick)
+	held := controller.AwaitVerdict(t, sick.Name, "NotCreditable")
+	if !strings.Contains(held.Message, "the loss would end Job train-workers-0") || !strings.Contains(held.Message, "belongs to JobSet train") {
+		t.Errorf("it says %s", held.Message)
+	}
+	controller.Stays(t, sick, 8*time.Second)
+	expectFailures(t, controller, set, 0)
 }
 
 func TestWithHoldAPodOfAJobSetStaysOnItsDevice(t *testing.T) {

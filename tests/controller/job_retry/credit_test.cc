@@ -66,7 +66,7 @@ TEST_CASE("maxPerJob bounds the credits, and the pod after the last is held with
   for (const bool evict : {false, true}) {
     JobStage stage;
     stage.policy().job_retry->max_per_job = 2;
-    stage.policy().job_retry->evict_when_not_creditable = evict;
+    if (evict) stage.policy().job_retry->not_creditable = JobRetryRules::NotCreditable::Evict;
     stage.send_policy();
     for (int pod = 0; pod < 3; ++pod) stage.add_pod(pod);
     const auto gone = stage.run_for(minutes(3));
@@ -75,6 +75,23 @@ TEST_CASE("maxPerJob bounds the credits, and the pod after the last is held with
     CHECK(gone == (evict ? Names{"train-0", "train-1", "train-2"} : Names{"train-0", "train-1"}));
     CHECK((stage.verdict("train-2", Reason::NotCreditable) != nullptr) == !evict);
     if (!evict) CHECK(stage.verdict("train-2", Reason::CreditLimitReached) != nullptr);
+  }
+}
+
+TEST_CASE("A pod beyond maxPerJob takes a retry of the Job's own, and none that another pod was given") {
+  for (const std::int64_t own : {0, 1}) {
+    CAPTURE(own);
+    JobStage stage;
+    stage.policy().job_retry->max_per_job = 2;
+    stage.send_policy();
+    for (int pod = 0; pod < 4; ++pod) stage.add_pod(pod);
+    stage.job().backoff_limit = own;
+    stage.upsert_job("train");
+    // Those with a credit wait for settle: whoever has none must not be faster.
+    const auto early = stage.run_for(Seconds(65));
+    CHECK(stage.job().backoff_limit == own + 2);
+    CHECK(early.size() + stage.run_for(minutes(3)).size() == static_cast<std::size_t>(own + 2));
+    CHECK(stage.verdict("train-3", Reason::NotCreditable) != nullptr);
   }
 }
 

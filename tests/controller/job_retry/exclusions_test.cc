@@ -10,6 +10,7 @@ namespace dhc::test {
 using k8s::Health;
 using std::chrono::minutes;
 using Names = std::vector<std::string>;
+using NotCreditable = JobRetryRules::NotCreditable;
 
 namespace {
 
@@ -37,7 +38,7 @@ JobStage stage_for(const Case& what, Millis evict_after = {}) {
 
 }  // namespace
 
-TEST_CASE("What cannot be credited is held by default, evicted by policy, and never written") {
+TEST_CASE("What cannot be credited, and would end its Job, is held by default, evicted by policy, and never written") {
   const std::vector<Case> cases = {
       {Reason::JobManagedByOther, [](auto& job, auto&) { job.managed_by = "example.com/queue"; }},
       {Reason::JobOwnedByOther,
@@ -73,10 +74,71 @@ TEST_CASE("What cannot be credited is held by default, evicted by policy, and ne
     CHECK(held.patches().empty());
 
     auto evicting = stage_for(what);
-    evicting.policy().job_retry->evict_when_not_creditable = true;
+    evicting.policy().job_retry->not_creditable = NotCreditable::Evict;
     evicting.send_policy();
     CHECK(evicting.run_for(minutes(3), Seconds(5)) == Names{"train-0"});
     CHECK(evicting.patches().empty());
+  }
+}
+
+TEST_CASE("A Job of another controller with a retry to spare pays for the loss itself, and Hold alone holds its pod") {
+  const std::vector<Case> cases = {
+      {Reason::JobOwnedByOther,
+       [](auto& job, auto&) { job.meta.controller = k8s::OwnerRef{"jobset.x-k8s.io/v1alpha2", "JobSet", "set", "u"}; }},
+      {Reason::JobOwnedByOther, [](auto& job, auto&) { job.meta.labels = {{"kueue.x-k8s.io/queue-name", "q"}}; }},
+      {Reason::JobManagedByOther, [](auto& job, auto&) { job.managed_by = "example.com/queue"; }},
+      {Reason::JobSuspended, [](auto& job, auto&) { job.suspended = true; }},
+      {Reason::JobSuspended,
+       [](auto& job, auto&) {
+         job.suspended = true;  // by Kueue: the Job controller is about to delete the pods
+         job.meta.labels = {{"kueue.x-k8s.io/queue-name", "q"}};
+       }},
+      {Reason::CreditRecordUnreadable,
+       [](auto& job, auto&) { job.meta.annotations = {{"device-health.io/retry-credits", "three"}}; }},
+  };
+  for (const auto& what : cases) {
+    CAPTURE(to_string(what.reason));
+    for (const auto rule : {NotCreditable::HoldIfFatal, NotCreditable::Hold}) {
+      auto stage = stage_for(what);
+      stage.policy().job_retry->not_creditable = rule;
+      stage.send_policy();
+      stage.job().backoff_limit = 1;
+      stage.upsert_job("train");
+      // Who counts the losses of a managed Job, what was credited before: what is not known may end the Job.
+      const bool goes = rule == NotCreditable::HoldIfFatal && what.reason == Reason::JobOwnedByOther;
+      CHECK(stage.run_for(minutes(3), Seconds(5)) == (goes ? Names{"train-0"} : Names{}));
+      CHECK(stage.patches().empty());
+      CHECK((stage.verdict("train-0", Reason::NotCreditable) != nullptr) == !goes);
+    }
+  }
+}
+
+TEST_CASE("The last retry of a Job of another controller is not spent on hardware, and the verdict says both reasons") {
+  auto stage = stage_for({Reason::JobOwnedByOther, [](auto& job, auto&) {
+                            job.meta.controller = k8s::OwnerRef{"jobset.x-k8s.io/v1alpha2", "JobSet", "set", "u"};
+                            job.backoff_limit = 1;
+                            job.failed = 1;
+                          }});
+  CHECK(stage.run_for(minutes(3), Seconds(5)).empty());
+  const auto* held = stage.verdict("train-0", Reason::NotCreditable);
+  REQUIRE(held != nullptr);
+  CHECK(
+      held->message ==
+      "the loss would end Job train: backoffLimit is 1, 1 of its pods have failed and 0 more are going; Job train "
+      "belongs to JobSet set, which decides about its retries; jobRetry.whenNotCreditable: Evict evicts all the same");
+}
+
+TEST_CASE("A podFailurePolicy that ignores the loss frees the pod of a Job of another controller, too") {
+  for (const auto* condition : {"DisruptionTarget", "device-health.io/DeviceUnhealthy"}) {
+    CAPTURE(condition);
+    auto stage = stage_for({Reason::CreditNotNeeded, [&](auto& job, auto&) {
+                              job.meta.controller = k8s::OwnerRef{"jobset.x-k8s.io/v1alpha2", "JobSet", "set", "u"};
+                              job.failure_rules = {on_condition(RuleAction::Ignore, condition)};
+                            }});
+    stage.policy().job_retry->not_creditable = NotCreditable::Hold;
+    stage.send_policy();
+    CHECK(stage.run_for(minutes(3), Seconds(5)) == Names{"train-0"});
+    CHECK(stage.patches().empty());
   }
 }
 
@@ -194,7 +256,7 @@ TEST_CASE("The loss of an index that has retries left costs it one, and is said 
 TEST_CASE("A reverted limit says what the policy does with the pods") {
   for (const bool evict : {false, true}) {
     JobStage stage;
-    stage.policy().job_retry->evict_when_not_creditable = evict;
+    if (evict) stage.policy().job_retry->not_creditable = NotCreditable::Evict;
     stage.send_policy();
     stage.add_pod(0);
     stage.run_for(Seconds(62));

@@ -81,7 +81,7 @@ TEST_CASE("A loss that the Job survives is made without jobRetry, up to the last
 }
 
 TEST_CASE("whenNotCreditable: Evict without credits lets the Job end") {
-  auto stage = stage_with(0, JobRetryRules{.credit = false, .evict_when_not_creditable = true});
+  auto stage = stage_with(0, JobRetryRules{.credit = false, .not_creditable = JobRetryRules::NotCreditable::Evict});
   CHECK(stage.run_for(minutes(2), Seconds(5)) == Names{"train-0"});
   CHECK(stage.patches().empty());
 }
@@ -185,7 +185,7 @@ TEST_CASE("The strictest policy that covers any device of the pod counts") {
   CHECK(spent.verdict("train-0", Reason::NotCreditable) != nullptr);
 
   // The GPU's policy lets a Job end, and the NIC's does not.
-  auto lenient = with_bad_nic(JobRetryRules{.credit = false, .evict_when_not_creditable = true});
+  auto lenient = with_bad_nic(JobRetryRules{.credit = false, .not_creditable = JobRetryRules::NotCreditable::Evict});
   CHECK(lenient.run_for(minutes(2), Seconds(5)).empty());
   CHECK(lenient.verdict("train-0", Reason::WouldEndJob) != nullptr);
 
@@ -199,7 +199,8 @@ TEST_CASE("The strictest policy that covers any device of the pod counts") {
 
   // Two that credit: the fewest retries, so neither waits for a credit that the other refuses.
   auto fewest = with_bad_nic(JobRetryRules{.max_per_job = 1});
-  fewest.whole_policy().policies[1].job_retry = JobRetryRules{.max_per_job = 5, .evict_when_not_creditable = true};
+  fewest.whole_policy().policies[1].job_retry =
+      JobRetryRules{.max_per_job = 5, .not_creditable = JobRetryRules::NotCreditable::Evict};
   fewest.send_policy();
   CHECK(fewest.run_for(minutes(2)) == Names{"train-0"});
   fewest.add_pod(1, Health::Healthy);

@@ -70,7 +70,8 @@ const std::map<std::string, std::string> kBad = {
     {"job-retry-none", "6:25: spec.jobRetry.maxPerJob is '0': out of range; write a whole number from 1 to 100"},
     {"job-retry-settle-zero", "7:22: spec.jobRetry.settle is '0s': shorter than 1s" + kDuration},
     {"job-retry-when-not",
-     "6:33: spec.jobRetry.whenNotCreditable is 'Wait', but should be one of Hold, Evict; write one of these words"},
+     "6:33: spec.jobRetry.whenNotCreditable is 'Wait', but should be one of Evict, HoldIfFatal, Hold; write one of "
+     "these words"},
     {"job-retry-take-back",
      "6:24: spec.jobRetry.takeBack is a string, but should be true or false; write true or false, without quotes"},
     {"job-retry-recreate",
@@ -115,7 +116,19 @@ TEST_CASE("every key of taint, recover and jobRetry is read") {
   CHECK(read.taint == TaintRules{TaintRules::Device::Staged, true, 3, 50});
   CHECK(read.recover ==
         RecoverRules{std::chrono::minutes(5), std::chrono::hours(168), false, std::chrono::hours(720), 7, "uuid"});
-  CHECK(read.job_retry == JobRetryRules{true, 4, Seconds(20), true, true, true, 2, std::chrono::minutes(1), true});
+  CHECK(read.job_retry == JobRetryRules{true, 4, Seconds(20), JobRetryRules::NotCreditable::Evict, true, true, 2,
+                                        std::chrono::minutes(1), true});
+}
+
+TEST_CASE("each word of whenNotCreditable is read as the rule of its name") {
+  using NotCreditable = JobRetryRules::NotCreditable;
+  const std::vector<std::pair<std::string, NotCreditable>> words = {
+      {"Evict", NotCreditable::Evict}, {"HoldIfFatal", NotCreditable::HoldIfFatal}, {"Hold", NotCreditable::Hold}};
+  for (const auto& [word, rule] : words) {
+    const auto config = parse(policy("  jobRetry: {whenNotCreditable: " + word + "}\n"));
+    REQUIRE(config);
+    CHECK(config->policies[0].job_retry->not_creditable == rule);
+  }
 }
 
 TEST_CASE("device Never is a taint as long as the node gets one") {
@@ -201,7 +214,8 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
             .contains("  taint: DRA devices NoSchedule; nodes never\n"
                       "  recover: healthy for 10m, else probation after 24h; penalty halves in 720h, quarantine above "
                       "2\n"
-                      "  Jobs: up to 3 retries back each, seen 10s before the eviction; not creditable: held; 3 "
+                      "  Jobs: up to 3 retries back each, seen 10s before the eviction; not creditable: held if the "
+                      "loss would end the Job; 3 "
                       "rejected pods on a node within 10m make it a BlackHoleNode\n"));
   CHECK(told("  taint: {device: Staged, node: NoSchedule}\n"
              "  recover: {then: Keep, halfLife: 168h, quarantineAbove: 1.75, identityAttribute: uuid}\n"
