@@ -205,7 +205,11 @@ std::optional<HoldReason> Gates::waits(Candidate& candidate) {
 }
 
 std::optional<HoldReason> Gates::waits_for_siblings(Candidate& candidate) {
-  return waiting_for_siblings(candidate.affected, followers_of_job(candidate.affected).waiting);
+  const auto& followers = followers_of_job(candidate.affected);
+  if (followers.more_at) {
+    candidate.wake_at = std::min(candidate.wake_at.value_or(*followers.more_at), *followers.more_at);
+  }
+  return waiting_for_siblings(candidate.affected, followers.waiting);
 }
 
 const Followers& Gates::followers_of_job(const AffectedPod& affected) {
@@ -247,7 +251,9 @@ std::optional<HoldReason> Gates::ends_a_job(Candidate& candidate) {
 std::optional<HoldReason> Gates::has_notice(Candidate& candidate) {
   auto hold = waits_for_checkpoint(candidate.unit, candidate.gang, input_);
   // What is said of the pod's own notice changes when its own time is over, although another's holds it.
-  if (const auto own = hold ? has_time_left(candidate.affected, input_) : std::nullopt) candidate.wake_at = own->until;
+  if (const auto own = hold ? has_time_left(candidate.affected, input_) : std::nullopt; own && own->until) {
+    candidate.wake_at = std::min(candidate.wake_at.value_or(*own->until), *own->until);
+  }
   return hold;
 }
 

@@ -247,7 +247,12 @@ Followers followers_of(const std::vector<const AffectedPod*>& siblings, const Pl
     if (!hold) hold = has_time_left(*sibling, input);
     auto& followers = hold ? found.waiting : found.unshown;
     if (!hold) hold = condition_not_shown(*sibling, input);
-    if (!hold || !hold->until || *hold->until > input.now.mono + kSiblingPatience) continue;
+    if (!hold || !hold->until) continue;
+    if (*hold->until > input.now.mono + kSiblingPatience) {
+      const MonoTime near_at = *hold->until - kSiblingPatience;
+      found.more_at = std::min(found.more_at.value_or(near_at), near_at);
+      continue;
+    }
     followers.push_back({.affected = sibling, .ready_at = *hold->until});
   }
   return found;

@@ -47,8 +47,9 @@ struct Follower {
 
 /// Who of the affected pods of one Job follows the others within a minute.
 struct Followers {
-  std::vector<Follower> waiting;  ///< In `window_of` or `waiting_for`.
-  std::vector<Follower> unshown;  ///< Past these; their conditions are not seen yet.
+  std::vector<Follower> waiting;         ///< In `window_of` or `waiting_for`.
+  std::vector<Follower> unshown;         ///< Past these; their conditions are not seen yet.
+  std::optional<MonoTime> more_at = {};  ///< When the next of them is near enough to be waited for.
 };
 [[nodiscard]] Followers followers_of(const std::vector<const AffectedPod*>& siblings, const PlanInput& input);
 
