@@ -67,7 +67,7 @@ func TestEveryKindIsWatchedAndListedOnlyWhereWatchListIsMissing(t *testing.T) {
 			controller := story.Start(t, test.cp, dhc.Settings{Policy: dhc.Policy{Namespace: "none"}.Text()})
 			watched, listed := map[string]bool{}, map[string]bool{}
 			// The record of a watch is written when its answer begins, that of a list when it ends.
-			realcluster.Eventually(t, 10*time.Second, "nine kinds are watched", func() error {
+			realcluster.Eventually(t, 10*time.Second, "ten kinds are watched", func() error {
 				for _, e := range controller.Requests(t, func(e realcluster.AuditEvent) bool { return e.Response.Code == 200 }) {
 					switch e.Verb {
 					case "watch":
@@ -76,12 +76,12 @@ func TestEveryKindIsWatchedAndListedOnlyWhereWatchListIsMissing(t *testing.T) {
 						listed[e.ObjectRef.Resource] = true
 					}
 				}
-				if len(watched) != 9 {
+				if len(watched) != 10 {
 					return fmt.Errorf("watched are %v", watched)
 				}
 				return nil
 			})
-			if test.lists && len(listed) != 9 || !test.lists && len(listed) != 0 {
+			if test.lists && len(listed) != 10 || !test.lists && len(listed) != 0 {
 				t.Errorf("listed are %v", listed)
 			}
 		})

@@ -50,7 +50,7 @@ var kinds = map[string]string{
 	"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "resourceclaims": "ResourceClaim", "resourceslices": "ResourceSlice",
 	"devicetaintrules": "DeviceTaintRule", "jobs": "Job", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "configmaps": "ConfigMap",
 	"poddisruptionbudgets": "PodDisruptionBudget",
-	"leases": "Lease",
+	"leases":               "Lease",
 }
 
 // owners are the kinds that own pods and are not watched, by group.

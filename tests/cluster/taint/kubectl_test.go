@@ -67,7 +67,7 @@ func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
 	if d := seen.Devices[0]; d.Device != r.driver+"/"+r.node.Name+"/"+device || d.Node != r.node.Name || d.Health != "Unhealthy" || d.Said != "Xid 79" || d.Holder != sick.Namespace+"/"+sick.Name {
 		t.Errorf("it shows %+v", d)
 	}
-	if code, out, problem := dhc.Command(t, "explain", "pod/"+sick.Name, "-n", sick.Namespace, "--kubeconfig", reader); code != 0 || !strings.Contains(out, "held by gate 5 of ") {
+	if code, out, problem := dhc.Command(t, "explain", "pod/"+sick.Name, "-n", sick.Namespace, "--kubeconfig", reader); code != 0 || !strings.Contains(out, "held by gate 6 of ") {
 		t.Errorf("explain ends with %d: %s%s", code, out, problem)
 	}
 	if code, _, problem := dhc.Command(t, "ack", "device", device, "--kubeconfig", reader); code != 1 || !strings.Contains(problem, "cannot get resource \"devicetaintrules\"") {
