@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <ranges>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "base/printable.h"
@@ -83,91 +82,68 @@ constexpr Millis kAsNew = std::chrono::hours(1);
 
 }  // namespace
 
-DeviceHoldings::DeviceHoldings(std::string_view scope, const World& world) : scope_(scope), world_(world) {
-  // A pool's devices, and a resource's on one node, are of one node and reporter.
-  std::unordered_map<std::string_view, std::vector<Held>> by_place;
-  for (const auto& [key, state] : world.tracker().devices()) {
-    if (key.scope != scope || state.holders.empty()) continue;
-    by_place[key.place].push_back({.key = &key, .state = &state, .card = world.inventory().card_of(key)});
-  }
-  std::vector<std::string_view> places;
-  for (const auto& [place, held] : by_place) places.push_back(place);
-  std::ranges::sort(places);
-  for (const auto place : places) {
-    auto& held = by_place.at(place);
-    const auto& first = *held.front().key;
-    const auto [found, is_new] = units_.try_emplace(unit_of(first));
-    auto& unit = found->second;
-    if (const auto reporter = is_new ? world.reporter_of(first) : std::nullopt) unit.driver_began = reporter->began;
-    std::ranges::sort(held, {}, &Held::card);
-    for (std::size_t i = 0; i < held.size(); ++i) unit.cards += i == 0 || held[i].card != held[i - 1].card ? 1 : 0;
-    unit.devices.insert(unit.devices.end(), held.begin(), held.end());
-  }
-}
+namespace {
 
-std::string DeviceHoldings::unit_of(const DeviceKey& key) const {
-  auto node = world_.node_of(key);
-  return node.empty() ? key.place : node;
-}
-
-/// The cards that the workload holds, with the names of their units.
-std::map<DeviceKey, std::string> DeviceHoldings::cards_of(std::string_view workload, const DeviceKey& key) const {
-  std::map<DeviceKey, std::string> cards;
+/// The cards that the workload holds of the key's driver or resource, with their places; null: nobody holds it any
+/// more.
+std::map<DeviceKey, const HeldCards::Place*> cards_of(std::string_view workload, const DeviceKey& key,
+                                                      const World& world) {
+  std::map<DeviceKey, const HeldCards::Place*> cards;
   const auto look = [&](const PodRecord& record) {
     for (const auto& held : record.held_devices) {
-      if (held.key.scope == scope_) cards.try_emplace(world_.card_of(held.key), unit_of(held.key));
+      if (held.key.scope == key.scope)
+        cards.try_emplace(world.card_of(held.key), world.held_cards().place_of(held.key));
     }
   };
-  for_each_pod_of(workload, world_, look);
+  for_each_pod_of(workload, world, look);
   // A pod without a controller is a workload of its own.
-  const auto* state = world_.tracker().find(key);
+  const auto* state = world.tracker().find(key);
   if (state == nullptr) return cards;
   for (const auto& uid : state->holders) {
-    const auto* record = world_.pod(uid);
-    if (record != nullptr && !record->pod.meta.controller && workload_of(record->pod, world_) == workload) {
-      look(*record);
-    }
+    const auto* record = world.pod(uid);
+    if (record != nullptr && !record->pod.meta.controller && workload_of(record->pod, world) == workload) look(*record);
   }
   return cards;
 }
 
-OwnerShare DeviceHoldings::share_of(const std::string& workload, const DeviceKey& key) const {
-  const auto there = units_.find(unit_of(key));
-  if (there == units_.end()) return {};
-  const auto& began = there->second.driver_began;
-  const auto is_as_new = [&](const Unit& unit) {
-    return !began || !unit.driver_began || *unit.driver_began + kAsNew >= *began;
-  };
-  Count all;
-  Count as_new;
-  Count here{.all = static_cast<double>(there->second.cards)};
-  for (const auto& [name, unit] : units_) {
-    const auto cards = static_cast<double>(unit.cards);
-    all.all += cards;
-    if (is_as_new(unit)) as_new.all += cards;
+struct Share {
+  std::int64_t all = 0;
+  std::int64_t its = 0;
+  [[nodiscard]] double value() const { return its == 0 ? 1.0 : static_cast<double>(its) / static_cast<double>(all); }
+};
+
+}  // namespace
+
+OwnerShare share_of(std::string_view workload, const DeviceKey& key, const World& world) {
+  const auto& held = world.held_cards();
+  const auto* there = held.place_of(key);
+  if (there == nullptr) return {};
+  const auto oldest = there->driver_began ? *there->driver_began - kAsNew : WallTime::min();
+  Share scope{.all = held.count(key.scope)};
+  Share as_new{.all = there->driver_began ? held.count_since(key.scope, oldest) : scope.all};
+  Share here;
+  for (const auto* place : held.places_beside(key)) here.all += place->cards;
+  for (const auto& [card, place] : cards_of(workload, key, world)) {
+    if (place == nullptr) continue;
+    ++scope.its;
+    if (!place->driver_began || *place->driver_began >= oldest) ++as_new.its;
+    if (place->unit == there->unit) ++here.its;
   }
-  for (const auto& [card, name] : cards_of(workload, key)) {
-    const auto unit = units_.find(name);
-    if (unit == units_.end()) continue;
-    ++all.its;
-    if (is_as_new(unit->second)) ++as_new.its;
-    if (unit == there) ++here.its;
-  }
-  const auto share = [](const Count& held) { return held.its == 0 ? 1.0 : held.its / held.all; };
-  return {.scope = std::max(share(all), share(as_new)), .node = share(here)};
+  return {.scope = std::max(scope.value(), as_new.value()), .node = here.value()};
 }
 
-std::int64_t DeviceHoldings::well_beside(const DeviceKey& key, const std::vector<std::string>& workloads) const {
-  const auto there = units_.find(unit_of(key));
-  if (there == units_.end()) return 0;
-  const auto is_theirs = [&](const Held& held) {
-    return std::ranges::any_of(workloads_on(*held.key, world_),
+std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& workloads, const World& world) {
+  const auto is_theirs = [&](const DeviceKey& device) {
+    return std::ranges::any_of(workloads_on(device, world),
                                [&](const auto& one) { return std::ranges::count(workloads, one) > 0; });
   };
-  std::map<std::pair<std::string_view, std::string_view>, bool> cards;  // by place and card; whether it is well
-  for (const auto& held : there->second.devices) {
-    auto& is_well = cards.try_emplace({held.key->place, held.card}, true).first->second;
-    is_well = is_well && held.state->health != k8s::Health::Unhealthy && !is_theirs(held);
+  std::map<std::pair<const HeldCards::Place*, std::string_view>, bool> cards;  // whether it is well
+  for (const auto* place : world.held_cards().places_beside(key)) {
+    for (const auto* device : place->devices) {
+      auto& is_well = cards.try_emplace({place, world.inventory().card_of(*device)}, true).first->second;
+      const auto* state = world.tracker().find(*device);
+      is_well = is_well && state->health != k8s::Health::Unhealthy && !is_theirs(*device);
+    }
   }
   return std::ranges::count(cards | std::views::values, true);
 }

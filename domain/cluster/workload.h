@@ -1,7 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,42 +24,14 @@ namespace dhc {
 /// Looks at every controller that has pods with devices: ask seldom.
 [[nodiscard]] std::int64_t devices_held_by(std::string_view workload, const std::string& scope, const World& world);
 
-/// Who holds the physical devices of one driver or resource, node by node. Looks at every device that is held, and
-/// points into the World: make it seldom, and keep it for one turn.
-class DeviceHoldings {
- public:
-  DeviceHoldings(std::string_view scope, const World& world);
+/// What share the workload has of the held devices of the device's driver or resource, or of those whose driver or
+/// plugin is as new as this device's if that is more, as while an update is rolled out; and of those on the device's
+/// node. 1 where nothing is known. Looks at every controller of the workload's namespace that has pods with devices.
+[[nodiscard]] OwnerShare share_of(std::string_view workload, const DeviceKey& key, const World& world);
 
-  /// What share the workload has of all, or of those whose driver or plugin is as new as this device's if that is more,
-  /// as while an update is rolled out; and of those on the device's node. 1 where nothing is known.
-  [[nodiscard]] OwnerShare share_of(const std::string& workload, const DeviceKey& key) const;
-
-  /// How many devices on the same node others hold that are not bad.
-  [[nodiscard]] std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& workloads) const;
-
- private:
-  struct Held {
-    const DeviceKey* key;
-    const DeviceState* state;
-    std::string_view card;
-  };
-  /// What breaks together: a node, or a pool of the network.
-  struct Unit {
-    std::vector<Held> devices;  // of one place after the other, sorted by card
-    std::int64_t cards = 0;
-    std::optional<WallTime> driver_began;
-  };
-  struct Count {
-    double all = 0;
-    double its = 0;
-  };
-  [[nodiscard]] std::string unit_of(const DeviceKey& key) const;
-  [[nodiscard]] std::map<DeviceKey, std::string> cards_of(std::string_view workload, const DeviceKey& key) const;
-
-  std::string scope_;
-  const World& world_;
-  std::map<std::string, Unit> units_;
-};
+/// How many devices on the same node others than these workloads hold that are not bad.
+[[nodiscard]] std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& workloads,
+                                       const World& world);
 
 /// `Deployment ml/server`, as people read it; what a tenant wrote is cut and made one line.
 [[nodiscard]] std::string words_of_workload(std::string_view workload);

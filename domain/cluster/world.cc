@@ -343,7 +343,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   speakers_.remove(record.heard);
   if (has_disputed_device(record.held_devices)) pools_may_be_stale_ = true;
   for (const auto& held_device : record.held_devices) {
-    tracker_.remove_holder(held_device.key, uid, now);
+    remove_holder(held_device.key, uid, now);
     dirty_devices_.insert(held_device.key);
     touched_.device(held_device.key);
   }

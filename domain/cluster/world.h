@@ -14,6 +14,7 @@
 #include "domain/cluster/card_counts.h"
 #include "domain/cluster/driver_taints.h"
 #include "domain/cluster/health_tracker.h"
+#include "domain/cluster/held_cards.h"
 #include "domain/cluster/inventory.h"
 #include "domain/cluster/node_books.h"
 #include "domain/cluster/owner_sight.h"
@@ -246,6 +247,8 @@ class World {
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
+  /// The physical devices that pods hold.
+  [[nodiscard]] const HeldCards& held_cards() const { return held_cards_; }
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
   /// What the drivers say of their devices by taints in their slices.
   [[nodiscard]] const DriverTaints& driver_taints() const { return driver_taints_; }
@@ -323,6 +326,8 @@ class World {
   void index_claim(const k8s::ResourceClaim& claim, bool add);
   void index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add);
   void refresh_pod(const std::string& uid, const Now& now);
+  void add_holder(const DeviceKey& key, const std::string& uid);
+  void remove_holder(const DeviceKey& key, const std::string& uid, const Now& now);
   /// A claim is deallocated once its pod has ended, and a watch of its own may say so before the pod's: until that says
   /// it too, the pod holds what it held. So it does while its claim is known as another than it has.
   void keep_deallocated(const PodRecord& record, Resolution& resolved) const;
@@ -399,6 +404,7 @@ class World {
   std::map<Inventory::PoolName, MonoTime> left_pools_;  // disputed, and published by their own node no longer, since
   std::map<Inventory::PoolName, PoolHome> homes_;       // what was noted of them, until the next refresh
   HealthTracker tracker_;
+  HeldCards held_cards_;
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> believed_;           // whoever calls them healthy
   bool heard_again_ = false;               // some of them are to be looked at again

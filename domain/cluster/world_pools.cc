@@ -39,6 +39,7 @@ void World::look_at_pools(const Now& now) {
   }
   for (const auto& name : inventory_.take_changed()) {
     touched_.pool(name);
+    held_cards_.note_pool(name.first, name.second);
     driver_taints_.look_at(inventory_, name.first, name.second, now);
     dirty_pools_.insert(name);
   }

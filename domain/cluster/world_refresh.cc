@@ -48,6 +48,7 @@ void World::refresh(const Now& now) {
   // That a driver speaks at all is evidence about each of its devices.
   const auto first_words = speakers_.first_words() + driver_taints_.spoken();
   if (std::exchange(first_words_, first_words) != first_words) touched_.everything();
+  held_cards_.settle(*this);
   follow_kept_taints(now);
   for (auto& key : tracker_.forget(now)) touched_.device(std::move(key));
   forget_endings(now);
@@ -99,7 +100,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   for (const auto& old : record.held_devices) {
     dirty_devices_.insert(old.key);
     touched_.device(old.key);
-    if (find_held_device(resolved.held_devices, old.key) == nullptr) tracker_.remove_holder(old.key, uid, now);
+    if (find_held_device(resolved.held_devices, old.key) == nullptr) remove_holder(old.key, uid, now);
   }
   const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
   auto heard = counts ? heard_of(record.pod, resolved.held_devices) : std::vector<Heard>();
@@ -119,15 +120,32 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     with_doubts_.insert(uid);
   }
   for (const auto& held_device : record.held_devices) {
-    tracker_.add_holder(held_device.key, uid);
+    add_holder(held_device.key, uid);
     dirty_devices_.insert(held_device.key);
     touched_.device(held_device.key);
   }
   if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
 }
 
+void World::add_holder(const DeviceKey& key, const std::string& uid) {
+  const auto* known = tracker_.find(key);
+  const bool is_first = known == nullptr || known->holders.empty();
+  tracker_.add_holder(key, uid);
+  if (is_first) held_cards_.add(tracker_.devices().find(key)->first);
+}
+
+void World::remove_holder(const DeviceKey& key, const std::string& uid, const Now& now) {
+  // The tracker may forget the key with its last holder.
+  const auto found = tracker_.devices().find(key);
+  if (found != tracker_.devices().end() && found->second.holders == std::vector<std::string>{uid}) {
+    held_cards_.remove(found->first);
+  }
+  tracker_.remove_holder(key, uid, now);
+}
+
 void World::refresh_node(const std::string& name, const Now& now) {
   touched_.node(name);
+  held_cards_.note_node(name);
   std::map<std::string, HeldDevices, std::less<>> held;
   std::set<DeviceKey> counted;
   std::set<std::pair<std::string_view, std::string_view>> cards;  // into the pods

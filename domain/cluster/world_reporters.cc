@@ -70,6 +70,7 @@ const OpenIncident* World::reported_incident(const DeviceKey& key) const {
 void World::note_reporters(const std::string& node) {
   if (node.empty()) return;
   touched_.node(node);
+  held_cards_.note_node(node);
   for (const auto& uid : pods_on(node)) {
     for (const auto& held_device : pods_.at(uid).held_devices) dirty_devices_.insert(held_device.key);
   }

@@ -46,7 +46,6 @@ std::set<std::string> known_workloads(const Suspects& suspects) {
 
 void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const IncidentStore& incidents,
                  const World& world) {
-  std::map<std::string, DeviceHoldings> holdings;  // by driver or resource
   for (const auto& key : opened) {
     const auto* record = incidents.find(key);
     const auto* facts = record == nullptr ? nullptr : record->incident.facts();
@@ -55,14 +54,13 @@ void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const In
     const auto* node = world.node_under(key);
     const auto workloads = workloads_on(key, world);
     if (workloads.empty() || (node != nullptr && why_leaving(*node))) continue;
-    const auto& held = holdings.try_emplace(key.scope, key.scope, world).first->second;
     DeviceOnset onset{.card = world.card_of(key),
                       .node = world.node_of(key),
                       .at = facts->opened_at,
                       .since = facts->since,
-                      .well = held.well_beside(key, workloads),
+                      .well = well_beside(key, workloads, world),
                       .workloads = {}};
-    for (const auto& workload : workloads) onset.workloads.emplace(workload, held.share_of(workload, key));
+    for (const auto& workload : workloads) onset.workloads.emplace(workload, share_of(workload, key, world));
     suspects.note(std::move(onset));
   }
 }

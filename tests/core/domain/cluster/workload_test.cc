@@ -76,20 +76,19 @@ TEST_CASE("Of the cards that are held a workload has those of all its controller
   hold(world, "ml", job("b", "uid-b"), "node-b", "GPU-4", k8s::Health::Unhealthy);
   hold(world, "ml", job("a", "uid-a-made-anew"), "node-b", "GPU-5");
   world.refresh(kHolding);
-  const DeviceHoldings holdings("example.com/gpu", world);
   const auto key = [](const std::string& node, const std::string& id) {
     return DeviceKey::plugin(node, "example.com/gpu", id);
   };
-  CHECK(holdings.share_of("ml/Job/a", key("node-a", "GPU-1")) == OwnerShare{.scope = 3.0 / 6, .node = 2.0 / 3});
-  CHECK(holdings.share_of("ml/Job/a", key("node-b", "GPU-5")) == OwnerShare{.scope = 3.0 / 6, .node = 1.0 / 3});
-  CHECK(holdings.share_of("ml/Job/b", key("node-a", "GPU-0::1")) == OwnerShare{.scope = 2.0 / 6, .node = 1.0 / 3});
-  CHECK(holdings.share_of("ml/Pod/solo", key("node-a", "GPU-2")) == OwnerShare{.scope = 1.0 / 6, .node = 1.0 / 3});
-  CHECK(holdings.share_of("ml2/Job/a", key("node-b", "GPU-3")) == OwnerShare{.scope = 1.0 / 6, .node = 1.0 / 3});
-  CHECK(holdings.share_of("ml/Job/unknown", key("node-a", "GPU-1")) == OwnerShare{.scope = 1, .node = 1});
-  CHECK(holdings.share_of("ml/Job/a", key("node-c", "GPU-9")) == OwnerShare{.scope = 1, .node = 1});
-  CHECK(holdings.well_beside(key("node-a", "GPU-1"), {"ml/Job/a"}) == 1);
-  CHECK(holdings.well_beside(key("node-b", "GPU-5"), {"ml/Job/a"}) == 1);
-  CHECK(holdings.well_beside(key("node-b", "GPU-5"), {"ml/Job/a", "ml2/Job/a"}) == 0);
+  CHECK(share_of("ml/Job/a", key("node-a", "GPU-1"), world) == OwnerShare{.scope = 3.0 / 6, .node = 2.0 / 3});
+  CHECK(share_of("ml/Job/a", key("node-b", "GPU-5"), world) == OwnerShare{.scope = 3.0 / 6, .node = 1.0 / 3});
+  CHECK(share_of("ml/Job/b", key("node-a", "GPU-0::1"), world) == OwnerShare{.scope = 2.0 / 6, .node = 1.0 / 3});
+  CHECK(share_of("ml/Pod/solo", key("node-a", "GPU-2"), world) == OwnerShare{.scope = 1.0 / 6, .node = 1.0 / 3});
+  CHECK(share_of("ml2/Job/a", key("node-b", "GPU-3"), world) == OwnerShare{.scope = 1.0 / 6, .node = 1.0 / 3});
+  CHECK(share_of("ml/Job/unknown", key("node-a", "GPU-1"), world) == OwnerShare{.scope = 1, .node = 1});
+  CHECK(share_of("ml/Job/a", key("node-c", "GPU-9"), world) == OwnerShare{.scope = 1, .node = 1});
+  CHECK(well_beside(key("node-a", "GPU-1"), {"ml/Job/a"}, world) == 1);
+  CHECK(well_beside(key("node-b", "GPU-5"), {"ml/Job/a"}, world) == 1);
+  CHECK(well_beside(key("node-b", "GPU-5"), {"ml/Job/a", "ml2/Job/a"}, world) == 0);
 }
 
 TEST_CASE("A pod's workload is the topmost controller that the World knows of, and a bare pod is its own") {
