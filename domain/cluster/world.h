@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/string_index.h"
+#include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/card_counts.h"
 #include "domain/cluster/driver_taints.h"
 #include "domain/cluster/health_tracker.h"
@@ -99,8 +100,9 @@ struct JobRecord {
   std::map<std::string, RemovedCredit> removed;   ///< By pod UID, of pods that are still remembered.
 };
 
-/// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand,
-/// and in no other place: the dead pod itself will never say what its device was like (seen on 1.37.1).
+/// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand:
+/// the dead pod itself will never say what its device was like (seen on 1.37.1). To the next process only `AilingPod`
+/// says it.
 struct PodEnding {
   struct Device {
     DeviceKey key;
@@ -135,6 +137,10 @@ class World {
 
   /// The nodes that pools are known to have had, also by a process before this one.
   void note_homes(std::map<Inventory::PoolName, PoolHome> homes) { homes_ = std::move(homes); }
+
+  /// The Jobs' pods that a process before us has left word of: of those that have failed since the ends are known, and
+  /// of what devices. Replaces what was noted before.
+  void note_ailing(std::vector<AilingPod> pods);
 
   /// Whoever calls the device healthy is believed until it is called bad anew.
   void believe(const DeviceKey& key);
@@ -246,6 +252,8 @@ class World {
   [[nodiscard]] const std::map<std::string, std::set<std::string>>& pods_of_others() const { return other_pods_; }
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
+  /// Pods that were noted, run, and have neither failed nor had their devices called healthy, by UID.
+  [[nodiscard]] const std::map<std::string, AilingPod>& noted_ailing() const { return ailing_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
   /// The physical devices that pods hold.
   [[nodiscard]] const HeldCards& held_cards() const { return held_cards_; }
@@ -299,6 +307,11 @@ class World {
   void index_owned_pod(const k8s::Pod& pod, bool add);
   void note_ending(const PodRecord& record, const Now& now);
   void forget_endings(const Now& now);
+  void follow_ailing(const Now& now);
+  void recall_ending(const PodRecord& record, const AilingPod& ailing, const Now& now);
+  void add_ailing(const AilingPod& ailing, PodEnding& ending) const;
+  /// What the Job's annotation says of the pod.
+  [[nodiscard]] std::string told_of(const k8s::Pod& pod) const;
   void keep_ending(PodEnding ending);
   void note_departure(const k8s::Pod& pod);
   void note_removed(JobRecord& record, const RetryCredits& before) const;
@@ -388,6 +401,8 @@ class World {
   std::map<std::string, PodEnding> endings_;                 // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
   std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
+  std::map<std::string, AilingPod> ailing_;  // by pod UID
+  bool ailing_due_ = false;                  // they have not been looked at since they were noted
   Views views_;
   Millis server_ahead_{0};
   std::set<std::string> lost_taints_;  // nodes

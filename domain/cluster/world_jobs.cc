@@ -13,7 +13,6 @@ namespace dhc {
 
 namespace {
 
-constexpr Millis kEndingMemory = std::chrono::hours(1);
 /// A rejected pod that was made longer ago than this is no news to a process that has just begun.
 constexpr Millis kRecent = std::chrono::minutes(10);
 /// The newest of each are remembered: a kubelet that rejects everything makes thousands of dead pods in minutes.
@@ -148,11 +147,17 @@ void World::note_ending(const PodRecord& record, const Now& now) {
                               .other_word = is_said ? word->word : std::string(),
                               .other_message = is_said ? word->message : std::string()});
   }
-  if (const auto* record_of_job = of_job ? job_of(pod.meta) : nullptr) {
-    const auto loss = std::ranges::find(record_of_job->losses, pod.meta.uid, &JobLoss::pod_uid);
-    if (loss != record_of_job->losses.end()) ending.told = loss->what;
-  }
+  if (of_job) ending.told = told_of(pod);
+  if (const auto ailing = ailing_.find(pod.meta.uid); ailing != ailing_.end() && died)
+    add_ailing(ailing->second, ending);
   keep_ending(std::move(ending));
+}
+
+std::string World::told_of(const k8s::Pod& pod) const {
+  const auto* record = job_of(pod.meta);
+  if (record == nullptr) return {};
+  const auto loss = std::ranges::find(record->losses, pod.meta.uid, &JobLoss::pod_uid);
+  return loss == record->losses.end() ? std::string() : loss->what;
 }
 
 void World::keep_ending(PodEnding ending) {

@@ -51,6 +51,7 @@ void World::refresh(const Now& now) {
   held_cards_.settle(*this);
   follow_kept_taints(now);
   for (auto& key : tracker_.forget(now)) touched_.device(std::move(key));
+  follow_ailing(now);
   forget_endings(now);
 }
 
@@ -280,7 +281,7 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
   Wake wake;
   wake.note(views_.next_change_at(now));
-  if (heard_again_ || !dirty_devices_.empty()) wake.note(now.mono + Millis(1));
+  if (heard_again_ || ailing_due_ || !dirty_devices_.empty()) wake.note(now.mono + Millis(1));
   for (const auto& name : settling_) wake.note(books_.at(name).next_change_at(now));
   for (const auto& [key, since] : doubted_) wake.note_after(now.mono, since + settle_of(key));
   for (const auto& [key, standing] : standing_) wake.note_after(now.mono, standing.since + kOwnWord);

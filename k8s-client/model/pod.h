@@ -80,7 +80,8 @@ struct Pod {
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
   /// Which of them, each once, sorted: `device-plugins`, `plugins`, `plugins_registry`, or one driver's `plugins/NAME`.
   std::vector<std::string> plugin_folders;
-  /// Of a driver: when one of its containers last began; of one that has ended, its end.
+  /// Of a driver: when one of its containers last began; of one that has ended, its end. Of a Job's pod that has
+  /// failed: when the last of its containers ended.
   std::optional<WallTime> last_start;
   std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
   /// Those that its reader was told to keep and `DisruptionTarget`; of a Job's pod the type and status of all others

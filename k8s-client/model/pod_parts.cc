@@ -126,7 +126,9 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());
   pod.exits.shrink_to_fit();
   pod.last_start.reset();
-  if (pod.kubelet_plugin) pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
+  const bool failed_job_pod = pod.phase == PodPhase::Failed && is_of_job(pod);
+  if (pod.kubelet_plugin || failed_job_pod)
+    pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
   pod.is_marked = is_marked(pod, kept);
   keep_conditions_that_matter(pod, kept);
   keep_rejection(pod);

@@ -6,6 +6,7 @@
 
 #include "base/json_text.h"
 #include "domain/contract/state_names.h"
+#include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_text.h"
 #include "domain/incidents/suspect_state.h"
@@ -108,6 +109,8 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
   sections.push_back({.name = std::string(kBrakeSection), .text = brake_state_text(input.brake)});
   if (input.suspects != nullptr)
     sections.push_back({.name = std::string(kSuspectSection), .text = suspect_state_text(*input.suspects)});
+  if (input.ailing != nullptr)
+    sections.push_back({.name = std::string(kAilingSection), .text = ailing_state_text(*input.ailing)});
   if (!file.imported.empty()) {
     sections.push_back({.name = std::string(kImportedSection), .text = json_text(file.imported)});
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/wake.h"
+#include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
@@ -40,9 +41,10 @@ struct PlanInput {
   /// remembered.
   std::optional<std::uint64_t> saved_revision;
   Now now;
-  const Focus* focus = nullptr;                   ///< What is decided about anew; null: everything.
-  std::vector<const AffectedPod*> in_focus = {};  ///< Of `affected_pods` those in focus, in their order.
-  const Suspects* suspects = nullptr;             ///< Null: nobody is suspected.
+  const Focus* focus = nullptr;                    ///< What is decided about anew; null: everything.
+  std::vector<const AffectedPod*> in_focus = {};   ///< Of `affected_pods` those in focus, in their order.
+  const Suspects* suspects = nullptr;              ///< Null: nobody is suspected.
+  const std::vector<AilingPod>* ailing = nullptr;  ///< What the state says of Jobs' pods on bad devices; null: nothing.
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

@@ -15,6 +15,7 @@
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/rejecting_node.h"
+#include "domain/incidents/ailing_watch.h"
 #include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
 #include "domain/incidents/suspect_watch.h"
@@ -44,6 +45,7 @@ struct Controller::State {
   Brake brake;
   IncidentStore incidents;
   Suspects suspects;
+  AilingPods ailing;
   ComingPods coming;
   AskedTaints asked;
   StateDesk state;
@@ -218,6 +220,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   incidents = IncidentStore();
   suspects = Suspects();
   suspect_revision = 0;
+  ailing = AilingPods();
   if (state.begin_term(incidents, now)) note_loaded(now);
 }
 
@@ -231,6 +234,9 @@ void Controller::State::note_loaded(const Now& now) {
     suspects = *std::move(found);
     suspect_revision = suspects.revision();
   }
+  auto noted = state.take_ailing();
+  ailing = AilingPods(noted, now);
+  world.note_ailing(std::move(noted));
   if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));
 }
 
@@ -569,6 +575,8 @@ Turn Controller::plan_all(const Now& now) {
     focus.all = true;
     in_focus = state.affected_pods.in(focus);
   }
+  // It is written down with the incidents.
+  if (state.ailing.look(affected_pods, state.world, *state.policy, now)) state.incidents.note_change();
   state.incidents.follow_out_of_service(state.world, now);
   state.tell_world(focus, now);
   Caps caps({.world = state.world,
@@ -593,7 +601,8 @@ Turn Controller::plan_all(const Now& now) {
                   .now = now,
                   .focus = &focus,
                   .in_focus = in_focus,
-                  .suspects = &state.suspects};
+                  .suspects = &state.suspects,
+                  .ailing = &state.ailing.all()};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   if (auto choice = eviction::choose_trial(input, *search)) {
@@ -661,10 +670,11 @@ Turn Controller::plan_all(const Now& now) {
   const bool revokes = state.notes_new_revoked(std::move(evictions.revoked));
   Turn turn{.actions = {}, .wake_at = {}, .recalls = brakes || revokes};
   Wake wake;
-  for (const auto& at : {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at,
-                         notices.wake_at, told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(),
-                         state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits),
-                         state.coming.next_change_at(now), state.checks.next_change_at()}) {
+  for (const auto& at :
+       {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at, notices.wake_at, told.wake_at,
+        state.standing.wake_at(), state.incidents.next_change_at(), state.world.next_change_at(now),
+        state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
+        state.checks.next_change_at(), state.ailing.next_change_at()}) {
     wake.note_after(now.mono, at);
   }
   // What was intended may be done once it is written; of what a suspect holds incidents begin or do not.

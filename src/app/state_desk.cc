@@ -9,6 +9,7 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
+#include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_merge.h"
 #include "domain/incidents/state_text.h"
@@ -206,12 +207,15 @@ void StateDesk::add_earlier(StateContent& content) {
 
 void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now) {
   file_.unknown.clear();
+  ailing_.clear();
   std::size_t size = 0;
   for (auto& section : sections) {
     if (section.name == kBrakeSection) {
       brakes_ = parse_brake_state(section.text, now);
     } else if (section.name == kSuspectSection) {
       suspects_ = parse_suspect_state(section.text);
+    } else if (section.name == kAilingSection) {
+      ailing_ = parse_ailing_state(section.text);
     } else if (size + section.text.size() <= kUnknownLimit) {
       size += section.text.size();
       file_.unknown.push_back(std::move(section));

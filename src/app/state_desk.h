@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/now.h"
+#include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/world.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/incident_store.h"
@@ -56,6 +57,9 @@ class StateDesk {
   /// The suspects, likewise.
   [[nodiscard]] std::optional<Suspects> take_suspects() { return std::exchange(suspects_, std::nullopt); }
 
+  /// The Jobs' pods that were last seen on bad devices, likewise.
+  [[nodiscard]] std::vector<AilingPod> take_ailing() { return std::exchange(ailing_, {}); }
+
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
@@ -69,6 +73,7 @@ class StateDesk {
   incident_state::StateFile file_;
   std::optional<BrakeState> brakes_;
   std::optional<Suspects> suspects_;
+  std::vector<AilingPod> ailing_;
   bool is_listed_ = false;                 // whether it exists is known
   std::optional<k8s::ConfigMap> seen_;     // as it was last seen
   bool knows_earlier_ = false;             // whether 0.1.0's exists is known

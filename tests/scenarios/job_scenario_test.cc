@@ -216,6 +216,24 @@ TEST_CASE("a crash on a bad device is credited after the fact, if the Job lives"
   CHECK(!world.has_failed());
 }
 
+TEST_CASE("a crash on a bad device while no controller runs is credited by the next one") {
+  JobWorld world(job_shape(3, 2));
+  world.whole_policy().own_namespace = "device-health-system";
+  world.policy().after = 10min;
+  world.restart_controller();
+  world.run_for(5s);
+  const auto pod = world.break_device();
+  world.run_for(15s);
+  world.Lab::run_for(5s);  // there is no controller
+  world.cluster.crash_pod("default", pod, 1);
+  world.Lab::run_for(2min);
+  world.restart_controller();
+  world.run_for(1min);
+  CHECK(world.limit() == 4);
+  CHECK(world.says("train", "DiedOfDevice"));
+  CHECK(!world.has_failed());
+}
+
 TEST_CASE("a Job that died of its device is told so, and made again once where the policy says it") {
   for (const bool recreate : {false, true}) {
     JobWorld world(job_shape(0));

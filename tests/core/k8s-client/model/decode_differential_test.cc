@@ -126,6 +126,9 @@ Pod dom_pod(const json& object) {
   for (const auto& container : part(status, "containerStatuses")) {
     const auto ended = part(part(container, "state"), "terminated");
     if (ended.is_object() && ended["exitCode"] != 0) pod.exits.push_back({container["name"], ended["exitCode"]});
+    const bool is_failed_job =
+        pod.phase == PodPhase::Failed && pod.meta.controller && pod.meta.controller->kind == "Job";
+    if (is_failed_job && ended.is_object()) pod.last_start = time(ended, "finishedAt");
   }
   for (const auto& condition : part(status, "conditions")) {
     const auto type = text(condition, "type");

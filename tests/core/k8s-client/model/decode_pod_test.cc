@@ -357,4 +357,19 @@ TEST_CASE("Of a driver's pod its folders are kept, and when its containers last 
   CHECK_FALSE(other.last_start);
 }
 
+TEST_CASE("Of a Job's pod that has failed it is kept when the last of its containers ended") {
+  constexpr std::string_view kEnded = R"({{"metadata":{{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
+    "ownerReferences":[{{"apiVersion":"batch/v1","kind":"{}","name":"o","uid":"x","controller":true}}]}},
+    "spec":{{"containers":[{}]}},"status":{{"phase":"{}","containerStatuses":[
+    {{"state":{{"terminated":{{"exitCode":1,"finishedAt":"2026-11-22T08:00:05Z"}}}}}},
+    {{"state":{{"terminated":{{"exitCode":0,"finishedAt":"2026-11-22T08:00:04Z"}}}}}}]}}}})";
+  const auto read_with = [&](std::string_view phase, std::string_view owner) {
+    return std::get<Pod>(
+        Decoder(Kind::Pod, kKept).decode_object(fmt::format(kEnded, owner, container(gpus(1)), phase)).value());
+  };
+  CHECK(read_with("Failed", "Job").last_start == dhc::parse_rfc3339("2026-11-22T08:00:05Z"));
+  CHECK_FALSE(read_with("Running", "Job").last_start);
+  CHECK_FALSE(read_with("Failed", "ReplicaSet").last_start);
+}
+
 }  // namespace
