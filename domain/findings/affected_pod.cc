@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/findings/enforcement.h"
 #include "domain/findings/match_device.h"
 
 namespace dhc {
@@ -284,8 +285,9 @@ class Finder {
       auto signal = signal_for(policy.match, state, *record, *held_device);
       if (!signal) continue;
       add_network(*signal, *held_device);
-      const Mode mode = effective_mode(&policy, policy_);
+      Mode mode = effective_mode(&policy, policy_);
       if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
+      if (mode == Mode::Enforce && enforce_miss(policy, world_, record->pod, *held_device)) mode = Mode::Observe;
       const MonoTime opens_at = signal->since.mono + policy.after;
       found_.push_back({.key = key,
                         .record = record,

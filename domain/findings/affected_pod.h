@@ -16,7 +16,7 @@ struct AffectedPod {
   const PodRecord* record = nullptr;
   const HeldDevice* held_device = nullptr;
   const DevicePolicy* policy = nullptr;
-  Mode mode = Mode::Observe;  ///< The policy's, capped by the controller's.
+  Mode mode = Mode::Observe;  ///< The policy's here (`enforceOn`), capped by the controller's.
   Moment since;               ///< Since when the device is in this state.
   MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
   bool open = false;          ///< `opens_at` has come, and the device was not Unknown then.
@@ -44,7 +44,7 @@ struct AffectedPod {
 [[nodiscard]] std::vector<const DevicePolicy*> policies_for(const World& world, const Policy& policy,
                                                             const k8s::Pod& pod, const DeviceKey& key);
 
-/// Whether any policy whose selectors fit enforces.
+/// Whether any policy whose selectors fit enforces, if only elsewhere.
 [[nodiscard]] bool enforced(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key);
 
 /// The first condition that a policy names and the driver has set on this device of the claim; null if there is none.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "domain/findings/enforcement.h"
+
 namespace dhc {
 
 bool needs_node_taint(const World& world, const DeviceKey& key) {
@@ -26,6 +28,23 @@ void count_known(const World& world, NodeCases& cases) {
     if (pool.node.empty() || !wanted(pool.node, key.first)) continue;
     cases.at({pool.node, key.first}).known += static_cast<std::int64_t>(pool.devices.size());
   }
+}
+
+bool is_enough(const TaintRules& taint, std::int64_t bad, std::int64_t known) {
+  return taint.node && bad >= taint.node_at_least_devices && bad * 100 >= taint.node_at_least_percent * known;
+}
+
+/// How many of its bad devices the policy may act for. One that nobody holds now speaks for no namespace and against
+/// none.
+std::int64_t count_enforced(const NodeCase& found, const World& world) {
+  std::int64_t named = 0;
+  std::int64_t unheld = 0;
+  for (const auto* record : found.bad) {
+    const auto miss = enforce_miss(*found.policy, world, record->key);
+    if (!miss) ++named;
+    if (miss == EnforceMiss::Nobody) ++unheld;
+  }
+  return named == 0 ? 0 : named + unheld;
 }
 
 }  // namespace
@@ -55,8 +74,10 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Incide
     const auto bad = static_cast<std::int64_t>(found.bad.size());
     found.mode = mode_of(*found.policy);
     found.known = std::max(found.known, bad);
-    found.enough =
-        taint.node && bad >= taint.node_at_least_devices && bad * 100 >= taint.node_at_least_percent * found.known;
+    found.enough = is_enough(taint, bad, found.known);
+    if (found.mode != Mode::Enforce || !found.policy->enforce_on) continue;
+    found.observed = !is_enough(taint, count_enforced(found, world), found.known);
+    if (found.observed) found.mode = Mode::Observe;
   }
   return cases;
 }

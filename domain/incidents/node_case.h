@@ -17,6 +17,7 @@ struct NodeCase {
   Mode mode = Mode::Observe;
   std::int64_t known = 0;  ///< Devices of the resource or driver on the node; counted only where `node: NoSchedule`.
   bool enough = false;     ///< `node: NoSchedule`, and `nodeAtLeast` is met.
+  bool observed = false;   ///< The policy enforces, and its `enforceOn` holds for too few of the bad devices.
 };
 
 /// By (node, resource or driver); only of policies with `taint`.

@@ -26,6 +26,13 @@ namespace dhc {
 /// Whether a node may be tainted: `Never` or `NoSchedule`. NoExecute is refused with the reason.
 [[nodiscard]] std::optional<bool> read_node_taint(const YamlNode& node, std::string_view path, MistakeList& mistakes);
 
+/// The `enforceOn` of a policy.
+[[nodiscard]] EnforceOn read_enforce_on(const YamlNode& node, MistakeList& mistakes);
+
+/// Globs over namespaces' names.
+[[nodiscard]] std::vector<std::string> read_namespace_globs(const YamlNode& node, const std::string& path,
+                                                            MistakeList& mistakes);
+
 /// The `match` of a policy.
 [[nodiscard]] Match read_match(const YamlNode& node, MistakeList& mistakes);
 

@@ -112,13 +112,25 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
                  "spec.recover has no effect: it defines when a taint is removed, and there is no taint",
                  "add taint: {}, or remove recover");
   }
+  const YamlNode* enforce_on = map_of("enforceOn");
+  if (enforce_on != nullptr && policy.mode != Mode::Enforce) {
+    mistakes.warn(enforce_on->place,
+                  fmt::format("spec.enforceOn has no effect: spec.mode is {}, so nothing is enforced anywhere",
+                              to_string(policy.mode)),
+                  "write mode: enforce, which observes where enforceOn does not hold, or remove enforceOn");
+  } else if (enforce_on != nullptr && node_may_get_one &&
+             (!policy.enforce_on->namespaces.empty() || policy.enforce_on->percent < 100)) {
+    mistakes.warn(enforce_on->place,
+                  "spec.jobRetry.blackHole.node taints no node: one that rejects pods is no device and in no namespace",
+                  "let enforceOn name a nodeSelector alone, or write blackHole.node: Never until it is removed");
+  }
 }
 
 }  // namespace
 
 DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 8> kKeys = {"mode",  "priority", "match", "after",
-                                                            "taint", "jobRetry", "evict", "recover"};
+  static constexpr std::array<std::string_view, 9> kKeys = {"mode",  "enforceOn", "priority", "match",  "after",
+                                                            "taint", "jobRetry",  "evict",    "recover"};
   static constexpr std::array<std::string_view, 3> kModes = {"off", "observe", "enforce"};
   static constexpr std::array<Mode, 3> kModeValues = {Mode::Off, Mode::Observe, Mode::Enforce};
   constexpr std::int64_t kMostPriority = 1'000'000;
@@ -127,6 +139,7 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
   if (const YamlNode* given = spec.find("mode")) {
     if (const auto which = read_word(*given, "spec.mode", kModes, mistakes)) policy.mode = kModeValues.at(*which);
   }
+  if (const YamlNode* given = spec.find("enforceOn")) policy.enforce_on = read_enforce_on(*given, mistakes);
   if (const YamlNode* given = spec.find("priority")) {
     set(policy.priority, read_number(*given, "spec.priority", -kMostPriority, kMostPriority, mistakes));
   }

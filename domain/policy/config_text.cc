@@ -141,8 +141,17 @@ std::string evict_text(const EvictRules& evict) {
   return text + "\n";
 }
 
+std::string enforce_on_text(const EnforceOn& on) {
+  std::vector<std::string> parts;
+  if (!on.namespaces.empty()) parts.push_back(fmt::format("namespaces {}", fmt::join(on.namespaces, ", ")));
+  if (!on.nodes.requirements.empty()) parts.push_back("nodes " + selector_text(on.nodes));
+  if (on.percent < 100) parts.push_back(fmt::format("{}% of the devices", on.percent));
+  return fmt::format("  enforces on: {}\n", parts.empty() ? "all of them" : fmt::format("{}", fmt::join(parts, "; ")));
+}
+
 std::string policy_text(const DevicePolicy& policy) {
   std::string text = fmt::format("\n{} (priority {}, {})\n", policy.name, policy.priority, to_string(policy.mode));
+  if (policy.enforce_on) text += enforce_on_text(*policy.enforce_on);
   text += fmt::format("  devices: {}\n", devices_text(policy.match));
   for (const auto& [what, selector] :
        {std::pair{"namespaces", &policy.match.namespaces}, std::pair{"pods", &policy.match.pods},

@@ -140,10 +140,19 @@ struct JobRetryRules {
   friend bool operator==(const JobRetryRules&, const JobRetryRules&) = default;
 };
 
+/// Where a policy that enforces does so; elsewhere it observes. All that is given must hold.
+struct EnforceOn {
+  std::vector<std::string> namespaces;  ///< Names or globs; empty: every one.
+  LabelSelector nodes;
+  std::int64_t percent = 100;  ///< `devices`: of a hundred physical cards, always the same ones and more.
+  friend bool operator==(const EnforceOn&, const EnforceOn&) = default;
+};
+
 /// One `DeviceHealthPolicy` document, validated.
 struct DevicePolicy {
   std::string name;
   Mode mode = Mode::Observe;
+  std::optional<EnforceOn> enforce_on = {};  ///< Absent: `mode` holds for all that the policy matches.
   std::int64_t priority = 0;
   Match match = {};
   Millis after = Seconds(60);                   ///< Continuously in the matched state before the incident opens.
@@ -207,8 +216,8 @@ struct Policy {
 /// Whether the policy asks for DeviceTaintRules.
 [[nodiscard]] bool makes_rules(const DevicePolicy& policy);
 
-/// What a policy may do here: its own mode, at most the controller's. A policy that has gone (null) leaves the
-/// controller's.
+/// What a policy may do at all: its own mode, at most the controller's, wherever it is. A policy that has gone (null)
+/// leaves the controller's. What it may do to one device or pod: domain/findings/enforcement.h.
 [[nodiscard]] Mode effective_mode(const DevicePolicy* rules, const Policy& policy);
 
 /// True if `text` fits the glob: `*` any run of characters, `?` one. Linear in practice, no recursion.

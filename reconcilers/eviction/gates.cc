@@ -11,6 +11,7 @@
 #include "domain/cluster/owner_chain.h"
 #include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
+#include "domain/findings/enforcement.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/notice_gate.h"
@@ -25,7 +26,11 @@ namespace dhc::eviction {
 
 namespace {
 
-std::string would_because(const AffectedPod& affected) {
+std::string would_because(const AffectedPod& affected, const PlanInput& input) {
+  if (effective_mode(affected.policy, input.policy) == Mode::Enforce) {
+    const auto miss = enforce_miss(*affected.policy, input.world, affected.pod(), *affected.held_device);
+    if (miss) return words_of(*miss, *affected.policy);
+  }
   return affected.policy->mode == Mode::Observe ? fmt::format("policy {} has mode: observe", affected.policy->name)
                                                 : std::string("the controller runs with --mode observe");
 }
@@ -260,7 +265,7 @@ std::optional<HoldReason> Gates::has_notice(Candidate& candidate) {
 std::optional<HoldReason> Gates::only_observes(Candidate& candidate) {
   const auto& first = *candidate.unit.affected_pods.front();
   if (first.mode != Mode::Observe || waits_for_place(candidate)) return std::nullopt;
-  return HoldReason{.reason = Reason::WouldEvict, .message = would_because(first), .until = {}};
+  return HoldReason{.reason = Reason::WouldEvict, .message = would_because(first, input_), .until = {}};
 }
 
 std::optional<HoldReason> Gates::backs_off(Candidate& candidate) {
@@ -435,7 +440,7 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"budgets", "It goes alone, or every PodDisruptionBudget allows as many pods of the gang as it selects."},
        &Gates::is_over_budget,
        kWholeUnit},
-      {{"mode", "Policy and controller enforce."}, &Gates::only_observes, kWholeUnit},
+      {{"mode", "Policy and controller enforce, and enforceOn holds."}, &Gates::only_observes, kWholeUnit},
       {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
       {{"paused", "Nothing is paused: neither paused: true in ControllerLimits nor a pause-until that is ahead."},
        &Gates::is_paused,

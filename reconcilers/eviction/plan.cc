@@ -12,6 +12,7 @@
 
 #include "base/rfc3339.h"
 #include "domain/cluster/workload.h"
+#include "domain/findings/enforcement.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/eviction/gang_gate.h"
 #include "reconcilers/eviction/gates.h"
@@ -83,7 +84,7 @@ class Planner {
   const DevicePolicy* policy_of_round(const k8s::Pod& pod, const DeviceKey& key) const {
     for (const auto* policy : policies_for(input_.world, input_.policy, pod, key)) {
       const bool goes_on = policy->evict && policy->evict->groups_together;
-      if (goes_on && effective_mode(policy, input_.policy) == Mode::Enforce) return policy;
+      if (goes_on && mode_for(*policy, input_.policy, input_.world, pod, key) == Mode::Enforce) return policy;
     }
     return nullptr;
   }

@@ -11,6 +11,7 @@
 #include "domain/cluster/node_subject.h"
 #include "domain/contract/condition_text.h"
 #include "domain/contract/names.h"
+#include "domain/findings/enforcement.h"
 #include "domain/findings/match_device.h"
 #include "domain/findings/rejecting_node.h"
 #include "reconcilers/shared/job_credit.h"
@@ -64,7 +65,8 @@ class Judge {
       key = held.key;
       // Said where a policy selects it, written on the Job where that gives retries back.
       if (!covered_by(held.was_unhealthy ? policy_for_unhealthy(input_.world, input_.policy, pod_, key, held.message)
-                                         : policy_for(input_.world, input_.policy, pod_, key))) {
+                                         : policy_for(input_.world, input_.policy, pod_, key),
+                      key)) {
         found_.mode = Mode::Observe;
       }
     }
@@ -79,13 +81,13 @@ class Judge {
 
   /// Whether retries are given back for a device whose driver said this.
   bool covered(const DeviceKey& key, std::string_view said) {
-    return covered_by(policy_for_unhealthy(input_.world, input_.policy, pod_, key, said));
+    return covered_by(policy_for_unhealthy(input_.world, input_.policy, pod_, key, said), key);
   }
 
-  bool covered_by(const DevicePolicy* policy) {
+  bool covered_by(const DevicePolicy* policy, const DeviceKey& key) {
     found_.policy = policy;
     if (found_.policy == nullptr || !found_.policy->job_retry || !found_.policy->job_retry->credit) return false;
-    found_.mode = effective_mode(found_.policy, input_.policy);
+    found_.mode = mode_for(*policy, input_.policy, input_.world, pod_, key);
     return found_.mode != Mode::Off;
   }
 
@@ -171,12 +173,12 @@ class Judge {
                   fmt::format("pod {} failed and {}", pod_.meta.name, clue->why));
     }
     for (const auto& device : ending_.devices) {
-      if (covered_by(policy_naming_taint(device))) {
+      if (covered_by(policy_naming_taint(device), device.key)) {
         return done(
             Reason::DiedOfDevice, device.key, to_string(device.key),
             fmt::format("pod {} failed and the driver of {} has tainted it", pod_.meta.name, to_string(device.key)));
       }
-      if (covered_by(policy_naming_word(device))) {
+      if (covered_by(policy_naming_word(device), device.key)) {
         return done(Reason::DiedOfDevice, device.key, to_string(device.key),
                     fmt::format("pod {} failed and {} was last reported {} while it ran", pod_.meta.name,
                                 to_string(device.key), device.other_word));

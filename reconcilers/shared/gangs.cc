@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "domain/findings/enforcement.h"
+
 namespace dhc {
 
 namespace {
@@ -75,7 +77,7 @@ const AffectedPod& Gangs::member_of_round(const PodRecord& record, const DeviceK
   member.key = key;
   member.record = &record;
   member.policy = &policy;
-  member.mode = effective_mode(&policy, input_.policy);
+  member.mode = mode_for(policy, input_.policy, input_.world, record.pod, key);
   member.since = since;
   member.opens_at = since.mono;
   member.open = true;

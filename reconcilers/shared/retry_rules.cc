@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "domain/findings/enforcement.h"
+
 namespace dhc {
 
 namespace {
@@ -12,18 +14,20 @@ std::vector<const DevicePolicy*> policies_of_pod(const AffectedPod& affected, co
   std::vector<const DevicePolicy*> found = {affected.policy};
   const auto& held_devices = affected.record->held_devices;
   if (held_devices.size() < 2) return found;
-  const auto add = [&](const DevicePolicy* policy) {
+  const auto add = [&](const DevicePolicy* policy, const DeviceKey& key) {
     if (policy == nullptr || std::ranges::find(found, policy) != found.end()) return;
-    if (effective_mode(policy, input.policy) >= affected.mode) found.push_back(policy);
+    if (mode_for(*policy, input.policy, input.world, affected.pod(), key) >= affected.mode) found.push_back(policy);
   };
   for (const auto* other : input.in_focus) {
-    if (other->record == affected.record) add(other->policy);
+    if (other->record == affected.record) add(other->policy, other->key);
   }
-  const DeviceKey* last = nullptr;  // a policy knows devices by driver or resource: one look at each is enough
+  // A policy knows devices by driver or resource: one look at each is enough, unless it enforces on a share of them.
+  const DeviceKey* last = nullptr;
   for (const auto& held_device : held_devices) {
     if (last != nullptr && last->source == held_device.key.source && last->scope == held_device.key.scope) continue;
-    last = &held_device.key;
-    add(policy_for(input.world, input.policy, affected.pod(), held_device.key));
+    const auto* policy = policy_for(input.world, input.policy, affected.pod(), held_device.key);
+    last = policy != nullptr && policy->enforce_on ? nullptr : &held_device.key;
+    add(policy, held_device.key);
   }
   return found;
 }

@@ -10,6 +10,7 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/findings/enforcement.h"
 #include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
@@ -63,8 +64,13 @@ class NodePlanner {
     const auto* node = input_.world.node(record.key.place);
     if (!record.is_open() || record.is_acknowledged() || policy == nullptr || node == nullptr) return;
     if (!policy->job_retry || !policy->job_retry->taints_rejecting_node) return;
-    const NodeCase found{
-        .bad = {&record}, .policy = policy, .mode = effective_mode(policy, input_.policy), .known = 0, .enough = true};
+    const auto mode = mode_on(policy, input_.policy, input_.world, record.key);
+    const NodeCase found{.bad = {&record},
+                         .policy = policy,
+                         .mode = mode,
+                         .known = 0,
+                         .enough = true,
+                         .observed = mode != effective_mode(policy, input_.policy)};
     if (found.mode == Mode::Off) return;
     keep_tainted(
         *node, record.key.scope, found,
@@ -112,8 +118,11 @@ class NodePlanner {
   std::optional<HoldReason> why_not(const k8s::Node& node, const std::string& scope, const NodeCase& found,
                                     const std::string& cost) {
     if (found.mode != Mode::Enforce) {
-      return HoldReason{
-          .reason = Reason::WouldTaint, .message = "an enforcing policy would taint the node: " + cost, .until = {}};
+      return HoldReason{.reason = Reason::WouldTaint,
+                        .message = (found.observed ? "where enforceOn holds, the node would be tainted: "
+                                                   : "an enforcing policy would taint the node: ") +
+                                   cost,
+                        .until = {}};
     }
     // One device that may be tainted is enough: the node is tainted once for all.
     std::optional<HoldReason> first;

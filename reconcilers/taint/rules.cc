@@ -8,6 +8,7 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/findings/enforcement.h"
 #include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
@@ -87,9 +88,10 @@ class RulePlanner {
       return say(Reason::TaintedByOther, "no taint of ours is needed: " + *other);
     }
     if (mode_ == Mode::Off) return;
-    if (mode_ != Mode::Enforce) {
-      return speech_.say(record_, until_recovered(record_, input_, Reason::WouldTaint,
-                                                  "an enforcing policy would make a DeviceTaintRule"));
+    if (mode_ != Mode::Enforce || observed_because()) {
+      return speech_.say(
+          record_, until_recovered(record_, input_, Reason::WouldTaint,
+                                   observed_because().value_or("an enforcing policy would make a DeviceTaintRule")));
     }
     if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.held_back(write_key(), {})) return speech_.say(record_, std::move(*hold));
@@ -100,6 +102,13 @@ class RulePlanner {
     apply(staged ? "None" : "NoSchedule");
     say(Reason::Tainting,
         staged ? "a DeviceTaintRule with effect None is being created" : "a DeviceTaintRule is being created");
+  }
+
+  /// Why a policy that enforces begins nothing here. What it has begun it keeps, and takes away again.
+  [[nodiscard]] std::optional<std::string> observed_because() const {
+    if (mode_ != Mode::Enforce || policy_ == nullptr) return std::nullopt;
+    const auto miss = enforce_miss(*policy_, input_.world, record_.key);
+    return miss ? std::optional(words_of(*miss, *policy_)) : std::nullopt;
   }
 
   /// Whether rules surely have the effect None and a status. **Source:** resource.k8s.io/v1alpha3 of 1.33 and 1.34 has
@@ -144,8 +153,9 @@ class RulePlanner {
                                    .message = "effect None until the API server reports its effect, at most 30 s",
                                    .until = until});
     }
-    if (mode_ != Mode::Enforce) {
-      return say(Reason::WouldTaint, "the DeviceTaintRule has effect None; an enforcing policy would set NoSchedule");
+    if (mode_ != Mode::Enforce || observed_because()) {
+      return say(Reason::WouldTaint, "the DeviceTaintRule has effect None; " +
+                                         observed_because().value_or("an enforcing policy would set NoSchedule"));
     }
     if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.held_back(write_key(), rule_->meta.resource_version)) {

@@ -7,6 +7,7 @@
 
 #include "domain/cluster/node_subject.h"
 #include "domain/contract/our_taint.h"
+#include "domain/findings/enforcement.h"
 #include "domain/policy/pause.h"
 #include "reconcilers/shared/hold_reasons.h"
 
@@ -32,19 +33,25 @@ WallTime since_of(const Incident& incident) {
 
 }  // namespace
 
+Mode mode_of(const DeviceRecord& record, const PlanInput& input) {
+  const auto* policy = policy_of(record, input.policy);
+  // What stands ends where it stands, as it does everywhere.
+  return record.ours.any() ? effective_mode(policy, input.policy)
+                           : mode_on(policy, input.policy, input.world, record.key);
+}
+
 MonoTime mono_at(WallTime when, const Now& now) {
   return now.mono + std::chrono::duration_cast<Millis>(when - now.wall);
 }
 
 void Speech::say(const DeviceRecord& record, HoldReason hold) {
   planned_.wake(record.key, hold.until);
-  planned_.say(record.key,
-               verdict_of({.subject = subject_of(record, input_),
-                           .device = to_string(record.key),
-                           .policy = record.past.policy,
-                           .mode = to_string(effective_mode(policy_of(record, input_.policy), input_.policy)),
-                           .since = since_of(record.incident)},
-                          std::move(hold), input_.now));
+  planned_.say(record.key, verdict_of({.subject = subject_of(record, input_),
+                                       .device = to_string(record.key),
+                                       .policy = record.past.policy,
+                                       .mode = to_string(mode_of(record, input_)),
+                                       .since = since_of(record.incident)},
+                                      std::move(hold), input_.now));
 }
 
 std::optional<HoldReason> Speech::held_back(const std::string& key, const std::string& seen_version) const {

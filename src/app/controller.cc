@@ -654,6 +654,10 @@ Turn Controller::plan_all(const Now& now) {
     decided.wake(affected->key, affected->opens_at);
     // A wall time that is still ahead counts as now, and with each plan anew.
     if (affected->since.mono >= now.mono) decided.again.insert(affected->key);
+    // Where the pods of its gang are decides what may be done, also before they are a unit.
+    const bool waits_for_gang = affected->policy->enforce_on && affected->policy->evict &&
+                                affected->policy->evict->groups_together && affected->pod().is_marked;
+    if (waits_for_gang) decided.again.insert(affected->key);
   }
   state.standing.replace(focus, std::move(decided), evictions, input.in_focus, state.world, state.incidents,
                          state.brake);

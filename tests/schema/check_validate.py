@@ -45,7 +45,7 @@ def others(value, words: list[str]) -> list:
         return [value + 1, value - 1]
     if value is None:
         return [30]
-    return [*words, "11m", "3h", f"{value}x", "NoExecute"]
+    return [*words, "11m", "3h", f"{value}x", "NoExecute", "35%"]
 
 
 def changed(document: dict, path: tuple, value) -> dict:

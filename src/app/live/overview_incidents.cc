@@ -5,6 +5,7 @@
 #include "app/live/overview.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
+#include "domain/findings/enforcement.h"
 
 namespace dhc {
 
@@ -87,13 +88,17 @@ WallTime since_of(const DeviceRecord& record) {
 Json json_of(const DeviceRecord& record, const OverviewInput& input) {
   const auto* rules = rules_of(record, input.policy);
   const auto* facts = record.incident.facts();
+  const auto* policy = policy_of(record, input.policy);
+  // What stands goes on wherever the policy enforces now.
+  const auto mode =
+      record.ours.any() ? effective_mode(policy, input.policy) : mode_on(policy, input.policy, input.world, record.key);
   Json json = {{"device", to_string(record.key)},
                {"scope", record.key.scope},
                {"node", node_of(record, input.world)},
                {"rejectingNode", record.key.source == DeviceKey::Source::RejectingNode},
                {"phase", phase_of(record, input.now.wall)},
                {"policy", record.past.policy},
-               {"mode", to_string(effective_mode(policy_of(record, input.policy), input.policy))},
+               {"mode", to_string(mode)},
                {"source", facts == nullptr ? std::string_view() : words_of(facts->source)},
                {"since", format_rfc3339(since_of(record))},
                {"identity", record.card.value},

@@ -47,7 +47,8 @@ TEST_CASE("the example of all keys gives every key its default") {
   REQUIRE(config);
   CHECK(config->limits == Limits{});
   const DevicePolicy& policy = config->policies.at(0);
-  CHECK(policy.mode == DevicePolicy{}.mode);
+  CHECK(policy.mode == Mode::Enforce);  // enforceOn means nothing without it
+  CHECK(policy.enforce_on->percent == 10);
   CHECK(policy.after == DevicePolicy{}.after);
   CHECK(policy.match.health == Match{}.health);
   EvictRules expected;

@@ -43,7 +43,8 @@ TEST_CASE("what is left out has the defaults of the policy") {
 TEST_CASE("every key is read") {
   const auto config = parse(
       kHead +
-      "  mode: enforce\n  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
+      "  mode: enforce\n  enforceOn: {namespaces: [ml, team-*], nodeSelector: {matchLabels: {pool: a}}, devices: 5%}\n"
+      "  priority: -7\n  match:\n    resources: [nvidia.com/*]\n    drivers: [gpu.nvidia.com]\n"
       "    namespaceSelector: {matchLabels: {a: b, c: ''}}\n"
       "    podSelector: {matchExpressions: [{key: x.io/y, operator: NotIn, values: [v, w]}]}\n"
       "    nodeSelector: {matchExpressions: [{key: k, operator: Exists}, {key: l, operator: DoesNotExist}]}\n"
@@ -62,6 +63,7 @@ TEST_CASE("every key is read") {
   REQUIRE(config);
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);
+  CHECK(policy.enforce_on == EnforceOn{{"ml", "team-*"}, {{{"pool", LabelSelector::Operator::In, {"a"}}}}, 5});
   CHECK(policy.priority == -7);
   CHECK(policy.match.resources == std::vector<std::string>{"nvidia.com/*"});
   CHECK(policy.match.drivers == std::vector<std::string>{"gpu.nvidia.com"});
@@ -309,6 +311,24 @@ TEST_CASE("a word that nobody is known to say, and a taint that can hardly be me
         "spec.match.health[0]: 'Degraded' is no word that Kubernetes is known to report");
   CHECK(warned("{deviceTaints: [{key: '*'}]}").contains("is every taint of the driver"));
   CHECK(warned("{resources: [a.io/gpu], deviceTaints: [{key: a}]}").contains("match names resources alone"));
+}
+
+TEST_CASE("where a policy enforces is told, and warned of where it means nothing") {
+  const auto told = [](const std::string& spec) {
+    const auto config = parse(named("p", spec + ", match: {}"));
+    REQUIRE(config);
+    for (const auto& warning : config->warnings) return format_warning(warning);
+    return format_config(*config);
+  };
+  CHECK(told("mode: enforce, enforceOn: {namespaces: [a, b-*], nodeSelector: {matchLabels: {c: d}}, devices: 0%}")
+            .contains("  enforces on: namespaces a, b-*; nodes c=d; 0% of the devices\n"));
+  CHECK(told("mode: enforce, enforceOn: {devices: 100%}").contains("  enforces on: all of them\n"));
+  CHECK(told("mode: observe, enforceOn: {devices: 10%}") ==
+        "f.yaml:4:34: warning: spec.enforceOn has no effect: spec.mode is observe, so nothing is enforced anywhere; "
+        "write mode: enforce, which observes where enforceOn does not hold, or remove enforceOn");
+  const std::string black_hole = "mode: enforce, jobRetry: {blackHole: {node: NoSchedule}}, enforceOn: ";
+  CHECK(told(black_hole + "{devices: 10%}").contains("spec.jobRetry.blackHole.node taints no node"));
+  CHECK(told(black_hole + "{nodeSelector: {matchLabels: {c: d}}}").contains("enforces on: nodes c=d"));
 }
 
 TEST_CASE("what somebody wrote is shown short and without control characters") {
