@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/cluster/disruption.h"
+
 namespace dhc {
 
 namespace {
@@ -26,6 +28,10 @@ bool has_ended(const k8s::Pod& pod) {
 
 }  // namespace
 
+Subject subject_of(const Rollout& rollout) {
+  return {.kind = rollout.owner.kind, .ns = rollout.ns, .name = rollout.owner.name, .uid = rollout.owner.uid};
+}
+
 bool may_have_forgotten(const Reporter& reporter, const LastWord& word) {
   const bool seems_anew = began_after(reporter.began, word.called_bad_at);
   // Our sight of the kubelet's own restart is no time of its pods, and may be late.
@@ -42,7 +48,10 @@ std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_new
   if (pod.plugin_folders.empty() || pod.node_name.empty() || !is_of_node(pod) || has_ended(pod)) {
     return drop(pod.meta.uid);
   }
-  Entry entry{.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid, .drivers = {}, .start = {}, .began = {}};
+  Entry entry;
+  entry.ns = pod.meta.ns;
+  entry.name = pod.meta.name;
+  entry.uid = pod.meta.uid;
   for (const auto& folder : pod.plugin_folders) {
     entry.serves_plugins = entry.serves_plugins || folder == "device-plugins";
     entry.serves_drivers = entry.serves_drivers || folder == "plugins" || folder == "plugins_registry";
@@ -51,9 +60,31 @@ std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_new
   // What we make of a time changes with what is known of the clocks: that is no other start.
   entry.start = pod.last_start ? *pod.last_start : pod.meta.creation.value_or(WallTime());
   entry.has_run = pod.last_start.has_value();
+  entry.owner = *pod.meta.controller;
+  entry.revision = k8s::find(pod.meta.labels, k8s::kRevisionLabel).value_or("");
+  entry.made = pod.meta.creation.value_or(WallTime());
+  if (pod.meta.deletion) entry.asked = asked_to_end_at(pod);
+  entry.rolls_since = entry.made;
   auto& entries = on_node_[pod.node_name];
-  const auto known = std::ranges::find(entries, entry.uid, &Entry::uid);
-  if (known != entries.end() && known->start == entry.start) return {};
+  auto known = std::ranges::find(entries, entry.uid, &Entry::uid);
+  if (known != entries.end()) {
+    entry.rolls_since = known->rolls_since;
+    if (known->start == entry.start) {
+      if (known->asked == entry.asked && !known->is_gone) return {};
+      known->asked = entry.asked;
+      known->is_gone = false;
+      node_of_[entry.uid] = pod.node_name;
+      return pod.node_name;
+    }
+  } else {
+    // It takes the place of one of its owner's that is gone.
+    std::erase_if(entries, [&](const Entry& other) {
+      if (!other.is_gone || other.owner.uid != entry.owner.uid) return false;
+      entry.rolls_since = std::min(entry.rolls_since, rollout_began(other));
+      return true;
+    });
+    known = entries.end();
+  }
   const auto told = std::max(pod.meta.creation.value_or(WallTime()), entry.start);
   entry.began = std::min(told - server_ahead, now.wall);
   if (is_news) entry.began = std::max(entry.began, now.wall - kOldNews);
@@ -75,9 +106,25 @@ std::string Reporters::drop(const std::string& uid) {
   auto node = std::move(found->second);
   node_of_.erase(found);
   const auto entries = on_node_.find(node);
-  std::erase_if(entries->second, [&](const Entry& entry) { return entry.uid == uid; });
-  if (entries->second.empty()) on_node_.erase(entries);
+  auto& there = entries->second;
+  const auto known = std::ranges::find(there, uid, &Entry::uid);
+  // One that was asked to go is kept until its successor comes, which may be there already.
+  known->is_gone = known->asked.has_value();
+  for (auto& other : there) {
+    if (!known->asked || other.asked || other.owner.uid != known->owner.uid) continue;
+    other.rolls_since = std::min(other.rolls_since, rollout_began(*known));
+    known->is_gone = false;
+  }
+  if (!known->is_gone) there.erase(known);
+  if (there.empty()) on_node_.erase(entries);
   return node;
+}
+
+void Reporters::forget_gone(const std::string& node) {
+  const auto entries = on_node_.find(node);
+  if (entries == on_node_.end()) return;
+  std::erase_if(entries->second, [](const Entry& entry) { return entry.is_gone; });
+  if (entries->second.empty()) on_node_.erase(entries);
 }
 
 std::vector<std::string> Reporters::missing_in(const std::vector<k8s::Object>& pods,
@@ -87,6 +134,7 @@ std::vector<std::string> Reporters::missing_in(const std::vector<k8s::Object>& p
   std::vector<std::string> missing;
   for (const auto& [node, entries] : on_node_) {
     for (const auto& entry : entries) {
+      if (entry.is_gone) continue;
       k8s::Meta meta;
       meta.ns = entry.ns;
       meta.name = entry.name;
@@ -110,7 +158,7 @@ std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::strin
   WallTime newest;
   for (const auto& entry : found->second) {
     // Where the node's clock is ahead of ours, several may seem to begin now.
-    if (!serves(entry, key)) continue;
+    if (entry.is_gone || !serves(entry, key)) continue;
     newest = std::max(newest, entry.start);
     if (latest == nullptr || std::tie(latest->began, latest->start) < std::tie(entry.began, entry.start)) {
       latest = &entry;
@@ -122,6 +170,49 @@ std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::strin
                   .began = latest->began,
                   .start = latest->start,
                   .newest = newest};
+}
+
+/// One that goes within its own roll-out goes on with it.
+WallTime Reporters::rollout_began(const Entry& entry) {
+  return entry.asked && *entry.asked >= entry.made + kRolloutHold ? *entry.asked : entry.rolls_since;
+}
+
+std::optional<Rollout> Reporters::rollout(const DeviceKey& key, const std::string& node) const {
+  const auto found = on_node_.find(node);
+  if (found == on_node_.end()) return std::nullopt;
+  const Entry* last = nullptr;
+  for (const auto& entry : found->second) {
+    if (!serves(entry, key)) continue;
+    const auto ends = rollout_ends(entry);
+    if (last == nullptr ||
+        std::pair(rollout_ends(*last), std::string_view(last->uid)) < std::pair(ends, std::string_view(entry.uid)))
+      last = &entry;
+  }
+  if (last == nullptr) return std::nullopt;
+  auto began = rollout_began(*last);
+  for (const auto& other : found->second) {
+    if (other.asked && other.owner.uid == last->owner.uid) began = std::min(began, rollout_began(other));
+  }
+  const bool is_plugin = key.source == DeviceKey::Source::Plugin;
+  return Rollout{.pod = (is_plugin ? "device plugin pod " : "driver pod ") + last->ns + "/" + last->name,
+                 .ns = last->ns,
+                 .owner = last->owner,
+                 .revision = last->revision,
+                 .is_leaving = last->asked.has_value(),
+                 .made = last->made,
+                 .began = began,
+                 .until = rollout_ends(*last)};
+}
+
+std::optional<WallTime> Reporters::revision_began(const std::string& owner_uid, const std::string& revision) const {
+  std::optional<WallTime> first;
+  for (const auto& [node, entries] : on_node_) {
+    for (const auto& entry : entries) {
+      if (entry.owner.uid == owner_uid && entry.revision == revision)
+        first = std::min(first.value_or(entry.made), entry.made);
+    }
+  }
+  return first;
 }
 
 }  // namespace dhc

@@ -6,6 +6,7 @@
 
 #include "base/now.h"
 #include "domain/contract/device_key.h"
+#include "domain/contract/subject.h"
 #include "k8s-client/model/object.h"
 #include "k8s-client/model/pod.h"
 #include "k8s-client/protocol/delivery.h"
@@ -52,6 +53,25 @@ inline constexpr Millis kDriverSettle = Seconds(30);
 /// later; a plugin that is gone takes its devices out of allocatable within 10 s.
 inline constexpr Millis kOwnWord = std::chrono::minutes(3);
 
+/// For how long what breaks on a node where a driver or plugin begins anew is not counted.
+inline constexpr Millis kRolloutHold = std::chrono::minutes(10);
+
+/// That a driver or plugin is being replaced on a node, or has been a moment ago. Times are the API server's.
+struct Rollout {
+  std::string pod;      ///< In words, such as `driver pod kube-system/gpu-driver-x7k2p`.
+  std::string ns;       ///< Of the pod, and of its owner.
+  k8s::OwnerRef owner;  ///< A DaemonSet, or the node itself.
+  std::string revision;
+  bool is_leaving = false;  ///< The pod is on its way out, or gone, and no other has come.
+  WallTime made;            ///< When the pod was made.
+  WallTime began;           ///< When its predecessor was asked to go, if that was seen: pods that follow each other
+                            ///< quickly are one roll-out.
+  WallTime until;           ///< What breaks counts from then on.
+};
+
+/// Its owner, as the subject of a verdict.
+[[nodiscard]] Subject subject_of(const Rollout& rollout);
+
 /// The pods of DRA drivers and device plugins on each node. They are known by the kubelet's folders that they mount and
 /// by who made them, as their owner reference says: a DaemonSet, or the node itself. Who may mount the kubelet's
 /// folders at all, Pod Security decides.
@@ -67,6 +87,13 @@ class Reporters {
   [[nodiscard]] std::vector<std::string> missing_in(const std::vector<k8s::Object>& pods,
                                                     const k8s::UnreadableNames& unreadable) const;
 
+  /// Of those that speak for the device on its node the one whose roll-out lasts longest; none: nobody is known there.
+  [[nodiscard]] std::optional<Rollout> rollout(const DeviceKey& key, const std::string& node) const;
+  /// When the first pod of this revision was made that is still there.
+  [[nodiscard]] std::optional<WallTime> revision_began(const std::string& owner_uid, const std::string& revision) const;
+  /// The node is gone, and with it those that were about to be replaced there.
+  void forget_gone(const std::string& node);
+
   /// Of those that speak for the device on its node the one that began last.
   [[nodiscard]] std::optional<Reporter> latest(const DeviceKey& key, const std::string& node) const;
 
@@ -81,7 +108,17 @@ class Reporters {
     WallTime start;                    ///< When it began by the kubelet's word, and by nothing else.
     bool has_run = false;              ///< False: that is when its pod was made.
     WallTime began;                    ///< What we make of it.
+    k8s::OwnerRef owner;
+    std::string revision;
+    WallTime made;
+    std::optional<WallTime> asked;  ///< To go, when.
+    bool is_gone = false;           ///< It is no more, and is kept until its successor comes.
+    WallTime rolls_since;           ///< Since when pods follow each other here, as of when it was made.
   };
+  [[nodiscard]] static WallTime rollout_began(const Entry& entry);
+  [[nodiscard]] static WallTime rollout_ends(const Entry& entry) {
+    return entry.asked.value_or(entry.made) + kRolloutHold;
+  }
   [[nodiscard]] static bool serves(const Entry& entry, const DeviceKey& key);
 
   std::unordered_map<std::string, std::vector<Entry>> on_node_;

@@ -517,6 +517,7 @@ void World::forget_devices_of(const std::string& node) {
 
 void World::drop_node(const std::string& name) {
   touched_.everything();
+  reporters_.forget_gone(name);
   nodes_.erase(name);
   annotated_nodes_.erase(name);
   lost_taints_.erase(name);

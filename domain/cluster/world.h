@@ -221,6 +221,13 @@ class World {
   /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
   /// pod.
   [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
+  /// The roll-out of the device's driver or plugin on its node, over or not, by our clock; none: its pod is not known,
+  /// or has come with the node.
+  [[nodiscard]] std::optional<Rollout> rollout_of(const DeviceKey& key) const;
+  /// When the first pod of its revision was made that is still there, by the API server's clock.
+  [[nodiscard]] WallTime revision_began(const Rollout& rollout) const {
+    return reporters_.revision_began(rollout.owner.uid, rollout.revision).value_or(rollout.made);
+  }
   /// The physical cards of drivers and device-plugin resources.
   [[nodiscard]] const CardCounts& cards() const { return cards_; }
   /// Nodes with an annotation of an operator for us, sorted.

@@ -90,6 +90,19 @@ std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
                   .newest = fell};
 }
 
+std::optional<Rollout> World::rollout_of(const DeviceKey& key) const {
+  const auto host = inventory_.node_of(key);
+  auto rollout = reporters_.rollout(key, host);
+  if (!rollout) return std::nullopt;
+  const auto* made_on = node(host);
+  const auto node_made = made_on == nullptr ? std::nullopt : made_on->meta.creation;
+  const bool is_first = !rollout->is_leaving && rollout->began == rollout->made;
+  if (is_first && node_made && rollout->made < *node_made + kRolloutHold) return std::nullopt;
+  rollout->began = ours(rollout->began);
+  rollout->until = ours(rollout->until);
+  return rollout;
+}
+
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
   if (incident.vouched_for) return false;
   if (incident.forgotten) return true;

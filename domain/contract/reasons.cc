@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 115> kReasons = {
+constexpr std::array<ReasonInfo, 116> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -86,6 +86,11 @@ constexpr std::array<ReasonInfo, 115> kReasons = {
     // waiting
     quiet(Reason::WaitingForWindow, "WaitingForWindow",
           "The device has not been in this state for the policy's after yet.", "Wait, or lower after."),
+    warning(Reason::DriverRolling, "DriverRolling", "Hold",
+            "The device's driver or plugin is being replaced on its node, or was a moment ago: the incident opens ten "
+            "minutes after that at the latest, if the device is still bad. Said of a DaemonSet: devices went bad with "
+            "the same words on several nodes where its pods began anew.",
+            "Wait; if it is said of a DaemonSet, stop its roll-out and look at the driver."),
     quiet(Reason::WaitingForEvictAfter, "WaitingForEvictAfter",
           "The incident is open, the policy's evict.after has not passed yet.", "Wait, or lower evict.after."),
     quiet(Reason::NodeCordoned, "NodeCordoned",

@@ -28,6 +28,7 @@ enum class Reason : std::uint8_t {
   CreditNotNeeded,
   // waiting
   WaitingForWindow,
+  DriverRolling,
   WaitingForEvictAfter,
   NodeCordoned,
   Noticed,

@@ -9,6 +9,7 @@
 
 #include "domain/findings/enforcement.h"
 #include "domain/findings/match_device.h"
+#include "domain/findings/rollouts.h"
 
 namespace dhc {
 
@@ -288,7 +289,15 @@ class Finder {
       Mode mode = effective_mode(&policy, policy_);
       if (mode == Mode::Off) return;  // the first policy that matches wins, also when it says off
       if (mode == Mode::Enforce && enforce_miss(policy, world_, record->pod, *held_device)) mode = Mode::Observe;
-      const MonoTime opens_at = signal->since.mono + policy.after;
+      MonoTime opens_at = signal->since.mono + policy.after;
+      std::optional<MonoTime> rolls_until;
+      std::uint64_t cause = 0;
+      const auto rollout = world_.rollout_of(key);
+      if (const auto wait = rollout_wait(rollout, signal->since.wall, policy.after)) {
+        rolls_until = opens_at + *wait;
+        opens_at = std::max(opens_at, *rolls_until);
+        if (!held_device->ambiguous) cause = rollout_cause(rollout, key.scope, signal->said, signal->since.wall);
+      }
       found_.push_back({.key = key,
                         .record = record,
                         .held_device = held_device,
@@ -296,6 +305,8 @@ class Finder {
                         .mode = mode,
                         .since = signal->since,
                         .opens_at = opens_at,
+                        .rolls_until = rolls_until,
+                        .rollout_cause = cause,
                         .open = now_.mono >= opens_at && (!signal->unknown_now || was_open(*signal, opens_at)),
                         .unknown_now = signal->unknown_now,
                         .forgotten = signal->unknown_now && (signal->forgotten || is_forgotten_report(*signal, state)),
@@ -314,6 +325,12 @@ class Finder {
 };
 
 }  // namespace
+
+std::optional<Millis> rollout_wait(const std::optional<Rollout>& rollout, WallTime since, Millis after) {
+  const auto opens = since + after;
+  if (!rollout || opens <= rollout->began || since >= rollout->until) return std::nullopt;
+  return std::chrono::ceil<Millis>(std::min<WallTime::duration>(rollout->until - opens, kRolloutHold));
+}
 
 const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod, const DeviceKey& key) {
   const auto found = std::ranges::find_if(

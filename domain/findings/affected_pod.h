@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +20,14 @@ struct AffectedPod {
   const DevicePolicy* policy = nullptr;
   Mode mode = Mode::Observe;  ///< The policy's here (`enforceOn`), capped by the controller's.
   Moment since;               ///< Since when the device is in this state.
-  MonoTime opens_at;          ///< When the incident opens: `since` + the policy's `after`.
-  bool open = false;          ///< `opens_at` has come, and the device was not Unknown then.
-  bool unknown_now = false;   ///< The device is Unknown just now: the incident stays, nothing is done.
-  bool forgotten = false;     ///< It is so because its reporter began anew, and has not called it bad.
+  MonoTime opens_at;  ///< When the incident opens: `since` + the policy's `after`, or when `rolls_until` has come.
+  /// Of a device that broke while its driver or plugin began anew on its node, or would have opened its incident then:
+  /// until when that says nothing, over or not; at most ten minutes after the incident would have opened.
+  std::optional<MonoTime> rolls_until = std::nullopt;
+  std::uint64_t rollout_cause = 0;  ///< The same for all that broke by one roll-out; 0: it broke by none.
+  bool open = false;                ///< `opens_at` has come, and the device was not Unknown then.
+  bool unknown_now = false;         ///< The device is Unknown just now: the incident stays, nothing is done.
+  bool forgotten = false;           ///< It is so because its reporter began anew, and has not called it bad.
   SignalSource source = SignalSource::Report;
   std::string taint_key;  ///< Of the driver's taint, if that says it.
   std::string said;       ///< The driver's words.
@@ -31,6 +37,11 @@ struct AffectedPod {
 
   [[nodiscard]] const k8s::Pod& pod() const { return record->pod; }
 };
+
+/// How much later than `after` what went bad at `since` counts, because its driver or plugin was being replaced on its
+/// node then, or was about to be when the incident would have opened; may be less than nothing. None: it counts as
+/// always, also where the incident was open when the roll-out began. At most ten minutes.
+[[nodiscard]] std::optional<Millis> rollout_wait(const std::optional<Rollout>& rollout, WallTime since, Millis after);
 
 /// The first policy whose selectors fit this device and pod, whatever the device's state; null if none does.
 [[nodiscard]] const DevicePolicy* policy_for(const World& world, const Policy& policy, const k8s::Pod& pod,

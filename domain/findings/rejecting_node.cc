@@ -61,6 +61,13 @@ RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, co
   return found;
 }
 
+std::optional<WallTime> rolls_until(const World& world, const DeviceKey& key, const RejectingNode& rejecting) {
+  const auto rollout = world.rollout_of(DeviceKey::plugin(key.place, key.scope, {}));
+  const auto last = rejecting.rejections.back().wall;
+  if (!rollout || last < rollout->began || last >= rollout->until) return std::nullopt;
+  return std::min(rollout->until, rejecting.rejections.front().wall + kRolloutHold);
+}
+
 bool admitted_since(const World& world, const DeviceKey& key, WallTime when) {
   return std::ranges::any_of(world.pods_on(key.place), [&](const std::string& uid) {
     const auto* record = world.pod(uid);

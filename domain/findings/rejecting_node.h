@@ -29,6 +29,11 @@ using RejectingNodes = std::map<std::pair<std::string, std::string>, RejectingNo
 /// Every node whose kubelet has rejected pods lately. Points into `policy`: valid for one turn.
 [[nodiscard]] RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now);
 
+/// Until when the rejections say nothing, because the resource's plugin is being replaced on the node, or was a moment
+/// ago; over or not. None: they count.
+[[nodiscard]] std::optional<WallTime> rolls_until(const World& world, const DeviceKey& key,
+                                                  const RejectingNode& rejecting);
+
 /// True if a pod that asks for the resource runs there and was made after `when`: the kubelet admits again.
 [[nodiscard]] bool admitted_since(const World& world, const DeviceKey& key, WallTime when);
 

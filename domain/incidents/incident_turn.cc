@@ -65,7 +65,8 @@ void IncidentTurn::collect(const AffectedPod& affected) {
   // One report is enough on probation; else the policy's window must have passed.
   const auto* record = incidents_.find(affected.key);
   const auto probation = record == nullptr ? std::nullopt : record->incident.probation_until();
-  const bool relapse = probation && !affected.unknown_now && now_.wall < *probation;
+  const bool rolls = affected.rolls_until && now_.mono < *affected.rolls_until;
+  const bool relapse = probation && !affected.unknown_now && now_.wall < *probation && !rolls;
   if (!affected.open && !relapse) return;
   auto& speaker = speaking_[affected.key];
   if (speaker == nullptr || speaks_before(*affected.policy, *speaker->policy, affected.key, seen_.world))
@@ -266,6 +267,7 @@ void IncidentTurn::open_rejecting(const DeviceKey& key, const RejectingNode& rej
   // When many nodes reject at once it is not the nodes, also not after the brake is released, unless one still does.
   if (now_.mono - rejecting.rejections.back().mono >= seen_.policy.limits.brake_within) return;
   if (count < enough || seen_.brake.holding(key, key.place) != nullptr) return;
+  if (const auto until = rolls_until(seen_.world, key, rejecting); until && now_.wall < *until) return;
   if (!is_known) {
     DeviceRecord record;
     record.key = key;

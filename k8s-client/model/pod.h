@@ -63,6 +63,8 @@ struct PodClaim {
 /// The condition that the Eviction API and others write before a pod is deleted. **Source:** KEP-3329.
 inline constexpr std::string_view kDisruptionTargetCondition = "DisruptionTarget";
 inline constexpr std::string_view kReadyCondition = "Ready";
+/// Of which revision of its DaemonSet or StatefulSet a pod is. **Source:** apps/v1 ControllerRevisionHashLabelKey.
+inline constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 
 /// The part of Pod that we read.
 struct Pod {

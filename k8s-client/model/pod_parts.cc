@@ -67,7 +67,7 @@ bool is_marked(const Pod& pod, const KeptFields& kept) {
 }
 
 // Most pods of a cluster hold no device: their records must cost next to nothing. Of a driver it matters since when it
-// has run.
+// has run, whether it is on its way out, and of which revision of its DaemonSet it is.
 void keep_identity_only(Pod& pod) {
   Pod bare;
   bare.meta.ns = std::move(pod.meta.ns);
@@ -76,6 +76,11 @@ void keep_identity_only(Pod& pod) {
   bare.meta.resource_version = std::move(pod.meta.resource_version);
   if (pod.kubelet_plugin) {
     bare.meta.creation = pod.meta.creation;
+    bare.meta.deletion = pod.meta.deletion;
+    bare.meta.deletion_grace_seconds = pod.meta.deletion_grace_seconds;
+    std::erase_if(pod.meta.labels, [](const auto& label) { return label.first != kRevisionLabel; });
+    bare.meta.labels = std::move(pod.meta.labels);
+    bare.meta.labels.shrink_to_fit();
     bare.meta.controller = std::move(pod.meta.controller);
     bare.node_name = std::move(pod.node_name);
     bare.phase = pod.phase;

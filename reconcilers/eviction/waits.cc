@@ -74,6 +74,18 @@ HoldReason reporter_restarted(const AffectedPod& affected, const PlanInput& inpu
           .until = {}};
 }
 
+/// What a driver or plugin says while it begins anew, or what is said of its devices meanwhile, may be its own fault.
+HoldReason driver_rolling(const AffectedPod& affected, const PlanInput& input) {
+  const auto rollout = input.world.rollout_of(affected.key);
+  const auto words = !rollout              ? std::string("its driver or plugin has begun anew")
+                     : rollout->is_leaving ? fmt::format("{} is being replaced", rollout->pod)
+                                           : fmt::format("{} is new", rollout->pod);
+  return {.reason = Reason::DriverRolling,
+          .message = fmt::format("{}: what breaks there counts if it is still bad {} s after that", words,
+                                 seconds_of(kRolloutHold)),
+          .until = affected.opens_at};
+}
+
 }  // namespace
 
 MonoTime due_at(const AffectedPod& affected) {
@@ -87,6 +99,7 @@ std::optional<HoldReason> window_of(const AffectedPod& affected, const PlanInput
         .message = "the device is Unknown just now; the incident does not open until it is Unhealthy again",
         .until = {}};
   }
+  if (!affected.open && affected.rolls_until == affected.opens_at) return driver_rolling(affected, input);
   if (!affected.open) {
     return HoldReason{.reason = Reason::WaitingForWindow,
                       .message = fmt::format("the incident opens after {} s in this state (policy {})",

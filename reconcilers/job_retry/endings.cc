@@ -221,6 +221,9 @@ Planned<Verdict> tell_rejecting_nodes(const PlanInput& input) {
   for (const auto& [place, rejecting] : input.rejecting_nodes) {
     const auto& [name, resource] = place;
     wake.note(rejecting.changes_at());
+    const auto until = rolls_until(input.world, DeviceKey::rejecting_node(name, resource), rejecting);
+    if (until && input.now.wall < *until)
+      wake.note(input.now.mono + std::chrono::ceil<Millis>(*until - input.now.wall));
     if (!rejecting.since()) continue;
     const auto within = std::chrono::ceil<Seconds>(rejecting.policy->job_retry->rejections_within).count();
     told.verdicts.push_back(

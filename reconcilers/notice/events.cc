@@ -50,12 +50,22 @@ class EventPlanner {
  public:
   EventPlanner(const PlanInput& input, const NextSteps& next) : input_(input), next_(next) {}
 
+  /// Early, so that it can be stopped; and again when all that it has broken counts.
+  void add_rollouts() {
+    if (input_.rollouts == nullptr) return;
+    for (const auto& [cause, damage] : *input_.rollouts) {
+      emit(subject_of(damage.rollout), Reason::DriverRolling, damage.scope + (damage.waiting == 0 ? "|counts" : ""),
+           damage.since, [&damage = damage] { return dhc::words_of(damage); });
+    }
+  }
+
   void add_openings() {
     for (const auto* one : input_.in_focus) {
       const auto& affected = *one;
       if (!affected.open) continue;
       const auto device = to_string(affected.key);
       open_.try_emplace({affected.pod().meta.uid, device}, &affected);
+      if (input_.rollouts != nullptr && input_.rollouts->contains(affected.rollout_cause)) continue;
       emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall, [&] {
         return fmt::format("{} unhealthy since {} (policy {}, mode {}){}; next: {}{}", device,
                            format_rfc3339(affected.since.wall), affected.policy->name, to_string(affected.mode),
@@ -67,6 +77,7 @@ class EventPlanner {
   void add_verdicts(std::span<const Verdict> verdicts) {
     for (const auto& verdict : verdicts) {
       if (!is_news(info_of(verdict.reason)) || is_retold(verdict)) continue;
+      if (verdict.reason == Reason::DriverRolling) continue;
       const auto carrier = carrier_of(verdict.subject, input_.policy);
       if (!carrier) continue;
       const bool about_pod = verdict.subject.kind == "Pod";
@@ -95,8 +106,11 @@ class EventPlanner {
         const auto* record = input_.world.pod(uid);
         if (record == nullptr || !is_live(record->pod)) continue;
         const auto* policy = policy_for(input_.world, input_.policy, record->pod, key);
-        const bool was_open = policy != nullptr && policy->mode != Mode::Off && state->last_incident >= policy->after;
-        if (!was_open) continue;
+        if (policy == nullptr || policy->mode == Mode::Off) continue;
+        const auto began = state->recovered_at->wall - state->last_incident;
+        const auto wait = std::max(
+            rollout_wait(input_.world.rollout_of(key), began, policy->after).value_or(Millis::zero()), Millis::zero());
+        if (state->last_incident < policy->after + wait) continue;
         const auto device = to_string(key);
         emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall, [&] {
           return fmt::format("{} healthy again since {}", device, format_rfc3339(state->recovered_at->wall));
@@ -186,6 +200,7 @@ Planned<EmitEvent> plan_events(const PlanInput& input, std::span<const Verdict> 
                                const std::optional<RejectedConfig>& rejected) {
   if (!input.policy.events) return {};
   EventPlanner planner(input, next);
+  planner.add_rollouts();
   planner.add_openings();
   planner.add_verdicts(verdicts);
   planner.add_recoveries();

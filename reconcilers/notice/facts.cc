@@ -159,6 +159,25 @@ void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
   }
 }
 
+/// Of one DaemonSet's several causes the one on most nodes.
+void add_rollouts(const PlanInput& input, Planned<Verdict>& found) {
+  if (input.rollouts == nullptr) return;
+  std::map<std::pair<std::string, std::string>, const RolloutDamage*> worst;
+  for (const auto& [cause, damage] : *input.rollouts) {
+    auto& known = worst[{damage.rollout.owner.uid, damage.scope}];
+    if (known == nullptr || known->nodes < damage.nodes) known = &damage;
+  }
+  for (const auto& [source, damage] : worst) {
+    found.verdicts.push_back({.subject = subject_of(damage->rollout),
+                              .device = damage->scope,
+                              .policy = {},
+                              .reason = Reason::DriverRolling,
+                              .message = words_of(*damage),
+                              .since = damage->since,
+                              .next_at = std::nullopt});
+  }
+}
+
 void add_contested(const PlanInput& input, Planned<Verdict>& found) {
   for (const auto* one : input.in_focus) {
     const auto& affected = *one;
@@ -292,6 +311,7 @@ Planned<Verdict> find_facts(const PlanInput& input) {
   add_silences(input, found, wake);
   add_brakes(input, found);
   add_suspects(input, found);
+  add_rollouts(input, found);
   add_refused_annotations(input, found, wake);
   add_contested(input, found);
   add_opt_out_labels(input, found);

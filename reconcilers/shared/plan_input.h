@@ -14,6 +14,7 @@
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
+#include "domain/findings/rollouts.h"
 #include "domain/findings/suspects.h"
 #include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
@@ -44,6 +45,7 @@ struct PlanInput {
   const Focus* focus = nullptr;                    ///< What is decided about anew; null: everything.
   std::vector<const AffectedPod*> in_focus = {};   ///< Of `affected_pods` those in focus, in their order.
   const Suspects* suspects = nullptr;              ///< Null: nobody is suspected.
+  const Rollouts* rollouts = nullptr;              ///< What roll-outs have broken; null: nothing.
   const std::vector<AilingPod>* ailing = nullptr;  ///< What the state says of Jobs' pods on bad devices; null: nothing.
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.h"
 #include "simulator/controllers/state.h"
 
 namespace dhc::sim {
@@ -133,6 +134,9 @@ void run_daemon_set(State& state, const Json& set) {
     if (!state.timers.ready(key, state.lags.controller)) continue;
     Json pod_template = set["spec"]["template"];
     pod_template["spec"]["nodeName"] = node.name;
+    // **Source:** apps/v1 ControllerRevisionHashLabelKey: a hash of the template.
+    pod_template["metadata"]["labels"]["controller-revision-hash"] =
+        fmt::format("{:x}", stable_hash(set["spec"]["template"].dump()));
     create_pod(state, set, pod_template, "");
   }
   write_counts(state, Res::DaemonSets, set, {{"desiredNumberScheduled", wanted}, {"numberReady", ready}});

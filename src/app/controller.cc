@@ -46,6 +46,7 @@ struct Controller::State {
   IncidentStore incidents;
   Suspects suspects;
   AilingPods ailing;
+  Rollouts rollouts;
   ComingPods coming;
   AskedTaints asked;
   StateDesk state;
@@ -575,6 +576,14 @@ Turn Controller::plan_all(const Now& now) {
     focus.all = true;
     in_focus = state.affected_pods.in(focus);
   }
+  auto rollouts = find_rollouts(affected_pods, state.world, now);
+  // What was said for all of them is now to be said of each that is left.
+  const auto stands = [&](const auto& one) { return rollouts.contains(one.first); };
+  if (!focus.all && !std::ranges::all_of(state.rollouts, stands)) {
+    focus.all = true;
+    in_focus = state.affected_pods.in(focus);
+  }
+  state.rollouts = std::move(rollouts);
   // It is written down with the incidents.
   if (state.ailing.look(affected_pods, state.world, *state.policy, now)) state.incidents.note_change();
   state.incidents.follow_out_of_service(state.world, now);
@@ -602,6 +611,7 @@ Turn Controller::plan_all(const Now& now) {
                   .focus = &focus,
                   .in_focus = in_focus,
                   .suspects = &state.suspects,
+                  .rollouts = &state.rollouts,
                   .ailing = &state.ailing.all()};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
@@ -652,6 +662,7 @@ Turn Controller::plan_all(const Now& now) {
   // Its incident opens, whatever holds the pod's eviction before that.
   for (const auto* affected : input.in_focus) {
     decided.wake(affected->key, affected->opens_at);
+    if (affected->rolls_until) decided.wake(affected->key, *affected->rolls_until);
     // A wall time that is still ahead counts as now, and with each plan anew.
     if (affected->since.mono >= now.mono) decided.again.insert(affected->key);
     // Where the pods of its gang are decides what may be done, also before they are a unit.

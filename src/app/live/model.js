@@ -118,7 +118,7 @@ function phaseOf(entry) {
   const reasons = new Set(entry.verdicts.map((verdict) => verdict.reason));
   const phase = entry.incident ? entry.incident.phase : null;
   if (phase && phase !== "past" && phase !== "probation") return reasons.has("WaitingWhileUnknown") && phase === "open" ? "unknown" : phase;
-  if (reasons.has("WaitingForWindow")) return "pending";
+  if (reasons.has("WaitingForWindow") || reasons.has("DriverRolling")) return "pending";
   if (reasons.has("NoPolicy")) return "uncovered";
   if (phase) return phase;
   if (reasons.has("WaitingWhileUnknown") || reasons.has("HealthWordUnknown")) return "unknown";
@@ -157,7 +157,7 @@ export function nextOf(entry) {
   return next;
 }
 
-const kNextWords = { WaitingForWindow: "incident opens", WaitingForEvictAfter: "eviction due", WaitingForCheckpoint: "its notice runs out", Noticed: "its notice runs out", BackingOff: "tried again", BlockedByBudget: "tried again",
+const kNextWords = { WaitingForWindow: "incident opens", DriverRolling: "incident opens", WaitingForEvictAfter: "eviction due", WaitingForCheckpoint: "its notice runs out", Noticed: "its notice runs out", BackingOff: "tried again", BlockedByBudget: "tried again",
   CapReached: "the cap may have room", RateLimited: "the limit has room", NodeCordoned: "the cordon's wait ends", NoReplacementDevice: "evicted all the same",
   Tainted: "taint may go", OnProbation: "probation ends", Untainted: "forgotten", BrakeEngaged: "brake is tried" };
 
