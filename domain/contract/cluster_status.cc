@@ -153,12 +153,17 @@ Filled fill(std::span<const Part> parts, const Level& level, std::size_t room) {
   return filled;
 }
 
+Json json_of(const StatusPause& pause) {
+  Json json = {{"why", printable_cut(pause.why, kLongestMessage)}};
+  put(json, "until", pause.until);
+  return json;
+}
+
 Json head_of(const ClusterStatus& status) {
   Json json = {{"format", kFormat}, {"version", status.program}, {"mode", status.mode}, {"pause", nullptr}};
-  if (status.pause) {
-    json["pause"] = Json{{"why", printable_cut(status.pause->why, kLongestMessage)}};
-    put(json["pause"], "until", status.pause->until);
-  }
+  if (status.pause) json["pause"] = json_of(*status.pause);
+  json["pauses"] = Json::array();
+  for (const auto& pause : status.pauses) json["pauses"].push_back(json_of(pause));
   json["counts"] = {{"devicesUnhealthy", status.devices_unhealthy},
                     {"devicesUnknown", status.devices_unknown},
                     {"incidentsOpen", status.incidents_open},
@@ -201,6 +206,10 @@ std::size_t count_at(const Json& json, JsonPath path) {
 double fraction_at(const Json& json, std::string_view key) {
   const auto* found = json_field(json, {key});
   return found != nullptr && found->is_number() ? found->get<double>() : 0;
+}
+
+StatusPause read_status_pause(const Json& json) {
+  return {.why = json_string(json, {"why"}), .until = time_at(json, "until")};
 }
 
 StatusVerdict read_verdict(const Json& json) {
@@ -296,6 +305,7 @@ Result<ClusterStatus> parse_status(std::string_view text) {
   ClusterStatus status{.program = json_string(json, {"version"}),
                        .mode = json_string(json, {"mode"}),
                        .pause = {},
+                       .pauses = {},
                        .devices_unhealthy = count_at(json, {"counts", "devicesUnhealthy"}),
                        .devices_unknown = count_at(json, {"counts", "devicesUnknown"}),
                        .incidents_open = count_at(json, {"counts", "incidentsOpen"}),
@@ -305,8 +315,9 @@ Result<ClusterStatus> parse_status(std::string_view text) {
                        .devices = {},
                        .cut = read_cut(json)};
   if (const auto* pause = json_field(json, {"pause"}); pause != nullptr && pause->is_object()) {
-    status.pause = StatusPause{.why = json_string(*pause, {"why"}), .until = time_at(*pause, "until")};
+    status.pause = read_status_pause(*pause);
   }
+  for (const auto& pause : json_list(json, {"pauses"})) status.pauses.push_back(read_status_pause(pause));
   for (const auto& policy : json_list(json, {"policies"})) {
     status.policies.push_back({.name = json_string(policy, {"name"}),
                                .mode = json_string(policy, {"mode"}),

@@ -71,7 +71,7 @@ struct StatusPolicy {
   friend bool operator==(const StatusPolicy&, const StatusPolicy&) = default;
 };
 
-/// That nothing is evicted, credited or newly tainted.
+/// That nothing is evicted, credited or newly tainted, at all or in a part of the cluster.
 struct StatusPause {
   std::string why = {};
   std::optional<WallTime> until = {};  ///< None: until somebody ends it.
@@ -94,6 +94,7 @@ struct ClusterStatus {
   std::string program = {};  ///< The version of the controller that wrote it.
   std::string mode = {};     ///< The most that the controller does.
   std::optional<StatusPause> pause = {};
+  std::vector<StatusPause> pauses = {};  ///< Of parts of the cluster.
   std::size_t devices_unhealthy = 0;
   std::size_t devices_unknown = 0;
   std::size_t incidents_open = 0;

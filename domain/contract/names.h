@@ -32,6 +32,8 @@ inline constexpr std::string_view kCapReleaseAnnotation = "device-health.io/cap-
 /// On the configuration's ConfigMap: until when nothing is evicted, credited or newly tainted, and why.
 inline constexpr std::string_view kPauseUntilAnnotation = "device-health.io/pause-until";
 inline constexpr std::string_view kPauseReasonAnnotation = "device-health.io/pause-reason";
+/// Before the name of a pause of a part, on the same ConfigMap.
+inline constexpr std::string_view kScopedPausePrefix = "device-health.io/pause.";
 
 /// The label of ClusterRoles that let us read owners of more kinds: they are aggregated into one role of ours.
 inline constexpr std::string_view kOwnersRoleLabel = "device-health.io/owners";

@@ -146,9 +146,10 @@ constexpr std::array<ReasonInfo, 116> kReasons = {
             "Repair and acknowledge devices."),
     quiet(Reason::WaitingForCharge, "WaitingForCharge",
           "The eviction is recorded in the state ConfigMap first, so that it still counts after a restart.", "Wait."),
-    quiet(Reason::Paused, "Paused",
-          "paused: true in ControllerLimits, or the configuration's ConfigMap has device-health.io/pause-until.",
-          "Set it to false, or kubectl device-health resume."),
+    quiet(
+        Reason::Paused, "Paused",
+        "Everything, or the node, namespace, driver or resource, is paused: in ControllerLimits, or by an annotation.",
+        "Set it to false, or kubectl device-health resume."),
     quiet(Reason::ViewTooOld, "ViewTooOld",
           "A watch on which the eviction, the new taint or the Job's patch depends has delivered nothing for 5 "
           "minutes, or is interrupted, or has delivered data that the API server does not have.",

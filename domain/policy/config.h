@@ -48,6 +48,10 @@ using ConfigResult = std::expected<Config, std::vector<ConfigMistake>>;
 [[nodiscard]] ConfigResult parse_config_map(std::string_view ns, std::string_view name,
                                             const std::map<std::string, std::string, std::less<>>& data);
 
+/// Reads the pause of a part that an annotation holds: a map as one of `pauses`, in YAML or JSON. An error: its first
+/// mistake.
+[[nodiscard]] std::expected<ScopedPause, ConfigMistake> parse_pause(const ConfigFile& file);
+
 /// What a manifest of ConfigMaps holds.
 struct ConfigMapFiles {
   std::vector<ConfigFile> files;        ///< One for each key, named after file, ConfigMap and key.

@@ -29,6 +29,13 @@ namespace dhc {
 /// The `enforceOn` of a policy.
 [[nodiscard]] EnforceOn read_enforce_on(const YamlNode& node, MistakeList& mistakes);
 
+/// Globs over device-plugin resources, or over drivers.
+[[nodiscard]] std::vector<std::string> read_device_globs(const YamlNode& node, const std::string& path, bool resource,
+                                                         MistakeList& mistakes);
+
+/// One of the `pauses` of a ControllerLimits.
+[[nodiscard]] ScopedPause read_pause(const YamlNode& node, const std::string& path, MistakeList& mistakes);
+
 /// Globs over namespaces' names.
 [[nodiscard]] std::vector<std::string> read_namespace_globs(const YamlNode& node, const std::string& path,
                                                             MistakeList& mistakes);

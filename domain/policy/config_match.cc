@@ -40,21 +40,6 @@ std::string why_no_glob(std::string_view glob, bool resource) {
   return {};
 }
 
-std::vector<std::string> read_globs(const YamlNode& node, const std::string& path, bool resource,
-                                    MistakeList& mistakes) {
-  std::vector<std::string> globs;
-  for (auto& [glob, place] : read_texts(node, path, false, mistakes)) {
-    const std::string why = why_no_glob(glob, resource);
-    if (why.empty()) {
-      globs.push_back(std::move(glob));
-    } else {
-      mistakes.add(place, fmt::format("{}: {} can match nothing: {}", path, shown(glob), why),
-                   "write a name, or part of one with * for the rest");
-    }
-  }
-  return globs;
-}
-
 /// A word as Kubernetes makes them.
 bool is_camel_case(std::string_view word) {
   const auto fits = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
@@ -234,6 +219,21 @@ void check_no_health(const YamlNode& node, const YamlNode& health, MistakeList& 
 
 }  // namespace
 
+std::vector<std::string> read_device_globs(const YamlNode& node, const std::string& path, bool resource,
+                                           MistakeList& mistakes) {
+  std::vector<std::string> globs;
+  for (auto& [glob, place] : read_texts(node, path, false, mistakes)) {
+    const std::string why = why_no_glob(glob, resource);
+    if (why.empty()) {
+      globs.push_back(std::move(glob));
+    } else {
+      mistakes.add(place, fmt::format("{}: {} can match nothing: {}", path, shown(glob), why),
+                   "write a name, or part of one with * for the rest");
+    }
+  }
+  return globs;
+}
+
 Match read_match(const YamlNode& node, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 9> kKeys = {"resources",   "drivers",         "namespaceSelector",
                                                             "podSelector", "nodeSelector",    "health",
@@ -241,9 +241,9 @@ Match read_match(const YamlNode& node, MistakeList& mistakes) {
   Match match;
   if (!check_map(node, "spec.match", kKeys, mistakes)) return match;
   if (const YamlNode* given = node.find("resources"))
-    match.resources = read_globs(*given, "spec.match.resources", true, mistakes);
+    match.resources = read_device_globs(*given, "spec.match.resources", true, mistakes);
   if (const YamlNode* given = node.find("drivers"))
-    match.drivers = read_globs(*given, "spec.match.drivers", false, mistakes);
+    match.drivers = read_device_globs(*given, "spec.match.drivers", false, mistakes);
   if (const YamlNode* given = node.find("namespaceSelector")) {
     match.namespaces = read_selector(*given, "spec.match.namespaceSelector", mistakes);
   }

@@ -201,10 +201,17 @@ void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
   if (const YamlNode* given = caps->find(kKeys.back())) read_suspect_after(*given, limits, mistakes);
 }
 
+void read_pauses(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
+  if (!check_list(node, "spec.pauses", mistakes)) return;
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    limits.pauses.push_back(read_pause(node.items[i], fmt::format("spec.pauses[{}]", i), mistakes));
+  }
+}
+
 }  // namespace
 
 Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 5> kKeys = {"paused", "evictions", "taints", "brake", "caps"};
+  static constexpr std::array<std::string_view, 6> kKeys = {"paused", "pauses", "evictions", "taints", "brake", "caps"};
   // The numbers first.
   static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
                                                                  "countedGrace"};
@@ -214,6 +221,7 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
   Limits limits;
   if (!check_map(spec, "spec", kKeys, mistakes)) return limits;
   if (const YamlNode* given = spec.find("paused")) set(limits.paused, read_flag(*given, "spec.paused", mistakes));
+  if (const YamlNode* given = spec.find("pauses")) read_pauses(*given, limits, mistakes);
   const YamlNode* evictions = spec.find("evictions");
   if (evictions != nullptr && check_map(*evictions, "spec.evictions", kEvictions, mistakes)) {
     const std::array<std::int64_t*, 4> fields = {&limits.evictions_per_minute, &limits.max_in_flight, &limits.per_node,

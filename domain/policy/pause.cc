@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
+#include "domain/policy/config_text.h"
 
 namespace dhc {
 
@@ -31,6 +33,23 @@ std::optional<Pause> pause_of(const Policy& policy, WallTime now) {
   return Pause{.why = fmt::format("paused until {}{}", format_rfc3339(*until), reason.empty() ? "" : ": " + reason),
                .until = until};
 }
+
+Pause words_of(const ScopedPause& pause) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view what, const std::vector<std::string>& names) {
+    if (!names.empty()) parts.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
+  };
+  add("node", pause.nodes);
+  if (!pause.node_labels.requirements.empty()) parts.push_back("nodes with " + selector_text(pause.node_labels));
+  add("driver", pause.drivers);
+  add("resource", pause.resources);
+  add("namespace", pause.namespaces);
+  return {.why = fmt::format("paused until {} for {}{}{}: {}", format_rfc3339(pause.until), fmt::join(parts, "; "),
+                             pause.by.empty() ? "" : ", by ", pause.by, pause.reason),
+          .until = pause.until};
+}
+
+bool ends_later(const Pause& a, const Pause& b) { return b.until && (!a.until || *a.until > *b.until); }
 
 std::optional<MonoTime> end_of(const Pause& pause, const Now& now) {
   if (!pause.until) return std::nullopt;

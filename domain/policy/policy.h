@@ -170,9 +170,23 @@ struct Cap {
   friend bool operator==(const Cap&, const Cap&) = default;
 };
 
+/// A pause of a part of the cluster: what all the selectors fit that are given.
+struct ScopedPause {
+  std::vector<std::string> nodes = {};  ///< Names or globs; empty: every one; likewise below.
+  LabelSelector node_labels = {};
+  std::vector<std::string> drivers = {};  ///< With `resources`: the devices of either; neither: every device.
+  std::vector<std::string> resources = {};
+  std::vector<std::string> namespaces = {};
+  WallTime until{};
+  std::string reason = {};  ///< Any words.
+  std::string by = {};      ///< Whoever wrote it, by his own account; empty: not said.
+  friend bool operator==(const ScopedPause&, const ScopedPause&) = default;
+};
+
 /// The `ControllerLimits` document.
 struct Limits {
   bool paused = false;
+  std::vector<ScopedPause> pauses = {};
   std::int64_t evictions_per_minute = 10;
   std::int64_t max_in_flight = 5;
   std::int64_t per_node = 2;
@@ -205,8 +219,9 @@ struct Policy {
   std::string brake_release;  ///< Value of `device-health.io/brake-release` on the configuration's ConfigMap, RFC 3339;
                               ///< empty if none.
   std::string cap_release;    ///< Likewise, of `device-health.io/cap-release`.
-  std::string pause_until = {};   ///< Likewise, of `device-health.io/pause-until`;
-  std::string pause_reason = {};  ///< and of `device-health.io/pause-reason`, any words.
+  std::string pause_until = {};          ///< Likewise, of `device-health.io/pause-until`;
+  std::string pause_reason = {};         ///< and of `device-health.io/pause-reason`, any words.
+  std::vector<ScopedPause> pauses = {};  ///< Likewise, of annotations `device-health.io/pause.NAME`, by name.
   std::optional<Subject> source;  ///< The configuration's ConfigMap, if it came from one: news of no object goes there.
   bool events = true;             ///< `--events`.
   bool status = false;            ///< `--status`: write the status ConfigMap.

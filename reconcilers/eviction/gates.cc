@@ -12,7 +12,7 @@
 #include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/findings/enforcement.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/eviction/shared_claims.h"
@@ -275,8 +275,13 @@ std::optional<HoldReason> Gates::backs_off(Candidate& candidate) {
   return std::nullopt;
 }
 
-std::optional<HoldReason> Gates::is_paused(Candidate& /*candidate*/) {
-  auto pause = pause_of(input_.policy, input_.now.wall);
+/// The last to end, of those that hold any of them.
+std::optional<HoldReason> Gates::is_paused(Candidate& candidate) {
+  std::optional<Pause> pause;
+  for (const auto* member : candidate.unit.affected_pods) {
+    auto one = pause_for(input_.world, input_.policy, input_.now.wall, member->pod(), member->key);
+    if (one && (!pause || ends_later(*one, *pause))) pause = std::move(one);
+  }
   if (!pause) return std::nullopt;
   const auto until = end_of(*pause, input_.now);
   return HoldReason{.reason = Reason::Paused, .message = std::move(pause->why), .until = until};
@@ -442,7 +447,7 @@ std::span<const Gates::Gate> Gates::in_order() {
        kWholeUnit},
       {{"mode", "Policy and controller enforce, and enforceOn holds."}, &Gates::only_observes, kWholeUnit},
       {{"last attempt", "The last attempt did not fail, or its back-off is over."}, &Gates::backs_off, kWholeUnit},
-      {{"paused", "Nothing is paused: neither paused: true in ControllerLimits nor a pause-until that is ahead."},
+      {{"paused", "Neither everything is paused nor its node, namespace, driver or resource."},
        &Gates::is_paused,
        kWholeUnit},
       {{"view", "Every watch that the eviction depends on has delivered something within 5 minutes and is trusted."},

@@ -13,7 +13,7 @@
 #include "base/rfc3339.h"
 #include "domain/cluster/workload.h"
 #include "domain/findings/enforcement.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 #include "reconcilers/eviction/gang_gate.h"
 #include "reconcilers/eviction/gates.h"
 #include "reconcilers/eviction/going.h"
@@ -97,7 +97,7 @@ class Planner {
                         .until = {}};
     }
     if (auto hold = excluded_because(member, input_)) return hold;
-    if (const auto pause = pause_of(input_.policy, input_.now.wall))
+    if (const auto pause = pause_for(input_.world, input_.policy, input_.now.wall, member.pod(), charge.key))
       return HoldReason{.reason = Reason::Paused, .message = pause->why, .until = end_of(*pause, input_.now)};
     if (auto hold = held_by_view(input_, views_of_eviction(member.pod(), charge.key))) return hold;
     return held_by_brake(input_, charge.key, charge.node, {}, charge.pod_uid);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "domain/cluster/gang.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/tolerations.h"
@@ -20,6 +20,7 @@ bool is_candidate(const AffectedPod& affected, const PlanInput& input) {
   if (affected.mode != Mode::Enforce || affected.held_device->ambiguous || affected.held_device->shared) return false;
   // The brake lets one pod go, and would keep the others of its gang.
   if (affected.policy->evict && affected.policy->evict->groups_together && gang_of(pod)) return false;
+  if (pause_for(input.world, input.policy, input.now.wall, pod, affected.key)) return false;
   if (!pod.meta.controller || pod.meta.deletion || input.requests.eviction(pod.meta.uid) != nullptr) return false;
   if (!input.brake.may_try(affected.key, pod.node_name, pod.meta.uid, input.policy.limits, input.now)) return false;
   return !excluded_because(affected, input) && !tolerated(affected, input) && !window_of(affected, input);
@@ -31,7 +32,7 @@ std::optional<TrialChoice> choose_trial(const PlanInput& input, PlaceSearch& sea
   const bool any_is_due = std::ranges::any_of(input.brake.engaged(), [&](const auto& entry) {
     return !entry.second.trial && input.now.mono >= next_trial_at(entry.second, input.policy.limits);
   });
-  if (!any_is_due || pause_of(input.policy, input.now.wall)) return std::nullopt;
+  if (!any_is_due) return std::nullopt;
   for (const auto& affected : input.affected_pods) {
     if (!is_candidate(affected, input)) continue;
     const auto& pod = affected.pod();

@@ -7,8 +7,8 @@
 
 #include "domain/cluster/node_departure.h"
 #include "domain/contract/our_taint.h"
+#include "domain/findings/pauses.h"
 #include "domain/limits/write_keys.h"
-#include "domain/policy/pause.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/shared/exclusions.h"
@@ -181,7 +181,7 @@ std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const P
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;
     // What stops the taint stops the eviction, and says so itself.
-    if (pause_of(input.policy, input.now.wall) ||
+    if (pause_for(input.world, input.policy, input.now.wall, affected.pod(), affected.key) ||
         input.brake.holding(affected.key, affected.pod().node_name, affected.pod().meta.uid) != nullptr) {
       return std::nullopt;
     }

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/findings/pauses.h"
 #include "domain/limits/write_keys.h"
-#include "domain/policy/pause.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -58,7 +58,9 @@ class Losses {
     if (ending.told != to_string(what)) {
       planning_.draft_of(*finding.record).lose(to_string(what), ending.pod, finding.device, ending.at.wall);
     }
-    if (!blames || pause_of(input_.policy, input_.now.wall)) return;
+    if (!blames) return;
+    if (const auto pause = pause_for(input_.world, input_.policy, input_.now.wall, ending.pod, finding.key))
+      return planning_.wake.note(end_of(*pause, input_.now));
     if (what == Reason::JobDiedOfDevice) return recreate(finding);
     credit(finding);
   }

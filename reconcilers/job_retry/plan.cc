@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "domain/findings/pauses.h"
 #include "domain/limits/write_keys.h"
-#include "domain/policy/pause.h"
 #include "reconcilers/job_retry/endings.h"
 #include "reconcilers/job_retry/losses.h"
 #include "reconcilers/job_retry/planning.h"
@@ -96,9 +96,10 @@ class Planner {
       return say(affected, Reason::WouldCredit,
                  fmt::format("backoffLimit of Job {} would be raised by one", record.job.meta.name));
     }
-    // Suspect a reporting fault, and obey the pause: eviction says so.
-    if (affected.unknown_now || pause_of(input_.policy, input_.now.wall) ||
-        input_.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
+    // Suspect a reporting fault, and obey the pause: eviction says so, if nothing else holds it before.
+    if (const auto pause = pause_for(input_.world, input_.policy, input_.now.wall, pod, affected.key))
+      return planning_.planned.wake(affected.key, end_of(*pause, input_.now));
+    if (affected.unknown_now || input_.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
       return;
     }
     planning_.planned.wake(affected.key, input_.requests.may_write_at(job_write_key(record.job.meta.uid)));

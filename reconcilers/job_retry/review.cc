@@ -9,7 +9,7 @@
 
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 
 namespace dhc::job_retry {
 
@@ -60,7 +60,10 @@ class Review {
     for (const auto& credit : record.credits.credits) {
       if (credit.state != State::Spent) settle(record, credit, *agreed);
     }
-    if (agreed->take_back && !pause_of(input_.policy, input_.now.wall)) take_back(record);
+    if (!agreed->take_back) return;
+    if (const auto pause = pause_in(input_.policy, input_.now.wall, job.meta.ns))
+      return planning_.wake.note(end_of(*pause, input_.now));
+    take_back(record);
   }
 
  private:

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 #include "reconcilers/shared/failure_outlook.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/notice_terms.h"
@@ -109,7 +109,7 @@ Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms,
     notice.message = fmt::format("{} is more than evict.notice.extendUpTo of policy {} allows",
                                  format_rfc3339(*terms.asks_beyond), affected.policy->name);
   }
-  if (const auto pause = pause_of(input.policy, input.now.wall)) {
+  if (const auto pause = pause_for(input.world, input.policy, input.now.wall, affected.pod(), affected.key)) {
     notice.reason = to_string(Reason::Paused);
     notice.message = "evictions are paused, the deadline stands: " + pause->why;
     wake.note(end_of(*pause, input.now));

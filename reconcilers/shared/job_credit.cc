@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "domain/contract/names.h"
+#include "domain/findings/pauses.h"
 #include "domain/limits/write_keys.h"
-#include "domain/policy/pause.h"
 #include "reconcilers/shared/failure_outlook.h"
 #include "reconcilers/shared/retry_rules.h"
 
@@ -272,7 +272,7 @@ std::optional<HoldReason> held_by(const JobRetryRules& rules, const AffectedPod&
                         .until = {}};
     case Kind::Needed:
       // Nothing is written in observe mode, and no credit is given while evictions stop: those say why.
-      if (!enforcing || pause_of(input.policy, input.now.wall) ||
+      if (!enforcing || pause_for(input.world, input.policy, input.now.wall, pod, affected.key) ||
           input.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
         return std::nullopt;
       }

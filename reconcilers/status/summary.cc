@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/version.h"
 #include "domain/contract/our_taint.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 
 namespace dhc::status {
 
@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kLongestSaid = 400;
 constexpr std::size_t kMostHolders = 8;
+constexpr std::size_t kMostPauses = 20;
 
 /// What is urgent comes first.
 enum class Rank : std::uint8_t { OpenHeld, BadHeld, Open, Quarantined, Bad, Unknown, Probation, Past };
@@ -43,6 +44,10 @@ class Summary {
     status_.mode = to_string(input_.policy.mode_cap);
     if (auto pause = pause_of(input_.policy, input_.now.wall)) {
       status_.pause = StatusPause{.why = std::move(pause->why), .until = pause->until};
+    }
+    for (auto& pause : standing_pauses(input_.policy, input_.now.wall)) {
+      if (status_.pauses.size() == kMostPauses) break;
+      status_.pauses.push_back({.why = std::move(pause.why), .until = pause.until});
     }
     add_policies();
     add_devices();

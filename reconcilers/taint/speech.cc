@@ -8,7 +8,7 @@
 #include "domain/cluster/node_subject.h"
 #include "domain/contract/our_taint.h"
 #include "domain/findings/enforcement.h"
-#include "domain/policy/pause.h"
+#include "domain/findings/pauses.h"
 #include "reconcilers/shared/hold_reasons.h"
 
 namespace dhc::taint {
@@ -66,7 +66,7 @@ std::optional<HoldReason> Speech::held_back(const std::string& key, const std::s
 }
 
 std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
-  if (auto pause = pause_of(input_.policy, input_.now.wall)) {
+  if (auto pause = pause_on(input_.world, input_.policy, input_.now.wall, record.key)) {
     const auto until = end_of(*pause, input_.now);
     return HoldReason{.reason = Reason::Paused, .message = std::move(pause->why) + ": no new taint", .until = until};
   }

@@ -14,6 +14,7 @@
 #include "app/verdict_containers.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
+#include "domain/findings/pauses.h"
 #include "domain/findings/rejecting_node.h"
 #include "domain/incidents/ailing_watch.h"
 #include "domain/incidents/incident_store.h"
@@ -749,6 +750,10 @@ ControllerStats Controller::stats() const {
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.brakes_half_open = state_->brakes_half_open;
+  if (state_->policy) {
+    const auto now = state_->planned_at.wall;
+    stats.pauses = standing_pauses(*state_->policy, now).size() + (pause_of(*state_->policy, now) ? 1 : 0);
+  }
   stats.synced = synced();
   stats.blind = state_->blind;
   stats.rules_api_version = world.inventory().rules_api_version();

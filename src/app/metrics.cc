@@ -85,6 +85,7 @@ struct Metrics::Families {
   Gauge& brakes = gauge(registry, "device_health_brakes_engaged", "Brakes that stop evictions now.").Add({});
   Gauge& half_open =
       gauge(registry, "device_health_brakes_half_open", "Engaged brakes whose next trial is due or under way.").Add({});
+  Gauge& pauses = gauge(registry, "device_health_pauses", "Pauses in force, of everything and of parts.").Add({});
   Gauge& in_flight = gauge(registry, "device_health_evictions_in_flight",
                            "Pods evicted by us that still exist and count as in flight.")
                          .Add({});
@@ -152,6 +153,7 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   set(families_->objects, "kind", "Pod", stats.pods);
   set(families_->objects, "kind", "ResourceClaim", stats.claims);
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
+  families_->pauses.Set(static_cast<double>(stats.pauses));
   families_->half_open.Set(static_cast<double>(stats.brakes_half_open));
   families_->in_flight.Set(static_cast<double>(stats.in_flight));
   families_->synced.Set(stats.synced ? 1 : 0);

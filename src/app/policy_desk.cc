@@ -10,18 +10,32 @@ PolicyDesk::PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, Sta
                        Metrics& metrics, Log& log)
     : frame_(std::move(frame)), send_(std::move(send)), status_store_(status_store), metrics_(metrics), log_(log) {}
 
+namespace {
+
+void set_annotations(Policy& policy, PolicyRead& read) {
+  policy.brake_release = std::move(read.brake_release);
+  policy.cap_release = std::move(read.cap_release);
+  policy.pause_until = std::move(read.pause_until);
+  policy.pause_reason = std::move(read.pause_reason);
+  if (read.pauses) policy.pauses = *std::move(read.pauses);
+}
+
+}  // namespace
+
 void PolicyDesk::take(PolicyRead read) {
-  if (!read.policy) return reject(read.policy.error(), std::move(read.source));
+  if (!read.policy || !read.pauses) {
+    const auto error = read.policy ? read.pauses.error() : read.policy.error();
+    // A policy that is taken in hides what was rejected before.
+    if (keep(read)) problem_.clear();
+    return reject(error, std::move(read.source));
+  }
   auto policy = std::move(*read.policy);
   policy.mode_cap = frame_.mode_cap;
   policy.events = frame_.events;
   policy.status = frame_.status;
   policy.own_namespace = frame_.own_namespace;
   policy.own_pod_uid = frame_.own_pod_uid;
-  policy.brake_release = std::move(read.brake_release);
-  policy.cap_release = std::move(read.cap_release);
-  policy.pause_until = std::move(read.pause_until);
-  policy.pause_reason = std::move(read.pause_reason);
+  set_annotations(policy, read);
   policy.source = std::move(read.source);
   accept(std::move(policy));
 }
@@ -36,8 +50,20 @@ void PolicyDesk::accept(Policy policy) {
   log_.info("configuration accepted", {{"policies", current_->policies.size()},
                                        {"modeCap", to_string(current_->mode_cap)},
                                        {"paused", current_->limits.paused ? "true" : "false"},
-                                       {"pauseUntil", current_->pause_until}});
+                                       {"pauseUntil", current_->pause_until},
+                                       {"pausesOfParts", current_->limits.pauses.size() + current_->pauses.size()}});
   send_(PolicyChanged{.policy = current_});
+}
+
+/// Takes the annotations over into the last good configuration. True if it is another by that.
+bool PolicyDesk::keep(PolicyRead& read) {
+  if (!current_ || !read.is_read) return false;
+  auto policy = *current_;
+  set_annotations(policy, read);
+  if (policy == *current_) return false;
+  current_ = std::make_shared<const Policy>(std::move(policy));
+  send_(PolicyChanged{.policy = current_});
+  return true;
 }
 
 void PolicyDesk::reject(const Error& error, std::optional<Subject> source) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/log.h"
 #include "app/message.h"
@@ -29,11 +30,14 @@ struct PolicyRead {
   std::string cap_release;        ///< Likewise.
   std::string pause_until = {};   ///< Likewise.
   std::string pause_reason = {};  ///< Likewise.
+  Result<std::vector<ScopedPause>> pauses = std::vector<ScopedPause>{};  ///< Of its annotations; the first mistake.
+  bool is_read = false;           ///< The annotations are those of a ConfigMap that is there.
   std::optional<Subject> source;  ///< The ConfigMap, if it came from one.
 };
 
 /// Takes what was read of the configuration, wherever it comes from: hands a new policy to the controller, keeps the
-/// last good one otherwise, and says so in log, metrics and readiness. One thread.
+/// last good one otherwise, and says so in log, metrics and readiness. What operators say in annotations holds whatever
+/// is wrong elsewhere: a pause must not wait until somebody has corrected a policy. One thread.
 class PolicyDesk {
  public:
   PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, StatusStore& status_store, Metrics& metrics,
@@ -44,6 +48,7 @@ class PolicyDesk {
 
  private:
   void accept(Policy policy);
+  [[nodiscard]] bool keep(PolicyRead& read);
   void reject(const Error& error, std::optional<Subject> source);
 
   const PolicyFrame frame_;

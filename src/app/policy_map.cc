@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/names.h"
+#include "domain/policy/config_text.h"
 
 namespace dhc {
 
@@ -23,6 +24,24 @@ PolicyRead absent(const ConfigMapName& name) {
   return read;
 }
 
+/// Of every annotation of that name, in the order of the names.
+Result<std::vector<ScopedPause>> read_pauses(const k8s::Meta& meta) {
+  constexpr std::size_t kMostPauses = 256;
+  std::vector<ScopedPause> pauses;
+  for (const auto& [name, text] : meta.annotations) {
+    if (!name.starts_with(kScopedPausePrefix)) continue;
+    auto pause =
+        parse_pause({.name = fmt::format("configmap {}/{}, annotation {}", meta.ns, meta.name, name), .text = text});
+    if (!pause) return fail(ErrorKind::Invalid, format_mistake(pause.error()));
+    if (pauses.size() == kMostPauses) {
+      return fail(ErrorKind::Invalid, fmt::format("configmap {}/{} has more than {} annotations {}NAME", meta.ns,
+                                                  meta.name, kMostPauses, kScopedPausePrefix));
+    }
+    pauses.push_back(*std::move(pause));
+  }
+  return pauses;
+}
+
 PolicyRead read_map(const k8s::ConfigMap& map) {
   const auto& meta = map.meta;
   return {.policy = policy_of(parse_config_map(meta.ns, meta.name, map.data)),
@@ -30,6 +49,8 @@ PolicyRead read_map(const k8s::ConfigMap& map) {
           .cap_release = std::string(k8s::find(meta.annotations, kCapReleaseAnnotation).value_or("")),
           .pause_until = std::string(k8s::find(meta.annotations, kPauseUntilAnnotation).value_or("")),
           .pause_reason = std::string(k8s::find(meta.annotations, kPauseReasonAnnotation).value_or("")),
+          .pauses = read_pauses(meta),
+          .is_read = true,
           .source = Subject{.kind = "ConfigMap", .ns = meta.ns, .name = meta.name, .uid = meta.uid}};
 }
 

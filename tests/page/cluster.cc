@@ -103,7 +103,7 @@ class Synthetic {
   [[nodiscard]] dhc::Overview overview() const {
     dhc::Overview overview;
     overview["limits"] =
-        R"({"paused":false,"inFlight":0,"maxInFlight":5,"evictionsPerMinute":10,"perNode":2,"perOwner":1,)"
+        R"({"paused":false,"pausedBecause":"","pausedParts":[],"inFlight":0,"maxInFlight":5,"evictionsPerMinute":10,"perNode":2,"perOwner":1,)"
         R"("taintsPerMinute":60,"brakePercent":30,"brakeAtLeast":3,"brakeWithinSeconds":300})";
     overview["policies"] =
         R"([{"name":"gpus","mode":"enforce","effectiveMode":"enforce","afterSeconds":60,"taints":true,)"

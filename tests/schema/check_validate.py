@@ -45,7 +45,7 @@ def others(value, words: list[str]) -> list:
         return [value + 1, value - 1]
     if value is None:
         return [30]
-    return [*words, "11m", "3h", f"{value}x", "NoExecute", "35%"]
+    return [*words, "11m", "3h", f"{value}x", "NoExecute", "35%", "2031-01-01T00:00:00Z"]
 
 
 def changed(document: dict, path: tuple, value) -> dict:

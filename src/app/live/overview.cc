@@ -8,6 +8,7 @@
 #include "app/verdict_json.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
+#include "domain/findings/pauses.h"
 #include "reconcilers/eviction/gates.h"
 
 namespace dhc {
@@ -63,7 +64,12 @@ void add_caps(Overview& overview, const OverviewInput& input) {
 
 void add_limits(Overview& overview, const OverviewInput& input) {
   const auto& limits = input.policy.limits;
-  overview.emplace("limits", json_text(Json{{"paused", limits.paused},
+  const auto all = pause_of(input.policy, input.now.wall);
+  Json parts = Json::array();
+  for (const auto& pause : standing_pauses(input.policy, input.now.wall)) parts.push_back(pause.why);
+  overview.emplace("limits", json_text(Json{{"paused", all.has_value()},
+                                            {"pausedBecause", all ? all->why : std::string()},
+                                            {"pausedParts", std::move(parts)},
                                             {"inFlight", input.in_flight},
                                             {"maxInFlight", limits.max_in_flight},
                                             {"evictionsPerMinute", limits.evictions_per_minute},

@@ -31,7 +31,8 @@ function showNotices(controller, watches) {
   if (controller && controller.policyProblem) list.push(["policy", "bad", "The configuration was rejected; the last good one stays.", controller.policyProblem]);
   if (controller && controller.electionProblem) list.push(["election", "warn", "Leader election has trouble.", controller.electionProblem]);
   const limits = model.get("limits");
-  if (limits && limits.paused) list.push(["paused", "warn", "Paused: nothing is evicted.", "ControllerLimits has paused: true."]);
+  if (limits && limits.paused) list.push(["paused", "warn", "Paused: nothing is evicted.", `${limits.pausedBecause}.`]);
+  for (const why of (limits && limits.pausedParts) || []) list.push(["paused " + why, "warn", "A part is paused: nothing is evicted there.", `${why}.`]);
   for (const brake of model.all("brake"))
     list.push([`brake ${brake.scope} ${brake.node}`, "bad", `The brake is engaged: ${brake.scope}${brake.node ? " on " + brake.node : " in the cluster"}.`, `${brake.what}; ${brake.waitsFor}. Look at the driver first.`]);
   for (const watch of watches || []) {
@@ -350,7 +351,7 @@ function showLimits() {
   const limits = model.get("limits");
   panel("rates", "Limits", limits ? make("dl", {}, ...pair("Evictions under way", `${limits.inFlight} of ${limits.maxInFlight}`), ...pair("Evictions a minute", String(limits.evictionsPerMinute)), ...pair("On one node", String(limits.perNode)),
     ...pair("Of one owner", String(limits.perOwner)), ...pair("New taints a minute", String(limits.taintsPerMinute)), ...pair("Brake", `${limits.brakePercent} % and at least ${limits.brakeAtLeast} within ${durationWords(limits.brakeWithinSeconds)}`),
-    ...pair("Paused", limits.paused ? "yes" : "no")) : make("p", { class: "quiet" }, "Not known yet."));
+    ...pair("Paused", limits.paused ? "yes" : (limits.pausedParts || []).join("; ") || "no")) : make("p", { class: "quiet" }, "Not known yet."));
   const policies = model.get("policies") || [];
   panel("policies", "Policies", policies.length ? make("dl", {}, ...policies.flatMap((policy) => pair(policy.name, [policy.effectiveMode, `incident after ${durationWords(policy.afterSeconds)}`, policy.taints ? "taints" : "", policy.credits ? "credits" : "",
     policy.evicts ? `evicts after ${durationWords(policy.evictAfterSeconds)} more` : "does not evict"].filter(Boolean).join(", ")))) : make("p", { class: "quiet" }, "No policy is loaded."));

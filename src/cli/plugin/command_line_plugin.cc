@@ -119,6 +119,18 @@ void add_config_map(CLI::App& command, OperatorOptions& deed) {
       ->type_name("NAMESPACE/NAME");
 }
 
+void add_scope(CLI::App& command, PauseScope& scope) {
+  const auto add = [&](const std::string& name, std::vector<std::string>& names, const std::string& about) {
+    command.add_option(name, names, about)->type_name("NAME")->expected(1)->take_all();
+  };
+  add("--node", scope.nodes, "Only on this node; * is wild; may be given several times, as the next");
+  add("--driver", scope.drivers, "Only devices of this DRA driver");
+  add("--resource", scope.resources, "Only devices of this device-plugin resource");
+  add("--namespace", scope.namespaces, "Only pods of this namespace, and devices that they hold");
+  command.add_option("--node-selector", scope.node_selector, "Only on nodes with these labels, such as pool=a,!spot")
+      ->type_name("LABELS");
+}
+
 void add_deeds(CLI::App& app, PluginLine& line) {
   auto* ack = app.add_subcommand("ack", "Acknowledge a device or all of a node's: you vouch for them, and taints go");
   ack->add_option("TARGET", line.deed_words, "device NAME, or node NAME")->type_name("device|node")->required();
@@ -129,7 +141,8 @@ void add_deeds(CLI::App& app, PluginLine& line) {
   release->add_option("SCOPE", line.deed_words, "node NAME, or cluster")->type_name("node|cluster")->required();
   add_deed(*release, line.deed);
   add_config_map(*release, line.deed);
-  auto* pause = app.add_subcommand("pause", "Stop evictions, retry credits and new taints for a time");
+  auto* pause =
+      app.add_subcommand("pause", "Stop evictions, retry credits and new taints for a time, in all or a part");
   const auto read = [&line](const std::string& text) {
     const auto time = parse_pause(text);
     if (!time) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 30m or 2h, at most 30d", text));
@@ -137,9 +150,12 @@ void add_deeds(CLI::App& app, PluginLine& line) {
   };
   pause->add_option_function<std::string>("--for", read, "How long, at most 30d")->type_name("TIME")->required();
   pause->add_option("--reason", line.deed.reason, "Why; every verdict Paused says so")->type_name("TEXT");
+  add_scope(*pause, line.deed.scope);
   add_deed(*pause, line.deed);
   add_config_map(*pause, line.deed);
-  auto* resume = app.add_subcommand("resume", "End a pause");
+  auto* resume = app.add_subcommand("resume", "End the pause of everything, or of the same part");
+  resume->add_flag("--all", line.deed.all, "Every pause that stands in an annotation");
+  add_scope(*resume, line.deed.scope);
   add_deed(*resume, line.deed);
   add_config_map(*resume, line.deed);
 }
@@ -176,8 +192,11 @@ std::expected<std::optional<PluginCommand>, std::string> deed_of(const CLI::App&
   if (names) deed.name = words[1];
   if (app.got_subcommand("pause")) {
     deed.deed = Deed::Pause;
+    if (deed.scope != PauseScope{} && deed.reason.empty())
+      return std::unexpected("a pause of a part needs a --reason: it stands in every verdict that the pause holds");
   } else if (app.got_subcommand("resume")) {
     deed.deed = Deed::Resume;
+    if (deed.all && deed.scope != PauseScope{}) return std::unexpected("resume takes --all or a part, not both");
   } else if (app.got_subcommand("ack")) {
     if (!names || (words[0] != "device" && words[0] != "node"))
       return std::unexpected("ack needs 'device NAME' or 'node NAME'");

@@ -1,5 +1,6 @@
 #include "cli/plugin/operate.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,11 +22,13 @@ namespace {
 using Deed = OperatorOptions::Deed;
 
 constexpr std::size_t kLongestReason = 200;
+constexpr std::size_t kLongestShown = 400;
 constexpr std::string_view kConfigurationName = "device-health-controller";
 
 /// An object as it was read, and the time of that by the server's clock and ours.
 struct Read {
   Target target;
+  std::string body;
   WallTime vouched_until;
   WallTime now;
 };
@@ -73,6 +76,7 @@ class Operator {
     const auto date = k8s::header(*answer, "date");
     const auto ours = wall_now();
     return Read{.target = {.path = *path, .uid = *std::move(uid), .what = std::move(what)},
+                .body = answer->body,
                 .vouched_until = vouched_until(date, ours),
                 .now = time_of(date, ours)};
   }
@@ -130,9 +134,33 @@ class Operator {
                              scope));
   }
 
+  /// Who writes, by the API server's account; empty: it does not say.
+  [[nodiscard]] std::string who() const {
+    const auto answer = client_.call(build_who_am_i(), stop_);
+    return answer ? printable_cut(read_who_am_i(answer->body), kLongestReason) : std::string();
+  }
+
+  /// Pauses that have ended go with it.
+  [[nodiscard]] Printed pause_part(const Read& map) const {
+    const auto value = pause_value(options_.scope, map.now + options_.pause_for,
+                                   printable_cut(options_.reason, kLongestReason), who());
+    if (!value) return failure(value.error().message);
+    const auto name = pause_annotation(options_.scope);
+    const auto standing = pauses_on(map.body);
+    Annotations annotations = {{name, *value}};
+    for (const auto& [other, text] : standing) {
+      if (other != name && is_over(text, map.now)) annotations.emplace_back(other, std::nullopt);
+    }
+    return write(
+        map.target, annotations,
+        "Until then nothing is evicted, credited or newly tainted there; kubectl device-health resume with the "
+        "same part ends it\n");
+  }
+
   [[nodiscard]] Printed pause() const {
     const auto map = read(configuration(), "the configuration's ConfigMap");
     if (!map) return failure(map.error().message);
+    if (options_.scope != PauseScope{}) return pause_part(*map);
     const auto until = format_rfc3339(map->now + options_.pause_for);
     const auto reason = printable_cut(options_.reason, kLongestReason);
     return write(map->target,
@@ -142,11 +170,37 @@ class Operator {
                              "ends it\n"));
   }
 
+  [[nodiscard]] Printed resume_part(const Read& map) const {
+    const auto name = pause_annotation(options_.scope);
+    const auto standing = pauses_on(map.body);
+    if (std::ranges::find(standing, name, &std::pair<std::string, std::string>::first) == standing.end()) {
+      return failure(fmt::format("{} has no annotation {}: that part is not paused by one{}", map.target.what, name,
+                                 words_of(standing, "; these stand:\n")));
+    }
+    return write(map.target, {{name, std::nullopt}}, "Pauses in ControllerLimits go on until they are changed there\n");
+  }
+
+  [[nodiscard]] static std::string words_of(const std::vector<std::pair<std::string, std::string>>& standing,
+                                            std::string_view before) {
+    std::string words;
+    for (const auto& [name, value] : standing)
+      words += fmt::format("  {}={}\n", name, printable_cut(value, kLongestShown));
+    return words.empty() ? words : std::string(before) + words;
+  }
+
   [[nodiscard]] Printed resume() const {
     const auto map = read(configuration(), "the configuration's ConfigMap");
     if (!map) return failure(map.error().message);
-    return write(map->target, {{kPauseUntilAnnotation, std::nullopt}, {kPauseReasonAnnotation, std::nullopt}},
-                 "Where ControllerLimits has paused: true, that goes on until it is changed there\n");
+    if (options_.scope != PauseScope{}) return resume_part(*map);
+    Annotations annotations = {{kPauseUntilAnnotation, std::nullopt}, {kPauseReasonAnnotation, std::nullopt}};
+    const auto standing = pauses_on(map->body);
+    std::string said = "Where ControllerLimits has paused: true or pauses, that goes on until it is changed there\n";
+    if (options_.all) {
+      for (const auto& [name, value] : standing) annotations.emplace_back(name, std::nullopt);
+    } else {
+      said += words_of(standing, "These pauses of parts stand; name the part, or --all, to end them:\n");
+    }
+    return write(map->target, annotations, std::move(said));
   }
 
   const k8s::Client& client_;

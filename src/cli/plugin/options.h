@@ -8,6 +8,7 @@
 #include "app/access_review.h"
 #include "base/now.h"
 #include "cli/plugin/explanation.h"
+#include "cli/plugin/pause_scope.h"
 #include "cli/plugin/views.h"
 
 namespace dhc::cli {
@@ -46,6 +47,8 @@ struct OperatorOptions {
   std::string name = {};    ///< Of the node or device.
   std::string reason = {};  ///< Of an acknowledgement or a pause.
   Millis pause_for{0};
+  PauseScope scope = {};
+  bool all = false;                              ///< `resume`: of everything, and of every part.
   std::optional<ConfigMapName> config_map = {};  ///< None: `device-health-controller` where the controller runs.
   bool dry_run = false;
 };

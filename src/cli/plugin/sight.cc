@@ -95,6 +95,7 @@ std::vector<std::string> notes_of(const Sight& sight) {
   std::vector<std::string> notes;
   note_leader(notes, sight);
   if (sight.status.pause) notes.push_back("PAUSED: " + sight.status.pause->why);
+  for (const auto& pause : sight.status.pauses) notes.push_back("PAUSED: " + pause.why);
   if (sight.status.mode == "observe")
     notes.emplace_back("note: the controller runs with --mode observe: nothing is evicted or tainted");
   note_cut(notes, sight);
@@ -111,11 +112,16 @@ Json controller_json(const Sight& sight) {
                {"mode", status.mode},
                {"pausedUntil", nullptr},
                {"paused", status.pause.has_value()},
+               {"pauses", Json::array()},
                {"devicesUnhealthy", status.devices_unhealthy},
                {"devicesUnknown", status.devices_unknown},
                {"incidentsOpen", status.incidents_open},
                {"quarantined", status.quarantined},
                {"notes", notes_of(sight)}};
+  for (const auto& pause : status.pauses) {
+    json["pauses"].push_back(
+        {{"why", pause.why}, {"until", pause.until ? Json(format_rfc3339(*pause.until)) : Json()}});
+  }
   if (sight.leader) json["leader"] = *sight.leader;
   if (sight.written_at) json["writtenAt"] = format_rfc3339(*sight.written_at);
   if (status.pause && status.pause->until) json["pausedUntil"] = format_rfc3339(*status.pause->until);

@@ -1,13 +1,18 @@
 #include "cli/plugin/writes.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.h"
 #include "base/json_field.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "base/rfc3339.h"
+#include "domain/contract/names.h"
+#include "domain/policy/config.h"
 #include "k8s-client/protocol/object_path.h"
 #include "k8s-client/protocol/server_clock.h"
 
@@ -20,7 +25,109 @@ constexpr std::string_view kManager = "kubectl-device-health";
 Error unfit(std::string_view what) {
   return {.kind = ErrorKind::Invalid, .message = fmt::format("{} does not fit in a path", what), .retry_after = {}};
 }
+
+/// As `label selector` of kubectl, one requirement a part.
+Result<Json> match_expressions(std::string_view text) {
+  Json expressions = Json::array();
+  while (true) {
+    const auto part = text.substr(0, text.find(','));
+    const auto equals = part.find('=');
+    Json one = Json::object();
+    if (equals == std::string_view::npos) {
+      const bool is_absent = part.starts_with('!');
+      one = {{"key", part.substr(is_absent ? 1 : 0)}, {"operator", is_absent ? "DoesNotExist" : "Exists"}};
+    } else {
+      const bool is_other = equals > 0 && part[equals - 1] == '!';
+      auto value = part.substr(equals + 1);
+      if (value.starts_with('=') && !is_other) value.remove_prefix(1);
+      one = {{"key", part.substr(0, equals - (is_other ? 1 : 0))},
+             {"operator", is_other ? "NotIn" : "In"},
+             {"values", Json::array({value})}};
+    }
+    if (part.find_first_of(" ()") != std::string_view::npos || one["key"].get<std::string>().empty()) {
+      return fail(ErrorKind::Invalid,
+                  fmt::format("--node-selector: '{}' is none of KEY=VALUE, KEY!=VALUE, KEY and !KEY",
+                              printable_cut(std::string(part), 100)));
+    }
+    expressions.push_back(std::move(one));
+    if (part.size() == text.size()) return expressions;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return names;
+}
 }  // namespace
+
+std::string pause_annotation(const PauseScope& scope) {
+  std::string whole = scope.node_selector;
+  std::string readable;
+  for (const auto* list : {&scope.nodes, &scope.drivers, &scope.resources, &scope.namespaces}) {
+    whole += '\n';
+    for (const auto& name : sorted(*list)) {
+      whole += name + ',';
+      readable += (readable.empty() ? "" : ".") + name;
+    }
+  }
+  if (readable.empty()) readable = scope.node_selector;
+  constexpr std::size_t kReadable = 40;
+  readable.resize(std::min(readable.size(), kReadable));
+  std::ranges::replace_if(
+      readable, [](char c) { return !(std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-'); },
+      '_');
+  return fmt::format("{}{}-{:08x}", kScopedPausePrefix, readable, stable_hash(whole) & 0xffffffffU);
+}
+
+Result<std::string> pause_value(const PauseScope& scope, WallTime until, std::string_view reason, std::string_view by) {
+  Json json = Json::object();
+  const auto add = [&json](const char* key, const std::vector<std::string>& names) {
+    if (!names.empty()) json[key] = sorted(names);
+  };
+  add("nodes", scope.nodes);
+  if (!scope.node_selector.empty()) {
+    auto expressions = match_expressions(scope.node_selector);
+    if (!expressions) return std::unexpected(std::move(expressions.error()));
+    json["nodeSelector"] = {{"matchExpressions", *std::move(expressions)}};
+  }
+  add("drivers", scope.drivers);
+  add("resources", scope.resources);
+  add("namespaces", scope.namespaces);
+  json["until"] = format_rfc3339(until);
+  json["reason"] = reason;
+  if (!by.empty()) json["by"] = by;
+  auto text = json_text(json);
+  const auto pause = parse_pause({.name = "pause", .text = text});
+  if (!pause) return fail(ErrorKind::Invalid, fmt::format("{}; {}", pause.error().message, pause.error().remedy));
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> pauses_on(std::string_view body) {
+  std::vector<std::pair<std::string, std::string>> found;
+  const auto json = Json::parse(body, nullptr, false);
+  const auto* annotations = json_field(json, {"metadata", "annotations"});
+  if (annotations == nullptr || !annotations->is_object()) return found;
+  for (const auto& [name, value] : annotations->items()) {
+    if (name.starts_with(kScopedPausePrefix) && value.is_string()) found.emplace_back(name, value.get<std::string>());
+  }
+  return found;
+}
+
+bool is_over(const std::string& value, WallTime now) {
+  const auto pause = parse_pause({.name = "pause", .text = value});
+  return pause && pause->until <= now;
+}
+
+k8s::Request build_who_am_i() {
+  return k8s::write_request(k8s::Method::Post, "/apis/authentication.k8s.io/v1/selfsubjectreviews", k8s::kJson,
+                            R"({"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"})");
+}
+
+std::string read_who_am_i(std::string_view body) {
+  return json_string(Json::parse(body, nullptr, false), {"status", "userInfo", "username"});
+}
 
 k8s::Request build_annotations(const Target& target, const Annotations& annotations, bool dry_run) {
   Json metadata = {{"uid", target.uid}, {"annotations", Json::object()}};

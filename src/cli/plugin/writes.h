@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/now.h"
+#include "cli/plugin/pause_scope.h"
 #include "cli/plugin/sight.h"
 #include "k8s-client/protocol/request.h"
 
@@ -24,6 +25,23 @@ using Annotations = std::vector<std::pair<std::string_view, std::optional<std::s
 
 /// Merge patch of annotations; `dry_run`: the server only checks it.
 [[nodiscard]] k8s::Request build_annotations(const Target& target, const Annotations& annotations, bool dry_run);
+
+/// The annotation of a pause of a part: the same for the same part.
+[[nodiscard]] std::string pause_annotation(const PauseScope& scope);
+
+/// Its value, as the controller reads it. Invalid, in the controller's own words, if it would refuse it.
+[[nodiscard]] Result<std::string> pause_value(const PauseScope& scope, WallTime until, std::string_view reason,
+                                              std::string_view by);
+
+/// The annotations of pauses of parts on an object as it was read, by name.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> pauses_on(std::string_view body);
+
+/// Whether such a value says that its pause has ended; false: it goes on, or cannot be read.
+[[nodiscard]] bool is_over(const std::string& value, WallTime now);
+
+/// Asks the API server who we are; and its answer: empty, if it does not say.
+[[nodiscard]] k8s::Request build_who_am_i();
+[[nodiscard]] std::string read_who_am_i(std::string_view body);
 
 /// Paths of what may be annotated; Invalid if a name does not fit in a path.
 [[nodiscard]] Result<std::string> node_path(std::string_view name);

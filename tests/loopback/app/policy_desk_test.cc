@@ -105,6 +105,63 @@ TEST_CASE("a ConfigMap that is gone or was never there is an error that says how
   }
 }
 
+TEST_CASE("pauses of parts are read from annotations by name, and a bad one names its place") {
+  auto map = map_of(kOnePolicy);
+  map.meta.annotations = {
+      {"device-health.io/pause.a", R"({"nodes":["n"],"until":"2026-11-20T12:00:00Z","reason":"r"})"},
+      {"device-health.io/pause-reason", "of everything"}};
+  const auto good = dhc::read_policy_map(dhc::k8s::Upsert{.object = map}, kName);
+  REQUIRE(good);
+  REQUIRE(good->pauses);
+  CHECK(good->pauses->size() == 1);
+  CHECK(good->pauses->front().reason == "r");
+  map.meta.annotations[0].second = "{nodes: [na]}";
+  const auto bad = dhc::read_policy_map(dhc::k8s::Upsert{.object = map}, kName);
+  REQUIRE(bad);
+  CHECK(bad->policy);
+  REQUIRE_FALSE(bad->pauses);
+  CHECK(bad->pauses.error().message.starts_with(
+      "configmap dhc/policy, annotation device-health.io/pause.a:1:1: pause has no until; "));
+}
+
+TEST_CASE(
+    "what operators say in annotations holds although something else is rejected, and the last good pauses go on") {
+  Office office;
+  auto map = map_of(kOnePolicy);
+  const auto take = [&] { office.desk.take(*dhc::read_policy_map(dhc::k8s::Upsert{.object = map}, kName)); };
+  const auto in_force = [&] {
+    std::shared_ptr<const dhc::Policy> policy;
+    for (const auto& message : office.sent) {
+      if (const auto* changed = std::get_if<dhc::PolicyChanged>(&message)) policy = changed->policy;
+    }
+    return *policy;
+  };
+  map.meta.annotations = {
+      {"device-health.io/pause.a", R"({"nodes":["n"],"until":"2026-11-20T12:00:00Z","reason":"r"})"}};
+  take();
+  CHECK(in_force().pauses.size() == 1);
+  map.meta.annotations = {{"device-health.io/pause-until", "2026-11-20T12:00:00Z"},
+                          {"device-health.io/pause.a", "not a pause"}};
+  take();
+  CHECK(in_force().pauses.size() == 1);
+  CHECK(in_force().pause_until == "2026-11-20T12:00:00Z");
+  CHECK(std::holds_alternative<dhc::PolicyRejected>(office.sent.back()));
+  CHECK(office.status_store.facts().policy_problem.contains("annotation device-health.io/pause.a"));
+  const auto before = office.sent.size();
+  take();
+  CHECK(office.sent.size() == before);
+  map.data = {{"policy.yaml", "kind: ["}};
+  map.meta.annotations = {};
+  take();
+  CHECK(in_force().pauses.empty());
+  CHECK(in_force().pause_until.empty());
+  CHECK(in_force().policies.size() == 1);
+  CHECK(std::holds_alternative<dhc::PolicyRejected>(office.sent.back()));
+  office.desk.take(*dhc::read_policy_map(
+      dhc::k8s::Remove{.kind = dhc::k8s::Kind::ConfigMap, .ns = "dhc", .name = "policy", .uid = "u"}, kName));
+  CHECK(in_force().policies.size() == 1);
+}
+
 TEST_CASE("another ConfigMap is no configuration") {
   auto other = map_of(kOnePolicy);
   other.meta.name = "other";

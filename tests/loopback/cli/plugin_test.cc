@@ -196,6 +196,23 @@ TEST_CASE("a pause is written on the configuration's ConfigMap with its end, and
   Program resume(world.arguments({"resume"}));
   CHECK(resume.ended(Seconds(20)) == 0);
   CHECK(annotations().empty());
+  Program part(world.arguments(
+      {"pause", "--node", "node-a", "--driver", "gpu.example.com", "--for", "1h", "--reason", "risers"}));
+  REQUIRE(part.ended(Seconds(20)) == 0);
+  CHECK(annotations().size() == 1);
+  CHECK(annotations().items().begin().key().starts_with("device-health.io/pause.node-a.gpu.example.com-"));
+  CHECK(annotations().items().begin().value().get<std::string>().starts_with(
+      R"({"nodes":["node-a"],"drivers":["gpu.example.com"],)"));
+  Program all(world.arguments({"resume"}));
+  CHECK(all.ended(Seconds(20)) == 0);
+  CHECK(all.out().contains("These pauses of parts stand"));
+  CHECK(annotations().size() == 1);
+  Program other(world.arguments({"resume", "--node", "node-a"}));
+  CHECK(other.ended(Seconds(20)) == 1);
+  CHECK(other.err().contains("that part is not paused by one; these stand:"));
+  Program same(world.arguments({"resume", "--driver", "gpu.example.com", "--node", "node-a"}));
+  CHECK(same.ended(Seconds(20)) == 0);
+  CHECK(annotations().empty());
 }
 
 TEST_CASE("a support bundle is an archive of what could be read, names what could not, and is never written over") {
@@ -229,6 +246,9 @@ TEST_CASE("as kubectl-device_health the program names itself so, and explain tak
   CHECK(std::get<cli::Leave>(parsed_line({"x", "ack", "gpu-0"})).code == 2);
   CHECK(std::get<cli::Leave>(parsed_line({"x", "pause"})).code == 2);
   CHECK(std::get<cli::Leave>(parsed_line({"x", "pause", "--for", "31d"})).err.contains("at most 30d"));
+  CHECK(
+      std::get<cli::Leave>(parsed_line({"x", "pause", "--for", "1h", "--node", "a"})).err.contains("needs a --reason"));
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "resume", "--all", "--node", "a"})).code == 2);
   CHECK(std::get<cli::Leave>(parsed_line({"x", "devices", "-n", "a", "-A"})).code == 2);
   CHECK(
       std::get<cli::CompleteOptions>(parsed_line({"/x/kubectl_complete-device_health", "devices", ""})).words.size() ==

@@ -117,11 +117,13 @@ TEST_CASE("a reader is warned when nobody leads, when another leads than wrote, 
   sight = sample_sight();
   sight.leader.reset();
   sight.status.pause = StatusPause{.why = "paused until 2026-11-20T14:00:00Z: network change", .until = {}};
+  sight.status.pauses = {{.why = "paused until 2026-11-20T15:00:00Z for node a: r", .until = {}}};
   sight.status.mode = "observe";
   sight.status.cut = {.histories = true, .message_limit = 120, .devices = 7, .verdicts = 9};
-  CHECK(cli::notes_of(sight).size() == 6);
+  CHECK(cli::notes_of(sight).size() == 7);
   CHECK(cli::notes_of(sight).at(1) == "PAUSED: paused until 2026-11-20T14:00:00Z: network change");
-  CHECK(cli::notes_of(sight).at(3).starts_with("note: 7 devices and 9 verdicts do not fit into ConfigMap "));
+  CHECK(cli::notes_of(sight).at(2) == "PAUSED: paused until 2026-11-20T15:00:00Z for node a: r");
+  CHECK(cli::notes_of(sight).at(4).starts_with("note: 7 devices and 9 verdicts do not fit into ConfigMap "));
 }
 
 TEST_CASE("the status is read with who wrote it, and the Lease says until when its holder leads") {

@@ -18,6 +18,50 @@ TEST_CASE(
   CHECK(cli::build_annotations(target, {}, true).target.ends_with("&dryRun=All"));
 }
 
+TEST_CASE("a pause of a part is an annotation with the part's name and a value that the controller reads") {
+  const cli::PauseScope scope{.nodes = {"node-b", "node-a", "node-b"}, .node_selector = "pool=a,!spot,zone!=c,x"};
+  const auto until = parse_rfc3339("2026-11-20T12:00:00Z").value();
+  const auto value = cli::pause_value(scope, until, "new \"switches\"", "alice");
+  REQUIRE(value);
+  CHECK(
+      *value ==
+      R"({"nodes":["node-a","node-b"],"nodeSelector":{"matchExpressions":[{"key":"pool","operator":"In","values":["a"]},)"
+      R"({"key":"spot","operator":"DoesNotExist"},{"key":"zone","operator":"NotIn","values":["c"]},)"
+      R"({"key":"x","operator":"Exists"}]},"until":"2026-11-20T12:00:00Z","reason":"new \"switches\"","by":"alice"})");
+  const auto name = cli::pause_annotation(scope);
+  CHECK(name.starts_with("device-health.io/pause.node-a.node-b-"));
+  CHECK(cli::pause_annotation({.nodes = {"node-a", "node-b"}, .node_selector = scope.node_selector}) == name);
+  CHECK(cli::pause_annotation({.namespaces = {"node-a", "node-b"}}) != name);
+  const auto longest = cli::pause_annotation({.nodes = {std::string(250, 'n')}, .resources = {"a.io/b_C"}});
+  CHECK(longest.size() - std::string_view("device-health.io/").size() <= 63);
+  CHECK(cli::is_over(*value, until));
+  CHECK_FALSE(cli::is_over(*value, until - Millis(1)));
+  CHECK_FALSE(cli::is_over("what?", until));
+}
+
+TEST_CASE("a pause that the controller would refuse is not written") {
+  const auto until = parse_rfc3339("2026-11-20T12:00:00Z").value();
+  const auto problem = [&](const cli::PauseScope& scope) {
+    const auto value = cli::pause_value(scope, until, "r", {});
+    return value ? std::string() : value.error().message;
+  };
+  CHECK(problem({.nodes = {"Node_A"}}).contains("'Node_A' can match no node"));
+  CHECK(problem({.drivers = {"nvidia.com/gpu"}}).contains("pause.drivers: 'nvidia.com/gpu' can match nothing"));
+  for (const char* selector : {"a in (b)", "", ",a=b", "a=b,", "=b", "a = b"}) {
+    CAPTURE(selector);
+    CHECK(problem({.nodes = {"n"}, .node_selector = selector}).empty() == std::string_view(selector).empty());
+  }
+  CHECK(cli::read_who_am_i(R"({"status":{"userInfo":{"username":"alice"}}})") == "alice");
+  CHECK(cli::read_who_am_i("[]").empty());
+}
+
+TEST_CASE("the pauses on an object are its annotations of that name") {
+  CHECK(cli::pauses_on("{").empty());
+  CHECK(cli::pauses_on(
+            R"({"metadata":{"annotations":{"device-health.io/pause-until":"x","device-health.io/pause.a":"y"}}})") ==
+        std::vector<std::pair<std::string, std::string>>{{"device-health.io/pause.a", "y"}});
+}
+
 TEST_CASE("a name that would leave its path is refused") {
   CHECK(cli::node_path("node-a") == "/api/v1/nodes/node-a");
   CHECK_FALSE(cli::node_path("../x"));

@@ -54,6 +54,7 @@ ClusterStatus small() {
       .mode = "enforce",
       .pause =
           StatusPause{.why = "paused until 2026-11-20T13:00:00Z: network change", .until = at("2026-11-20T13:00:00Z")},
+      .pauses = {{.why = "paused until 2026-11-20T14:00:00Z for node a: r", .until = at("2026-11-20T14:00:00Z")}},
       .devices_unhealthy = 1,
       .devices_unknown = 2,
       .incidents_open = 1,

@@ -331,6 +331,42 @@ TEST_CASE("where a policy enforces is told, and warned of where it means nothing
   CHECK(told(black_hole + "{nodeSelector: {matchLabels: {c: d}}}").contains("enforces on: nodes c=d"));
 }
 
+TEST_CASE("pauses of parts are read with all they say, and told") {
+  const auto config =
+      parse(kLimits +
+            "  pauses:\n  - {nodes: [a, b-*], nodeSelector: {matchLabels: {c: d}}, drivers: [e.io], resources: "
+            "[f.io/g], namespaces: [h], until: 2026-11-20T13:00:00+01:00, reason: \"x y\", by: i}\n"
+            "  - {namespaces: [j], until: \"2026-11-20T12:00:00Z\", reason: k}\n");
+  REQUIRE(config);
+  const auto text = format_config(*config);
+  CHECK(text.contains(
+      "  paused until 2026-11-20T12:00:00Z for node a, b-*; nodes with c=d; driver e.io; resource f.io/g; "
+      "namespace h, by i: x y\n"
+      "  paused until 2026-11-20T12:00:00Z for namespace j: k\n"));
+  CHECK(mistakes(kLimits + "  pauses: [{nodes: [a], reason: x}]\n") ==
+        "f.yaml:5:12: spec.pauses[0] has no until; a pause of a part needs an end and a reason: add until: "
+        "2026-11-20T12:00:00Z and reason: ...\n");
+}
+
+TEST_CASE("a pause in an annotation is one document, in YAML or JSON, and a mistake in it has its place") {
+  const auto good =
+      parse_pause({.name = "a", .text = R"({"nodes":["n"],"until":"2026-11-20T12:00:00Z","reason":"r"})"});
+  REQUIRE(good);
+  CHECK(good->nodes == std::vector<std::string>{"n"});
+  CHECK(good->reason == "r");
+  const auto told = [](const std::string& text) {
+    const auto pause = parse_pause({.name = "a", .text = text});
+    return pause ? std::string() : format_mistake(pause.error());
+  };
+  CHECK(told(R"({"nodes":["n"],"until":"soon","reason":"r"})") ==
+        "a:1:24: pause.until is 'soon', which is no RFC 3339 time; write a time with its offset, such as "
+        "2026-11-20T12:00:00Z");
+  for (const char* text : {"", "true", "[", "{}\n---\n{}\n", "{\"nodes\": \"n\"}"}) {
+    CAPTURE(text);
+    CHECK(told(text).starts_with("a:"));
+  }
+}
+
 TEST_CASE("what somebody wrote is shown short and without control characters") {
   const std::string text =
       mistakes(kHead + "  match: {}\n  mode: \"" + std::string(500, 'x') + "\"\n  \"a\\e[31m\": 1\n");
