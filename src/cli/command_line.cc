@@ -46,6 +46,7 @@ struct Parsed {
   RunOptions run;
   DemoOptions demo;
   ValidateOptions validate;
+  TestOptions test;
   PlanOptions plan;
   UninstallOptions uninstall;
   PluginLine plugin;
@@ -247,6 +248,7 @@ struct Commands {
   CLI::App* run = nullptr;
   CLI::App* demo = nullptr;
   CLI::App* validate = nullptr;
+  CLI::App* test = nullptr;
   CLI::App* plan = nullptr;
   CLI::App* uninstall = nullptr;
 };
@@ -261,6 +263,12 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   commands.validate->add_option("FILE", parsed.validate.files, "Files to read, - for standard input")
       ->type_name("FILE")
       ->required();
+  commands.test =
+      app.add_subcommand("test", "Play the cases of PolicyTest files, and say which configuration fails them");
+  commands.test->add_option("FILE", parsed.test.files, "Files with PolicyTest documents")
+      ->type_name("FILE")
+      ->required();
+  commands.test->add_option("--junit", parsed.test.junit, "Write a JUnit report to this file")->type_name("FILE");
   define_plugin(app, parsed.plugin);
   commands.plan = add_plan(app, parsed.plan);
   commands.uninstall = add_uninstall(app, parsed.uninstall);
@@ -271,7 +279,8 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   app.add_subcommand("help", "Print the help of the program, or of one of its commands");
   // They work, and are not what a kubectl plugin is looked up for.
   if (is_plugin) {
-    for (auto* command : {commands.run, commands.demo, commands.validate, commands.uninstall}) command->group("");
+    for (auto* command : {commands.run, commands.demo, commands.validate, commands.test, commands.uninstall})
+      command->group("");
   }
   return commands;
 }
@@ -311,6 +320,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (commands.run->parsed()) return parsed.run;
   if (commands.demo->parsed()) return parsed.demo;
   if (commands.validate->parsed()) return parsed.validate;
+  if (commands.test->parsed()) return parsed.test;
   if (commands.plan->parsed()) return parsed.plan;
   if (commands.uninstall->parsed()) return parsed.uninstall;
   auto command = plugin_command(app, parsed.plugin);

@@ -50,6 +50,12 @@ struct ValidateOptions {
   std::vector<std::string> files;  ///< `-` is standard input.
 };
 
+/// `test`: configurations against cases in a simulated cluster.
+struct TestOptions {
+  std::vector<std::string> files;  ///< Of PolicyTest documents.
+  std::string junit;               ///< Where a JUnit report is written; empty: nowhere.
+};
+
 /// `explain`: what reasons of verdicts mean.
 struct ExplainOptions {
   std::vector<std::string> reasons;  ///< None: all.
@@ -92,8 +98,8 @@ struct Leave {
   std::string err;  ///< For standard error.
 };
 
-using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, ExplainOptions, PlanOptions, UninstallOptions,
-                             VersionOptions, PluginCommand, CompleteOptions, Leave>;
+using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, TestOptions, ExplainOptions, PlanOptions,
+                             UninstallOptions, VersionOptions, PluginCommand, CompleteOptions, Leave>;
 
 /// The name of the file under which kubectl finds us as `kubectl device-health`.
 inline constexpr std::string_view kPluginName = "kubectl-device_health";

@@ -13,6 +13,7 @@
 #include "cli/plugin/show.h"
 #include "cli/plugin/support_bundle.h"
 #include "cli/plugin/top.h"
+#include "cli/policy_test.h"
 #include "cli/run.h"
 #include "cli/uninstall.h"
 #include "cli/validate.h"
@@ -32,6 +33,7 @@ struct Start {
   int operator()(const RunOptions& options) const { return run(options); }
   int operator()(const DemoOptions& options) const { return demo(options); }
   int operator()(const ValidateOptions& options) const { return print(validate(options)); }
+  int operator()(const TestOptions& options) const { return print(test_policies(options)); }
   int operator()(const ExplainOptions& options) const { return print(explain(options)); }
   int operator()(const PlanOptions& options) const { return print(plan(options)); }
   int operator()(const UninstallOptions& options) const { return uninstall(options); }
