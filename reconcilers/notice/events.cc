@@ -55,7 +55,7 @@ class EventPlanner {
     if (input_.rollouts == nullptr) return;
     for (const auto& [cause, damage] : *input_.rollouts) {
       emit(subject_of(damage.rollout), Reason::DriverRolling, damage.scope + (damage.waiting == 0 ? "|counts" : ""),
-           damage.since, [&damage = damage] { return dhc::words_of(damage); });
+           damage.since, [&one = damage] { return dhc::words_of(one); });
     }
   }
 

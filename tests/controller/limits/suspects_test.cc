@@ -23,7 +23,7 @@ namespace {
 struct Poisoned : Stage {
   static constexpr int kNodes = 13;
 
-  Poisoned() {
+  explicit Poisoned(const std::string& poison = "ReplicaSet/poison") {
     widen_caps(limits());
     limits().cap_owner_per_day = {.percent = 1, .at_least = 2};
     limits().evictions_per_minute = 6000;
@@ -32,6 +32,7 @@ struct Poisoned : Stage {
     policy().after = Seconds(10);
     policy().taint = TaintRules{};
     policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+    policy().job_retry = JobRetryRules{};
     whole_policy().own_namespace = "dhc";
     hold_caps();
     send_policy();
@@ -41,8 +42,7 @@ struct Poisoned : Stage {
       node(fmt::format("node-{}", n), 0);
       slice(fmt::format("node-{}", n), devices);
     }
-    for (int i = 0; i < kNodes * 8; ++i)
-      put_pod(i, is_poison(i) ? "ReplicaSet/poison" : fmt::format("ReplicaSet/rs-{}", i));
+    for (int i = 0; i < kNodes * 8; ++i) put_pod(i, is_poison(i) ? poison : fmt::format("ReplicaSet/rs-{}", i));
     settle();
   }
 
@@ -109,6 +109,30 @@ TEST_CASE(
   CHECK(state.contains(R"("phase":"Probation")"));
   CHECK_FALSE(state.contains(R"("phase":"Open")"));
   CHECK_FALSE(state.contains(R"("penalty":1)"));
+}
+
+TEST_CASE("A Job that breaks its devices gets its retries back until it is suspected, and none after that") {
+  Poisoned fleet("Job/poison");
+  auto& job = fleet.job_named("poison");
+  job.backoff_limit = 0;
+  fleet.upsert_job("poison");
+  fleet.let_poison_break();
+  REQUIRE(fleet.verdict("p-16", Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.job_named("poison").backoff_limit == 2);
+  const auto patched = fleet.patches().size();
+  CHECK(std::ranges::none_of(fleet.patches(), [](const auto& patch) {
+    return std::ranges::any_of(patch.notes, [](const auto& note) { return note.text.contains("uid-p-16"); });
+  }));
+  // Nor after a restart, and not for what it dies of by itself.
+  fleet.restart();
+  CHECK(fleet.run_for(minutes(5), Seconds(10)).empty());
+  auto& pod = fleet.pod_named("p-16");
+  pod.phase = k8s::PodPhase::Failed;
+  pod.exits = {{.container = "main", .code = 1}};
+  fleet.upsert_pod("p-16");
+  CHECK(fleet.run_for(minutes(5), Seconds(10)).empty());
+  CHECK(fleet.patches().size() == patched);
+  CHECK(fleet.job_named("poison").backoff_limit == 2);
 }
 
 TEST_CASE("While a workload is suspected its devices are not blamed, and others lose theirs as before") {
