@@ -182,6 +182,43 @@ TEST_CASE("A shared claim is emptied once for each allocation, then it is pinned
   CHECK(stage.reasons("c") == "ClaimStillPinned");
 }
 
+TEST_CASE("A claim that is reserved for a PodGroup is held by the pods that name it, and go together") {
+  for (const bool one_is_healthy : {false, true}) {
+    CAPTURE(one_is_healthy);
+    auto stage = shared_claim();
+    stage.policy().evict->shared_claims_together = true;
+    stage.send_policy();
+    for (const auto* name : {"a", "b"}) {
+      stage.pod_named(name).pod_group = "workers";
+      stage.pod_named(name).is_marked = true;
+      stage.upsert_pod(name);
+    }
+    auto& claim = stage.claim("both", {"gpu-0"});
+    claim.reserved_for = {{"scheduling.k8s.io", "podgroups", "workers", "uid-workers"}};
+    stage.upsert_claim("both");
+    // Of the same group, and it does not name the claim.
+    stage.pod({.name = "c", .owner = "Job/train"}).pod_group = "workers";
+    stage.upsert_pod("c");
+    if (one_is_healthy) stage.report("b", Health::Healthy);
+    const auto gone = stage.run_for(minutes(2));
+    CHECK(gone == (one_is_healthy ? Names{} : Names{"a", "b"}));
+  }
+}
+
+TEST_CASE("A claim that is reserved for what nobody knows is left alone") {
+  auto stage = shared_claim();
+  stage.policy().evict->shared_claims_together = true;
+  stage.send_policy();
+  for (const std::string group : {"scheduling.k8s.io", "example.com", ""}) {
+    auto& claim = stage.claim("both", {"gpu-0"});
+    claim.reserved_for = {{group, group == "example.com" ? "podgroups" : "workloads", "workers", "uid-workers"}};
+    stage.upsert_claim("both");
+    CHECK(stage.run_for(minutes(2)).empty());
+    REQUIRE(stage.verdict("a", Reason::SharedClaim) != nullptr);
+    CHECK(stage.verdict("a", Reason::SharedClaim)->message.starts_with("claim default/both is reserved for "));
+  }
+}
+
 TEST_CASE("Holders whose evictions were all taken back have not emptied their claim") {
   auto stage = shared_claim();
   stage.policy().evict->shared_claims_together = true;
