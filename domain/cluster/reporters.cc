@@ -17,6 +17,9 @@ constexpr Millis kOldNews = std::chrono::minutes(1);
 
 constexpr std::string_view kDriverFolder = "plugins/";
 
+/// One that follows another was made after it was asked to go, also within the second to which the API cuts its times.
+constexpr Millis kSameSecond{1};
+
 bool is_of_node(const k8s::Pod& pod) {
   const auto& controller = pod.meta.controller;
   return controller && (controller->kind == "DaemonSet" || controller->kind == "Node");
@@ -62,6 +65,7 @@ std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_new
   entry.has_run = pod.last_start.has_value();
   entry.owner = *pod.meta.controller;
   entry.revision = k8s::find(pod.meta.labels, k8s::kRevisionLabel).value_or("");
+  entry.is_first_release = k8s::find(pod.meta.labels, k8s::kGenerationLabel) == std::string_view("1");
   entry.made = pod.meta.creation.value_or(WallTime());
   if (pod.meta.deletion) entry.asked = asked_to_end_at(pod);
   entry.rolls_since = entry.made;
@@ -80,7 +84,7 @@ std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_new
     // It takes the place of one of its owner's that is gone.
     std::erase_if(entries, [&](const Entry& other) {
       if (!other.is_gone || other.owner.uid != entry.owner.uid) return false;
-      entry.rolls_since = std::min(entry.rolls_since, rollout_began(other));
+      entry.rolls_since = std::min({entry.rolls_since, rollout_began(other), entry.made - kSameSecond});
       return true;
     });
     known = entries.end();
@@ -112,7 +116,7 @@ std::string Reporters::drop(const std::string& uid) {
   known->is_gone = known->asked.has_value();
   for (auto& other : there) {
     if (!known->asked || other.asked || other.owner.uid != known->owner.uid) continue;
-    other.rolls_since = std::min(other.rolls_since, rollout_began(*known));
+    other.rolls_since = std::min({other.rolls_since, rollout_began(*known), other.made - kSameSecond});
     known->is_gone = false;
   }
   if (!known->is_gone) there.erase(known);
@@ -191,13 +195,15 @@ std::optional<Rollout> Reporters::rollout(const DeviceKey& key, const std::strin
   if (last == nullptr) return std::nullopt;
   auto began = rollout_began(*last);
   for (const auto& other : found->second) {
-    if (other.asked && other.owner.uid == last->owner.uid) began = std::min(began, rollout_began(other));
+    if (&other == last || !other.asked || other.owner.uid != last->owner.uid) continue;
+    began = std::min({began, rollout_began(other), last->made - kSameSecond});
   }
   const bool is_plugin = key.source == DeviceKey::Source::Plugin;
   return Rollout{.pod = (is_plugin ? "device plugin pod " : "driver pod ") + last->ns + "/" + last->name,
                  .ns = last->ns,
                  .owner = last->owner,
                  .revision = last->revision,
+                 .is_first_release = last->is_first_release,
                  .is_leaving = last->asked.has_value(),
                  .made = last->made,
                  .began = began,

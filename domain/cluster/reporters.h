@@ -62,11 +62,12 @@ struct Rollout {
   std::string ns;       ///< Of the pod, and of its owner.
   k8s::OwnerRef owner;  ///< A DaemonSet, or the node itself.
   std::string revision;
-  bool is_leaving = false;  ///< The pod is on its way out, or gone, and no other has come.
-  WallTime made;            ///< When the pod was made.
-  WallTime began;           ///< When its predecessor was asked to go, if that was seen: pods that follow each other
-                            ///< quickly are one roll-out.
-  WallTime until;           ///< What breaks counts from then on.
+  bool is_first_release = false;  ///< Its DaemonSet has never been another.
+  bool is_leaving = false;        ///< The pod is on its way out, or gone, and no other has come.
+  WallTime made;                  ///< When the pod was made.
+  WallTime began;  ///< When its predecessor was asked to go, if that was seen: pods that follow each other
+                   ///< quickly are one roll-out.
+  WallTime until;  ///< What breaks counts from then on.
 };
 
 /// Its owner, as the subject of a verdict.
@@ -110,6 +111,7 @@ class Reporters {
     WallTime began;                    ///< What we make of it.
     k8s::OwnerRef owner;
     std::string revision;
+    bool is_first_release = false;
     WallTime made;
     std::optional<WallTime> asked;  ///< To go, when.
     bool is_gone = false;           ///< It is no more, and is kept until its successor comes.

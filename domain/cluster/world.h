@@ -222,7 +222,7 @@ class World {
   /// pod.
   [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
   /// The roll-out of the device's driver or plugin on its node, over or not, by our clock; none: its pod is not known,
-  /// or has come with the node.
+  /// or has come with the node, or with its DaemonSet.
   [[nodiscard]] std::optional<Rollout> rollout_of(const DeviceKey& key) const;
   /// When the first pod of its revision was made that is still there, by the API server's clock.
   [[nodiscard]] WallTime revision_began(const Rollout& rollout) const {

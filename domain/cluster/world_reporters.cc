@@ -96,8 +96,10 @@ std::optional<Rollout> World::rollout_of(const DeviceKey& key) const {
   if (!rollout) return std::nullopt;
   const auto* made_on = node(host);
   const auto node_made = made_on == nullptr ? std::nullopt : made_on->meta.creation;
+  // The first that is known there may be the first there was: of a new node, or of a driver that is installed.
   const bool is_first = !rollout->is_leaving && rollout->began == rollout->made;
-  if (is_first && node_made && rollout->made < *node_made + kRolloutHold) return std::nullopt;
+  const bool is_new_node = node_made && rollout->made < *node_made + kRolloutHold;
+  if (is_first && (is_new_node || rollout->is_first_release)) return std::nullopt;
   rollout->began = ours(rollout->began);
   rollout->until = ours(rollout->until);
   return rollout;

@@ -65,6 +65,9 @@ inline constexpr std::string_view kDisruptionTargetCondition = "DisruptionTarget
 inline constexpr std::string_view kReadyCondition = "Ready";
 /// Of which revision of its DaemonSet or StatefulSet a pod is. **Source:** apps/v1 ControllerRevisionHashLabelKey.
 inline constexpr std::string_view kRevisionLabel = "controller-revision-hash";
+/// How often the template of its DaemonSet had been made or changed. **Source:** the DaemonSet controller of 1.37.1,
+/// CreatePodTemplate: counted from 1.
+inline constexpr std::string_view kGenerationLabel = "pod-template-generation";
 
 /// The part of Pod that we read.
 struct Pod {

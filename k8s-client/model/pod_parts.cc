@@ -78,7 +78,8 @@ void keep_identity_only(Pod& pod) {
     bare.meta.creation = pod.meta.creation;
     bare.meta.deletion = pod.meta.deletion;
     bare.meta.deletion_grace_seconds = pod.meta.deletion_grace_seconds;
-    std::erase_if(pod.meta.labels, [](const auto& label) { return label.first != kRevisionLabel; });
+    std::erase_if(pod.meta.labels,
+                  [](const auto& label) { return label.first != kRevisionLabel && label.first != kGenerationLabel; });
     bare.meta.labels = std::move(pod.meta.labels);
     bare.meta.labels.shrink_to_fit();
     bare.meta.controller = std::move(pod.meta.controller);

@@ -137,6 +137,7 @@ void run_daemon_set(State& state, const Json& set) {
     // **Source:** apps/v1 ControllerRevisionHashLabelKey: a hash of the template.
     pod_template["metadata"]["labels"]["controller-revision-hash"] =
         fmt::format("{:x}", stable_hash(set["spec"]["template"].dump()));
+    pod_template["metadata"]["labels"]["pod-template-generation"] = "1";  // nobody changes a DaemonSet here
     create_pod(state, set, pod_template, "");
   }
   write_counts(state, Res::DaemonSets, set, {{"desiredNumberScheduled", wanted}, {"numberReady", ready}});

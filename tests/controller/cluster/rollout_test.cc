@@ -25,6 +25,7 @@ struct RolledPod {
   WallTime made;
   std::optional<WallTime> asked = {};  ///< To end.
   std::string revision = "new";
+  std::string generation = {};
 };
 
 void put_rolled(Stage& stage, const RolledPod& spec) {
@@ -36,6 +37,7 @@ void put_rolled(Stage& stage, const RolledPod& spec) {
   if (spec.asked) pod.meta.deletion = *spec.asked + Seconds(30);
   if (spec.asked) pod.meta.deletion_grace_seconds = 30;
   pod.meta.labels = {{std::string(k8s::kRevisionLabel), spec.revision}};
+  if (!spec.generation.empty()) pod.meta.labels.emplace_back(k8s::kGenerationLabel, spec.generation);
   pod.meta.controller =
       k8s::OwnerRef{.api_version = "apps/v1", .kind = "DaemonSet", .name = "gpu-driver", .uid = "uid-ds"};
   pod.node_name = spec.node;
@@ -181,6 +183,21 @@ TEST_CASE("The first driver of a new node, and one that is not the device's, hol
     const auto opens = opens_after(stage, minutes(20));
     REQUIRE(opens);
     CHECK(*opens == stage.policy().after);
+  }
+}
+
+TEST_CASE(
+    "A driver that is installed is no roll-out, and its next release is one, also to a controller that begins then") {
+  for (const std::string generation : {"1", "2"}) {
+    CAPTURE(generation);
+    auto stage = settled_stage();
+    stage.remove_pod("gpu-driver-0");
+    put_rolled(stage, {.made = stage.now().wall, .generation = generation});
+    stage.restart();
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    const auto opens = opens_after(stage, minutes(20));
+    REQUIRE(opens);
+    CHECK((*opens == stage.policy().after) == (generation == "1"));
   }
 }
 

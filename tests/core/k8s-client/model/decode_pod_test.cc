@@ -357,6 +357,17 @@ TEST_CASE("Of a driver's pod its folders are kept, and when its containers last 
   CHECK_FALSE(other.last_start);
 }
 
+TEST_CASE("Of a driver's pod it is kept whether it is on its way out, and of which release it is") {
+  constexpr std::string_view kText = R"({"metadata":{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
+    "creationTimestamp":"2026-11-22T08:00:00Z","deletionTimestamp":"2026-11-22T09:00:30Z","deletionGracePeriodSeconds":30,
+    "labels":{"app":"driver","controller-revision-hash":"6d5f","pod-template-generation":"2"}},
+    "spec":{"volumes":[{"hostPath":{"path":"/var/lib/kubelet/plugins"}}]},"status":{"phase":"Running"}})";
+  const auto pod = std::get<Pod>(Decoder(Kind::Pod, kKept).decode_object(kText).value());
+  CHECK(pod.meta.labels == StringMap{{"controller-revision-hash", "6d5f"}, {"pod-template-generation", "2"}});
+  CHECK(pod.meta.deletion == dhc::parse_rfc3339("2026-11-22T09:00:30Z"));
+  CHECK(pod.meta.deletion_grace_seconds == 30);
+}
+
 TEST_CASE("Of a Job's pod that has failed it is kept when the last of its containers ended") {
   constexpr std::string_view kEnded = R"({{"metadata":{{"namespace":"ns","name":"n","uid":"u","resourceVersion":"7",
     "ownerReferences":[{{"apiVersion":"batch/v1","kind":"{}","name":"o","uid":"x","controller":true}}]}},
