@@ -1,37 +1,43 @@
 #include "domain/cluster/held_cards.h"
 
-#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "domain/cluster/world.h"
 
 namespace dhc {
 
-HeldCards::PlaceName HeldCards::name_of(const DeviceKey& key) {
-  return {.scope = key.scope, .place = key.place, .source = key.source};
+namespace {
+
+DeviceKey place_of_key(DeviceKey key) {
+  key.device.clear();
+  return key;
+}
+
+}  // namespace
+
+DeviceKey HeldCards::Place::key_of(const std::string& device) const {
+  auto key = at;
+  key.device = device;
+  return key;
 }
 
 void HeldCards::add(const DeviceKey& key) {
-  auto name = name_of(key);
-  places_[name].devices.push_back(&key);
-  stale_.insert(std::move(name));
+  auto at = place_of_key(key);
+  auto& place = places_[at];
+  place.at = at;
+  if (place.devices.insert(key.device).second) stale_.insert(std::move(at));
 }
 
 void HeldCards::remove(const DeviceKey& key) {
-  auto name = name_of(key);
-  const auto found = places_.find(name);
-  if (found == places_.end()) return;
-  auto& devices = found->second.devices;
-  const auto at = std::ranges::find(devices, &key);
-  if (at == devices.end()) return;
-  *at = devices.back();
-  devices.pop_back();
-  stale_.insert(std::move(name));
+  auto at = place_of_key(key);
+  const auto found = places_.find(at);
+  if (found != places_.end() && found->second.devices.erase(key.device) > 0) stale_.insert(std::move(at));
 }
 
 void HeldCards::note_pool(const std::string& driver, const std::string& pool) {
-  PlaceName name{.scope = driver, .place = pool, .source = DeviceKey::Source::Dra};
-  if (places_.contains(name)) stale_.insert(std::move(name));
+  auto at = DeviceKey::dra(driver, pool, {});
+  if (places_.contains(at)) stale_.insert(std::move(at));
 }
 
 void HeldCards::note_node(const std::string& node) {
@@ -40,18 +46,18 @@ void HeldCards::note_node(const std::string& node) {
   }
 }
 
-void HeldCards::count_in(const PlaceName& name, const Place& place) {
-  auto& scope = scopes_[name.scope];
+void HeldCards::count_in(const Place& place) {
+  auto& scope = scopes_[place.at.scope];
   scope.cards += place.cards;
   (place.driver_began ? scope.by_start[*place.driver_began] : scope.undated) += place.cards;
-  units_[{place.unit, name.scope}].insert(name);
+  units_[{place.unit, place.at.scope}].insert(place.at);
 }
 
-void HeldCards::count_out(const PlaceName& name, const Place& place) {
-  const auto unit = units_.find({place.unit, name.scope});
-  if (unit == units_.end() || unit->second.erase(name) == 0) return;  // it was not counted yet
+void HeldCards::count_out(const Place& place) {
+  const auto unit = units_.find({place.unit, place.at.scope});
+  if (unit == units_.end() || unit->second.erase(place.at) == 0) return;  // it was not counted yet
   if (unit->second.empty()) units_.erase(unit);
-  const auto scope = scopes_.find(name.scope);
+  const auto scope = scopes_.find(place.at.scope);
   scope->second.cards -= place.cards;
   if (!place.driver_began) {
     scope->second.undated -= place.cards;
@@ -62,30 +68,29 @@ void HeldCards::count_out(const PlaceName& name, const Place& place) {
 }
 
 void HeldCards::settle(const World& world) {
-  for (const auto& name : std::exchange(stale_, {})) {
-    const auto found = places_.find(name);
+  for (const auto& at : std::exchange(stale_, {})) {
+    const auto found = places_.find(at);
     if (found == places_.end()) continue;
     auto& place = found->second;
-    count_out(name, place);
+    count_out(place);
     if (place.devices.empty()) {
       places_.erase(found);
       continue;
     }
-    std::vector<std::string_view> cards;
-    for (const auto* key : place.devices) cards.push_back(world.inventory().card_of(*key));
-    std::ranges::sort(cards);
-    place.cards = std::ranges::unique(cards).begin() - cards.begin();
-    const auto& first = *place.devices.front();
+    std::set<std::string> cards;
+    for (const auto& device : place.devices) cards.insert(world.card_of(place.key_of(device)).device);
+    place.cards = std::ssize(cards);
+    const auto first = place.key_of(*place.devices.begin());
     place.unit = world.node_of(first);
-    if (place.unit.empty()) place.unit = name.place;
+    if (place.unit.empty()) place.unit = at.place;
     const auto reporter = world.reporter_of(first);
     place.driver_began = reporter ? std::optional(reporter->began) : std::nullopt;
-    count_in(name, place);
+    count_in(place);
   }
 }
 
 const HeldCards::Place* HeldCards::place_of(const DeviceKey& key) const {
-  const auto found = places_.find(name_of(key));
+  const auto found = places_.find(place_of_key(key));
   return found == places_.end() ? nullptr : &found->second;
 }
 
@@ -94,7 +99,7 @@ std::vector<const HeldCards::Place*> HeldCards::places_beside(const DeviceKey& k
   const auto* here = place_of(key);
   const auto unit = here == nullptr ? units_.end() : units_.find({here->unit, key.scope});
   if (unit == units_.end()) return beside;
-  for (const auto& name : unit->second) beside.push_back(&places_.at(name));
+  for (const auto& at : unit->second) beside.push_back(&places_.at(at));
   return beside;
 }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,13 +21,16 @@ class World;
 class HeldCards {
  public:
   struct Place {
-    std::vector<const DeviceKey*> devices;  ///< That have a holder.
-    std::int64_t cards = 0;                 ///< Physical ones among them.
-    std::string unit;                       ///< What breaks together: the node, or a pool of the network.
-    std::optional<WallTime> driver_began;   ///< Its driver or plugin there; none: not known.
+    DeviceKey at;                          ///< Of its devices, without a name.
+    std::set<std::string> devices;         ///< By name, those that have a holder.
+    std::int64_t cards = 0;                ///< Physical ones among them.
+    std::string unit;                      ///< What breaks together: the node, or a pool of the network.
+    std::optional<WallTime> driver_began;  ///< Its driver or plugin there; none: not known.
+
+    [[nodiscard]] DeviceKey key_of(const std::string& device) const;
   };
 
-  /// The device has its first holder. The key is pointed to until `remove`.
+  /// The device has a holder.
   void add(const DeviceKey& key);
   /// The device has no holder any more.
   void remove(const DeviceKey& key);
@@ -50,25 +52,18 @@ class HeldCards {
   [[nodiscard]] std::int64_t count_since(std::string_view scope, WallTime then) const;
 
  private:
-  struct PlaceName {
-    std::string scope;
-    std::string place;
-    DeviceKey::Source source;
-    auto operator<=>(const PlaceName&) const = default;
-  };
   struct Scope {
     std::int64_t cards = 0;
     std::int64_t undated = 0;
     std::map<WallTime, std::int64_t> by_start;  // of the driver or plugin
   };
-  static PlaceName name_of(const DeviceKey& key);
-  void count_in(const PlaceName& name, const Place& place);
-  void count_out(const PlaceName& name, const Place& place);
+  void count_in(const Place& place);
+  void count_out(const Place& place);
 
-  std::map<PlaceName, Place> places_;
+  std::map<DeviceKey, Place> places_;  // by `at`
   std::map<std::string, Scope, std::less<>> scopes_;
-  std::map<std::pair<std::string, std::string>, std::set<PlaceName>> units_;  // by unit and scope
-  std::set<PlaceName> stale_;
+  std::map<std::pair<std::string, std::string>, std::set<DeviceKey>> units_;  // by unit and scope
+  std::set<DeviceKey> stale_;
 };
 
 }  // namespace dhc

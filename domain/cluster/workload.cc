@@ -137,12 +137,13 @@ std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& w
     return std::ranges::any_of(workloads_on(device, world),
                                [&](const auto& one) { return std::ranges::count(workloads, one) > 0; });
   };
-  std::map<std::pair<const HeldCards::Place*, std::string_view>, bool> cards;  // whether it is well
+  std::map<DeviceKey, bool> cards;  // whether it is well
   for (const auto* place : world.held_cards().places_beside(key)) {
-    for (const auto* device : place->devices) {
-      auto& is_well = cards.try_emplace({place, world.inventory().card_of(*device)}, true).first->second;
-      const auto* state = world.tracker().find(*device);
-      is_well = is_well && state->health != k8s::Health::Unhealthy && !is_theirs(*device);
+    for (const auto& device : place->devices) {
+      const auto held = place->key_of(device);
+      auto& is_well = cards.try_emplace(world.card_of(held), true).first->second;
+      const auto* state = world.tracker().find(held);
+      is_well = is_well && state->health != k8s::Health::Unhealthy && !is_theirs(held);
     }
   }
   return std::ranges::count(cards | std::views::values, true);

@@ -129,19 +129,14 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
 }
 
 void World::add_holder(const DeviceKey& key, const std::string& uid) {
-  const auto* known = tracker_.find(key);
-  const bool is_first = known == nullptr || known->holders.empty();
   tracker_.add_holder(key, uid);
-  if (is_first) held_cards_.add(tracker_.devices().find(key)->first);
+  held_cards_.add(key);
 }
 
 void World::remove_holder(const DeviceKey& key, const std::string& uid, const Now& now) {
-  // The tracker may forget the key with its last holder.
-  const auto found = tracker_.devices().find(key);
-  if (found != tracker_.devices().end() && found->second.holders == std::vector<std::string>{uid}) {
-    held_cards_.remove(found->first);
-  }
   tracker_.remove_holder(key, uid, now);
+  const auto* state = tracker_.find(key);
+  if (state == nullptr || state->holders.empty()) held_cards_.remove(key);
 }
 
 void World::refresh_node(const std::string& name, const Now& now) {

@@ -26,6 +26,8 @@ class ComingAndGoing {
   void step() {
     now_.mono += Seconds(20);
     now_.wall += Seconds(20);
+    // A copy counts as what it was copied from, whatever becomes of that.
+    if (dice_.one_in(10)) world_ = World(world_);
     for (int change = 1 + dice_.below(3); change > 0; --change) befall();
     world_.refresh(now_);
   }
