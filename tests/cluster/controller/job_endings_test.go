@@ -51,20 +51,6 @@ func creditStates(t *testing.T, namespace string) map[string]string {
 	return states
 }
 
-func awaitHealth(t *testing.T, pod corev1.Pod, health corev1.ResourceHealthStatus) {
-	t.Helper()
-	realcluster.Eventually(t, 30*time.Second, pod.Name+" shows "+string(health), func() error {
-		now, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if _, is := workload.Device(*now); is != health {
-			return fmt.Errorf("it is %s", is)
-		}
-		return nil
-	})
-}
-
 func TestAPodThatCrashedBeforeAnyReportIsCreditedOnceItsDeviceIsReportedByTheNextHolder(t *testing.T) {
 	namespace := cluster.Namespace(t)
 	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: gpus(1), Termination: time.Second})
@@ -265,7 +251,7 @@ func TestReplacementsThatTheirKubeletRejectsAreCreditedOnceEachAndMakeABlackHole
 		node.SetHealth(gpu, fmt.Sprint("gpu-", id), "Unhealthy", "")
 	}
 	for _, pod := range pods {
-		awaitHealth(t, pod, "Unhealthy")
+		story.AwaitHealth(t, cluster, pod, "Unhealthy")
 		controller.AwaitVerdict(t, pod.Name, "WaitingForWindow")
 	}
 	for _, pod := range pods[:2] {

@@ -238,6 +238,21 @@ func AwaitCondition(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod, 
 	return found
 }
 
+// AwaitHealth waits until the Pod's status says this of its device.
+func AwaitHealth(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod, health corev1.ResourceHealthStatus) {
+	t.Helper()
+	realcluster.Eventually(t, 30*time.Second, pod.Name+" shows "+string(health), func() error {
+		now, err := cp.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if _, is := workload.Device(*now); is != health {
+			return fmt.Errorf("it is %s", is)
+		}
+		return nil
+	})
+}
+
 // DeviceOf is the device that a Pod holds, once the kubelet shows it.
 func DeviceOf(t *testing.T, cp *realcluster.ControlPlane, pod corev1.Pod) string {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"device-health.io/controller/tests/cluster/dhc"
@@ -39,7 +38,7 @@ func TestAPodThatDiesOfItsDeviceWhileNoControllerRunsGetsItsJobTheRetryBack(t *t
 
 			if repaired {
 				node.SetHealth(resource, device, "Healthy", "")
-				awaitHealthOf(t, sick, "Healthy")
+				story.AwaitHealth(t, cluster, sick, "Healthy")
 			}
 			node.SetPodStatus(sick.UID, "phase", "Failed")
 			story.AwaitReplacement(t, cluster, sick, 1)
@@ -78,18 +77,4 @@ func jobOf(t *testing.T, namespace string) *batchv1.Job {
 	job, err := cluster.Client.BatchV1().Jobs(namespace).Get(t.Context(), "train", metav1.GetOptions{})
 	must(t, err)
 	return job
-}
-
-func awaitHealthOf(t *testing.T, pod corev1.Pod, health corev1.ResourceHealthStatus) {
-	t.Helper()
-	realcluster.Eventually(t, 30*time.Second, pod.Name+" shows "+string(health), func() error {
-		now, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if _, is := workload.Device(*now); is != health {
-			return fmt.Errorf("it is %s", is)
-		}
-		return nil
-	})
 }
