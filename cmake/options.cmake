@@ -55,7 +55,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT DHC_SANITIZE)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
   # The program is the same wherever it was built.
   target_compile_options(dhc_options INTERFACE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
-  target_link_options(dhc_options INTERFACE LINKER:-z,relro,-z,now LINKER:--gc-sections LINKER:--as-needed)
+  target_link_options(dhc_options INTERFACE LINKER:-z,relro,-z,now LINKER:-z,pack-relative-relocs LINKER:--gc-sections LINKER:--as-needed)
 endif()
 
 if(DHC_SANITIZE)
