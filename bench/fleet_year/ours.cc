@@ -118,7 +118,7 @@ class Ours : public Contender {
     std::vector<k8s::Delivery> out;
     if (const auto* open = std::get_if<k8s::OpenStream>(&step)) {
       const auto path = sim::parse_resource_path(sim::parse_target(open->request.target));
-      if (path) stream.res = sim::find_res(path->group, "v1", path->resource);
+      if (path) stream.res = sim::find_res(path->group, path->resource);
       stream.seen = 0;
       auto answer = fleet_.cluster.handle(open->request, fleet_.now);
       if (answer.watch) {

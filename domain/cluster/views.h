@@ -81,7 +81,7 @@ class Views {
 inline constexpr KindSet kEveryView = {
     k8s::Kind::Pod,         k8s::Kind::ResourceClaim,       k8s::Kind::ResourceSlice, k8s::Kind::Node,
     k8s::Kind::Namespace,   k8s::Kind::DeviceTaintRule,     k8s::Kind::Job,           k8s::Kind::ReplicaSet,
-    k8s::Kind::StatefulSet, k8s::Kind::PodDisruptionBudget, k8s::Kind::ConfigMap};
+    k8s::Kind::StatefulSet, k8s::Kind::PodDisruptionBudget, k8s::Kind::PodGroup,      k8s::Kind::ConfigMap};
 
 /// What an eviction of the pod for this device rests on: the pod and what may exclude it (node, Namespace, owner), the
 /// configuration and the state, and what allocates, publishes and taints a DRA device.

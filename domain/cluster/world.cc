@@ -158,6 +158,10 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       for (const auto& key : stale_keys(budgets_, claim_of, snapshot.objects, unreadable)) budgets_.erase(key);
       for (auto& budget : take_all<k8s::DisruptionBudget>(snapshot.objects)) put(std::move(budget));
       break;
+    case k8s::Kind::PodGroup:
+      for (const auto& key : stale_keys(indivisible_, claim_of, snapshot.objects, unreadable)) indivisible_.erase(key);
+      for (auto& group : take_all<k8s::PodGroup>(snapshot.objects)) put(std::move(group));
+      break;
     case k8s::Kind::ConfigMap:
     case k8s::Kind::Lease:
       break;  // configuration and election, not state: read by others
@@ -173,7 +177,8 @@ bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
           return put(std::forward<T>(object), now, true);
         } else if constexpr (std::is_same_v<Value, k8s::Job> || std::is_same_v<Value, k8s::ResourceClaim>) {
           return put(std::forward<T>(object), now);
-        } else if constexpr (std::is_same_v<Value, k8s::Node> || std::is_same_v<Value, k8s::DisruptionBudget>) {
+        } else if constexpr (std::is_same_v<Value, k8s::Node> || std::is_same_v<Value, k8s::DisruptionBudget> ||
+                             std::is_same_v<Value, k8s::PodGroup>) {
           return put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
           const std::string uid = object.meta.uid;
@@ -246,6 +251,13 @@ bool World::apply_one(k8s::Remove&& remove, const Now& now) {
     case k8s::Kind::PodDisruptionBudget:
       drop_budget(remove);
       break;
+    case k8s::Kind::PodGroup: {
+      // One of the same name may have been made anew.
+      const auto key = claim_key(remove.ns, remove.name);
+      const auto found = indivisible_.find(key);
+      if (found != indivisible_.end() && (remove.uid.empty() || found->second.uid == remove.uid)) drop_pod_group(key);
+      break;
+    }
     case k8s::Kind::ConfigMap:
     case k8s::Kind::Lease:
       break;

@@ -192,6 +192,10 @@ class World {
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
   /// UIDs of the pods of a gang, by its key, sorted.
   [[nodiscard]] const std::set<std::string>& members_of(const std::string& gang) const;
+  /// Whether the pod is of a PodGroup that is disrupted only as a whole; false also for one that is not known.
+  [[nodiscard]] bool is_indivisible(const k8s::Pod& pod) const;
+  /// UIDs of the pods that name the same PodGroup as this one, itself included, sorted.
+  [[nodiscard]] const std::set<std::string>& pod_group_of(const k8s::Pod& pod) const;
   /// The PodDisruptionBudgets of a namespace, by name.
   [[nodiscard]] std::vector<const k8s::DisruptionBudget*> budgets_in(const std::string& ns) const;
   /// UIDs of the pods whose spec names the claim, sorted.
@@ -304,6 +308,8 @@ class World {
   void doubt_pods(const k8s::UnreadableNames& unreadable);
   bool put(k8s::Pod&& pod, const Now& now, bool is_news);
   bool put(k8s::DisruptionBudget&& budget);
+  bool put(k8s::PodGroup&& group);
+  void drop_pod_group(const std::string& key);
   void drop_budget(const k8s::Remove& remove);
   void index_pod(const PodRecord& record);
   void index_gang(const k8s::Pod& pod, bool add);
@@ -383,6 +389,8 @@ class World {
   std::set<std::string> with_notice_;
   std::set<std::string> with_doubts_;
   std::map<std::string, std::set<std::string>> gang_pods_;    // by the gang's key
+  std::map<std::string, std::set<std::string>> group_pods_;   // by namespace and PodGroup
+  std::map<std::string, k8s::Meta> indivisible_;              // PodGroups, likewise
   std::map<std::string, k8s::DisruptionBudget> budgets_;      // by namespace and name
   std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
   StringIndex<ClaimRecord> claims_;                           // by claim key

@@ -6,15 +6,47 @@
 namespace dhc {
 
 void World::index_gang(const k8s::Pod& pod, bool add) {
-  const auto gang = gang_of(pod);
-  if (!gang) return;
-  auto& members = gang_pods_[gang->key];
-  if (add) {
-    members.insert(pod.meta.uid);
-  } else {
-    members.erase(pod.meta.uid);
+  const auto index = [&](std::map<std::string, std::set<std::string>>& groups, const std::string& key) {
+    auto& members = groups[key];
+    if (add) {
+      members.insert(pod.meta.uid);
+    } else {
+      members.erase(pod.meta.uid);
+    }
+    if (members.empty()) groups.erase(key);
+  };
+  if (const auto gang = gang_of(pod)) index(gang_pods_, gang->key);
+  if (!pod.pod_group.empty()) index(group_pods_, claim_key(pod.meta.ns, pod.pod_group));
+}
+
+bool World::is_indivisible(const k8s::Pod& pod) const {
+  return !pod.pod_group.empty() && indivisible_.contains(claim_key(pod.meta.ns, pod.pod_group));
+}
+
+const std::set<std::string>& World::pod_group_of(const k8s::Pod& pod) const {
+  const auto found = group_pods_.find(claim_key(pod.meta.ns, pod.pod_group));
+  return found == group_pods_.end() ? nobody_ : found->second;
+}
+
+/// Only those that say something are kept: a group may be disrupted pod by pod unless it says otherwise.
+bool World::put(k8s::PodGroup&& group) {
+  const auto key = claim_key(group.meta.ns, group.meta.name);
+  const auto known = indivisible_.find(key);
+  if (!group.is_indivisible) {
+    const bool is_news = known != indivisible_.end();
+    if (is_news) drop_pod_group(key);
+    return is_news;
   }
-  if (members.empty()) gang_pods_.erase(gang->key);
+  if (known != indivisible_.end() && known->second.uid == group.meta.uid) return false;
+  touched_.owners_in(group.meta.ns);
+  indivisible_.insert_or_assign(key, std::move(group.meta));
+  return true;
+}
+
+void World::drop_pod_group(const std::string& key) {
+  const auto found = indivisible_.find(key);
+  touched_.owners_in(found->second.ns);
+  indivisible_.erase(found);
 }
 
 const std::set<std::string>& World::members_of(const std::string& gang) const {

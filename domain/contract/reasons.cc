@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 116> kReasons = {
+constexpr std::array<ReasonInfo, 117> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -247,6 +247,11 @@ constexpr std::array<ReasonInfo, 116> kReasons = {
     for_good(warning(Reason::GangNotCovered, "GangNotCovered", "Hold",
                      "The pods of its gang go together, and the policy's selectors do not fit all of them.",
                      "Widen the policy's selectors, or set evict.groups: Each.")),
+    for_good(warning(Reason::GroupIndivisible, "GroupIndivisible", "Hold",
+                     "Its PodGroup has disruptionMode all, which makes it one thing to be disrupted as a whole or not "
+                     "at all, and only some of its pods would be evicted.",
+                     "Set evict.groups: Together, with the same gang for all pods of the group, or delete them all "
+                     "yourself.")),
     warning(Reason::ReplacementOnSameDevice, "ReplacementOnSameDevice", "Hold",
             "The pod's controller lost a pod to the same device within the hour, or to one of several that the report "
             "may mean.",

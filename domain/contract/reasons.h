@@ -81,6 +81,7 @@ enum class Reason : std::uint8_t {
   ClaimStillPinned,
   GangTooLarge,
   GangNotCovered,
+  GroupIndivisible,
   ReplacementOnSameDevice,
   DeviceAmbiguous,
   ReportIncomplete,

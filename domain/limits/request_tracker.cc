@@ -322,6 +322,7 @@ bool RequestTracker::waits_for(const k8s::Object& object) const {
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
     case k8s::Kind::PodDisruptionBudget:
+    case k8s::Kind::PodGroup:
     case k8s::Kind::Lease:
       return false;
   }

@@ -59,6 +59,7 @@ bool is_namespaced(Kind kind) {
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
     case Kind::PodDisruptionBudget:
+    case Kind::PodGroup:
     case Kind::ConfigMap:
     case Kind::Lease:
       return true;

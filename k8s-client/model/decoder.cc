@@ -17,6 +17,7 @@
 #include "k8s-client/model/decode_node.h"
 #include "k8s-client/model/decode_owner.h"
 #include "k8s-client/model/decode_pod.h"
+#include "k8s-client/model/decode_pod_group.h"
 #include "k8s-client/model/decode_resource_claim.h"
 #include "k8s-client/model/decode_resource_slice.h"
 #include "k8s-client/model/json_document.h"
@@ -69,6 +70,8 @@ bool read_object(JsonObject root, Fault& fault, const KeptFields& kept, Kind kin
       return read_owner(root, fault, kept, out.emplace<Owner>(Owner{.kind = kind, .meta = {}}));
     case Kind::PodDisruptionBudget:
       return read_as<DisruptionBudget, read_disruption_budget>(root, fault, kept, out);
+    case Kind::PodGroup:
+      return read_as<PodGroup, read_pod_group>(root, fault, kept, out);
     case Kind::ConfigMap:
       return read_as<ConfigMap, read_config_map>(root, fault, kept, out);
     case Kind::Lease:

@@ -15,6 +15,7 @@ constexpr Kind kKindOf = std::is_same_v<T, Pod>                ? Kind::Pod
                          : std::is_same_v<T, Job>              ? Kind::Job
                          : std::is_same_v<T, Lease>            ? Kind::Lease
                          : std::is_same_v<T, DisruptionBudget> ? Kind::PodDisruptionBudget
+                         : std::is_same_v<T, PodGroup>         ? Kind::PodGroup
                                                                : Kind::ConfigMap;
 }  // namespace
 
@@ -57,6 +58,8 @@ std::string_view to_string(Kind kind) {
       return "StatefulSet";
     case Kind::PodDisruptionBudget:
       return "PodDisruptionBudget";
+    case Kind::PodGroup:
+      return "PodGroup";
     case Kind::ConfigMap:
       return "ConfigMap";
     case Kind::Lease:

@@ -13,6 +13,7 @@
 #include "k8s-client/model/meta.h"
 #include "k8s-client/model/node.h"
 #include "k8s-client/model/pod.h"
+#include "k8s-client/model/pod_group.h"
 #include "k8s-client/model/resource_claim.h"
 #include "k8s-client/model/resource_slice.h"
 
@@ -30,14 +31,15 @@ enum class Kind : std::uint8_t {
   ReplicaSet,   ///< Metadata only: the Deployment controller copies the Deployment's annotations to it.
   StatefulSet,  ///< Metadata only.
   PodDisruptionBudget,
+  PodGroup,
   ConfigMap,
   Lease,  ///< Only the election's own.
 };
 /// Those that the World is made of, and the ConfigMaps.
-inline constexpr std::array<Kind, 11> kAllKinds = {
+inline constexpr std::array<Kind, 12> kAllKinds = {
     Kind::Pod,         Kind::ResourceClaim,       Kind::ResourceSlice, Kind::Node,
     Kind::Namespace,   Kind::DeviceTaintRule,     Kind::Job,           Kind::ReplicaSet,
-    Kind::StatefulSet, Kind::PodDisruptionBudget, Kind::ConfigMap};
+    Kind::StatefulSet, Kind::PodDisruptionBudget, Kind::PodGroup,      Kind::ConfigMap};
 
 /// A Namespace: its labels and annotations.
 struct Namespace {
@@ -87,7 +89,7 @@ struct ConfigMap {
 };
 
 using Object = std::variant<Pod, ResourceClaim, ResourceSlice, Node, Namespace, DeviceTaintRule, Job, Owner,
-                            DisruptionBudget, ConfigMap, Lease>;
+                            DisruptionBudget, PodGroup, ConfigMap, Lease>;
 
 [[nodiscard]] Kind kind_of(const Object& object);
 [[nodiscard]] const Meta& meta_of(const Object& object);

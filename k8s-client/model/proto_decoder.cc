@@ -33,6 +33,7 @@ bool read_message_as(Kind kind, std::string_view message, Fault& fault, const Ke
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
     case Kind::PodDisruptionBudget:
+    case Kind::PodGroup:
     case Kind::ConfigMap:
     case Kind::Lease:
       break;
@@ -125,6 +126,7 @@ bool reads_protobuf(Kind kind, std::string_view api_version) {
     case Kind::ReplicaSet:
     case Kind::StatefulSet:
     case Kind::PodDisruptionBudget:
+    case Kind::PodGroup:
     case Kind::ConfigMap:
     case Kind::Lease:
       return false;

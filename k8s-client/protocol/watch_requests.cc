@@ -38,6 +38,10 @@ constexpr std::array<string_view, 3> kDra = {"/apis/resource.k8s.io/v1", "/apis/
 constexpr std::array<string_view, 3> kTaintRules = {"/apis/resource.k8s.io/v1", "/apis/resource.k8s.io/v1beta2",
                                                     "/apis/resource.k8s.io/v1alpha3"};
 
+// By gate: v1alpha2 in 1.36, v1alpha3 and v1beta1 in 1.37. **Source:** KEP-5832.
+constexpr std::array<string_view, 3> kScheduling = {
+    "/apis/scheduling.k8s.io/v1beta1", "/apis/scheduling.k8s.io/v1alpha3", "/apis/scheduling.k8s.io/v1alpha2"};
+
 Resource resource_of(Kind kind) {
   switch (kind) {
     case Kind::Pod:
@@ -60,6 +64,8 @@ Resource resource_of(Kind kind) {
       return {kApps, "statefulsets", true};
     case Kind::PodDisruptionBudget:
       return {kPolicy, "poddisruptionbudgets"};
+    case Kind::PodGroup:
+      return {kScheduling, "podgroups"};
     case Kind::ConfigMap:
       return {kCore, "configmaps"};
     case Kind::Lease:

@@ -1,14 +1,16 @@
 #include "reconcilers/eviction/gang_gate.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "domain/findings/match_device.h"
 #include "reconcilers/eviction/going.h"
-#include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/job_credit.h"
@@ -89,6 +91,34 @@ std::optional<HoldReason> held_by_gang(const GangUnit& unit, const HalfGangs& ha
   }
   if (auto hold = is_begun_with_another(unit, input)) return hold;
   return is_not_covered(unit, input);
+}
+
+std::optional<HoldReason> splits_pod_group(const Unit& unit, const GangUnit* gang, const World& world) {
+  std::set<std::string_view> going;
+  std::map<std::string_view, const AffectedPod*> groups;  // a unit is of one namespace
+  for (const auto* member : unit.affected_pods) {
+    going.insert(member->pod().meta.uid);
+    if (world.is_indivisible(member->pod())) groups.try_emplace(member->pod().pod_group, member);
+  }
+  for (const auto& [name, member] : groups) {
+    std::size_t size = 0;
+    std::size_t of_them = 0;
+    for (const auto& uid : world.pod_group_of(member->pod())) {
+      if (!can_be_evicted(world.pod(uid))) continue;
+      ++size;
+      of_them += going.contains(uid) ? 1U : 0U;
+    }
+    if (of_them == size) continue;
+    const auto why = gang == nullptr ? fmt::format("policy {} says evict.groups: {}", member->policy->name,
+                                                   member->policy->evict->groups_together ? "Together" : "Each")
+                                     : fmt::format("{} is not all of it", gang->gang.words);
+    return gang_hold(
+        Reason::GroupIndivisible,
+        fmt::format("PodGroup {} is disrupted only as a whole (disruptionMode: all), and {} of its {} pods "
+                    "would go: {}",
+                    name, of_them, size, why));
+  }
+  return std::nullopt;
 }
 
 std::optional<HoldReason> held_by_budgets(const GangUnit& unit, const World& world) {

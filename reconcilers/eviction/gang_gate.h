@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "domain/limits/cap_book.h"
+#include "reconcilers/eviction/limits.h"
 #include "reconcilers/shared/gangs.h"
 #include "reconcilers/shared/plan_input.h"
 
@@ -26,6 +27,11 @@ using HalfGangs = std::map<std::string, std::vector<const EvictionCharge*>>;
 /// That a PodDisruptionBudget allows fewer pods than go of it. A dry run of each eviction would not show that: none of
 /// them counts. **Source:** policy/v1; kubernetes pkg/registry/core/pod/storage eviction.go.
 [[nodiscard]] std::optional<HoldReason> held_by_budgets(const GangUnit& unit, const World& world);
+
+/// That one of them is of a PodGroup which is disrupted only as a whole, and others of it would stay: the Eviction API
+/// does not ask. **Source:** scheduling.k8s.io PodGroup, disruptionMode; kubernetes 1.37.1
+/// pkg/registry/core/pod/storage eviction.go.
+[[nodiscard]] std::optional<HoldReason> splits_pod_group(const Unit& unit, const GangUnit* gang, const World& world);
 
 /// What holds a member by itself, of whom nothing but that it is in the gang is bad.
 [[nodiscard]] std::optional<HoldReason> holds_member(const AffectedPod& member, const PlanInput& input);

@@ -190,14 +190,21 @@ std::optional<HoldReason> Gates::is_held_with_gang(Candidate& candidate) {
     if (auto refused = refused_gang_name(candidate.affected.pod()))
       candidate.remarks.push_back({.reason = Reason::AnnotationRefused, .message = *std::move(refused), .until = {}});
   }
-  if (candidate.gang == nullptr) return std::nullopt;
-  const auto& gang = candidate.gang->gang;
-  if (const auto begun = begun_.find(gang.key); begun != begun_.end()) {
-    return HoldReason{.reason = Reason::GangHeld,
-                      .message = fmt::format("pod {} of {} goes first", begun->second, gang.words),
-                      .until = {}};
+  if (candidate.gang != nullptr) {
+    const auto& gang = candidate.gang->gang;
+    if (const auto begun = begun_.find(gang.key); begun != begun_.end()) {
+      return HoldReason{.reason = Reason::GangHeld,
+                        .message = fmt::format("pod {} of {} goes first", begun->second, gang.words),
+                        .until = {}};
+    }
+    if (auto hold = held_by_gang(*candidate.gang, half_gangs_, input_)) return hold;
   }
-  return held_by_gang(*candidate.gang, half_gangs_, input_);
+  if (candidate.no_unit || !candidate.affected.open || !candidate.affected.policy->evict) return std::nullopt;
+  // Who is in the group now is no matter of the pod, its device, node and owner.
+  candidate.again = candidate.again || std::ranges::any_of(candidate.unit.affected_pods, [&](const auto* member) {
+                      return input_.world.is_indivisible(member->pod());
+                    });
+  return splits_pod_group(candidate.unit, candidate.gang, input_.world);
 }
 
 std::optional<HoldReason> Gates::is_too_early(Candidate& candidate) { return window_of(candidate.affected, input_); }
@@ -291,7 +298,13 @@ std::optional<HoldReason> Gates::sees_too_little(Candidate& candidate) {
   for (const auto* member : candidate.unit.affected_pods) {
     if (auto hold = held_by_view(input_, views_of_eviction(member->pod(), member->key))) return hold;
   }
-  return candidate.gang == nullptr ? std::nullopt : held_by_view(input_, {k8s::Kind::PodDisruptionBudget});
+  if (candidate.gang != nullptr) {
+    if (auto hold = held_by_view(input_, {k8s::Kind::PodDisruptionBudget})) return hold;
+  }
+  const auto& members = candidate.unit.affected_pods;
+  const bool is_grouped =
+      std::ranges::any_of(members, [](const auto* member) { return !member->pod().pod_group.empty(); });
+  return is_grouped ? held_by_view(input_, {k8s::Kind::PodGroup}) : std::nullopt;
 }
 
 std::optional<HoldReason> Gates::is_braked(Candidate& candidate) {
@@ -423,7 +436,7 @@ std::span<const Gates::Gate> Gates::in_order() {
        &Gates::looks_for_a_place},
       {{"gang",
         "Its policy says groups: Each, it is in no gang, or the gang can go, as far as its size, the policy's "
-        "selectors and an earlier round say."},
+        "selectors and an earlier round say. No PodGroup with disruptionMode all would be split."},
        &Gates::is_held_with_gang},
       {{"window", "The incident is open, evict.after has passed, and the device is Unhealthy now."},
        &Gates::is_too_early},

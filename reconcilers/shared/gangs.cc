@@ -14,12 +14,11 @@ bool goes_together(const AffectedPod& affected) {
   return affected.open && affected.policy->evict && affected.policy->evict->groups_together;
 }
 
-/// A pod that no node has holds nothing, and one that is going needs nobody to send it.
-bool is_member(const PodRecord* record) {
+}  // namespace
+
+bool can_be_evicted(const PodRecord* record) {
   return record != nullptr && is_live(record->pod) && !record->pod.node_name.empty() && !record->pod.meta.deletion;
 }
-
-}  // namespace
 
 const GangUnit* Gangs::of(const AffectedPod& affected) {
   if (affected.goes_with != nullptr || !goes_together(affected) || !affected.pod().is_marked) return nullptr;
@@ -31,7 +30,7 @@ const GangUnit* Gangs::of(const AffectedPod& affected) {
   std::vector<const PodRecord*> records;
   for (const auto& uid : input_.world.members_of(unit.gang.key)) {
     const auto* record = input_.world.pod(uid);
-    if (record == affected.record || !is_member(record)) continue;
+    if (record == affected.record || !can_be_evicted(record)) continue;
     if (records.size() <= kMostInGang) records.push_back(record);
     ++unit.size;
   }

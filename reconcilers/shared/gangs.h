@@ -13,6 +13,10 @@ namespace dhc {
 /// The most pods that go together: each is charged, and the record of charges has an end.
 inline constexpr std::size_t kMostInGang = 256;
 
+/// Whether there is something of the pod to evict: one that no node has holds nothing, and one that is going needs
+/// nobody to send it. Null: no.
+[[nodiscard]] bool can_be_evicted(const PodRecord* record);
+
 /// The gang of an affected pod whose policy says `evict.groups: Together`.
 struct GangUnit {
   Gang gang;

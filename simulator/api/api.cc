@@ -56,10 +56,10 @@ Answer not_served() { return answer_failure(404, "NotFound", "the server could n
 
 /// The resource behind a path, in the one version that it is served in.
 std::optional<Res> served_at(const ApiSettings& settings, const ResourcePath& path) {
-  const auto res = find_res(path.group, "v1", path.resource);
+  const auto res = find_res(path.group, path.resource);
   if (!res || settings.unserved.contains(*res)) return std::nullopt;
   const auto other = settings.versions.find(*res);
-  const auto version = other == settings.versions.end() ? std::string_view("v1") : std::string_view(other->second);
+  const auto version = other == settings.versions.end() ? type_of(*res).version : std::string_view(other->second);
   return path.version == version ? res : std::nullopt;
 }
 

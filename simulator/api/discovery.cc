@@ -62,8 +62,17 @@ Json resources(const ApiSettings& settings, std::string_view group) {
   return out;
 }
 
+/// The one that a group's resources are served in.
+std::string_view version_of(std::string_view group) {
+  for (const auto& type : all_types()) {
+    if (type.group == group) return type.version;
+  }
+  return "v1";
+}
+
 Json group_entry(std::string_view group) {
-  const Json version = {{"groupVersion", fmt::format("{}/v1", group)}, {"version", "v1"}};
+  const auto served = version_of(group);
+  const Json version = {{"groupVersion", fmt::format("{}/{}", group, served)}, {"version", served}};
   return {{"name", group}, {"versions", Json::array({version})}, {"preferredVersion", version}};
 }
 
@@ -82,7 +91,7 @@ Answer resource_list(const ApiSettings& settings, const std::string& group) {
   if (found.empty()) return answer_text(404, "404 page not found\n");
   return answer_json(200, {{"kind", "APIResourceList"},
                            {"apiVersion", "v1"},
-                           {"groupVersion", group.empty() ? "v1" : group + "/v1"},
+                           {"groupVersion", group.empty() ? "v1" : fmt::format("{}/{}", group, version_of(group))},
                            {"resources", std::move(found)}});
 }
 

@@ -17,6 +17,7 @@ constexpr std::array<ResourceType, kResCount> kTypes = {{
     {Res::Jobs, "batch", "v1", "jobs", "job", "Job", "", true, true, true},
     {Res::Budgets, "policy", "v1", "poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget", "pdb", true,
      true, true},
+    {Res::PodGroups, "scheduling.k8s.io", "v1beta1", "podgroups", "podgroup", "PodGroup", "", true, false, true},
     {Res::Claims, "resource.k8s.io", "v1", "resourceclaims", "resourceclaim", "ResourceClaim", "", true, false, true},
     {Res::ClaimTemplates, "resource.k8s.io", "v1", "resourceclaimtemplates", "resourceclaimtemplate",
      "ResourceClaimTemplate", "", true, false, false},
@@ -35,10 +36,10 @@ const ResourceType& type_of(Res res) { return kTypes.at(static_cast<std::size_t>
 
 std::span<const ResourceType> all_types() { return kTypes; }
 
-std::optional<Res> find_res(std::string_view group, std::string_view version, std::string_view resource) {
-  if (group.empty() && version == "v1" && resource == "events") return Res::Events;
+std::optional<Res> find_res(std::string_view group, std::string_view resource) {
+  if (group.empty() && resource == "events") return Res::Events;
   for (const auto& type : kTypes) {
-    if (type.group == group && type.version == version && type.resource == resource) return type.id;
+    if (type.group == group && type.resource == resource) return type.id;
   }
   return std::nullopt;
 }
@@ -48,6 +49,7 @@ std::string_view api_version_of(Res res) {
   if (type.group == "apps") return "apps/v1";
   if (type.group == "batch") return "batch/v1";
   if (type.group == "policy") return "policy/v1";
+  if (type.group == "scheduling.k8s.io") return "scheduling.k8s.io/v1beta1";
   if (type.group == "resource.k8s.io") return "resource.k8s.io/v1";
   if (type.group == "coordination.k8s.io") return "coordination.k8s.io/v1";
   if (type.group == "events.k8s.io") return "events.k8s.io/v1";

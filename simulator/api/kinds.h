@@ -18,6 +18,7 @@ enum class Res : std::uint8_t {
   DaemonSets,
   Jobs,
   Budgets,
+  PodGroups,
   Claims,
   ClaimTemplates,
   Slices,
@@ -26,7 +27,7 @@ enum class Res : std::uint8_t {
   Leases,
   Events,
 };
-inline constexpr std::size_t kResCount = 17;
+inline constexpr std::size_t kResCount = 18;
 
 /// How one resource is named in paths and objects.
 struct ResourceType {
@@ -47,8 +48,8 @@ struct ResourceType {
 /// All of them, in the order of Res.
 [[nodiscard]] std::span<const ResourceType> all_types();
 
-/// The resource served at group, version and plural name; core Events are the same objects as events.k8s.io Events.
-[[nodiscard]] std::optional<Res> find_res(std::string_view group, std::string_view version, std::string_view resource);
+/// The resource of that group and plural name; core Events are the same objects as events.k8s.io Events.
+[[nodiscard]] std::optional<Res> find_res(std::string_view group, std::string_view resource);
 
 /// `v1`, or `group/version`.
 [[nodiscard]] std::string_view api_version_of(Res res);

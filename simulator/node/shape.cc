@@ -72,6 +72,7 @@ Json pod_template(const PodShape& shape) {
     const Json mounted = {{"path", path}, {"type", ""}};
     spec["volumes"].push_back({{"name", fmt::format("host-{}", spec["volumes"].size())}, {"hostPath", mounted}});
   }
+  if (!shape.pod_group.empty()) spec["schedulingGroup"] = {{"podGroupName", shape.pod_group}};
   if (!shape.node_selector.empty()) spec["nodeSelector"] = shape.node_selector;
   if (dra) {
     Json claim = {{"name", "gpu"}};

@@ -33,6 +33,7 @@ struct PodShape {
   std::vector<std::string> host_paths;  ///< Folders of the node that it mounts, as drivers and plugins do.
   bool device_in_sidecar = false;       ///< A restartable init container holds the device instead.
   std::string restart_policy = "Always";
+  std::string pod_group;  ///< A PodGroup's name, or empty.
 };
 
 /// Prefix of the annotations that tell the simulated kubelet how a pod behaves.

@@ -16,6 +16,7 @@ constexpr std::size_t kRequestsKept = 10000;
 
 Cluster::Cluster(std::uint64_t seed, const Now& start) : state_(seed) {
   state_.store.set_now(start);
+  settings_.unserved = {Res::PodGroups};  // as by default: gate GenericWorkload
   for (const auto* name : {"default", "kube-system", "device-health-system"}) add_namespace(name);
 }
 

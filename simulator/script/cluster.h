@@ -85,6 +85,8 @@ class Cluster {
   void add_node(const NodeShape& shape);
   void remove_node(const std::string& name);
   void add_budget(const BudgetShape& shape);
+  /// Serves PodGroups from now on, if it did not. `mode` is `single` or `all`.
+  void add_pod_group(const std::string& ns, const std::string& name, const std::string& mode);
   void create_deployment(const std::string& ns, const std::string& name, int replicas, PodShape shape,
                          const std::map<std::string, std::string>& annotations = {});
   void create_stateful_set(const std::string& ns, const std::string& name, int replicas, PodShape shape);

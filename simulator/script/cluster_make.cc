@@ -105,6 +105,16 @@ void Cluster::add_budget(const BudgetShape& shape) {
   changed();
 }
 
+void Cluster::add_pod_group(const std::string& ns, const std::string& name, const std::string& mode) {
+  if (settings_.unserved.contains(Res::PodGroups)) serve(Res::PodGroups, true);
+  Json spec = {{"schedulingPolicy", {{"basic", Json::object()}}}};
+  spec["disruptionMode"][mode] = Json::object();
+  state_.store.create(
+      Res::PodGroups,
+      {{"metadata", {{"name", name}, {"namespace", ns}}}, {"spec", std::move(spec)}, {"status", Json::object()}});
+  changed();
+}
+
 void Cluster::ensure_claim_template(const std::string& ns, const PodShape& shape) {
   if (shape.device_class.empty() || !shape.shared_claim.empty()) return;
   const auto name = claim_template_name(shape.device_class, shape.count);

@@ -36,6 +36,7 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
     add(all, "batch", "jobs", verb);
     for (const std::string_view resource : {"replicasets", "statefulsets"}) add(all, "apps", resource, verb);
     add(all, "policy", "poddisruptionbudgets", verb);
+    add(all, "scheduling.k8s.io", "podgroups", verb);
     if (config_map != nullptr) {
       add(all, "", "configmaps", verb);
       all.back().needed_by = "configuration";

@@ -165,3 +165,33 @@ TEST_CASE("A gang whose Job counts losses gets a retry back for each pod before 
   CHECK_FALSE(world.has_failed());
   CHECK(world.live("train-").size() == 8);
 }
+
+TEST_CASE("A Job's PodGroup that is disrupted as a whole loses no single pod, and goes whole when the policy says so") {
+  auto shape = GangWorld::gang_shape();
+  shape.shape.labels = {{"app", "train"}};
+  shape.shape.pod_group = "train";
+  JobWorld world(shape);
+  world.cluster.add_pod_group("default", "train", "all");
+  world.run_for(11min);  // the kind was not served before, and is asked for now and then
+  const auto bad = world.break_device();
+  world.run_for(5min);
+  CHECK(world.evictions().empty());
+  CHECK(world.says(bad, "GroupIndivisible"));
+  world.restart_controller();
+  world.run_for(5min);
+  CHECK(world.evictions().empty());
+  world.policy().evict->groups_together = true;
+  world.send_policy();
+  world.run_for(30s);
+  CHECK(world.evictions().size() == 8);
+}
+
+TEST_CASE("Where PodGroups are not served a pod that names one is evicted by itself, and nothing is said of it") {
+  auto shape = GangWorld::gang_shape();
+  shape.shape.labels = {{"app", "train"}};
+  shape.shape.pod_group = "train";
+  JobWorld world(shape);
+  const auto bad = world.break_device();
+  world.run_for(60s);
+  CHECK(world.evictions() == std::vector<std::string>{"default/" + bad});
+}

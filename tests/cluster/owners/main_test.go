@@ -18,17 +18,24 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
-var cluster *realcluster.ControlPlane
+// cluster has the controllers of JobSet and LeaderWorkerSet, grouping serves PodGroups.
+var cluster, grouping *realcluster.ControlPlane
 
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
-		cluster = planes[0]
+		cluster, grouping = planes[0], planes[1]
 		if _, err := dhc.Binary(); err != nil {
 			return err
 		}
+		if err := dhc.Install(grouping); err != nil {
+			return err
+		}
 		return dhc.Install(cluster)
-	}, realcluster.Options{Name: "owners", Owners: true})
+	}, realcluster.Options{Name: "owners", Owners: true},
+		realcluster.Options{Name: "grouping", RuntimeConfig: "scheduling.k8s.io/v1beta1=true", FeatureGates: genericWorkload, ControllerGates: genericWorkload})
 }
+
+var genericWorkload = map[string]bool{"GenericWorkload": true}
 
 // place is where one story happens, beside others: a namespace, and a node whose devices, of a kind that no other node has, are enough for a
 // group and its replacement.

@@ -42,15 +42,16 @@ func TestMain(m *testing.M) {
 		manifests, err = dhc.ReadManifests(cluster)
 		return err
 	}, realcluster.Options{Name: "rbac"},
-		realcluster.Options{Name: "rbac-without-watchlist", WithoutControllers: true, FeatureGates: map[string]bool{"WatchList": false}})
+		realcluster.Options{Name: "rbac-without-watchlist", WithoutControllers: true, FeatureGates: map[string]bool{"WatchList": false, "GenericWorkload": true},
+			RuntimeConfig: "scheduling.k8s.io/v1beta1=true"}) // of what is not served no list is asked
 }
 
 // kinds as /readyz names them.
 var kinds = map[string]string{
 	"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "resourceclaims": "ResourceClaim", "resourceslices": "ResourceSlice",
 	"devicetaintrules": "DeviceTaintRule", "jobs": "Job", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "configmaps": "ConfigMap",
-	"poddisruptionbudgets": "PodDisruptionBudget",
-	"leases":               "Lease",
+	"poddisruptionbudgets": "PodDisruptionBudget", "podgroups": "PodGroup",
+	"leases": "Lease",
 }
 
 // owners are the kinds that own pods and are not watched, by group.
@@ -88,7 +89,8 @@ func expected() (all []dhc.Verb) {
 		}
 		all = append(all, dhc.Verb{Group: "batch", Resource: "jobs", Verb: verb},
 			dhc.Verb{Group: "apps", Resource: "replicasets", Verb: verb}, dhc.Verb{Group: "apps", Resource: "statefulsets", Verb: verb},
-			dhc.Verb{Group: "policy", Resource: "poddisruptionbudgets", Verb: verb})
+			dhc.Verb{Group: "policy", Resource: "poddisruptionbudgets", Verb: verb},
+			dhc.Verb{Group: "scheduling.k8s.io", Resource: "podgroups", Verb: verb})
 	}
 	for _, verb := range []string{"create", "patch", "delete"} {
 		all = append(all, dhc.Verb{Group: "resource.k8s.io", Resource: "devicetaintrules", Verb: verb})

@@ -33,6 +33,7 @@ type Deployment struct {
 	Arguments       []string          // of the image's program
 	Grace           int64             // seconds to end; 0 means 1
 	Finalizer       string            // of its Pods
+	PodGroup        string            // that its Pods are of
 }
 
 // Labels select the Pods of a workload.
@@ -51,6 +52,9 @@ func (d Deployment) CreateOnly(t *testing.T, cp *realcluster.ControlPlane) {
 	pod := OneContainer(d.Resource, d.ClaimTemplate, d.Claim, d.Arguments...)
 	if d.Grace > 0 {
 		pod.TerminationGracePeriodSeconds = &d.Grace
+	}
+	if d.PodGroup != "" {
+		pod.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &d.PodGroup}
 	}
 	meta := metav1.ObjectMeta{Labels: Labels(d.Name), Annotations: d.PodAnnotations}
 	if d.Finalizer != "" {

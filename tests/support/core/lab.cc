@@ -62,7 +62,7 @@ sim::Answer Lab::merge(const std::string& target, const sim::Json& patch) {
 
 sim::Answer Lab::apply(const std::string& target, sim::Json wanted, const std::string& manager, bool force) {
   const auto path = sim::parse_resource_path(sim::parse_target(target));
-  if (const auto res = path ? sim::find_res(path->group, "v1", path->resource) : std::nullopt; res) {
+  if (const auto res = path ? sim::find_res(path->group, path->resource) : std::nullopt; res) {
     wanted["apiVersion"] = path->group.empty() ? path->version : path->group + "/" + path->version;
     wanted["kind"] = sim::type_of(*res).kind;
   }

@@ -96,6 +96,8 @@ constexpr auto kBudget = R"({
   "status": {"observedGeneration": 2, "disruptionsAllowed": 3, "currentHealthy": 5, "desiredHealthy": 2}
 })";
 
+constexpr auto kPodGroup = R"({"spec": {"disruptionMode": {"all": {}}}})";
+
 constexpr auto kConfigMap = R"({"data": {"policy.yaml": "a: b"}})";
 
 constexpr auto kLease = R"({"spec": {"holderIdentity": "h", "leaseDurationSeconds": 15, "leaseTransitions": 3,
@@ -115,6 +117,8 @@ const char* body_of(Kind kind) {
       return kRule;
     case Kind::PodDisruptionBudget:
       return kBudget;
+    case Kind::PodGroup:
+      return kPodGroup;
     case Kind::ConfigMap:
       return kConfigMap;
     case Kind::Lease:

@@ -236,7 +236,22 @@ std::string ServerTruth::gang_of(const Json& pod) const {
   const auto mark = std::string(kGangMark);
   auto name = text(pod, {"metadata", "annotations", mark});
   if (name.empty()) name = text(pod, {"metadata", "labels", mark});
+  if (name.empty()) name = text(pod, {"spec", "schedulingGroup", "podGroupName"});
   return name.empty() ? name : text(pod, {"metadata", "namespace"}) + "/" + name;
+}
+
+/// Of a PodGroup that is disrupted only as a whole no pod goes before others of it, but with its gang.
+void ServerTruth::check_group(const eviction::EvictPod& eviction, const Json& pod) {
+  const auto name = text(pod, {"spec", "schedulingGroup", "podGroupName"});
+  const auto group = name.empty() ? nullptr : cluster_.get(Res::PodGroups, eviction.ns, name);
+  if (group == nullptr || sim::field(*group, {"spec", "disruptionMode", "all"}) == nullptr) return;
+  if (!gang_of(pod).empty()) return;
+  for (const auto& [other, object] : cluster_.store().all(Res::Pods)) {
+    const bool stays = other.ns == eviction.ns && other.name != eviction.name && !sim::is_deleting(*object) &&
+                       text(*object, {"spec", "schedulingGroup", "podGroupName"}) == name &&
+                       sim::text(*object, {"status", "phase"}) == "Running";
+    if (stays) return say("group", eviction, fmt::format("{} of PodGroup {} stays", other.name, name));
+  }
 }
 
 /// A pod of a gang of which one on a bad device has gone.
@@ -284,6 +299,7 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
   if (!shows_signal(eviction, *before_) && !follows_its_gang(*before_, now))
     say("I17", eviction, "the server shows no signal that the policy names");
   check_gang(eviction, *before_, now);
+  check_group(eviction, *before_);
   check_again(eviction, pod, now);
   check_slots(eviction, pod.node, now);
   check_brake(eviction, pod.node, now);

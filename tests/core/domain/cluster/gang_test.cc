@@ -138,3 +138,51 @@ TEST_CASE("The World keeps a namespace's budgets: one that was made anew outlive
   CHECK(world.budgets_in("ml-2").empty());
   CHECK(world.budgets_in("ml").size() == 1);
 }
+
+TEST_CASE("The World knows which PodGroups are disrupted as a whole, and who is in them, whatever else marks a pod") {
+  World world;
+  const Now now{};
+  const auto apply = [&](k8s::Delivery delivery) { return world.apply(std::move(delivery), now); };
+  const auto group = [](bool is_indivisible, const std::string& uid, const std::string& ns = "ml") {
+    k8s::PodGroup found;
+    found.meta.ns = ns;
+    found.meta.name = "pg";
+    found.meta.uid = uid;
+    found.is_indivisible = is_indivisible;
+    return found;
+  };
+  const std::string in_group = R"(,"schedulingGroup":{"podGroupName":"pg"})";
+  const auto plain = read("", "", in_group, "a");
+  const auto marked = read(R"("device-health.io/gang":"g")", "", in_group, "b");
+  (void)apply(k8s::Upsert{plain});
+  (void)apply(k8s::Upsert{marked});
+  CHECK(world.pod_group_of(plain) == std::set<std::string>{"a", "b"});
+  CHECK(world.members_of("ml/PodGroup/pg") == std::set<std::string>{"a"});
+  CHECK_FALSE(world.is_indivisible(plain));
+  CHECK_FALSE(apply(k8s::Upsert{group(false, "1")}));
+  CHECK_FALSE(world.is_indivisible(plain));
+  CHECK(apply(k8s::Upsert{group(true, "2", "web")}));
+  CHECK_FALSE(world.is_indivisible(plain));
+  (void)world.take_touched();
+  CHECK(apply(k8s::Upsert{group(true, "3")}));
+  CHECK(world.take_touched().namespaces().contains("ml"));
+  CHECK_FALSE(apply(k8s::Upsert{group(true, "3")}));
+  CHECK(world.is_indivisible(marked));
+  // Of one that has been made anew the deletion of the old one comes late.
+  (void)apply(k8s::Remove{.kind = k8s::Kind::PodGroup, .ns = "ml", .name = "pg", .uid = "1"});
+  CHECK(world.is_indivisible(plain));
+  (void)apply(k8s::Remove{.kind = k8s::Kind::PodGroup, .ns = "ml", .name = "pg", .uid = "3"});
+  CHECK_FALSE(world.is_indivisible(plain));
+  (void)apply(k8s::Upsert{group(true, "4")});
+  CHECK(apply(k8s::Upsert{group(false, "5")}));
+  CHECK_FALSE(world.is_indivisible(plain));
+  k8s::Snapshot list;
+  list.kind = k8s::Kind::PodGroup;
+  list.objects.emplace_back(group(true, "6"));
+  (void)apply(list);
+  CHECK(world.is_indivisible(plain));
+  list.objects.clear();
+  list.served = false;
+  (void)apply(list);
+  CHECK_FALSE(world.is_indivisible(plain));
+}

@@ -28,6 +28,9 @@ TEST_CASE("every kind has its path") {
   CHECK(path(Kind::ResourceClaim, 0) == "/apis/resource.k8s.io/v1/resourceclaims");
   CHECK(path(Kind::ResourceClaim, 1) == "/apis/resource.k8s.io/v1beta2/resourceclaims");
   CHECK(path(Kind::ResourceSlice, 2) == "/apis/resource.k8s.io/v1beta1/resourceslices");
+  CHECK(path(Kind::PodGroup, 0) == "/apis/scheduling.k8s.io/v1beta1/podgroups");
+  CHECK(path(Kind::PodGroup, 1) == "/apis/scheduling.k8s.io/v1alpha3/podgroups");
+  CHECK(path(Kind::PodGroup, 2) == "/apis/scheduling.k8s.io/v1alpha2/podgroups");
   CHECK(path(Kind::DeviceTaintRule, 1) == "/apis/resource.k8s.io/v1beta2/devicetaintrules");
   CHECK(path(Kind::DeviceTaintRule, 2) == "/apis/resource.k8s.io/v1alpha3/devicetaintrules");
 }
@@ -109,7 +112,7 @@ TEST_CASE("one object is selected by name in its namespace") {
 TEST_CASE("only the core group must be served") {
   for (const auto kind : {Kind::Pod, Kind::Node, Kind::Namespace, Kind::ConfigMap}) CHECK_FALSE(may_be_absent(kind));
   for (const auto kind : {Kind::ResourceClaim, Kind::ResourceSlice, Kind::DeviceTaintRule, Kind::Job, Kind::ReplicaSet,
-                          Kind::StatefulSet}) {
+                          Kind::StatefulSet, Kind::PodGroup}) {
     CHECK(may_be_absent(kind));
   }
   CHECK(version_count(Kind::Pod) == 1);
