@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <random>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -21,6 +22,8 @@
 #include "app/pages.h"
 #include "app/policy_file.h"
 #include "app/policy_map.h"
+#include "app/record/lines.h"
+#include "app/record/recorder.h"
 #include "app/status_store.h"
 #include "app/trouble_log.h"
 #include "domain/contract/names.h"
@@ -54,6 +57,7 @@ struct Application::Parts {
   LiveFeed live{status_store};
   std::string detail_address;
   Metrics metrics;
+  std::unique_ptr<record::RecordFiles> record_files;
   TroubleLog trouble;
   Inbox inbox{kInboxCapacity};
   ClockDesk clock_desk;
@@ -67,6 +71,7 @@ struct Application::Parts {
 
   Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, Log& l);
   Status serve();
+  Status start_recording();
   Result<std::string> serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience,
                             EventStream events = {});
   void send(Message message);
@@ -155,7 +160,24 @@ Status Application::Parts::serve() {
   return {};
 }
 
+Status Application::Parts::start_recording() {
+  if (!settings.record) return {};
+  std::random_device random;
+  auto run = fmt::format("{}-{:08x}", record::name_of_time(read_now().wall), random());
+  const auto ended = [this](const std::string& why) {
+    metrics.recording(false);
+    log.error("recording ended: everything else goes on", {{"error", why}});
+  };
+  auto files = record::RecordFiles::open(*settings.record, run, ended);
+  if (!files) return fail(ErrorKind::Invalid, "--record: " + files.error().message);
+  record_files = std::move(*files);
+  metrics.recording(true);
+  log.info("recording", {{"folder", settings.record->folder}, {"run", run}});
+  return {};
+}
+
 void Application::Parts::refresh() {
+  if (record_files) metrics.recorded(record_files->bytes_written());
   const std::lock_guard lock(watchers_mutex);
   std::map<k8s::Kind, k8s::WatchStatus> by_kind;  // the configuration and the state are both ConfigMaps
   for (const auto& watcher : watchers) {
@@ -273,6 +295,7 @@ std::shared_ptr<const std::vector<Verdict>> Application::verdicts() const { retu
 Result<std::unique_ptr<Application>> Application::make(AppSettings settings, std::shared_ptr<const k8s::Client> client,
                                                        Log& log) {
   auto parts = std::make_unique<Parts>(std::move(settings), std::move(client), log);
+  if (auto recording = parts->start_recording(); !recording) return std::unexpected(std::move(recording.error()));
   if (auto served = parts->serve(); !served) return std::unexpected(std::move(served.error()));
   return std::unique_ptr<Application>(new Application(std::move(parts)));
 }
@@ -313,6 +336,10 @@ void Application::run(const std::stop_token& stop) {
                     },
                 .doubt = [&parts](const ViewDoubt& doubt) { parts.list_afresh(doubt); },
                 .refresh = [&parts] { parts.refresh(); }});
+  if (parts.record_files) {
+    loop.record_to(std::make_shared<record::Recorder>(
+        [files = parts.record_files.get()](record::Line line) { files->put(std::move(line)); }));
+  }
   loop.run(token);
   const bool idle = executor.drain(kDrainPatience);
   executor.request_stop();  // before the watchers are joined: both may wait for the same credentials

@@ -9,6 +9,7 @@
 #include "app/elector.h"
 #include "app/log.h"
 #include "app/policy_desk.h"
+#include "app/record/record_files.h"
 #include "app/run_loop.h"
 #include "k8s-client/client.h"
 
@@ -26,13 +27,14 @@ struct AppSettings {
   std::optional<ElectionSettings> election;                 ///< None: it leads from the start.
   std::string cluster;                                      ///< Whom we speak to and as whom, for the log; no secrets.
   k8s::WireFormat wire_format = k8s::WireFormat::Protobuf;  ///< What watches ask for.
+  std::optional<record::RecordSettings> record = {};        ///< None: nothing is recorded.
 };
 
 /// The whole controller with its threads: watches, executor, configuration, pages, and the loop on the caller's thread.
 class Application {
  public:
   /// Listens on the addresses; what cannot be listened on, and detail for others than the loopback (Invalid), is an
-  /// error that names it. `log` outlives this.
+  /// error that names it; so is a folder for recordings that cannot be written. `log` outlives this.
   [[nodiscard]] static Result<std::unique_ptr<Application>> make(AppSettings settings,
                                                                  std::shared_ptr<const k8s::Client> client, Log& log);
   ~Application();

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "app/describe.h"
+#include "app/record/recorder.h"
 #include "app/standing_plan.h"
 #include "app/state_desk.h"
 #include "app/verdict_containers.h"
@@ -488,12 +489,18 @@ Controller& Controller::operator=(Controller&&) noexcept = default;
 
 bool Controller::take(std::span<Message> messages, const Now& now) {
   bool is_news = false;
-  for (auto& message : messages) is_news = state_->take(std::move(message), now) || is_news;
+  for (auto& message : messages) {
+    if (recorder_) recorder_->hear(message);
+    const bool changes = state_->take(std::move(message), now);
+    if (recorder_) recorder_->heard(changes);
+    is_news = changes || is_news;
+  }
   const auto passed = now.mono - state_->planned_at.mono;
   // A wall clock that was set makes other times of those that are written in the cluster.
   const bool is_set = now.wall - state_->planned_at.wall > passed + kClockStep ||
                       now.wall - state_->planned_at.wall < passed - kClockStep;
   if (is_set) state_->touched.everything();
+  if (recorder_) recorder_->took(now, is_set);
   return is_news || is_set || state_->due_at <= now.mono + kAtOnce;
 }
 
@@ -501,6 +508,7 @@ Turn Controller::plan(const Now& now) {
   auto turn = plan_all(now);
   state_->planned_at = now;
   state_->due_at = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + kLongestPlan);
+  if (recorder_) recorder_->planned(turn, verdicts(), now);
   return turn;
 }
 
@@ -712,6 +720,8 @@ Turn Controller::plan_all(const Now& now) {
   for (const auto& action : turn.actions) state.note_sent(action, now);
   return turn;
 }
+
+void Controller::record_to(std::shared_ptr<record::Recorder> recorder) { recorder_ = std::move(recorder); }
 
 const std::vector<Verdict>& Controller::verdicts() const { return state_->standing.verdicts(); }
 

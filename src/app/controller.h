@@ -13,6 +13,10 @@
 #include "domain/contract/verdict.h"
 #include "domain/findings/policy_coverage.h"
 
+namespace dhc::record {
+class Recorder;
+}
+
 namespace dhc {
 
 /// Numbers for metrics, taken after a turn.
@@ -91,6 +95,10 @@ class Controller {
   /// empty otherwise. Of a standby as well.
   [[nodiscard]] std::vector<PolicyCoverage> take_coverage();
 
+  /// From now on, best before the first message, the recorder sees all that comes in and is decided; null: no more.
+  void record_to(std::shared_ptr<record::Recorder> recorder);
+  [[nodiscard]] bool is_recorded() const { return recorder_ != nullptr; }
+
   /// Watches that a read has shown to be wrong since the last call: their kinds are to be listed afresh.
   [[nodiscard]] std::vector<ViewDoubt> take_doubts();
 
@@ -99,6 +107,7 @@ class Controller {
   [[nodiscard]] Turn plan_all(const Now& now);
 
   std::unique_ptr<State> state_;
+  std::shared_ptr<record::Recorder> recorder_;
 };
 
 }  // namespace dhc

@@ -127,6 +127,10 @@ struct Metrics::Families {
   Gauge& leader = gauge(registry, "device_health_leader",
                         "1 while this process leads, or there is no election; 0 while it stands by.")
                       .Add({});
+  Gauge& recording = gauge(registry, "device_health_recording",
+                           "1 while a recording is being written, 0 if none is or it has ended by an error.")
+                         .Add({});
+  Counter& record_bytes = counter(registry, "device_health_record_bytes_total", "Bytes of recordings written.").Add({});
   std::mutex actions_mutex;
   std::set<prometheus::Labels> action_series;
   std::mutex mutex;  // watches
@@ -239,6 +243,13 @@ void Metrics::policy_reloaded(bool accepted) {
 }
 
 void Metrics::leading(bool leads) { families_->leader.Set(leads ? 1 : 0); }
+
+void Metrics::recording(bool runs) { families_->recording.Set(runs ? 1 : 0); }
+
+void Metrics::recorded(std::int64_t bytes) {
+  const auto more = static_cast<double>(bytes) - families_->record_bytes.Value();
+  if (more > 0) families_->record_bytes.Increment(more);
+}
 
 void Metrics::server_ahead(Millis ahead) { families_->server_ahead.Set(std::chrono::duration<double>(ahead).count()); }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ class Metrics {
 
   /// Whether we lead, or there is no election.
   void leading(bool leads);
+
+  /// Whether a recording is being written.
+  void recording(bool runs);
+  /// How many bytes it has, which only grow.
+  void recorded(std::int64_t bytes);
 
   /// Text exposition format 0.0.4.
   [[nodiscard]] std::string text() const;

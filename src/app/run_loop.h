@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/controller.h"
@@ -41,6 +42,9 @@ struct Shown {
 class RunLoop {
  public:
   RunLoop(Inbox& inbox, Executor& executor, Shown shown);
+
+  /// Before `run`: the recorder sees all that comes in and is decided.
+  void record_to(std::shared_ptr<record::Recorder> recorder) { controller_.record_to(std::move(recorder)); }
 
   /// Turns until stopped. One thread.
   void run(const std::stop_token& stop);

@@ -34,6 +34,18 @@ std::optional<Millis> parse_wait(const std::string& text) {
   return at->second * count;
 }
 
+/// `512Mi`, `1Gi`; whole MiB at least.
+std::optional<std::int64_t> parse_size(const std::string& text) {
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [unit, ec] = std::from_chars(text.data(), end, count);
+  if (ec != std::errc() || count <= 0 || count > 1'000'000) return std::nullopt;
+  const std::string_view word(unit, end);
+  if (word == "Mi") return count << 20U;
+  if (word == "Gi") return count << 30U;
+  return std::nullopt;
+}
+
 std::optional<ConfigMapName> parse_config_map(const std::string& text) {
   const auto slash = text.find('/');
   if (slash == 0 || slash == std::string::npos || slash + 1 == text.size()) return std::nullopt;
@@ -48,6 +60,7 @@ struct Parsed {
   ValidateOptions validate;
   TestOptions test;
   PlanOptions plan;
+  ReplayOptions replay;
   UninstallOptions uninstall;
   PluginLine plugin;
   std::string version_output = "text";
@@ -127,6 +140,18 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                   "Where /verdicts is served: an address of the loopback (default 127.0.0.1:8082), 0 for not at all; "
                   "reach a pod's by kubectl port-forward")
       ->type_name("ADDRESS");
+  run->add_option("--record", options.record_folder,
+                  "Folder in which what is seen and decided is recorded, for 'replay' (default: nothing is)")
+      ->type_name("DIR");
+  const auto read_size = [&options](const std::string& text) {
+    const auto size = parse_size(text);
+    if (!size) throw CLI::ValidationError(fmt::format("--record-max-size '{}' is not a size such as 512Mi", text));
+    options.record_most_bytes = *size;
+  };
+  run->add_option_function<std::string>("--record-max-size", read_size,
+                                        "How much the recordings in that folder may take together; the oldest go first "
+                                        "(default 512Mi)")
+      ->type_name("SIZE");
   return run;
 }
 
@@ -174,6 +199,17 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
                        "text (default), wide, which adds each reason's message, or json",
                        {{"text", PlanFormat::Text}, {"wide", PlanFormat::Wide}, {"json", PlanFormat::Json}});
   return plan;
+}
+
+CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
+  auto* replay = app.add_subcommand(
+      "replay", "Play what 'run --record' has recorded again, and compare what is decided; reads files only");
+  replay->add_option("DIR", options.paths, "Folders of recordings, or single files of them")
+      ->type_name("DIR")
+      ->required();
+  add_word<ReplayFormat>(*replay, "-o,--output", options.format, "text (default) or json",
+                         {{"text", ReplayFormat::Text}, {"json", ReplayFormat::Json}});
+  return replay;
 }
 
 CLI::App* add_uninstall(CLI::App& app, UninstallOptions& options) {
@@ -250,6 +286,7 @@ struct Commands {
   CLI::App* validate = nullptr;
   CLI::App* test = nullptr;
   CLI::App* plan = nullptr;
+  CLI::App* replay = nullptr;
   CLI::App* uninstall = nullptr;
 };
 
@@ -271,6 +308,7 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   commands.test->add_option("--junit", parsed.test.junit, "Write a JUnit report to this file")->type_name("FILE");
   define_plugin(app, parsed.plugin);
   commands.plan = add_plan(app, parsed.plan);
+  commands.replay = add_replay(app, parsed.replay);
   commands.uninstall = add_uninstall(app, parsed.uninstall);
   auto* version = app.add_subcommand("version", "Print the version");
   version->add_option("--output", parsed.version_output, "text (default) or json")
@@ -279,7 +317,8 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   app.add_subcommand("help", "Print the help of the program, or of one of its commands");
   // They work, and are not what a kubectl plugin is looked up for.
   if (is_plugin) {
-    for (auto* command : {commands.run, commands.demo, commands.validate, commands.test, commands.uninstall})
+    for (auto* command :
+         {commands.run, commands.demo, commands.validate, commands.test, commands.replay, commands.uninstall})
       command->group("");
   }
   return commands;
@@ -322,6 +361,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (commands.validate->parsed()) return parsed.validate;
   if (commands.test->parsed()) return parsed.test;
   if (commands.plan->parsed()) return parsed.plan;
+  if (commands.replay->parsed()) return parsed.replay;
   if (commands.uninstall->parsed()) return parsed.uninstall;
   auto command = plugin_command(app, parsed.plugin);
   if (!command) {

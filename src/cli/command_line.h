@@ -34,6 +34,8 @@ struct RunOptions {
   std::string metrics_address = ":8080";          ///< `0`: not served.
   std::string health_address = ":8081";           ///< `0`: not served.
   std::string detail_address = "127.0.0.1:8082";  ///< `0`: not served.
+  std::string record_folder;                      ///< Empty: nothing is recorded.
+  std::int64_t record_most_bytes = std::int64_t{512} << 20U;
 };
 
 /// `demo`: the controller against a simulated cluster in this process.
@@ -79,6 +81,14 @@ struct PlanOptions {
   PlanFormat format = PlanFormat::Text;
 };
 
+enum class ReplayFormat : std::uint8_t { Text, Json };
+
+/// `replay`: recordings, given to the same core again.
+struct ReplayOptions {
+  std::vector<std::string> paths;  ///< Folders and files.
+  ReplayFormat format = ReplayFormat::Text;
+};
+
 /// `uninstall`: removes every trace of ours from a cluster.
 struct UninstallOptions {
   std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
@@ -99,7 +109,7 @@ struct Leave {
 };
 
 using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, TestOptions, ExplainOptions, PlanOptions,
-                             UninstallOptions, VersionOptions, PluginCommand, CompleteOptions, Leave>;
+                             ReplayOptions, UninstallOptions, VersionOptions, PluginCommand, CompleteOptions, Leave>;
 
 /// The name of the file under which kubectl finds us as `kubectl device-health`.
 inline constexpr std::string_view kPluginName = "kubectl-device_health";

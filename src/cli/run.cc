@@ -47,6 +47,11 @@ std::string own_namespace(const Connection& connection) {
   return in_pod ? connection.access.ns : variable("POD_NAMESPACE");
 }
 
+std::optional<record::RecordSettings> record_of(const RunOptions& options) {
+  if (options.record_folder.empty()) return std::nullopt;
+  return record::RecordSettings{.folder = options.record_folder, .most_bytes = options.record_most_bytes};
+}
+
 AppSettings settings_of(const RunOptions& options, const Connection& connection) {
   return {.frame = {.mode_cap = options.mode,
                     .events = options.events,
@@ -61,7 +66,8 @@ AppSettings settings_of(const RunOptions& options, const Connection& connection)
           .detail_address = options.detail_address,
           .election = election_of(options, own_namespace(connection)),
           .cluster = connection.cluster,
-          .wire_format = options.wire_format};
+          .wire_format = options.wire_format,
+          .record = record_of(options)};
 }
 // More than a configuration may have: it is told there.
 constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;

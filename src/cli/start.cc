@@ -14,6 +14,7 @@
 #include "cli/plugin/support_bundle.h"
 #include "cli/plugin/top.h"
 #include "cli/policy_test.h"
+#include "cli/replay.h"
 #include "cli/run.h"
 #include "cli/uninstall.h"
 #include "cli/validate.h"
@@ -36,6 +37,7 @@ struct Start {
   int operator()(const TestOptions& options) const { return print(test_policies(options)); }
   int operator()(const ExplainOptions& options) const { return print(explain(options)); }
   int operator()(const PlanOptions& options) const { return print(plan(options)); }
+  int operator()(const ReplayOptions& options) const { return print(replay(options)); }
   int operator()(const UninstallOptions& options) const { return uninstall(options); }
   int operator()(const VersionOptions& options) const {
     return print({.code = 0, .out = version_text(options), .err = {}});

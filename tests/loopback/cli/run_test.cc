@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "app/clock.h"
 #include "simulator/server.h"
@@ -122,6 +123,27 @@ TEST_CASE("the pod that holds a broken device is evicted over TLS, and no other"
   CHECK(program.says("reason=Evicted", Seconds(10)));
   CHECK(world.evictions() == holders);
   stops_in_time(program);
+}
+
+TEST_CASE("what is recorded replays to the same decisions, and a folder that cannot be written is said at once") {
+  RunCluster world;
+  const Folder records;
+  const auto device = world.held();
+  REQUIRE_FALSE(device.empty());
+  Program program(world.arguments({"--config", world.policy, "--mode", "enforce", "--record", records.path()}));
+  world.break_device(device);
+  REQUIRE(program.await([&] { return !world.evictions().empty(); }, Seconds(30)));
+  CHECK(program.says("reason=Evicted", Seconds(10)));
+  stops_in_time(program);
+  Program replay({"replay", records.path(), "-o", "json"});
+  REQUIRE(replay.ended(Seconds(30)) == 0);
+  const auto json = nlohmann::json::parse(replay.out());
+  CHECK(json["differences"] == 0);
+  CHECK(json["runs"] == 1);
+  CHECK(json["actions"]["EvictPod"] == 1);
+  Program refused(world.arguments({"--config", world.policy, "--record", "/proc/none"}));
+  CHECK(refused.ended(Seconds(10)) == 2);
+  CHECK(refused.err().find("--record: /proc/none: ") != std::string::npos);
 }
 
 TEST_CASE("in observe mode without Events nothing at all is written") {

@@ -212,6 +212,27 @@ func TestTheChartsValuesReachTheDeployment(t *testing.T) {
 	}
 }
 
+func TestTheChartGivesARecordingItsVolume(t *testing.T) {
+	text := func(values string) string {
+		deployment := helm(t, values)["Deployment/"+Namespace+"/device-health-controller"]
+		return deployment.Text()
+	}
+	for values, wanted := range map[string][]string{
+		"{record: {enabled: true}}":               {"--record=/var/lib/device-health/records", "--record-max-size=512Mi", "sizeLimit: 640Mi", "mountPath: /var/lib/device-health/records"},
+		"{record: {enabled: true, maxSize: 2Gi}}": {"--record-max-size=2Gi", "sizeLimit: 2368Mi"},
+		"{record: {enabled: true, existingClaim: mine}}": {"claimName: mine", "fsGroup: 65532"},
+	} {
+		for _, one := range wanted {
+			if !strings.Contains(text(values), one) {
+				t.Errorf("%s: no %q in\n%s", values, one, text(values))
+			}
+		}
+	}
+	if strings.Contains(text("{}"), "record") {
+		t.Error("it records unasked")
+	}
+}
+
 func TestAlertsNameTheirRunbooksWhereTheyArePublished(t *testing.T) {
 	rules := func(values string) string {
 		return helm(t, values)["PrometheusRule/"+Namespace+"/device-health-controller"].Text()

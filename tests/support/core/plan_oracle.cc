@@ -83,6 +83,7 @@ void compare(const FullPlan& full, const Turn& turn, const std::vector<Verdict>&
 }  // namespace
 
 Turn PlanOracle::turn(Controller& controller, std::span<Message> messages, const Now& now) {
+  if (!controller.is_recorded()) tape_ = std::make_unique<Tape>(controller);
   if (controller.take(messages, now)) return plan(controller, now);
   if (to_skip_ > 0) {
     --to_skip_;

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <random>
 #include <span>
 
 #include "app/controller.h"
+#include "tests/support/core/tape.h"
 
 namespace dhc::test {
 
@@ -13,7 +15,8 @@ namespace dhc::test {
 /// anything else, or would have woken before the one that stood. Plans are compared with one that is made from nothing:
 /// whatever is kept between plans changes neither a verdict, nor an action or its place, nor a wake. Such a comparison
 /// takes a copy of everything: of a long test, or one with many devices, only a part of the plans is compared, but all
-/// where the environment has DHC_EVERY_PLAN.
+/// where the environment has DHC_EVERY_PLAN. What the controller takes in and decides is recorded, and replayed in the
+/// end.
 class PlanOracle {
  public:
   static constexpr unsigned kMostSkipped = 3;
@@ -33,6 +36,7 @@ class PlanOracle {
   unsigned to_skip_ = 0;             // before the next comparison
   unsigned plans_ = 0;
   std::minstd_rand lengths_;  // the same in each run
+  std::unique_ptr<Tape> tape_;
 };
 
 }  // namespace dhc::test

@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/record/rerun.h"
+
+namespace dhc::cli {
+
+/// What a replay found, for people: what the recording holds, and each plan that decided otherwise.
+[[nodiscard]] std::string rerun_text(const record::RerunReport& report, const std::vector<std::string>& remarks);
+
+/// The same as one JSON object on one line.
+[[nodiscard]] std::string rerun_json(const record::RerunReport& report, const std::vector<std::string>& remarks);
+
+}  // namespace dhc::cli

@@ -1,0 +1,163 @@
+#include "app/record/record_files.h"
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "app/record/lines.h"
+#include "app/record/rerun.h"
+#include "cli/record_reading.h"
+#include "cli/replay.h"
+#include "tests/support/shell/program.h"
+
+using namespace dhc;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes with it.
+struct RecordFolder : test::Folder {
+  fs::path path = fs::path(test::Folder::path()) / "records";
+  [[nodiscard]] std::vector<std::string> files() const { return *cli::recordings_of({path.string()}); }
+};
+
+std::string text_in(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+record::Line object_line(int number) {
+  k8s::Node node;
+  node.meta.name = fmt::format("node-{}", number % 50);
+  node.meta.uid = node.meta.name;
+  node.boot_id = std::to_string(number);
+  std::vector<record::Line> lines;
+  Message message(std::in_place_type<k8s::Delivery>, k8s::Upsert{node});
+  record::put_message(message, 0, lines);
+  return std::move(lines.front());
+}
+
+record::Line take(int number) { return record::take_line({.ms = number, .us = 0}); }
+
+void write_story(record::RecordFiles& files, int length) {
+  files.put(record::base_line({.mono_ms = 0, .wall_us = 0}));
+  for (int i = 0; i < length; ++i) {
+    files.put(object_line(i));
+    files.put(take(i));
+  }
+}
+
+struct Ended {
+  std::mutex mutex;
+  std::vector<std::string> why;
+  [[nodiscard]] std::size_t times() {
+    const std::lock_guard lock(mutex);
+    return why.size();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A recording is cut into files that each begin with what holds, and stays within its bound") {
+  const RecordFolder folder;
+  constexpr std::int64_t kMost = 200'000;
+  {
+    const auto files = record::RecordFiles::open({.folder = folder.path.string(), .most_bytes = kMost}, "run",
+                                                 [](const std::string&) {});
+    REQUIRE(files);
+    write_story(**files, 10'000);
+  }
+  const auto names = folder.files();
+  CHECK(names.size() >= 4);
+  std::int64_t all = 0;
+  for (const auto& name : names) all += static_cast<std::int64_t>(fs::file_size(name));
+  CHECK(all <= kMost);
+  CHECK_FALSE(fs::exists(folder.path / "run-0001.jsonl"));
+  record::Rerun rerun;
+  std::vector<std::string> remarks;
+  const auto read = cli::read_lines(
+      names, [&](std::string_view line) { return rerun.feed(line); },
+      [&](std::string text) { remarks.push_back(text); });
+  CHECK_MESSAGE(read, (read ? "" : read.error().message));
+  CHECK(remarks.empty());
+  CHECK(rerun.report().runs == 1);
+  CHECK(rerun.report().files == names.size());
+  // All fifty nodes, whichever file one begins with.
+  const auto last = text_in(names.back());
+  for (int i = 0; i < 50; ++i) CHECK(last.find(fmt::format("\"node-{}\"", i)) != std::string::npos);
+}
+
+TEST_CASE("The oldest recordings go first, and never the one that is being written") {
+  const RecordFolder folder;
+  fs::create_directories(folder.path);
+  for (const char* name : {"20200101T000000Z-a-0001.jsonl", "20210101T000000Z-b-0001.jsonl"})
+    std::ofstream(folder.path / name) << std::string(60'000, 'x');
+  std::ofstream(folder.path / "notes.txt") << std::string(600'000, 'x');
+  const auto files = record::RecordFiles::open({.folder = folder.path.string(), .most_bytes = 100'000}, "30000101",
+                                               [](const std::string&) {});
+  REQUIRE(files);
+  CHECK_FALSE(fs::exists(folder.path / "20200101T000000Z-a-0001.jsonl"));
+  CHECK(fs::exists(folder.path / "20210101T000000Z-b-0001.jsonl"));
+  CHECK(fs::exists(folder.path / "30000101-0001.jsonl"));
+  CHECK(fs::exists(folder.path / "notes.txt"));
+}
+
+TEST_CASE("A disk that takes no more ends the recording once, and whoever puts lines goes on") {
+  const RecordFolder folder;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  Ended ended;
+  const auto files = record::RecordFiles::open({.folder = folder.path.string()}, "run", [&](const std::string& why) {
+    const std::lock_guard lock(ended.mutex);
+    ended.why.push_back(why);
+  });
+  REQUIRE(files);
+  const rlimit small{.rlim_cur = 10'000, .rlim_max = before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  write_story(**files, 500);
+  while (ended.times() == 0) ::usleep(1000);
+  write_story(**files, 500);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  (void)std::signal(SIGXFSZ, old_handler);
+  CHECK(ended.times() == 1);
+  CHECK(ended.why.front().find("run-0001.jsonl: File too large") != std::string::npos);
+  CHECK(fs::file_size(folder.path / "run-0001.jsonl") <= 10'000);
+}
+
+TEST_CASE("A folder that cannot be made is an error that names it") {
+  const auto files = record::RecordFiles::open({.folder = "/proc/none/here"}, "run", [](const std::string&) {});
+  REQUIRE_FALSE(files);
+  CHECK(files.error().kind == ErrorKind::Invalid);
+  CHECK(files.error().message.starts_with("/proc/none/here: "));
+}
+
+TEST_CASE("A torn last line ends its file and is said, and any other fault is named by file and line") {
+  const RecordFolder folder;
+  {
+    const auto files = record::RecordFiles::open({.folder = folder.path.string()}, "run", [](const std::string&) {});
+    REQUIRE(files);
+    write_story(**files, 3);
+  }
+  const auto path = (folder.path / "run-0001.jsonl").string();
+  std::ofstream(path, std::ios::app) << R"({"Node":{"me)";
+  auto replayed = cli::replay({.paths = {folder.path.string()}});
+  CHECK(replayed.code == 0);
+  CHECK(replayed.out.find("note: " + path + ":9: the last line is torn") != std::string::npos);
+  std::ofstream(path, std::ios::app) << "\n";
+  replayed = cli::replay({.paths = {path}});
+  CHECK(replayed.code == 1);
+  CHECK(replayed.err.starts_with("error: " + path + ":9: not JSON: "));
+  CHECK(cli::replay({.paths = {"/nowhere"}}).err == "error: /nowhere: no such file or folder\n");
+}
