@@ -207,6 +207,10 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   replay->add_option("DIR", options.paths, "Folders of recordings, or single files of them")
       ->type_name("DIR")
       ->required();
+  replay
+      ->add_option("-f,--filename", options.files,
+                   "Files of another configuration: show what it would have done, beside what was done")
+      ->type_name("FILE");
   add_word<ReplayFormat>(*replay, "-o,--output", options.format, "text (default) or json",
                          {{"text", ReplayFormat::Text}, {"json", ReplayFormat::Json}});
   return replay;

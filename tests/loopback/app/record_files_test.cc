@@ -152,12 +152,12 @@ TEST_CASE("A torn last line ends its file and is said, and any other fault is na
   }
   const auto path = (folder.path / "run-0001.jsonl").string();
   std::ofstream(path, std::ios::app) << R"({"Node":{"me)";
-  auto replayed = cli::replay({.paths = {folder.path.string()}});
+  auto replayed = cli::replay({.paths = {folder.path.string()}, .files = {}});
   CHECK(replayed.code == 0);
   CHECK(replayed.out.find("note: " + path + ":9: the last line is torn") != std::string::npos);
   std::ofstream(path, std::ios::app) << "\n";
-  replayed = cli::replay({.paths = {path}});
+  replayed = cli::replay({.paths = {path}, .files = {}});
   CHECK(replayed.code == 1);
   CHECK(replayed.err.starts_with("error: " + path + ":9: not JSON: "));
-  CHECK(cli::replay({.paths = {"/nowhere"}}).err == "error: /nowhere: no such file or folder\n");
+  CHECK(cli::replay({.paths = {"/nowhere"}, .files = {}}).err == "error: /nowhere: no such file or folder\n");
 }

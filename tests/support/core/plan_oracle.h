@@ -4,6 +4,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <string>
 
 #include "app/controller.h"
 #include "tests/support/core/tape.h"
@@ -27,6 +28,9 @@ class PlanOracle {
 
   /// One turn with these messages; of a skipped one no actions, and the time at which the standing plan wakes.
   [[nodiscard]] Turn turn(Controller& controller, std::span<Message> messages, const Now& now);
+
+  /// What was recorded so far of the last controller: a whole file.
+  [[nodiscard]] std::string recording() const { return tape_ ? tape_->text() : std::string(); }
 
  private:
   [[nodiscard]] Turn plan(Controller& controller, const Now& now);

@@ -57,6 +57,8 @@ class Scenario : public Lab {
   [[nodiscard]] Controller& controller() { return controller_; }
   /// The pods evicted so far, as `namespace/name`.
   [[nodiscard]] std::vector<std::string> evictions() const { return cluster.evictions(); }
+  /// What was recorded of the controller since it began: a whole file.
+  [[nodiscard]] std::string recording() const { return oracle_.recording(); }
   /// Every action so far, with what became of it.
   [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
 
