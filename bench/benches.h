@@ -23,4 +23,8 @@ void many_devices();
 /// it, on stdout.
 void live_page();
 
+/// The size of a recording of 8,000 devices for a day and of 10,000 for a month, and the seconds of CPU to record,
+/// replay and rehearse it, on stdout. False if the replay differs.
+[[nodiscard]] bool replay();
+
 }  // namespace dhc::bench

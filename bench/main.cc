@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
                         {"reaction", reaction},
                         {"taints", taints},
                         {"many-devices", [] { return many_devices(), true; }},
-                        {"live-page", [] { return live_page(), true; }}};
+                        {"live-page", [] { return live_page(), true; }},
+                        {"replay", replay}};
   const std::span wanted(argv + 1, static_cast<std::size_t>(argc - 1));
   for (const std::string_view name : wanted) {
     if (std::ranges::find(parts, name, &Part::name) != std::end(parts)) continue;

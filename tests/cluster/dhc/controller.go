@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -30,8 +31,10 @@ type Settings struct {
 	Earlier    string // the program of release 0.1.0, instead of the one to test
 }
 
-// Controller is a running binary. It is stopped, and its exit code checked, at the end of the test.
+// Controller is a running binary. It is stopped, and its exit code checked, at the end of the test; what it has recorded is then replayed, and must be decided again as it was.
 type Controller struct {
+	program   string
+	records   string // empty: it cannot record
 	process   *realcluster.Process
 	isEarlier bool // 0.1.0: its detail is beside its health, and a list of verdicts
 	health    string
@@ -95,6 +98,13 @@ func launch(folder string, settings Settings) (*Controller, error) {
 	if settings.Earlier == "" {
 		arguments = append(arguments, "--detail-bind-address", "127.0.0.1:0")
 	}
+	program, records := binary, ""
+	if settings.Earlier == "" {
+		if records, err = os.MkdirTemp(folder, "records-"); err != nil {
+			return nil, err
+		}
+		arguments = append(arguments, "--record", records)
+	}
 	if settings.WireFormat != "" {
 		arguments = append(arguments, "--wire-format", settings.WireFormat)
 	}
@@ -116,7 +126,7 @@ func launch(folder string, settings Settings) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{process: process, isEarlier: settings.Earlier != ""}, nil
+	return &Controller{program: program, records: records, process: process, isEarlier: settings.Earlier != ""}, nil
 }
 
 // Start launches the binary and waits until it serves its pages.
@@ -201,6 +211,21 @@ func (c *Controller) End() error {
 	if code := c.process.ExitCode(); code != 0 {
 		return fmt.Errorf("after SIGTERM the controller ended with code %d", code)
 	}
+	return c.Replay()
+}
+
+// Replay gives what the controller has recorded to the same program again, after it has ended: an error says where it decides otherwise.
+func (c *Controller) Replay() error {
+	if c.records == "" {
+		return nil
+	}
+	if files, err := filepath.Glob(filepath.Join(c.records, "*.jsonl")); err != nil || len(files) == 0 {
+		return err // it ended before it could begin
+	}
+	out, err := exec.Command(c.program, "replay", c.records).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("replay of what the controller recorded: %w\n%s", err, out[:min(len(out), 20_000)])
+	}
 	return nil
 }
 
@@ -221,6 +246,11 @@ func (c *Controller) LogOf(namespace string, lines int) string {
 
 // stop sends SIGTERM: the controller promises to end within 5 s with code 0.
 func (c *Controller) stop(t *testing.T) {
+	defer func() {
+		if err := c.Replay(); err != nil {
+			t.Error(err)
+		}
+	}()
 	select {
 	case <-c.process.Done(): // it ended by itself, which the test has seen or caused
 		_ = c.process.Stop(0)
