@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -17,23 +18,6 @@ constexpr std::size_t kLongestWorkload = 600;
 
 std::string workload_name(const std::string& ns, const std::string& kind, const std::string& name) {
   return ns + "/" + kind + "/" + name;
-}
-
-/// Looks at the pods of the workload that have a controller. A workload is of one namespace, and so are the identities
-/// of what controls its pods.
-template <class Look>
-void for_each_pod_of(std::string_view workload, const World& world, const Look& look) {
-  const auto ns = std::string(workload.substr(0, workload.find('/') + 1));
-  for (const auto* by_controller : {&world.pods_of_jobs(), &world.pods_of_others()}) {
-    for (auto at = by_controller->lower_bound(ns); at != by_controller->end() && at->first.starts_with(ns); ++at) {
-      // The first says it of all, who have one controller.
-      const auto* first = at->second.empty() ? nullptr : world.pod(*at->second.begin());
-      if (first == nullptr || workload_of(first->pod, world) != workload) continue;
-      for (const auto& uid : at->second) {
-        if (const auto* record = world.pod(uid)) look(*record);
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -65,13 +49,38 @@ std::vector<std::string> workloads_on(const DeviceKey& key, const World& world) 
   return {workloads.begin(), workloads.end()};
 }
 
+std::vector<const PodRecord*> pods_of_workload(std::string_view workload, const World& world) {
+  std::set<std::string> identities;
+  auto wave = world.owner_tree().under(workload);
+  for (int depth = 0; depth < kMostOwners && !wave.empty(); ++depth) {
+    std::vector<std::string> next;
+    for (auto& identity : wave) {
+      const auto [at, is_new] = identities.insert(std::move(identity));
+      if (is_new) std::ranges::move(world.owner_tree().under(*at), std::back_inserter(next));
+    }
+    wave = std::move(next);
+  }
+  std::vector<const PodRecord*> found;
+  for (const auto& identity : identities) {
+    for (const auto* pods : world.pods_owned_by(identity)) {
+      // The first says it of all, who have one controller.
+      const auto* first = pods->empty() ? nullptr : world.pod(*pods->begin());
+      if (first == nullptr || workload_of(first->pod, world) != workload) continue;
+      for (const auto& uid : *pods) {
+        if (const auto* record = world.pod(uid)) found.push_back(record);
+      }
+    }
+  }
+  return found;
+}
+
 std::int64_t devices_held_by(std::string_view workload, const std::string& scope, const World& world) {
   std::set<DeviceKey> cards;
-  for_each_pod_of(workload, world, [&](const PodRecord& record) {
-    for (const auto& held : record.held_devices) {
+  for (const auto* record : pods_of_workload(workload, world)) {
+    for (const auto& held : record->held_devices) {
       if (held.key.scope == scope && !held.ambiguous) cards.insert(world.card_of(held.key));
     }
-  });
+  }
   return static_cast<std::int64_t>(cards.size());
 }
 
@@ -95,7 +104,7 @@ std::map<DeviceKey, const HeldCards::Place*> cards_of(std::string_view workload,
         cards.try_emplace(world.card_of(held.key), world.held_cards().place_of(held.key));
     }
   };
-  for_each_pod_of(workload, world, look);
+  for (const auto* record : pods_of_workload(workload, world)) look(*record);
   // A pod without a controller is a workload of its own.
   const auto* state = world.tracker().find(key);
   if (state == nullptr) return cards;

@@ -20,13 +20,15 @@ namespace dhc {
 /// The workloads whose pods hold the device now, each once, sorted.
 [[nodiscard]] std::vector<std::string> workloads_on(const DeviceKey& key, const World& world);
 
+/// The pods of the workload that can hold devices and have a controller.
+[[nodiscard]] std::vector<const PodRecord*> pods_of_workload(std::string_view workload, const World& world);
+
 /// How many physical devices of a driver or resource the workload's pods hold now; 0 of a pod without a controller.
-/// Looks at every controller that has pods with devices: ask seldom.
 [[nodiscard]] std::int64_t devices_held_by(std::string_view workload, const std::string& scope, const World& world);
 
 /// What share the workload has of the held devices of the device's driver or resource, or of those whose driver or
 /// plugin is as new as this device's if that is more, as while an update is rolled out; and of those on the device's
-/// node. 1 where nothing is known. Looks at every controller of the workload's namespace that has pods with devices.
+/// node. 1 where nothing is known.
 [[nodiscard]] OwnerShare share_of(std::string_view workload, const DeviceKey& key, const World& world);
 
 /// How many devices on the same node others than these workloads hold that are not bad.

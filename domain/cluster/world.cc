@@ -29,19 +29,11 @@ std::vector<T> take_all(std::vector<k8s::Object>& objects) {
 
 const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
 const k8s::Meta& meta_in(const k8s::Node& node) { return node.meta; }
+const k8s::Meta& meta_in(const k8s::Owner& owner) { return owner.meta; }
 const k8s::Meta& meta_in(const k8s::DisruptionBudget& budget) { return budget.meta; }
 const k8s::Meta& meta_in(const PodRecord& record) { return record.pod.meta; }
 const k8s::Meta& meta_in(const JobRecord& record) { return record.job.meta; }
 const k8s::Meta& meta_in(const auto& record) { return record.claim.meta; }
-
-/// Takes in an object of a map by name or UID; false if it says nothing new.
-template <class Map, class T>
-bool take_in(Map& map, const std::string& key, T&& news) {
-  const auto known = map.find(key);
-  if (known != map.end() && is_repeated(known->second, news)) return false;
-  map.insert_or_assign(key, std::forward<T>(news));
-  return true;
-}
 
 std::string uid_of(const k8s::Meta& meta) { return meta.uid; }
 std::string name_of(const k8s::Meta& meta) { return meta.name; }
@@ -146,13 +138,10 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
-      std::erase_if(owners_, [&](const auto& entry) {
-        return entry.second.kind == snapshot.kind && !unreadable.contains(entry.second.meta);
-      });
-      for (auto& owner : take_all<k8s::Owner>(snapshot.objects)) {
-        const std::string uid = owner.meta.uid;
-        owners_.insert_or_assign(uid, std::move(owner));
+      for (const auto& uid : stale_keys(owners_, uid_of, snapshot.objects, unreadable)) {
+        if (owners_.at(uid).kind == snapshot.kind) drop_owner(uid);
       }
+      for (auto& owner : take_all<k8s::Owner>(snapshot.objects)) put(std::move(owner));
       break;
     case k8s::Kind::PodDisruptionBudget:
       for (const auto& key : stale_keys(budgets_, claim_of, snapshot.objects, unreadable)) budgets_.erase(key);
@@ -181,9 +170,8 @@ bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
                              std::is_same_v<Value, k8s::PodGroup>) {
           return put(std::forward<T>(object));
         } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
-          const std::string uid = object.meta.uid;
           const auto identity = object.meta.identity();
-          const bool is_news = take_in(owners_, uid, std::forward<T>(object));
+          const bool is_news = put(std::forward<T>(object));
           if (is_news) touched_.owner(identity);
           return is_news;
         } else {
@@ -243,10 +231,7 @@ bool World::apply_one(k8s::Remove&& remove, const Now& now) {
       break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
-      if (const auto found = owners_.find(remove.uid); found != owners_.end()) {
-        touched_.owner(found->second.meta.identity());
-        owners_.erase(found);
-      }
+      drop_owner(remove.uid);
       break;
     case k8s::Kind::PodDisruptionBudget:
       drop_budget(remove);

@@ -19,6 +19,7 @@
 #include "domain/cluster/inventory.h"
 #include "domain/cluster/node_books.h"
 #include "domain/cluster/owner_sight.h"
+#include "domain/cluster/owner_tree.h"
 #include "domain/cluster/reporters.h"
 #include "domain/cluster/resolution.h"
 #include "domain/cluster/speakers.h"
@@ -258,9 +259,8 @@ class World {
   /// UIDs of the pods that can hold devices and whose controller has this identity: those that call it a Job, and the
   /// others; each sorted.
   [[nodiscard]] std::array<const std::set<std::string>*, 2> pods_owned_by(const std::string& identity) const;
-  /// The same of all controllers, by identity.
-  [[nodiscard]] const std::map<std::string, std::set<std::string>>& pods_of_jobs() const { return job_pods_; }
-  [[nodiscard]] const std::map<std::string, std::set<std::string>>& pods_of_others() const { return other_pods_; }
+  /// Which controllers those and the Jobs, ReplicaSets and StatefulSets are under.
+  [[nodiscard]] const OwnerTree& owner_tree() const { return owner_tree_; }
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
   /// Pods that were noted, run, and have neither failed nor had their devices called healthy, by UID.
@@ -317,6 +317,8 @@ class World {
   static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
   bool put(k8s::Job&& job, const Now& now);
   void drop_job(const std::string& uid);
+  bool put(k8s::Owner&& owner);
+  void drop_owner(const std::string& uid);
   void index_owned_pod(const k8s::Pod& pod, bool add);
   void note_ending(const PodRecord& record, const Now& now);
   void forget_endings(const Now& now);
@@ -408,6 +410,7 @@ class World {
   std::map<std::string, k8s::Meta> namespaces_;
   StringIndex<k8s::Owner> owners_;
   OwnerSights owner_sights_;
+  OwnerTree owner_tree_;
   StringIndex<JobRecord> jobs_;                              // by UID
   std::set<std::string> noted_jobs_;                         // UIDs
   std::set<std::string> recreations_;                        // identities of dead Jobs

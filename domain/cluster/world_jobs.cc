@@ -58,6 +58,8 @@ bool World::put(k8s::Job&& job, const Now& now) {
   record.credits_readable = parsed.has_value();
   const auto before = std::exchange(record.credits, std::move(parsed).value_or(RetryCredits{}));
   record.losses = (losses ? parse_losses(*losses) : std::nullopt).value_or(std::vector<JobLoss>{});
+  owner_tree_.remove_owner(record.job.meta);
+  owner_tree_.add_owner(job.meta);
   record.job = std::move(job);
   note_removed(record, before);
   for (auto& [pod, removed] : record.removed) {
@@ -107,13 +109,35 @@ void World::note_departure(const k8s::Pod& pod) {
 }
 
 void World::drop_job(const std::string& uid) {
-  if (const auto found = jobs_.find(uid); found != jobs_.end()) touched_.owner(found->second.job.meta.identity());
-  jobs_.erase(uid);
+  if (const auto found = jobs_.find(uid); found != jobs_.end()) {
+    touched_.owner(found->second.job.meta.identity());
+    owner_tree_.remove_owner(found->second.job.meta);
+    jobs_.erase(found);
+  }
   noted_jobs_.erase(uid);
+}
+
+bool World::put(k8s::Owner&& owner) {
+  const std::string uid = owner.meta.uid;
+  auto& known = owners_[uid];
+  if (is_repeated(known, owner)) return false;
+  owner_tree_.remove_owner(known.meta);
+  owner_tree_.add_owner(owner.meta);
+  known = std::move(owner);
+  return true;
+}
+
+void World::drop_owner(const std::string& uid) {
+  const auto found = owners_.find(uid);
+  if (found == owners_.end()) return;
+  touched_.owner(found->second.meta.identity());
+  owner_tree_.remove_owner(found->second.meta);
+  owners_.erase(found);
 }
 
 void World::index_owned_pod(const k8s::Pod& pod, bool add) {
   if (!pod.meta.controller) return;
+  add ? owner_tree_.add_pod(pod.meta) : owner_tree_.remove_pod(pod.meta);
   auto& by_owner = is_job_pod(pod) ? job_pods_ : other_pods_;
   const auto owner = pod.meta.controller_identity();
   auto& pods = by_owner[owner];

@@ -382,14 +382,45 @@ std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& po
   return Finder(world, policy, now).find();
 }
 
+namespace {
+
+/// Whether the pod's own report calls the device bad.
+bool is_accuser(const DeviceKey& key, const DeviceState& state, const std::string& uid, const World& world) {
+  const auto* record = world.pod(uid);
+  return state.is_witness(uid) && record != nullptr && is_live(record->pod) && !record->pod.node_name.empty() &&
+         find_held_device(record->held_devices, key) != nullptr;
+}
+
+}  // namespace
+
+void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found) {
+  std::set<std::pair<DeviceKey, std::string_view>> matched;
+  for (const auto& affected : found) matched.emplace(affected.key, affected.pod().meta.uid);
+  const auto look = [&](const DeviceKey& key) {
+    const auto* state = world.tracker().find(key);
+    const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+                                return !matched.contains({key, uid}) && is_accuser(key, *state, uid, world);
+                              });
+    is_unmatched ? (void)unmatched_.insert(key) : (void)unmatched_.erase(key);
+  };
+  if (focus.all) {
+    unmatched_.clear();
+    std::ranges::for_each(world.tracker().not_healthy(), look);
+  } else {
+    std::ranges::for_each(focus.devices, look);
+  }
+}
+
 void AffectedPods::update(const World& world, const Policy& policy, const Focus& focus, const Now& now) {
   if (focus.all) {
     all_ = find_affected_pods(world, policy, now);
+    look_for_unmatched(world, focus, all_);
     return;
   }
   // What their pods and devices were may be gone by now: nothing of them is looked at.
   std::erase_if(all_, [&](const AffectedPod& affected) { return focus.devices.contains(affected.key); });
   auto found = Finder(world, policy, now).find(focus.devices);
+  look_for_unmatched(world, focus, found);
   if (found.empty()) return;
   // Not inplace_merge: libstdc++ 12's is deprecated to clang.
   std::vector<AffectedPod> merged;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,8 +90,14 @@ class AffectedPods {
   /// Those in focus, in the same order; valid until the next look.
   [[nodiscard]] std::vector<const AffectedPod*> in(const Focus& focus) const;
 
+  /// Devices that are bad by the word of a pod which is not affected: no policy speaks of it, or one says off.
+  [[nodiscard]] const std::set<DeviceKey>& unmatched() const { return unmatched_; }
+
  private:
+  void look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found);
+
   std::vector<AffectedPod> all_;
+  std::set<DeviceKey> unmatched_;
 };
 
 }  // namespace dhc

@@ -203,10 +203,12 @@ class Collection {
 }  // namespace
 
 std::vector<Verdict> find_unmatched(const PlanInput& input) {
+  const auto& devices = input.unmatched == nullptr ? input.world.tracker().not_healthy() : *input.unmatched;
+  if (devices.empty()) return {};
   Collection collection(input);
-  for (const auto& key : input.world.tracker().not_healthy()) {
+  for (const auto& key : devices) {
     const auto* state = input.world.tracker().find(key);
-    if (!state->unhealthy_since) continue;
+    if (state == nullptr || !state->unhealthy_since) continue;
     for (const auto& uid : state->holders) collection.look_at(key, *state, uid);
   }
   return collection.done();

@@ -47,6 +47,7 @@ struct PlanInput {
   const Suspects* suspects = nullptr;              ///< Null: nobody is suspected.
   const Rollouts* rollouts = nullptr;              ///< What roll-outs have broken; null: nothing.
   const std::vector<AilingPod>* ailing = nullptr;  ///< What the state says of Jobs' pods on bad devices; null: nothing.
+  const std::set<DeviceKey>* unmatched = nullptr;  ///< As `AffectedPods` says; null: every device may be.
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

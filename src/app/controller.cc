@@ -621,7 +621,8 @@ Turn Controller::plan_all(const Now& now) {
                   .in_focus = in_focus,
                   .suspects = &state.suspects,
                   .rollouts = &state.rollouts,
-                  .ailing = &state.ailing.all()};
+                  .ailing = &state.ailing.all(),
+                  .unmatched = &state.affected_pods.unmatched()};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   if (auto choice = eviction::choose_trial(input, *search)) {
