@@ -62,7 +62,7 @@ std::optional<RetryCredit> read_credit(const Json& entry) {
   return credit;
 }
 
-std::optional<JobLoss> read_loss(const Json& entry) {
+std::optional<JobLoss> read_job_loss(const Json& entry) {
   JobLoss loss;
   if (!entry.is_object() || !read(entry, "what", loss.what) || !read(entry, "podUID", loss.pod_uid) ||
       !read(entry, "pod", loss.pod) || !read(entry, "device", loss.device) || !read(entry, "at", loss.at)) {
@@ -135,7 +135,7 @@ std::optional<std::vector<JobLoss>> parse_losses(std::string_view text) {
   if (!json.is_array()) return std::nullopt;
   std::vector<JobLoss> losses;
   for (const auto& entry : json) {
-    auto loss = read_loss(entry);
+    auto loss = read_job_loss(entry);
     if (!loss) return std::nullopt;
     losses.push_back(*std::move(loss));
   }
