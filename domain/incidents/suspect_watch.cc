@@ -72,6 +72,16 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
                          .acknowledged = {},
                          .released = cap_release(policy.cap_release, now),
                          .now = now};
+  const auto hear = [&](const std::string& workload, const k8s::Pod& pod) {
+    if (const auto until = vouched_until(pod, world, now.wall)) {
+      auto& latest = hearing.acknowledged.try_emplace(workload, *until).first->second;
+      latest = std::max(latest, *until);
+    }
+  };
+  // Whoever looks at a suspect may have repaired its device before.
+  for (const auto& [who, suspicion] : suspects.suspicions()) {
+    for (const auto* record : pods_of_workload(who.first, world)) hear(who.first, record->pod);
+  }
   if (affected_pods.empty()) return hearing;
   const auto known = known_workloads(suspects);
   if (known.empty()) return hearing;
@@ -79,10 +89,7 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
     const auto workload = workload_of(affected.pod(), world);
     if (!known.contains(workload)) continue;
     if (!affected.unknown_now) hearing.on_bad.emplace(workload, affected.key.scope);
-    if (const auto until = vouched_until(affected.pod(), world, now.wall)) {
-      auto& latest = hearing.acknowledged.try_emplace(workload, *until).first->second;
-      latest = std::max(latest, *until);
-    }
+    hear(workload, affected.pod());
   }
   return hearing;
 }

@@ -135,21 +135,21 @@ void add_refused_annotations(const PlanInput& input, Planned<Verdict>& found, Wa
   }
 }
 
+/// The workload by its topmost controller; by its name alone where none of its pods is left, or that has none.
+Subject subject_of_workload(const std::string& workload, const World& world) {
+  for (const auto* record : pods_of_workload(workload, world)) {
+    if (const auto* top = top_controller_of(record->pod, world))
+      return {.kind = top->kind, .ns = record->pod.meta.ns, .name = top->name, .uid = top->uid};
+  }
+  return {.kind = "Workload", .ns = {}, .name = workload, .uid = {}};
+}
+
 /// Said of the workload itself, whose owner reads that and not the verdicts of its pods.
 void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
-  if (input.suspects == nullptr || input.suspects->suspicions().empty()) return;
-  std::map<std::string, Subject> subjects;
-  for (const auto& affected : input.affected_pods) {
-    const auto* top = top_controller_of(affected.pod(), input.world);
-    if (top == nullptr) continue;
-    subjects.try_emplace(workload_of(affected.pod(), input.world),
-                         Subject{.kind = top->kind, .ns = affected.pod().meta.ns, .name = top->name, .uid = top->uid});
-  }
+  if (input.suspects == nullptr) return;
   for (const auto& [who, suspicion] : input.suspects->suspicions()) {
-    const auto known = subjects.find(who.first);
     found.verdicts.push_back(
-        {.subject = known != subjects.end() ? known->second
-                                            : Subject{.kind = "Workload", .ns = {}, .name = who.first, .uid = {}},
+        {.subject = subject_of_workload(who.first, input.world),
          .device = who.second,
          .policy = {},
          .reason = Reason::WorkloadSuspected,

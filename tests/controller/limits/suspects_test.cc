@@ -183,6 +183,19 @@ TEST_CASE("An annotation on the workload clears it: its devices are its devices'
   CHECK(fleet.verdict("p-16", Reason::CapReached) != nullptr);
 }
 
+TEST_CASE("Its annotation clears it also after its devices are well again") {
+  Poisoned fleet;
+  fleet.let_poison_break();
+  fleet.report("p-16", Health::Healthy);
+  fleet.run_for(minutes(2), Seconds(10));
+  REQUIRE(fleet.verdict("poison", Reason::WorkloadSuspected) != nullptr);  // by its name, as before
+  fleet.pod_named("p-16").meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(fleet.now().wall)}};
+  fleet.advance(Seconds(1));
+  fleet.upsert_pod("p-16");
+  fleet.run_for(minutes(2), Seconds(10));
+  CHECK_FALSE(is_anybody_suspected(fleet));
+}
+
 TEST_CASE("A suspicion ends a day after the workload has left its bad devices") {
   Poisoned fleet;
   fleet.let_poison_break();
