@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/policy_desk.h"
+#include "base/rfc3339.h"
+#include "domain/contract/names.h"
 #include "domain/policy/config.h"
 
 namespace dhc::cli {
@@ -120,6 +122,22 @@ DemoStep acknowledge(Millis at) {
         }
         return events;
       }};
+}
+
+/// An operator vouches for what the workload runs, on each of its pods.
+DemoStep vouch_for(Millis at, std::string workload) {
+  return {at, [workload = std::move(workload)](sim::Cluster& cluster, DemoScene&) {
+            Events events;
+            const auto time = format_rfc3339(cluster.now().wall);
+            for (const auto& pod : cluster.pod_names(kNamespace)) {
+              if (!pod.starts_with(workload + "-")) continue;
+              (void)cluster.kubectl_patch(
+                  sim::Res::Pods, kNamespace, pod,
+                  {{"metadata", {{"annotations", {{std::string(kAcknowledgeAnnotation), time}}}}}});
+              events.push_back(told(fmt::format("kubectl annotate pod {} {}={}", pod, kAcknowledgeAnnotation, time)));
+            }
+            return events;
+          }};
 }
 
 DemoAct dra() {
@@ -273,6 +291,30 @@ DemoAct recovery() {
           .length = 2h + 17min};
 }
 
+/// Its program breaks each card that it is given, and each is well once it has gone.
+DemoAct guilty() {
+  return {.name = "guilty",
+          .title = "A program breaks each device that it is given: the workload is suspected, not the devices",
+          .policy =
+              "mode: enforce\n"
+              "match: {drivers: [gpu.example.com]}\n"
+              "after: 30s\n"
+              "taint: {device: NoSchedule}\n"
+              "recover: {healthyFor: 10m, hold: 2h}\n"
+              "evict: {}\n",
+          .limits = "caps: {cluster: {percent: 25}, ownerDevicesPerDay: {percent: 25, atLeast: 5}}\n",
+          .set_up =
+              [](sim::Cluster& cluster) {
+                add_nodes(cluster, kDriver, 8);
+                cluster.create_deployment(kNamespace, "render", 20, shape_of(kDriver));
+                cluster.create_deployment(kNamespace, "miner", 1, shape_of(kDriver));
+              },
+          .steps = {break_one_of(5s, kDriver, "miner"), repair(150s), break_one_of(5min, kDriver, "miner"),
+                    repair(450s), break_one_of(10min, kDriver, "miner"), repair(750s),
+                    break_one_of(15min, kDriver, "miner"), repair(24min), vouch_for(25min, "miner")},
+          .length = 40min};
+}
+
 /// Lines of YAML, moved to the right.
 std::string indented(std::string_view lines) {
   std::string out;
@@ -291,7 +333,7 @@ std::size_t DemoScene::pick(std::size_t count) {
 }
 
 std::span<const DemoAct> demo_acts() {
-  static const std::array<DemoAct, 6> kActs = {dra(), plugin(), budget(), flapping(), brake(), recovery()};
+  static const std::array kActs = {dra(), plugin(), budget(), flapping(), brake(), recovery(), guilty()};
   return kActs;
 }
 

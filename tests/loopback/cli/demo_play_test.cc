@@ -135,6 +135,20 @@ TEST_CASE("act recovery: the hold ends the taint, and on probation one report br
   });
 }
 
+TEST_CASE("act guilty: what broke under one workload is put down to it, taken back, and its pod stays where it is") {
+  watch("guilty", [](const Theatre& theatre, const DemoSum& sum) {
+    Words expected;
+    for (int i = 0; i < 3; ++i) expected.insert(expected.end(), {"BROKE", "TAINTED", "EVICTED", "RUNNING", "HEALTHY"});
+    expected.insert(expected.end(), {"BROKE", "UNTAINTED", "UNTAINTED", "UNTAINTED", "SUSPECTED", "PROBATION",
+                                     "PROBATION", "PROBATION", "HOLDS", "HEALTHY", "OPERATOR"});
+    CHECK(theatre.words == expected);
+    CHECK(theatre.text.find("Deployment default/miner is suspected") != std::string::npos);
+    CHECK(sum.replaced == 3);
+    CHECK(sum.well == 1);
+    CHECK(sum.untaints == 3);
+  });
+}
+
 TEST_CASE("the README shows the first act as it is told") {
   Theatre theatre("dra");
   theatre.watch();
