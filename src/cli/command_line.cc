@@ -207,6 +207,8 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   replay->add_option("DIR", options.paths, "Folders of recordings, or single files of them")
       ->type_name("DIR")
       ->required();
+  replay->add_flag("--audit", options.is_audit,
+                   "DIR names audit logs of an API server instead, one event a line (needs -f)");
   replay
       ->add_option("-f,--filename", options.files,
                    "Files of another configuration: show what it would have done, beside what was done")

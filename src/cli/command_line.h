@@ -86,6 +86,7 @@ enum class ReplayFormat : std::uint8_t { Text, Json };
 /// `replay`: recordings, given to the same core again.
 struct ReplayOptions {
   std::vector<std::string> paths;  ///< Folders and files.
+  bool is_audit = false;           ///< They are audit logs of an API server.
   std::vector<std::string> files;  ///< Of another configuration; none: what is decided is compared with the recording.
   ReplayFormat format = ReplayFormat::Text;
 };

@@ -6,7 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "app/policy_desk.h"
+#include "app/record/audit_reader.h"
 #include "app/record/rehearsal.h"
 #include "app/record/rerun.h"
 #include "cli/config_files.h"
@@ -28,15 +31,39 @@ std::expected<Policy, Printed> wanted_policy(const std::vector<std::string>& nam
   return std::unexpected(std::move(printed));
 }
 
+void note_audit(const record::AuditCounts& counts, std::vector<std::string>& remarks) {
+  remarks.push_back(
+      fmt::format("{} of {} events of the audit log were used; nothing is known of an object before its "
+                  "first one, and the replay knows no decision of then",
+                  counts.used, counts.events));
+  if (counts.bare > 0) {
+    remarks.push_back(
+        fmt::format("{} writes were logged without their object: log pods, nodes, claims and slices at the "
+                    "level RequestResponse",
+                    counts.bare));
+  }
+  if (counts.unreadable > 0) remarks.push_back(fmt::format("{} objects could not be read", counts.unreadable));
+  if (counts.collections > 0) {
+    remarks.push_back(
+        fmt::format("{} deletions of collections do not say what they have deleted: pods of theirs may be "
+                    "taken for there",
+                    counts.collections));
+  }
+}
+
 Printed rehearse(const ReplayOptions& options, const std::vector<std::string>& recordings) {
   auto policy = wanted_policy(options.files);
   if (!policy) return std::move(policy.error());
   std::vector<std::string> remarks;
   record::Rehearsal rehearsal(*std::move(policy));
-  const auto read = read_lines(
-      recordings, [&](std::string_view line) { return rehearsal.feed(line); },
-      [&](std::string text) { remarks.push_back(std::move(text)); });
+  const auto feed = [&](std::string_view line) { return rehearsal.feed(line); };
+  record::AuditReader audit(feed);
+  const auto feed_audit = [&](std::string_view line) { return audit.feed(line); };
+  const auto remark = [&](std::string text) { remarks.push_back(std::move(text)); };
+  const auto read =
+      options.is_audit ? read_lines(recordings, feed_audit, remark) : read_lines(recordings, feed, remark);
   if (!read) return failure(read.error().message);
+  if (options.is_audit) note_audit(audit.counts(), remarks);
   const auto report = rehearsal.finish();
   const bool is_json = options.format == ReplayFormat::Json;
   return {.code = 0, .out = is_json ? rehearsal_json(report, remarks) : rehearsal_text(report, remarks), .err = {}};
@@ -45,7 +72,10 @@ Printed rehearse(const ReplayOptions& options, const std::vector<std::string>& r
 }  // namespace
 
 Printed replay(const ReplayOptions& options) {
-  const auto files = recordings_of(options.paths);
+  if (options.is_audit && options.files.empty())
+    return failure(
+        "--audit needs a configuration: give -f FILE, because an audit log holds no decisions to compare with");
+  const auto files = options.is_audit ? Result<std::vector<std::string>>(options.paths) : recordings_of(options.paths);
   if (!files) return failure(files.error().message);
   if (!options.files.empty()) return rehearse(options, *files);
   std::vector<std::string> remarks;

@@ -317,7 +317,7 @@ void fields(V& v, k8s::ConfigMap& x) {
 
 template <class V>
 void fields(V& v, k8s::Unreadable& x) {
-  v("kind", x.kind);
+  v.always("kind", x.kind);
   v("ns", x.ns);
   v("name", x.name);
   v("uid", x.uid);
@@ -326,7 +326,7 @@ void fields(V& v, k8s::Unreadable& x) {
 
 template <class V>
 void fields(V& v, k8s::Remove& x) {
-  v("kind", x.kind);
+  v.always("kind", x.kind);
   v("ns", x.ns);
   v("name", x.name);
   v("uid", x.uid);
@@ -334,7 +334,7 @@ void fields(V& v, k8s::Remove& x) {
 
 template <class V>
 void fields(V& v, k8s::Told& x) {
-  v("kind", x.kind);
+  v.always("kind", x.kind);
   v("name", x.name);
   v("word", x.word);
   v("at", x.at);
@@ -342,7 +342,7 @@ void fields(V& v, k8s::Told& x) {
 
 template <class V>
 void fields(V& v, FreshRead& x) {
-  v("kind", x.kind);
+  v.always("kind", x.kind);
   v("ns", x.ns);
   v("name", x.name);
   v("heldUid", x.held_uid);

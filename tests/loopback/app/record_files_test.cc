@@ -161,3 +161,23 @@ TEST_CASE("A torn last line ends its file and is said, and any other fault is na
   CHECK(replayed.err.starts_with("error: " + path + ":9: not JSON: "));
   CHECK(cli::replay({.paths = {"/nowhere"}, .files = {}}).err == "error: /nowhere: no such file or folder\n");
 }
+
+TEST_CASE("An audit log is rehearsed with a configuration, and never without one") {
+  const RecordFolder folder;
+  const auto log = folder.write(
+      "audit.log",
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"patch","objectRef":{"resource":"nodes","name":"n"},"responseStatus":{"code":200},"responseObject":{"kind":"Node","metadata":{"name":"n","uid":"u"}},"stageTimestamp":"2026-11-20T12:00:00.000000Z"})"
+      "\n");
+  const auto policy = folder.write("policy.yaml",
+                                   "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\n"
+                                   "metadata: {name: p}\nspec: {mode: observe, match: {}}\n");
+  const auto played = cli::replay({.paths = {log}, .is_audit = true, .files = {policy}});
+  CHECK(played.code == 0);
+  CHECK_MESSAGE(played.out.find("note: 1 of 1 events of the audit log were used") != std::string::npos, played.out,
+                played.err);
+  const auto bare = cli::replay({.paths = {log}, .is_audit = true, .files = {}});
+  CHECK(bare.code == 1);
+  CHECK(bare.err.find("--audit needs a configuration: give -f FILE") != std::string::npos);
+  const auto wrong = cli::replay({.paths = {policy}, .is_audit = true, .files = {policy}});
+  CHECK(wrong.err.find("policy.yaml:1: not JSON") != std::string::npos);
+}
