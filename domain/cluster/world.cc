@@ -285,6 +285,7 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   }
   touch(record.pod);
   touch(pod);
+  if (is_live(record.pod) && !is_live(pod)) note_lost_replacement(pod, now);
   index_owned_pod(record.pod, false);
   index_owned_pod(pod, true);
   index_gang(record.pod, false);
@@ -334,6 +335,7 @@ bool World::drop_pod(const std::string& uid, const Now& now) {
   const auto record = std::move(found->second);
   pods_.erase(found);
   touch(record.pod);
+  if (is_live(record.pod)) note_lost_replacement(record.pod, now);
   index_owned_pod(record.pod, false);
   index_gang(record.pod, false);
   note_departure(record.pod);
@@ -498,6 +500,7 @@ bool World::put(k8s::Node&& node) {
                             k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
   is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
+  our_taint_on(node) ? (void)our_tainted_nodes_.insert(name) : (void)our_tainted_nodes_.erase(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);
   return true;
@@ -517,6 +520,7 @@ void World::drop_node(const std::string& name) {
   reporters_.forget_gone(name);
   nodes_.erase(name);
   annotated_nodes_.erase(name);
+  our_tainted_nodes_.erase(name);
   lost_taints_.erase(name);
   turned_nodes_.insert(name);
   inventory_.note_node(name, false);

@@ -17,6 +17,7 @@
 #include "domain/cluster/health_tracker.h"
 #include "domain/cluster/held_cards.h"
 #include "domain/cluster/inventory.h"
+#include "domain/cluster/lost_replacements.h"
 #include "domain/cluster/node_books.h"
 #include "domain/cluster/owner_sight.h"
 #include "domain/cluster/owner_tree.h"
@@ -193,6 +194,8 @@ class World {
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
   /// UIDs of the pods of a gang, by its key, sorted.
   [[nodiscard]] const std::set<std::string>& members_of(const std::string& gang) const;
+  /// Whose replacements end before they run, because of nodes with our taint.
+  [[nodiscard]] const LostReplacements& lost_replacements() const { return lost_replacements_; }
   /// Whether the pod is of a PodGroup that is disrupted only as a whole; false also for one that is not known.
   [[nodiscard]] bool is_indivisible(const k8s::Pod& pod) const;
   /// UIDs of the pods that name the same PodGroup as this one, itself included, sorted.
@@ -307,6 +310,8 @@ class World {
   bool apply_one(k8s::Unreadable&& unreadable, const Now& now);
   void doubt_pods(const k8s::UnreadableNames& unreadable);
   bool put(k8s::Pod&& pod, const Now& now, bool is_news);
+  void note_lost_replacement(const k8s::Pod& pod, const Now& now);
+  [[nodiscard]] const k8s::Node* only_tainted_place(const k8s::Pod& pod) const;
   bool put(k8s::DisruptionBudget&& budget);
   bool put(k8s::PodGroup&& group);
   void drop_pod_group(const std::string& key);
@@ -407,6 +412,7 @@ class World {
   Reporters reporters_;
   std::map<DeviceKey, Standing> standing_;  // Unhealthy devices whose reporter has begun anew
   std::set<std::string> annotated_nodes_;
+  std::set<std::string> our_tainted_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
   StringIndex<k8s::Owner> owners_;
   OwnerSights owner_sights_;
@@ -416,7 +422,8 @@ class World {
   std::set<std::string> recreations_;                        // identities of dead Jobs
   std::map<std::string, std::set<std::string>> job_pods_;    // by the Job's identity
   std::map<std::string, std::set<std::string>> other_pods_;  // by the identity of their controller, if it is no Job
-  std::map<std::string, PodEnding> endings_;                 // by pod UID
+  LostReplacements lost_replacements_;
+  std::map<std::string, PodEnding> endings_;  // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
   std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
   std::map<std::string, AilingPod> ailing_;  // by pod UID

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 117> kReasons = {
+constexpr std::array<ReasonInfo, 118> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -366,6 +366,10 @@ constexpr std::array<ReasonInfo, 117> kReasons = {
             "The node's kubelet has rejected blackHole.rejections pods within blackHole.within: every new pod there "
             "fails at once.",
             "Cordon the node and look at its plugin."),
+    warning(Reason::ReplacementStorm, "ReplacementStorm", "Notice",
+            "The workload's replacements end before they run, one after the other, because they are bound to a node "
+            "that has our taint.",
+            "Let its scheduler choose another node, or take the taint off the node."),
     of_fact(normal(Reason::Recovered, "Recovered", "Notice", "The device is healthy again.", "Nothing.")),
     of_fact(warning(Reason::ConfigRejected, "ConfigRejected", "Hold",
                     "The configuration could not be read: the last good one stays in force.",

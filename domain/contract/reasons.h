@@ -120,6 +120,7 @@ enum class Reason : std::uint8_t {
   BrakeTrial,
   AnnotationRefused,
   BlackHoleNode,
+  ReplacementStorm,
   Recovered,
   ConfigRejected,
   ConditionContested,

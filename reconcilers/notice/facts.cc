@@ -159,6 +159,28 @@ void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
   }
 }
 
+/// Whoever binds a pod to a node (a nodeSelector of its own, Kueue's topology assignment) is not told by a taint.
+void add_storms(const PlanInput& input, Planned<Verdict>& found, Wake& wake) {
+  for (const auto& [workload, storm] : input.world.lost_replacements().storms()) {
+    if (!rages(storm, input.now)) continue;
+    const auto count = storm.rounds.size();
+    const auto until = storm.rounds[count - LostReplacements::kStorm].mono + LostReplacements::kWithin;
+    wake.note(until);
+    found.verdicts.push_back(
+        {.subject = storm.last.owner,
+         .device = storm.last.node,
+         .policy = {},
+         .reason = Reason::ReplacementStorm,
+         .message =
+             fmt::format("{} pods of {} have ended before they ran, in {} rounds since {}; the last, {}, was "
+                         "bound to node {}, which has our taint: {}",
+                         storm.pods, words_of_workload(workload), count, format_rfc3339(storm.rounds.front().wall),
+                         storm.last.pod, storm.last.node, storm.last.words),
+         .since = storm.rounds.front().wall,
+         .next_at = wall_of(until, input.now)});
+  }
+}
+
 /// Of one DaemonSet's several causes the one on most nodes.
 void add_rollouts(const PlanInput& input, Planned<Verdict>& found) {
   if (input.rollouts == nullptr) return;
@@ -311,6 +333,7 @@ Planned<Verdict> find_facts(const PlanInput& input) {
   add_silences(input, found, wake);
   add_brakes(input, found);
   add_suspects(input, found);
+  add_storms(input, found, wake);
   add_rollouts(input, found);
   add_refused_annotations(input, found, wake);
   add_contested(input, found);

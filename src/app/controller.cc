@@ -761,6 +761,7 @@ ControllerStats Controller::stats() const {
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.brakes_half_open = state_->brakes_half_open;
+  stats.lost_replacements = world.lost_replacements().count();
   if (state_->policy) {
     const auto now = state_->planned_at.wall;
     stats.pauses = standing_pauses(*state_->policy, now).size() + (pause_of(*state_->policy, now) ? 1 : 0);

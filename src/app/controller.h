@@ -30,11 +30,12 @@ struct ControllerStats {
   std::vector<IncidentCount> incidents;  ///< Of a leader.
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
-  std::size_t pauses = 0;            ///< In force, of everything and of parts.
-  std::size_t brakes_half_open = 0;  ///< Whose next trial is due or under way.
-  std::string rules_api_version;     ///< Of DeviceTaintRules; empty: the server has none.
-  bool synced = false;               ///< Every required kind has had its first complete list.
-  bool blind = false;                ///< A watch on which steps rest has been silent for too long.
+  std::size_t pauses = 0;              ///< In force, of everything and of parts.
+  std::int64_t lost_replacements = 0;  ///< Since the start: ended before they ran, because of nodes with our taint.
+  std::size_t brakes_half_open = 0;    ///< Whose next trial is due or under way.
+  std::string rules_api_version;       ///< Of DeviceTaintRules; empty: the server has none.
+  bool synced = false;                 ///< Every required kind has had its first complete list.
+  bool blind = false;                  ///< A watch on which steps rest has been silent for too long.
 };
 
 /// What one turn decided.

@@ -1,5 +1,6 @@
 #include "app/metrics.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -86,6 +87,10 @@ struct Metrics::Families {
   Gauge& half_open =
       gauge(registry, "device_health_brakes_half_open", "Engaged brakes whose next trial is due or under way.").Add({});
   Gauge& pauses = gauge(registry, "device_health_pauses", "Pauses in force, of everything and of parts.").Add({});
+  Counter& lost_replacements =
+      counter(registry, "device_health_lost_replacements_total",
+              "Pods that ended before they ran, because they were bound to a node with our taint.")
+          .Add({});
   Gauge& in_flight = gauge(registry, "device_health_evictions_in_flight",
                            "Pods evicted by us that still exist and count as in flight.")
                          .Add({});
@@ -159,6 +164,8 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
   families_->pauses.Set(static_cast<double>(stats.pauses));
   families_->half_open.Set(static_cast<double>(stats.brakes_half_open));
+  auto& lost = families_->lost_replacements;
+  lost.Increment(std::max(0.0, static_cast<double>(stats.lost_replacements) - lost.Value()));
   families_->in_flight.Set(static_cast<double>(stats.in_flight));
   families_->synced.Set(stats.synced ? 1 : 0);
   if (stats.synced) {

@@ -239,3 +239,22 @@ TEST_CASE("a state ConfigMap that an operator edits is not fought over, and that
   for (const auto& verdict : world.verdicts()) said = said || to_string(verdict.reason) == "StateNotSaved";
   CHECK((saved || said));
 }
+
+TEST_CASE("a workload that is bound to a node with our taint, whose pods somebody ends again and again, is a storm") {
+  NodeWorld world;
+  world.run_for(2min);
+  REQUIRE(world.is_tainted("node-a"));
+  auto shape = world.plugin_pod();
+  shape.node_selector = {{"kubernetes.io/hostname", "node-a"}};
+  world.cluster.create_deployment("default", "bound", 1, shape);
+  for (int round = 0; round < 6; ++round) {
+    world.run_for(20s);
+    for (const auto& name : world.live("bound-")) {
+      REQUIRE(world.cluster.kubectl_delete(Res::Pods, "default", name).status == 200);
+    }
+  }
+  world.run_for(5s);
+  CHECK(world.says_of_pod("bound", "ReplacementStorm"));
+  world.run_for(11min);
+  CHECK_FALSE(world.says_of_pod("bound", "ReplacementStorm"));
+}
