@@ -132,8 +132,12 @@ void add_scope(CLI::App& command, PauseScope& scope) {
 }
 
 void add_deeds(CLI::App& app, PluginLine& line) {
-  auto* ack = app.add_subcommand("ack", "Acknowledge a device or all of a node's: you vouch for them, and taints go");
-  ack->add_option("TARGET", line.deed_words, "device NAME, or node NAME")->type_name("device|node")->required();
+  auto* ack = app.add_subcommand(
+      "ack", "Acknowledge a device, all of a node's, or a suspected workload: you vouch for them, and taints go");
+  ack->add_option("TARGET", line.deed_words, "device NAME, node NAME, or a suspected workload's kind and NAME")
+      ->type_name("device|node|deployment|statefulset|replicaset|job|pod")
+      ->required();
+  ack->add_option("-n,--namespace", line.deed.ns, "Of the workload (default: the context's)")->type_name("NAME");
   ack->add_option("--reason", line.deed.reason, "What was done, for whoever reads it on the rule")->type_name("TEXT");
   add_deed(*ack, line.deed);
   auto* release = app.add_subcommand(
@@ -198,9 +202,14 @@ std::expected<std::optional<PluginCommand>, std::string> deed_of(const CLI::App&
     deed.deed = Deed::Resume;
     if (deed.all && deed.scope != PauseScope{}) return std::unexpected("resume takes --all or a part, not both");
   } else if (app.got_subcommand("ack")) {
-    if (!names || (words[0] != "device" && words[0] != "node"))
-      return std::unexpected("ack needs 'device NAME' or 'node NAME'");
-    deed.deed = words[0] == "device" ? Deed::AckDevice : Deed::AckNode;
+    const bool is_workload = names && is_workload_kind(words[0]);
+    if (!names || (words[0] != "device" && words[0] != "node" && !is_workload))
+      return std::unexpected(
+          "ack needs 'device NAME', 'node NAME', or 'deployment', 'statefulset', 'replicaset', 'job' or 'pod' and a "
+          "NAME");
+    if (!is_workload && !deed.ns.empty()) return std::unexpected("a device or node is in no namespace");
+    deed.kind = words[0];
+    deed.deed = is_workload ? Deed::AckWorkload : words[0] == "device" ? Deed::AckDevice : Deed::AckNode;
   } else if (words.size() == 1 && words[0] == "cluster") {
     deed.deed = Deed::ReleaseCluster;
   } else if (names && words[0] == "node") {

@@ -44,6 +44,8 @@ class Operator {
         return ack_node();
       case Deed::AckDevice:
         return ack_device();
+      case Deed::AckWorkload:
+        return ack_workload();
       case Deed::ReleaseNode:
         return release(node_path(options_.name), "node " + options_.name);
       case Deed::ReleaseCluster:
@@ -122,6 +124,20 @@ class Operator {
     if (reason.empty()) reason = "by kubectl device-health ack";
     return write(found->target, {{kAcknowledgeAnnotation, std::move(reason)}},
                  "The controller removes the rule, and does not make it again in this incident\n");
+  }
+
+  [[nodiscard]] Printed ack_workload() const {
+    const auto what = fmt::format("{} {}/{}", options_.kind, options_.ns, options_.name);
+    const auto object = read(workload_path(options_.kind, options_.ns, options_.name), what);
+    if (!object) return failure(object.error().message);
+    std::string said = "What broke under it up to then is not held against it any more";
+    // A tenant may write on its own workload, and not read the status.
+    const auto sight = read_status(client_, options_.cluster.controller_ns, stop_);
+    const auto suspicion = sight ? suspicion_of(*sight, options_.kind, options_.ns, options_.name) : std::string();
+    said += !sight              ? "; whether it is suspected, the status does not say: " + sight.error().message + "\n"
+            : suspicion.empty() ? "; the status names no suspicion of it\n"
+                                : ":\n  " + suspicion + "\n";
+    return write(object->target, {{kAcknowledgeAnnotation, format_rfc3339(object->vouched_until)}}, std::move(said));
   }
 
   [[nodiscard]] Printed release(const Result<std::string>& path, const std::string& scope) const {
@@ -213,7 +229,9 @@ Printed operate(const OperatorOptions& options) {
   const Signals signals;
   const auto connection = connect_to(options.cluster);
   if (!connection) return failure("no access to a cluster: " + connection.error().message);
-  return Operator(*connection->client, options, signals.token()).run();
+  auto whole = options;
+  if (whole.ns.empty()) whole.ns = connection->access.ns.empty() ? "default" : connection->access.ns;
+  return Operator(*connection->client, whole, signals.token()).run();
 }
 
 }  // namespace dhc::cli

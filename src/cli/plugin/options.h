@@ -41,10 +41,12 @@ struct AskOptions {
 
 /// `ack`, `release-brake`, `pause`, `resume`: what operators write.
 struct OperatorOptions {
-  enum class Deed : std::uint8_t { AckNode, AckDevice, ReleaseNode, ReleaseCluster, Pause, Resume };
+  enum class Deed : std::uint8_t { AckNode, AckDevice, AckWorkload, ReleaseNode, ReleaseCluster, Pause, Resume };
   Deed deed = Deed::AckNode;
   ClusterFlags cluster = {};
-  std::string name = {};    ///< Of the node or device.
+  std::string name = {};    ///< Of the node, device or workload.
+  std::string kind = {};    ///< Of the workload, in small letters.
+  std::string ns = {};      ///< Likewise; empty: the context's.
   std::string reason = {};  ///< Of an acknowledgement or a pause.
   Millis pause_for{0};
   PauseScope scope = {};

@@ -147,6 +147,39 @@ Result<std::string> config_map_path(std::string_view ns, std::string_view name) 
   return fmt::format("/api/v1/namespaces/{}/configmaps/{}", k8s::percent_encode(ns), k8s::percent_encode(name));
 }
 
+namespace {
+
+/// Where an object of the kind is served, in its namespace; empty: it is no workload.
+std::string_view plural_of(std::string_view kind) {
+  if (kind == "pod") return "/api/v1 pods";
+  if (kind == "job") return "/apis/batch/v1 jobs";
+  if (kind == "deployment") return "/apis/apps/v1 deployments";
+  if (kind == "replicaset") return "/apis/apps/v1 replicasets";
+  return kind == "statefulset" ? "/apis/apps/v1 statefulsets" : std::string_view();
+}
+
+}  // namespace
+
+bool is_workload_kind(std::string_view kind) { return !plural_of(kind).empty(); }
+
+Result<std::string> workload_path(std::string_view kind, std::string_view ns, std::string_view name) {
+  const auto place = plural_of(kind);
+  if (place.empty() || !k8s::is_path_segment(ns) || !k8s::is_path_segment(name))
+    return std::unexpected(unfit("the workload's name"));
+  const auto blank = place.find(' ');
+  return fmt::format("{}/namespaces/{}/{}/{}", place.substr(0, blank), k8s::percent_encode(ns), place.substr(blank + 1),
+                     k8s::percent_encode(name));
+}
+
+std::string suspicion_of(const Sight& sight, std::string_view kind, std::string_view ns, std::string_view name) {
+  for (const auto& verdict : sight.status.verdicts) {
+    if (verdict.reason != "WorkloadSuspected" || verdict.ns != ns || verdict.name != name) continue;
+    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+    if (std::ranges::equal(verdict.kind, kind, same)) return verdict.message;
+  }
+  return {};
+}
+
 Result<std::string> rule_path(std::string_view api_version, std::string_view name) {
   if (!k8s::is_path_segment(name)) return std::unexpected(unfit("the rule's name"));
   return fmt::format("/apis/{}/devicetaintrules/{}", api_version, k8s::percent_encode(name));

@@ -46,6 +46,8 @@ using Annotations = std::vector<std::pair<std::string_view, std::optional<std::s
 /// Paths of what may be annotated; Invalid if a name does not fit in a path.
 [[nodiscard]] Result<std::string> node_path(std::string_view name);
 [[nodiscard]] Result<std::string> config_map_path(std::string_view ns, std::string_view name);
+/// Of a Deployment, ReplicaSet, StatefulSet, Job or pod, whose kind is written in small letters.
+[[nodiscard]] Result<std::string> workload_path(std::string_view kind, std::string_view ns, std::string_view name);
 [[nodiscard]] Result<std::string> rule_path(std::string_view api_version, std::string_view name);
 
 /// The UID in an object as it was read; Malformed if there is none.
@@ -58,6 +60,13 @@ using Annotations = std::vector<std::pair<std::string_view, std::optional<std::s
 /// What `ack device NAME` is to write: the rule that taints it. An error in words where an annotation of the rule
 /// cannot do it.
 [[nodiscard]] Result<std::string> rule_to_acknowledge(const Sight& sight, std::string_view name);
+
+/// Whether `ack KIND` takes the kind: the controller reads the annotation on such objects, and on no others.
+[[nodiscard]] bool is_workload_kind(std::string_view kind);
+
+/// What the status says of the workload, or of a workload above the pod, as a suspect; empty: nothing.
+[[nodiscard]] std::string suspicion_of(const Sight& sight, std::string_view kind, std::string_view ns,
+                                       std::string_view name);
 
 /// The open incidents on the node's devices that an acknowledgement up to `until` ends, `DEVICE (opened TIME)`.
 [[nodiscard]] std::vector<std::string> acknowledged_by_node(const Sight& sight, std::string_view node, WallTime until);

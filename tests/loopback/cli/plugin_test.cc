@@ -244,6 +244,11 @@ TEST_CASE("as kubectl-device_health the program names itself so, and explain tak
   CHECK(
       std::get<cli::Leave>(parsed_line({"x", "explain", "pod"})).err.starts_with("error: explain pod needs a name\n"));
   CHECK(std::get<cli::Leave>(parsed_line({"x", "ack", "gpu-0"})).code == 2);
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "ack", "jobset", "train"})).err.contains("or 'pod' and a NAME"));
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "ack", "node", "a", "-n", "b"})).code == 2);
+  const auto ack = std::get<cli::PluginCommand>(parsed_line({"x", "ack", "deployment", "train", "-n", "ml"}));
+  CHECK(std::get<cli::OperatorOptions>(ack).kind == "deployment");
+  CHECK(std::get<cli::OperatorOptions>(ack).ns == "ml");
   CHECK(std::get<cli::Leave>(parsed_line({"x", "pause"})).code == 2);
   CHECK(std::get<cli::Leave>(parsed_line({"x", "pause", "--for", "31d"})).err.contains("at most 30d"));
   CHECK(

@@ -98,4 +98,23 @@ TEST_CASE("a device is acknowledged on its rule, without one its node has to be,
   CHECK(cli::acknowledged_by_node(sight, "node-a", clock_at("12:00:59")).empty());
 }
 
+TEST_CASE("a suspected workload is acknowledged where the controller reads it, and what it is suspected of is said") {
+  CHECK(cli::workload_path("deployment", "ml", "train") == "/apis/apps/v1/namespaces/ml/deployments/train");
+  CHECK(cli::workload_path("statefulset", "ml", "train") == "/apis/apps/v1/namespaces/ml/statefulsets/train");
+  CHECK(cli::workload_path("replicaset", "ml", "train") == "/apis/apps/v1/namespaces/ml/replicasets/train");
+  CHECK(cli::workload_path("job", "ml", "train") == "/apis/batch/v1/namespaces/ml/jobs/train");
+  CHECK(cli::workload_path("pod", "ml", "train-0") == "/api/v1/namespaces/ml/pods/train-0");
+  CHECK_FALSE(cli::workload_path("jobset", "ml", "train").has_value());
+  CHECK_FALSE(cli::workload_path("pod", "", "train-0").has_value());
+  CHECK_FALSE(cli::workload_path("pod", "ml", "../x").has_value());
+  CHECK_FALSE(cli::is_workload_kind("Deployment"));
+  auto sight = sample_sight();
+  CHECK(cli::suspicion_of(sight, "deployment", "ml", "train").empty());
+  sight.status.verdicts.push_back(
+      {.kind = "Deployment", .ns = "ml", .name = "train", .reason = "WorkloadSuspected", .message = "it breaks them"});
+  CHECK(cli::suspicion_of(sight, "deployment", "ml", "train") == "it breaks them");
+  CHECK(cli::suspicion_of(sight, "statefulset", "ml", "train").empty());
+  CHECK(cli::suspicion_of(sight, "deployment", "web", "train").empty());
+}
+
 }  // namespace dhc::test
