@@ -160,6 +160,12 @@ std::int64_t cards_of(const World& world, const BrakeScope& scope, std::int64_t 
   return plugins + std::max(drivers, held);
 }
 
+/// As many may be bad without a brake. In a large cluster a share alone is more than anybody wants to lose at once.
+std::int64_t most_bad(const Limits& limits, const BrakeScope& scope, std::int64_t known) {
+  const auto share = std::max(limits.brake_at_least - 1, limits.brake_percent * known / 100);
+  return limits.brake_count == 0 || scope.nodes ? share : std::min(share, limits.brake_count - 1);
+}
+
 }  // namespace
 
 /// What counts in one scope.
@@ -372,8 +378,7 @@ Brake::Tally Brake::tally_of(const BrakeScope& scope, const Group& group, const 
   Tally tally;
   tally.released = released_until(scope, seen);
   tally.standing = static_cast<std::int64_t>(group.cards.size());
-  const auto most = std::max(seen.policy.limits.brake_at_least - 1,
-                             seen.policy.limits.brake_percent * known_cards(seen.world, scope) / 100);
+  const auto most = most_bad(seen.policy.limits, scope, known_cards(seen.world, scope));
   if (tally.standing <= most && !tally.released) return tally;
   std::set<std::pair<std::string_view, std::string_view>> standing;
   std::set<std::pair<std::string_view, std::string_view>> recent;
@@ -411,7 +416,7 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
   auto found = engaged_.find(scope);
   if (found == engaged_.end() && tally.recent < limits.brake_at_least) return;
   const auto known = std::max(known_cards(seen.world, scope), tally.standing);
-  const auto most = std::max(limits.brake_at_least - 1, limits.brake_percent * known / 100);
+  const auto most = most_bad(limits, scope, known);
   if (found == engaged_.end()) {
     if (tally.recent <= most) return;
     const auto now = moment_of(seen.now);

@@ -175,6 +175,21 @@ void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeLi
 }
 
 /// Two devices under one workload are no more than chance.
+/// After `atLeast`, which it may not undercut.
+void read_brake_count(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
+  constexpr std::int64_t kMost = 100'000;
+  const auto count = read_number(node, "spec.brake.count", 0, kMost, mistakes);
+  if (!count) return;
+  if (*count == 0 || *count >= limits.brake_at_least) {
+    limits.brake_count = *count;
+  } else {
+    mistakes.add(node.place,
+                 fmt::format("spec.brake.count is {}, but no brake engages for fewer than atLeast, {}", *count,
+                             limits.brake_at_least),
+                 "write at least that, or 0 to go by the share alone");
+  }
+}
+
 void read_suspect_after(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
   constexpr std::int64_t kMost = 100;
   const auto count = read_number(node, "spec.caps.suspectAfter", 0, kMost, mistakes);
@@ -216,7 +231,8 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
                                                                  "countedGrace"};
   static constexpr std::array<std::string_view, 1> kTaints = {"perMinute"};
-  static constexpr std::array<std::string_view, 5> kBrake = {"percent", "atLeast", "within", "trialAfter", "trialRuns"};
+  static constexpr std::array<std::string_view, 6> kBrake = {"percent", "atLeast",    "count",
+                                                             "within",  "trialAfter", "trialRuns"};
   constexpr std::int64_t kMost = 10'000;
   Limits limits;
   if (!check_map(spec, "spec", kKeys, mistakes)) return limits;
@@ -249,6 +265,7 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
     if (const YamlNode* given = brake->find("atLeast")) {
       set(limits.brake_at_least, read_number(*given, "spec.brake.atLeast", 1, kMost, mistakes));
     }
+    if (const YamlNode* given = brake->find("count")) read_brake_count(*given, limits, mistakes);
     if (const YamlNode* given = brake->find("within")) {
       set(limits.brake_within, read_duration(*given, "spec.brake.within", Seconds(1), mistakes));
     }

@@ -179,14 +179,16 @@ std::string limits_text(const Limits& limits) {
              "\nlimits{}\n  evictions: {} a minute, {} in flight, {} a node, {} an owner; at most {} of a grace period "
              "holds "
              "a slot\n  taints: {} a minute\n"
-             "  brake: more than {}% and at least {} devices of one kind within {}; a trial after {}, passed after {}\n"
+             "  brake: more than {}%{} and at least {} devices of one kind within {}; a trial after {}, passed after "
+             "{}\n"
              "  caps: {}% and at least {} devices out of service in the cluster, {}% and at least {} on a node; {}% "
              "and at "
              "least {} evictions a day; {}% and at least {} of an owner's devices a day; {}\n",
              limits.paused ? " (PAUSED: nothing is evicted, credited or newly tainted)" : "",
              limits.evictions_per_minute, limits.max_in_flight, limits.per_node, limits.per_owner,
              format_duration(limits.counted_grace), limits.taints_per_minute, limits.brake_percent,
-             limits.brake_at_least, format_duration(limits.brake_within), format_duration(limits.brake_trial_after),
+             limits.brake_count == 0 ? std::string() : fmt::format(" or {}", limits.brake_count), limits.brake_at_least,
+             format_duration(limits.brake_within), format_duration(limits.brake_trial_after),
              format_duration(limits.brake_trial_runs), limits.cap_cluster.percent, limits.cap_cluster.at_least,
              limits.cap_node.percent, limits.cap_node.at_least, limits.cap_per_day.percent, limits.cap_per_day.at_least,
              limits.cap_owner_per_day.percent, limits.cap_owner_per_day.at_least,

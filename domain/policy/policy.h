@@ -194,6 +194,7 @@ struct Limits {
   std::int64_t taints_per_minute = 60;
   std::int64_t brake_percent = 30;
   std::int64_t brake_at_least = 3;
+  std::int64_t brake_count = 0;  ///< So many bad devices engage it whatever share they are; 0: the share alone counts.
   Millis brake_within = std::chrono::minutes(5);
   Millis brake_trial_after = std::chrono::minutes(30);  ///< An engaged brake goes half-open: one trial at a time.
   Millis brake_trial_runs = std::chrono::minutes(5);    ///< How long a later pod must run well for a trial to pass.

@@ -42,7 +42,7 @@ def others(value, words: list[str]) -> list:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
-        return [value + 1, value - 1]
+        return [value + 1, value - 1, value + 100]
     if value is None:
         return [30]
     return [*words, "11m", "3h", f"{value}x", "NoExecute", "35%", "2031-01-01T00:00:00Z"]

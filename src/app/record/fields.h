@@ -525,6 +525,7 @@ void fields(V& v, Limits& x) {
   v.always("taints", x.taints_per_minute);
   v.always("brakePercent", x.brake_percent);
   v.always("brakeLeast", x.brake_at_least);
+  v("brakeCount", x.brake_count);
   v.always("brakeWithin", x.brake_within);
   v.always("trialAfter", x.brake_trial_after);
   v.always("trialRuns", x.brake_trial_runs);

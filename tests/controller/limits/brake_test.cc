@@ -96,6 +96,26 @@ TEST_CASE("Two of eight devices at once do not engage the brake, three do") {
   CHECK(three.has_event("node-a", "BrakeEngaged"));
 }
 
+TEST_CASE("With a count so many engage a brake whatever share they are, and one fewer do not") {
+  for (const int bad : {3, 4}) {
+    CAPTURE(bad);
+    auto stage = held_node(20);  // of which 30 percent are six
+    stage.limits().brake_count = 4;
+    stage.limits().per_owner = 100;
+    stage.send_policy();
+    break_devices(stage, bad, 20);
+    const auto gone = stage.run_for(minutes(2));
+    CHECK(gone.empty() == (bad == 4));
+    if (bad != 4) continue;
+    REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) != nullptr);
+    // It goes as it came: fewer than the count for half a minute.
+    stage.report("p-0", Health::Healthy);
+    stage.node("node-a", 20, 17);
+    CHECK(stage.run_for(Seconds(29)).empty());
+    CHECK_FALSE(stage.run_for(minutes(2)).empty());
+  }
+}
+
 TEST_CASE("A brake that engages recalls what was ordered before, once") {
   auto stage = eight();
   break_devices(stage, 3);

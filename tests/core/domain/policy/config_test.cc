@@ -57,7 +57,8 @@ TEST_CASE("every key is read") {
       "notice: {deadline: 90s, extendUpTo: 0s, scope: Owner}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
-      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
+      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, count: 18, within: 7m, trialAfter: 2h, trialRuns: "
+      "90s}\n"
       "  caps: {cluster: {percent: 11, atLeast: 12}, node: {percent: 13, atLeast: 14}, "
       "perDay: {percent: 0, atLeast: 0}, ownerDevicesPerDay: {percent: 15, atLeast: 16}, suspectAfter: 17}\n");
   REQUIRE(config);
@@ -90,6 +91,7 @@ TEST_CASE("every key is read") {
                                  .taints_per_minute = 9,
                                  .brake_percent = 5,
                                  .brake_at_least = 6,
+                                 .brake_count = 18,
                                  .brake_within = std::chrono::minutes(7),
                                  .brake_trial_after = std::chrono::hours(2),
                                  .brake_trial_runs = Seconds(90),
