@@ -34,7 +34,7 @@ class LostReplacements {
  public:
   /// So many rounds
   static constexpr std::size_t kStorm = 5;
-  /// within so long are a storm. **Source:** kueue#14917: 21 pods in 5 minutes; a Job's back-off lets five through in
+  /// within so long are a storm. **Source:** kueue#14917: 21 pods in 5 minutes; a Job's back-off lets six through in
   /// that time.
   static constexpr Millis kWithin = std::chrono::minutes(10);
   /// More workloads than these are not followed, but the latest.
