@@ -218,8 +218,8 @@ func TestTheChartGivesARecordingItsVolume(t *testing.T) {
 		return deployment.Text()
 	}
 	for values, wanted := range map[string][]string{
-		"{record: {enabled: true}}":               {"--record=/var/lib/device-health/records", "--record-max-size=512Mi", "sizeLimit: 640Mi", "mountPath: /var/lib/device-health/records"},
-		"{record: {enabled: true, maxSize: 2Gi}}": {"--record-max-size=2Gi", "sizeLimit: 2368Mi"},
+		"{record: {enabled: true}}":                      {"--record=/var/lib/device-health/records", "--record-max-size=512Mi", "sizeLimit: 640Mi", "mountPath: /var/lib/device-health/records"},
+		"{record: {enabled: true, maxSize: 2Gi}}":        {"--record-max-size=2Gi", "sizeLimit: 2368Mi"},
 		"{record: {enabled: true, existingClaim: mine}}": {"claimName: mine", "fsGroup: 65532"},
 	} {
 		for _, one := range wanted {
