@@ -245,6 +245,8 @@ std::string name_of_time(WallTime at) {
   return text;
 }
 
+bool is_recording(std::string_view start) { return start.starts_with(R"({"recording":"device-health-controller")"); }
+
 Line file_line(std::string_view run, std::int64_t number) {
   return {.what = What::File,
           .key = {},

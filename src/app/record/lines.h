@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,6 +20,11 @@ namespace dhc::record {
 
 /// The first line of a file: which run of which program it is of, and which of its files, from 1.
 [[nodiscard]] Line file_line(std::string_view run, std::int64_t number);
+
+/// Whether a file that begins so is a recording of this program, of whatever version.
+[[nodiscard]] bool is_recording(std::string_view start);
+/// How much of its start tells that.
+inline constexpr std::size_t kTellingStart = 64;
 
 [[nodiscard]] Line base_line(const Base& base);
 [[nodiscard]] Line take_line(const Stamp& stamp);

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -35,12 +37,20 @@ struct OldFile {
   std::int64_t size = 0;
 };
 
+/// What others have put there is theirs.
+bool is_recording_at(const fs::path& path) {
+  std::string start(kTellingStart, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return is_recording(start);
+}
+
 /// By age.
 std::vector<OldFile> recordings_in(const fs::path& folder) {
   std::vector<OldFile> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() != ".jsonl") continue;
+    if (entry.path().extension() != ".jsonl" || !is_recording_at(entry.path())) continue;
     std::error_code unknown;
     const auto size = entry.file_size(unknown);
     if (!unknown) files.push_back({.path = entry.path(), .size = static_cast<std::int64_t>(size)});

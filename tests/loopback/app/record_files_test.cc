@@ -102,8 +102,10 @@ TEST_CASE("The oldest recordings go first, and never the one that is being writt
   const RecordFolder folder;
   fs::create_directories(folder.path);
   for (const char* name : {"20200101T000000Z-a-0001.jsonl", "20210101T000000Z-b-0001.jsonl"})
-    std::ofstream(folder.path / name) << std::string(60'000, 'x');
+    std::ofstream(folder.path / name) << record::file_line("of-before", 1).text << std::string(60'000, 'x');
+  // What others have put there is theirs, whatever it is called and however old it is.
   std::ofstream(folder.path / "notes.txt") << std::string(600'000, 'x');
+  std::ofstream(folder.path / "20190101T000000Z-a-0001.jsonl") << std::string(60'000, 'x');
   const auto files = record::RecordFiles::open({.folder = folder.path.string(), .most_bytes = 100'000}, "30000101",
                                                [](const std::string&) {});
   REQUIRE(files);
@@ -111,6 +113,7 @@ TEST_CASE("The oldest recordings go first, and never the one that is being writt
   CHECK(fs::exists(folder.path / "20210101T000000Z-b-0001.jsonl"));
   CHECK(fs::exists(folder.path / "30000101-0001.jsonl"));
   CHECK(fs::exists(folder.path / "notes.txt"));
+  CHECK(fs::exists(folder.path / "20190101T000000Z-a-0001.jsonl"));
 }
 
 TEST_CASE("A disk that takes no more ends the recording once, and whoever puts lines goes on") {
