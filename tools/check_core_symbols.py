@@ -14,7 +14,7 @@ import sys
 # C names core may need: memory, strings, numbers, the language's own run time. Nothing else.
 ALLOWED_C = re.compile(
     r"""^(_GLOBAL_OFFSET_TABLE_|_Unwind_\w+|__cxa_\w+|__gxx_personality_v0|__dso_handle|__dynamic_cast|__stack_chk_fail
-    |__assert_fail|__u?(div|mod|mul)ti3|__popcountdi2|__libc_single_threaded|__errno_location|abort|localeconv
+    |__assert_fail|__u?(div|mod|mul)ti3|__u?divmodti4|__popcountdi2|__libc_single_threaded|__errno_location|abort|localeconv
     |(__isoc23_)?(strto(l|ll|ul|ull|d|f|ld))
     |mem(cpy|move|set|cmp|chr|rchr)|__mem\w+_chk|bcmp
     |str(n?len|cmp|ncmp|chr|rchr|str|ncpy|error_r)|__str\w+_chk|v?snprintf|__v?snprintf_chk

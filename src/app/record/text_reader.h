@@ -95,7 +95,8 @@ class TextReader {
   template <class T>
   void value(Json json, std::optional<T>& maybe) {
     if (json.is_null()) return maybe.reset();
-    value(json, maybe.emplace());
+    maybe = T{};  // Not emplace(): to clang a struct within a struct has no default constructor yet.
+    value(json, *maybe);
   }
   void value(Json json, k8s::StringMap& map) {
     each_text(json, [&](std::string_view key, std::string_view text) { map.emplace_back(key, text); });
