@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "domain/cluster/world.h"
+
 namespace dhc::record {
 
 namespace {
@@ -22,9 +24,19 @@ void count_bad(Holding& holding, WallTime now) {
 
 }  // namespace
 
+void Ledger::follow(const k8s::Delivery& delivery, WallTime now) {
+  if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
+    if (const auto* pod = std::get_if<k8s::Pod>(&upsert->object)) put(*pod, now);
+  } else if (const auto* gone = std::get_if<k8s::Remove>(&delivery)) {
+    if (gone->kind == k8s::Kind::Pod) end(gone->uid, now);
+  } else if (const auto* list = std::get_if<k8s::Snapshot>(&delivery)) {
+    if (list->kind == k8s::Kind::Pod) replace(list->objects, now);
+  }
+}
+
+/// The pod as it is from `now` on.
 void Ledger::put(const k8s::Pod& pod, WallTime now) {
-  const bool is_live = pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending;
-  if (!is_live || pod.allocated.empty()) return end(pod.meta.uid, now);
+  if (!is_live(pod) || pod.allocated.empty()) return end(pod.meta.uid, now);
   auto& holding = holdings_[pod.meta.uid];
   count_bad(holding, now);
   std::size_t devices = 0;
@@ -46,6 +58,7 @@ void Ledger::put(const k8s::Pod& pod, WallTime now) {
   }
 }
 
+/// These are all that there are.
 void Ledger::replace(const std::vector<k8s::Object>& pods, WallTime now) {
   std::set<std::string> gone;
   for (const auto& [uid, holding] : holdings_) gone.insert(uid);
@@ -58,6 +71,7 @@ void Ledger::replace(const std::vector<k8s::Object>& pods, WallTime now) {
   for (const auto& uid : gone) end(uid, now);
 }
 
+/// It holds nothing any more.
 void Ledger::end(const std::string& uid, WallTime now) {
   const auto found = holdings_.find(uid);
   if (found == holdings_.end()) return;

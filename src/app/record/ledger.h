@@ -9,6 +9,7 @@
 #include "base/now.h"
 #include "domain/contract/subject.h"
 #include "k8s-client/model/object.h"
+#include "k8s-client/protocol/delivery.h"
 
 namespace dhc::record {
 
@@ -29,12 +30,8 @@ struct Holding {
 /// What pods lose: devices that are held by a pod while one of them is called Unhealthy in the pod's status.
 class Ledger {
  public:
-  /// The pod as it is from `now` on.
-  void put(const k8s::Pod& pod, WallTime now);
-  /// These are all that there are.
-  void replace(const std::vector<k8s::Object>& pods, WallTime now);
-  /// It holds nothing any more.
-  void end(const std::string& uid, WallTime now);
+  /// What becomes of pods by it, from `now` on.
+  void follow(const k8s::Delivery& delivery, WallTime now);
   /// Counts what is held now up to `now`.
   void close(WallTime now);
 
@@ -45,6 +42,10 @@ class Ledger {
   [[nodiscard]] static Hours work(const Holding& holding, WallTime now);
 
  private:
+  void put(const k8s::Pod& pod, WallTime now);
+  void replace(const std::vector<k8s::Object>& pods, WallTime now);
+  void end(const std::string& uid, WallTime now);
+
   std::map<std::string, Holding> holdings_;  // by the pod's UID; kept of all that have ever had a bad device
 };
 

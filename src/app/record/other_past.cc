@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/rfc3339.h"
+#include "domain/cluster/world.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/contract/state_names.h"
@@ -40,27 +41,19 @@ std::set<std::string> devices_of(const k8s::Pod& pod) {
   return all;
 }
 
-bool is_live_pod(const k8s::Pod& pod) {
-  return pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending;
-}
-
-void deliver_object(k8s::Object object, std::vector<k8s::Delivery>& out) {
-  out.emplace_back(k8s::Upsert{std::move(object)});
-}
-
 }  // namespace
 
 void OtherPast::put(k8s::Object object, std::vector<k8s::Delivery>& out) {
   std::visit([&](auto& one) { one.meta.resource_version = std::to_string(++version_); }, object);
-  deliver_object(std::move(object), out);
+  out.emplace_back(k8s::Upsert{std::move(object)});
 }
 
-void OtherPast::deliver(k8s::Delivery&& recorded, const Now& now, std::vector<k8s::Delivery>& out) {
+void OtherPast::deliver(k8s::Delivery&& recorded, std::vector<k8s::Delivery>& out) {
   if (auto* upsert = std::get_if<k8s::Upsert>(&recorded)) {
-    if (transform(upsert->object, now, out)) put(std::move(upsert->object), out);
+    if (transform(upsert->object, out)) put(std::move(upsert->object), out);
     return;
   }
-  if (auto* all = std::get_if<k8s::Snapshot>(&recorded)) return list(std::move(*all), now, out);
+  if (auto* all = std::get_if<k8s::Snapshot>(&recorded)) return list(std::move(*all), out);
   if (const auto* gone = std::get_if<k8s::Remove>(&recorded)) {
     switch (gone->kind) {
       case k8s::Kind::Pod:
@@ -94,8 +87,8 @@ void OtherPast::deliver(k8s::Delivery&& recorded, const Now& now, std::vector<k8
 }
 
 /// False: it is not there.
-bool OtherPast::transform(k8s::Object& object, const Now& now, std::vector<k8s::Delivery>& out) {
-  if (auto* pod = std::get_if<k8s::Pod>(&object)) return transform(*pod, now, out);
+bool OtherPast::transform(k8s::Object& object, std::vector<k8s::Delivery>& out) {
+  if (auto* pod = std::get_if<k8s::Pod>(&object)) return transform(*pod, out);
   if (auto* node = std::get_if<k8s::Node>(&object)) {
     transform(*node);
   } else if (auto* job = std::get_if<k8s::Job>(&object)) {
@@ -113,7 +106,7 @@ bool OtherPast::transform(k8s::Object& object, const Now& now, std::vector<k8s::
   return true;
 }
 
-bool OtherPast::transform(k8s::Pod& pod, const Now& now, std::vector<k8s::Delivery>& out) {
+bool OtherPast::transform(k8s::Pod& pod, std::vector<k8s::Delivery>& out) {
   const auto uid = pod.meta.uid;
   if (frozen_.contains(uid) || ended_.contains(uid) || ending_.contains(uid)) return false;
   std::erase_if(pod.conditions, is_ours);
@@ -122,13 +115,12 @@ bool OtherPast::transform(k8s::Pod& pod, const Now& now, std::vector<k8s::Delive
   pods_.insert_or_assign(uid, pod);
   make_room(pod, out);
   pod = shown(pod);
-  (void)now;
   return true;
 }
 
 /// What the recorded one's eviction set free is taken again: whoever would have held it then is gone.
 void OtherPast::make_room(const k8s::Pod& pod, std::vector<k8s::Delivery>& out) {
-  if (frozen_.empty() || pod.allocated.empty() || !is_live_pod(pod)) return;
+  if (frozen_.empty() || pod.allocated.empty() || !is_live(pod)) return;
   const auto taken = devices_of(pod);
   std::vector<std::string> leave;
   for (const auto& uid : frozen_) {
@@ -164,6 +156,10 @@ void OtherPast::transform(k8s::Job& job) {
   erase_note(job.meta.annotations, kRetryCreditsAnnotation);
   erase_note(job.meta.annotations, kLossesAnnotation);
   jobs_.insert_or_assign(job.meta.uid, job);
+  add_credits(job);
+}
+
+void OtherPast::add_credits(k8s::Job& job) const {
   const auto mine = credits_.find(job.meta.uid);
   if (mine == credits_.end()) return;
   job.backoff_limit += mine->second.by;
@@ -171,11 +167,11 @@ void OtherPast::transform(k8s::Job& job) {
   job.meta.has_annotations = true;
 }
 
-void OtherPast::list(k8s::Snapshot&& list, const Now& now, std::vector<k8s::Delivery>& out) {
+void OtherPast::list(k8s::Snapshot&& list, std::vector<k8s::Delivery>& out) {
   const auto kind = list.kind;
   std::vector<k8s::Delivery> after;
   std::erase_if(list.objects, [&](k8s::Object& object) {
-    if (!transform(object, now, after)) return true;
+    if (!transform(object, after)) return true;
     std::visit([&](auto& one) { one.meta.resource_version = std::to_string(++version_); }, object);
     return false;
   });
@@ -260,7 +256,7 @@ void OtherPast::show(const Action& action, const Now& now, std::vector<k8s::Deli
     rule.taint = {std::string(kTaintKey), std::string(kRuleValue), apply->effect, {}};
     ++rule.generation;
     rule.meta.resource_version = std::to_string(++version_);
-    deliver_object(rule, out);
+    out.emplace_back(k8s::Upsert{rule});
   } else if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     const auto rule = rules_.find(removal->name);
     if (rule == rules_.end()) return;
@@ -281,10 +277,7 @@ void OtherPast::show(const Action& action, const Now& now, std::vector<k8s::Deli
     const auto job = jobs_.find(credit->uid);
     if (job == jobs_.end()) return;
     auto copy = job->second;
-    // As recorded it has been read already.
-    copy.backoff_limit += mine.by;
-    for (const auto& [key, text] : mine.notes) put_note(copy.meta.annotations, key, text);
-    copy.meta.has_annotations = true;
+    add_credits(copy);
     put(std::move(copy), out);
   }
 }

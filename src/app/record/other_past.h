@@ -19,7 +19,7 @@ namespace dhc::record {
 class OtherPast {
  public:
   /// What the new controller is to see of it; appended to `out`.
-  void deliver(k8s::Delivery&& recorded, const Now& now, std::vector<k8s::Delivery>& out);
+  void deliver(k8s::Delivery&& recorded, std::vector<k8s::Delivery>& out);
 
   /// The recorded controller's eviction of the pod was accepted.
   void evicted_then(const std::string& uid);
@@ -42,14 +42,15 @@ class OtherPast {
     k8s::StringMap notes;
   };
 
-  [[nodiscard]] bool transform(k8s::Object& object, const Now& now, std::vector<k8s::Delivery>& out);
-  [[nodiscard]] bool transform(k8s::Pod& pod, const Now& now, std::vector<k8s::Delivery>& out);
+  [[nodiscard]] bool transform(k8s::Object& object, std::vector<k8s::Delivery>& out);
+  [[nodiscard]] bool transform(k8s::Pod& pod, std::vector<k8s::Delivery>& out);
   void transform(k8s::Node& node);
   void transform(k8s::Job& job);
+  void add_credits(k8s::Job& job) const;
   void put(k8s::Object object, std::vector<k8s::Delivery>& out);
   void end_pod(const std::string& uid, std::vector<k8s::Delivery>& out);
   void make_room(const k8s::Pod& pod, std::vector<k8s::Delivery>& out);
-  void list(k8s::Snapshot&& list, const Now& now, std::vector<k8s::Delivery>& out);
+  void list(k8s::Snapshot&& list, std::vector<k8s::Delivery>& out);
   [[nodiscard]] k8s::Pod shown(const k8s::Pod& pod) const;
 
   std::int64_t version_ = 0;

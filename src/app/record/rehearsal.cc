@@ -47,13 +47,10 @@ Rehearsal::Rehearsal(Policy wanted) : wanted_(std::move(wanted)) {
 Status Rehearsal::feed(std::string_view line) {
   auto step = reader_.read(line);
   if (!step) return std::unexpected(std::move(step.error()));
-  if (auto* file = std::get_if<FileStep>(&*step)) return begin(std::move(*file));
-  if (run_.empty()) return fail(ErrorKind::Malformed, "a recording begins with a line `recording`");
-  if (skips_) {
-    skips_ = !std::holds_alternative<BegunStep>(*step);
-    return {};
-  }
-  if (left_out_) return {};
+  if (const auto* file = std::get_if<FileStep>(&*step)) return begin(*file);
+  const auto plays = order_.plays(*step);
+  if (!plays) return std::unexpected(plays.error());
+  if (!*plays || left_out_) return {};
   if (auto* message = std::get_if<MessageStep>(&*step)) {
     take(std::move(*message));
   } else if (const auto* taken = std::get_if<TakeStep>(&*step)) {
@@ -66,19 +63,11 @@ Status Rehearsal::feed(std::string_view line) {
   return {};
 }
 
-Status Rehearsal::begin(FileStep file) {
-  const bool goes_on = file.run == run_;
-  if (goes_on && file.number != file_ + 1) {
-    return fail(ErrorKind::Invalid,
-                fmt::format("file {} of the run {} comes after file {}: a file between them is missing; bring it back, "
-                            "or replay the files from this one on alone",
-                            file.number, file.run, file_));
-  }
-  file_ = file.number;
-  skips_ = goes_on;
-  if (goes_on) return {};
+Status Rehearsal::begin(const FileStep& file) {
+  const auto is_new = order_.begin(file);
+  if (!is_new) return std::unexpected(is_new.error());
+  if (!*is_new) return {};
   ++report_.runs;
-  run_ = std::move(file.run);
   is_timed_ = false;
   left_out_ = false;
   waiting_.clear();
@@ -143,15 +132,10 @@ void Rehearsal::take_all(const Now& recorded) {
   for (auto& message : std::exchange(waiting_, {})) {
     if (auto* delivery = std::get_if<k8s::Delivery>(&message)) {
       if (auto* told = std::get_if<k8s::Told>(delivery)) told->at += shift;
-      if (const auto* upsert = std::get_if<k8s::Upsert>(delivery)) {
-        if (const auto* pod = std::get_if<k8s::Pod>(&upsert->object)) then_.put(*pod, at_.wall);
-      } else if (const auto* gone = std::get_if<k8s::Remove>(delivery)) {
-        if (gone->kind == k8s::Kind::Pod) then_.end(gone->uid, at_.wall);
-      } else if (const auto* list = std::get_if<k8s::Snapshot>(delivery)) {
-        if (list->kind == k8s::Kind::ConfigMap) has_state_ = true;
-        if (list->kind == k8s::Kind::Pod) then_.replace(list->objects, at_.wall);
-      }
-      past_.deliver(std::move(*delivery), at_, seen);
+      then_.follow(*delivery, at_.wall);
+      const auto* list = std::get_if<k8s::Snapshot>(delivery);
+      if (list != nullptr && list->kind == k8s::Kind::ConfigMap) has_state_ = true;
+      past_.deliver(std::move(*delivery), seen);
     } else if (auto* changed = std::get_if<PolicyChanged>(&message)) {
       const auto& recorded_policy = *changed->policy;
       for (const auto& one : recorded_policy.policies)
@@ -216,13 +200,7 @@ void Rehearsal::pass_to(WallTime when) {
 
 void Rehearsal::deliver(std::vector<k8s::Delivery>&& deliveries) {
   for (auto& delivery : deliveries) {
-    if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
-      if (const auto* pod = std::get_if<k8s::Pod>(&upsert->object)) now_.put(*pod, at_.wall);
-    } else if (const auto* gone = std::get_if<k8s::Remove>(&delivery)) {
-      if (gone->kind == k8s::Kind::Pod) now_.end(gone->uid, at_.wall);
-    } else if (const auto* list = std::get_if<k8s::Snapshot>(&delivery)) {
-      if (list->kind == k8s::Kind::Pod) now_.replace(list->objects, at_.wall);
-    }
+    now_.follow(delivery, at_.wall);
     inbox_.emplace_back(std::in_place_type<k8s::Delivery>, std::move(delivery));
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/controller.h"
+#include "app/record/file_order.h"
 #include "app/record/ledger.h"
 #include "app/record/other_past.h"
 #include "app/record/reader.h"
@@ -74,7 +75,7 @@ class Rehearsal {
   };
   using Key = std::pair<Fate::Of, std::string>;
 
-  [[nodiscard]] Status begin(FileStep file);
+  [[nodiscard]] Status begin(const FileStep& file);
   void take(MessageStep step);
   void take_answer(const Outcome& outcome, std::uint64_t number);
   void take_all(const Now& recorded);
@@ -95,9 +96,7 @@ class Rehearsal {
   Ledger now_;
   std::vector<Verdict> said_;
 
-  std::string run_;
-  std::int64_t file_ = 0;
-  bool skips_ = false;            // what repeats the file before
+  FileOrder order_;
   bool is_timed_ = false;         // the run's first time is known
   bool left_out_ = false;         // the run overlaps with one that was played
   std::vector<Message> waiting_;  // of the recording, until their time is known

@@ -4,20 +4,16 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
 namespace dhc::record {
 
 Status Rerun::feed(std::string_view line) {
   auto step = reader_.read(line);
   if (!step) return std::unexpected(std::move(step.error()));
   ++report_.lines;
-  if (auto* file = std::get_if<FileStep>(&*step)) return begin(std::move(*file));
-  if (run_.empty()) return fail(ErrorKind::Malformed, "a recording begins with a line `recording`");
-  if (skips_) {
-    skips_ = !std::holds_alternative<BegunStep>(*step);
-    return {};
-  }
+  if (const auto* file = std::get_if<FileStep>(&*step)) return begin(*file);
+  const auto plays = order_.plays(*step);
+  if (!plays) return std::unexpected(plays.error());
+  if (!*plays) return {};
   if (auto* message = std::get_if<MessageStep>(&*step)) {
     take(std::move(*message));
   } else if (const auto* taken = std::get_if<TakeStep>(&*step)) {
@@ -39,22 +35,14 @@ Status Rerun::feed(std::string_view line) {
   return {};
 }
 
-Status Rerun::begin(FileStep file) {
-  const bool goes_on = file.run == run_;
-  if (goes_on && file.number != file_ + 1) {
-    return fail(ErrorKind::Invalid,
-                fmt::format("file {} of the run {} comes after file {}: a file between them is missing; bring it back, "
-                            "or replay the files from this one on alone",
-                            file.number, file.run, file_));
-  }
+Status Rerun::begin(const FileStep& file) {
+  const auto is_new = order_.begin(file);
+  if (!is_new) return std::unexpected(is_new.error());
   ++report_.files;
   if (std::ranges::find(report_.programs, file.program) == report_.programs.end())
     report_.programs.push_back(file.program);
-  file_ = file.number;
-  skips_ = goes_on;
-  if (goes_on) return {};
+  if (!*is_new) return {};
   ++report_.runs;
-  run_ = std::move(file.run);
   compares_ = file.number == 1;
   if (!compares_) ++report_.not_compared;
   controller_ = Controller();

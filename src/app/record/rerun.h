@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/controller.h"
+#include "app/record/file_order.h"
 #include "app/record/lines.h"
 #include "app/record/reader.h"
 #include "app/record/unlisted.h"
@@ -51,16 +52,14 @@ class Rerun {
   [[nodiscard]] const RerunReport& report() const { return report_; }
 
  private:
-  [[nodiscard]] Status begin(FileStep file);
+  [[nodiscard]] Status begin(const FileStep& file);
   void take(MessageStep step);
   void plan(const Now& now, const Stamp& stamp, std::string_view recorded);
   void note(const Now& now);
 
   Reader reader_;
   RerunReport report_;
-  std::string run_;
-  std::int64_t file_ = 0;
-  bool skips_ = false;     // what repeats the file before
+  FileOrder order_;
   bool compares_ = false;  // the run is known from its start
   Controller controller_;
   Decisions decisions_;
