@@ -49,7 +49,10 @@ std::vector<std::string> workloads_on(const DeviceKey& key, const World& world) 
   return {workloads.begin(), workloads.end()};
 }
 
-std::vector<const PodRecord*> pods_of_workload(std::string_view workload, const World& world) {
+namespace {
+
+/// The identities of all that is under a controller of the workload's name, and of some that are not.
+std::set<std::string> identities_under(std::string_view workload, const World& world) {
   std::set<std::string> identities;
   auto wave = world.owner_tree().under(workload);
   for (int depth = 0; depth < kMostOwners && !wave.empty(); ++depth) {
@@ -60,17 +63,46 @@ std::vector<const PodRecord*> pods_of_workload(std::string_view workload, const 
     }
     wave = std::move(next);
   }
-  std::vector<const PodRecord*> found;
-  for (const auto& identity : identities) {
+  return identities;
+}
+
+/// Looks at the UIDs of each controller's pods, and at the first of them, until `look` says no.
+template <class Look>
+void for_each_group_of(std::string_view workload, const World& world, const Look& look) {
+  for (const auto& identity : identities_under(workload, world)) {
     for (const auto* pods : world.pods_owned_by(identity)) {
       // The first says it of all, who have one controller.
       const auto* first = pods->empty() ? nullptr : world.pod(*pods->begin());
-      if (first == nullptr || workload_of(first->pod, world) != workload) continue;
-      for (const auto& uid : *pods) {
-        if (const auto* record = world.pod(uid)) found.push_back(record);
-      }
+      if (first != nullptr && workload_of(first->pod, world) == workload && !look(*pods, first->pod)) return;
     }
   }
+}
+
+}  // namespace
+
+std::optional<Subject> top_subject_of(const k8s::Pod& pod, const World& world) {
+  const auto* top = top_controller_of(pod, world);
+  if (top == nullptr) return std::nullopt;
+  return Subject{.kind = top->kind, .ns = pod.meta.ns, .name = top->name, .uid = top->uid};
+}
+
+Subject subject_of_workload(const std::string& workload, const World& world) {
+  std::optional<Subject> found;
+  for_each_group_of(workload, world, [&](const std::set<std::string>& /*pods*/, const k8s::Pod& first) {
+    found = top_subject_of(first, world);
+    return !found;
+  });
+  return found.value_or(Subject{.kind = "Workload", .ns = {}, .name = workload, .uid = {}});
+}
+
+std::vector<const PodRecord*> pods_of_workload(std::string_view workload, const World& world) {
+  std::vector<const PodRecord*> found;
+  for_each_group_of(workload, world, [&](const std::set<std::string>& pods, const k8s::Pod& /*first*/) {
+    for (const auto& uid : pods) {
+      if (const auto* record = world.pod(uid)) found.push_back(record);
+    }
+    return true;
+  });
   return found;
 }
 

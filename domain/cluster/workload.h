@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "domain/cluster/world.h"
 #include "domain/contract/owner_share.h"
+#include "domain/contract/subject.h"
 
 namespace dhc {
 
@@ -16,6 +18,12 @@ namespace dhc {
 
 /// That controller; null: it has none that is known.
 [[nodiscard]] const k8s::OwnerRef* top_controller_of(const k8s::Pod& pod, const World& world);
+
+/// Likewise, as what a verdict is about.
+[[nodiscard]] std::optional<Subject> top_subject_of(const k8s::Pod& pod, const World& world);
+
+/// The workload by its topmost controller; by its name alone where none of its pods is left, or that has none.
+[[nodiscard]] Subject subject_of_workload(const std::string& workload, const World& world);
 
 /// The workloads whose pods hold the device now, each once, sorted.
 [[nodiscard]] std::vector<std::string> workloads_on(const DeviceKey& key, const World& world);

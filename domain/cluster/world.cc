@@ -167,13 +167,8 @@ bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
         } else if constexpr (std::is_same_v<Value, k8s::Job> || std::is_same_v<Value, k8s::ResourceClaim>) {
           return put(std::forward<T>(object), now);
         } else if constexpr (std::is_same_v<Value, k8s::Node> || std::is_same_v<Value, k8s::DisruptionBudget> ||
-                             std::is_same_v<Value, k8s::PodGroup>) {
+                             std::is_same_v<Value, k8s::PodGroup> || std::is_same_v<Value, k8s::Owner>) {
           return put(std::forward<T>(object));
-        } else if constexpr (std::is_same_v<Value, k8s::Owner>) {
-          const auto identity = object.meta.identity();
-          const bool is_news = put(std::forward<T>(object));
-          if (is_news) touched_.owner(identity);
-          return is_news;
         } else {
           if constexpr (std::is_same_v<Value, k8s::ResourceSlice>) put(std::forward<T>(object), now);
           if constexpr (std::is_same_v<Value, k8s::DeviceTaintRule>) {

@@ -121,6 +121,7 @@ bool World::put(k8s::Owner&& owner) {
   const std::string uid = owner.meta.uid;
   auto& known = owners_[uid];
   if (is_repeated(known, owner)) return false;
+  touched_.owner(owner.meta.identity());
   owner_tree_.remove_owner(known.meta);
   owner_tree_.add_owner(owner.meta);
   known = std::move(owner);

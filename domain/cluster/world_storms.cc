@@ -25,10 +25,10 @@ void World::note_lost_replacement(const k8s::Pod& pod, const Now& now) {
   if (our_tainted_nodes_.empty() || !pod.meta.creation || !k8s::asks_for_devices(pod)) return;
   const bool rejected = was_rejected(pod) && our_tainted_nodes_.contains(pod.node_name);
   const auto* node = rejected ? &nodes_.at(pod.node_name) : pod.node_name.empty() ? only_tainted_place(pod) : nullptr;
-  const auto* top = node == nullptr ? nullptr : top_controller_of(pod, *this);
-  if (top == nullptr) return;
+  const auto owner = node == nullptr ? std::nullopt : top_subject_of(pod, *this);
+  if (!owner) return;
   lost_replacements_.note(workload_of(pod, *this),
-                          {.owner = {.kind = top->kind, .ns = pod.meta.ns, .name = top->name, .uid = top->uid},
+                          {.owner = *owner,
                            .pod = pod.meta.name,
                            .node = node->meta.name,
                            .made = ours(*pod.meta.creation),

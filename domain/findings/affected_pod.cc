@@ -278,8 +278,7 @@ class Finder {
 
   void add(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = world_.pod(uid);
-    if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto* held_device = find_held_device(record->held_devices, key);
+    const auto* held_device = find_live_hold(record, key);
     if (held_device == nullptr || !seen_.insert({key, uid}).second) return;
     for (const auto& policy : policy_.policies) {
       if (!covers_all(policy, record->pod, *held_device)) continue;
@@ -382,16 +381,10 @@ std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& po
   return Finder(world, policy, now).find();
 }
 
-namespace {
-
-/// Whether the pod's own report calls the device bad.
-bool is_accuser(const DeviceKey& key, const DeviceState& state, const std::string& uid, const World& world) {
-  const auto* record = world.pod(uid);
-  return state.is_witness(uid) && record != nullptr && is_live(record->pod) && !record->pod.node_name.empty() &&
-         find_held_device(record->held_devices, key) != nullptr;
+const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key) {
+  if (record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return nullptr;
+  return find_held_device(record->held_devices, key);
 }
-
-}  // namespace
 
 void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found) {
   std::set<std::pair<DeviceKey, std::string_view>> matched;
@@ -399,7 +392,8 @@ void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, co
   const auto look = [&](const DeviceKey& key) {
     const auto* state = world.tracker().find(key);
     const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
-                                return !matched.contains({key, uid}) && is_accuser(key, *state, uid, world);
+                                return state->is_witness(uid) && !matched.contains({key, uid}) &&
+                                       find_live_hold(world.pod(uid), key) != nullptr;
                               });
     is_unmatched ? (void)unmatched_.insert(key) : (void)unmatched_.erase(key);
   };

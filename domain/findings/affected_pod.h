@@ -69,6 +69,9 @@ struct AffectedPod {
 /// a node yet.
 [[nodiscard]] std::vector<AffectedPod> find_affected_pods(const World& world, const Policy& policy, const Now& now);
 
+/// The pod's hold on the device, as long as a kubelet runs the pod on its node; null: it has none, or is not known.
+[[nodiscard]] const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key);
+
 /// Looks at those in focus; `in_focus` is null: at all.
 template <class Look>
 void for_each_affected(const std::vector<AffectedPod>& all, const std::vector<const AffectedPod*>* in_focus,

@@ -174,7 +174,6 @@ void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeLi
   }
 }
 
-/// Two devices under one workload are no more than chance.
 /// After `atLeast`, which it may not undercut.
 void read_brake_count(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
   constexpr std::int64_t kMost = 100'000;
@@ -190,6 +189,7 @@ void read_brake_count(const YamlNode& node, Limits& limits, MistakeList& mistake
   }
 }
 
+/// Two devices under one workload are no more than chance.
 void read_suspect_after(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
   constexpr std::int64_t kMost = 100;
   const auto count = read_number(node, "spec.caps.suspectAfter", 0, kMost, mistakes);

@@ -135,15 +135,6 @@ void add_refused_annotations(const PlanInput& input, Planned<Verdict>& found, Wa
   }
 }
 
-/// The workload by its topmost controller; by its name alone where none of its pods is left, or that has none.
-Subject subject_of_workload(const std::string& workload, const World& world) {
-  for (const auto* record : pods_of_workload(workload, world)) {
-    if (const auto* top = top_controller_of(record->pod, world))
-      return {.kind = top->kind, .ns = record->pod.meta.ns, .name = top->name, .uid = top->uid};
-  }
-  return {.kind = "Workload", .ns = {}, .name = workload, .uid = {}};
-}
-
 /// Said of the workload itself, whose owner reads that and not the verdicts of its pods.
 void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
   if (input.suspects == nullptr) return;

@@ -164,8 +164,7 @@ class Collection {
 
   void look_at(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = input_.world.pod(uid);
-    if (!state.is_witness(uid) || record == nullptr || !is_live(record->pod) || record->pod.node_name.empty()) return;
-    const auto* held_device = find_held_device(record->held_devices, key);
+    const auto* held_device = state.is_witness(uid) ? find_live_hold(record, key) : nullptr;
     if (held_device == nullptr || matched_.contains(held_device)) return;
     const Case one{.record = *record, .held_device = *held_device, .state = state};
     const auto nearest = nearest_policy(input_, one);
