@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "app/record/rerun.h"
 #include "bench/benches.h"
 #include "bench/first_lists.h"
+#include "domain/contract/names.h"
 
 namespace dhc::bench {
 
@@ -59,7 +61,7 @@ class Fleet {
     std::string pod;  // its name; empty: none
     Millis until{0};
     int bad = -1;  // the device
-    Millis bad_until{0};
+    std::optional<k8s::Condition> told;
   };
 
   [[nodiscard]] static std::string node_name(int node) {
@@ -86,6 +88,8 @@ class Fleet {
                                               .other_word = {},
                                               .containers = {"main"}});
     }
+    if (place.told) pod.conditions.push_back(*place.told);
+    pod.has_kept_condition = place.told.has_value();
     return pod;
   }
 
@@ -124,12 +128,15 @@ class Fleet {
     inbox_.emplace_back(k8s::Delivery(
         k8s::Remove{.kind = k8s::Kind::Pod, .ns = "team-0", .name = place.pod, .uid = "uid-" + place.pod}));
     place.pod.clear();
+    place.told.reset();
   }
 
   void begin() {
     places_.resize(static_cast<std::size_t>(nodes_ + kSpare));
     inbox_ = first_lists([&](k8s::Snapshot& snapshot) {
       if (snapshot.kind == k8s::Kind::Namespace) snapshot.objects.emplace_back(k8s::Namespace{meta_of("team-0")});
+      if (snapshot.kind == k8s::Kind::ReplicaSet)
+        snapshot.objects.emplace_back(k8s::Owner{.kind = snapshot.kind, .meta = meta_of("r", "team-0")});
       if (snapshot.kind != k8s::Kind::Node) return;
       for (int node = 0; node < nodes_ + kSpare; ++node) snapshot.objects.emplace_back(node_with(node, false));
     });
@@ -177,19 +184,31 @@ class Fleet {
     for (auto& action : turn.actions) carry_out(std::move(action), now);
   }
 
+  [[nodiscard]] std::optional<int> node_of(const std::string& pod) const {
+    const auto found = std::ranges::find(places_, pod, &Place::pod);
+    return found == places_.end() ? std::nullopt : std::optional(static_cast<int>(found - places_.begin()));
+  }
+
   void carry_out(Action action, Millis now) {
     if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
       ++evictions_;
-      for (int node = 0; node < nodes_ + kSpare; ++node) {
-        const auto& place = places_[static_cast<std::size_t>(node)];
-        if (place.pod != evict->name) continue;
-        const auto until = place.until;
-        end_pod(node);
+      if (const auto node = node_of(evict->name)) {
+        const auto until = places_[static_cast<std::size_t>(*node)].until;
+        end_pod(*node);
         if (!free_.empty()) {
           start_pod(free_.back(), now, until);
           free_.pop_back();
         }
-        break;
+      }
+    } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action); condition && condition->wanted) {
+      if (const auto node = node_of(condition->name)) {
+        places_[static_cast<std::size_t>(*node)].told =
+            k8s::Condition{.type = std::string(kConditionType),
+                           .status = condition->wanted->status ? "True" : "False",
+                           .reason = condition->wanted->reason,
+                           .message = condition->wanted->message,
+                           .last_transition = condition->wanted->last_transition};
+        upsert(pod_on(*node));
       }
     }
     inbox_.emplace_back(Outcome{.action = std::move(action), .status = {}});
