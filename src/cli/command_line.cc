@@ -179,6 +179,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   auto* plan = app.add_subcommand(
       "plan", "Show what a configuration would do to a cluster as it is now, next to the current one; read-only");
   add_connection(*plan, options.kubeconfig, options.context);
+  add_impersonation(*plan, options.as, options.as_groups);
   plan->add_option("-f,--filename", options.files,
                    "Files of the new configuration, - for standard input (default: only today's is shown)")
       ->type_name("FILE");
@@ -195,9 +196,9 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   };
   plan->add_option_function<std::string>("--within", read_wait, "How far to look ahead (default 1h)")
       ->type_name("TIME");
-  add_word<PlanFormat>(*plan, "-o,--output", options.format,
-                       "text (default), wide, which adds each reason's message, or json",
-                       {{"text", PlanFormat::Text}, {"wide", PlanFormat::Wide}, {"json", PlanFormat::Json}});
+  add_word<PlanFormat>(
+      *plan, "-o,--output", options.format, "text (default), wide, which adds each reason's message, json or yaml",
+      {{"text", PlanFormat::Text}, {"wide", PlanFormat::Wide}, {"json", PlanFormat::Json}, {"yaml", PlanFormat::Yaml}});
   return plan;
 }
 

@@ -68,12 +68,15 @@ enum class PlanFormat : std::uint8_t {
   Text,  ///< A table.
   Wide,  ///< The same with each reason's message below its row.
   Json,
+  Yaml,
 };
 
 /// `plan`: what configurations would do to a cluster; reads only.
 struct PlanOptions {
   std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
   std::string context;                      ///< Empty: the current one.
+  std::string as;                           ///< User to impersonate; empty: nobody.
+  std::vector<std::string> as_groups;       ///< And groups.
   std::string ns = "device-health-system";  ///< Where the controller runs: its state and configuration are there.
   std::optional<ConfigMapName> config_map;  ///< None: `device-health-controller` in that namespace.
   std::vector<std::string> files;           ///< Of the new configuration; none: only today's is shown.

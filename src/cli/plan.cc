@@ -39,6 +39,12 @@ std::expected<Policy, Printed> read_wanted(const std::vector<std::string>& files
   return std::unexpected(std::move(printed));
 }
 
+std::string text_of(const PlanReport& report, PlanFormat format) {
+  if (format == PlanFormat::Json) return plan_json(report);
+  if (format == PlanFormat::Yaml) return plan_yaml(report);
+  return plan_text(report, format == PlanFormat::Wide);
+}
+
 PlanSide side_of(std::string source, Policy policy, Foresight foresight) {
   PlanSide side{.source = std::move(source), .policies = {}, .foresight = std::move(foresight)};
   for (const auto& one : policy.policies) side.policies.emplace_back(one.name, std::string(to_string(one.mode)));
@@ -56,7 +62,8 @@ Printed plan(const PlanOptions& options) {
     if (!read) return std::move(read.error());
     wanted = *std::move(read);
   }
-  const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context});
+  const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context},
+                                  {.user = options.as, .groups = options.as_groups});
   if (!connection) return failed("no access to a cluster: " + connection.error().message);
   const auto map = options.config_map.value_or(ConfigMapName{.ns = options.ns, .name = kConfigName});
   const auto sight = read_cluster(connection->client, {.own_namespace = options.ns, .config_map = map}, token);
@@ -89,9 +96,7 @@ Printed plan(const PlanOptions& options) {
   }
   if (wanted) report.wanted = side_of(joined(options.files), *wanted, look(*wanted));
   if (token.stop_requested()) return failed("stopped");
-  const bool is_wide = options.format == PlanFormat::Wide;
-  return {
-      .code = 0, .out = options.format == PlanFormat::Json ? plan_json(report) : plan_text(report, is_wide), .err = {}};
+  return {.code = 0, .out = text_of(report, options.format), .err = {}};
 }
 
 }  // namespace dhc::cli

@@ -157,14 +157,7 @@ Json json_of(const Reasons& all) {
   return json;
 }
 
-}  // namespace
-
-std::string plan_text(const PlanReport& report, bool is_wide) {
-  return head_of(report) + rows_text(report, is_wide) + "\n" + totals_text(report) +
-         "\nLimits, caps and the brake may delay or forbid what WouldTaint, WouldCredit and WouldEvict say.\n";
-}
-
-std::string plan_json(const PlanReport& report) {
+Json json_of(const PlanReport& report) {
   const auto& foresight = (report.today ? *report.today : *report.wanted).foresight;
   Json json = {{"cluster", report.cluster},
                {"nodes", foresight.nodes},
@@ -185,7 +178,18 @@ std::string plan_json(const PlanReport& report) {
     if (report.today && report.wanted) one["differs"] = cell_of(row.today) != cell_of(row.wanted);
     json["subjects"].push_back(std::move(one));
   }
-  return json_text(json) + "\n";
+  return json;
 }
+
+}  // namespace
+
+std::string plan_text(const PlanReport& report, bool is_wide) {
+  return head_of(report) + rows_text(report, is_wide) + "\n" + totals_text(report) +
+         "\nLimits, caps and the brake may delay or forbid what WouldTaint, WouldCredit and WouldEvict say.\n";
+}
+
+std::string plan_json(const PlanReport& report) { return json_text(json_of(report)) + "\n"; }
+
+std::string plan_yaml(const PlanReport& report) { return yaml_text(json_of(report)); }
 
 }  // namespace dhc::cli

@@ -32,4 +32,7 @@ struct PlanReport {
 /// The same with every message, as one JSON object on one line.
 [[nodiscard]] std::string plan_json(const PlanReport& report);
 
+/// And as a YAML document.
+[[nodiscard]] std::string plan_yaml(const PlanReport& report);
+
 }  // namespace dhc::cli

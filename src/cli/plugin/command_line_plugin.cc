@@ -34,11 +34,7 @@ void add_cluster(CLI::App& app, ClusterFlags& flags) {
                  "Kubeconfig file (default: KUBECONFIG, ~/.kube/config, else the pod's service account)")
       ->type_name("FILE");
   app.add_option("--context", flags.context, "Context of the kubeconfig (default: its current one)")->type_name("NAME");
-  app.add_option("--as", flags.as, "User to impersonate")->type_name("NAME");
-  app.add_option("--as-group", flags.as_groups, "Group to impersonate; may be given several times")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
+  add_impersonation(app, flags.as, flags.as_groups);
   app.add_option("--controller-namespace", flags.controller_ns,
                  "Where the controller runs (default device-health-system)")
       ->type_name("NAME");
@@ -230,6 +226,14 @@ OptionHelp option_help(const CLI::Option& option) {
 }
 
 }  // namespace
+
+void add_impersonation(CLI::App& app, std::string& user, std::vector<std::string>& groups) {
+  app.add_option("--as", user, "User to impersonate")->type_name("NAME");
+  app.add_option("--as-group", groups, "Group to impersonate; may be given several times")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+}
 
 void define_plugin(CLI::App& app, PluginLine& line) {
   add_views(app, line);

@@ -27,6 +27,9 @@ struct PluginLine {
   CompletionOptions completion = {};
 };
 
+/// Defines `--as` and `--as-group`. Both outlive the app.
+void add_impersonation(CLI::App& app, std::string& user, std::vector<std::string>& groups);
+
 /// Defines them. `line` outlives the app.
 void define_plugin(CLI::App& app, PluginLine& line);
 

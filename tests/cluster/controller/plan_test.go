@@ -69,6 +69,11 @@ func TestARehearsalWritesNothingAndNamesTheVeryPodThatIsThenEvicted(t *testing.T
 		t.Errorf("it wrote: %v", wrote)
 	}
 
+	code, _, problems = dhc.Command(t, "plan", "--kubeconfig", filepath.Join(cluster.Folder, "admin.kubeconfig"), "-f", file, "--as", "nobody-in-particular")
+	if code != 1 || !strings.Contains(problems, `User "nobody-in-particular" cannot list resource`) {
+		t.Errorf("plan for a user who may not list anything ended with code %d: %s", code, problems)
+	}
+
 	controller := story.Start(t, cluster, dhc.Settings{Policy: policy})
 	story.AwaitReplacement(t, cluster, sick, 2)
 	story.ExpectEvictedOnce(t, controller, sick)

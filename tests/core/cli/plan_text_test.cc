@@ -99,4 +99,10 @@ TEST_CASE("plan in JSON has every reason with its message and times, and says wh
   CHECK(train["new"][0]["message"] == "because");
 }
 
+TEST_CASE("plan in YAML says what it says in JSON") {
+  const auto yaml = cli::plan_yaml(report());
+  CHECK(yaml.contains("\nhorizonSeconds: 3600\n"));
+  CHECK(yaml.contains("message: \"because\"\n"));
+}
+
 }  // namespace dhc::test
