@@ -100,7 +100,7 @@ test-image: ## Only the image: build it twice, look into it, run it (ten minutes
 	@scripts/test.py image
 
 .PHONY: kind
-kind: ## A cluster of kind where a device breaks and a pod moves (needs docker, kind, kubectl, Go; not run in CI)
+kind: ## A cluster of kind where devices break and pods move (needs docker or podman, kind, kubectl, Go; not run in CI)
 	scripts/kind.sh
 
 .PHONY: sanitize
