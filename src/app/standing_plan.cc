@@ -269,7 +269,6 @@ void StandingPlan::index(const DeviceKey& key, const Part& part, bool is_in) {
     number += is_in ? 1 : -1;
     if (number == 0) counts.erase(name);
   };
-  link(key, part.links, is_in);
   note(again_, key, part.again);
   if (part.wake_at) note(wakes_, std::pair(*part.wake_at, key), true);
   note(asking_, key, std::ranges::any_of(part.verdicts, asks_about_owner));
@@ -296,13 +295,6 @@ void StandingPlan::link(const DeviceKey& key, const Links& links, bool is_in) {
   note(by_owner_, links.owners);
   note(by_namespace_, links.namespaces);
   note(by_gang_, links.gangs);
-}
-
-void StandingPlan::drop(const DeviceKey& key) {
-  const auto found = parts_.find(key);
-  if (found == parts_.end()) return;
-  index(key, found->second, false);
-  parts_.erase(found);
 }
 
 void StandingPlan::say(Verdict verdict) {
@@ -364,11 +356,20 @@ void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::
     compare(known == parts_.end() ? std::vector<Verdict>() : known->second.verdicts, part.verdicts);
     const bool is_kept = !part.verdicts.empty() || part.wake_at || part.rests || part.again ||
                          affected_devices.contains(key) || incidents.find(key) != nullptr || brake.bad().contains(key);
-    drop(key);
-    if (!is_kept) continue;
-    part.links = links_of(key, world, brake);
+    if (is_kept) part.links = links_of(key, world, brake);
+    // Most are found by the same as before.
+    const bool is_same = known != parts_.end() && is_kept && known->second.links == part.links;
+    if (known != parts_.end()) {
+      index(key, known->second, false);
+      if (!is_same) link(key, known->second.links, false);
+    }
+    if (!is_kept) {
+      if (known != parts_.end()) parts_.erase(known);
+      continue;
+    }
     index(key, part, true);
-    parts_.emplace(key, std::move(part));
+    if (!is_same) link(key, part.links, true);
+    parts_.insert_or_assign(key, std::move(part));
   }
   pods_again_ = std::move(decided.pods_again);
   answers_ = evictions.after;

@@ -86,6 +86,7 @@ class StandingPlan {
     std::set<std::string> owners;
     std::set<std::string> namespaces;
     std::set<std::string> gangs;
+    friend bool operator==(const Links&, const Links&) = default;
   };
   struct Part {
     std::vector<Verdict> verdicts;
@@ -99,9 +100,8 @@ class StandingPlan {
 
   [[nodiscard]] static Links links_of(const DeviceKey& key, const World& world, const Brake& brake);
   void link(const DeviceKey& key, const Links& links, bool is_in);
-  /// Enters the part in every index, or takes it out.
+  /// Enters the part in every index but the links', or takes it out.
   void index(const DeviceKey& key, const Part& part, bool is_in);
-  void drop(const DeviceKey& key);
   void say(Verdict verdict);
   void unsay(const Verdict& verdict);
   void sort();
