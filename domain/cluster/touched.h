@@ -29,6 +29,8 @@ class Touched {
   void node(std::string_view name) { note(nodes_, name); }
   /// A controller, by its identity, or pods of it.
   void owner(std::string identity) { note(owners_, std::move(identity)); }
+  /// A controller of any kind, by its identity, one of whose pods is another now.
+  void pods_of(std::string identity) { note(workloads_, std::move(identity)); }
   /// What was read of owners in it.
   void owners_in(std::string_view ns) { note(namespaces_, ns); }
   /// What is published there.
@@ -39,6 +41,7 @@ class Touched {
     add_all(pods_, other.pods_);
     add_all(nodes_, other.nodes_);
     add_all(owners_, other.owners_);
+    add_all(workloads_, other.workloads_);
     add_all(namespaces_, other.namespaces_);
     add_all(pools_, other.pools_);
   }
@@ -48,6 +51,7 @@ class Touched {
   [[nodiscard]] const Names& pods() const { return pods_; }
   [[nodiscard]] const Names& nodes() const { return nodes_; }
   [[nodiscard]] const Names& owners() const { return owners_; }
+  [[nodiscard]] const Names& workloads() const { return workloads_; }
   [[nodiscard]] const Names& namespaces() const { return namespaces_; }
   [[nodiscard]] const PoolNames& pools() const { return pools_; }
 
@@ -77,6 +81,7 @@ class Touched {
   Names pods_;
   Names nodes_;
   Names owners_;
+  Names workloads_;
   Names namespaces_;
   PoolNames pools_;
 };

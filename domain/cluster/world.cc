@@ -68,8 +68,11 @@ bool World::synced() const {
 void World::touch(const k8s::Pod& pod) {
   if (!pod.meta.uid.empty()) touched_.pod(pod.meta.uid);
   if (!pod.node_name.empty()) touched_.node(pod.node_name);
+  if (!pod.meta.controller) return;
+  auto owner = pod.meta.controller_identity();
   // A Job's pods are judged together.
-  if (pod.meta.controller && pod.meta.controller->kind == "Job") touched_.owner(pod.meta.controller_identity());
+  if (pod.meta.controller->kind == "Job") touched_.owner(owner);
+  touched_.pods_of(std::move(owner));
 }
 
 void World::touch(const k8s::ResourceClaim& claim) {

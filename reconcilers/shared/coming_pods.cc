@@ -50,6 +50,12 @@ Demand demand_of_one(const k8s::Pod& pod, const World& world) {
 
 }  // namespace
 
+void ComingPods::note_changed(const Touched& touched) {
+  all_uncounted_ = all_uncounted_ || touched.all();
+  if (departures_.empty()) return;
+  uncounted_.insert(touched.workloads().begin(), touched.workloads().end());
+}
+
 void ComingPods::observe(const World& world, const RequestTracker& requests, const Now& now) {
   leaving_.clear();
   note_departures(world, requests, now);
@@ -70,47 +76,64 @@ void ComingPods::note_departures(const World& world, const RequestTracker& reque
     if (is_new) {
       departure = {.ns = pod.meta.ns,
                    .owner = pod.meta.controller.value_or(k8s::OwnerRef{}),
+                   .owner_identity = {},
                    .demand = demand_of_one(pod, world),
                    .at = server_now(world, now),
                    .since = now.mono};
+      departure.owner_identity = departure.ns + "/" + departure.owner.uid;
+      uncounted_.insert(departure.owner_identity);
     }
-    if (pod.meta.deletion) departure.at = asked_to_end_at(pod);
+    const auto at = pod.meta.deletion ? asked_to_end_at(pod) : departure.at;
+    if (std::exchange(departure.at, at) != at) uncounted_.insert(departure.owner_identity);
   };
   for (const auto& [uid, attempt] : requests.evictions()) note(uid);
   for (const auto& uid : world.terminating()) note(uid);
 }
 
 void ComingPods::count_replacements(const World& world) {
-  replaced_.clear();
-  if (departures_.empty()) return;
-  std::map<std::string, WallTime> since;
+  const bool all = std::exchange(all_uncounted_, false);
+  const auto uncounted = std::exchange(uncounted_, {});
+  if (all) replaced_.clear();
+  for (const auto& owner : uncounted) replaced_.erase(owner);
+  if (!all && uncounted.empty()) return;
+  std::map<std::string_view, WallTime> since;
   for (const auto& [uid, departure] : departures_) {
-    const auto [known, is_new] = since.try_emplace(departure.owner_identity(), departure.at);
+    if (!all && !uncounted.contains(departure.owner_identity)) continue;
+    const auto [known, is_new] = since.try_emplace(departure.owner_identity, departure.at);
     if (!is_new) known->second = std::min(known->second, departure.at);
   }
-  for (const auto& [owner, at] : since) {
-    for (const auto* pods : world.pods_owned_by(owner)) {
-      replaced_[owner] += static_cast<std::size_t>(std::ranges::count_if(*pods, [&](const std::string& uid) {
-        const auto& pod = world.pod(uid)->pod;
-        return pod.meta.creation && *pod.meta.creation >= at && is_live(pod) && k8s::asks_for_devices(pod) &&
-               !departures_.contains(uid);
-      }));
-    }
+  for (const auto& [owner, at] : since) count_replacements(std::string(owner), at, world);
+}
+
+void ComingPods::count_replacements(const std::string& owner, WallTime since, const World& world) {
+  auto& count = replaced_[owner];
+  for (const auto* pods : world.pods_owned_by(owner)) {
+    count += static_cast<std::size_t>(std::ranges::count_if(*pods, [&](const std::string& uid) {
+      const auto& pod = world.pod(uid)->pod;
+      return pod.meta.creation && *pod.meta.creation >= since && is_live(pod) && k8s::asks_for_devices(pod) &&
+             !departures_.contains(uid);
+    }));
   }
 }
 
 void ComingPods::forget_departures(const World& world, const Now& now) {
-  std::map<std::string, std::size_t> waiting;
-  for (const auto& [uid, departure] : departures_) ++waiting[departure.owner_identity()];
-  std::erase_if(departures_, [&](const auto& entry) {
-    const auto& [uid, departure] = entry;
+  std::map<std::string, std::size_t, std::less<>> waiting;  // not by views: what they look into is erased below
+  for (const auto& [uid, departure] : departures_) ++waiting[departure.owner_identity];
+  const auto is_over = [&](const std::string& uid, const Departure& departure) {
     const auto* record = world.pod(uid);
     const bool is_there = record != nullptr && is_live(record->pod);
     if (is_there && record->pod.meta.deletion) return false;
     if (is_there) return !leaving_.contains(uid);  // it was not evicted after all
     if (now.mono - departure.since >= kReplacementPatience || is_done(departure.owner, departure.ns, world))
       return true;
-    return replaced_[departure.owner_identity()] >= waiting[departure.owner_identity()];
+    const auto replaced = replaced_.find(departure.owner_identity);
+    return replaced != replaced_.end() && replaced->second >= waiting[departure.owner_identity];
+  };
+  std::erase_if(departures_, [&](const auto& entry) {
+    const auto& [uid, departure] = entry;
+    if (!is_over(uid, departure)) return false;
+    uncounted_.insert(departure.owner_identity);
+    return true;
   });
 }
 
@@ -131,7 +154,7 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
   auto replaced = replaced_;
   for (const auto& [uid, departure] : departures_) {
     if (is_done(departure.owner, departure.ns, world)) continue;
-    auto& there = replaced[departure.owner_identity()];
+    auto& there = replaced[departure.owner_identity];
     if (there > 0) {
       --there;
       continue;

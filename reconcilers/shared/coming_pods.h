@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "domain/cluster/demand.h"
+#include "domain/cluster/touched.h"
 #include "domain/limits/request_tracker.h"
 
 namespace dhc {
@@ -29,6 +30,9 @@ class ComingPods {
     std::string ns;
     Demand demand;
   };
+
+  /// Whose pods may be others than at the last observation.
+  void note_changed(const Touched& touched);
 
   void observe(const World& world, const RequestTracker& requests, const Now& now);
 
@@ -54,7 +58,7 @@ class ComingPods {
   struct Departure {
     std::string ns;
     k8s::OwnerRef owner;
-    [[nodiscard]] std::string owner_identity() const { return ns + "/" + owner.uid; }
+    std::string owner_identity;
     Demand demand;
     WallTime at;     ///< By the API server's clock once it is known.
     MonoTime since;  ///< When we saw it first.
@@ -62,10 +66,13 @@ class ComingPods {
   void note_departures(const World& world, const RequestTracker& requests, const Now& now);
   void forget_departures(const World& world, const Now& now);
   void count_replacements(const World& world);
+  void count_replacements(const std::string& owner, WallTime since, const World& world);
 
   std::set<std::string> leaving_;
   std::map<std::string, Departure> departures_;    // by the evicted pod's UID
   std::map<std::string, std::size_t> replaced_;    // by the owner's identity: pods made since
+  std::set<std::string> uncounted_;                // owners whose number may be another
+  bool all_uncounted_ = true;
   std::map<std::string, MonoTime> offered_since_;  // by the waiting pod's UID
   std::map<std::string, MonoTime>
       crowded_since_;  // by the UID of the pod on the bad device: in all, not without a break

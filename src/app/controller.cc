@@ -433,6 +433,7 @@ Focus Controller::State::take_focus(const Now& now) {
   if (old != old_views || now.mono >= all_at || is_own_pod) touched.everything();
   old_views = std::move(old);
   if (touched.all()) all_at = now.mono + kLongestTrust;
+  coming.note_changed(touched);
   return standing.focus_on(std::exchange(touched, {}), world, now);
 }
 
