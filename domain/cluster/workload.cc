@@ -9,6 +9,8 @@
 
 #include "base/printable.h"
 #include "domain/cluster/owner_chain.h"
+#include "domain/contract/names.h"
+#include "domain/contract/operator_time.h"
 
 namespace dhc {
 
@@ -188,6 +190,20 @@ std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& w
     }
   }
   return std::ranges::count(cards | std::views::values, true);
+}
+
+std::optional<WallTime> vouched_until(const k8s::Pod& pod, const World& world, WallTime now) {
+  std::optional<WallTime> latest;
+  const auto* at = &pod.meta;
+  for (int depth = 0; depth <= kMostOwners && at != nullptr; ++depth) {
+    if (const auto said = k8s::find(at->annotations, kAcknowledgeAnnotation)) {
+      const auto until = operator_time(*said, now);
+      if (until) latest = std::max(latest.value_or(*until), *until);
+    }
+    if (!at->controller || !is_watched(*at->controller)) break;
+    at = world.owner(pod.meta.ns, at->controller->uid);
+  }
+  return latest;
 }
 
 std::string words_of_workload(std::string_view workload) {

@@ -39,6 +39,10 @@ namespace dhc {
 /// node. 1 where nothing is known.
 [[nodiscard]] OwnerShare share_of(std::string_view workload, const DeviceKey& key, const World& world);
 
+/// Up to when somebody vouches for the pod's workload: the latest word that is written on the pod or on a controller
+/// above it that is watched. None: nobody does, or the time is ahead of the clock.
+[[nodiscard]] std::optional<WallTime> vouched_until(const k8s::Pod& pod, const World& world, WallTime now);
+
 /// How many devices on the same node others than these workloads hold that are not bad.
 [[nodiscard]] std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& workloads,
                                        const World& world);

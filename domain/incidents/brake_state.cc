@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLongestBrakeName = 1024;
 constexpr std::size_t kLongestBrakeText = 300;
 constexpr std::size_t kUnheldOfOne = 64;
+constexpr const char* kNarrowName = "of";
 constexpr std::int64_t kMostTrials = 1000;
 
 Json json_of(const DeviceKey& key) {
@@ -46,39 +47,51 @@ Json json_of(const BrakeTrial& trial) {
 Json json_of(const DeviceKey& key, const BadDevice& bad) {
   Json json = json_of(key);
   if (bad.card != key.device) json["card"] = bad.card;
+  if (!bad.words.empty()) json["words"] = bad.words;
+  if (!bad.workload.empty()) json["workload"] = bad.workload;
   json["onset"] = format_rfc3339(bad.onset.wall);
   json["began"] = format_rfc3339(bad.began);
   if (bad.out) json["out"] = true;
   return json;
 }
 
-using Unheld =
-    std::map<std::pair<std::string_view, std::string_view>, std::vector<const std::pair<const DeviceKey, BadDevice>*>>;
+using Unheld = std::map<BrakeScope, std::vector<const std::pair<const DeviceKey, BadDevice>*>>;
 
-/// Bad devices that nobody holds, by scope and node: no pod will speak of them after a restart.
+/// Bad devices that nobody holds, by what engaged brakes cover: no pod will speak of them after a restart. The
+/// cluster's brake has those of its nodes' own brakes.
 Unheld unheld_of(const Brake& brake) {
   Unheld unheld;
   for (const auto& entry : brake.bad()) {
-    if (entry.second.unheld_since) unheld[{entry.first.scope, entry.second.node}].push_back(&entry);
+    const auto& [key, bad] = entry;
+    if (!bad.unheld_since) continue;
+    unheld[{.scope = key.scope, .node = bad.node}].push_back(&entry);
+    if (!bad.words.empty()) unheld[{.scope = key.scope, .node = {}, .words = bad.words}].push_back(&entry);
+    if (!bad.workload.empty()) unheld[{.scope = key.scope, .node = {}, .workload = bad.workload}].push_back(&entry);
   }
   return unheld;
 }
 
+bool is_narrow_scope(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
+
 std::string text_of(const BrakeScope& scope, const EngagedBrake& brake, const Unheld& unheld) {
   Json json;
-  json["scope"] = scope.scope;
+  // A version that does not know narrow brakes must not take one for the cluster's.
+  json[is_narrow_scope(scope) ? kNarrowName : "scope"] = scope.scope;
   if (!scope.node.empty()) json["node"] = scope.node;
+  if (!scope.words.empty()) json["words"] = scope.words;
+  if (!scope.workload.empty()) json["workload"] = scope.workload;
   if (scope.nodes) json["nodes"] = true;
   json["since"] = format_rfc3339(brake.since.wall);
   if (brake.waits_from != brake.since) json["waitsFrom"] = format_rfc3339(brake.waits_from.wall);
   if (brake.trials > 0) json["trials"] = brake.trials;
   if (!brake.last_trial.empty()) json["lastTrial"] = printable_cut(brake.last_trial, kLongestBrakeText);
   if (brake.trial) json["trial"] = json_of(*brake.trial);
-  // The cluster's brake has those of its nodes' own brakes.
-  const auto found = scope.nodes ? unheld.end() : unheld.find({scope.scope, scope.node});
+  const auto found = unheld.find(scope);
   if (found != unheld.end()) {
     for (std::size_t i = 0; i < std::min(found->second.size(), kUnheldOfOne); ++i) {
-      json["unheld"].push_back(json_of(found->second[i]->first, found->second[i]->second));
+      auto device = json_of(found->second[i]->first, found->second[i]->second);
+      if (is_narrow_scope(scope)) device["node"] = found->second[i]->second.node;
+      json["unheld"].push_back(std::move(device));
     }
   }
   return json_text(json);
@@ -168,7 +181,9 @@ void read_unheld(const Json& list, const std::string& node, const Now& now, Brak
     const auto onset = part.time("onset", now, true);
     const auto began = part.time("began", now, true);
     BadDevice bad;
-    bad.node = node;
+    bad.node = node.empty() ? part.name("node") : node;
+    bad.words = part.name("words");
+    bad.workload = part.name("workload");
     bad.card = part.name("card");
     if (bad.card.empty()) bad.card = key.device;
     bad.out = part.flag("out");
@@ -182,13 +197,18 @@ void read_unheld(const Json& list, const std::string& node, const Now& now, Brak
 
 void read_brake(const Json& json, const Now& now, BrakeState& state) {
   Members part(json);
-  const BrakeScope scope{.scope = part.name("scope", true), .node = part.name("node"), .nodes = part.flag("nodes")};
+  const bool is_narrow = part.find(kNarrowName) != nullptr;
+  const BrakeScope scope{.scope = part.name(is_narrow ? kNarrowName : "scope", true),
+                         .node = part.name("node"),
+                         .nodes = part.flag("nodes"),
+                         .words = part.name("words"),
+                         .workload = part.name("workload")};
   const auto since = part.time("since", now, true);
   EngagedBrake brake;
   brake.trials = part.count("trials");
   brake.last_trial = printable_cut(part.name("lastTrial"), kLongestBrakeText);
   const auto waits_from = part.time("waitsFrom", now);
-  if (!part.good() || !since || scope.scope.empty()) return;
+  if (!part.good() || !since || scope.scope.empty() || is_narrow != is_narrow_scope(scope)) return;
   brake.since = *since;
   brake.waits_from = waits_from.value_or(*since);
   if (const auto* trial = part.find("trial")) brake.trial = read_trial(*trial, now);

@@ -201,7 +201,7 @@ void IncidentTurn::believe() {
     const auto* facts = record == nullptr ? nullptr : record->incident.facts();
     if (facts != nullptr && !is_drivers_own(facts->source)) continue;
     if (ended_since(record, state->unhealthy_since->wall) || !affected_devices_.contains(key) ||
-        is_with_suspects(key) || seen_.brake.holding(key, seen_.world.node_of(key)) != nullptr) {
+        is_with_suspects(key) || seen_.brake.doubts(key, seen_.world.node_of(key))) {
       incidents_.believed_.insert(key);
     }
   }
@@ -235,7 +235,7 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
   // A Healthy that is not believed takes nothing back.
   const bool is_unknown =
       affected.unknown_now && (!affected.forgotten || ended_since(incidents_.find(key), affected.since.wall));
-  if (is_unknown || seen_.brake.holding(key, affected.pod().node_name) != nullptr) return;
+  if (is_unknown || seen_.brake.doubts(key, affected.pod().node_name)) return;
   if (found == incidents_.records_.end()) {
     const auto identity =
         seen_.world.inventory().identity_of(key, affected.policy->recover.identity_attribute).value_or(no_identity());

@@ -7,30 +7,13 @@
 #include <fmt/format.h>
 
 #include "domain/cluster/node_departure.h"
-#include "domain/cluster/owner_chain.h"
 #include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
-#include "domain/contract/operator_time.h"
 #include "domain/limits/caps.h"
 
 namespace dhc {
 
 namespace {
-
-/// The latest word for the pod's workload that is written on the pod or on a controller above it that is watched.
-std::optional<WallTime> vouched_until(const k8s::Pod& pod, const World& world, WallTime now) {
-  std::optional<WallTime> latest;
-  const auto* at = &pod.meta;
-  for (int depth = 0; depth <= kMostOwners && at != nullptr; ++depth) {
-    if (const auto said = k8s::find(at->annotations, kAcknowledgeAnnotation)) {
-      const auto until = operator_time(*said, now);
-      if (until) latest = std::max(latest.value_or(*until), *until);
-    }
-    if (!at->controller || !is_watched(*at->controller)) break;
-    at = world.owner(pod.meta.ns, at->controller->uid);
-  }
-  return latest;
-}
 
 /// Workloads against which anything speaks.
 std::set<std::string> known_workloads(const Suspects& suspects) {

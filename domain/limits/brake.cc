@@ -1,17 +1,19 @@
 #include "domain/limits/brake.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/wake.h"
+#include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
 #include "domain/contract/our_taint.h"
+#include "domain/findings/folded_words.h"
 
 namespace dhc {
 
@@ -23,17 +25,22 @@ constexpr std::size_t kMostUnheld = 128;
 /// How long a device is remembered whose pool nobody knows: as where its driver restarts while we do.
 constexpr Millis kUnlistedMemory = std::chrono::hours(1);
 
-/// Up to when an operator has looked at the scope: what began until then does not count.
+/// Up to when somebody vouches for the scope: what began until then does not count.
 std::optional<WallTime> released_until(const BrakeScope& scope, const BrakeSighting& seen) {
+  std::optional<WallTime> vouched;
+  if (!scope.workload.empty()) {
+    for (const auto* record : pods_of_workload(scope.workload, seen.world))
+      vouched = std::max(vouched, vouched_until(record->pod, seen.world, seen.now.wall));
+  }
   std::string_view said = seen.policy.brake_release;
   if (!scope.node.empty()) {
     const auto* node = seen.world.node(scope.node);
     said = node == nullptr ? std::string_view()
                            : k8s::find(node->meta.annotations, kBrakeReleaseAnnotation).value_or(std::string_view());
   }
-  if (said.empty()) return std::nullopt;
+  if (said.empty()) return vouched;
   const auto until = operator_time(said, seen.now.wall);
-  return until ? std::optional(*until) : std::nullopt;
+  return until ? std::max(vouched, std::optional(*until)) : vouched;
 }
 
 /// Of an incident in which the device was never Healthy, else null.
@@ -160,10 +167,25 @@ std::int64_t cards_of(const World& world, const BrakeScope& scope, std::int64_t 
   return plugins + std::max(drivers, held);
 }
 
+BrakeShare share_for(const BrakeScope& scope, const Limits& limits) {
+  if (!scope.words.empty()) return limits.brake_by_message;
+  if (!scope.workload.empty()) return limits.brake_by_owner;
+  return {.percent = limits.brake_percent, .at_least = limits.brake_at_least};
+}
+
+bool is_narrow(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
+
 /// As many may be bad without a brake. In a large cluster a share alone is more than anybody wants to lose at once.
 std::int64_t most_bad(const Limits& limits, const BrakeScope& scope, std::int64_t known) {
-  const auto share = std::max(limits.brake_at_least - 1, limits.brake_percent * known / 100);
-  return limits.brake_count == 0 || scope.nodes ? share : std::min(share, limits.brake_count - 1);
+  const auto wanted = share_for(scope, limits);
+  const auto share = std::max(wanted.at_least - 1, wanted.percent * known / 100);
+  const bool is_counted = limits.brake_count > 0 && !scope.nodes && !is_narrow(scope);
+  return is_counted ? std::min(share, limits.brake_count - 1) : share;
+}
+
+/// Whoever holds a device and makes its pods anew; a pod without a controller is not replaced.
+std::string workload_on(const AffectedPod& affected, const World& world) {
+  return top_controller_of(affected.pod(), world) == nullptr ? std::string() : workload_of(affected.pod(), world);
 }
 
 }  // namespace
@@ -172,6 +194,7 @@ std::int64_t most_bad(const Limits& limits, const BrakeScope& scope, std::int64_
 struct Brake::Tally {
   std::int64_t standing = 0;  // bad now
   std::int64_t recent = 0;    // of them, those that went bad within the window
+  std::int64_t known = 0;     // of how many
   std::optional<WallTime> released;
 };
 
@@ -180,13 +203,30 @@ std::string to_string(const BrakeScope& scope, const EngagedBrake& brake) {
     return fmt::format("{} of {} nodes with {} reject the pods that they are given", brake.devices, brake.known,
                        scope.scope);
   }
-  return fmt::format("{} of {} devices of {} {} are bad", brake.devices, brake.known, scope.scope,
-                     scope.node.empty() ? "in the cluster" : "on node " + scope.node);
+  if (!scope.workload.empty()) {
+    return fmt::format("{} of {} devices of {} that {} holds are bad", brake.devices, brake.known, scope.scope,
+                       words_of_workload(scope.workload));
+  }
+  const auto bad = fmt::format("{} of {} devices of {} {} are bad", brake.devices, brake.known, scope.scope,
+                               scope.node.empty() ? "in the cluster" : "on node " + scope.node);
+  return scope.words.empty() ? bad : fmt::format("{} in the same words, \"{}\"", bad, scope.words);
 }
 
-std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& node) {
-  return {BrakeScope{.scope = key.scope, .node = node}, BrakeScope{.scope = key.scope, .node = {}},
-          BrakeScope{.scope = key.scope, .node = {}, .nodes = true}};
+std::string_view suspect_of(const BrakeScope& scope) {
+  return scope.workload.empty() ? "a reporting fault" : "what the workload runs";
+}
+
+/// The brakes that can hold a device on a node.
+std::vector<BrakeScope> Brake::scopes_on(const DeviceKey& key, const std::string& node) const {
+  std::vector<BrakeScope> scopes = {{.scope = key.scope, .node = node},
+                                    {.scope = key.scope, .node = {}},
+                                    {.scope = key.scope, .node = {}, .nodes = true}};
+  const auto bad = bad_.find(key);
+  if (bad == bad_.end()) return scopes;
+  const auto& [words, workload] = std::tie(bad->second.words, bad->second.workload);
+  if (!words.empty()) scopes.push_back({.scope = key.scope, .node = {}, .words = words});
+  if (!workload.empty()) scopes.push_back({.scope = key.scope, .node = {}, .workload = workload});
+  return scopes;
 }
 
 std::int64_t known_cards(const World& world, const BrakeScope& scope) {
@@ -231,6 +271,11 @@ void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) 
   if (is_new) {
     bad.onset = onset_of(affected, seen);
     bad.card = seen.world.inventory().card_of(key);
+  }
+  if (!bad.speaks) {
+    const auto& limits = seen.policy.limits;
+    bad.words = limits.brake_by_message.at_least > 0 ? folded_words(affected.said) : std::string();
+    bad.workload = limits.brake_by_owner.at_least > 0 ? workload_on(affected, seen.world) : std::string();
   }
   if (!bad.speaks || affected.since.wall < bad.began) bad.began = affected.since.wall;
   bad.speaks = true;
@@ -302,9 +347,11 @@ void Brake::drop_most(const World& world) {
 
 /// Brings the groups to what is known of the device now.
 void Brake::count(const DeviceKey& key) {
-  const auto places = [&](const BadDevice& bad) {
-    std::vector<Place> found = {{key.scope, {}}};
-    if (!bad.node.empty()) found.emplace_back(key.scope, bad.node);
+  const auto scopes = [&](const BadDevice& bad) {
+    std::vector<BrakeScope> found = {{.scope = key.scope, .node = {}}};
+    if (!bad.node.empty()) found.push_back({.scope = key.scope, .node = bad.node});
+    if (!bad.words.empty()) found.push_back({.scope = key.scope, .node = {}, .words = bad.words});
+    if (!bad.workload.empty()) found.push_back({.scope = key.scope, .node = {}, .workload = bad.workload});
     return found;
   };
   const auto known = counted_.find(key);
@@ -312,12 +359,13 @@ void Brake::count(const DeviceKey& key) {
   const auto is_same = [&] {
     const bool counts = found != bad_.end() && !found->second.acknowledged;
     if (known == counted_.end()) return !counts;
-    return counts && known->second.node == found->second.node && known->second.card == found->second.card;
+    const auto where = [](const BadDevice& bad) { return std::tie(bad.node, bad.card, bad.words, bad.workload); };
+    return counts && where(known->second) == where(found->second);
   };
   if (is_same()) return;
   if (known != counted_.end()) {
-    for (const auto& place : places(known->second)) {
-      const auto group = groups_.find(place);
+    for (const auto& scope : scopes(known->second)) {
+      const auto group = groups_.find(scope);
       group->second.devices.erase(key);
       const auto card = group->second.cards.find({key.place, known->second.card});
       if (--card->second == 0) group->second.cards.erase(card);
@@ -326,8 +374,8 @@ void Brake::count(const DeviceKey& key) {
     counted_.erase(known);
   }
   if (found == bad_.end() || found->second.acknowledged) return;
-  for (const auto& place : places(found->second)) {
-    auto& group = groups_[place];
+  for (const auto& scope : scopes(found->second)) {
+    auto& group = groups_[scope];
     group.devices.insert(key);
     ++group.cards[{key.place, found->second.card}];
   }
@@ -361,16 +409,31 @@ bool Brake::is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& s
 void Brake::weigh_devices(const BrakeSighting& seen) {
   const Group none;
   std::map<BrakeScope, const Group*> weighed;
-  const auto enough = static_cast<std::size_t>(seen.policy.limits.brake_at_least);
-  for (const auto& [place, group] : groups_) {
-    if (group.devices.size() >= enough) weighed.emplace(BrakeScope{.scope = place.first, .node = place.second}, &group);
+  for (const auto& [scope, group] : groups_) {
+    const auto enough = static_cast<std::size_t>(share_for(scope, seen.policy.limits).at_least);
+    if (enough > 0 && group.devices.size() >= enough) weighed.emplace(scope, &group);
   }
   for (const auto& [scope, brake] : engaged_) {
     if (scope.nodes) continue;
-    const auto group = groups_.find({scope.scope, scope.node});
+    const auto group = groups_.find(scope);
     weighed.try_emplace(scope, group == groups_.end() ? &none : &group->second);
   }
   for (const auto& [scope, group] : weighed) judge(scope, tally_of(scope, *group, seen), seen);
+}
+
+/// Of how many: of a workload those that its pods hold, and those that broke under pods which are gone.
+std::int64_t Brake::known_of(const BrakeScope& scope, const Group& group, const World& world) const {
+  const auto standing = static_cast<std::int64_t>(group.cards.size());
+  if (scope.workload.empty()) return std::max(known_cards(world, scope), standing);
+  std::set<std::pair<std::string_view, std::string_view>> cards;
+  for (const auto& [card, count] : group.cards) cards.emplace(card.first, card.second);
+  for (const auto* record : pods_of_workload(scope.workload, world)) {
+    for (const auto& held : record->held_devices) {
+      if (held.key.scope == scope.scope && !held.ambiguous)
+        cards.emplace(held.key.place, world.inventory().card_of(held.key));
+    }
+  }
+  return static_cast<std::int64_t>(cards.size());
 }
 
 /// What counts of a group now. Who went bad within the window is asked only where so many are bad that it matters.
@@ -378,7 +441,8 @@ Brake::Tally Brake::tally_of(const BrakeScope& scope, const Group& group, const 
   Tally tally;
   tally.released = released_until(scope, seen);
   tally.standing = static_cast<std::int64_t>(group.cards.size());
-  const auto most = most_bad(seen.policy.limits, scope, known_cards(seen.world, scope));
+  tally.known = known_of(scope, group, seen.world);
+  const auto most = most_bad(seen.policy.limits, scope, tally.known);
   if (tally.standing <= most && !tally.released) return tally;
   std::set<std::pair<std::string_view, std::string_view>> standing;
   std::set<std::pair<std::string_view, std::string_view>> recent;
@@ -408,15 +472,18 @@ void Brake::weigh_nodes(const BrakeSighting& seen) {
     ++tally.standing;
     if (seen.now.mono - since->mono < seen.policy.limits.brake_within) ++tally.recent;
   }
-  for (const auto& [scope, tally] : tallies) judge(scope, tally, seen);
+  for (auto& [scope, tally] : tallies) {
+    tally.known = std::max(known_cards(seen.world, scope), tally.standing);
+    judge(scope, tally, seen);
+  }
 }
 
 void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen) {
   const auto& limits = seen.policy.limits;
   auto found = engaged_.find(scope);
-  if (found == engaged_.end() && tally.recent < limits.brake_at_least) return;
-  const auto known = std::max(known_cards(seen.world, scope), tally.standing);
-  const auto most = most_bad(limits, scope, known);
+  const auto at_least = share_for(scope, limits).at_least;
+  if (found == engaged_.end() && tally.recent < at_least) return;
+  const auto most = most_bad(limits, scope, tally.known);
   if (found == engaged_.end()) {
     if (tally.recent <= most) return;
     const auto now = moment_of(seen.now);
@@ -427,25 +494,43 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
   }
   auto& brake = found->second;
   brake.devices = tally.standing;
-  brake.known = known;
+  brake.known = tally.known;
   brake.most = most;
-  if (tally.standing > most) return brake.low_since.reset();
+  const bool is_off = at_least == 0;
+  if (!is_off && tally.standing > most) return brake.low_since.reset();
   if (!brake.low_since) brake.low_since = seen.now.mono;
-  const bool by_operator = tally.released && brake.since.wall <= *tally.released;
+  const bool by_operator = is_off || (tally.released && brake.since.wall <= *tally.released);
   if (!by_operator && seen.now.mono - *brake.low_since < kReleaseSettle) return;
   engaged_.erase(found);
   ++revision_;
 }
 
 const HeldScope* Brake::holding(const DeviceKey& key, const std::string& node, std::string_view pod_uid) const {
+  if (engaged_.empty()) return nullptr;
   const auto lets_go = [&](const std::optional<BrakeTrial>& trial) {
     return trial && trial->is_written && trial->key == key && (pod_uid.empty() || trial->pod_uid == pod_uid);
   };
-  for (const auto& scope : scopes_of(key, node)) {
+  for (const auto& scope : scopes_on(key, node)) {
     const auto found = engaged_.find(scope);
     if (found != engaged_.end() && !lets_go(found->second.trial)) return &*found;
   }
   return nullptr;
+}
+
+bool Brake::doubts(const DeviceKey& key, const std::string& node) const {
+  if (engaged_.empty()) return false;
+  return std::ranges::any_of(scopes_on(key, node), [&](const BrakeScope& scope) {
+    const auto found = engaged_.find(scope);
+    if (found == engaged_.end() || !scope.workload.empty()) return false;
+    const auto& trial = found->second.trial;
+    return !trial || !trial->is_written || trial->key != key;
+  });
+}
+
+bool Brake::covers(const DeviceKey& key, const std::string& node) const {
+  return !engaged_.empty() && std::ranges::any_of(scopes_on(key, node), [&](const BrakeScope& scope) {
+    return !scope.nodes && engaged_.contains(scope);
+  });
 }
 
 std::optional<MonoTime> Brake::next_change_at(const Limits& limits) const {

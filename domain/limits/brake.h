@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,11 +19,14 @@
 
 namespace dhc {
 
-/// What one brake covers: a driver or resource, on one node or (empty node) in the cluster.
+/// What one brake covers: a driver or resource, on one node or (empty node) in the cluster; of the cluster's devices
+/// perhaps only those of which the driver says the same, or that one workload holds.
 struct BrakeScope {
   std::string scope;  ///< Driver or resource.
   std::string node;
-  bool nodes = false;  ///< It counts rejecting nodes, not devices; in the cluster alone.
+  bool nodes = false;         ///< It counts rejecting nodes, not devices; in the cluster alone.
+  std::string words = {};     ///< As `folded_words` gives them; empty: whatever is said.
+  std::string workload = {};  ///< As `workload_of` says; empty: whoever holds them.
   friend auto operator<=>(const BrakeScope&, const BrakeScope&) = default;
 };
 
@@ -79,11 +81,14 @@ struct BrakeSighting {
 
 /// A device that a policy means and that has not been seen well since.
 struct BadDevice {
-  std::string node;           ///< Of the pod that holds it, or held it last.
-  std::string card;           ///< The physical card, on its node or in its pool.
-  Moment onset;               ///< When a policy first meant it.
-  WallTime began;             ///< Since when it has been bad, by the report.
-  bool speaks = false;        ///< It is reported now.
+  std::string node;        ///< Of the pod that holds it, or held it last.
+  std::string card;        ///< The physical card, on its node or in its pool.
+  std::string words = {};  ///< Of its driver, folded, where brakes count by them.
+  std::string workload =
+      {};               ///< That holds it, or held it last, where brakes count by it; empty: it has no controller.
+  Moment onset;         ///< When a policy first meant it.
+  WallTime began;       ///< Since when it has been bad, by the report.
+  bool speaks = false;  ///< It is reported now.
   bool acknowledged = false;  ///< An operator vouches for it.
   bool out = false;           ///< Out of service on our account, and nobody holds it.
   std::optional<MonoTime> unheld_since;
@@ -105,6 +110,13 @@ class Brake {
   /// trial's pod is not.
   [[nodiscard]] const HeldScope* holding(const DeviceKey& key, const std::string& node,
                                          std::string_view pod_uid = {}) const;
+
+  /// Whether one holds it that doubts the reports. What breaks under a workload is an incident all the same: that is
+  /// what speaks against the workload.
+  [[nodiscard]] bool doubts(const DeviceKey& key, const std::string& node) const;
+
+  /// Whether a brake is engaged that counts this device, also if it is its trial's.
+  [[nodiscard]] bool covers(const DeviceKey& key, const std::string& node) const;
 
   [[nodiscard]] const std::map<BrakeScope, EngagedBrake>& engaged() const { return engaged_; }
   /// What counts or may count again, by device.
@@ -131,12 +143,12 @@ class Brake {
 
  private:
   struct Tally;
-  /// What counts of a driver or resource, on one node or (empty) in the cluster, by the place and name of its card.
+  /// What counts in one scope, by the place and name of its card.
   struct Group {
     std::map<std::pair<std::string, std::string>, std::int64_t> cards;
     std::set<DeviceKey> devices;
   };
-  using Place = std::pair<std::string, std::string>;  // driver or resource, and node
+  [[nodiscard]] std::vector<BrakeScope> scopes_on(const DeviceKey& key, const std::string& node) const;
   void note_signals(const BrakeSighting& seen);
   void note_signal(const AffectedPod& affected, const BrakeSighting& seen);
   void look_at_silent(const DeviceKey& key, const BrakeSighting& seen);
@@ -146,12 +158,13 @@ class Brake {
   bool is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen);
   void weigh_devices(const BrakeSighting& seen);
   [[nodiscard]] Tally tally_of(const BrakeScope& scope, const Group& group, const BrakeSighting& seen) const;
+  [[nodiscard]] std::int64_t known_of(const BrakeScope& scope, const Group& group, const World& world) const;
   void weigh_nodes(const BrakeSighting& seen);
   void judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen);
   void follow_trials(const BrakeSighting& seen);
 
   std::map<DeviceKey, BadDevice> bad_;
-  std::map<Place, Group> groups_;           // of bad_
+  std::map<BrakeScope, Group> groups_;      // of bad_
   std::map<DeviceKey, BadDevice> counted_;  // as it stands in the groups
   std::map<DeviceKey, MonoTime> due_;       // silent devices that time alone may end
   std::set<DeviceKey> asked_again_;         // whose acknowledgement is not valid yet
@@ -159,9 +172,6 @@ class Brake {
   std::map<BrakeScope, EngagedBrake> engaged_;
   std::uint64_t revision_ = 0;
 };
-
-/// The brakes that can hold a device on a node.
-[[nodiscard]] std::array<BrakeScope, 3> scopes_of(const DeviceKey& key, const std::string& node);
 
 /// When time alone takes a trial one step further.
 [[nodiscard]] MonoTime next_step_at(const BrakeTrial& trial, const Limits& limits);
@@ -171,6 +181,9 @@ class Brake {
 
 /// What has engaged it, as `3 of 8 devices of R on node N are bad`.
 [[nodiscard]] std::string to_string(const BrakeScope& scope, const EngagedBrake& brake);
+
+/// Whom it suspects, as `a reporting fault`.
+[[nodiscard]] std::string_view suspect_of(const BrakeScope& scope);
 
 /// What an engaged brake waits for, in words.
 [[nodiscard]] std::string waits_for(const EngagedBrake& brake, const Limits& limits, const Now& now);

@@ -149,7 +149,7 @@ void Brake::follow_trials(const BrakeSighting& seen) {
 bool Brake::may_try(const DeviceKey& key, const std::string& node, const std::string& pod_uid, const Limits& limits,
                     const Now& now) const {
   bool any = false;
-  for (const auto& scope : scopes_of(key, node)) {
+  for (const auto& scope : scopes_on(key, node)) {
     const auto found = engaged_.find(scope);
     if (found == engaged_.end()) continue;
     const auto& brake = found->second;
@@ -168,7 +168,7 @@ std::size_t Brake::count_half_open(const Limits& limits, const Now& now) const {
 }
 
 void Brake::begin_trial(const BrakeTrial& trial, const std::string& node) {
-  for (const auto& scope : scopes_of(trial.key, node)) {
+  for (const auto& scope : scopes_on(trial.key, node)) {
     const auto found = engaged_.find(scope);
     if (found != engaged_.end()) found->second.trial = trial;
   }

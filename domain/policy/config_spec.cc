@@ -174,6 +174,18 @@ void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeLi
   }
 }
 
+void read_brake_share(const YamlNode& node, const std::string& path, BrakeShare& share, MistakeList& mistakes) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"percent", "atLeast"};
+  constexpr std::int64_t kMost = 100'000;
+  if (!check_map(node, path, kKeys, mistakes)) return;
+  if (const YamlNode* given = node.find("percent")) {
+    set(share.percent, read_number(*given, path + ".percent", 0, 100, mistakes));
+  }
+  if (const YamlNode* given = node.find("atLeast")) {
+    set(share.at_least, read_number(*given, path + ".atLeast", 0, kMost, mistakes));
+  }
+}
+
 /// After `atLeast`, which it may not undercut.
 void read_brake_count(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
   constexpr std::int64_t kMost = 100'000;
@@ -231,8 +243,8 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
                                                                  "countedGrace"};
   static constexpr std::array<std::string_view, 1> kTaints = {"perMinute"};
-  static constexpr std::array<std::string_view, 6> kBrake = {"percent", "atLeast",    "count",
-                                                             "within",  "trialAfter", "trialRuns"};
+  static constexpr std::array<std::string_view, 8> kBrake = {"percent", "atLeast", "count",      "byMessage",
+                                                             "byOwner", "within",  "trialAfter", "trialRuns"};
   constexpr std::int64_t kMost = 10'000;
   Limits limits;
   if (!check_map(spec, "spec", kKeys, mistakes)) return limits;
@@ -266,6 +278,12 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
       set(limits.brake_at_least, read_number(*given, "spec.brake.atLeast", 1, kMost, mistakes));
     }
     if (const YamlNode* given = brake->find("count")) read_brake_count(*given, limits, mistakes);
+    if (const YamlNode* given = brake->find("byMessage")) {
+      read_brake_share(*given, "spec.brake.byMessage", limits.brake_by_message, mistakes);
+    }
+    if (const YamlNode* given = brake->find("byOwner")) {
+      read_brake_share(*given, "spec.brake.byOwner", limits.brake_by_owner, mistakes);
+    }
     if (const YamlNode* given = brake->find("within")) {
       set(limits.brake_within, read_duration(*given, "spec.brake.within", Seconds(1), mistakes));
     }

@@ -172,6 +172,16 @@ std::string policy_text(const DevicePolicy& policy) {
   return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
 }
 
+/// The brakes that are off by default.
+std::string narrow_brakes_text(const Limits& limits) {
+  const auto words = [](const BrakeShare& share, std::string_view what) {
+    if (share.at_least == 0) return std::string();
+    const auto percent = share.percent == 0 ? std::string() : fmt::format("more than {}% and ", share.percent);
+    return fmt::format("; or {}at least {} {}", percent, share.at_least, what);
+  };
+  return words(limits.brake_by_message, "with the same words") + words(limits.brake_by_owner, "of an owner's devices");
+}
+
 std::string limits_text(const Limits& limits) {
   std::string pauses;
   for (const auto& pause : limits.pauses) pauses += fmt::format("  {}\n", words_of(pause).why);
@@ -179,7 +189,7 @@ std::string limits_text(const Limits& limits) {
              "\nlimits{}\n  evictions: {} a minute, {} in flight, {} a node, {} an owner; at most {} of a grace period "
              "holds "
              "a slot\n  taints: {} a minute\n"
-             "  brake: more than {}%{} and at least {} devices of one kind within {}; a trial after {}, passed after "
+             "  brake: more than {}%{} and at least {} devices of one kind within {}{}; a trial after {}, passed after "
              "{}\n"
              "  caps: {}% and at least {} devices out of service in the cluster, {}% and at least {} on a node; {}% "
              "and at "
@@ -188,10 +198,11 @@ std::string limits_text(const Limits& limits) {
              limits.evictions_per_minute, limits.max_in_flight, limits.per_node, limits.per_owner,
              format_duration(limits.counted_grace), limits.taints_per_minute, limits.brake_percent,
              limits.brake_count == 0 ? std::string() : fmt::format(" or {}", limits.brake_count), limits.brake_at_least,
-             format_duration(limits.brake_within), format_duration(limits.brake_trial_after),
-             format_duration(limits.brake_trial_runs), limits.cap_cluster.percent, limits.cap_cluster.at_least,
-             limits.cap_node.percent, limits.cap_node.at_least, limits.cap_per_day.percent, limits.cap_per_day.at_least,
-             limits.cap_owner_per_day.percent, limits.cap_owner_per_day.at_least,
+             format_duration(limits.brake_within), narrow_brakes_text(limits),
+             format_duration(limits.brake_trial_after), format_duration(limits.brake_trial_runs),
+             limits.cap_cluster.percent, limits.cap_cluster.at_least, limits.cap_node.percent, limits.cap_node.at_least,
+             limits.cap_per_day.percent, limits.cap_per_day.at_least, limits.cap_owner_per_day.percent,
+             limits.cap_owner_per_day.at_least,
              limits.suspect_after == 0
                  ? std::string("no owner is suspected of breaking devices")
                  : fmt::format("an owner is suspected from {} devices on", limits.suspect_after)) +

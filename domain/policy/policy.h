@@ -183,6 +183,13 @@ struct ScopedPause {
   friend bool operator==(const ScopedPause&, const ScopedPause&) = default;
 };
 
+/// When a brake of a narrower scope engages: on more than a share, and at least a number.
+struct BrakeShare {
+  std::int64_t percent = 0;
+  std::int64_t at_least = 0;  ///< 0: there is no such brake.
+  friend bool operator==(const BrakeShare&, const BrakeShare&) = default;
+};
+
 /// The `ControllerLimits` document.
 struct Limits {
   bool paused = false;
@@ -194,7 +201,9 @@ struct Limits {
   std::int64_t taints_per_minute = 60;
   std::int64_t brake_percent = 30;
   std::int64_t brake_at_least = 3;
-  std::int64_t brake_count = 0;  ///< So many bad devices engage it whatever share they are; 0: the share alone counts.
+  std::int64_t brake_count = 0;   ///< So many bad devices engage it whatever share they are; 0: the share alone counts.
+  BrakeShare brake_by_message{};  ///< The same words on so many devices of a driver or resource.
+  BrakeShare brake_by_owner{.percent = 30, .at_least = 0};  ///< So many of the devices that one workload holds.
   Millis brake_within = std::chrono::minutes(5);
   Millis brake_trial_after = std::chrono::minutes(30);  ///< An engaged brake goes half-open: one trial at a time.
   Millis brake_trial_runs = std::chrono::minutes(5);    ///< How long a later pod must run well for a trial to pass.

@@ -44,9 +44,7 @@ bool ReplacementGate::is_held_for_ever(const Unit& unit) const {
 bool ReplacementGate::is_braked(const Unit& unit) const {
   return std::ranges::any_of(unit.affected_pods, [&](const auto* affected) {
     // Also of a trial's device, which the half-open brake itself does not hold.
-    const auto& engaged = input_.brake.engaged();
-    return engaged.contains({.scope = affected->key.scope, .node = affected->pod().node_name}) ||
-           engaged.contains({.scope = affected->key.scope, .node = {}});
+    return input_.brake.covers(affected->key, affected->pod().node_name);
   });
 }
 

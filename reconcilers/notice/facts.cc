@@ -88,12 +88,16 @@ std::string words_of_brake(const PlanInput& input, const BrakeScope& scope, cons
       kBrakeReleaseAnnotation);
 }
 
+Subject subject_of_brake(const PlanInput& input, const BrakeScope& scope) {
+  if (!scope.workload.empty()) return subject_of_workload(scope.workload, input.world);
+  return scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
+                            : subject_of_node(input.world, scope.node);
+}
+
 void add_brakes(const PlanInput& input, Planned<Verdict>& found) {
   std::set<std::string> tried;  // by the brakes of node and cluster together
   for (const auto& [scope, brake] : input.brake.engaged()) {
-    Subject subject = scope.node.empty() ? Subject{.kind = "Brake", .ns = {}, .name = scope.scope, .uid = {}}
-                                         : subject_of_node(input.world, scope.node);
-    found.verdicts.push_back({.subject = std::move(subject),
+    found.verdicts.push_back({.subject = subject_of_brake(input, scope),
                               .device = scope.scope,
                               .policy = {},
                               .reason = Reason::BrakeEngaged,

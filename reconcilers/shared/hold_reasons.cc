@@ -47,7 +47,7 @@ std::optional<HoldReason> held_by_brake(const PlanInput& input, const DeviceKey&
   const auto& [scope, engaged] = *brake;
   return HoldReason{
       .reason = Reason::Braked,
-      .message = fmt::format("{}: suspect a reporting fault{}; the brake is {}", to_string(scope, engaged), stopped,
+      .message = fmt::format("{}: suspect {}{}; the brake is {}", to_string(scope, engaged), suspect_of(scope), stopped,
                              waits_for(engaged, input.policy.limits, input.now)),
       .until = {}};
 }

@@ -30,6 +30,9 @@ constexpr std::array<std::string_view, 2> kNodes = {"node-a", "node-b"};
 class FaultSchedule {
  public:
   explicit FaultSchedule(unsigned seed) : dice_(seed), world_(seed + 1) {
+    // Not by the dice, whose later words would be others.
+    if (seed % 3 == 0) world_.whole_policy().limits.brake_by_owner = {.percent = 30, .at_least = 2};
+    if (seed % 4 == 0) world_.whole_policy().limits.brake_by_message = {.percent = 0, .at_least = 2};
     choose_policy();
     PodShape driver;
     driver.host_paths = {"/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry"};

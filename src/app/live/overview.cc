@@ -46,8 +46,10 @@ void add_brakes(Overview& overview, const OverviewInput& input) {
                  {"since", format_rfc3339(brake.since.wall)},
                  {"trials", brake.trials},
                  {"halfOpen", brake.trial.has_value()}};
-    overview.emplace(fmt::format("brake/{}/{}/{}", scope.scope, scope.node, scope.nodes ? "nodes" : "devices"),
-                     json_text(json));
+    auto name = fmt::format("brake/{}/{}/{}", scope.scope, scope.node, scope.nodes ? "nodes" : "devices");
+    if (!scope.words.empty()) name += "/words/" + scope.words;
+    if (!scope.workload.empty()) name += "/workload/" + scope.workload;
+    overview.emplace(std::move(name), json_text(json));
   }
 }
 

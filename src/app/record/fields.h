@@ -515,6 +515,12 @@ void fields(V& v, ScopedPause& x) {
 }
 
 template <class V>
+void fields(V& v, BrakeShare& x) {
+  v.always("percent", x.percent);
+  v.always("least", x.at_least);
+}
+
+template <class V>
 void fields(V& v, Limits& x) {
   v("paused", x.paused);
   v("pauses", x.pauses);
@@ -526,6 +532,8 @@ void fields(V& v, Limits& x) {
   v.always("brakePercent", x.brake_percent);
   v.always("brakeLeast", x.brake_at_least);
   v("brakeCount", x.brake_count);
+  v("brakeMessage", x.brake_by_message);
+  v("brakeOwner", x.brake_by_owner);
   v.always("brakeWithin", x.brake_within);
   v.always("trialAfter", x.brake_trial_after);
   v.always("trialRuns", x.brake_trial_runs);

@@ -57,8 +57,8 @@ TEST_CASE("every key is read") {
       "notice: {deadline: 90s, extendUpTo: 0s, scope: Owner}}\n---\n" +
       kLimits +
       "  paused: true\n  evictions: {perMinute: 1, maxInFlight: 2, perNode: 3, perOwner: 4, countedGrace: 8m}\n"
-      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, count: 18, within: 7m, trialAfter: 2h, trialRuns: "
-      "90s}\n"
+      "  taints: {perMinute: 9}\n  brake: {percent: 5, atLeast: 6, count: 18, byMessage: {percent: 19, atLeast: 20}, "
+      "byOwner: {percent: 21, atLeast: 22}, within: 7m, trialAfter: 2h, trialRuns: 90s}\n"
       "  caps: {cluster: {percent: 11, atLeast: 12}, node: {percent: 13, atLeast: 14}, "
       "perDay: {percent: 0, atLeast: 0}, ownerDevicesPerDay: {percent: 15, atLeast: 16}, suspectAfter: 17}\n");
   REQUIRE(config);
@@ -92,6 +92,8 @@ TEST_CASE("every key is read") {
                                  .brake_percent = 5,
                                  .brake_at_least = 6,
                                  .brake_count = 18,
+                                 .brake_by_message = {.percent = 19, .at_least = 20},
+                                 .brake_by_owner = {.percent = 21, .at_least = 22},
                                  .brake_within = std::chrono::minutes(7),
                                  .brake_trial_after = std::chrono::hours(2),
                                  .brake_trial_runs = Seconds(90),
@@ -253,6 +255,15 @@ TEST_CASE("there is an end to mistakes and to policies") {
     policies += named("p" + std::to_string(i), "match: {drivers: [d" + std::to_string(i) + ".io]}");
   CHECK(mistakes(policies) == "");
   CHECK(mistakes(policies + named("q", "match: {}")).contains("more than 200 policies"));
+}
+
+TEST_CASE("brakes by message and by owner are told where there are such") {
+  const auto config = parse(kLimits + "  brake: {byMessage: {atLeast: 20}, byOwner: {atLeast: 4}}\n");
+  REQUIRE(config);
+  CHECK(config->limits.brake_by_owner == BrakeShare{.percent = 30, .at_least = 4});
+  CHECK(format_config(*config).contains(
+      "3 devices of one kind within 5m; or at least 20 with the same words; or more than 30% and at "
+      "least 4 of an owner's devices; a trial after 30m"));
 }
 
 TEST_CASE("a valid configuration is told in words, defaults written out") {
