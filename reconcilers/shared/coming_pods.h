@@ -69,9 +69,9 @@ class ComingPods {
   void count_replacements(const std::string& owner, WallTime since, const World& world);
 
   std::set<std::string> leaving_;
-  std::map<std::string, Departure> departures_;    // by the evicted pod's UID
-  std::map<std::string, std::size_t> replaced_;    // by the owner's identity: pods made since
-  std::set<std::string> uncounted_;                // owners whose number may be another
+  std::map<std::string, Departure> departures_;  // by the evicted pod's UID
+  std::map<std::string, std::size_t> replaced_;  // by the owner's identity: pods made since
+  std::set<std::string> uncounted_;              // owners whose number may be another
   bool all_uncounted_ = true;
   std::map<std::string, MonoTime> offered_since_;  // by the waiting pod's UID
   std::map<std::string, MonoTime>
