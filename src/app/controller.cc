@@ -54,6 +54,7 @@ struct Controller::State {
   StateDesk state;
   status::Desk status_desk;
   ViewChecks checks;
+  Losses losses;
   std::vector<ViewDoubt> doubts;
   std::map<std::string, WallTime> removed_rules;  // not yet told to the incident store, and when they went away
   bool leads = true;                              // until an election says otherwise
@@ -87,7 +88,7 @@ struct Controller::State {
   void set_rates(const Now& now);
   void note_removed_rules(const Now& now);
   void note_brake();
-  [[nodiscard]] bool look_at_suspects(const Now& now);
+  [[nodiscard]] bool look_at_suspects(const std::set<DeviceKey>& opened, const Now& now);
   [[nodiscard]] bool notes_new_brake();
   [[nodiscard]] bool notes_new_revoked(std::set<std::string> found);
   void begin_trial(BrakeTrial trial, const std::string& node);
@@ -208,6 +209,7 @@ void Controller::State::set_rates(const Now& now) {
 void Controller::State::take(const Leading& message, const Now& now) {
   if (message.leads == leads) return;
   touched.everything();
+  losses.turn_over(now);
   leads = message.leads;
   brake = Brake();
   brake_revision = 0;
@@ -314,6 +316,7 @@ void Controller::State::take_sight(Outcome& outcome, const Now& now) {
 
 void Controller::State::take(Outcome&& outcome, const Now& now) {
   take_sight(outcome, now);
+  losses.answered(outcome, world, incidents, now);
   take_write(outcome, now);
   for (const auto& read : outcome.reads) checks.note(read, now);
   if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
@@ -342,6 +345,7 @@ void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now
 }
 
 void Controller::State::note_sent(const Action& action, const Now& now) {
+  losses.sent(action, world, incidents, now);
   note_write(action, now);
   if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     note_eviction(*evict, now);
@@ -369,9 +373,8 @@ void Controller::State::note_brake() {
 
 /// Who is suspected, by what the incident store has just found; it is written down with the incidents. True if another
 /// is suspected than before, or in other words: everything that rests on it is decided anew.
-bool Controller::State::look_at_suspects(const Now& now) {
+bool Controller::State::look_at_suspects(const std::set<DeviceKey>& opened, const Now& now) {
   const auto before = suspects.suspicions();
-  const auto opened = incidents.take_opened();
   note_onsets(suspects, opened, incidents, world);
   // Who vouches, and who holds what is bad, is asked where it matters.
   const std::vector<AffectedPod> nobody;
@@ -506,6 +509,7 @@ bool Controller::take(std::span<Message> messages, const Now& now) {
 }
 
 Turn Controller::plan(const Now& now) {
+  state_->losses.advance(now);
   auto turn = plan_all(now);
   state_->planned_at = now;
   state_->due_at = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + kLongestPlan);
@@ -519,7 +523,7 @@ FullPlan Controller::plan_from_nothing(const Now& now) const {
   other.state_->standing = {};
   other.state_->touched.everything();
   auto turn = other.plan(now);
-  return {.turn = std::move(turn), .verdicts = other.verdicts()};
+  return {.turn = std::move(turn), .verdicts = other.verdicts(), .losses = other.losses()};
 }
 
 Turn Controller::turn(std::span<Message> messages, const Now& now) {
@@ -581,7 +585,8 @@ Turn Controller::plan_all(const Now& now) {
                            .in_focus = &in_focus,
                            .suspects = &state.suspects});
   state.removed_rules.clear();
-  const bool suspects = state.look_at_suspects(now);
+  const auto opened = state.incidents.take_opened();
+  const bool suspects = state.look_at_suspects(opened, now);
   if (suspects) {
     focus.all = true;
     in_focus = state.affected_pods.in(focus);
@@ -681,6 +686,7 @@ Turn Controller::plan_all(const Now& now) {
                                 affected->policy->evict->groups_together && affected->pod().is_marked;
     if (waits_for_gang) decided.again.insert(affected->key);
   }
+  state.losses.look(state.world, state.incidents, opened, focus, decided.verdicts, now);
   state.standing.replace(focus, std::move(decided), evictions, input.in_focus, state.world, state.incidents,
                          state.brake);
   state.standing.replace_last({});
@@ -759,6 +765,7 @@ ControllerStats Controller::stats() const {
   stats.other_words = static_cast<std::size_t>(std::ranges::count_if(
       world.tracker().other_words(), [](const auto& entry) { return !entry.second.silent_since; }));
   if (state_->leads) stats.incidents = count_incidents(state_->incidents.records(), world);
+  stats.losses = losses();
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.brakes_half_open = state_->brakes_half_open;
@@ -772,6 +779,10 @@ ControllerStats Controller::stats() const {
   stats.rules_api_version = world.inventory().rules_api_version();
   return stats;
 }
+
+LossFigures Controller::losses() const { return state_->losses.figures(); }
+
+std::vector<Measured> Controller::take_measured() { return state_->losses.take_measured(); }
 
 std::vector<ViewDoubt> Controller::take_doubts() { return std::exchange(state_->doubts, {}); }
 

@@ -7,6 +7,7 @@
 
 #include "app/incident_counts.h"
 #include "app/live/overview.h"
+#include "app/losses/losses.h"
 #include "app/message.h"
 #include "base/now.h"
 #include "domain/cluster/view_checks.h"
@@ -28,6 +29,7 @@ struct ControllerStats {
   std::size_t devices_unknown = 0;
   std::size_t other_words = 0;           ///< Devices reported now with a word that is none of the three.
   std::vector<IncidentCount> incidents;  ///< Of a leader.
+  LossFigures losses;                    ///< Since the start, while this process led.
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
   std::size_t pauses = 0;              ///< In force, of everything and of parts.
@@ -51,6 +53,7 @@ struct Turn {
 struct FullPlan {
   Turn turn;
   std::vector<Verdict> verdicts;
+  LossFigures losses;
 };
 
 /// The whole controller as a value: messages and the time go in, actions come out. One thread.
@@ -85,6 +88,10 @@ class Controller {
   [[nodiscard]] const std::vector<Verdict>& verdicts() const;
 
   [[nodiscard]] ControllerStats stats() const;
+  /// As of the last plan.
+  [[nodiscard]] LossFigures losses() const;
+  /// How long steps took that were taken since the last call.
+  [[nodiscard]] std::vector<Measured> take_measured();
 
   /// What the live page shows of the last turn; empty while nothing is judged here.
   [[nodiscard]] Overview overview(const Now& now) const;

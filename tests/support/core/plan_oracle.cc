@@ -51,6 +51,19 @@ std::vector<std::string> outline(const std::vector<Action>& actions) {
   return lines;
 }
 
+std::string words(const LossFigures& losses) {
+  std::string text;
+  for (std::size_t i = 0; i < kLossCauses.size(); ++i) {
+    text += fmt::format("{} {} ms of {} devices, ", to_string(kLossCauses.at(i)), losses.lost.at(i).count(),
+                        losses.lost_now.at(i));
+  }
+  text += fmt::format("measured {}, would evict", fmt::join(losses.measured, " "));
+  for (const auto& [policy, count] : losses.would_evict) text += fmt::format(" {} {}", policy, count);
+  for (const auto& [end, count] : losses.ends)
+    text += fmt::format(" {} {} {}", end.first, to_string(end.second), count);
+  return text;
+}
+
 template <class T>
 std::vector<std::string> without(std::vector<std::string> lines, const T& others) {
   std::erase_if(lines, [&](const auto& line) { return std::ranges::find(others, line) != others.end(); });
@@ -58,7 +71,8 @@ std::vector<std::string> without(std::vector<std::string> lines, const T& others
 }
 
 /// That what is kept of earlier plans has changed nothing.
-void compare(const FullPlan& full, const Turn& turn, const std::vector<Verdict>& verdicts, const Now& now) {
+void compare(const FullPlan& full, const Turn& turn, const Controller& controller, const Now& now) {
+  const auto& verdicts = controller.verdicts();
   if (full.verdicts != verdicts) {
     const auto expected = full_words(full.verdicts);
     const auto kept = full_words(verdicts);
@@ -77,6 +91,10 @@ void compare(const FullPlan& full, const Turn& turn, const std::vector<Verdict>&
   }
   if (full.turn.recalls != turn.recalls) {
     FAIL_CHECK(fmt::format("a plan from nothing recalls: {}, and what is kept: {}", full.turn.recalls, turn.recalls));
+  }
+  if (full.losses != controller.losses()) {
+    FAIL_CHECK(fmt::format("a plan from nothing counts other losses\nfrom nothing: {}\nkept:         {}",
+                           words(full.losses), words(controller.losses())));
   }
 }
 
@@ -121,7 +139,7 @@ bool PlanOracle::is_compared(const Controller& controller) {
 Turn PlanOracle::plan(Controller& controller, const Now& now) {
   const auto full = is_compared(controller) ? std::optional(controller.plan_from_nothing(now)) : std::nullopt;
   auto turn = controller.plan(now);
-  if (full) compare(*full, turn, controller.verdicts(), now);
+  if (full) compare(*full, turn, controller, now);
   wake_at_ = turn.wake_at;
   to_skip_ = static_cast<unsigned>(lengths_() % (kMostSkipped + 1));
   return turn;
