@@ -1,6 +1,7 @@
 #include "app/metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <set>
@@ -30,6 +31,27 @@ const Histogram::BucketBoundaries& reaction_buckets() {
                                                       0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
   return kBounds;
 }
+
+// From a plan at once to a device that nobody has looked at for a day.
+const Histogram::BucketBoundaries& step_buckets() {
+  static const Histogram::BucketBoundaries kBounds = {1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400};
+  return kBounds;
+}
+
+// From two devices that break together to a quarter of a year.
+const Histogram::BucketBoundaries& interval_buckets() {
+  static const Histogram::BucketBoundaries kBounds = {60,     600,    3600,    21600,   86400,
+                                                      259200, 604800, 1209600, 2592000, 7776000};
+  return kBounds;
+}
+
+Histogram& histogram(prometheus::Registry& registry, const char* name, const char* help,
+                     const Histogram::BucketBoundaries& bounds) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, bounds);
+}
+
+/// A total that is kept elsewhere: a counter only grows.
+void raise(Counter& counter, double total) { counter.Increment(std::max(0.0, total - counter.Value())); }
 
 Family<Gauge>& gauge(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
@@ -101,6 +123,25 @@ struct Metrics::Families {
   Family<Counter>& actions = counter(registry, "device_health_actions_total",
                                      "Actions carried out, by action, outcome (ok or the error's kind), policy, and "
                                      "driver or resource of the device.");
+  Family<Counter>& lost = counter(registry, "device_health_device_seconds_lost_total",
+                                  "Seconds that devices were of no use, summed over the devices, by cause.");
+  Counter& credited = counter(registry, "device_health_retries_credited_total", "Retries given back to Jobs.").Add({});
+  Family<Counter>& would_evict = counter(registry, "device_health_would_evict_total",
+                                         "Pods that would have been evicted, were the policy to enforce, by policy.");
+  Family<Counter>& would_evict_ends =
+      counter(registry, "device_health_would_evict_outcomes_total",
+              "Of the pods that would have been evicted those of which it is known what became of them.");
+  std::array<Histogram*, kSpans.size()> spans = {
+      &histogram(registry, "device_health_report_to_notice_seconds",
+                 "From the report of a bad device to the condition on its pod.", step_buckets()),
+      &histogram(registry, "device_health_report_to_taint_seconds", "From the report of a bad device to its taint.",
+                 step_buckets()),
+      &histogram(registry, "device_health_report_to_eviction_seconds",
+                 "From the report of a bad device to its pod's eviction.", step_buckets()),
+      &histogram(registry, "device_health_report_to_replacement_seconds",
+                 "From the report of a bad device until a replacement of its evicted pod runs.", step_buckets()),
+      &histogram(registry, "device_health_node_incident_interval_seconds",
+                 "From one incident of a node to its next, of all nodes.", interval_buckets())};
   Histogram& reaction = prometheus::BuildHistogram()
                             .Name("device_health_reaction_seconds")
                             .Help(
@@ -164,8 +205,8 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
   families_->pauses.Set(static_cast<double>(stats.pauses));
   families_->half_open.Set(static_cast<double>(stats.brakes_half_open));
-  auto& lost = families_->lost_replacements;
-  lost.Increment(std::max(0.0, static_cast<double>(stats.lost_replacements) - lost.Value()));
+  raise(families_->lost_replacements, static_cast<double>(stats.lost_replacements));
+  show(stats.losses);
   families_->in_flight.Set(static_cast<double>(stats.in_flight));
   families_->synced.Set(stats.synced ? 1 : 0);
   if (stats.synced) {
@@ -192,6 +233,28 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   }
   families_->incidents.show(open);
   families_->quarantined.show(quarantined);
+}
+
+void Metrics::show(const LossFigures& losses) {
+  // Each cause is there from the start, so that its first second can be seen.
+  for (std::size_t i = 0; i < kLossCauses.size(); ++i) {
+    raise(families_->lost.Add({{"cause", std::string(to_string(kLossCauses.at(i)))}}),
+          std::chrono::duration<double>(losses.lost.at(i)).count());
+  }
+  raise(families_->credited, static_cast<double>(losses.retries_credited));
+  for (const auto& [policy, total] : losses.would_evict) {
+    raise(families_->would_evict.Add({{"policy", policy}}), static_cast<double>(total));
+    for (const auto end : kPredictionEnds) {
+      const auto found = losses.ends.find({policy, end});
+      raise(families_->would_evict_ends.Add({{"policy", policy}, {"outcome", std::string(to_string(end))}}),
+            found == losses.ends.end() ? 0 : static_cast<double>(found->second));
+    }
+  }
+}
+
+void Metrics::show(const Measured& measured) {
+  families_->spans.at(static_cast<std::size_t>(measured.span))
+      ->Observe(std::chrono::duration<double>(measured.took).count());
 }
 
 void Metrics::count(const Outcome& outcome) {

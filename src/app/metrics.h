@@ -22,6 +22,9 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
+  /// How long a step took.
+  void show(const Measured& measured);
+
   /// After a turn.
   void show(const ControllerStats& stats, const std::vector<Verdict>& verdicts);
 
@@ -51,6 +54,7 @@ class Metrics {
   [[nodiscard]] std::string text() const;
 
  private:
+  void show(const LossFigures& losses);
   struct Families;
   std::unique_ptr<Families> families_;
 };

@@ -22,7 +22,9 @@ std::string everything() {
   dhc::ControllerStats stats;
   stats.synced = true;
   stats.incidents = {{.policy = "p", .driver = "d", .resource = "", .node = "n", .open = 2, .quarantined = 1}};
+  stats.losses.would_evict = {{"p", 1}};
   metrics.show(stats, {});
+  for (const auto span : dhc::kSpans) metrics.show(dhc::Measured{.span = span, .took = dhc::Seconds(1)});
   count_all(metrics, std::make_index_sequence<std::variant_size_v<dhc::Action>>());
   metrics.reaction(std::chrono::milliseconds(3));
   dhc::k8s::WatchStatus status;
@@ -128,6 +130,43 @@ TEST_CASE("a node is named while it has bad devices, and no longer") {
   CHECK(metrics.text().find("device_health_open_incidents{") != std::string::npos);
   metrics.show(dhc::ControllerStats{}, {});
   CHECK(metrics.text().find("node-a") == std::string::npos);
+}
+
+TEST_CASE("what was lost is told by cause in seconds, only grows, and is there before anything is lost") {
+  dhc::Metrics metrics;
+  dhc::ControllerStats stats;
+  metrics.show(stats, {});
+  CHECK(metrics.text().find(R"(device_health_device_seconds_lost_total{cause="quarantine"} 0)") != std::string::npos);
+  stats.losses.lost.at(static_cast<std::size_t>(dhc::LossCause::KeptOff)) = dhc::Millis(2500);
+  metrics.show(stats, {});
+  metrics.show(stats, {});
+  CHECK(metrics.text().find(R"(device_health_device_seconds_lost_total{cause="kept_off"} 2.5)") != std::string::npos);
+}
+
+TEST_CASE("each span has a histogram of its own") {
+  dhc::Metrics metrics;
+  metrics.show(dhc::Measured{.span = dhc::Span::ToReplacement, .took = dhc::Seconds(45)});
+  metrics.show(dhc::Measured{.span = dhc::Span::NodeInterval, .took = dhc::Seconds(45)});
+  const auto text = metrics.text();
+  CHECK(text.find("device_health_report_to_replacement_seconds_sum 45") != std::string::npos);
+  CHECK(text.find("device_health_node_incident_interval_seconds_sum 45") != std::string::npos);
+  CHECK(text.find("device_health_report_to_taint_seconds_count 0") != std::string::npos);
+}
+
+TEST_CASE("predictions and outcomes are told side by side, by policy") {
+  dhc::Metrics metrics;
+  dhc::ControllerStats stats;
+  stats.losses.would_evict = {{"gpus", 3}};
+  stats.losses.ends = {{{"gpus", dhc::PredictionEnd::Failed}, 2}};
+  stats.losses.retries_credited = 4;
+  metrics.show(stats, {});
+  const auto text = metrics.text();
+  CHECK(text.find(R"(device_health_would_evict_total{policy="gpus"} 3)") != std::string::npos);
+  CHECK(text.find(R"(device_health_would_evict_outcomes_total{outcome="failed",policy="gpus"} 2)") !=
+        std::string::npos);
+  CHECK(text.find(R"(device_health_would_evict_outcomes_total{outcome="recovered",policy="gpus"} 0)") !=
+        std::string::npos);
+  CHECK(text.find("device_health_retries_credited_total 4") != std::string::npos);
 }
 
 TEST_CASE("a watch is in one state at a time") {
