@@ -172,14 +172,17 @@ std::string policy_text(const DevicePolicy& policy) {
   return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
 }
 
-/// The brakes that are off by default.
+/// The brakes that are off by default. One of which only a share is given is off, too, and is told for that.
 std::string narrow_brakes_text(const Limits& limits) {
-  const auto words = [](const BrakeShare& share, std::string_view what) {
-    if (share.at_least == 0) return std::string();
+  const auto words = [](const BrakeShare& share, const BrakeShare& usual, std::string_view what) {
+    if (share == usual) return std::string();
+    if (share.at_least == 0) return fmt::format("; none of more than {}% {}, as atLeast is 0", share.percent, what);
     const auto percent = share.percent == 0 ? std::string() : fmt::format("more than {}% and ", share.percent);
     return fmt::format("; or {}at least {} {}", percent, share.at_least, what);
   };
-  return words(limits.brake_by_message, "with the same words") + words(limits.brake_by_owner, "of an owner's devices");
+  const Limits usual;
+  return words(limits.brake_by_message, usual.brake_by_message, "with the same words") +
+         words(limits.brake_by_owner, usual.brake_by_owner, "of an owner's devices");
 }
 
 std::string limits_text(const Limits& limits) {

@@ -266,6 +266,13 @@ TEST_CASE("brakes by message and by owner are told where there are such") {
       "least 4 of an owner's devices; a trial after 30m"));
 }
 
+TEST_CASE("a brake by message of which a share alone is given is off, and told so") {
+  const auto config = parse(kLimits + "  brake: {byMessage: {percent: 5}}\n");
+  REQUIRE(config);
+  CHECK(
+      format_config(*config).contains("within 5m; none of more than 5% with the same words, as atLeast is 0; a trial"));
+}
+
 TEST_CASE("a valid configuration is told in words, defaults written out") {
   const auto config =
       parse(named("gpus",
