@@ -111,7 +111,11 @@ Line sum_line(std::string name, double then, double now, bool is_whole) {
   const auto text = [&](double number) {
     return is_whole ? fmt::format("{:.0f}", number) : fmt::format("{:.1f}", number);
   };
-  return {std::move(name), text(then), text(now), (now > then ? "+" : "") + text(now - then)};
+  // What is too little to be shown has no sign.
+  auto difference = text(now - then);
+  if (difference == text(-0.0)) difference = text(0);
+  const bool is_more = now > then && difference != text(0);
+  return {std::move(name), text(then), text(now), (is_more ? "+" : "") + difference};
 }
 
 Json side_json(const record::Side& side) {

@@ -120,6 +120,19 @@ TEST_CASE("A pod that only the recorded configuration has evicted goes on, and s
   CHECK(cli::rehearsal_json(report, {}).find(R"("difference":"onlyThen")") != std::string::npos);
 }
 
+TEST_CASE("A difference that is too little to be shown has no sign") {
+  record::RehearsalReport report;
+  report.then.held_bad = 0.04;
+  report.now.held_bad = 0.02;
+  report.then.work_ended = 1.02;
+  report.now.work_ended = 1.04;
+  report.now.evictions = 1;
+  const auto text = cli::rehearsal_text(report, {});
+  CHECK(text.find("-0.0") == std::string::npos);
+  CHECK(text.find("+0.0") == std::string::npos);
+  CHECK(text.find("+1\n") != std::string::npos);
+}
+
 TEST_CASE("A month of observing rehearses what enforcing would have done") {
   TaintWorld world;
   world.whole_policy().mode_cap = Mode::Observe;
