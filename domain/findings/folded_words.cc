@@ -23,7 +23,10 @@ std::size_t uuid_length(std::string_view text) {
   static constexpr std::array<std::size_t, 5> kGroups = {8, 4, 4, 4, 12};
   std::size_t at = 0;
   for (const auto length : kGroups) {
-    if (at > 0 && (at >= text.size() || text[at++] != '-')) return 0;
+    if (at > 0) {
+      if (at >= text.size() || text[at] != '-') return 0;
+      ++at;
+    }
     if (text.size() < at + length || !std::ranges::all_of(text.substr(at, length), is_hex_digit)) return 0;
     at += length;
   }

@@ -111,7 +111,7 @@ class Members {
     good_ = good_ && value->is_string() && value->get_ref<const std::string&>().size() <= kLongestBrakeName;
     return good_ ? value->get<std::string>() : std::string();
   }
-  bool flag(const char* key) {
+  [[nodiscard]] bool flag(const char* key) const {
     const auto* value = find(key);
     return value != nullptr && value->is_boolean() && value->get<bool>();
   }

@@ -97,7 +97,7 @@ class Appender {
     return 0;
   }
   [[nodiscard]] std::int64_t size() const { return size_; }
-  void swap(Appender& other) {
+  void swap(Appender& other) noexcept {
     std::swap(fd_, other.fd_);
     std::swap(size_, other.size_);
   }
