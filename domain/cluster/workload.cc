@@ -41,6 +41,14 @@ std::string workload_of(const k8s::Pod& pod, const World& world) {
                         : workload_name(pod.meta.ns, top->kind, top->name);
 }
 
+bool is_held(const DeviceKey& key, const World& world) {
+  const auto* state = world.tracker().find(key);
+  return state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+           const auto* record = world.pod(uid);
+           return record != nullptr && is_live(record->pod);
+         });
+}
+
 std::vector<std::string> workloads_on(const DeviceKey& key, const World& world) {
   std::set<std::string> workloads;
   const auto* state = world.tracker().find(key);

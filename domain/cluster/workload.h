@@ -25,6 +25,9 @@ namespace dhc {
 /// The workload by its topmost controller; by its name alone where none of its pods is left, or that has none.
 [[nodiscard]] Subject subject_of_workload(const std::string& workload, const World& world);
 
+/// Whether a pod that has not ended holds the device.
+[[nodiscard]] bool is_held(const DeviceKey& key, const World& world);
+
 /// The workloads whose pods hold the device now, each once, sorted.
 [[nodiscard]] std::vector<std::string> workloads_on(const DeviceKey& key, const World& world);
 

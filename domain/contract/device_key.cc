@@ -1,8 +1,9 @@
 #include "domain/contract/device_key.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
+
+#include "base/uuid.h"
 
 namespace dhc {
 
@@ -71,14 +72,9 @@ PluginCard card_of_plugin_id(std::string_view id) {
 }
 
 bool names_hardware(const DeviceKey& key) {
-  // 8-4-4-4-12 hexadecimal digits.
-  constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
   const std::string_view name = key.device;
-  for (std::size_t at = 0; at + kShape.size() <= name.size(); ++at) {
-    const bool fits = std::ranges::equal(kShape, name.substr(at, kShape.size()),
-                                         [&](char shape, char c) { return shape == 'x' ? is_hex(c) : shape == c; });
-    if (fits) return true;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (begins_with_uuid(name.substr(at))) return true;
   }
   return false;
 }

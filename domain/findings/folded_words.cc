@@ -1,11 +1,11 @@
 #include "domain/findings/folded_words.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include "base/digit.h"
 #include "base/printable.h"
+#include "base/uuid.h"
 
 namespace dhc {
 
@@ -15,22 +15,12 @@ constexpr std::size_t kLongestFolded = 160;
 /// A word of nothing but hexadecimal letters is a name up to here: `dead`, `facade`.
 constexpr std::size_t kLongestHexWord = 7;
 
-bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_letter_or_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// How long the UUID is with which this begins; 0: it begins with none.
-std::size_t uuid_length(std::string_view text) {
-  static constexpr std::array<std::size_t, 5> kGroups = {8, 4, 4, 4, 12};
-  std::size_t at = 0;
-  for (const auto length : kGroups) {
-    if (at > 0) {
-      if (at >= text.size() || text[at] != '-') return 0;
-      ++at;
-    }
-    if (text.size() < at + length || !std::ranges::all_of(text.substr(at, length), is_hex_digit)) return 0;
-    at += length;
-  }
-  return at < text.size() && is_letter_or_digit(text[at]) ? 0 : at;
+/// Whether it begins with a UUID that is a word of its own.
+bool begins_with_uuid_alone(std::string_view text) {
+  const auto size = kUuidShape.size();
+  return begins_with_uuid(text) && (text.size() == size || !is_letter_or_digit(text[size]));
 }
 
 /// One word of letters and digits: a number in whatever base, or the numbers in it.
@@ -64,9 +54,9 @@ std::string folded_words(std::string_view said) {
         folded += ' ';
       }
       ++at;
-    } else if (const auto length = uuid_length(rest); length > 0) {
+    } else if (begins_with_uuid_alone(rest)) {
       folded += '#';
-      at += length;
+      at += kUuidShape.size();
     } else {
       const auto end = std::ranges::find_if_not(rest, is_letter_or_digit) - rest.begin();
       const auto word = rest.substr(0, static_cast<std::size_t>(end));

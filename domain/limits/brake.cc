@@ -71,14 +71,6 @@ bool is_our_account(const DeviceKey& key, const BadDevice& bad, const BrakeSight
   return std::ranges::any_of(seen.losses, [&](const auto& entry) { return entry.first.second == key; });
 }
 
-bool is_held(const DeviceKey& key, const World& world) {
-  const auto* state = world.tracker().find(key);
-  return state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
-           const auto* record = world.pod(uid);
-           return record != nullptr && is_live(record->pod);
-         });
-}
-
 /// Whether its pool is published without it; `unheld_for`: how long nobody has held it.
 bool is_unpublished(const DeviceKey& key, const World& world, Millis unheld_for) {
   if (key.source != DeviceKey::Source::Dra) return false;

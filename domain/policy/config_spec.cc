@@ -161,20 +161,9 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
 
 namespace {
 
-/// One cap; `path` is that of the map.
-void read_cap(const YamlNode& node, const std::string& path, Cap& cap, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 2> kKeys = {"percent", "atLeast"};
-  constexpr std::int64_t kMost = 100'000;
-  if (!check_map(node, path, kKeys, mistakes)) return;
-  if (const YamlNode* given = node.find("percent")) {
-    set(cap.percent, read_number(*given, path + ".percent", 0, 100, mistakes));
-  }
-  if (const YamlNode* given = node.find("atLeast")) {
-    set(cap.at_least, read_number(*given, path + ".atLeast", 0, kMost, mistakes));
-  }
-}
-
-void read_brake_share(const YamlNode& node, const std::string& path, BrakeShare& share, MistakeList& mistakes) {
+/// A share and a number, as a Cap and a BrakeShare have; `path` is that of the map.
+template <class Share>
+void read_share(const YamlNode& node, const std::string& path, Share& share, MistakeList& mistakes) {
   static constexpr std::array<std::string_view, 2> kKeys = {"percent", "atLeast"};
   constexpr std::int64_t kMost = 100'000;
   if (!check_map(node, path, kKeys, mistakes)) return;
@@ -223,7 +212,7 @@ void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
                                       &limits.cap_owner_per_day};
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const YamlNode* given = caps->find(kKeys.at(i));
-    if (given != nullptr) read_cap(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);
+    if (given != nullptr) read_share(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);
   }
   if (const YamlNode* given = caps->find(kKeys.back())) read_suspect_after(*given, limits, mistakes);
 }
@@ -279,10 +268,10 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
     }
     if (const YamlNode* given = brake->find("count")) read_brake_count(*given, limits, mistakes);
     if (const YamlNode* given = brake->find("byMessage")) {
-      read_brake_share(*given, "spec.brake.byMessage", limits.brake_by_message, mistakes);
+      read_share(*given, "spec.brake.byMessage", limits.brake_by_message, mistakes);
     }
     if (const YamlNode* given = brake->find("byOwner")) {
-      read_brake_share(*given, "spec.brake.byOwner", limits.brake_by_owner, mistakes);
+      read_share(*given, "spec.brake.byOwner", limits.brake_by_owner, mistakes);
     }
     if (const YamlNode* given = brake->find("within")) {
       set(limits.brake_within, read_duration(*given, "spec.brake.within", Seconds(1), mistakes));

@@ -117,7 +117,7 @@ void ComingPods::count_replacements(const std::string& owner, WallTime since, co
 }
 
 void ComingPods::forget_departures(const World& world, const Now& now) {
-  std::map<std::string, std::size_t, std::less<>> waiting;  // not by views: what they look into is erased below
+  std::map<std::string, std::size_t> waiting;  // not by views: what they look into is erased below
   for (const auto& [uid, departure] : departures_) ++waiting[departure.owner_identity];
   const auto is_over = [&](const std::string& uid, const Departure& departure) {
     const auto* record = world.pod(uid);

@@ -1,19 +1,11 @@
 #include "app/losses/loss_causes.h"
 
-#include <algorithm>
-
+#include "domain/cluster/workload.h"
 #include "domain/contract/our_taint.h"
 
 namespace dhc {
 
 namespace {
-
-bool is_held_by_live_pod(const DeviceState* state, const World& world) {
-  return state != nullptr && std::ranges::any_of(state->holders, [&](const auto& uid) {
-           const auto* holder = world.pod(uid);
-           return holder != nullptr && is_live(holder->pod);
-         });
-}
 
 /// Whether new pods are kept off by a taint of ours: a rule in its first stage keeps off nobody.
 bool our_taint_keeps_off(const DeviceRecord& record, const World& world) {
@@ -39,7 +31,7 @@ std::optional<LossCause> loss_of(const DeviceKey& key, const World& world, const
   const auto* record = incidents.find(key);
   const bool is_open = record != nullptr && record->is_open();
   const bool is_well = record == nullptr || is_called_well(*record);
-  if (is_held_by_live_pod(state, world)) {
+  if (is_held(key, world)) {
     const bool is_bad = is_open ? !is_well : state->health == k8s::Health::Unhealthy;
     return is_bad ? std::optional(LossCause::UnhealthyHeld) : std::nullopt;
   }
