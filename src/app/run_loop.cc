@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "app/clock.h"
+#include "app/memory.h"
 #include "app/outcome_log.h"
 #include "app/verdict_changes.h"
 
@@ -26,6 +27,11 @@ constexpr Millis kShowFigures{250};
 constexpr Millis kShowLive{200};
 constexpr Millis kShowFacts{1000};
 constexpr int kLiveShare = 20;
+
+bool is_list(const Received& received) {
+  const auto* delivery = std::get_if<k8s::Delivery>(&received.message);
+  return delivery != nullptr && std::holds_alternative<k8s::Snapshot>(*delivery);
+}
 
 void log_coverage(Log& log, const PolicyCoverage& one) {
   if (one.devices > 0) {
@@ -55,6 +61,7 @@ void RunLoop::run(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     const auto arrived = batch.empty() ? stopwatch_now() : batch.front().at;
     const Now now = read_now();
+    const bool lists = std::ranges::any_of(batch, is_list);
     if (take(std::move(batch), now)) {
       since = since.value_or(arrived);
       // A pause or a lost Lease rests for nobody.
@@ -67,6 +74,7 @@ void RunLoop::run(const std::stop_token& stop) {
       rests_until = end + std::clamp<Millis>(end - now.mono - kQuickTurn, Millis(0), kLongestRest);
       if (!is_at_once) plan_at = std::max(plan_at, rests_until);
     }
+    if (lists) give_back_memory();
     if (now.mono >= figures_at_) show_figures();
     if (now.mono >= live_at()) show_live(now);
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "app/application.h"
+#include "app/memory.h"
 #include "app/signals.h"
 #include "base/version.h"
 #include "cli/connection.h"
@@ -80,6 +81,7 @@ std::function<void()> on_hangup(Log& log) {
 }  // namespace
 
 int run(const RunOptions& options) {
+  keep_little_memory();
   Log log(options.log_format, options.log_level);
   if (options.mode == Mode::Enforce && options.config_file.empty() && !options.config_map) {
     log.error("--mode enforce needs a configuration: give --config FILE or --config-map NAMESPACE/NAME");
