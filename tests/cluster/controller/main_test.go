@@ -16,7 +16,7 @@ import (
 
 const gpu = "example.com/gpu"
 
-// The second one answers WatchList with 422, so that our client has to list.
+// The second one answers WatchList with 422, so that our client has to list; its audit log has whole objects.
 var cluster, withoutWatchList *realcluster.ControlPlane
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		return nil
-	}, realcluster.Options{Name: "stories"}, realcluster.Options{Name: "without-watchlist", FeatureGates: map[string]bool{"WatchList": false}})
+	}, realcluster.Options{Name: "stories"}, realcluster.Options{Name: "without-watchlist", FeatureGates: map[string]bool{"WatchList": false}, ReplayAudit: true})
 }
 
 // gpus of one node.

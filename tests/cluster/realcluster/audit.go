@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -26,6 +28,32 @@ rules:
   - level: Metadata
     verbs: [create, update, patch, delete, deletecollection]
 `
+
+// auditPolicyOf puts the rules that docs/replay.md prints before ours, if options ask for them: the first that matches decides.
+func auditPolicyOf(options Options) (string, error) {
+	if !options.ReplayAudit {
+		return auditPolicy, nil
+	}
+	path, err := RepositoryFile("docs/replay.md")
+	if err != nil {
+		return "", err
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	_, rules, found := strings.Cut(string(page), "\n    rules:\n")
+	rules, _, ended := strings.Cut(rules, "\n\n")
+	if !found || !ended {
+		return "", fmt.Errorf("%s prints no rules of an audit policy", path)
+	}
+	const ours = "rules:\n"
+	var documented strings.Builder
+	for line := range strings.Lines(rules + "\n") {
+		documented.WriteString(strings.TrimPrefix(line, "    "))
+	}
+	return strings.Replace(auditPolicy, ours, ours+documented.String(), 1), nil
+}
 
 // AuditEvent is the part of an audit record that tests look at.
 type AuditEvent struct {

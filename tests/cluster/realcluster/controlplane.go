@@ -36,6 +36,7 @@ type Options struct {
 	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
 	NoController       bool            // our own program never runs against it: its audit log holds nothing to judge
 	Earlier            bool            // release 0.1.0 of our program runs against it as well, and keeps its state where it did
+	ReplayAudit        bool            // its audit log holds the whole objects that docs/replay.md asks for
 	Network            bool            // Pods reach the API server where a Pod expects it, and it reaches kubelets; see network.go
 }
 
@@ -109,7 +110,11 @@ func startOnce(binaries Binaries, options Options) (*ControlPlane, error) {
 	if err := cp.prepareIdentities(); err != nil {
 		return nil, fmt.Errorf("certificates of the control plane: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
+	policy, err := auditPolicyOf(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "audit-policy.yaml"), []byte(policy), 0o600); err != nil {
 		return nil, err
 	}
 	if err := cp.startEtcd(); err != nil {
