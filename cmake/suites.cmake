@@ -145,6 +145,8 @@ if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
   dhc_check(checks "every folder says what lives there" ${DHC_PYTHON} tools/check_folders.py)
   dhc_check(headers "every header compiles alone"
     ${CMAKE_COMMAND} --build "${CMAKE_BINARY_DIR}" --target all_headers)
+  dhc_check(checks "completion in bash, zsh and fish"
+    ${DHC_PYTHON} tests/shells/completion_test.py $<TARGET_FILE:device-health-controller>)
   file(GLOB check_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/checks/*_test.py")
   foreach(check_test IN LISTS check_tests)
     cmake_path(GET check_test STEM stem)

@@ -10,7 +10,7 @@ build=(g++ make cmake ninja-build pkg-config git ca-certificates
   libcli11-dev prometheus-cpp-dev)
 # Its tests: libraries, the second transport, clang for sanitizers and fuzzing, Python for the checks.
 test=(doctest-dev librapidcheck-dev libcpprest-dev mold openssl binutils clang-19 libclang-rt-19-dev llvm-19
-  python3 python3-jsonschema python3-yaml)
+  python3 python3-jsonschema python3-yaml zsh fish)
 lint=(clang-19 clang-tidy-19 clang-format-19 python3)
 # The real control plane is built from Go modules; Go itself is looked at below.
 # runc, for the real node, is the one program of it that needs a C compiler; nsenter and mount start it, ip makes its network.

@@ -341,7 +341,7 @@ std::optional<CompleteOptions> completion_of(std::span<const char* const> argume
   const bool by_word = arguments.size() > 1 && arguments[1] == kComplete;
   if (!by_name && !by_word) return std::nullopt;
   const auto words = arguments.subspan(by_word ? 2 : 1);
-  return CompleteOptions{.words = {words.begin(), words.end()}};
+  return CompleteOptions{.program = std::string(file_name(arguments)), .words = {words.begin(), words.end()}};
 }
 
 }  // namespace

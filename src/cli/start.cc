@@ -53,7 +53,7 @@ struct Start {
     return print({.code = 0, .out = completion_script(options.shell), .err = {}});
   }
   int operator()(const CompleteOptions& options) const {
-    const auto tree = describe_command_line(kPluginName);
+    const auto tree = describe_command_line(options.program);
     return print({.code = 0, .out = completion_text(complete(tree, options.words)), .err = {}});
   }
   int operator()(const ManualOptions& /*options*/) const {

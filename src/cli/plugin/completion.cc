@@ -45,6 +45,10 @@ _device_health_complete() {
   if [[ $directive == 0 ]]; then _files; fi
 }
 compdef _device_health_complete device-health-controller kubectl-device_health
+# Found by its name in fpath, this file is the function of the first Tab itself.
+if [[ "${funcstack[1]}" == _device-health-controller || "${funcstack[1]}" == _kubectl-device_health ]]; then
+  _device_health_complete
+fi
 )";
 
 constexpr std::string_view kFish = R"(# fish completion for device-health-controller and kubectl-device_health
@@ -52,11 +56,14 @@ function __device_health_complete
     set -l words (commandline -opc)
     set -l program $words[1]
     set -e words[1]
-    $program __complete $words (commandline -ct) 2>/dev/null | string match -v ':*'
+    set -l lines ($program __complete $words (commandline -ct) 2>/dev/null)
+    string match -v ':*' -- $lines
+    if contains -- ':0' $lines
+        __fish_complete_path (commandline -ct)
+    end
 end
 for program in device-health-controller kubectl-device_health
     complete -c $program -f -a '(__device_health_complete)'
-    complete -c $program -F -s f -l filename -l kubeconfig -l config
 end
 )";
 
@@ -113,7 +120,7 @@ class Completer {
 
   void offer_value(const OptionHelp& option) {
     for (const auto& word : words_of_value(option.value)) offer(word, {});
-    completion_.files = completion_.files || option.value == "FILE";
+    completion_.files = completion_.files || option.value == "FILE" || option.value == "DIR";
   }
 
   void offer_options() {

@@ -68,6 +68,7 @@ struct CompletionOptions {
 
 /// `__complete WORD...`: what may stand in place of the last word.
 struct CompleteOptions {
+  std::string program = {};  ///< The name under which it was called: a plugin offers fewer commands.
   std::vector<std::string> words = {};
 };
 

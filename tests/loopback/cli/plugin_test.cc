@@ -263,7 +263,9 @@ TEST_CASE("as kubectl-device_health the program names itself so, and explain tak
 TEST_CASE("completion knows the commands and options as they are defined") {
   Program commands({"__complete", "de"});
   CHECK(commands.ended(Seconds(10)) == 0);
-  CHECK(commands.out() == "devices\tList bad devices: who holds them, the next step and when\n:4\n");
+  CHECK(commands.out() ==
+        "demo\tRun the controller on a simulated cluster in this process: no cluster needed\n"
+        "devices\tList bad devices: who holds them, the next step and when\n:4\n");
   Program formats({"__complete", "devices", "-o", "j"});
   CHECK(formats.ended(Seconds(10)) == 0);
   CHECK(formats.out() == "json\n:4\n");

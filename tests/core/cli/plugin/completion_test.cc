@@ -20,6 +20,7 @@ const cli::CommandHelp& program() {
                     .about = "List",
                     .options = {{.names = {"-o", "--output"}, .value = "text|wide", .about = "How"},
                                 {.names = {"--kubeconfig"}, .value = "FILE", .about = "Which"},
+                                {.names = {"--record"}, .value = "DIR", .about = "Where"},
                                 {.names = {"-w", "--watch"}, .value = {}, .about = "Go on"}},
                     .arguments = {},
                     .commands = {}},
@@ -49,7 +50,7 @@ using Words = std::vector<std::string>;
 TEST_CASE("commands, options, and the words of a value are completed") {
   CHECK(words_for({""}) == Words{"ack", "devices", "explain"});
   CHECK(words_for({"de"}) == Words{"devices"});
-  CHECK(words_for({"devices", "--"}) == Words{"--kubeconfig", "--output", "--watch"});
+  CHECK(words_for({"devices", "--"}) == Words{"--kubeconfig", "--output", "--record", "--watch"});
   CHECK(words_for({"devices", "-o", ""}) == Words{"text", "wide"});
   CHECK(words_for({"devices", "-o", "w"}) == Words{"wide"});
   CHECK(words_for({"devices", "-w", ""}) == Words{});
@@ -59,6 +60,7 @@ TEST_CASE("commands, options, and the words of a value are completed") {
 TEST_CASE("an option's value is no command, and a file is completed by the shell") {
   CHECK(words_for({"devices", "--kubeconfig", "ack", "--w"}) == Words{"--watch"});
   CHECK(cli::complete(program(), {"devices", "--kubeconfig", ""}).files);
+  CHECK(cli::complete(program(), {"devices", "--record", ""}).files);
   CHECK_FALSE(cli::complete(program(), {"devices", ""}).files);
 }
 
