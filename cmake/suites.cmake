@@ -21,8 +21,6 @@ function(dhc_suite name directory)
   if(NOT tests)
     return()
   endif()
-  file(GLOB support CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/support/*.cc"
-    "${CMAKE_SOURCE_DIR}/tests/support/core/*.cc")
   if(directory STREQUAL cpprest)
     # The same conformance suite, held against the other adapter.
     file(GLOB conformance CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/loopback/transport/*.cc")
@@ -31,19 +29,17 @@ function(dhc_suite name directory)
   if(directory MATCHES "^(loopback|cpprest)$")
     file(GLOB shell_support CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/support/shell/*.cc")
   endif()
-  add_executable(${name} ${tests} ${support} ${shell_support})
+  add_executable(${name} $<TARGET_OBJECTS:dhc_test_support> ${tests} ${shell_support})
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE ${ARGN} dhc_options doctest::doctest rapidcheck nlohmann_json::nlohmann_json)
   dhc_precompile(${name})
   dhc_unite(${name})
   # A folder is a batch: a new file has none but its neighbours to agree with.
   set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
-  foreach(source IN LISTS tests support shell_support)
+  foreach(source IN LISTS tests shell_support)
     cmake_path(GET source PARENT_PATH folder)
     set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}")
   endforeach()
-  # It defines what doctest.h alone only declares.
-  set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/support/main.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # Tests run in the repository's root, so that fixtures are named by their path in it. A filter that matches nothing
   # must not pass: doctest reports success then. The limit is patience, not a claim: other steps keep the same cores busy.
   doctest_discover_tests(${name}
@@ -57,6 +53,19 @@ endfunction()
 
 if(DHC_TESTS)
   include(doctest)
+  # Once for all suites. Of a template that several object files have, the linker takes the first: in builds with sanitizers that is an optimised
+  # one, since what compares plans runs in each test.
+  file(GLOB support CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/support/*.cc" "${CMAKE_SOURCE_DIR}/tests/support/core/*.cc")
+  add_library(dhc_test_support OBJECT EXCLUDE_FROM_ALL ${support})
+  target_include_directories(dhc_test_support PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+  target_link_libraries(dhc_test_support PRIVATE dhc_simulator dhc_options doctest::doctest rapidcheck nlohmann_json::nlohmann_json)
+  dhc_precompile(dhc_test_support)
+  dhc_unite(dhc_test_support)
+  # It defines what doctest.h alone only declares.
+  set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/support/main.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(DHC_SANITIZE)
+    target_compile_options(dhc_test_support PRIVATE -O1)
+  endif()
   dhc_suite(core_tests core dhc_simulator)
   dhc_suite(scenario_tests scenarios dhc_simulator)
   dhc_suite(loopback_tests loopback dhc_shell Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
