@@ -12,6 +12,7 @@
 #include "k8s-client/protocol/watch_session.h"
 #include "reconcilers/eviction/build.h"
 #include "reconcilers/eviction/exchange.h"
+#include "reconcilers/hand_over/build.h"
 #include "reconcilers/incident_state/build.h"
 #include "reconcilers/job_retry/build.h"
 #include "reconcilers/notice/build.h"
@@ -212,6 +213,7 @@ class Ours : public Contender {
             [&](const taint::ApplyRule& one) { outcome.status = done(taint::build_rule(one)); },
             [&](const taint::DeleteRule& one) { outcome.status = done(taint::build_delete(one), ErrorKind::NotFound); },
             [&](const taint::PatchNodeTaint& one) { outcome.status = done(taint::build_node_taint(one)); },
+            [&](const hand_over::ApplyNodeConditions& one) { outcome.status = done(hand_over::build_conditions(one)); },
             [&](const status::WriteStatus& one) { outcome.status = done(status::build_status(one, "fleet-year")); },
             [&](const incident_state::WriteState& one) { outcome.status = done(incident_state::build_state(one)); }},
         action);

@@ -499,6 +499,7 @@ bool World::put(k8s::Node&& node) {
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
   is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
   our_taint_on(node) ? (void)our_tainted_nodes_.insert(name) : (void)our_tainted_nodes_.erase(name);
+  node.kept.empty() ? (void)nodes_with_conditions_.erase(name) : (void)nodes_with_conditions_.insert(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);
   return true;
@@ -518,6 +519,7 @@ void World::drop_node(const std::string& name) {
   reporters_.forget_gone(name);
   nodes_.erase(name);
   annotated_nodes_.erase(name);
+  nodes_with_conditions_.erase(name);
   our_tainted_nodes_.erase(name);
   lost_taints_.erase(name);
   turned_nodes_.insert(name);

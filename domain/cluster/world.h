@@ -240,6 +240,8 @@ class World {
   [[nodiscard]] const CardCounts& cards() const { return cards_; }
   /// Nodes with an annotation of an operator for us, sorted.
   [[nodiscard]] const std::set<std::string>& annotated_nodes() const { return annotated_nodes_; }
+  /// Names of the nodes that have conditions of ours.
+  [[nodiscard]] const std::set<std::string>& nodes_with_conditions() const { return nodes_with_conditions_; }
   /// Nodes on which a plugin is silent or a device has vanished, however short.
   [[nodiscard]] const std::set<std::string>& suspicious_nodes() const { return suspicious_; }
   [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
@@ -412,6 +414,7 @@ class World {
   Reporters reporters_;
   std::map<DeviceKey, Standing> standing_;  // Unhealthy devices whose reporter has begun anew
   std::set<std::string> annotated_nodes_;
+  std::set<std::string> nodes_with_conditions_;
   std::set<std::string> our_tainted_nodes_;
   std::map<std::string, k8s::Meta> namespaces_;
   StringIndex<k8s::Owner> owners_;

@@ -18,8 +18,14 @@ inline constexpr std::string_view kJobSetNameLabel = "jobset.sigs.k8s.io/jobset-
 inline constexpr std::array<std::string_view, 4> kGangMarks = {kGangMark, kLwsGroupLabel, kJobSetUidLabel,
                                                                kJobSetNameLabel};
 
+/// The reasons of our conditions on nodes, by which we know them: their types are the configuration's, and may change.
+inline constexpr std::string_view kHandedOverReason = "DeviceHealthHandedOver";
+inline constexpr std::string_view kTakenBackReason = "DeviceHealthRecovered";
+inline constexpr std::array<std::string_view, 2> kNodeReasons = {kHandedOverReason, kTakenBackReason};
+
 /// Whatever bears our domain is kept of what others may fill.
-inline constexpr k8s::KeptFields kKeptFields = {.prefix = "device-health.io/", .marks = kGangMarks};
+inline constexpr k8s::KeptFields kKeptFields = {
+    .prefix = "device-health.io/", .marks = kGangMarks, .node_reasons = kNodeReasons};
 
 /// The words that we write into the cluster; each is ours alone.
 inline constexpr std::string_view kConditionType = "device-health.io/DeviceUnhealthy";
@@ -48,6 +54,9 @@ inline constexpr std::string_view kAcknowledgeAnnotation = "device-health.io/ack
 
 /// The name under which our fields are owned. Never changes: another name would leave the old fields behind.
 inline constexpr std::string_view kFieldManager = "device-health-controller";
+
+/// The name under which our conditions of nodes are owned. Never changes, likewise.
+inline constexpr std::string_view kHandOverManager = "device-health-hand-over";
 
 /// What marks an object as made by us.
 inline constexpr std::string_view kManagedByLabel = "app.kubernetes.io/managed-by";

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 118> kReasons = {
+constexpr std::array<ReasonInfo, 123> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -71,6 +71,18 @@ constexpr std::array<ReasonInfo, 118> kReasons = {
           "Run uninstall if you are leaving, or enforce."),
     warning(Reason::OnProbation, "OnProbation", "Untaint", "Untainted after its hold without evidence of health.",
             "Test the device."),
+    quiet(Reason::HandingOver, "HandingOver",
+          "The node is being handed over for the device: its condition is being written, or is not visible yet.",
+          "Nothing."),
+    warning(Reason::HandedOver, "HandedOver", "HandOver",
+            "Our condition tells whoever repairs nodes that this one is bad.",
+            "Repair or replace the node, or acknowledge the device (see docs/hand-over.md)."),
+    quiet(Reason::HandOverHeld, "HandOverHeld", "The node is to be handed over, and something holds that.",
+          "See the message: a pause, a brake, the cap or the API server."),
+    warning(Reason::WouldHandOver, "WouldHandOver", "Observe",
+            "Observe mode: an enforcing policy would hand the node over now.", "Check that you agree."),
+    normal(Reason::TakingBack, "TakingBack", "TakeBack",
+           "No device is a ground for handing the node over any more: our condition ends.", "Nothing."),
     quiet(Reason::Crediting, "Crediting", "The pod's Job is being given back the retry that its loss will cost.",
           "Nothing."),
     normal(Reason::Credited, "Credited", "Credit",

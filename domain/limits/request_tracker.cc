@@ -310,7 +310,7 @@ bool RequestTracker::waits_for(const k8s::Object& object) const {
     case k8s::Kind::Pod:
       return evictions_.contains(meta.uid) || conditions_.contains(meta.uid);
     case k8s::Kind::Node:
-      return writes_.contains(node_write_key(meta.name));
+      return writes_.contains(node_write_key(meta.name)) || writes_.contains(hand_over_write_key(meta.name));
     case k8s::Kind::Job:
       return writes_.contains(job_write_key(meta.uid));
     case k8s::Kind::DeviceTaintRule:

@@ -129,6 +129,10 @@ class RequestTracker {
   [[nodiscard]] TokenBucket& taint_tokens() { return taint_tokens_; }
   [[nodiscard]] const TokenBucket& taint_tokens() const { return taint_tokens_; }
 
+  /// Of writes to conditions of nodes.
+  [[nodiscard]] TokenBucket& hand_over_tokens() { return hand_over_tokens_; }
+  [[nodiscard]] const TokenBucket& hand_over_tokens() const { return hand_over_tokens_; }
+
   /// Of bytes of the state, which is written whole.
   [[nodiscard]] TokenBucket& state_bytes() { return state_bytes_; }
   [[nodiscard]] const TokenBucket& state_bytes() const { return state_bytes_; }
@@ -176,6 +180,7 @@ class RequestTracker {
   TokenBucket tokens_;
   TokenBucket attempt_tokens_;
   TokenBucket taint_tokens_{TokenBucket::Start::Full};
+  TokenBucket hand_over_tokens_{TokenBucket::Start::Full};
   TokenBucket state_bytes_;
   OwnerReads owner_reads_;
   std::map<std::string, MonoTime> events_again_;  // those that have failed, and when they may be sent again

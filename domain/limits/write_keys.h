@@ -17,6 +17,11 @@ inline constexpr std::string_view kStatusKey = "status";
 /// Of writes to one node's taints.
 [[nodiscard]] inline std::string node_write_key(std::string_view node) { return std::string("node/").append(node); }
 
+/// Of writes to one node's conditions.
+[[nodiscard]] inline std::string hand_over_write_key(std::string_view node) {
+  return std::string("hand-over/").append(node);
+}
+
 /// Of writes to one Job.
 [[nodiscard]] inline std::string job_write_key(std::string_view job_uid) { return std::string("job/").append(job_uid); }
 

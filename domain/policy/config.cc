@@ -41,6 +41,7 @@ class DocumentsReader {
   void read_document(const YamlNode& document, const std::string& file, MistakeList& mistakes);
   void check_names();
   void check_limits();
+  void check_conditions();
   void check_reach();
 
   std::vector<Placed<DevicePolicy>> policies_;
@@ -128,6 +129,24 @@ void DocumentsReader::check_limits() {
   }
 }
 
+/// One condition of a node cannot be a problem's and health's.
+void DocumentsReader::check_conditions() {
+  std::map<std::string_view, const Placed<DevicePolicy>*> seen;
+  for (const auto& policy : policies_) {
+    const auto& rules = policy.value.hand_over;
+    if (!rules || !rules->condition || rules->condition->type.empty()) continue;
+    const auto [first, fresh] = seen.emplace(rules->condition->type, &policy);
+    if (fresh || first->second->value.hand_over->condition == rules->condition) continue;
+    MistakeList(policy.file, mistakes_)
+        .add(policy.place,
+             fmt::format("policy '{}' and policy '{}' ({}:{}) disagree on the status of condition {} that means "
+                         "unhealthy",
+                         policy.value.name, first->second->value.name, first->second->file, first->second->place.line,
+                         shown(rules->condition->type)),
+             "write the same handOver.nodeCondition.unhealthy in both, or another type");
+  }
+}
+
 void DocumentsReader::check_reach() {
   // The place decides between equal names, which are a mistake anyway.
   std::ranges::sort(policies_, [](const auto& a, const auto& b) {
@@ -155,6 +174,7 @@ void DocumentsReader::check_reach() {
 ConfigResult DocumentsReader::finish() {
   check_names();
   check_limits();
+  check_conditions();
   check_reach();
   if (!mistakes_.empty()) {
     sort_by_place(mistakes_);

@@ -26,6 +26,9 @@ namespace dhc {
 /// Whether a node may be tainted: `Never` or `NoSchedule`. NoExecute is refused with the reason.
 [[nodiscard]] std::optional<bool> read_node_taint(const YamlNode& node, std::string_view path, MistakeList& mistakes);
 
+/// The `handOver` of a policy.
+[[nodiscard]] HandOverRules read_hand_over(const YamlNode& node, MistakeList& mistakes);
+
 /// The `enforceOn` of a policy.
 [[nodiscard]] EnforceOn read_enforce_on(const YamlNode& node, MistakeList& mistakes);
 

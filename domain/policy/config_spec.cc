@@ -112,6 +112,14 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
                  "spec.recover has no effect: it defines when a taint is removed, and there is no taint",
                  "add taint: {}, or remove recover");
   }
+  const YamlNode* hand_over = map_of("handOver");
+  const YamlNode* incidents = hand_over == nullptr ? nullptr : hand_over->find("incidents");
+  const bool none_counts = incidents == nullptr || incidents->text == "0";
+  if (hand_over != nullptr && none_counts && policy.hand_over->on_quarantine && spec.find("taint") == nullptr) {
+    mistakes.add(hand_over->place,
+                 "spec.handOver never happens: without taint no device is quarantined, and incidents is 0",
+                 "write incidents: 3, or add taint: {}");
+  }
   const YamlNode* enforce_on = map_of("enforceOn");
   if (enforce_on != nullptr && policy.mode != Mode::Enforce) {
     mistakes.warn(enforce_on->place,
@@ -129,8 +137,8 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
 }  // namespace
 
 DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 9> kKeys = {"mode",  "enforceOn", "priority", "match",  "after",
-                                                            "taint", "jobRetry",  "evict",    "recover"};
+  static constexpr std::array<std::string_view, 10> kKeys = {"mode",  "enforceOn", "priority", "match",   "after",
+                                                             "taint", "jobRetry",  "evict",    "recover", "handOver"};
   static constexpr std::array<std::string_view, 3> kModes = {"off", "observe", "enforce"};
   static constexpr std::array<Mode, 3> kModeValues = {Mode::Off, Mode::Observe, Mode::Enforce};
   constexpr std::int64_t kMostPriority = 1'000'000;
@@ -155,6 +163,7 @@ DevicePolicy read_policy_spec(const YamlNode& spec, MistakeList& mistakes) {
   if (const YamlNode* given = spec.find("jobRetry")) policy.job_retry = read_job_retry(*given, mistakes);
   if (const YamlNode* given = spec.find("evict")) policy.evict = read_evict(*given, mistakes);
   if (const YamlNode* given = spec.find("recover")) policy.recover = read_recover(*given, mistakes);
+  if (const YamlNode* given = spec.find("handOver")) policy.hand_over = read_hand_over(*given, mistakes);
   check_together(spec, policy, mistakes);
   return policy;
 }
@@ -204,12 +213,12 @@ void read_suspect_after(const YamlNode& node, Limits& limits, MistakeList& mista
 }
 
 void read_caps(const YamlNode& spec, Limits& limits, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 5> kKeys = {"cluster", "node", "perDay", "ownerDevicesPerDay",
-                                                            "suspectAfter"};
+  static constexpr std::array<std::string_view, 6> kKeys = {
+      "cluster", "node", "perDay", "ownerDevicesPerDay", "nodesHandedOver", "suspectAfter"};
   const YamlNode* caps = spec.find("caps");
   if (caps == nullptr || !check_map(*caps, "spec.caps", kKeys, mistakes)) return;
-  const std::array<Cap*, 4> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day,
-                                      &limits.cap_owner_per_day};
+  const std::array<Cap*, 5> fields = {&limits.cap_cluster, &limits.cap_node, &limits.cap_per_day,
+                                      &limits.cap_owner_per_day, &limits.cap_nodes_handed_over};
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const YamlNode* given = caps->find(kKeys.at(i));
     if (given != nullptr) read_share(*given, fmt::format("spec.caps.{}", kKeys.at(i)), *fields.at(i), mistakes);

@@ -142,6 +142,16 @@ std::string evict_text(const EvictRules& evict) {
   return text + "\n";
 }
 
+std::string hand_over_text(const HandOverRules& rules) {
+  std::string when = rules.on_quarantine ? "a quarantined device" : "";
+  if (rules.incidents > 0) {
+    when += fmt::format("{}{} incidents of a device within {}, the last of which goes on", when.empty() ? "" : ", or ",
+                        rules.incidents, format_duration(rules.within));
+  }
+  return fmt::format("  hands over: a node with {}; condition {}={}\n", when, rules.condition->type,
+                     rules.condition->is_problem ? "True" : "False");
+}
+
 std::string enforce_on_text(const EnforceOn& on) {
   std::vector<std::string> parts;
   if (!on.namespaces.empty()) parts.push_back(fmt::format("namespaces {}", fmt::join(on.namespaces, ", ")));
@@ -169,7 +179,9 @@ std::string policy_text(const DevicePolicy& policy) {
     text +=
         policy.evict ? fmt::format("  Jobs: {}\n", no_retries_text(NotCreditable::Hold)) : "  Jobs: no retries back\n";
   }
-  return text + (policy.evict ? evict_text(*policy.evict) : "  evict: never\n");
+  text += policy.evict ? evict_text(*policy.evict) : "  evict: never\n";
+  if (policy.hand_over && policy.hand_over->condition) text += hand_over_text(*policy.hand_over);
+  return text;
 }
 
 /// The brakes that are off by default. One of which only a share is given is off, too, and is told for that.
@@ -196,7 +208,9 @@ std::string limits_text(const Limits& limits) {
              "{}\n"
              "  caps: {}% and at least {} devices out of service in the cluster, {}% and at least {} on a node; {}% "
              "and at "
-             "least {} evictions a day; {}% and at least {} of an owner's devices a day; {}\n",
+             "least {} evictions a day; {}% and at least {} of an owner's devices a day; {}% and at least {} nodes "
+             "handed "
+             "over; {}\n",
              limits.paused ? " (PAUSED: nothing is evicted, credited or newly tainted)" : "",
              limits.evictions_per_minute, limits.max_in_flight, limits.per_node, limits.per_owner,
              format_duration(limits.counted_grace), limits.taints_per_minute, limits.brake_percent,
@@ -205,7 +219,8 @@ std::string limits_text(const Limits& limits) {
              format_duration(limits.brake_trial_after), format_duration(limits.brake_trial_runs),
              limits.cap_cluster.percent, limits.cap_cluster.at_least, limits.cap_node.percent, limits.cap_node.at_least,
              limits.cap_per_day.percent, limits.cap_per_day.at_least, limits.cap_owner_per_day.percent,
-             limits.cap_owner_per_day.at_least,
+             limits.cap_owner_per_day.at_least, limits.cap_nodes_handed_over.percent,
+             limits.cap_nodes_handed_over.at_least,
              limits.suspect_after == 0
                  ? std::string("no owner is suspected of breaking devices")
                  : fmt::format("an owner is suspected from {} devices on", limits.suspect_after)) +

@@ -140,6 +140,22 @@ struct JobRetryRules {
   friend bool operator==(const JobRetryRules&, const JobRetryRules&) = default;
 };
 
+/// A condition of the node by which others are told to repair or replace it.
+struct HandOverCondition {
+  std::string type;
+  bool is_problem = true;  ///< `unhealthy: "True"`: True says that the node is bad; else False does.
+  friend bool operator==(const HandOverCondition&, const HandOverCondition&) = default;
+};
+
+/// When a node is handed over to whoever repairs nodes, and how that is told.
+struct HandOverRules {
+  std::int64_t incidents = 0;               ///< So many of one device, the last of which goes on; 0: none is enough.
+  Millis within = std::chrono::hours(168);  ///< They opened within this time.
+  bool on_quarantine = true;                ///< A quarantined device is enough.
+  std::optional<HandOverCondition> condition = {};  ///< `nodeCondition`.
+  friend bool operator==(const HandOverRules&, const HandOverRules&) = default;
+};
+
 /// Where a policy that enforces does so; elsewhere it observes. All that is given must hold.
 struct EnforceOn {
   std::vector<std::string> namespaces;  ///< Names or globs; empty: every one.
@@ -160,6 +176,7 @@ struct DevicePolicy {
   std::optional<JobRetryRules> job_retry = {};  ///< Absent: no Job gets a retry back, nor is one ended.
   std::optional<EvictRules> evict = {};         ///< Absent: nothing is evicted.
   RecoverRules recover = {};
+  std::optional<HandOverRules> hand_over = {};  ///< Absent: no node is handed over.
   friend bool operator==(const DevicePolicy&, const DevicePolicy&) = default;
 };
 
@@ -213,6 +230,7 @@ struct Limits {
   Cap cap_per_day{.percent = 5, .at_least = 4};         ///< Evictions within 24 h.
   /// Devices that one workload's pods take out of service within 24 h; the share is that of the devices they hold.
   Cap cap_owner_per_day{.percent = 1, .at_least = 2};
+  Cap cap_nodes_handed_over{.percent = 5, .at_least = 1};  ///< Nodes at once, of those with devices of one kind.
   /// How many devices must have broken under a workload before it may be suspected; 0: it never is.
   std::int64_t suspect_after = 3;
   friend bool operator==(const Limits&, const Limits&) = default;

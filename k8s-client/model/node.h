@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "k8s-client/model/kept_fields.h"
 #include "k8s-client/model/meta.h"
 
 namespace dhc::k8s {
@@ -13,6 +14,7 @@ struct Node {
   /// Condition that is True and says that the node is being drained or shut down, or that maintenance is planned or
   /// under way; empty: none. **Source:** kubernetes.io, "Node lifecycle conditions" (KEP-5683, alpha in 1.37).
   std::string lifecycle = {};
+  std::vector<Condition> kept = {};  ///< Conditions with one of `KeptFields::node_reasons`, by type; at most 16.
   bool unschedulable = false;
   std::string boot_id;
   std::vector<Taint> taints;
@@ -22,7 +24,7 @@ struct Node {
 };
 
 /// Takes in one condition of the node's status; of several that say that it leaves, the most pressing is kept.
-void note_condition(Node& node, const Condition& condition);
+void note_condition(Node& node, const Condition& condition, const KeptFields& kept);
 
 /// The amount of `resource`, 0 if it is not listed.
 [[nodiscard]] std::int64_t amount_of(const std::vector<ResourceAmount>& amounts, std::string_view resource);

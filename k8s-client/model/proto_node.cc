@@ -16,10 +16,10 @@ bool read_node_spec(const Value& value, Fault& fault, Node& node) {
   });
 }
 
-bool read_node_condition(const Value& value, Fault& fault, Node& node) {
+bool read_node_condition(const Value& value, Fault& fault, const KeptFields& kept, Node& node) {
   Condition condition;
   if (!read_condition(value, fault, condition)) return false;
-  note_condition(node, condition);
+  note_condition(node, condition, kept);
   return true;
 }
 
@@ -31,7 +31,8 @@ bool read_node_info(const Value& value, Fault& fault, Node& node) {
 }
 
 // **Source:** core/v1 generated.proto, NodeStatus.
-bool read_node_status(const Value& value, Fault& fault, Node& node, Amounts& capacity, Amounts& allocatable) {
+bool read_node_status(const Value& value, Fault& fault, const KeptFields& kept, Node& node, Amounts& capacity,
+                      Amounts& allocatable) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     switch (tag) {
       case 1:
@@ -39,7 +40,7 @@ bool read_node_status(const Value& value, Fault& fault, Node& node, Amounts& cap
       case 2:
         return allocatable.read_entry(field, fault) || fault.in("allocatable");
       case 4:
-        return read_node_condition(field, fault, node) || fault.in("conditions");
+        return read_node_condition(field, fault, kept, node) || fault.in("conditions");
       case 7:
         return read_node_info(field, fault, node) || fault.in("nodeInfo");
       default:
@@ -55,7 +56,7 @@ bool read_node(std::string_view message, Fault& fault, const KeptFields& kept, N
   Amounts allocatable;
   const bool read = read_root(message, fault, kept, Kind::Node, node.meta, [&](std::uint32_t tag, const Value& value) {
     if (tag == 2) return read_node_spec(value, fault, node) || fault.in("spec");
-    if (tag == 3) return read_node_status(value, fault, node, capacity, allocatable) || fault.in("status");
+    if (tag == 3) return read_node_status(value, fault, kept, node, capacity, allocatable) || fault.in("status");
     return true;
   });
   node.capacity = capacity.take();

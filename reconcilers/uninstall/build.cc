@@ -31,6 +31,7 @@ Result<std::string> path_of(const Trace& trace) {
     case TraceKind::Rule:
       return path_of("/apis/" + trace.api_version, {}, "devicetaintrules", trace.name);
     case TraceKind::NodeTaint:
+    case TraceKind::NodeCondition:
       return path_of("/api/v1", {}, "nodes", trace.name);
     case TraceKind::Condition:
     case TraceKind::Notice:
@@ -60,6 +61,7 @@ std::string_view name_of(TraceKind kind) {
       return kLeaseName;
     case TraceKind::Rule:
     case TraceKind::NodeTaint:
+    case TraceKind::NodeCondition:
     case TraceKind::Condition:
     case TraceKind::Notice:
     case TraceKind::Annotation:
@@ -74,8 +76,9 @@ k8s::Request build_delete(std::string path, const Trace& trace) {
       json_text({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", trace.uid}}}}));
 }
 
-k8s::Request build_patch(const std::string& path, std::string_view type, const Json& body) {
-  return k8s::write_request(k8s::Method::Patch, fmt::format("{}?fieldManager={}", path, kFieldManager), type,
+k8s::Request build_patch(const std::string& path, std::string_view type, const Json& body,
+                         std::string_view manager = kFieldManager) {
+  return k8s::write_request(k8s::Method::Patch, fmt::format("{}?fieldManager={}", path, manager), type,
                             json_text(body));
 }
 
@@ -93,6 +96,13 @@ Json without_annotations(const Trace& trace) {
   Json annotations = Json::object();
   for (const auto& key : trace.annotations) annotations[key] = nullptr;
   return {{"metadata", {{"uid", trace.uid}, {"annotations", std::move(annotations)}}}};
+}
+
+Json without_conditions_on_node(const Trace& trace) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", trace.name}, {"uid", trace.uid}}},
+          {"status", {{"conditions", Json::array()}}}};
 }
 
 /// What server-side apply removes is what this manager owned and no longer names; other owners keep theirs.
@@ -127,6 +137,9 @@ Result<k8s::Request> build_removal(const Trace& trace) {
     case TraceKind::Condition:
     case TraceKind::Notice:
       return build_patch(*path + "/status", "application/apply-patch+yaml", without_anything_on_pod(trace));
+    case TraceKind::NodeCondition:
+      return build_patch(*path + "/status", "application/apply-patch+yaml", without_conditions_on_node(trace),
+                         kHandOverManager);
     case TraceKind::Annotation:
       return build_patch(*path, "application/merge-patch+json", without_annotations(trace));
     case TraceKind::NodeTaint:

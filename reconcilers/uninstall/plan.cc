@@ -40,9 +40,10 @@ Trace trace_on(const nlohmann::json& object, TraceKind kind) {
 }
 
 /// Whether our field manager owns the field at that path, in the form of `fieldsV1`, by such an operation.
-bool we_own(const nlohmann::json& object, JsonPath path, std::string_view operation = {}) {
+bool we_own(const nlohmann::json& object, JsonPath path, std::string_view operation = {},
+            std::string_view manager = kFieldManager) {
   return std::ranges::any_of(json_list(object, {"metadata", "managedFields"}), [&](const nlohmann::json& entry) {
-    if (json_string(entry, {"manager"}) != kFieldManager) return false;
+    if (json_string(entry, {"manager"}) != manager) return false;
     if (!operation.empty() && json_string(entry, {"operation"}) != operation) return false;
     const nlohmann::json* fields = json_field(entry, {"fieldsV1"});
     return fields != nullptr && json_field(*fields, path) != nullptr;
@@ -61,7 +62,25 @@ void look_at_rule(const nlohmann::json& rule, std::string_view api_version, Foun
   }
 }
 
+/// What an apply of ours without conditions takes away, whatever else its types may be called.
+void look_at_conditions(const nlohmann::json& node, Found& found) {
+  Trace trace = trace_on(node, TraceKind::NodeCondition);
+  for (const nlohmann::json& condition : json_list(node, {"status", "conditions"})) {
+    const auto type = json_string(condition, {"type"});
+    const std::string field = fmt::format("k:{}", nlohmann::json({{"type", type}}).dump());
+    if (we_own(node, {"f:status", "f:conditions", field}, "Apply", kHandOverManager)) {
+      trace.types.push_back(type);
+    } else if (std::ranges::find(kNodeReasons, json_string(condition, {"reason"})) != kNodeReasons.end()) {
+      found.left.push_back(
+          printable_cut(fmt::format("condition {} of Node {}: {} does not own it", type, trace.name, kHandOverManager),
+                        kLongestSentence));
+    }
+  }
+  if (!trace.types.empty()) found.traces.push_back(std::move(trace));
+}
+
 void look_at_node(const nlohmann::json& node, Found& found) {
+  look_at_conditions(node, found);
   Trace trace = trace_on(node, TraceKind::NodeTaint);
   const auto taints = json_list(node, {"spec", "taints"});
   for (std::size_t place = 0; place < taints.size(); ++place) {

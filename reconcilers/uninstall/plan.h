@@ -31,8 +31,9 @@ inline constexpr std::array<Place, 4> kPlaces = {{{k8s::Kind::Pod, "Pods"},
                                                   {k8s::Kind::Node, "Nodes"}}};
 
 /// The traces in one page of a list. Ours is: a DeviceTaintRule with our label and our prefix; a node's taint
-/// exactly as we make it; a pod's condition of our type that our field manager owns; a Job's annotation of our domain
-/// that our field manager wrote and that is not one of those that people write. Malformed if the body is no list.
+/// exactly as we make it, and its conditions that our field manager for them owns; a pod's condition of our type that
+/// our field manager owns; a Job's annotation of our domain that our field manager wrote and that is not one of those
+/// that people write. Malformed if the body is no list.
 [[nodiscard]] Result<Found> find_traces(k8s::Kind kind, std::string_view api_version, std::string_view body);
 
 /// The ConfigMap or Lease of ours, as read by `build_get`; it is left unless our label is on it, which each of our

@@ -22,6 +22,9 @@ std::string to_string(const Trace& trace) {
     case TraceKind::NodeTaint:
       text = fmt::format("taint {} of Node {}", kTaintKey, trace.name);
       break;
+    case TraceKind::NodeCondition:
+      text = fmt::format("condition {} of Node {}", fmt::join(trace.types, ", "), trace.name);
+      break;
     case TraceKind::Condition:
       text = fmt::format("condition {} of Pod {}/{}", kConditionType, trace.ns, trace.name);
       break;
@@ -49,6 +52,8 @@ std::string_view plural_of(TraceKind kind) {
       return "DeviceTaintRules";
     case TraceKind::NodeTaint:
       return "node taints";
+    case TraceKind::NodeCondition:
+      return "node conditions";
     case TraceKind::Condition:
       return "pod conditions";
     case TraceKind::Notice:

@@ -10,8 +10,9 @@ namespace dhc::uninstall {
 enum class TraceKind : std::uint8_t {
   Rule,
   NodeTaint,
-  Condition,  ///< And the notice beside it, if there is one.
-  Notice,     ///< Without a condition.
+  NodeCondition,  ///< By which the node was handed over: all of ours.
+  Condition,      ///< And the notice beside it, if there is one.
+  Notice,         ///< Without a condition.
   Annotation,
   StateMap,
   EarlierStateMap,  ///< What 0.1.0 wrote.
@@ -29,6 +30,7 @@ struct Trace {
   std::string resource_version;          ///< Of a node: the places of its taints are those of this version.
   std::vector<std::size_t> places;       ///< Of a node: which of its taints are ours, ascending.
   std::vector<std::string> annotations;  ///< Of a Job: which are ours.
+  std::vector<std::string> types;        ///< Of a node's conditions that are ours.
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "reconcilers/eviction/execute.h"
+#include "reconcilers/hand_over/execute.h"
 #include "reconcilers/incident_state/execute.h"
 #include "reconcilers/job_retry/execute.h"
 #include "reconcilers/notice/execute.h"

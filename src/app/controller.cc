@@ -28,6 +28,7 @@
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/plan.h"
 #include "reconcilers/eviction/trial.h"
+#include "reconcilers/hand_over/plan.h"
 #include "reconcilers/incident_state/plan.h"
 #include "reconcilers/job_retry/plan.h"
 #include "reconcilers/notice/plan.h"
@@ -71,6 +72,7 @@ struct Controller::State {
   std::uint64_t guarded_at = 0;      // the incident store's revision when its pools were last asked for
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
+  std::size_t nodes_handed_over = 0;
   std::uint64_t brake_revision = 0;  // that the incident store knows of
   std::uint64_t suspect_revision = 0;
   std::set<BrakeScope> braked;    // by the last plan
@@ -202,6 +204,7 @@ void Controller::State::set_rates(const Now& now) {
   requests.tokens().set_rate(policy->limits.evictions_per_minute, now.mono);
   requests.attempt_tokens().set_rate(eviction::attempts_per_minute(policy->limits), now.mono);
   requests.taint_tokens().set_rate(policy->limits.taints_per_minute, now.mono);
+  requests.hand_over_tokens().set_rate(hand_over::kWritesPerMinute, now.mono);
   requests.owner_reads().tokens().set_rate(owners::kReadsPerMinute, now.mono);
   requests.state_bytes().set_rate(incident_state::kStateBytesPerMinute, now.mono);
 }
@@ -259,6 +262,8 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
   if (never_sent && facts_of(outcome.action).makes_taint) requests.taint_tokens().give_back(1, now.mono);
+  const bool was_conditions = std::holds_alternative<hand_over::ApplyNodeConditions>(outcome.action);
+  if (never_sent && was_conditions) requests.hand_over_tokens().give_back(1, now.mono);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
     if (surely_not) incidents.rule_removal_failed(removal->key);
@@ -277,6 +282,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   if (!key) return;
   requests.write_sent(key->key, key->seen_version, now);
   if (facts_of(action).makes_taint) requests.taint_tokens().take(1, now.mono);
+  if (std::holds_alternative<hand_over::ApplyNodeConditions>(action)) requests.hand_over_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     incidents.rule_removal_sent(removal->key);
@@ -482,6 +488,7 @@ void Controller::State::tell_world(const Focus& focus, const Now& now) {
 Turn Controller::State::stand_by(const Now& now) {
   note_removed_rules(now);
   in_flight = 0;
+  nodes_handed_over = 0;
   brakes_half_open = 0;
   return {.actions = {}, .wake_at = world.next_change_at(now), .recalls = false};
 }
@@ -657,9 +664,11 @@ Turn Controller::plan_all(const Now& now) {
   for (const auto& action : evictions.actions) going.insert(action.uid);
   state.incidents.charge(std::move(evictions.charges), going, state.requests, now);
   auto jobs = job_retry::plan(input);
+  auto handed = hand_over::plan(input);
+  state.nodes_handed_over = handed.handed_over;
   auto saving = incident_state::plan(input, state.state.file());
   auto verdicts = evictions.verdicts;
-  for (const auto* more : {&taints.verdicts, &jobs.verdicts, &saving.verdicts})
+  for (const auto* more : {&taints.verdicts, &jobs.verdicts, &handed.verdicts, &saving.verdicts})
     verdicts.insert(verdicts.end(), more->begin(), more->end());
   auto of_owners = state.standing.about_owners(focus);
   of_owners.insert(of_owners.end(), verdicts.begin(), verdicts.end());
@@ -671,6 +680,7 @@ Turn Controller::plan_all(const Now& now) {
   decided.take(evictions);
   decided.take(taints);
   decided.take(jobs);
+  decided.take(handed);
   decided.take(saving);
   decided.take(notices);
   for (auto& [key, said] : decided.verdicts) name_containers(said, state.world);
@@ -703,8 +713,8 @@ Turn Controller::plan_all(const Now& now) {
   Turn turn{.actions = {}, .wake_at = {}, .recalls = brakes || revokes};
   Wake wake;
   for (const auto& at :
-       {evictions.wake_at, taints.wake_at, jobs.wake_at, saving.wake_at, reads.wake_at, notices.wake_at, told.wake_at,
-        state.standing.wake_at(), state.incidents.next_change_at(), state.world.next_change_at(now),
+       {evictions.wake_at, taints.wake_at, jobs.wake_at, handed.wake_at, saving.wake_at, reads.wake_at, notices.wake_at,
+        told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(), state.world.next_change_at(now),
         state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
         state.checks.next_change_at(), state.ailing.next_change_at()}) {
     wake.note_after(now.mono, at);
@@ -721,6 +731,7 @@ Turn Controller::plan_all(const Now& now) {
   add(notices.actions);
   add(taints.actions);
   add(jobs.actions);
+  add(handed.actions);
   add(evictions.actions);
   add(reads.actions);
   add(saving.actions);
@@ -768,6 +779,7 @@ ControllerStats Controller::stats() const {
   stats.losses = losses();
   stats.in_flight = state_->in_flight;
   stats.brakes_engaged = state_->brake.engaged().size();
+  stats.nodes_handed_over = state_->nodes_handed_over;
   stats.brakes_half_open = state_->brakes_half_open;
   stats.lost_replacements = world.lost_replacements().count();
   if (state_->policy) {

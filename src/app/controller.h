@@ -33,6 +33,7 @@ struct ControllerStats {
   std::size_t in_flight = 0;
   std::size_t brakes_engaged = 0;
   std::size_t pauses = 0;              ///< In force, of everything and of parts.
+  std::size_t nodes_handed_over = 0;   ///< Of which a condition of ours says that they are bad.
   std::int64_t lost_replacements = 0;  ///< Since the start: ended before they ran, because of nodes with our taint.
   std::size_t brakes_half_open = 0;    ///< Whose next trial is due or under way.
   std::string rules_api_version;       ///< Of DeviceTaintRules; empty: the server has none.

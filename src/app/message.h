@@ -13,6 +13,7 @@
 #include "domain/policy/policy.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/eviction/action.h"
+#include "reconcilers/hand_over/action.h"
 #include "reconcilers/incident_state/action.h"
 #include "reconcilers/job_retry/action.h"
 #include "reconcilers/notice/action.h"
@@ -23,9 +24,10 @@
 namespace dhc {
 
 /// All that the controller can ask for. Each reconciler brings its own alternatives.
-using Action = std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule,
-                            taint::DeleteRule, taint::PatchNodeTaint, incident_state::WriteState, job_retry::PatchJob,
-                            job_retry::RecreateJob, owners::ReadOwner, status::WriteStatus>;
+using Action =
+    std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule, taint::DeleteRule,
+                 taint::PatchNodeTaint, hand_over::ApplyNodeConditions, incident_state::WriteState, job_retry::PatchJob,
+                 job_retry::RecreateJob, owners::ReadOwner, status::WriteStatus>;
 
 /// What became of one action.
 struct Outcome {

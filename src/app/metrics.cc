@@ -108,6 +108,9 @@ struct Metrics::Families {
   Gauge& brakes = gauge(registry, "device_health_brakes_engaged", "Brakes that stop evictions now.").Add({});
   Gauge& half_open =
       gauge(registry, "device_health_brakes_half_open", "Engaged brakes whose next trial is due or under way.").Add({});
+  Gauge& handed_over = gauge(registry, "device_health_nodes_handed_over",
+                             "Nodes of which a condition of ours says that they are to be repaired or replaced.")
+                           .Add({});
   Gauge& pauses = gauge(registry, "device_health_pauses", "Pauses in force, of everything and of parts.").Add({});
   Counter& lost_replacements =
       counter(registry, "device_health_lost_replacements_total",
@@ -204,6 +207,7 @@ void Metrics::show(const ControllerStats& stats, const std::vector<Verdict>& ver
   set(families_->objects, "kind", "ResourceClaim", stats.claims);
   families_->brakes.Set(static_cast<double>(stats.brakes_engaged));
   families_->pauses.Set(static_cast<double>(stats.pauses));
+  families_->handed_over.Set(static_cast<double>(stats.nodes_handed_over));
   families_->half_open.Set(static_cast<double>(stats.brakes_half_open));
   raise(families_->lost_replacements, static_cast<double>(stats.lost_replacements));
   show(stats.losses);

@@ -53,6 +53,9 @@ class Writes {
   void operator()(const taint::PatchNodeTaint& patch) const {
     say(DemoTone::Act, patch.add ? "TAINTED" : "UNTAINTED", "node " + patch.node);
   }
+  void operator()(const hand_over::ApplyNodeConditions& apply) const {
+    say(DemoTone::Act, "HANDED OVER", apply.words());
+  }
   void operator()(const job_retry::PatchJob& patch) const {
     if (patch.limit == patch.limit_before) return;
     say(DemoTone::Act, "CREDITED",

@@ -201,6 +201,7 @@ void fields(V& v, k8s::Node& x) {
   v("meta", x.meta);
   v("ready", x.ready);
   v("leaves", x.lifecycle);
+  v("kept", x.kept);
   v("cordoned", x.unschedulable);
   v("boot", x.boot_id);
   v("taints", x.taints);
@@ -483,6 +484,20 @@ void fields(V& v, EnforceOn& x) {
 }
 
 template <class V>
+void fields(V& v, HandOverCondition& x) {
+  v("type", x.type);
+  v.always("problem", x.is_problem);
+}
+
+template <class V>
+void fields(V& v, HandOverRules& x) {
+  v("incidents", x.incidents);
+  v.always("within", x.within);
+  v.always("quarantine", x.on_quarantine);
+  v("condition", x.condition);
+}
+
+template <class V>
 void fields(V& v, DevicePolicy& x) {
   v("name", x.name);
   v.always("mode", x.mode);
@@ -494,6 +509,7 @@ void fields(V& v, DevicePolicy& x) {
   v("job", x.job_retry);
   v("evict", x.evict);
   v("recover", x.recover);
+  v("handOver", x.hand_over);
 }
 
 template <class V>
@@ -542,6 +558,7 @@ void fields(V& v, Limits& x) {
   v("capNode", x.cap_node);
   v("capDay", x.cap_per_day);
   v("capOwner", x.cap_owner_per_day);
+  v("capHandOver", x.cap_nodes_handed_over);
   v.always("suspect", x.suspect_after);
 }
 

@@ -162,6 +162,11 @@ struct Details {
   }
   void operator()(const taint::DeleteRule&) const {}
   void operator()(const taint::PatchNodeTaint& x) const { put("add", x.add); }
+  void operator()(const hand_over::ApplyNodeConditions& x) const {
+    std::vector<std::string> said;
+    for (const auto& one : x.conditions) said.push_back(one.type + "=" + one.status + ": " + one.message);
+    put("conditions", said);
+  }
   void operator()(const incident_state::WriteState& x) const {
     put("text", print_of(x.text));
     put("revision", x.revision);

@@ -171,7 +171,11 @@ std::string next_step(const StatusVerdict& verdict) {
     case Reason::WouldTaint:
     case Reason::WouldUntaint:
     case Reason::WouldCredit:
+    case Reason::WouldHandOver:
       return with("none: observed");
+    case Reason::HandingOver:
+    case Reason::HandedOver:
+      return with("repair of the node");
     case Reason::Tainted:
     case Reason::Untainting:
       return with("untaint");

@@ -61,6 +61,14 @@ func applyCondition(t *testing.T, pod corev1.Pod, kind string) {
 	must(t, err)
 }
 
+// applyToNode writes a condition of a node under this name.
+func applyToNode(t *testing.T, node, owner, kind string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q},"status":{"conditions":[{"type":%q,"status":"True","reason":"DeviceHealthHandedOver"}]}}`, node, kind)
+	_, err := cluster.Client.CoreV1().Nodes().Patch(t.Context(), node, types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: owner}, "status")
+	must(t, err)
+}
+
 // versions of everything that the test made; a dry run must leave them as they are. Nodes have heartbeats, so theirs are their taints.
 func versions(t *testing.T, namespace, node string, rules []string) (all []string) {
 	t.Helper()
@@ -170,8 +178,11 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 		lease(t, ns, time.Now().Add(-time.Minute))
 	}
 
+	applyToNode(t, node.Name, "device-health-hand-over", needsRepair)
+	applyToNode(t, node.Name, "witness", "example.com/Theirs")
 	arguments := []string{"uninstall", "--kubeconfig", filepath.Join(cluster.Folder, "admin.kubeconfig")}
 	ours := []string{"DeviceTaintRule dhc-ours\n", "taint " + taintKey + " of Node " + node.Name + "\n",
+		"condition " + needsRepair + " of Node " + node.Name + "\n",
 		"condition " + story.Condition + " of Pod " + namespace + "/" + sick.Name + "\n", "annotation device-health.io/retry-credits of Job " + namespace + "/train\n",
 		"ConfigMap " + dhc.Namespace + "/" + state + "\n", "ConfigMap " + dhc.Namespace + "/" + earlier + "\n", "ConfigMap " + dhc.Namespace + "/" + status + "\n", "Lease " + dhc.Namespace + "/" + manager + "\n"}
 	// kube-controller-manager has written what it has to say: nothing else changes them from here on.
@@ -224,6 +235,9 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 		expectLines(t, out, "\nremoved "+line)
 	}
 	expectOnlyOursGone(t, node, namespace, sick, neighbour)
+	if nodeCondition(t, node.Name, needsRepair) != nil || nodeCondition(t, node.Name, "example.com/Theirs") == nil {
+		t.Error("of the node's conditions ours stands, or another's is gone")
+	}
 	if code, out, problems = dhc.Command(t, arguments...); code != 0 || !strings.Contains(out, "\nremoved 0; not removed 0\n") {
 		t.Errorf("the second time it ended with code %d: %s%s", code, out, problems)
 	}

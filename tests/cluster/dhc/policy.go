@@ -28,6 +28,7 @@ type Policy struct {
 	Taint      string // the map of this key, as {device: NoSchedule}; empty: nothing is tainted
 	Recover    string // likewise
 	JobRetry   string // likewise; empty: no Job gets a retry back
+	HandOver   string // likewise; empty: no node is handed over
 	Caps       string // likewise; empty: none is ever reached
 	Match      string // one more key of match, as deviceTaints: [{key: a/b}]
 }
@@ -75,6 +76,9 @@ func (p Policy) Text() string {
 	}
 	if p.JobRetry != "" {
 		rules += "\n  jobRetry: " + p.JobRetry
+	}
+	if p.HandOver != "" {
+		rules += "\n  handOver: " + p.HandOver
 	}
 	match := p.Match
 	if match != "" {

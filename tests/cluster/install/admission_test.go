@@ -118,7 +118,20 @@ func TestTheAdmissionPolicyHoldsOurAccountToWhatIsItsOwn(t *testing.T) {
 			check(t, c.name, err, c.refused)
 		}
 		_, err := us.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(`{"status":{"allocatable":{"cpu":"0"}}}`), options(""), "status")
-		check(t, "a node's status", err, "only the taints of Nodes")
+		check(t, "a node's status", err, "nothing else in the status")
+		applied := func(kind, reason string) []byte {
+			return []byte(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + node.Name + `"},"status":{"conditions":[{"type":"` + kind + `","status":"True","reason":"` + reason + `"}]}}`)
+		}
+		for _, c := range []struct{ name, kind, reason, refused string }{
+			{"our condition", "NeedsRepair", "DeviceHealthHandedOver", ""},
+			{"our condition ends", "NeedsRepair", "DeviceHealthRecovered", ""},
+			{"our condition with a reason that is not ours", "NeedsRepair", "Other", "only conditions with the reason"},
+			{"a kubelet's condition", "Ready", "DeviceHealthHandedOver", "only conditions with the reason"},
+		} {
+			force := true // whoever owns it: the policy alone is to stop this
+			_, err = us.CoreV1().Nodes().Patch(ctx, node.Name, types.ApplyPatchType, applied(c.kind, c.reason), metav1.PatchOptions{FieldManager: "device-health-hand-over", Force: &force, DryRun: []string{metav1.DryRunAll}}, "status")
+			check(t, c.name, err, c.refused)
+		}
 		_, err = admin.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), options(""))
 		check(t, "a cordon by somebody else", err, "")
 	})

@@ -105,6 +105,31 @@ TEST_CASE("Of a node only our own taint is changed, at a version that was seen")
                             "value": {"key": "device-health.io/unhealthy"}}])")) == "I14 ");
 }
 
+TEST_CASE("Of a node's status only our conditions are applied, by its UID and under their own name") {
+  const auto apply = [](json metadata, const std::string& reason,
+                        const std::string& manager = "device-health-hand-over") {
+    return AnsweredRequest{
+        .method = Method::Patch,
+        .target = "/api/v1/nodes/node-a/status?fieldManager=" + manager,
+        .body = {{"apiVersion", "v1"},
+                 {"kind", "Node"},
+                 {"metadata", std::move(metadata)},
+                 {"status",
+                  {{"conditions", json::array({{{"type", "Bad"}, {"status", "True"}, {"reason", reason}}})}}}},
+        .status = 200};
+  };
+  const json ours = {{"name", "node-a"}, {"uid", "u"}};
+  CHECK(broken_by(apply(ours, "DeviceHealthHandedOver"), apply(ours, "DeviceHealthRecovered")).empty());
+  CHECK(broken_by(apply(ours, "KubeletReady")) == "I14 ");
+  CHECK(broken_by(apply(ours, "DeviceHealthHandedOver", "other")) == "I14 ");
+  CHECK(broken_by(apply({{"name", "node-a"}}, "DeviceHealthHandedOver")) == "I1 ");
+  CHECK(broken_by(apply({{"name", "node-a"}, {"uid", "u"}, {"labels", json::object()}}, "DeviceHealthHandedOver")) ==
+        "I14 ");
+  auto more = apply(ours, "DeviceHealthHandedOver");
+  more.body["status"]["capacity"] = json::object();
+  CHECK(broken_by(more) == "I14 ");
+}
+
 TEST_CASE("Of a Job only its limit and our notes are changed, and the limit falls for takeBack alone") {
   CHECK(broken_by(limit(3), limit(4), limit(4)).empty());
   CHECK(broken_by(limit(4), limit(3)) == "I16 ");

@@ -132,6 +132,7 @@ void Conduct::look_at_write(const sim::ResourcePath& path, const AnsweredRequest
     return look_at_rule(path, request);
   }
   if (is(Method::Patch, "nodes", "")) return look_at_node(request);
+  if (is(Method::Patch, "nodes", "status")) return look_at_node_condition(request);
   if (path.resource == "jobs" && (is(Method::Patch, "jobs", "") || is(Method::Post, "jobs", ""))) {
     return look_at_job(path, request);
   }
@@ -187,6 +188,22 @@ void Conduct::look_at_node(const AnsweredRequest& request) {
     }
   }
   if (!is_versioned) say("I14", request, "the node's resourceVersion is no precondition");
+}
+
+void Conduct::look_at_node_condition(const AnsweredRequest& request) {
+  if (sim::parse_target(request.target).param("fieldManager") != kHandOverManager)
+    say("I14", request, "not under the name that owns our conditions of nodes");
+  if (text(request.body, {"metadata", "uid"}).empty()) say("I1", request, "a condition for no certain UID");
+  if (!has_only(field(request.body, {"status"}), std::array<std::string_view, 1>{"conditions"}) ||
+      !has_only(&request.body, std::array<std::string_view, 4>{"apiVersion", "kind", "metadata", "status"}) ||
+      !has_only(field(request.body, {"metadata"}), std::array<std::string_view, 2>{"name", "uid"})) {
+    say("I14", request, "more than conditions is applied");
+  }
+  for (const auto& condition : list(request.body, {"status", "conditions"})) {
+    if (std::ranges::find(kNodeReasons, text(condition, {"reason"})) == kNodeReasons.end())
+      say("I14", request, "a condition that is not ours");
+    if (text(condition, {"message"}).size() > kLongestMessage) say("I8", request, "its message is too long");
+  }
 }
 
 void Conduct::look_at_condition(const AnsweredRequest& request) {

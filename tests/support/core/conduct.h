@@ -52,6 +52,7 @@ class Conduct {
   void look_at_eviction(const AnsweredRequest& request);
   void look_at_rule(const sim::ResourcePath& path, const AnsweredRequest& request);
   void look_at_node(const AnsweredRequest& request);
+  void look_at_node_condition(const AnsweredRequest& request);
   void look_at_condition(const AnsweredRequest& request);
   void look_at_job(const sim::ResourcePath& path, const AnsweredRequest& request);
   void look_at_state(const sim::ResourcePath& path, const AnsweredRequest& request);

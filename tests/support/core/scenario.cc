@@ -11,6 +11,7 @@
 #include "k8s-client/protocol/api_error.h"
 #include "reconcilers/eviction/build.h"
 #include "reconcilers/eviction/exchange.h"
+#include "reconcilers/hand_over/build.h"
 #include "reconcilers/incident_state/build.h"
 #include "reconcilers/job_retry/build.h"
 #include "reconcilers/notice/build.h"
@@ -45,6 +46,7 @@ Result<k8s::Request> request_for(const Action& action) {
                  [](const taint::ApplyRule& rule) { return taint::build_rule(rule); },
                  [](const taint::DeleteRule& rule) { return taint::build_delete(rule); },
                  [](const taint::PatchNodeTaint& node) { return taint::build_node_taint(node); },
+                 [](const hand_over::ApplyNodeConditions& told) { return hand_over::build_conditions(told); },
                  [](const incident_state::WriteState& state) { return incident_state::build_state(state); },
                  [](const status::WriteStatus& told) { return status::build_status(told, "scenario"); },
                  [](const job_retry::PatchJob& patch) { return job_retry::build_patch(patch); },

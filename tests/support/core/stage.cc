@@ -268,6 +268,8 @@ void Stage::note_write(const Action& action) {
     writes_.push_back("delete " + removal->key.device);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
     writes_.push_back((patch->add ? "taint " : "untaint ") + patch->node);
+  } else if (const auto* told = std::get_if<hand_over::ApplyNodeConditions>(&action)) {
+    writes_.push_back(told->words());
   } else if (std::holds_alternative<incident_state::WriteState>(action)) {
     writes_.emplace_back("state");
   } else if (std::holds_alternative<status::WriteStatus>(action)) {
@@ -344,6 +346,11 @@ void Stage::answer(const Action& action, Status status) {
 void Stage::show(const Action& action) {
   if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) return show(*apply);
   if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) return show(*patch);
+  if (const auto* told = std::get_if<hand_over::ApplyNodeConditions>(&action)) {
+    auto node = node_named(told->node);
+    node.kept = told->conditions;
+    return put(node);
+  }
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     return remove(k8s::Kind::DeviceTaintRule, removal->name);
   }

@@ -9,6 +9,7 @@ inline void widen_caps(Limits& limits) {
   limits.cap_cluster = {.percent = 100, .at_least = kMany};
   limits.cap_node = {.percent = 100, .at_least = kMany};
   limits.cap_per_day = {.percent = 100, .at_least = kMany};
+  limits.cap_nodes_handed_over = {.percent = 100, .at_least = kMany};
   limits.cap_owner_per_day = {.percent = 100, .at_least = kMany};
 }
 

@@ -65,6 +65,10 @@ TEST_CASE("the example of all keys gives every key its default") {
   RecoverRules recover;
   recover.identity_attribute = "gpu.nvidia.com/uuid";
   CHECK(policy.recover == recover);
+  HandOverRules hand_over;
+  hand_over.incidents = 3;  // without a number, within and onQuarantine could be nothing else
+  hand_over.condition = HandOverCondition{.type = "device-health.io/NodeNeedsRepair"};
+  CHECK(policy.hand_over == hand_over);
 }
 
 TEST_CASE("every bad file is refused with a place and a remedy") {

@@ -280,33 +280,35 @@ TEST_CASE("a valid configuration is told in words, defaults written out") {
                   "message: 'Xid'}, evict: {after: 30s}") +
             named("rest", "match: {}"));
   REQUIRE(config);
-  CHECK(format_config(*config) ==
-        "2 policies, default limits: valid\n"
-        "\n"
-        "gpus (priority 9, enforce)\n"
-        "  devices: drivers a.io\n"
-        "  pods: x=z\n"
-        "  when: Unhealthy with a message like /Xid/ for 1m\n"
-        "  taint: never\n"
-        "  Jobs: no retries back; a pod whose loss would end its Job: held\n"
-        "  evict: 30s later, the pod's own grace period; not within 30m of its node's cordon; pods without a "
-        "controller: no; shared claims: never; the pods of a gang: each by itself; no place "
-        "for the replacement: wait 10m, then evict\n"
-        "\n"
-        "rest (priority 0, observe)\n"
-        "  devices: every device\n"
-        "  when: Unhealthy for 1m\n"
-        "  taint: never\n"
-        "  Jobs: no retries back\n"
-        "  evict: never\n"
-        "\n"
-        "limits\n"
-        "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner; at most 1h of a grace period holds a slot\n"
-        "  taints: 60 a minute\n"
-        "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n"
-        "  caps: 10% and at least 2 devices out of service in the cluster, 50% and at least 1 on a node; 5% and at "
-        "least 4 evictions a day; 1% and at least 2 of an owner's devices a day; an owner is suspected from 3 devices "
-        "on\n");
+  CHECK(
+      format_config(*config) ==
+      "2 policies, default limits: valid\n"
+      "\n"
+      "gpus (priority 9, enforce)\n"
+      "  devices: drivers a.io\n"
+      "  pods: x=z\n"
+      "  when: Unhealthy with a message like /Xid/ for 1m\n"
+      "  taint: never\n"
+      "  Jobs: no retries back; a pod whose loss would end its Job: held\n"
+      "  evict: 30s later, the pod's own grace period; not within 30m of its node's cordon; pods without a "
+      "controller: no; shared claims: never; the pods of a gang: each by itself; no place "
+      "for the replacement: wait 10m, then evict\n"
+      "\n"
+      "rest (priority 0, observe)\n"
+      "  devices: every device\n"
+      "  when: Unhealthy for 1m\n"
+      "  taint: never\n"
+      "  Jobs: no retries back\n"
+      "  evict: never\n"
+      "\n"
+      "limits\n"
+      "  evictions: 10 a minute, 5 in flight, 2 a node, 1 an owner; at most 1h of a grace period holds a slot\n"
+      "  taints: 60 a minute\n"
+      "  brake: more than 30% and at least 3 devices of one kind within 5m; a trial after 30m, passed after 5m\n"
+      "  caps: 10% and at least 2 devices out of service in the cluster, 50% and at least 1 on a node; 5% and at "
+      "least 4 evictions a day; 1% and at least 2 of an owner's devices a day; 5% and at least 1 nodes handed over; an "
+      "owner is suspected from 3 devices "
+      "on\n");
 }
 
 TEST_CASE("words for health and the driver's taints are told") {

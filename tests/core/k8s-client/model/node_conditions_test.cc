@@ -80,3 +80,44 @@ TEST_CASE("of several lifecycle conditions the most pressing is kept, in whateve
     } while (std::ranges::next_permutation(conditions).found);
   }
 }
+
+TEST_CASE("a node's conditions are kept by their reasons, whatever their types, from JSON and from protobuf alike") {
+  static constexpr std::array<std::string_view, 2> kReasons = {"Ours", "OursToo"};
+  const KeptFields kept{.prefix = {}, .marks = {}, .node_reasons = kReasons};
+  auto list = nlohmann::json::array();
+  std::string proto;
+  const auto add = [&](const std::string& type, const std::string& reason) {
+    list.push_back({{"type", type},
+                    {"status", "True"},
+                    {"reason", reason},
+                    {"message", "m"},
+                    {"lastTransitionTime", "1970-01-01T00:01:00Z"}});
+    proto += field(
+        4, field(1, type) + field(2, "True") + field(4, dhc::test::number(1, 60)) + field(5, reason) + field(6, "m"));
+  };
+  add("Ready", "KubeletReady");
+  add("Z", "Ours");
+  add("A", "OursToo");
+  add("B", "ours");
+  const nlohmann::json node = {{"metadata", {{"name", "a"}, {"uid", "u"}, {"resourceVersion", "1"}}},
+                               {"status", {{"conditions", list}}}};
+  const nlohmann::json all = {
+      {"apiVersion", "v1"}, {"kind", "NodeList"}, {"metadata", {{"resourceVersion", "1"}}}, {"items", {node}}};
+  const auto json_page = Decoder(Kind::Node, kept).decode_list(all.dump());
+  const auto meta = field(1, field(1, "a") + field(5, "u") + field(6, "1"));
+  const auto proto_page =
+      ProtoDecoder(Kind::Node, kept)
+          .decode_list(enveloped("v1", "NodeList", field(1, field(2, "1")) + field(2, meta + field(3, proto))));
+  REQUIRE(json_page.has_value());
+  REQUIRE(proto_page.has_value());
+  const auto& read = std::get<Node>(json_page->objects.front()).kept;
+  REQUIRE(read.size() == 2);
+  CHECK(read.front().type == "A");
+  CHECK(read.back() == Condition{.type = "Z",
+                                 .status = "True",
+                                 .reason = "Ours",
+                                 .message = "m",
+                                 .last_transition = dhc::WallTime(dhc::Seconds(60))});
+  CHECK(read == std::get<Node>(proto_page->objects.front()).kept);
+  CHECK(std::get<Node>(Decoder(Kind::Node, {}).decode_list(all.dump())->objects.front()).kept.empty());
+}

@@ -147,6 +147,30 @@ TEST_CASE("a pod's notice goes with its condition or alone, another client's sta
   CHECK(request->body.find("annotations") == std::string::npos);
 }
 
+TEST_CASE(
+    "a node's conditions go that our field manager for them applied, whatever their types, and others' are named") {
+  Json json = object("a");
+  json["status"]["conditions"] = {
+      {{"type", "Ready"}, {"status", "True"}, {"reason", "KubeletReady"}},
+      {{"type", "a.example.com/Bad"}, {"status", "False"}, {"reason", "DeviceHealthRecovered"}},
+      {{"type", "Theirs"}, {"status", "True"}, {"reason", "DeviceHealthHandedOver"}}};
+  const auto owned_by = [](const std::string& manager, const std::string& type) {
+    const Json fields = {{"f:status", {{"f:conditions", {{"k:{\"type\":\"" + type + "\"}", {{"f:status", {}}}}}}}}};
+    return Json{{"manager", manager}, {"operation", "Apply"}, {"subresource", "status"}, {"fieldsV1", fields}};
+  };
+  json["metadata"]["managedFields"] = {owned_by("device-health-hand-over", "a.example.com/Bad"),
+                                       owned_by("npd", "Theirs")};
+  const auto found = find(k8s::Kind::Node, {json, node("b", {})});
+  REQUIRE(names(found.traces) == Names{"condition a.example.com/Bad of Node a"});
+  CHECK(found.left == Names{"condition Theirs of Node a: device-health-hand-over does not own it"});
+  const auto request = build_removal(found.traces[0]);
+  REQUIRE(request);
+  CHECK(request->target == "/api/v1/nodes/a/status?fieldManager=device-health-hand-over");
+  CHECK(Json::parse(request->body) ==
+        Json::parse(R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "uid-a"},
+                        "status": {"conditions": []}})"));
+}
+
 TEST_CASE("a pod's condition goes if our field manager applied it, and is named if somebody else wrote it") {
   Json plain = object("d", "ns");
   plain["status"]["conditions"] = {{{"type", "Ready"}, {"status", "True"}}};

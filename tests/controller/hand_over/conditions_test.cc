@@ -1,0 +1,333 @@
+#include <doctest/doctest.h>
+
+#include "base/rfc3339.h"
+#include "domain/contract/names.h"
+#include "tests/controller/taint/gpu_stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+const std::string kType = "example.com/NodeNeedsRepair";
+
+HandOverRules by_condition(HandOverRules rules = {}) {
+  rules.condition = HandOverCondition{.type = kType};
+  return rules;
+}
+
+/// gpu-0 of node-a is quarantined at its first incident, and the node handed over for that. Nothing is evicted.
+Stage lemon_stage(HandOverRules rules = by_condition()) {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().recover.quarantine_above = 0.5;
+  stage.policy().hand_over = std::move(rules);
+  stage.send_policy();
+  return stage;
+}
+
+/// Our conditions of the node: `Type=Status Reason`, joined.
+std::string told(Stage& stage, const std::string& node = "node-a") {
+  std::string joined;
+  for (const auto& one : stage.node_named(node).kept)
+    joined += (joined.empty() ? "" : ", ") + one.type + "=" + one.status + " " + one.reason;
+  return joined;
+}
+
+/// The writes of conditions, joined.
+std::string conditions(const Stage& stage) {
+  std::string joined;
+  for (const auto& word : stage.writes()) {
+    if (word.starts_with("conditions of node ")) joined += (joined.empty() ? "" : ", ") + word.substr(19);
+  }
+  return joined;
+}
+
+void acknowledge(Stage& stage, const std::string& name = "node-a") {
+  auto node = stage.node_named(name);
+  node.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(stage.now().wall)}};
+  stage.put(node);
+}
+
+const std::string kBad = kType + "=True DeviceHealthHandedOver";
+const std::string kWell = kType + "=False DeviceHealthRecovered";
+
+}  // namespace
+
+TEST_CASE("A node with a quarantined device is handed over by its condition, once") {
+  auto stage = lemon_stage();
+  stage.run_for(Seconds(59));
+  CHECK(told(stage).empty());
+  stage.run_for(Seconds(2));
+  CHECK(told(stage) == kBad);
+  const auto& condition = stage.node_named("node-a").kept.front();
+  CHECK(condition.message == "gpu.example.com/node-a/gpu-0: quarantined (policy p)");
+  CHECK(condition.last_transition == stage.now().wall - Seconds(1));
+  CHECK(stage.verdict("node-a", Reason::HandedOver)->message ==
+        "quarantined: condition example.com/NodeNeedsRepair=True of the node stands until the incident ends or is "
+        "acknowledged");
+  CHECK(stage.verdict("node-a", Reason::HandedOver)->device == "gpu.example.com/node-a/gpu-0");
+  CHECK(stage.has_event("node-a", "HandedOver"));
+  CHECK(stage.controller().stats().nodes_handed_over == 1);
+  stage.run_for(hours(6), minutes(1));
+  CHECK(conditions(stage) == "node-a: example.com/NodeNeedsRepair=True");
+}
+
+TEST_CASE("A condition that names health is False while the node is handed over") {
+  auto stage = lemon_stage({.condition = HandOverCondition{.type = kType, .is_problem = false}});
+  stage.run_for(Seconds(61));
+  CHECK(told(stage) == kType + "=False DeviceHealthHandedOver");
+  acknowledge(stage);
+  stage.run_for(Seconds(1));
+  CHECK(told(stage) == kType + "=True DeviceHealthRecovered");
+}
+
+TEST_CASE("When an operator vouches for the device the condition says that the node is well, and stays") {
+  auto stage = lemon_stage();
+  stage.run_for(minutes(30), minutes(1));
+  acknowledge(stage);
+  stage.run_for(Seconds(1));
+  CHECK(told(stage) == kWell);
+  CHECK(stage.node_named("node-a").kept.front().last_transition == stage.now().wall - Seconds(1));
+  CHECK(stage.has_event("node-a", "TakingBack"));
+  CHECK(stage.controller().stats().nodes_handed_over == 0);
+  stage.run_for(hours(6), minutes(1));
+  CHECK(conditions(stage) == "node-a: example.com/NodeNeedsRepair=True, node-a: example.com/NodeNeedsRepair=False");
+}
+
+TEST_CASE("Incidents count while they are young enough, and only if the last one goes on") {
+  auto stage = lemon_stage(by_condition({.incidents = 2, .within = hours(24), .on_quarantine = false}));
+  stage.policy().recover.quarantine_above = 100;
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  CHECK(told(stage).empty());
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(11), Seconds(10));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(61));
+  CHECK(told(stage) == kBad);
+  CHECK(stage.node_named("node-a").kept.front().message ==
+        "gpu.example.com/node-a/gpu-0: 2 incidents within 24h (policy p)");
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(11), Seconds(10));
+  CHECK(told(stage) == kWell);
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(61));
+  CHECK(told(stage) == kBad);
+}
+
+TEST_CASE("The condition ends when an incident is as old as within, and not a millisecond before") {
+  auto stage = lemon_stage(by_condition({.incidents = 1, .within = hours(2), .on_quarantine = false}));
+  stage.run_for(Seconds(60));
+  CHECK(told(stage) == kBad);
+  stage.run_for(hours(2) - Seconds(1), Seconds(59));
+  stage.advance(Seconds(1) - Millis(1));
+  stage.settle();
+  CHECK(told(stage) == kBad);
+  stage.advance(Millis(1));
+  stage.settle();
+  CHECK(told(stage) == kWell);
+}
+
+TEST_CASE("In observe mode nothing is written, and the verdict says what would be") {
+  auto stage = lemon_stage();
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(conditions(stage).empty());
+  auto by_count = lemon_stage(by_condition({.incidents = 1}));
+  by_count.policy().mode = Mode::Observe;
+  by_count.send_policy();
+  by_count.run_for(minutes(5), Seconds(10));
+  CHECK(conditions(by_count).empty());
+  CHECK(by_count.verdict("node-a", Reason::WouldHandOver) != nullptr);
+}
+
+TEST_CASE("What stands when a policy begins to observe stays, also when nothing asks for it any more") {
+  auto stage = lemon_stage();
+  stage.run_for(Seconds(61));
+  stage.whole_policy().mode_cap = Mode::Observe;
+  stage.send_policy();
+  stage.run_for(Seconds(5));
+  CHECK(stage.verdict("node-a", Reason::HandedOver) != nullptr);
+  acknowledge(stage);
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(told(stage) == kBad);
+  CHECK(
+      stage.verdict("node-a", Reason::HandedOver)->message.ends_with("nothing is written in observe mode, it stands"));
+  stage.whole_policy().mode_cap = Mode::Enforce;
+  stage.send_policy();
+  stage.run_for(Seconds(1));
+  CHECK(told(stage) == kWell);
+}
+
+TEST_CASE("A condition that no policy names any more is removed, and another one takes its place") {
+  auto stage = lemon_stage();
+  stage.run_for(Seconds(61));
+  stage.policy().hand_over->condition->type = "Other";
+  stage.send_policy();
+  stage.run_for(Seconds(1));
+  CHECK(told(stage) == "Other=True DeviceHealthHandedOver");
+  stage.policy().hand_over.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(1));
+  CHECK(told(stage).empty());
+  CHECK(conditions(stage) == "node-a: example.com/NodeNeedsRepair=True, node-a: Other=True, node-a: none of ours");
+}
+
+TEST_CASE("A process that starts anew writes nothing again, and ends what the one before has begun") {
+  auto stage = lemon_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  stage.run_for(minutes(2));
+  CHECK(told(stage) == kBad);
+  stage.restart();
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(told(stage) == kBad);
+  stage.restart();
+  acknowledge(stage);
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(told(stage) == kWell);
+  CHECK(conditions(stage) == "node-a: example.com/NodeNeedsRepair=True, node-a: example.com/NodeNeedsRepair=False");
+}
+
+TEST_CASE("A card that has fallen off the bus keeps its node handed over") {
+  auto stage = lemon_stage();
+  stage.run_for(Seconds(61));
+  publish(stage, {{"gpu-1", {}, {}}});
+  drop_pod(stage, "train-1", "train-gpu");
+  stage.run_for(hours(2), minutes(1));
+  CHECK(told(stage) == kBad);
+  CHECK(conditions(stage) == "node-a: example.com/NodeNeedsRepair=True");
+}
+
+TEST_CASE("A pause and a brake hold a node back, and neither keeps a condition from ending") {
+  auto stage = lemon_stage();
+  stage.limits().paused = true;
+  stage.send_policy();
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(told(stage).empty());
+  // Without a taint there is no quarantine.
+  auto by_count = lemon_stage(by_condition({.incidents = 1}));
+  by_count.limits().paused = true;
+  by_count.send_policy();
+  by_count.run_for(minutes(5), Seconds(10));
+  CHECK(told(by_count).empty());
+  CHECK(by_count.verdict("node-a", Reason::HandOverHeld) != nullptr);
+  by_count.limits().paused = false;
+  by_count.send_policy();
+  by_count.run_for(Seconds(5));
+  CHECK(told(by_count) == kBad);
+  by_count.limits().paused = true;
+  by_count.send_policy();
+  acknowledge(by_count);
+  by_count.run_for(Seconds(5));
+  CHECK(told(by_count) == kWell);
+}
+
+namespace {
+
+/// So many nodes with one bad plugin device of four each, every one a ground.
+Stage fleet(int nodes, int bad) {
+  Stage stage;
+  stage.policy().taint.reset();
+  stage.policy().evict.reset();
+  stage.policy().hand_over = by_condition({.incidents = 1});
+  stage.limits().brake_percent = 100;
+  stage.send_policy();
+  for (int i = 0; i < nodes; ++i) {
+    const auto name = "node-" + std::string(i < 10 ? "0" : "") + std::to_string(i);
+    stage.node(name, 4, i < bad ? 3 : 4);
+    if (i < bad)
+      stage.pod({.name = "p-" + std::to_string(i), .node = name, .device = "gpu-0", .health = Health::Unhealthy});
+  }
+  return stage;
+}
+
+int handed_over(Stage& stage, int nodes) {
+  int count = 0;
+  for (int i = 0; i < nodes; ++i)
+    count += told(stage, "node-" + std::string(i < 10 ? "0" : "") + std::to_string(i)) == kBad ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("No more nodes are handed over at once than the cap allows of those with such devices") {
+  auto stage = fleet(40, 5);
+  stage.node("other", 0);
+  stage.hold_caps();
+  stage.limits().cap_nodes_handed_over = {.percent = 5, .at_least = 1};
+  stage.send_policy();
+  stage.run_for(minutes(3));
+  CHECK(handed_over(stage, 40) == 2);
+  CHECK(stage.verdict("node-04", Reason::HandOverHeld)->message ==
+        "2 of 40 nodes with devices of example.com/gpu are handed over, and caps.nodesHandedOver allows 5% and at "
+        "least 1: repair those, or raise it");
+  acknowledge(stage, "node-00");
+  stage.run_for(Seconds(5));
+  CHECK(told(stage, "node-00") == kWell);
+  CHECK(handed_over(stage, 40) == 2);
+}
+
+TEST_CASE("At most ten nodes a minute are written") {
+  auto stage = fleet(12, 12);
+  stage.run_for(Seconds(60));
+  CHECK(handed_over(stage, 12) == 10);
+  CHECK(stage.verdict("node-11", Reason::HandOverHeld)->message ==
+        "10 nodes a minute are handed over or taken back, and they are used up");
+  stage.run_for(Seconds(5));
+  CHECK(handed_over(stage, 12) == 10);
+  stage.run_for(Seconds(1));
+  CHECK(handed_over(stage, 12) == 11);
+}
+
+TEST_CASE("A node that others are removing already is not handed over") {
+  auto stage = fleet(1, 1);
+  auto node = stage.node_named("node-00");
+  node.lifecycle = "DrainInProgress";
+  stage.put(node);
+  stage.run_for(minutes(3));
+  CHECK(handed_over(stage, 1) == 0);
+  CHECK(stage.verdict("node-00", Reason::HandOverHeld)->message ==
+        "the node is being removed: has condition DrainInProgress");
+  node = stage.node_named("node-00");
+  node.lifecycle.clear();
+  stage.put(node);
+  stage.run_for(Seconds(5));
+  CHECK(handed_over(stage, 1) == 1);
+}
+
+TEST_CASE("A brake holds every node of its scope") {
+  auto stage = fleet(4, 4);
+  stage.limits().brake_percent = 10;
+  stage.limits().brake_at_least = 3;
+  stage.send_policy();
+  stage.run_for(minutes(3));
+  CHECK(handed_over(stage, 4) == 0);
+}
+
+TEST_CASE("A condition of the same type that another writes is left to him, and not asked for again at once") {
+  auto stage = lemon_stage();
+  stage.run_for(Seconds(59));
+  int sent = 0;
+  for (int second = 0; second < 60; ++second) {
+    stage.advance(Seconds(1));
+    for (int round = 0; round < 4; ++round) {
+      for (const auto& action : stage.turn()) {
+        const bool is_ours = std::holds_alternative<hand_over::ApplyNodeConditions>(action);
+        sent += is_ours ? 1 : 0;
+        stage.answer(action,
+                     is_ours ? fail(ErrorKind::Contested, "conflict with \"npd\": .status.conditions") : Status());
+        if (!is_ours) stage.show(action);
+      }
+    }
+  }
+  CHECK(sent == 1);
+  CHECK(stage.verdict("node-a", Reason::HandOverHeld)->message.contains("conflict with \"npd\""));
+}
+
+}  // namespace dhc::test
