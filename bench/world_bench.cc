@@ -14,6 +14,7 @@
 #include "domain/cluster/world.h"
 #include "domain/contract/names.h"
 #include "k8s-client/model/decoder.h"
+#include "k8s-client/model/shared_parts.h"
 
 namespace dhc::bench {
 
@@ -30,6 +31,7 @@ std::size_t resident_bytes() {
 void fill(std::string_view what, int pods, bool with_device) {
   World world;
   k8s::Decoder decoder(k8s::Kind::Pod, kKeptFields);
+  k8s::SharedParts shared;
   const Now now{MonoTime{}, WallTime{std::chrono::days{20'000}}};
   malloc_trim(0);
   const auto resident = resident_bytes();
@@ -37,6 +39,7 @@ void fill(std::string_view what, int pods, bool with_device) {
   for (int i = 0; i < pods; ++i) {
     auto pod = decoder.decode_object(to_json({i, with_device}));
     if (!pod) continue;
+    shared.share(*pod);
     world.apply(k8s::Upsert{*std::move(pod)}, now);
     if (i % 500 == 499) world.refresh(now);
   }

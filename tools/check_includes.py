@@ -128,6 +128,8 @@ def check_file(root: pathlib.Path, path: str, room: dict[str, str]) -> list[str]
         quoted, header = found.group(1) == '"', found.group(2)
         if not quoted:
             allowed = header in STD or LIBRARIES.match(header) or (HTTP_FILES.match(path) and HTTP_HEADERS.match(header))
+            # What is shared is counted, as in std::shared_ptr: records are made by one thread and dropped by another.
+            allowed = allowed or (path == "k8s-client/model/shared_list.h" and header == "atomic")
             if core and not allowed:
                 bad.append(f"{here}: core may not include <{header}>")
             continue

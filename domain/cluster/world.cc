@@ -27,6 +27,14 @@ std::vector<T> take_all(std::vector<k8s::Object>& objects) {
   return taken;
 }
 
+/// Gives one after the other away, so that a big list is not there twice.
+template <class T>
+void each_of(std::vector<k8s::Object>& objects, const auto& take) {
+  for (auto& object : objects) {
+    if (auto* value = std::get_if<T>(&object)) take(std::move(*value));
+  }
+}
+
 const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
 const k8s::Meta& meta_in(const k8s::Node& node) { return node.meta; }
 const k8s::Meta& meta_in(const k8s::Owner& owner) { return owner.meta; }
@@ -100,11 +108,11 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       for (const auto& uid : stale_keys(pods_, uid_of, snapshot.objects, unreadable)) drop_pod(uid, now);
       for (const auto& uid : reporters_.missing_in(snapshot.objects, unreadable)) note_reporters(reporters_.drop(uid));
       doubt_pods(unreadable);  // those that the list can read are put after it
-      for (auto& pod : take_all<k8s::Pod>(snapshot.objects)) put(std::move(pod), now, false);
+      each_of<k8s::Pod>(snapshot.objects, [&](k8s::Pod&& pod) { put(std::move(pod), now, false); });
       break;
     case k8s::Kind::ResourceClaim:
       for (const auto& key : stale_keys(claims_, claim_of, snapshot.objects, unreadable)) drop_claim(key);
-      for (auto& claim : take_all<k8s::ResourceClaim>(snapshot.objects)) put(std::move(claim), now);
+      each_of<k8s::ResourceClaim>(snapshot.objects, [&](k8s::ResourceClaim&& claim) { put(std::move(claim), now); });
       break;
     case k8s::Kind::Node:
       if (snapshot.went_back) note_lost_taints(snapshot.objects);

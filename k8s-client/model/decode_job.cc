@@ -187,9 +187,8 @@ bool is_kept_job_condition(const Condition& condition) {
 }
 
 void keep_what_matters(Job& job, const KeptFields& kept) {
-  std::erase_if(job.meta.labels, [&](const auto& label) {
-    return !label.first.starts_with("kueue.x-k8s.io/") && !kept.contains(label.first);
-  });
+  job.meta.labels.erase_if(
+      [&](const auto& label) { return !label.first.starts_with("kueue.x-k8s.io/") && !kept.contains(label.first); });
   job.meta.labels.shrink_to_fit();
   job.conditions.shrink_to_fit();
   if (!is_finished(job)) return;

@@ -25,7 +25,7 @@ bool read_map(JsonValue value, Fault& fault, StringMap& map, bool& any, Keep kee
     return !keep(key) || read_view(text, fault, entries.emplace_back(key, entries.size(), std::nullopt).value);
   });
   if (!read) return false;
-  map = settled(entries);
+  map = StringMap(settled(entries));
   return true;
 }
 
@@ -185,7 +185,7 @@ bool read_attributes(JsonValue value, Fault& fault, StringMap& attributes) {
   std::erase_if(entries, [](const auto& entry) {
     return !is_clean_name(entry.key) || !is_clean_name(entry.value.value_or(std::string_view()));
   });
-  attributes = settled(entries);
+  attributes = StringMap(settled(entries));
   return true;
 }
 

@@ -135,7 +135,7 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.phase = PodPhase::Unknown;
   pod.status_reason.clear();
   pod.status_message.clear();
-  pod.conditions.clear();
+  parts.conditions.clear();
   parts.status_claims.clear();
   parts.extended_claim.clear();
   for (auto& report : parts.reports) report = {};
@@ -144,7 +144,7 @@ bool read_status(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
       if (key == "phase") return read_phase(field, fault, pod);
       if (key == "reason") return read_name(field, fault, pod.status_reason);
       if (key == "message") return read_text(field, fault, pod.status_message);
-      if (key == "conditions") return read_pod_conditions(field, fault, pod.conditions);
+      if (key == "conditions") return read_pod_conditions(field, fault, parts.conditions);
       if (key == "containerStatuses") return read_container_reports(field, fault, parts.reports[0]);
       if (key == "initContainerStatuses") return read_container_reports(field, fault, parts.reports[1]);
       if (key == "ephemeralContainerStatuses") return read_container_reports(field, fault, parts.reports[2]);

@@ -20,7 +20,8 @@ bool read_labels(JsonValue value, Fault& fault, StringMap& labels) {
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue text) {
     return read_name(text, fault, sorted[std::string(key)]) || fault.in(key);
   });
-  labels.assign(sorted.begin(), sorted.end());
+  labels.clear();
+  for (const auto& [key, text] : sorted) labels.emplace_back(key, text);
   return read;
 }
 

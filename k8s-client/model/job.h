@@ -72,7 +72,7 @@ inline constexpr std::string_view kJobController = "kubernetes.io/job-controller
 
 /// How a pod ended, or might end, as a podFailurePolicy sees it.
 struct PodEnd {
-  std::vector<Condition> conditions;
+  SharedList<Condition> conditions;
   std::vector<ContainerExit> exits;  ///< Codes that are not 0; an entry without a name stands for any container.
 };
 

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "base/now.h"
+#include "k8s-client/model/shared_list.h"
 
 namespace dhc::k8s {
 
-/// Labels or annotations, sorted by key, keys unique.
-using StringMap = std::vector<std::pair<std::string, std::string>>;
+/// Labels or annotations, sorted by key, keys unique; what many have in common is kept once.
+using StringMap = SharedList<std::pair<std::string, std::string>>;
 
 /// The value of `key`, or nothing.
 [[nodiscard]] std::optional<std::string_view> find(const StringMap& map, std::string_view key);
@@ -39,7 +40,7 @@ struct Meta {
   /// failure count of that index.
   StringMap annotations;
   bool has_annotations = false;  ///< Any at all: a JSON patch cannot add an entry to a map that is not there.
-  std::optional<OwnerRef> controller;
+  SharedOptional<OwnerRef> controller;
   bool has_other_owner = false;  ///< An owner reference that is not the controller's.
 
   /// Namespace and UID.

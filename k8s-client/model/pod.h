@@ -91,7 +91,7 @@ struct Pod {
   std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
   /// Those that its reader was told to keep and `DisruptionTarget`; of a Job's pod the type and status of all others
   /// too, because a podFailurePolicy may name any; of a marked pod those of `Ready`.
-  std::vector<Condition> conditions;
+  SharedList<Condition> conditions;
   bool has_kept_condition = false;  ///< One that its reader was told to keep.
   /// A volume of it shows an annotation that its reader was told to keep: its program wants to know.
   bool shows_kept_annotation = false;

@@ -10,7 +10,7 @@ namespace {
 bool is_of_job(const Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
 
 // A podFailurePolicy may name any condition; of all other pods only few say something to us.
-void keep_conditions_that_matter(Pod& pod, const KeptFields& kept) {
+void keep_conditions_that_matter(std::vector<Condition>& conditions, const KeptFields& kept, Pod& pod) {
   const auto is_asked_for = [&](const Condition& condition) { return kept.contains(condition.type); };
   const auto is_known = [&](const Condition& condition) {
     return is_asked_for(condition) || condition.type == kDisruptionTargetCondition;
@@ -18,12 +18,12 @@ void keep_conditions_that_matter(Pod& pod, const KeptFields& kept) {
   const auto is_read = [&](const Condition& condition) {
     return is_known(condition) || (pod.is_marked && condition.type == kReadyCondition);
   };
-  pod.has_kept_condition = std::ranges::any_of(pod.conditions, is_asked_for);
-  if (!is_of_job(pod)) std::erase_if(pod.conditions, [&](const Condition& condition) { return !is_read(condition); });
-  for (auto& condition : pod.conditions) {
+  pod.has_kept_condition = std::ranges::any_of(conditions, is_asked_for);
+  if (!is_of_job(pod)) std::erase_if(conditions, [&](const Condition& condition) { return !is_read(condition); });
+  for (auto& condition : conditions) {
     if (!is_known(condition)) condition = {.type = std::move(condition.type), .status = std::move(condition.status)};
   }
-  pod.conditions.shrink_to_fit();
+  pod.conditions = SharedList(std::move(conditions));
 }
 
 // The words of a kubelet that rejects a pod name the resource that it lacked; of other pods they say nothing to us.
@@ -78,8 +78,8 @@ void keep_identity_only(Pod& pod) {
     bare.meta.creation = pod.meta.creation;
     bare.meta.deletion = pod.meta.deletion;
     bare.meta.deletion_grace_seconds = pod.meta.deletion_grace_seconds;
-    std::erase_if(pod.meta.labels,
-                  [](const auto& label) { return label.first != kRevisionLabel && label.first != kGenerationLabel; });
+    pod.meta.labels.erase_if(
+        [](const auto& label) { return label.first != kRevisionLabel && label.first != kGenerationLabel; });
     bare.meta.labels = std::move(pod.meta.labels);
     bare.meta.labels.shrink_to_fit();
     bare.meta.controller = std::move(pod.meta.controller);
@@ -136,7 +136,7 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   if (pod.kubelet_plugin || failed_job_pod)
     pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
   pod.is_marked = is_marked(pod, kept);
-  keep_conditions_that_matter(pod, kept);
+  keep_conditions_that_matter(parts.conditions, kept, pod);
   keep_rejection(pod);
   pod.shows_kept_annotation = shows_kept(parts.shown_fields, kept);
   if (!is_kept_whole(pod)) keep_identity_only(pod);

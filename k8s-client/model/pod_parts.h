@@ -21,6 +21,7 @@ struct PodParts {
   std::string extended_claim;
   std::vector<std::string> shown_fields;  ///< Of the pod itself, in its downwardAPI volumes.
   SchedulingTerms scheduling;
+  std::vector<Condition> conditions;
   std::array<ContainerReports, 3> reports;  ///< Containers, init, ephemeral.
 };
 

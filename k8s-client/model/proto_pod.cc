@@ -131,7 +131,7 @@ bool read_status(const Value& value, Fault& fault, Pod& pod, PodParts& parts) {
       case 1:
         return read_phase(field, fault, pod) || fault.in("phase");
       case 2:
-        return read_item(field, fault, pod.conditions, read_condition) || fault.in("conditions");
+        return read_item(field, fault, parts.conditions, read_condition) || fault.in("conditions");
       case 3:
         return read_text(field, fault, pod.status_message) || fault.in("message");
       case 4:

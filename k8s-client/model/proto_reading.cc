@@ -168,7 +168,7 @@ StringMap to_map(std::vector<MapEntry<std::string_view>>& entries) {
     repair_text(text);
   }
   if (repaired) sort_anew(map, &StringMap::value_type::first);
-  return map;
+  return StringMap(std::move(map));
 }
 
 std::vector<ResourceAmount> to_map(std::vector<MapEntry<std::int64_t>>& entries) {

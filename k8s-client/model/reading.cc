@@ -53,9 +53,9 @@ bool is_clean_name(std::string_view text) {
          std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7F; });
 }
 
-StringMap settled(std::vector<MapEntry<std::string_view>>& entries) {
+std::vector<std::pair<std::string, std::string>> settled(std::vector<MapEntry<std::string_view>>& entries) {
   settle(entries);
-  StringMap map;
+  std::vector<std::pair<std::string, std::string>> map;
   map.reserve(entries.size());
   for (const auto& entry : entries) map.emplace_back(entry.key, entry.value.value_or(std::string_view()));
   return map;

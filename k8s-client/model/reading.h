@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "k8s-client/model/meta.h"
@@ -56,7 +57,8 @@ struct MapEntry {
 };
 
 /// Sorted by key, the last of equal keys, without absent ones. Linear but for the sort, whatever a hostile map holds.
-[[nodiscard]] StringMap settled(std::vector<MapEntry<std::string_view>>& entries);
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> settled(
+    std::vector<MapEntry<std::string_view>>& entries);
 [[nodiscard]] std::vector<ResourceAmount> settled(std::vector<MapEntry<std::int64_t>>& entries);
 
 /// The annotations that are kept of every object, whatever its reader was told.

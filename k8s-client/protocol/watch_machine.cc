@@ -186,6 +186,7 @@ bool WatchMachine::live(WatchEvent event, const Now& now, Out out) {
     version_ = std::move(event.resource_version);
   }
   if (auto* const changed = std::get_if<Changed>(&event.what)) {
+    shared_.share(changed->object);
     out.emplace_back(Upsert{std::move(changed->object)});
   } else if (auto* const deleted = std::get_if<Deleted>(&event.what)) {
     out.emplace_back(Remove{.kind = target_.kind,
@@ -233,6 +234,7 @@ void WatchMachine::keep(Object object) {
   const auto& meta = meta_of(object);
   const auto key = key_of(meta.ns, meta.name);
   bad_.erase(key);
+  shared_.share(object);
   const auto* const pod = std::get_if<Pod>(&object);
   if (pod != nullptr && !is_kept_whole(*pod) && pod->plugin_folders.empty()) {
     objects_.erase(key);

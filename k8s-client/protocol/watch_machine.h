@@ -9,6 +9,7 @@
 #include "base/backoff.h"
 #include "base/now.h"
 #include "k8s-client/model/decoder.h"
+#include "k8s-client/model/shared_parts.h"
 #include "k8s-client/protocol/delivery.h"
 #include "k8s-client/protocol/request.h"
 #include "k8s-client/protocol/watch_requests.h"
@@ -106,6 +107,7 @@ class WatchMachine {
   std::string newest_;     ///< The newest version that a list, bookmark or event has named since the last sync.
   std::string not_older_;  ///< What the next WatchList may not be older than; empty: no version is sent.
   std::string continue_;   ///< Of the next page.
+  SharedParts shared_;     ///< Of all that is delivered.
   std::map<std::string, Object> objects_;  ///< Of a list that is not complete, by namespace and name.
   std::map<std::string, BadObject> bad_;   ///< Likewise.
   std::optional<MonoTime> wait_until_;

@@ -20,8 +20,8 @@ bool ends_more(std::optional<RuleAction> action) {
   return action == RuleAction::FailJob || action == RuleAction::FailIndex;
 }
 
-void set_condition(std::vector<k8s::Condition>& conditions, std::string_view type, std::string_view status) {
-  std::erase_if(conditions, [&](const k8s::Condition& condition) { return condition.type == type; });
+void set_condition(k8s::SharedList<k8s::Condition>& conditions, std::string_view type, std::string_view status) {
+  conditions.erase_if([&](const k8s::Condition& condition) { return condition.type == type; });
   conditions.push_back({.type = std::string(type), .status = std::string(status)});
 }
 

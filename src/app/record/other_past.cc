@@ -21,13 +21,13 @@ constexpr std::int64_t kLongestGrace = 86'400;
 bool is_ours(const k8s::Condition& condition) { return condition.type == kConditionType; }
 
 void erase_note(k8s::StringMap& notes, std::string_view key) {
-  std::erase_if(notes, [&](const auto& note) { return note.first == key; });
+  notes.erase_if([&](const auto& note) { return note.first == key; });
 }
 
 void put_note(k8s::StringMap& notes, std::string_view key, const std::string& text) {
   erase_note(notes, key);
   notes.emplace_back(key, text);
-  std::ranges::sort(notes);
+  notes.sort();
 }
 
 /// What a pod holds, told apart from what others hold: plugin devices by node.
@@ -109,7 +109,7 @@ bool OtherPast::transform(k8s::Object& object, std::vector<k8s::Delivery>& out) 
 bool OtherPast::transform(k8s::Pod& pod, std::vector<k8s::Delivery>& out) {
   const auto uid = pod.meta.uid;
   if (frozen_.contains(uid) || ended_.contains(uid) || ending_.contains(uid)) return false;
-  std::erase_if(pod.conditions, is_ours);
+  pod.conditions.erase_if(is_ours);
   erase_note(pod.meta.annotations, kNoticeAnnotation);
   if (!k8s::asks_for_devices(pod)) return true;
   pods_.insert_or_assign(uid, pod);

@@ -116,6 +116,18 @@ class TextReader {
     }
   }
   template <class T>
+  void value(Json json, k8s::SharedOptional<T>& maybe) {
+    std::optional<T> inner;
+    value(json, inner);
+    maybe = std::move(inner);
+  }
+  template <class T>
+  void value(Json json, k8s::SharedList<T>& list) {
+    std::vector<T> values;
+    value(json, values);
+    list = k8s::SharedList<T>(std::move(values));
+  }
+  template <class T>
   void value(Json json, k8s::Shared<T>& shared) {
     T inner;
     value(json, inner);

@@ -87,6 +87,16 @@ class TextWriter {
     out_ += ']';
   }
   template <class T>
+  void value(k8s::SharedOptional<T>& maybe) {
+    std::optional<T> copy = maybe ? std::optional(*maybe) : std::nullopt;
+    value(copy);
+  }
+  template <class T>
+  void value(k8s::SharedList<T>& list) {
+    std::vector<T> copy(list.begin(), list.end());
+    value(copy);
+  }
+  template <class T>
   void value(k8s::Shared<T>& shared) {
     T copy = *shared;
     value(copy);

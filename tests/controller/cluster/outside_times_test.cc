@@ -30,7 +30,7 @@ void put_strange(Stage& stage, WallTime time, std::int64_t seconds, bool is_leav
   node.meta.creation = time;
   for (const auto name : {kAcknowledgeAnnotation, kBrakeReleaseAnnotation, kCapReleaseAnnotation})
     node.meta.annotations.emplace_back(name, format_rfc3339(time));
-  std::ranges::sort(node.meta.annotations);
+  node.meta.annotations.sort();
   stage.put(node);
   stage.slice("node-b", {"gpu-0"}, {"gpu-0"});
   stage.claim("strange", {"gpu-0"}, "strange").results.front().pool = "node-b";

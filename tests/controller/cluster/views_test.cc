@@ -367,10 +367,9 @@ TEST_CASE("times that the server wrote are compared by its clock") {
     CHECK(stage.run_for(Seconds(61)) == Names{"a"});
     auto& pod = stage.pod_named("a");
     pod.meta.deletion = *pod.meta.deletion + std::chrono::hours(1);
-    for (auto& condition : pod.conditions) {
-      if (condition.type == "DisruptionTarget")
-        condition.last_transition = *condition.last_transition + std::chrono::hours(1);
-    }
+    pod.conditions.change_if(
+        [](const auto& one) { return one.type == "DisruptionTarget"; },
+        [](k8s::Condition& one) { one.last_transition = *one.last_transition + std::chrono::hours(1); });
     stage.upsert_pod("a");
     stage.restart();
     if (is_known) stage.deliver(ServerClockSeen{.ahead = std::chrono::hours(1)});

@@ -41,10 +41,11 @@ TEST_CASE("Pods that come back to the same node, and our own, are never evicted"
   CHECK(reason_after_ten_minutes(
             one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.annotations = {{"kubernetes.io/config.mirror", "x"}}; }),
             "web-1") == "MirrorPod");
-  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.controller->kind = "Node"; }),
+  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.controller.edit().kind = "Node"; }),
                                  "web-1") == "MirrorPod");
-  CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.controller->kind = "DaemonSet"; }),
-                                 "web-1") == "DaemonSetPod");
+  CHECK(reason_after_ten_minutes(
+            one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.meta.controller.edit().kind = "DaemonSet"; }), "web-1") ==
+        "DaemonSetPod");
   CHECK(reason_after_ten_minutes(one_pod(kBad, [](Stage&, k8s::Pod& pod) { pod.kubelet_plugin = true; }), "web-1") ==
         "DriverPod");
   CHECK(reason_after_ten_minutes(one_pod(kBad,

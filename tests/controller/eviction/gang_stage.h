@@ -51,9 +51,9 @@ struct GangStage : Stage {
 
   void annotate(const std::string& pod, std::string_view key, const std::string& value) {
     auto& annotations = pod_named(pod).meta.annotations;
-    std::erase_if(annotations, [&](const auto& entry) { return entry.first == key; });
+    annotations.erase_if([&](const auto& entry) { return entry.first == key; });
     if (!value.empty()) annotations.emplace_back(key, value);
-    std::ranges::sort(annotations);
+    annotations.sort();
     upsert_pod(pod);
   }
 

@@ -90,7 +90,8 @@ TEST_CASE("A budget counts the pods that it selects and that spend a disruption,
   auto& budget = stage.budget(2);
   CHECK(stage.run_until("12:02:00") == kNoneGone);
   // The pod on the bad device is not Ready, and the others are as many as the budget wants.
-  std::ranges::find(stage.pod_named("w-0").conditions, "Ready", &k8s::Condition::type)->status = "False";
+  stage.pod_named("w-0").conditions.change_if([](const auto& one) { return one.type == "Ready"; },
+                                              [](k8s::Condition& one) { one.status = "False"; });
   stage.upsert_pod("w-0");
   budget.current_healthy = 2;
   budget.desired_healthy = 2;

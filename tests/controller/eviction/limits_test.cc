@@ -86,8 +86,8 @@ TEST_CASE("The slot of an evicted pod holds over a restart, also where our condi
   Names gone;
   while (gone.empty() && stage.now().mono < MonoTime(std::chrono::hours(2))) gone = stage.run_for(Seconds(1));
   REQUIRE(gone == Names{"p-0"});
-  std::erase_if(stage.pod_named("p-0").conditions,
-                [](const k8s::Condition& condition) { return condition.type == kConditionType; });
+  stage.pod_named("p-0").conditions.erase_if(
+      [](const k8s::Condition& condition) { return condition.type == kConditionType; });
   stage.upsert_pod("p-0");
   SUBCASE("only the intention to evict is written down") {
     REQUIRE(stage.state_text().find("lostBy") == std::string::npos);

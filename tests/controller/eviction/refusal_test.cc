@@ -159,7 +159,7 @@ TEST_CASE("One namespace's many do not stand before another's one") {
   stage.put(small);
   auto& last = stage.pod_named("p-4");
   last.meta.ns = "small";
-  last.meta.controller->kind = "RayCluster";
+  last.meta.controller.edit().kind = "RayCluster";
   stage.upsert_pod("p-4");
   Judge judge(stage, {"p-0", "p-1", "p-2", "p-3", "p-4"}, ErrorKind::Declined);
   stage.run_for(Seconds(61));

@@ -120,7 +120,9 @@ TEST_CASE("The wait for a node that never shows the loss ends though no process 
 TEST_CASE("A condition whose time is ahead of the clock makes the wait for its node no longer than a process's own") {
   Stage stage;
   wait_for_a_blind_node(stage);
-  stage.pod_named("web-1").conditions.front().last_transition = stage.now().wall + std::chrono::hours(24);
+  stage.pod_named("web-1").conditions.change_if(
+      [](const auto&) { return true; },
+      [&](k8s::Condition& one) { one.last_transition = stage.now().wall + std::chrono::hours(24); });
   stage.upsert_pod("web-1");
   stage.restart();
   CHECK(stage.run_for(minutes(1) - Seconds(1)).empty());

@@ -31,9 +31,9 @@ struct ToldStage : test::Stage {
 
   void annotate(std::string_view key, const std::string& value) {
     auto& annotations = pod_named("web-1").meta.annotations;
-    std::erase_if(annotations, [&](const auto& entry) { return entry.first == key; });
+    annotations.erase_if([&](const auto& entry) { return entry.first == key; });
     if (!value.empty()) annotations.emplace_back(key, value);
-    std::ranges::sort(annotations);
+    annotations.sort();
     upsert_pod("web-1");
   }
   void answer(const std::string& value) { annotate(kNoticeResponseAnnotation, value); }
@@ -300,15 +300,18 @@ TEST_CASE("A restart of the controller begins no deadline anew, whatever a tenan
 TEST_CASE("A condition whose time of notice lies ahead or before the incident is read as what it can be") {
   ToldStage stage;
   CHECK(stage.run_until("12:02:00") == kNobody);
-  auto& message = stage.pod_named("web-1").conditions.front().message;
-  const auto at = message.find("noticed at ") + 11;
+  const auto noticed_at = [&](std::string_view time) {
+    stage.pod_named("web-1").conditions.change_if(
+        [](const auto& one) { return one.type == kConditionType; },
+        [&](k8s::Condition& one) { one.message.replace(one.message.find("noticed at ") + 11, 20, time); });
+  };
   std::string wanted;
   SUBCASE("yesterday: the incident's opening") {
-    message.replace(at, 20, "2026-11-19T12:00:00Z");
+    noticed_at("2026-11-19T12:00:00Z");
     wanted = "12:06:00";
   }
   SUBCASE("next year: now, and written so") {
-    message.replace(at, 20, "2027-11-19T12:00:00Z");
+    noticed_at("2027-11-19T12:00:00Z");
     wanted = "12:07:00";
   }
   stage.upsert_pod("web-1");

@@ -40,7 +40,7 @@ struct RayStage : Stage {
                const std::string& ns = "default") {
     pod({.name = name, .owner = "RayCluster/" + cluster, .device = device, .health = Health::Unhealthy});
     auto& made = pod_named(name);
-    made.meta.controller->api_version = "ray.io/v1";
+    made.meta.controller.edit().api_version = "ray.io/v1";
     made.meta.ns = ns;
     upsert_pod(name);
   }
@@ -158,7 +158,7 @@ TEST_CASE("an owner that was made anew under its name is another one, and is rea
   stage.tell_of_owner("big", {}, opted_out_owner());
   stage.run_for(Seconds(5));
   CHECK(stage.reasons("ray-0") == "OptedOut");
-  stage.pod_named("ray-0").meta.controller->uid = "uid-big-anew";
+  stage.pod_named("ray-0").meta.controller.edit().uid = "uid-big-anew";
   stage.upsert_pod("ray-0");
   stage.tell_of_owner("big", {}, {.state = State::Found});
   CHECK(stage.run_for(minutes(4)) == Names{"ray-0"});
@@ -336,7 +336,7 @@ TEST_CASE("a reference with another tenant's UID says nothing about that tenant'
   for (const char* name : {"forged-a", "forged-b"}) {
     stage.add_pod(name, std::string("gpu-") + name, "big", "forger");
     auto& forged = stage.pod_named(name);
-    forged.meta.controller->name = name;
+    forged.meta.controller.edit().name = name;
     stage.upsert_pod(name);
     stage.tell_of_owner(name, {}, {.state = State::Absent});
   }

@@ -91,7 +91,7 @@ TEST_CASE("A rule under the name that 0.1.0 gave it stays the device's only one,
                              [](const std::string& write) { return write.starts_with("apply"); }));
   stage.rule()->meta.annotations.emplace_back("device-health.io/acknowledge", "yes");
   auto acknowledged = *stage.rule();
-  std::ranges::sort(acknowledged.meta.annotations);
+  acknowledged.meta.annotations.sort();
   stage.put(acknowledged);
   stage.run_for(minutes(1));
   CHECK(stage.rule() == nullptr);

@@ -115,7 +115,8 @@ TEST_CASE("pauses of parts are read from annotations by name, and a bad one name
   REQUIRE(good->pauses);
   CHECK(good->pauses->size() == 1);
   CHECK(good->pauses->front().reason == "r");
-  map.meta.annotations[0].second = "{nodes: [na]}";
+  map.meta.annotations.change_if([&](const auto& one) { return &one == &map.meta.annotations.front(); },
+                                 [](auto& one) { one.second = "{nodes: [na]}"; });
   const auto bad = dhc::read_policy_map(dhc::k8s::Upsert{.object = map}, kName);
   REQUIRE(bad);
   CHECK(bad->policy);

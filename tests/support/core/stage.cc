@@ -285,11 +285,11 @@ void Stage::note_write(const Action& action) {
 void Stage::show_notice(const std::string& text, k8s::Pod& pod) {
   const bool ours = !text.empty() || noticed_.contains(pod.meta.name);
   if (!ours) return;
-  std::erase_if(pod.meta.annotations, [](const auto& entry) { return entry.first == kNoticeAnnotation; });
+  pod.meta.annotations.erase_if([](const auto& entry) { return entry.first == kNoticeAnnotation; });
   noticed_.erase(pod.meta.name);
   if (text.empty()) return;
   pod.meta.annotations.emplace_back(kNoticeAnnotation, text);
-  std::ranges::sort(pod.meta.annotations);
+  pod.meta.annotations.sort();
   noticed_.insert(pod.meta.name);
 }
 
@@ -307,7 +307,7 @@ void Stage::show(const taint::ApplyRule& apply) {
                            {std::string(kPolicyAnnotation), apply.policy},
                            {std::string(kSinceAnnotation), format_rfc3339(apply.since)}};
   if (!apply.identity.empty()) made.meta.annotations.emplace_back(kIdentityAnnotation, apply.identity);
-  std::ranges::sort(made.meta.annotations);  // as the decoders keep them
+  made.meta.annotations.sort();  // as the decoders keep them
   made.has_selector = true;
   made.driver = apply.driver;
   made.pool = apply.pool;
@@ -359,7 +359,7 @@ void Stage::show(const Action& action) {
   }
   if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     auto& pod = pod_named(condition->name);
-    std::erase_if(pod.conditions, [](const k8s::Condition& other) { return other.type == kConditionType; });
+    pod.conditions.erase_if([](const k8s::Condition& other) { return other.type == kConditionType; });
     if (condition->wanted) {
       pod.conditions.push_back({.type = std::string(kConditionType),
                                 .status = condition->wanted->status ? "True" : "False",
@@ -373,10 +373,10 @@ void Stage::show(const Action& action) {
     auto& job = job_named(patch->name);
     job.backoff_limit = patch->limit;
     for (const auto& note : patch->notes) {
-      std::erase_if(job.meta.annotations, [&](const auto& entry) { return entry.first == note.annotation; });
+      job.meta.annotations.erase_if([&](const auto& entry) { return entry.first == note.annotation; });
       job.meta.annotations.emplace_back(note.annotation, note.text);
     }
-    std::ranges::sort(job.meta.annotations);
+    job.meta.annotations.sort();
     job.meta.has_annotations = true;
     upsert_job(patch->name);
   } else if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {

@@ -113,7 +113,8 @@ class ComingAndGoing {
     auto pod = pod_named("driver-" + node, node);
     pod.kubelet_plugin = true;
     pod.plugin_folders = {"device-plugins", "plugins"};
-    pod.meta.controller = {.api_version = "apps/v1", .kind = "DaemonSet", .name = "driver", .uid = "uid-ds"};
+    pod.meta.controller =
+        k8s::OwnerRef{.api_version = "apps/v1", .kind = "DaemonSet", .name = "driver", .uid = "uid-ds"};
     pod.last_start = now_.wall - Seconds(dice_.below(10'000));
     send(std::move(pod));
   }

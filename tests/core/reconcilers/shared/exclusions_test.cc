@@ -150,9 +150,9 @@ TEST_CASE("This controller's own pod and its siblings are excluded, pods of its 
   sibling.meta.uid = "uid-web-2";
   own.others = {sibling};
   CHECK(own.reason() == Reason::OwnPod);
-  own.others.front().meta.controller->uid = "uid-db";
+  own.others.front().meta.controller.edit().uid = "uid-db";
   CHECK(!own.reason());
-  own.others.front().meta.controller->uid = "uid-web";
+  own.others.front().meta.controller.edit().uid = "uid-web";
   own.others.front().meta.ns = "other";
   CHECK(!own.reason());
   own.others.front().meta.ns = "default";
