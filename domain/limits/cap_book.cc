@@ -214,7 +214,13 @@ bool CapBook::follow(const World& world, const DeviceRecords& records, const Now
     changed = changed || is_new;
     if (!is_new) continue;
     place->second = {.node = world.node_of(key), .at = now.wall};
-    for (const auto& workload : workloads_on(key, world)) workloads_.note(workload, world.card_of(key), now.wall);
+    // A node's taint takes all that is bad there, whatever room their holders have: it is one step of theirs. Each
+    // further device is their next, when its pod is to go.
+    const auto card = world.card_of(key);
+    for (const auto& workload : workloads_on(key, world)) {
+      if (record.ours.rule.stands() || !workloads_.has_any_beside(workload, card))
+        workloads_.note(workload, card, now.wall);
+    }
   }
   auto found = records.begin();  // both are sorted by device
   for (auto at = out_.begin(); at != out_.end();) {

@@ -10,6 +10,14 @@ void WorkloadBook::note(const std::string& workload, const DeviceKey& card, Wall
   while (size() > kMost) drop_oldest();
 }
 
+bool WorkloadBook::has_any_beside(const std::string& workload, const DeviceKey& card) const {
+  const auto found = lost_.find(workload);
+  return found != lost_.end() && std::ranges::any_of(found->second, [&](const auto& entry) {
+           const auto& other = entry.first;
+           return other.source == card.source && other.scope == card.scope && other.place == card.place;
+         });
+}
+
 std::size_t WorkloadBook::size() const {
   std::size_t size = 0;
   for (const auto& [workload, devices] : lost_) size += devices.size();

@@ -28,6 +28,9 @@ class WorkloadBook {
 
   void note(const std::string& workload, const DeviceKey& card, WallTime at);
 
+  /// Whether a card of the same place, a node or pool, has gone from the workload.
+  [[nodiscard]] bool has_any_beside(const std::string& workload, const DeviceKey& card) const;
+
   /// Forgets what is a day old; a time ahead of the clock counts as now. True if something is to be written: what is
   /// too old by now need not be.
   [[nodiscard]] bool settle(const Now& now);

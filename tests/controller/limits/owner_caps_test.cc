@@ -218,6 +218,27 @@ TEST_CASE("No third device of an owner is tainted within the day, nor a node for
   }
 }
 
+TEST_CASE("A node's taint takes more devices of an owner than its cap, and none of them without room") {
+  for (const bool restarts : {false, true}) {
+    CAPTURE(restarts);
+    Owned fleet(3);
+    fleet.policy().taint = TaintRules{.node = true, .node_at_least_devices = 2, .node_at_least_percent = 1};
+    fleet.send_policy();
+    fleet.fill("ReplicaSet/poison");
+    CHECK(fleet.break_slowly({0}, minutes(20)) == Names{"p-0"});
+    for (const int number : {1, 2, 3}) fleet.report(Owned::name_of(number), Health::Unhealthy);
+    auto gone = fleet.run_for(minutes(1));
+    CHECK(std::ranges::count_if(fleet.writes(), [](const auto& word) { return word.starts_with("taint"); }) == 1);
+    if (restarts) fleet.restart();
+    for (const auto& name : fleet.run_for(minutes(20))) gone.push_back(name);
+    CHECK(gone.size() == 1);
+    // Nor is another node tainted for it.
+    for (const int number : {8, 9, 10}) fleet.report(Owned::name_of(number), Health::Unhealthy);
+    CHECK(fleet.run_for(minutes(20)).empty());
+    CHECK(std::ranges::count_if(fleet.writes(), [](const auto& word) { return word.starts_with("taint"); }) == 1);
+  }
+}
+
 TEST_CASE("Three devices of one owner that break in one turn are two that go") {
   Owned fleet(3);
   fleet.fill("ReplicaSet/poison");
