@@ -46,9 +46,9 @@ test-dev: ## Core, scenario and loopback tests, checks and schema
 	@scripts/test.py dev
 
 .PHONY: schedules
-schedules: ## 10,000 random schedules of each kind (make test runs 60; hours on 2 cores: DHC_SCHEDULES=1000 for fewer)
+schedules: ## Random schedules of each kind by number: make schedules [FROM=0] [TO=10000] (make test runs 500 of each)
 	$(install) test
-	@scripts/test.py schedules
+	@FROM=$(FROM) TO=$(TO) scripts/test.py schedules
 
 .PHONY: test-cluster
 test-cluster: ## Only the tests against a real control plane

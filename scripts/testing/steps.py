@@ -15,6 +15,7 @@ DEV_PROGRAM = {"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")}
 
 # Stories on a real API server that `make test` tells: what is seen, noticed, tainted, evicted once and replaced; all others belong to `make verify`.
 STORIES_OF_TEST = ("controller", "taint")
+SCHEDULES_OF_A_PART = 500  # of each kind: a minute or two
 STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd of their own, as root
 
 
@@ -87,15 +88,23 @@ def vet(job: Job) -> Counts:
 
 
 def schedules(job: Job) -> Counts:
-    """Random schedules of Jobs on failing hardware, by the thousand, split over the cores."""
-    count = int(os.environ.get("DHC_SCHEDULES", "10000"))
-    bounds = [(count * part // CORES, count * (part + 1) // CORES) for part in range(CORES)]
-    command = ("build/dev/scenario_tests", "--test-case=in any schedule*", "--no-version")
-    ended = job.beside([(command, {"DHC_FIRST_SCHEDULE": str(first), "DHC_SCHEDULES": str(last)}) for first, last in bounds])
+    """Random schedules of each kind by number, $FROM up to $TO, a part at a time on each core: an interrupted run is taken up where its last line says."""
+    first, last = int(os.environ.get("FROM") or 0), int(os.environ.get("TO") or 10_000)
+    program = "build/schedules/scenario_tests"
+    command = (program, "--test-case=in any schedule*", "--no-version")
+    found = re.search(r"test cases passing the current filters: (\d+)", job.run(*command, "--count"))
+    kinds = int(found[1]) if found else 0
+    if first >= last or not kinds:
+        raise Failed(f"no schedule of {kinds} kinds is in FROM={first} TO={last}")
     total = Counts()
-    for code, output in ended:
-        found = counts.doctest(output)
-        total = total.plus(found if code == 0 and found.passed else Counts(found.passed, max(found.failed, 1)))
+    while first < last:
+        end = min(last, first + SCHEDULES_OF_A_PART * CORES)
+        bounds = [(first + (end - first) * part // CORES, first + (end - first) * (part + 1) // CORES) for part in range(CORES)]
+        for code, output in job.beside([(command, {"DHC_FIRST_SCHEDULE": str(low), "DHC_SCHEDULES": str(high)}) for low, high in bounds if low < high]):
+            verdict = counts.doctest(output)
+            total = total.plus(verdict if code == 0 and verdict.passed == kinds else Counts(verdict.passed, max(verdict.failed, 1)))
+        first = end
+        print(f"  schedules up to {first} of each of {kinds} kinds: {total.failed} failed; to go on: FROM={first} TO={last}", flush=True)
     return total
 
 
@@ -189,7 +198,9 @@ def every_step() -> list[Step]:
         Step("fuzz", lambda job: job.counted("scripts/fuzz.sh", os.environ.get("FUZZ_SECONDS", "20")), after=("asan-ubsan fuzzers",), alone="build/asan-ubsan"),
         Step("go vet", vet),
         Step("tidy", tidy("tidy"), cores=CORES),
-        Step("schedules", schedules, after=("dev scenario_tests",), cores=CORES),
+        configure("schedules"),
+        build("schedules", "scenario_tests"),
+        Step("schedules", schedules, after=("schedules scenario_tests",), cores=CORES),
     ]
 
 

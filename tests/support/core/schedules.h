@@ -14,7 +14,7 @@ inline int schedule_number(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atoi(text);
 }
-inline int schedule_count() { return schedule_number("DHC_SCHEDULES", 60); }
+inline int schedule_count() { return schedule_number("DHC_SCHEDULES", 500); }
 inline int first_schedule() { return schedule_number("DHC_FIRST_SCHEDULE", 0); }
 
 /// The choices of one schedule: the same seed, the same choices on every machine.
