@@ -212,6 +212,7 @@ void IncidentTurn::look_at_reporter(DeviceRecord& record) {
     set(seen.began_at, std::optional(std::min(began, now_.wall)));
     forget_healthy(record);
   }
+  if (anew && began > now_.wall) wake(began);
   look_at_boot(record);
 }
 

@@ -70,6 +70,23 @@ std::vector<std::string> without(std::vector<std::string> lines, const T& others
   return lines;
 }
 
+/// Where two turns that write the state write different ones.
+std::string state_apart(const Turn& full, const Turn& kept) {
+  const auto text_of = [](const Turn& turn) -> std::string_view {
+    for (const auto& action : turn.actions) {
+      if (const auto* write = std::get_if<incident_state::WriteState>(&action)) return write->text;
+    }
+    return {};
+  };
+  const auto one = text_of(full);
+  const auto other = text_of(kept);
+  const auto [at, _] = std::ranges::mismatch(one, other);
+  const auto from = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, at - one.begin() - 100));
+  if (one == other) return {};
+  return fmt::format("\nstate from nothing: ...{}\nstate kept:         ...{}",
+                     one.substr(std::min(from, one.size()), 300), other.substr(std::min(from, other.size()), 300));
+}
+
 /// That what is kept of earlier plans has changed nothing.
 void compare(const FullPlan& full, const Turn& turn, const Controller& controller, const Now& now) {
   const auto& verdicts = controller.verdicts();
@@ -81,9 +98,9 @@ void compare(const FullPlan& full, const Turn& turn, const Controller& controlle
                            fmt::join(without(kept, expected), "\n                   ")));
   }
   if (full.turn.actions != turn.actions) {
-    FAIL_CHECK(fmt::format("a plan from nothing has other actions\nfrom nothing: {}\nkept:         {}",
+    FAIL_CHECK(fmt::format("a plan from nothing has other actions\nfrom nothing: {}\nkept:         {}{}",
                            fmt::join(outline(full.turn.actions), "\n              "),
-                           fmt::join(outline(turn.actions), "\n              ")));
+                           fmt::join(outline(turn.actions), "\n              "), state_apart(full.turn, turn)));
   }
   if (full.turn.wake_at != turn.wake_at) {
     FAIL_CHECK(fmt::format("a plan from nothing wakes {}, and what is kept wakes {}", words(full.turn.wake_at, now),
