@@ -51,7 +51,7 @@ target_compile_options(dhc_options INTERFACE $<$<AND:$<CONFIG:Debug>,$<CXX_COMPI
 if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT DHC_SANITIZE)
   target_compile_definitions(dhc_options INTERFACE _GLIBCXX_ASSERTIONS _FORTIFY_SOURCE=3)
   # g++ 12 at -O2 takes moves of short strings out of std::expected for reads past the end, and an empty std::optional for one that is read;
-  # -Og builds and clang keep the warnings.
+  # clang keeps the warnings, -Og builds all but that of what may be uninitialized.
   target_compile_options(dhc_options INTERFACE -fstack-protector-strong -ffunction-sections -fdata-sections
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)

@@ -49,12 +49,17 @@ def ctest(preset: str, label: str, pattern: str = "."):
     return lambda job: job.ctest(preset, label, pattern, CORES)
 
 
+def cases_of(job: Job, *command: str) -> int:
+    """How many test cases a suite of doctest has under its filters."""
+    found = re.search(r"test cases passing the current filters: (\d+)", job.run(*command, "--count"))
+    return int(found[1]) if found else 0
+
+
 def whole(preset: str, target: str, **environment: str):
     """A suite of doctest in one process a core instead of one a test: with sanitizers a process needs a fifth of a second only to start."""
     def work(job: Job) -> Counts:
         program = f"build/{preset}/{target}"
-        found = re.search(r"test cases passing the current filters: (\d+)", job.run(program, "--count"))
-        total = int(found[1]) if found else 0
+        total = cases_of(job, program)
         if not total:
             raise Failed(f"{program} has no test")
         bounds = [(total * part // CORES + 1, total * (part + 1) // CORES) for part in range(CORES)]
@@ -90,10 +95,8 @@ def vet(job: Job) -> Counts:
 def schedules(job: Job) -> Counts:
     """Random schedules of each kind by number, $FROM up to $TO, a part at a time on each core: an interrupted run is taken up where its last line says."""
     first, last = int(os.environ.get("FROM") or 0), int(os.environ.get("TO") or 10_000)
-    program = "build/schedules/scenario_tests"
-    command = (program, "--test-case=in any schedule*", "--no-version")
-    found = re.search(r"test cases passing the current filters: (\d+)", job.run(*command, "--count"))
-    kinds = int(found[1]) if found else 0
+    command = ("build/schedules/scenario_tests", "--test-case=in any schedule*", "--no-version")
+    kinds = cases_of(job, *command)
     if first >= last or not kinds:
         raise Failed(f"no schedule of {kinds} kinds is in FROM={first} TO={last}")
     total = Counts()
