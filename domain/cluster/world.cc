@@ -17,22 +17,21 @@ bool has_health_conditions(const k8s::ResourceClaim& claim) {
   return std::ranges::any_of(claim.devices, [](const auto& device) { return !device.conditions.empty(); });
 }
 
-template <class T>
-std::vector<T> take_all(std::vector<k8s::Object>& objects) {
-  std::vector<T> taken;
-  taken.reserve(objects.size());
-  for (auto& object : objects) {
-    if (auto* value = std::get_if<T>(&object)) taken.push_back(std::move(*value));
-  }
-  return taken;
-}
-
 /// Gives one after the other away, so that a big list is not there twice.
 template <class T>
 void each_of(std::vector<k8s::Object>& objects, const auto& take) {
   for (auto& object : objects) {
     if (auto* value = std::get_if<T>(&object)) take(std::move(*value));
   }
+}
+
+/// Where all are needed at once.
+template <class T>
+std::vector<T> take_all(std::vector<k8s::Object>& objects) {
+  std::vector<T> taken;
+  taken.reserve(objects.size());
+  each_of<T>(objects, [&](T&& value) { taken.push_back(std::move(value)); });
+  return taken;
 }
 
 const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
@@ -117,7 +116,7 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
     case k8s::Kind::Node:
       if (snapshot.went_back) note_lost_taints(snapshot.objects);
       for (const auto& name : stale_keys(nodes_, name_of, snapshot.objects, unreadable)) drop_node(name);
-      for (auto& node : take_all<k8s::Node>(snapshot.objects)) put(std::move(node));
+      each_of<k8s::Node>(snapshot.objects, [&](k8s::Node&& node) { put(std::move(node)); });
       break;
     case k8s::Kind::ResourceSlice:
       pools_may_be_stale_ = true;
@@ -145,22 +144,22 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
            stale_keys(jobs_, uid_of, snapshot.went_back ? std::vector<k8s::Object>() : snapshot.objects, unreadable)) {
         drop_job(uid);
       }
-      for (auto& job : take_all<k8s::Job>(snapshot.objects)) put(std::move(job), now);
+      each_of<k8s::Job>(snapshot.objects, [&](k8s::Job&& job) { put(std::move(job), now); });
       break;
     case k8s::Kind::ReplicaSet:
     case k8s::Kind::StatefulSet:
       for (const auto& uid : stale_keys(owners_, uid_of, snapshot.objects, unreadable)) {
         if (owners_.at(uid).kind == snapshot.kind) drop_owner(uid);
       }
-      for (auto& owner : take_all<k8s::Owner>(snapshot.objects)) put(std::move(owner));
+      each_of<k8s::Owner>(snapshot.objects, [&](k8s::Owner&& owner) { put(std::move(owner)); });
       break;
     case k8s::Kind::PodDisruptionBudget:
       for (const auto& key : stale_keys(budgets_, claim_of, snapshot.objects, unreadable)) budgets_.erase(key);
-      for (auto& budget : take_all<k8s::DisruptionBudget>(snapshot.objects)) put(std::move(budget));
+      each_of<k8s::DisruptionBudget>(snapshot.objects, [&](k8s::DisruptionBudget&& budget) { put(std::move(budget)); });
       break;
     case k8s::Kind::PodGroup:
       for (const auto& key : stale_keys(indivisible_, claim_of, snapshot.objects, unreadable)) indivisible_.erase(key);
-      for (auto& group : take_all<k8s::PodGroup>(snapshot.objects)) put(std::move(group));
+      each_of<k8s::PodGroup>(snapshot.objects, [&](k8s::PodGroup&& group) { put(std::move(group)); });
       break;
     case k8s::Kind::ConfigMap:
     case k8s::Kind::Lease:
