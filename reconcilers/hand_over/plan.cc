@@ -53,12 +53,8 @@ std::string message_of(const Grounds& grounds) {
 
 /// Whether the device is Unknown just now, and nothing else says that it is bad.
 bool is_unknown(const PlanInput& input, const DeviceRecord& record) {
-  const auto* state = input.world.tracker().find(record.key);
-  const bool unknown = !is_drivers_own(record.incident.facts()->source) && state != nullptr &&
-                       !state->holders.empty() && state->has_source && state->health == k8s::Health::Unknown &&
-                       !state->forgotten;
-  return unknown && std::ranges::none_of(input.affected_pods, [&](const AffectedPod& affected) {
-           return affected.key == record.key && affected.open && !affected.unknown_now;
+  return is_called_unknown(input.world, record) && std::ranges::none_of(input.affected_pods, [&](const auto& affected) {
+           return calls_bad(affected, record.key);
          });
 }
 
@@ -227,16 +223,10 @@ class Planner {
   }
 
   std::optional<HoldReason> held_back(const k8s::Node& node) const {
-    const auto key = hand_over_write_key(node.meta.name);
-    if (input_.requests.may_write(key, node.meta.resource_version, input_.now)) return std::nullopt;
-    const auto* attempt = input_.requests.write(key);
-    if (attempt->state == Attempt::State::Failed) {
-      auto hold = held_by_failure(*attempt);
-      return held(fmt::format("{} ({})", hold.message, to_string(hold.reason)), hold.until);
-    }
-    return HoldReason{.reason = Reason::HandingOver,
-                      .message = "the request is on its way, or its effect is not seen yet",
-                      .until = input_.requests.may_write_at(key)};
+    auto hold =
+        held_by_write(input_, hand_over_write_key(node.meta.name), node.meta.resource_version, Reason::HandingOver);
+    if (!hold || hold->reason == Reason::HandingOver) return hold;
+    return held(fmt::format("{} ({})", hold->message, to_string(hold->reason)), hold->until);
   }
 
   /// The cap, counted in nodes that have devices of the same driver or resource.
@@ -316,11 +306,6 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const PlanInput& input) {
-  if (input.world.nodes_with_conditions().empty() &&
-      std::ranges::none_of(input.policy.policies, [](const auto& rules) { return rules.hand_over.has_value(); }))
-    return {};
-  return Planner(input).run();
-}
+Plan plan(const PlanInput& input) { return Planner(input).run(); }
 
 }  // namespace dhc::hand_over

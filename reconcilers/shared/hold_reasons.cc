@@ -73,6 +73,27 @@ HoldReason held_by_failure(const Attempt& failed) {
       .reason = reason_of_failure(failed.error.kind), .message = words_of_failure(failed), .until = failed.not_before};
 }
 
+std::optional<HoldReason> held_by_write(const PlanInput& input, const std::string& key, const std::string& seen_version,
+                                        Reason waiting) {
+  if (input.requests.may_write(key, seen_version, input.now)) return std::nullopt;
+  const auto* attempt = input.requests.write(key);
+  if (attempt->state == Attempt::State::Failed) return held_by_failure(*attempt);
+  return HoldReason{.reason = waiting,
+                    .message = "the request is on its way, or its effect is not seen yet",
+                    .until = input.requests.may_write_at(key)};
+}
+
+bool is_called_unknown(const World& world, const DeviceRecord& record) {
+  const auto* state = world.tracker().find(record.key);
+  const bool is_drivers = record.is_open() && is_drivers_own(record.incident.facts()->source);
+  return !is_drivers && state != nullptr && !state->holders.empty() && state->has_source &&
+         state->health == k8s::Health::Unknown && !state->forgotten;
+}
+
+bool calls_bad(const AffectedPod& affected, const DeviceKey& key) {
+  return affected.key == key && affected.open && !affected.unknown_now;
+}
+
 Verdict verdict_of(About about, HoldReason hold, const Now& now) {
   return {.subject = std::move(about.subject),
           .device = std::move(about.device),

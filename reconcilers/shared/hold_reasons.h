@@ -24,6 +24,18 @@ namespace dhc {
 /// Why a request that failed is not sent again yet, by the remedy of its error.
 [[nodiscard]] HoldReason held_by_failure(const Attempt& failed);
 
+/// Why a write of this key to an object seen at this version is not sent now, under `waiting` while an earlier one is
+/// on its way or unseen; none: it may be sent.
+[[nodiscard]] std::optional<HoldReason> held_by_write(const PlanInput& input, const std::string& key,
+                                                      const std::string& seen_version, Reason waiting);
+
+/// Whether the kubelet says Unknown of the device just now, where its driver itself has not called it bad: a kubelet
+/// that knows nothing does not take a driver's word back.
+[[nodiscard]] bool is_called_unknown(const World& world, const DeviceRecord& record);
+
+/// Whether a pod's report calls the device bad by its policy: Unknown may be what one asks for.
+[[nodiscard]] bool calls_bad(const AffectedPod& affected, const DeviceKey& key);
+
 /// Whom a hold reason is about.
 struct About {
   Subject subject;

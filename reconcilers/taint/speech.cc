@@ -55,14 +55,7 @@ void Speech::say(const DeviceRecord& record, HoldReason hold) {
 }
 
 std::optional<HoldReason> Speech::held_back(const std::string& key, const std::string& seen_version) const {
-  if (input_.requests.may_write(key, seen_version, input_.now)) return std::nullopt;
-  const auto* attempt = input_.requests.write(key);
-  if (attempt->state != Attempt::State::Failed) {
-    return HoldReason{.reason = Reason::Tainting,
-                      .message = "the request is on its way, or its effect is not seen yet",
-                      .until = input_.requests.may_write_at(key)};
-  }
-  return held_by_failure(*attempt);
+  return held_by_write(input_, key, seen_version, Reason::Tainting);
 }
 
 std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
@@ -74,17 +67,9 @@ std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
   if (auto hold = held_by_brake(input_, record.key, input_.world.node_of(record.key), ", no new taint")) {
     return hold;
   }
-  const auto* state = input_.world.tracker().find(record.key);
-  // Where the driver itself has said so, a kubelet that knows nothing takes nothing back.
-  const bool is_drivers = record.is_open() && is_drivers_own(record.incident.facts()->source);
-  const bool unknown = !is_drivers && state != nullptr && !state->holders.empty() && state->has_source &&
-                       state->health == k8s::Health::Unknown && !state->forgotten;
-  // Unknown may be what a policy asks for.
-  const auto speaks = [&](const AffectedPod& affected) {
-    return affected.key == record.key && affected.open && !affected.unknown_now;
-  };
-  const auto is_speaking = [&](const AffectedPod* affected) { return speaks(*affected); };
-  if (!unknown || std::ranges::any_of(input_.in_focus, is_speaking)) return std::nullopt;
+  const auto is_speaking = [&](const AffectedPod* affected) { return calls_bad(*affected, record.key); };
+  if (!is_called_unknown(input_.world, record) || std::ranges::any_of(input_.in_focus, is_speaking))
+    return std::nullopt;
   return HoldReason{.reason = Reason::WaitingWhileUnknown,
                     .message = "the device is Unknown just now; no new taint until it is Unhealthy again",
                     .until = {}};
