@@ -301,6 +301,27 @@ TEST_CASE("A node that others are removing already is not handed over") {
   CHECK(handed_over(stage, 1) == 1);
 }
 
+TEST_CASE(
+    "A device of which the kubelet says Unknown just now is no ground for a new condition until it is Unhealthy "
+    "again") {
+  auto stage = lemon_stage();
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.verdict("node-a", Reason::WouldHandOver) != nullptr);
+  stage.report("train-1", Health::Unknown);
+  stage.settle();
+  stage.policy().mode = Mode::Enforce;
+  stage.send_policy();
+  stage.run_for(Seconds(5));
+  CHECK(told(stage).empty());
+  REQUIRE(stage.verdict("node-a", Reason::HandOverHeld) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::HandOverHeld)->message == "the device is Unknown just now");
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(2));
+  CHECK(told(stage) == kBad);
+}
+
 TEST_CASE("A brake holds every node of its scope") {
   auto stage = fleet(4, 4);
   stage.limits().brake_percent = 10;
