@@ -134,6 +134,13 @@ struct Metrics::Families {
   Family<Counter>& would_evict_ends =
       counter(registry, "device_health_would_evict_outcomes_total",
               "Of the pods that would have been evicted those of which it is known what became of them.");
+  std::array<Family<Counter>*, kDeeds.size()> would_do = {
+      &counter(registry, "device_health_would_taint_total",
+               "Devices that would have been tainted, were the policy to enforce, by policy."),
+      &counter(registry, "device_health_would_credit_total",
+               "Retries that would have been given back to Jobs, were the policy to enforce, by policy."),
+      &counter(registry, "device_health_would_hand_over_total",
+               "Devices for which their node would have been handed over, were the policy to enforce, by policy.")};
   std::array<Histogram*, kSpans.size()> spans = {
       &histogram(registry, "device_health_report_to_notice_seconds",
                  "From the report of a bad device to the condition on its pod.", step_buckets()),
@@ -253,6 +260,11 @@ void Metrics::show(const LossFigures& losses) {
       raise(families_->would_evict_ends.Add({{"policy", policy}, {"outcome", std::string(to_string(end))}}),
             found == losses.ends.end() ? 0 : static_cast<double>(found->second));
     }
+  }
+  for (const auto& [label, total] : losses.would_do) {
+    const auto& [deed, policy] = label;
+    raise(families_->would_do.at(static_cast<std::size_t>(deed))->Add({{"policy", policy}}),
+          static_cast<double>(total));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/controller/job_retry/job_stage.h"
 #include "tests/controller/taint/gpu_stage.h"
 
 namespace dhc::test {
@@ -39,6 +40,12 @@ std::int64_t would_evict(Stage& stage) {
   std::int64_t sum = 0;
   for (const auto& [policy, count] : stage.controller().losses().would_evict) sum += count;
   return sum;
+}
+
+std::int64_t would_do(Stage& stage, Deed deed) {
+  const auto counts = stage.controller().losses().would_do;
+  const auto found = counts.find({deed, "p"});
+  return found == counts.end() ? 0 : found->second;
 }
 
 std::int64_t ended(Stage& stage, PredictionEnd how) {
@@ -294,6 +301,46 @@ TEST_CASE("What became of a pod that would have been evicted is counted: recover
     CHECK(would_evict(*stage) == 1);
     CHECK(stage->controller().losses().ends.size() == 1);
   }
+}
+
+TEST_CASE("A device that would be tainted counts once while it is bad, and again when it breaks again") {
+  auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.run_for(minutes(5));
+  REQUIRE(stage.verdict("node-a", Reason::WouldTaint) != nullptr);
+  CHECK(would_do(stage, Deed::Taint) == 1);
+  for (int i = 0; i < 3; ++i) {
+    stage.report("train-1", Health::Unknown);
+    stage.run_for(Seconds(30));
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(Seconds(30));
+  }
+  CHECK(would_do(stage, Deed::Taint) == 1);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(30), Seconds(10));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(minutes(5));
+  CHECK(would_do(stage, Deed::Taint) == 2);
+  hand_over(stage);
+  stage.run_for(minutes(1));
+  CHECK(would_do(stage, Deed::Taint) == 2);
+}
+
+TEST_CASE("Each retry that would be given back counts once, also where another has led meanwhile") {
+  JobStage stage;
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.add_pod(0);
+  stage.run_for(minutes(3));
+  CHECK(would_do(stage, Deed::Credit) == 1);
+  stage.add_pod(1);
+  stage.run_for(minutes(3));
+  CHECK(would_do(stage, Deed::Credit) == 2);
+  hand_over(stage);
+  stage.run_for(minutes(1));
+  CHECK(would_do(stage, Deed::Credit) == 2);
 }
 
 TEST_CASE("A pod that would be evicted before another leads is not counted again, and what becomes of it once") {

@@ -44,6 +44,7 @@ void Losses::turn_over(const Now& now) {
   seconds_.advance(now.mono);
   seconds_.clear();
   predictions_.clear();
+  forecasts_.clear();
   evictions_.clear();
   notices_.clear();
   just_evicted_.clear();
@@ -58,12 +59,15 @@ void Losses::look(const World& world, const IncidentStore& incidents, const std:
   look_for_replacements(world, focus, now);
   const auto is_bad = [&](const DeviceKey& key) { return is_bad_still(key, world, incidents); };
   for (const auto& [key, verdicts] : decided) {
+    if (!is_bad(key)) continue;
+    forecasts_.foretell(key, verdicts, !is_first_);
     for (const auto& verdict : verdicts) {
-      const bool is_foretold = verdict.reason == Reason::WouldEvict && !verdict.subject.uid.empty() && is_bad(key);
+      const bool is_foretold = verdict.reason == Reason::WouldEvict && !verdict.subject.uid.empty();
       if (is_foretold) predictions_.foretell(verdict.subject.uid, verdict.policy, key, !is_first_);
     }
   }
   predictions_.look(world, focus, is_bad);
+  forecasts_.look(focus, is_bad);
   is_first_ = false;
 }
 
@@ -165,6 +169,7 @@ LossFigures Losses::figures() const {
           .measured = times_.counts(),
           .retries_credited = retries_credited_,
           .would_evict = predictions_.foretold(),
+          .would_do = forecasts_.counts(),
           .ends = predictions_.ends()};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/losses/device_seconds.h"
+#include "app/losses/forecasts.h"
 #include "app/losses/predictions.h"
 #include "app/losses/step_times.h"
 #include "app/message.h"
@@ -22,6 +23,7 @@ struct LossFigures {
   std::array<std::int64_t, kSpans.size()> measured{};       ///< How many times.
   std::int64_t retries_credited = 0;
   CountByPolicy would_evict;
+  DeedCounts would_do;
   PredictionEnds ends;
   friend bool operator==(const LossFigures&, const LossFigures&) = default;
 };
@@ -61,6 +63,7 @@ class Losses {
   DeviceSeconds seconds_;
   StepTimes times_;
   Predictions predictions_;
+  Forecasts forecasts_;
   std::int64_t retries_credited_ = 0;
   bool is_first_ = true;                     // no turn of this term has been looked at
   std::set<std::string> just_evicted_;       // owners, since the last look

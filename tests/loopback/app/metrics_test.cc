@@ -23,6 +23,7 @@ std::string everything() {
   stats.synced = true;
   stats.incidents = {{.policy = "p", .driver = "d", .resource = "", .node = "n", .open = 2, .quarantined = 1}};
   stats.losses.would_evict = {{"p", 1}};
+  for (const auto deed : dhc::kDeeds) stats.losses.would_do[{deed, "p"}] = 1;
   metrics.show(stats, {});
   for (const auto span : dhc::kSpans) metrics.show(dhc::Measured{.span = span, .took = dhc::Seconds(1)});
   count_all(metrics, std::make_index_sequence<std::variant_size_v<dhc::Action>>());
@@ -157,6 +158,8 @@ TEST_CASE("predictions and outcomes are told side by side, by policy") {
   dhc::Metrics metrics;
   dhc::ControllerStats stats;
   stats.losses.would_evict = {{"gpus", 3}};
+  stats.losses.would_do = {
+      {{dhc::Deed::Taint, "gpus"}, 5}, {{dhc::Deed::Credit, "gpus"}, 6}, {{dhc::Deed::HandOver, "gpus"}, 7}};
   stats.losses.ends = {{{"gpus", dhc::PredictionEnd::Failed}, 2}};
   stats.losses.retries_credited = 4;
   metrics.show(stats, {});
@@ -167,6 +170,9 @@ TEST_CASE("predictions and outcomes are told side by side, by policy") {
   CHECK(text.find(R"(device_health_would_evict_outcomes_total{outcome="recovered",policy="gpus"} 0)") !=
         std::string::npos);
   CHECK(text.find("device_health_retries_credited_total 4") != std::string::npos);
+  CHECK(text.find(R"(device_health_would_taint_total{policy="gpus"} 5)") != std::string::npos);
+  CHECK(text.find(R"(device_health_would_credit_total{policy="gpus"} 6)") != std::string::npos);
+  CHECK(text.find(R"(device_health_would_hand_over_total{policy="gpus"} 7)") != std::string::npos);
 }
 
 TEST_CASE("a watch is in one state at a time") {

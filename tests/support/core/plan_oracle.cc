@@ -59,6 +59,8 @@ std::string words(const LossFigures& losses) {
   }
   text += fmt::format("measured {}, would evict", fmt::join(losses.measured, " "));
   for (const auto& [policy, count] : losses.would_evict) text += fmt::format(" {} {}", policy, count);
+  for (const auto& [deed, count] : losses.would_do)
+    text += fmt::format(" {} {} {}", deed.second, static_cast<int>(deed.first), count);
   for (const auto& [end, count] : losses.ends)
     text += fmt::format(" {} {} {}", end.first, to_string(end.second), count);
   return text;

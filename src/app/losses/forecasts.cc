@@ -1,0 +1,53 @@
+#include "app/losses/forecasts.h"
+
+#include <iterator>
+#include <optional>
+
+namespace dhc {
+
+namespace {
+std::optional<Deed> deed_of(Reason reason) {
+  switch (reason) {
+    case Reason::WouldTaint:
+      return Deed::Taint;
+    case Reason::WouldCredit:
+      return Deed::Credit;
+    case Reason::WouldHandOver:
+      return Deed::HandOver;
+    default:
+      return std::nullopt;
+  }
+}
+}  // namespace
+
+void Forecasts::foretell(const DeviceKey& key, const std::vector<Verdict>& verdicts, bool is_new) {
+  for (const auto& verdict : verdicts) {
+    const auto deed = deed_of(verdict.reason);
+    if (!deed) continue;
+    auto known = known_.find(key);
+    if (known == known_.end() && known_.size() < kMostDevices) known = known_.try_emplace(key).first;
+    const bool is_first =
+        known == known_.end() || known->second.emplace(*deed, verdict.policy, verdict.subject.uid).second;
+    if (is_first) count(*deed, verdict.policy, is_new);
+  }
+}
+
+void Forecasts::count(Deed deed, const std::string& policy, bool is_new) {
+  std::pair label(deed, policy);
+  if (counts_.size() >= kMostCounts && !counts_.contains(label)) label.second.clear();
+  auto& sum = counts_[label];
+  if (is_new) ++sum;
+}
+
+void Forecasts::look(const Focus& focus, const std::function<bool(const DeviceKey&)>& is_bad) {
+  if (focus.all) {
+    std::erase_if(known_, [&](const auto& known) { return !is_bad(known.first); });
+    return;
+  }
+  if (known_.empty()) return;
+  for (const auto& key : focus.devices) {
+    if (const auto known = known_.find(key); known != known_.end() && !is_bad(key)) known_.erase(known);
+  }
+}
+
+}  // namespace dhc
