@@ -1,8 +1,10 @@
 #include "domain/cluster/held_cards.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "domain/cluster/running_images.h"
 #include "domain/cluster/world.h"
 
 namespace dhc {
@@ -46,10 +48,30 @@ void HeldCards::note_node(const std::string& node) {
   }
 }
 
+std::int64_t HeldCards::Place::count_of(std::string_view image) const {
+  const auto found = std::ranges::find_if(images, [&](const auto& entry) { return *entry.first == image; });
+  return found == images.end() ? 0 : found->second;
+}
+
+void HeldCards::note_holder(const DeviceKey& key) {
+  auto at = place_of_key(key);
+  if (places_.contains(at)) stale_.insert(std::move(at));
+}
+
+void HeldCards::change(ByStart& counts, const std::optional<WallTime>& began, std::int64_t cards) {
+  const auto at = counts.try_emplace(began, 0).first;
+  if ((at->second += cards) == 0) counts.erase(at);
+}
+
 void HeldCards::count_in(const Place& place) {
   auto& scope = scopes_[place.at.scope];
   scope.cards += place.cards;
-  (place.driver_began ? scope.by_start[*place.driver_began] : scope.undated) += place.cards;
+  change(scope.by_start, place.driver_began, place.cards);
+  for (const auto& [name, cards] : place.images) {
+    auto& image = scope.images[*name];
+    image.cards += cards;
+    change(image.by_start, place.driver_began, cards);
+  }
   units_[{place.unit, place.at.scope}].insert(place.at);
 }
 
@@ -59,12 +81,30 @@ void HeldCards::count_out(const Place& place) {
   if (unit->second.empty()) units_.erase(unit);
   const auto scope = scopes_.find(place.at.scope);
   scope->second.cards -= place.cards;
-  if (!place.driver_began) {
-    scope->second.undated -= place.cards;
-  } else if (const auto began = scope->second.by_start.find(*place.driver_began); (began->second -= place.cards) == 0) {
-    scope->second.by_start.erase(began);
+  change(scope->second.by_start, place.driver_began, -place.cards);
+  for (const auto& [name, cards] : place.images) {
+    const auto image = scope->second.images.find(*name);
+    image->second.cards -= cards;
+    change(image->second.by_start, place.driver_began, -cards);
+    if (image->second.cards == 0) scope->second.images.erase(image);
   }
   if (scope->second.cards == 0) scopes_.erase(scope);
+}
+
+/// A name is kept once for all places.
+void HeldCards::count_images(Place& place, const World& world) {
+  std::map<std::string, std::set<std::string>> cards;
+  for (const auto& device : place.devices) {
+    const auto key = place.key_of(device);
+    for (auto& name : images_on(key, world)) cards[std::move(name)].insert(world.card_of(key).device);
+  }
+  place.images.clear();
+  place.images.reserve(cards.size());
+  for (const auto& [name, held] : cards) {
+    auto& image = scopes_[place.at.scope].images[name];
+    if (!image.name.has_value()) image.name = k8s::SharedEntry<std::string>(name);
+    place.images.emplace_back(image.name, std::ssize(held));
+  }
 }
 
 void HeldCards::settle(const World& world) {
@@ -85,6 +125,7 @@ void HeldCards::settle(const World& world) {
     if (place.unit.empty()) place.unit = at.place;
     const auto reporter = world.reporter_of(first);
     place.driver_began = reporter ? std::optional(reporter->began) : std::nullopt;
+    count_images(place, world);
     count_in(place);
   }
 }
@@ -108,13 +149,42 @@ std::int64_t HeldCards::count(std::string_view scope) const {
   return found == scopes_.end() ? 0 : found->second.cards;
 }
 
+std::int64_t HeldCards::count_since(const ByStart& counts, WallTime then) {
+  std::int64_t cards = 0;
+  if (!counts.empty() && !counts.begin()->first) cards = counts.begin()->second;
+  for (auto at = counts.lower_bound(then); at != counts.end(); ++at) cards += at->second;
+  return cards;
+}
+
 std::int64_t HeldCards::count_since(std::string_view scope, WallTime then) const {
   const auto found = scopes_.find(scope);
-  if (found == scopes_.end()) return 0;
-  auto cards = found->second.undated;
-  const auto& by_start = found->second.by_start;
-  for (auto at = by_start.lower_bound(then); at != by_start.end(); ++at) cards += at->second;
-  return cards;
+  return found == scopes_.end() ? 0 : count_since(found->second.by_start, then);
+}
+
+const HeldCards::Image* HeldCards::find(std::string_view scope, std::string_view image) const {
+  const auto found = scopes_.find(scope);
+  if (found == scopes_.end()) return nullptr;
+  const auto named = found->second.images.find(image);
+  return named == found->second.images.end() ? nullptr : &named->second;
+}
+
+std::int64_t HeldCards::count_of(std::string_view scope, std::string_view image) const {
+  const auto* found = find(scope, image);
+  return found == nullptr ? 0 : found->cards;
+}
+
+std::int64_t HeldCards::count_of_since(std::string_view scope, std::string_view image, WallTime then) const {
+  const auto* found = find(scope, image);
+  return found == nullptr ? 0 : count_since(found->by_start, then);
+}
+
+std::vector<const HeldCards::Place*> HeldCards::places_of(std::string_view scope, std::string_view image) const {
+  std::vector<const Place*> found;
+  if (find(scope, image) == nullptr) return found;
+  for (const auto& [at, place] : places_) {
+    if (at.scope == scope && place.count_of(image) > 0) found.push_back(&place);
+  }
+  return found;
 }
 
 }  // namespace dhc

@@ -10,6 +10,7 @@
 
 #include "base/now.h"
 #include "domain/contract/device_key.h"
+#include "k8s-client/model/shared_list.h"
 
 namespace dhc {
 
@@ -26,14 +27,20 @@ class HeldCards {
     std::int64_t cards = 0;                ///< Physical ones among them.
     std::string unit;                      ///< What breaks together: the node, or a pool of the network.
     std::optional<WallTime> driver_began;  ///< Its driver or plugin there; none: not known.
+    /// How many of the physical ones pods hold that run an image, by `image_names_of`, sorted by name.
+    std::vector<std::pair<k8s::SharedEntry<std::string>, std::int64_t>> images;
 
     [[nodiscard]] DeviceKey key_of(const std::string& device) const;
+    /// How many of the physical ones pods hold that run the image.
+    [[nodiscard]] std::int64_t count_of(std::string_view image) const;
   };
 
   /// The device has a holder.
   void add(const DeviceKey& key);
   /// The device has no holder any more.
   void remove(const DeviceKey& key);
+  /// Another pod holds the device, or its pod runs another image.
+  void note_holder(const DeviceKey& key);
   /// The pool's node, or the cards of its devices, may be others.
   void note_pool(const std::string& driver, const std::string& pool);
   /// Who reports on the node's devices, or since when, may be another.
@@ -50,13 +57,29 @@ class HeldCards {
   [[nodiscard]] std::int64_t count(std::string_view scope) const;
   /// Of those the ones whose driver or plugin began no earlier than `then`, or it is not known when.
   [[nodiscard]] std::int64_t count_since(std::string_view scope, WallTime then) const;
+  /// How many of them pods hold that run the image: all, and as above.
+  [[nodiscard]] std::int64_t count_of(std::string_view scope, std::string_view image) const;
+  [[nodiscard]] std::int64_t count_of_since(std::string_view scope, std::string_view image, WallTime then) const;
+  /// The places of the driver or resource where a pod holds a device that runs the image.
+  [[nodiscard]] std::vector<const Place*> places_of(std::string_view scope, std::string_view image) const;
 
  private:
+  /// Cards by the start of their driver or plugin; those of which it is not known come first.
+  using ByStart = std::map<std::optional<WallTime>, std::int64_t>;
+  struct Image {
+    k8s::SharedEntry<std::string> name;
+    std::int64_t cards = 0;
+    ByStart by_start;
+  };
   struct Scope {
     std::int64_t cards = 0;
-    std::int64_t undated = 0;
-    std::map<WallTime, std::int64_t> by_start;  // of the driver or plugin
+    ByStart by_start;
+    std::map<std::string, Image, std::less<>> images;
   };
+  static void change(ByStart& counts, const std::optional<WallTime>& began, std::int64_t cards);
+  static std::int64_t count_since(const ByStart& counts, WallTime then);
+  void count_images(Place& place, const World& world);
+  [[nodiscard]] const Image* find(std::string_view scope, std::string_view image) const;
   void count_in(const Place& place);
   void count_out(const Place& place);
 

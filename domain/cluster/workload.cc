@@ -128,13 +128,6 @@ std::int64_t devices_held_by(std::string_view workload, const std::string& scope
 
 namespace {
 
-/// How much older than another a driver may be to be as new: its pods begin one after the other.
-constexpr Millis kAsNew = std::chrono::hours(1);
-
-}  // namespace
-
-namespace {
-
 /// The cards that the workload holds of the key's driver or resource, with their places; null: nobody holds it any
 /// more.
 std::map<DeviceKey, const HeldCards::Place*> cards_of(std::string_view workload, const DeviceKey& key,
@@ -165,11 +158,17 @@ struct Share {
 
 }  // namespace
 
+std::optional<WallTime> as_new_as(const HeldCards::Place& place) {
+  // A driver's pods begin one after the other.
+  constexpr Millis kAsNew = std::chrono::hours(1);
+  return place.driver_began ? std::optional(*place.driver_began - kAsNew) : std::nullopt;
+}
+
 OwnerShare share_of(std::string_view workload, const DeviceKey& key, const World& world) {
   const auto& held = world.held_cards();
   const auto* there = held.place_of(key);
   if (there == nullptr) return {};
-  const auto oldest = there->driver_began ? *there->driver_began - kAsNew : WallTime::min();
+  const auto oldest = as_new_as(*there).value_or(WallTime::min());
   Share scope{.all = held.count(key.scope)};
   Share as_new{.all = there->driver_began ? held.count_since(key.scope, oldest) : scope.all};
   Share here;

@@ -37,6 +37,9 @@ namespace dhc {
 /// How many physical devices of a driver or resource the workload's pods hold now; 0 of a pod without a controller.
 [[nodiscard]] std::int64_t devices_held_by(std::string_view workload, const std::string& scope, const World& world);
 
+/// Since when a driver or plugin must have begun to be as new as the one of this place; none: that is not known.
+[[nodiscard]] std::optional<WallTime> as_new_as(const HeldCards::Place& place);
+
 /// What share the workload has of the held devices of the device's driver or resource, or of those whose driver or
 /// plugin is as new as this device's if that is more, as while an update is rolled out; and of those on the device's
 /// node. 1 where nothing is known.

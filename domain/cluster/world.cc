@@ -311,6 +311,9 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   } else if (!told || known->message != condition->message) {
     record.told = read_condition(condition->message);
   }
+  if (!(record.pod.images == pod.images)) {
+    for (const auto& held_device : record.held_devices) held_cards_.note_holder(held_device.key);
+  }
   record.pod = std::move(pod);
   scheduling_.share(record.pod.scheduling);
   record.readable = true;

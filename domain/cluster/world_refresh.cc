@@ -91,9 +91,11 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     for (auto& held_device : resolved.held_devices) held_device.reported.reset();
     resolved.doubts.clear();
   }
+  std::vector<DeviceKey> fresh;
   for (auto& held_device : resolved.held_devices) {
     const auto* old = find_held_device(record.held_devices, held_device.key);
     held_device.seen_at = old == nullptr ? moment_of(now) : old->seen_at;
+    if (old == nullptr || old->containers != held_device.containers) fresh.push_back(held_device.key);
   }
   if (has_disputed_device(record.held_devices) || has_disputed_device(resolved.held_devices)) {
     pools_may_be_stale_ = true;
@@ -125,6 +127,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     dirty_devices_.insert(held_device.key);
     touched_.device(held_device.key);
   }
+  for (const auto& key : fresh) held_cards_.note_holder(key);
   if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
 }
 
@@ -136,7 +139,11 @@ void World::add_holder(const DeviceKey& key, const std::string& uid) {
 void World::remove_holder(const DeviceKey& key, const std::string& uid, const Now& now) {
   tracker_.remove_holder(key, uid, now);
   const auto* state = tracker_.find(key);
-  if (state == nullptr || state->holders.empty()) held_cards_.remove(key);
+  if (state == nullptr || state->holders.empty()) {
+    held_cards_.remove(key);
+  } else {
+    held_cards_.note_holder(key);
+  }
 }
 
 void World::refresh_node(const std::string& name, const Now& now) {

@@ -240,10 +240,11 @@ constexpr std::array<ReasonInfo, 123> kReasons = {
         "The pod's claim tolerates the taint that the policy puts on the device, and its replacement could be given "
         "the same one again; or it tolerates the driver's named taint, and accepts such a device.",
         "Nothing, or remove the toleration, or set evict.untainted: true if it tolerates our taint.")),
-    for_good(warning(Reason::WorkloadSuspected, "WorkloadSuspected", "Suspect",
-                     "Devices break under this workload that are well under others, more of them than its share "
-                     "explains: its pods stay where they are, and their devices are not blamed.",
-                     "Look at what it runs, then annotate it, or one of its pods, with device-health.io/acknowledge.")),
+    for_good(
+        warning(Reason::WorkloadSuspected, "WorkloadSuspected", "Suspect",
+                "Devices break under this workload, or with an image that it runs, that are well under others, more "
+                "of them than its share explains: its pods stay where they are, and their devices are not blamed.",
+                "Look at what it runs, then annotate it, or one of its pods, with device-health.io/acknowledge.")),
     for_good(warning(Reason::SharedClaim, "SharedClaim", "Hold",
                      "The claim is not the pod's own: a new pod that names it gets the same device.",
                      "Delete claim and pods together, or set evict.sharedClaims: Together.")),

@@ -20,22 +20,24 @@ auto order_of(const DeviceOnset& onset) { return std::tie(onset.at, onset.card);
 const std::string& unit_of(const DeviceOnset& onset) { return onset.node.empty() ? onset.card.place : onset.node; }
 
 /// That a device was excused once is remembered, whoever is acquitted.
-bool is_of_no_use(const DeviceOnset& onset) { return onset.workloads.empty() && !onset.excused; }
-
-bool have_nobody_in_common(const DeviceOnset& a, const DeviceOnset& b) {
-  return std::ranges::none_of(a.workloads, [&](const auto& entry) { return b.workloads.contains(entry.first); });
+bool is_of_no_use(const DeviceOnset& onset) {
+  return onset.workloads.empty() && onset.images.empty() && !onset.excused;
 }
 
-/// Devices that broke under different workloads are themselves the cause.
-std::set<DeviceKey> guilty_cards(const std::vector<DeviceOnset>& onsets) {
+bool have_nobody_in_common(const DeviceOnset& a, const DeviceOnset& b, Accused accused) {
+  return std::ranges::none_of(a.*accused, [&](const auto& entry) { return (b.*accused).contains(entry.first); });
+}
+
+/// Devices that broke under different workloads, or images, are themselves the cause.
+std::set<DeviceKey> guilty_cards(const std::vector<DeviceOnset>& onsets, Accused accused) {
   std::map<DeviceKey, std::vector<const DeviceOnset*>> by_card;
   for (const auto& onset : onsets) {
-    if (!onset.workloads.empty()) by_card[onset.card].push_back(&onset);
+    if (!(onset.*accused).empty()) by_card[onset.card].push_back(&onset);
   }
   std::set<DeviceKey> guilty;
   for (const auto& [card, list] : by_card) {
     for (std::size_t i = 1; i < list.size(); ++i) {
-      if (have_nobody_in_common(*list[i - 1], *list[i])) guilty.insert(card);
+      if (have_nobody_in_common(*list[i - 1], *list[i], accused)) guilty.insert(card);
     }
   }
   return guilty;
@@ -47,27 +49,28 @@ struct BrokenDevice {
   bool is_first;
 };
 
-std::vector<BrokenDevice> broken_devices(const std::vector<DeviceOnset>& onsets, const std::string& scope) {
-  const auto guilty = guilty_cards(onsets);
+std::vector<BrokenDevice> broken_devices(const std::vector<DeviceOnset>& onsets, const std::string& scope,
+                                         Accused accused) {
+  const auto guilty = guilty_cards(onsets, accused);
   std::set<DeviceKey> seen;
   std::set<std::string> units;
   std::vector<BrokenDevice> broken;
   for (const auto& onset : onsets) {
-    if (onset.card.scope != scope || onset.workloads.empty() || guilty.contains(onset.card)) continue;
+    if (onset.card.scope != scope || (onset.*accused).empty() || guilty.contains(onset.card)) continue;
     if (!seen.insert(onset.card).second) continue;
     broken.push_back({.onset = &onset, .is_first = units.insert(unit_of(onset)).second});
   }
   return broken;
 }
 
-/// How likely each of them had to be this workload's. A node that is bad breaks what is on it: of its first device
+/// How likely each of them had to be this one's. A node that is bad breaks what is on it: of its first device
 /// nobody knows that it is, and of each further one the share of the node counts.
-std::vector<double> chances_of(const std::string& workload, const CaseAgainst& found,
-                               const std::vector<BrokenDevice>& broken) {
+std::vector<double> chances_of(const std::string& who, const CaseAgainst& found,
+                               const std::vector<BrokenDevice>& broken, Accused accused) {
   std::map<std::string, double> on_node;
   for (const auto* onset : found.onsets) {
     auto& share = on_node[unit_of(*onset)];
-    share = std::max(share, onset->workloads.at(workload).node);
+    share = std::max(share, (onset->*accused).at(who).node);
   }
   std::vector<double> chances;
   for (const auto& [onset, is_first] : broken) {
@@ -77,14 +80,14 @@ std::vector<double> chances_of(const std::string& workload, const CaseAgainst& f
   return chances;
 }
 
-/// Drivers and resources of which so many devices broke under one workload: of the others no case can be enough.
-std::set<std::string> scopes_with(const std::vector<DeviceOnset>& onsets, std::size_t least) {
+/// Drivers and resources of which so many devices broke under one of them: of the others no case can be enough.
+std::set<std::string> scopes_with(const std::vector<DeviceOnset>& onsets, std::size_t least, Accused accused) {
   std::set<std::string> scopes;
   if (least == 0) return scopes;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
   for (const auto& onset : onsets) {
-    for (const auto& [workload, share] : onset.workloads) {
-      if (++counts[{onset.card.scope, workload}] >= least) scopes.insert(onset.card.scope);
+    for (const auto& [who, share] : onset.*accused) {
+      if (++counts[{onset.card.scope, who}] >= least) scopes.insert(onset.card.scope);
     }
   }
   return scopes;
@@ -108,6 +111,54 @@ std::string words_of_case(const std::string& scope, const CaseAgainst& found) {
       well, found.share * 100, devices);
 }
 
+/// The workloads under which the devices of a case against an image broke, and how many each.
+std::map<std::string, std::size_t> breakers_in(const CaseAgainst& found) {
+  std::map<std::string, std::size_t> breakers;
+  for (const auto* onset : found.onsets) {
+    for (const auto& [workload, share] : onset->workloads) ++breakers[workload];
+  }
+  return breakers;
+}
+
+/// Whether it is enough without the workload that broke most: what one of them does says nothing of what all run.
+bool is_enough_without_the_largest(const std::string& image, const std::string& scope,
+                                   const std::map<std::string, std::size_t>& breakers,
+                                   const std::vector<DeviceOnset>& onsets, std::size_t least) {
+  const auto largest = std::ranges::max_element(breakers, {}, [](const auto& entry) { return entry.second; });
+  auto rest = onsets;
+  std::erase_if(rest, [&](const DeviceOnset& onset) {
+    return onset.images.contains(image) && onset.workloads.contains(largest->first);
+  });
+  const auto cases = cases_against(rest, scope, &DeviceOnset::images);
+  const auto found = cases.find(image);
+  return found != cases.end() && is_enough(found->second, least);
+}
+
+/// How likely an image that breaks devices left out, each time, those that run it, held devices then and broke none.
+double chance_of_leaving_out(const std::string& image, const CaseAgainst& found,
+                             const std::map<std::string, std::size_t>& breakers,
+                             const std::vector<Bystander>& tenants) {
+  double chance = 1;
+  for (const auto* onset : found.onsets) {
+    double well = 0;
+    for (const auto& tenant : tenants) {
+      if (tenant.since <= onset->since && !breakers.contains(tenant.workload)) well += tenant.share;
+    }
+    chance *= 1 - std::clamp(well / onset->images.at(image).scope, 0.0, 1.0);
+  }
+  return chance;
+}
+
+std::string words_of_breakers(const std::map<std::string, std::size_t>& breakers) {
+  std::string words = fmt::format("; {} workloads held them: ", breakers.size());
+  std::size_t named = 0;
+  for (const auto& [workload, count] : breakers) {
+    if (named == kMostNamed) return words + fmt::format(" and {} more", breakers.size() - named);
+    words += (named++ == 0 ? "" : ", ") + workload;
+  }
+  return words;
+}
+
 }  // namespace
 
 double chance_of_at_least(std::size_t least, const std::vector<double>& probabilities) {
@@ -126,21 +177,22 @@ double chance_of_at_least(std::size_t least, const std::vector<double>& probabil
   return exactly[least];
 }
 
-std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets, const std::string& scope) {
-  const auto broken = broken_devices(onsets, scope);
+std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets, const std::string& scope,
+                                                 Accused accused) {
+  const auto broken = broken_devices(onsets, scope, accused);
   std::map<std::string, CaseAgainst> cases;
   for (const auto& [onset, is_first] : broken) {
-    for (const auto& [workload, share] : onset->workloads) {
-      auto& found = cases[workload];
+    for (const auto& [who, share] : onset->*accused) {
+      auto& found = cases[who];
       found.share = std::max(found.share, share.scope);
       found.onsets.push_back(onset);
     }
   }
-  for (auto& [workload, found] : cases) {
+  for (auto& [who, found] : cases) {
     const bool is_none = found.onsets.size() < Suspects::kFewest || found.share > Suspects::kLargestShare;
     if (is_none || found.share <= 0) continue;
-    // No more workloads than this have such a share: it is any of them that chance may have picked.
-    const auto chance = chance_of_at_least(found.onsets.size(), chances_of(workload, found, broken));
+    // No more than this have such a share: it is any of them that chance may have picked.
+    const auto chance = chance_of_at_least(found.onsets.size(), chances_of(who, found, broken, accused));
     found.chance = std::min(1.0, chance / found.share);
   }
   return cases;
@@ -184,9 +236,9 @@ void Suspects::forget(const SuspectHearing& hearing) {
   std::erase_if(onsets_, [&](const DeviceOnset& onset) {
     return hearing.now.wall - onset.at >= kWindow || (hearing.released && onset.since <= *hearing.released);
   });
-  for (const auto& [workload, until] : hearing.acknowledged) {
+  for (const auto& [who, until] : hearing.acknowledged) {
     for (auto& onset : onsets_) {
-      if (onset.since <= until && onset.workloads.erase(workload) > 0) ++revision_;
+      if (onset.since <= until && onset.workloads.erase(who) + onset.images.erase(who) > 0) ++revision_;
     }
   }
   std::erase_if(onsets_, is_of_no_use);
@@ -196,7 +248,9 @@ void Suspects::forget(const SuspectHearing& hearing) {
 /// What was put down to it is no evidence any more.
 void Suspects::acquit(const OwnerInScope& who, WallTime until) {
   for (auto& onset : onsets_) {
-    if (onset.card.scope == who.second && onset.at <= until) onset.workloads.erase(who.first);
+    if (onset.card.scope != who.second || onset.at > until) continue;
+    onset.workloads.erase(who.first);
+    onset.images.erase(who.first);
   }
   std::erase_if(onsets_, is_of_no_use);
   ++revision_;
@@ -228,26 +282,50 @@ std::vector<DeviceOnset> Suspects::judge(const SuspectHearing& hearing) {
   forget(hearing);
   end_suspicions(hearing);
   if (judged_ == std::pair(revision_, hearing.least)) return excused;
-  for (const auto& scope : scopes_with(onsets_, hearing.least)) {
+  for (const auto& scope : scopes_with(onsets_, hearing.least, &DeviceOnset::workloads)) {
     for (const auto& [workload, found] : cases_against(onsets_, scope)) {
       const OwnerInScope who{workload, scope};
       if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
       accuse(who, words_of_case(scope, found), hearing.now.wall, excused);
     }
   }
+  for (const auto& scope : scopes_with(onsets_, hearing.least, &DeviceOnset::images)) {
+    judge_images(scope, hearing, excused);
+  }
   judged_ = std::pair(revision_, hearing.least);
   return excused;
+}
+
+void Suspects::judge_images(const std::string& scope, const SuspectHearing& hearing,
+                            std::vector<DeviceOnset>& excused) {
+  for (const auto& [image, found] : cases_against(onsets_, scope, &DeviceOnset::images)) {
+    const OwnerInScope who{image, scope};
+    if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
+    const auto breakers = breakers_in(found);
+    if (breakers.size() < kFewestOfImage ||
+        !is_enough_without_the_largest(image, scope, breakers, onsets_, hearing.least)) {
+      continue;
+    }
+    const auto tenants = hearing.tenants_of ? hearing.tenants_of(image, scope) : std::vector<Bystander>();
+    if (chance_of_leaving_out(image, found, breakers, tenants) < kLeftOut) continue;
+    accuse(who, words_of_case(scope, found) + words_of_breakers(breakers), hearing.now.wall, excused);
+  }
 }
 
 /// Of a device that was excused before, or has broken under others too, nobody else is guilty a second time.
 void Suspects::accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused) {
   suspicions_.emplace(who, Suspicion{.since = now, .clean_since = {}, .evidence = std::move(evidence)});
-  auto not_again = guilty_cards(onsets_);
+  const auto accused = [&](const DeviceOnset& onset) {
+    return onset.workloads.contains(who.first) || onset.images.contains(who.first);
+  };
+  const bool is_image =
+      std::ranges::any_of(onsets_, [&](const DeviceOnset& onset) { return onset.images.contains(who.first); });
+  auto not_again = guilty_cards(onsets_, is_image ? &DeviceOnset::images : &DeviceOnset::workloads);
   for (const auto& onset : onsets_) {
     if (onset.excused) not_again.insert(onset.card);
   }
   for (auto& onset : onsets_) {
-    if (onset.card.scope != who.second || !onset.workloads.contains(who.first)) continue;
+    if (onset.card.scope != who.second || !accused(onset)) continue;
     if (!not_again.insert(onset.card).second) continue;
     onset.excused = true;
     excused.push_back(onset);
@@ -255,8 +333,8 @@ void Suspects::accuse(const OwnerInScope& who, std::string evidence, WallTime no
   ++revision_;
 }
 
-const Suspicion* Suspects::find(const std::string& workload, const std::string& scope) const {
-  const auto found = suspicions_.find({workload, scope});
+const Suspicion* Suspects::find(const std::string& who, const std::string& scope) const {
+  const auto found = suspicions_.find({who, scope});
   return found == suspicions_.end() ? nullptr : &found->second;
 }
 

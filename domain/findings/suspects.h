@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,16 +18,18 @@ namespace dhc {
 /// A physical device that went bad, and whose pods may have made it so.
 struct DeviceOnset {
   DeviceKey card;
-  std::string node;                             ///< Empty: it belongs to none.
-  WallTime at;                                  ///< When its incident opened.
-  WallTime since;                               ///< Since when it had been bad.
-  std::int64_t well = 0;                        ///< How many devices others held on its node then that were not bad.
-  std::map<std::string, OwnerShare> workloads;  ///< That held it, by `workload_of`.
-  bool excused = false;                         ///< It was put down to one of them: that is done once.
+  std::string node;                               ///< Empty: it belongs to none.
+  WallTime at;                                    ///< When its incident opened.
+  WallTime since;                                 ///< Since when it had been bad.
+  std::int64_t well = 0;                          ///< How many devices others held on its node then that were not bad.
+  std::map<std::string, OwnerShare> workloads;    ///< That held it, by `workload_of`.
+  std::map<std::string, OwnerShare> images = {};  ///< That ran on it, by `images_on`.
+  bool excused = false;                           ///< It was put down to one of them: that is done once.
   friend bool operator==(const DeviceOnset&, const DeviceOnset&) = default;
 };
 
-/// A workload under which devices of one driver or resource go bad that are well under others.
+/// A workload, or each that runs an image, under which devices of one driver or resource go bad that are well under
+/// others.
 struct Suspicion {
   WallTime since;
   std::optional<WallTime> clean_since;  ///< Since when it has held no bad device; none: it holds one.
@@ -34,23 +37,33 @@ struct Suspicion {
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
 
-/// A workload, by `workload_of`, and a driver or resource.
+/// A workload, by `workload_of`, or an image, by `images_on`, and a driver or resource.
 using OwnerInScope = std::pair<std::string, std::string>;
+
+/// A pod that runs an image now and holds devices.
+struct Bystander {
+  std::string workload;
+  WallTime since;    ///< When its pod was made,
+  double share = 0;  ///< which holds so much of the driver's or resource's devices that are held.
+};
 
 /// What one judgement is made of.
 struct SuspectHearing {
   std::size_t least = 3;          ///< How many devices must have broken under a workload; 0: nobody is suspected.
   std::set<OwnerInScope> on_bad;  ///< Who holds a bad device now.
-  /// Workloads that somebody vouches for: what broke up to then is not held against them.
+  /// Workloads and images that somebody vouches for: what broke up to then is not held against them.
   std::map<std::string, WallTime> acknowledged;
   std::optional<WallTime> released;  ///< Likewise for all, by an operator.
   Now now;
+  /// Who runs an image now and holds devices of the driver or resource, guilty or not; asked of few.
+  std::function<std::vector<Bystander>(const std::string& image, const std::string& scope)> tenants_of = {};
 };
 
 /// Tells a guilty workload from guilty devices. Hardware breaks under whoever holds it: a workload that holds 3 percent
 /// of the devices holds 3 percent of those that break. Where one node or one release of the driver is to blame, it
 /// holds its share of the node or of that release. A device that breaks under different workloads is itself the cause,
-/// and counts against nobody.
+/// and counts against nobody. Likewise an image, under ever new workloads; but where few of its workloads break
+/// devices, they are guilty and not what they run.
 class Suspects {
  public:
   /// How long an onset counts.
@@ -63,6 +76,10 @@ class Suspects {
   static constexpr double kChance = 0.001;
   /// Fewer devices than these are no case against anybody.
   static constexpr std::size_t kFewest = 3;
+  /// So many different workloads must have broken devices for their image to be suspected.
+  static constexpr std::size_t kFewestOfImage = 3;
+  /// How likely chance must have left out those that run the image and broke nothing, if the image breaks devices.
+  static constexpr double kLeftOut = 0.05;
   /// How many onsets are remembered: the newest.
   static constexpr std::size_t kMost = 300;
 
@@ -72,8 +89,8 @@ class Suspects {
   /// Begins and ends suspicions; says which onsets are put down to a workload by it.
   std::vector<DeviceOnset> judge(const SuspectHearing& hearing);
 
-  /// Null: it is not suspected.
-  [[nodiscard]] const Suspicion* find(const std::string& workload, const std::string& scope) const;
+  /// Null: the workload, or the image, is not suspected.
+  [[nodiscard]] const Suspicion* find(const std::string& who, const std::string& scope) const;
   [[nodiscard]] const std::map<OwnerInScope, Suspicion>& suspicions() const { return suspicions_; }
 
   /// When `judge` would conclude something new by time alone.
@@ -91,6 +108,7 @@ class Suspects {
   void forget(const SuspectHearing& hearing);
   void end_suspicions(const SuspectHearing& hearing);
   void acquit(const OwnerInScope& who, WallTime until);
+  void judge_images(const std::string& scope, const SuspectHearing& hearing, std::vector<DeviceOnset>& excused);
   void accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused);
 
   std::vector<DeviceOnset> onsets_;
@@ -106,9 +124,13 @@ struct CaseAgainst {
   double chance = 1;                       ///< How likely chance alone does that to any workload of such a share.
 };
 
-/// Of each workload that was there when a device of this driver or resource broke. Points into `onsets`.
+/// Those who may be guilty: `workloads` or `images`.
+using Accused = std::map<std::string, OwnerShare> DeviceOnset::*;
+
+/// Of each workload, or image, that was there when a device of this driver or resource broke. Points into `onsets`.
 [[nodiscard]] std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets,
-                                                               const std::string& scope);
+                                                               const std::string& scope,
+                                                               Accused accused = &DeviceOnset::workloads);
 
 /// Whether a case with so many devices at the least is enough for a suspicion.
 [[nodiscard]] bool is_enough(const CaseAgainst& found, std::size_t least);

@@ -23,11 +23,15 @@ constexpr std::size_t kLongestEvidence = 1024;
 constexpr std::size_t kMostSuspects = 16;
 constexpr std::int64_t kMostWell = 1'000'000;
 
-Json onset_json(const DeviceOnset& onset) {
-  Json workloads = Json::object();
-  for (const auto& [workload, share] : onset.workloads) {
-    if (workloads.size() < kMostSuspects) workloads[workload] = {share.scope, share.node};
+Json shares_json(const std::map<std::string, OwnerShare>& shares) {
+  Json json = Json::object();
+  for (const auto& [who, share] : shares) {
+    if (json.size() < kMostSuspects) json[who] = {share.scope, share.node};
   }
+  return json;
+}
+
+Json onset_json(const DeviceOnset& onset) {
   Json json = {{"source", onset.card.source == DeviceKey::Source::Dra ? "dra" : "plugin"},
                {"scope", onset.card.scope},
                {"place", onset.card.place},
@@ -36,7 +40,8 @@ Json onset_json(const DeviceOnset& onset) {
                {"at", format_rfc3339(onset.at)},
                {"since", format_rfc3339(onset.since)},
                {"well", onset.well},
-               {"workloads", std::move(workloads)}};
+               {"workloads", shares_json(onset.workloads)}};
+  if (!onset.images.empty()) json["images"] = shares_json(onset.images);
   if (onset.excused) json["excused"] = true;
   return json;
 }
@@ -60,6 +65,17 @@ bool is_share_list(const Json& json) {
   return json.is_array() && json.size() == 2 && is_share(json[0]) && is_share(json[1]);
 }
 
+/// False: it is not what `shares_json` made.
+bool read_shares(const Json& json, std::map<std::string, OwnerShare>& shares) {
+  if (!json.is_object()) return false;
+  for (const auto& [who, share] : json.items()) {
+    if (!is_share_list(share) || who.empty() || who.size() > kLongestSuspectName) return false;
+    shares.emplace(who, OwnerShare{.scope = share[0].get<double>(), .node = share[1].get<double>()});
+    if (shares.size() == kMostSuspects) break;
+  }
+  return true;
+}
+
 std::optional<DeviceOnset> read_onset(const Json& json) {
   if (!json.is_object()) return std::nullopt;
   const auto source = suspect_text(json, "source");
@@ -73,7 +89,7 @@ std::optional<DeviceOnset> read_onset(const Json& json) {
   const auto workloads = json.find("workloads");
   const bool is_known = source && (*source == "dra" || *source == "plugin");
   if (!is_known || !scope || !place || !device || !node || !at || !since || well == json.end() ||
-      !well->is_number_unsigned() || workloads == json.end() || !workloads->is_object()) {
+      !well->is_number_unsigned() || workloads == json.end()) {
     return std::nullopt;
   }
   DeviceOnset onset{.card = {.source = *source == "dra" ? DeviceKey::Source::Dra : DeviceKey::Source::Plugin,
@@ -85,12 +101,11 @@ std::optional<DeviceOnset> read_onset(const Json& json) {
                     .since = *since,
                     .well = std::min<std::int64_t>(well->get<std::int64_t>(), kMostWell),
                     .workloads = {},
+                    .images = {},
                     .excused = json.contains("excused") && json["excused"] == true};
-  for (const auto& [workload, share] : workloads->items()) {
-    if (!is_share_list(share) || workload.empty() || workload.size() > kLongestSuspectName) return std::nullopt;
-    onset.workloads.emplace(workload, OwnerShare{.scope = share[0].get<double>(), .node = share[1].get<double>()});
-    if (onset.workloads.size() == kMostSuspects) break;
-  }
+  if (!read_shares(*workloads, onset.workloads)) return std::nullopt;
+  const auto images = json.find("images");
+  if (images != json.end() && !read_shares(*images, onset.images)) return std::nullopt;
   return onset;
 }
 

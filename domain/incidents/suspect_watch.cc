@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "domain/cluster/node_departure.h"
+#include "domain/cluster/running_images.h"
 #include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/limits/caps.h"
@@ -15,14 +16,37 @@ namespace dhc {
 
 namespace {
 
-/// Workloads against which anything speaks.
-std::set<std::string> known_workloads(const Suspects& suspects) {
+/// Workloads and images against which anything speaks.
+std::set<std::string> known_names(const Suspects& suspects) {
   std::set<std::string> known;
   for (const auto& onset : suspects.onsets()) {
     for (const auto& [workload, share] : onset.workloads) known.insert(workload);
+    for (const auto& [image, share] : onset.images) known.insert(image);
   }
   for (const auto& [who, suspicion] : suspects.suspicions()) known.insert(who.first);
   return known;
+}
+
+/// Who runs the image and holds devices, pod by pod.
+std::vector<Bystander> tenants_of(const std::string& image, const std::string& scope, const World& world) {
+  std::vector<Bystander> tenants;
+  const auto all = static_cast<double>(world.held_cards().count(scope));
+  std::map<std::string, std::set<DeviceKey>> cards;  // by pod
+  for (const auto* place : world.held_cards().places_of(scope, image)) {
+    for (const auto& device : place->devices) {
+      const auto key = place->key_of(device);
+      for (const auto& uid : world.tracker().find(key)->holders) cards[uid].insert(world.card_of(key));
+    }
+  }
+  for (const auto& [uid, held] : cards) {
+    const auto* record = world.pod(uid);
+    if (record == nullptr || std::ranges::count(image_names_of(record->pod), image) == 0) continue;
+    const auto& made = record->pod.meta.creation;
+    tenants.push_back({.workload = workload_of(record->pod, world),
+                       .since = made ? world.ours(*made) : WallTime::min(),
+                       .share = static_cast<double>(held.size()) / all});
+  }
+  return tenants;
 }
 
 }  // namespace
@@ -42,8 +66,10 @@ void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const In
                       .at = facts->opened_at,
                       .since = facts->since,
                       .well = well_beside(key, workloads, world),
-                      .workloads = {}};
+                      .workloads = {},
+                      .images = {}};
     for (const auto& workload : workloads) onset.workloads.emplace(workload, share_of(workload, key, world));
+    for (const auto& image : images_on(key, world)) onset.images.emplace(image, share_of_image(image, key, world));
     suspects.note(std::move(onset));
   }
 }
@@ -54,43 +80,87 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
                          .on_bad = {},
                          .acknowledged = {},
                          .released = cap_release(policy.cap_release, now),
-                         .now = now};
-  const auto hear = [&](const std::string& workload, const k8s::Pod& pod) {
+                         .now = now,
+                         .tenants_of = [&world](const std::string& image, const std::string& scope) {
+                           return tenants_of(image, scope, world);
+                         }};
+  const auto hear = [&](const std::string& who, const k8s::Pod& pod) {
     if (const auto until = vouched_until(pod, world, now.wall)) {
-      auto& latest = hearing.acknowledged.try_emplace(workload, *until).first->second;
+      auto& latest = hearing.acknowledged.try_emplace(who, *until).first->second;
       latest = std::max(latest, *until);
     }
   };
   // Whoever looks at a suspect may have repaired its device before.
   for (const auto& [who, suspicion] : suspects.suspicions()) {
-    for (const auto* record : pods_of_workload(who.first, world)) hear(who.first, record->pod);
+    for (const auto& workload : workloads_behind(suspects, who, world)) {
+      for (const auto* record : pods_of_workload(workload, world)) hear(who.first, record->pod);
+    }
   }
   if (affected_pods.empty()) return hearing;
-  const auto known = known_workloads(suspects);
+  const auto known = known_names(suspects);
   if (known.empty()) return hearing;
   for (const auto& affected : affected_pods) {
-    const auto workload = workload_of(affected.pod(), world);
-    if (!known.contains(workload)) continue;
-    if (!affected.unknown_now) hearing.on_bad.emplace(workload, affected.key.scope);
-    hear(workload, affected.pod());
+    auto names = image_names_of(affected.pod(), *affected.held_device);
+    names.push_back(workload_of(affected.pod(), world));
+    for (const auto& name : names) {
+      if (!known.contains(name)) continue;
+      if (!affected.unknown_now) hearing.on_bad.emplace(name, affected.key.scope);
+      hear(name, affected.pod());
+    }
   }
   return hearing;
 }
 
-bool is_with_suspects(const Suspects& suspects, const DeviceKey& key, const World& world) {
-  if (suspects.suspicions().empty()) return false;
-  const auto workloads = workloads_on(key, world);
-  return !workloads.empty() && std::ranges::all_of(workloads, [&](const std::string& workload) {
-    return suspects.find(workload, key.scope) != nullptr;
-  });
+std::optional<SuspectedAs> suspected_as(const Suspects& suspects, const k8s::Pod& pod, const std::string& scope,
+                                        const World& world) {
+  if (suspects.suspicions().empty()) return std::nullopt;
+  auto workload = workload_of(pod, world);
+  if (const auto* found = suspects.find(workload, scope)) return SuspectedAs{std::move(workload), found};
+  for (auto& image : image_names_of(pod)) {
+    if (const auto* found = suspects.find(image, scope)) return SuspectedAs{std::move(image), found};
+  }
+  return std::nullopt;
 }
 
-std::string words_of_suspicion(const std::string& workload, const Suspicion& suspicion) {
+std::vector<std::string> workloads_behind(const Suspects& suspects, const OwnerInScope& who, const World& world) {
+  if (!is_image_name(who.first)) return {who.first};
+  std::set<std::string> workloads;
+  for (const auto& onset : suspects.onsets()) {
+    if (onset.card.scope != who.second || !onset.images.contains(who.first)) continue;
+    for (const auto& [workload, share] : onset.workloads) {
+      if (!pods_of_workload(workload, world).empty()) workloads.insert(workload);
+    }
+  }
+  return {workloads.begin(), workloads.end()};
+}
+
+bool is_with_suspects(const Suspects& suspects, const DeviceKey& key, const World& world) {
+  if (suspects.suspicions().empty()) return false;
+  const auto* state = world.tracker().find(key);
+  if (state == nullptr) return false;
+  bool is_held = false;
+  for (const auto& uid : state->holders) {
+    const auto* record = world.pod(uid);
+    if (record == nullptr) continue;
+    if (!suspected_as(suspects, record->pod, key.scope, world)) return false;
+    is_held = true;
+  }
+  return is_held;
+}
+
+std::string words_of_suspicion(const std::string& who, const Suspicion& suspicion) {
+  if (is_image_name(who)) {
+    return fmt::format(
+        "{} is suspected of breaking the devices that its containers hold: {}; no pod that runs it there is moved and "
+        "no device of theirs blamed, until they have held no bad device for 24 h, or the annotation {} on one of these "
+        "workloads, or on one of their pods, says when it was looked at",
+        words_of_image(who), suspicion.evidence, kAcknowledgeAnnotation);
+  }
   return fmt::format(
       "{} is suspected of breaking the devices that it holds: {}; its pods are not moved and their devices not blamed, "
       "until it has held no bad device for 24 h, or the annotation {} on it or on one of its pods says when it was "
       "looked at",
-      words_of_workload(workload), suspicion.evidence, kAcknowledgeAnnotation);
+      words_of_workload(who), suspicion.evidence, kAcknowledgeAnnotation);
 }
 
 }  // namespace dhc

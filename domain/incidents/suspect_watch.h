@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,23 @@ void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const In
 /// Whether suspects alone hold the device: what is said of it then says nothing about the device.
 [[nodiscard]] bool is_with_suspects(const Suspects& suspects, const DeviceKey& key, const World& world);
 
-/// What is said of a suspected workload.
-[[nodiscard]] std::string words_of_suspicion(const std::string& workload, const Suspicion& suspicion);
+/// Who is suspected because of what the pod does, and why.
+struct SuspectedAs {
+  std::string who;  ///< Its workload, or else an image that it runs.
+  const Suspicion* suspicion = nullptr;
+};
+
+/// As whom the pod is suspected of breaking devices of this driver or resource, by its workload or by what its
+/// containers run that hold devices; none: it is not.
+[[nodiscard]] std::optional<SuspectedAs> suspected_as(const Suspects& suspects, const k8s::Pod& pod,
+                                                      const std::string& scope, const World& world);
+
+/// The workloads under which devices broke by what is said against the suspect: itself, or those that ran the image,
+/// as far as they have pods; each once, sorted.
+[[nodiscard]] std::vector<std::string> workloads_behind(const Suspects& suspects, const OwnerInScope& who,
+                                                        const World& world);
+
+/// What is said of a suspected workload, or image.
+[[nodiscard]] std::string words_of_suspicion(const std::string& who, const Suspicion& suspicion);
 
 }  // namespace dhc

@@ -95,6 +95,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
   pod.kubelet_plugin = false;
   pod.plugin_folders.clear();
   parts.container_requests.clear();
+  parts.images.clear();
   parts.init_requests.clear();
   parts.spec_claims.clear();
   parts.scheduling = {};
@@ -103,7 +104,7 @@ bool read_spec(JsonValue value, Fault& fault, Pod& pod, PodParts& parts) {
     const auto read = [&] {
       if (key == "nodeName") return read_name(field, fault, pod.node_name);
       if (key == "terminationGracePeriodSeconds") return read_integer(field, fault, pod.grace_period_seconds);
-      if (key == "containers") return read_container_requests(field, fault, parts.container_requests);
+      if (key == "containers") return read_containers(field, fault, parts.container_requests, parts.images);
       if (key == "initContainers") return read_list(field, fault, parts.init_requests, read_init_request);
       if (key == "resourceClaims") return read_list(field, fault, parts.spec_claims, read_spec_claim);
       if (key == "volumes") return read_volumes(field, fault, pod, parts.shown_fields);

@@ -9,6 +9,7 @@
 #include "k8s-client/model/meta.h"
 #include "k8s-client/model/scheduling.h"
 #include "k8s-client/model/shared.h"
+#include "k8s-client/model/shared_list.h"
 
 namespace dhc::k8s {
 
@@ -51,6 +52,17 @@ struct ContainerExit {
   std::string container;
   std::int64_t code = 0;
   friend bool operator==(const ContainerExit&, const ContainerExit&) = default;
+};
+
+/// Longer names of images are not kept. **Source:** github.com/distribution/reference: 255 characters for the name, 128
+/// for the tag; with the digest fewer than these.
+inline constexpr std::size_t kLongestImage = 512;
+
+/// What a container runs, as its pod's spec names it.
+struct ContainerImage {
+  std::string container;
+  std::string image;
+  friend auto operator<=>(const ContainerImage&, const ContainerImage&) = default;
 };
 
 /// A claim that the pod uses.
@@ -98,6 +110,8 @@ struct Pod {
   std::string pod_group;   ///< `spec.schedulingGroup.podGroupName`. **Source:** core/v1 PodSchedulingGroup, 1.36.
   bool is_marked = false;  ///< It is in a PodGroup, or carries a mark that its reader was told to look for.
   Shared<SchedulingTerms> scheduling;
+  /// Of the containers that ask for devices, sorted; none: there is no such container.
+  SharedOptional<std::vector<ContainerImage>> images;
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 

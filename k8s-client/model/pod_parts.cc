@@ -92,6 +92,13 @@ void keep_identity_only(Pod& pod) {
   pod = std::move(bare);
 }
 
+SharedOptional<std::vector<ContainerImage>> sorted(std::vector<ContainerImage>& images) {
+  if (images.empty()) return {};
+  std::ranges::sort(images);
+  images.shrink_to_fit();
+  return std::move(images);
+}
+
 }  // namespace
 
 PodPhase phase_of(std::string_view word) {
@@ -128,6 +135,7 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   std::array lists = {std::move(parts.reports[0].allocated), std::move(parts.reports[1].allocated),
                       std::move(parts.reports[2].allocated)};
   pod.allocated = merge_allocated(lists);
+  pod.images = sorted(parts.images);
   pod.exits = std::move(parts.reports[0].exits);
   pod.exits.insert(pod.exits.end(), parts.reports[1].exits.begin(), parts.reports[1].exits.end());
   pod.exits.shrink_to_fit();

@@ -15,6 +15,7 @@ namespace dhc::k8s {
 /// What a pod's record is put together from, once all of it is known: the fields may come in any order.
 struct PodParts {
   std::vector<ResourceAmount> container_requests;
+  std::vector<ContainerImage> images;  ///< Of the containers that ask for devices.
   std::vector<InitRequest> init_requests;
   std::vector<PodClaim> spec_claims;
   std::vector<PodClaim> status_claims;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "k8s-client/model/decode_meta.h"
 
@@ -55,12 +56,37 @@ bool read_init_request(JsonValue value, Fault& fault, InitRequest& request) {
   });
 }
 
-bool read_container_requests(JsonValue value, Fault& fault, std::vector<ResourceAmount>& sum) {
+void note_image(ContainerImage image, const std::vector<ResourceAmount>& limits, bool has_claims,
+                std::vector<ContainerImage>& images) {
+  const bool asks = has_claims || std::ranges::any_of(limits, [](const auto& limit) { return limit.amount > 0; });
+  if (asks && !image.image.empty() && image.image.size() <= kLongestImage && is_clean_name(image.image))
+    images.push_back(std::move(image));
+}
+
+bool read_containers(JsonValue value, Fault& fault, std::vector<ResourceAmount>& sum,
+                     std::vector<ContainerImage>& images) {
   sum.clear();
+  images.clear();
   return each_item(value, fault, [&](JsonValue item) {
-    InitRequest container;
-    if (!read_init_request(item, fault, container)) return false;
-    return add_limits(container.limits, fault, sum);
+    std::vector<ResourceAmount> limits;
+    ContainerImage container;
+    bool has_claims = false;
+    const auto read_resources = [&](std::string_view key, JsonValue field) {
+      if (key == "limits") return read_amounts(field, fault, limits) || fault.in(key);
+      if (key != "claims") return true;
+      has_claims = false;
+      return each_item(field, fault, [&](JsonValue /*claim*/) { return has_claims = true; }) || fault.in(key);
+    };
+    const bool read = each_field(item, fault, [&](std::string_view key, JsonValue field) {
+      if (key == "name") return read_name(field, fault, container.container) || fault.in(key);
+      if (key == "image") return read_text(field, fault, container.image) || fault.in(key);
+      if (key != "resources") return true;
+      limits.clear();
+      has_claims = false;
+      return each_field(field, fault, read_resources) || fault.in(key);
+    });
+    note_image(std::move(container), limits, has_claims, images);
+    return read && add_limits(limits, fault, sum);
   });
 }
 

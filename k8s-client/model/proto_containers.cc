@@ -11,9 +11,10 @@ namespace dhc::k8s::proto {
 namespace {
 
 // **Source:** core/v1 generated.proto, ResourceRequirements.
-bool read_limits(const Value& value, Fault& fault, std::vector<ResourceAmount>& limits) {
+bool read_resources(const Value& value, Fault& fault, std::vector<ResourceAmount>& limits, bool& has_claims) {
   Amounts amounts;
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 3) has_claims = true;
     return tag != 1 || amounts.read_entry(field, fault) || fault.in("limits");
   });
   if (read) limits = amounts.take();
@@ -82,8 +83,9 @@ bool read_state(const Value& value, Fault& fault, ContainerState& state) {
 
 bool read_request(const Value& value, Fault& fault, InitRequest& request) {
   std::string restart_policy;
+  bool has_claims = false;
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
-    if (tag == 8) return read_limits(field, fault, request.limits) || fault.in("resources");
+    if (tag == 8) return read_resources(field, fault, request.limits, has_claims) || fault.in("resources");
     if (tag == 24) return read_name(field, fault, restart_policy) || fault.in("restartPolicy");
     return true;
   });
@@ -91,9 +93,19 @@ bool read_request(const Value& value, Fault& fault, InitRequest& request) {
   return read;
 }
 
-bool read_container_request(const Value& value, Fault& fault, std::vector<ResourceAmount>& sum) {
-  InitRequest container;
-  return read_request(value, fault, container) && add_limits(container.limits, fault, sum);
+// **Source:** core/v1 generated.proto, Container.
+bool read_container(const Value& value, Fault& fault, std::vector<ResourceAmount>& sum,
+                    std::vector<ContainerImage>& images) {
+  std::vector<ResourceAmount> limits;
+  ContainerImage container;
+  bool has_claims = false;
+  const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    if (tag == 1) return read_name(field, fault, container.container) || fault.in("name");
+    if (tag == 2) return read_text(field, fault, container.image) || fault.in("image");
+    return tag != 8 || read_resources(field, fault, limits, has_claims) || fault.in("resources");
+  });
+  note_image(std::move(container), limits, has_claims, images);
+  return read && add_limits(limits, fault, sum);
 }
 
 // **Source:** core/v1 generated.proto, ContainerStatus.

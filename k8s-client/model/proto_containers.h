@@ -10,8 +10,9 @@ namespace dhc::k8s::proto {
 /// One container's limits, and whether it is a sidecar. **Source:** core/v1 generated.proto, Container.
 bool read_request(const Value& value, Fault& fault, InitRequest& request);
 
-/// Adds one container's limits.
-bool read_container_request(const Value& value, Fault& fault, std::vector<ResourceAmount>& sum);
+/// Adds one container's limits, and what it runs.
+bool read_container(const Value& value, Fault& fault, std::vector<ResourceAmount>& sum,
+                    std::vector<ContainerImage>& images);
 
 /// Adds what one ContainerStatus tells. **Source:** core/v1 generated.proto, ContainerStatus; KEP-4680.
 bool read_container_report(const Value& value, Fault& fault, ContainerReports& reports);

@@ -100,7 +100,7 @@ bool read_spec(const Value& value, Fault& fault, Pod& pod, PodParts& parts, Sche
       case 1:
         return read_volume(field, fault, pod, parts.shown_fields) || fault.in("volumes");
       case 2:
-        return read_container_request(field, fault, parts.container_requests) || fault.in("containers");
+        return read_container(field, fault, parts.container_requests, parts.images) || fault.in("containers");
       case 4:
         return read_integer(field, fault, pod.grace_period_seconds) || fault.in("terminationGracePeriodSeconds");
       case 10:

@@ -26,6 +26,12 @@ std::size_t SharedParts::ConditionHash::operator()(const Condition& condition) c
   return hash_of(condition.type, condition.message);
 }
 
+std::size_t SharedParts::ImagesHash::operator()(const std::vector<ContainerImage>& images) const {
+  std::size_t hash = 0;
+  for (const auto& one : images) hash = hash * 31 + hash_of(one.container, one.image);
+  return hash;
+}
+
 void SharedParts::share_meta(Meta& meta) {
   pairs_.share(meta.labels);
   pairs_.share(meta.annotations);
@@ -39,6 +45,7 @@ void SharedParts::share(Object& object) {
         if constexpr (std::is_same_v<T, Pod>) {
           conditions_.share(one.conditions);
           scheduling_.share(one.scheduling);
+          images_.share(one.images);
         } else if constexpr (std::is_same_v<T, ResourceClaim>) {
           requests_.share(one.requests);
         } else if constexpr (std::is_same_v<T, ResourceSlice>) {

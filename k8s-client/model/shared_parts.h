@@ -10,8 +10,8 @@
 
 namespace dhc::k8s {
 
-/// What the records of one watch have in common: labels, annotations, owners, conditions, scheduling terms, requests
-/// and attributes are kept once, by whatever reader they were made.
+/// What the records of one watch have in common: labels, annotations, owners, conditions, scheduling terms, images,
+/// requests and attributes are kept once, by whatever reader they were made.
 class SharedParts {
  public:
   /// Puts what is known already in the place of what is equal in this object.
@@ -27,11 +27,15 @@ class SharedParts {
   struct ConditionHash {
     [[nodiscard]] std::size_t operator()(const Condition& condition) const;
   };
+  struct ImagesHash {
+    [[nodiscard]] std::size_t operator()(const std::vector<ContainerImage>& images) const;
+  };
   void share_meta(Meta& meta);
 
   SharedEntries<std::pair<std::string, std::string>, PairHash> pairs_;
   SharedEntries<OwnerRef, OwnerHash> owners_;
   SharedEntries<Condition, ConditionHash> conditions_;
+  SharedEntries<std::vector<ContainerImage>, ImagesHash> images_;
   SharedPool<SchedulingTerms> scheduling_;
   SharedPool<std::vector<DeviceRequest>> requests_;
 };

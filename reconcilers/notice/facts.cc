@@ -142,15 +142,23 @@ void add_refused_annotations(const PlanInput& input, Planned<Verdict>& found, Wa
 /// Said of the workload itself, whose owner reads that and not the verdicts of its pods.
 void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
   if (input.suspects == nullptr) return;
+  std::set<OwnerInScope> told;
   for (const auto& [who, suspicion] : input.suspects->suspicions()) {
-    found.verdicts.push_back(
-        {.subject = subject_of_workload(who.first, input.world),
-         .device = who.second,
-         .policy = {},
-         .reason = Reason::WorkloadSuspected,
-         .message = words_of_suspicion(who.first, suspicion),
-         .since = suspicion.since,
-         .next_at = suspicion.clean_since ? std::optional(*suspicion.clean_since + Suspects::kClean) : std::nullopt});
+    const auto until = suspicion.clean_since ? std::optional(*suspicion.clean_since + Suspects::kClean) : std::nullopt;
+    auto workloads = workloads_behind(*input.suspects, who, input.world);
+    if (workloads.empty()) workloads.push_back(who.first);
+    for (const auto& workload : workloads) {
+      // Of one that is suspected itself that is said.
+      if (workload != who.first && input.suspects->find(workload, who.second) != nullptr) continue;
+      if (!told.emplace(workload, who.second).second) continue;
+      found.verdicts.push_back({.subject = subject_of_workload(workload, input.world),
+                                .device = who.second,
+                                .policy = {},
+                                .reason = Reason::WorkloadSuspected,
+                                .message = words_of_suspicion(who.first, suspicion),
+                                .since = suspicion.since,
+                                .next_at = until});
+    }
   }
 }
 

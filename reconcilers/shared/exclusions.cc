@@ -77,12 +77,11 @@ std::optional<HoldReason> owner_word_too_old(const k8s::Pod& pod, const World& w
 }
 
 std::optional<HoldReason> suspected(const k8s::Pod& pod, const std::string& scope, const PlanInput& input) {
-  if (input.suspects == nullptr || input.suspects->suspicions().empty()) return std::nullopt;
-  const auto workload = workload_of(pod, input.world);
-  const auto* suspicion = input.suspects->find(workload, scope);
-  if (suspicion == nullptr) return std::nullopt;
+  if (input.suspects == nullptr) return std::nullopt;
+  const auto found = suspected_as(*input.suspects, pod, scope, input.world);
+  if (!found) return std::nullopt;
   return HoldReason{
-      .reason = Reason::WorkloadSuspected, .message = words_of_suspicion(workload, *suspicion), .until = {}};
+      .reason = Reason::WorkloadSuspected, .message = words_of_suspicion(found->who, *found->suspicion), .until = {}};
 }
 
 std::optional<HoldReason> excluded_because(const AffectedPod& affected, const PlanInput& input) {

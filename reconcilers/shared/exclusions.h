@@ -10,7 +10,8 @@ namespace dhc {
 /// back at all.
 [[nodiscard]] std::optional<HoldReason> excluded_because(const AffectedPod& affected, const PlanInput& input);
 
-/// That the pod's workload is suspected of breaking devices of this driver or resource: it is given no other one.
+/// That the pod's workload, or an image that it runs, is suspected of breaking devices of this driver or resource: it
+/// is given no other one.
 [[nodiscard]] std::optional<HoldReason> suspected(const k8s::Pod& pod, const std::string& scope,
                                                   const PlanInput& input);
 

@@ -105,6 +105,12 @@ void fields(V& v, k8s::ContainerExit& x) {
 }
 
 template <class V>
+void fields(V& v, k8s::ContainerImage& x) {
+  v("in", x.container);
+  v("runs", x.image);
+}
+
+template <class V>
 void fields(V& v, k8s::PodClaim& x) {
   v("name", x.name);
   v("claim", x.claim_name);
@@ -131,6 +137,7 @@ void fields(V& v, k8s::Pod& x) {
   v("group", x.pod_group);
   v("marked", x.is_marked);
   v("place", x.scheduling);
+  v("images", x.images);
 }
 
 template <class V>

@@ -48,12 +48,16 @@ struct Poisoned : Stage {
 
   static bool is_poison(int number) { return number % 8 == 0 && number < 24; }
 
-  void put_pod(int number, const std::string& owner, const std::string& prefix = "p") {
+  void put_pod(int number, const std::string& owner, const std::string& prefix = "p", const std::string& image = {}) {
     const auto name = fmt::format("{}-{}", prefix, number);
     auto& held = claim("claim-" + name, {fmt::format("gpu-{}", number % 8)}, name);
     held.results.front().pool = fmt::format("node-{}", number / 8);
     upsert_claim("claim-" + name);
-    pod({.name = name, .node = fmt::format("node-{}", number / 8), .owner = owner, .claim = "claim-" + name});
+    auto& put =
+        pod({.name = name, .node = fmt::format("node-{}", number / 8), .owner = owner, .claim = "claim-" + name});
+    put.meta.creation = now().wall;
+    if (!image.empty()) put.images = std::vector<k8s::ContainerImage>{{.container = "main", .image = image}};
+    upsert_pod(name);
   }
 
   std::vector<std::string> let_break(int number, Millis time = minutes(20), const std::string& prefix = "p") {
@@ -77,6 +81,27 @@ struct Poisoned : Stage {
   [[nodiscard]] std::size_t count(const std::string& word) const {
     return static_cast<std::size_t>(std::ranges::count(writes(), word));
   }
+};
+
+constexpr auto kTrain = "registry.example.com/train:7";
+
+/// Jobs of one image come one after the other, each under a new name, and each breaks what it is given.
+struct EverNew : Poisoned {
+  EverNew() : Poisoned("ReplicaSet/quiet") {}
+
+  std::vector<std::string> run_next(const std::string& image = kTrain) {
+    const int number = next_++ * 8 + 7;
+    remove_pod(fmt::format("p-{}", number));
+    remove(k8s::Kind::ResourceClaim, fmt::format("claim-p-{}", number));
+    settle();
+    put_pod(number, fmt::format("Job/train-{}", next_ - 1), "train", image);
+    settle();
+    return let_break(number, minutes(20), "train");
+  }
+  [[nodiscard]] std::string last_pod() const { return fmt::format("train-{}", (next_ - 1) * 8 + 7); }
+
+ private:
+  int next_ = 0;
 };
 
 bool is_anybody_suspected(const Stage& stage) {
@@ -215,6 +240,87 @@ TEST_CASE("A suspicion ends a day after the workload has left its bad devices") 
   fleet.advance(Millis(1));
   fleet.settle();
   CHECK_FALSE(is_anybody_suspected(fleet));
+}
+
+TEST_CASE("An image under whose ever new Jobs four devices break is suspected: the next Job keeps its device") {
+  EverNew fleet;
+  for (int i = 0; i < 3; ++i) CHECK(fleet.run_next().size() == 1);
+  CHECK_FALSE(is_anybody_suspected(fleet));
+  CHECK(fleet.run_next().empty());  // without the largest three are left, and enough
+  const auto* said = fleet.verdict("train-3", Reason::WorkloadSuspected);
+  REQUIRE(said != nullptr);
+  CHECK(said->subject.kind == "Job");
+  CHECK(
+      said->message.starts_with("image registry.example.com/train:7 in namespace default is suspected of breaking "
+                                "the devices that its containers hold: since "));
+  CHECK(said->message.contains("4 devices of gpu.example.com broke under it on 4 nodes"));
+  CHECK(
+      said->message.contains("; 4 workloads held them: default/Job/train-0, default/Job/train-1, "
+                             "default/Job/train-2, default/Job/train-3; no pod that runs it there is moved"));
+  CHECK(fleet.verdict(fleet.last_pod(), Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.rule() == nullptr);  // what was put down to the devices is taken back
+  const auto rules = fleet.count("apply NoSchedule gpu-7");
+  CHECK(fleet.run_next().empty());
+  CHECK(fleet.verdict(fleet.last_pod(), Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.count("apply NoSchedule gpu-7") == rules);
+  // Others lose their devices as before, and so does the image in another namespace.
+  CHECK(fleet.let_break(1) == std::vector<std::string>{"p-1"});
+}
+
+TEST_CASE("A restart before each device and after them suspects the same image") {
+  EverNew fleet;
+  for (int i = 0; i < 4; ++i) {
+    fleet.restart();
+    fleet.run_next();
+  }
+  const auto* said = fleet.verdict("train-3", Reason::WorkloadSuspected);
+  REQUIRE(said != nullptr);
+  const auto message = said->message;
+  fleet.restart();
+  CHECK(fleet.run_for(minutes(5), Seconds(10)).empty());
+  said = fleet.verdict("train-3", Reason::WorkloadSuspected);
+  REQUIRE(said != nullptr);
+  CHECK(said->message == message);
+}
+
+TEST_CASE("A word on one workload that ran the image clears the image") {
+  EverNew fleet;
+  for (int i = 0; i < 4; ++i) fleet.run_next();
+  REQUIRE(is_anybody_suspected(fleet));
+  auto& pod = fleet.pod_named(fleet.last_pod());
+  pod.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(fleet.now().wall)}};
+  fleet.advance(Seconds(1));
+  const auto name = fleet.last_pod();
+  fleet.upsert_pod(name);
+  CHECK(fleet.run_for(minutes(10), Seconds(10)) == std::vector<std::string>{name});
+  CHECK_FALSE(is_anybody_suspected(fleet));
+}
+
+TEST_CASE("An image that others have run for long and that broke nothing for them is not to blame for some Jobs") {
+  EverNew fleet;
+  for (int i = 1; i < 104; i += 5) {
+    if (i % 8 == 7) continue;
+    fleet.pod_named(fmt::format("p-{}", i)).images =
+        std::vector<k8s::ContainerImage>{{.container = "main", .image = kTrain}};
+    fleet.upsert_pod(fmt::format("p-{}", i));
+  }
+  fleet.settle();
+  for (int i = 0; i < 10; ++i) CHECK(fleet.run_next().size() == 1);
+  CHECK_FALSE(is_anybody_suspected(fleet));
+}
+
+TEST_CASE("For one guilty workload the image that others run too is not suspected") {
+  Poisoned fleet;
+  for (int i = 0; i < 24; ++i) {
+    const auto name = fmt::format("p-{}", i);
+    const bool runs_it = Poisoned::is_poison(i) || i % 8 == 3;
+    if (!runs_it) continue;
+    fleet.pod_named(name).images = std::vector<k8s::ContainerImage>{{.container = "main", .image = kTrain}};
+    fleet.upsert_pod(name);
+  }
+  fleet.let_poison_break();
+  REQUIRE(fleet.verdict("poison", Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.let_break(3) == std::vector<std::string>{"p-3"});
 }
 
 TEST_CASE("With suspectAfter: 0 nobody is suspected") {

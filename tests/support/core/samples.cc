@@ -18,7 +18,7 @@ constexpr auto kMeta = R"({
 constexpr auto kPod = R"({
   "spec": {
     "nodeName": "node-a", "terminationGracePeriodSeconds": 5,
-    "containers": [{"resources": {"limits": {"example.com/gpu": "2"}}}],
+    "containers": [{"name": "main", "image": "registry.example.com/train:7", "resources": {"limits": {"example.com/gpu": "2"}}}],
     "initContainers": [{"restartPolicy": "Always", "resources": {"limits": {"example.com/gpu": 1}}}],
     "resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}]
   },

@@ -214,7 +214,7 @@ TEST_CASE("All other messages are read as they were written") {
 TEST_CASE("Nothing of environments, arguments, others' annotations, Secrets or ConfigMaps is recorded") {
   const std::string pod = R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"d","uid":"u",
     "resourceVersion":"1","annotations":{"vault.example.com/token":"hunter2","device-health.io/opt-out":"true"}},
-    "spec":{"nodeName":"n","containers":[{"name":"c","image":"registry.example.com/hunter2",
+    "spec":{"nodeName":"n","containers":[{"name":"c","image":"registry.example.com/train:7",
       "args":["--password=hunter2"],"command":["hunter2"],
       "env":[{"name":"TOKEN","value":"hunter2"}],"envFrom":[{"secretRef":{"name":"hunter2"}}],
       "resources":{"limits":{"example.com/gpu":"1"}}}],
@@ -233,6 +233,7 @@ TEST_CASE("Nothing of environments, arguments, others' annotations, Secrets or C
   CHECK(all.find("hunter2") == std::string::npos);
   CHECK(all.find("Unhealthy") == std::string::npos);  // by its number
   CHECK(all.find("device-health.io/opt-out") != std::string::npos);
+  CHECK(all.find("registry.example.com/train:7") != std::string::npos);  // who runs it may be suspected
 }
 
 TEST_CASE("What is no line of a recording is refused with the reason") {

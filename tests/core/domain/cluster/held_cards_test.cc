@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "domain/cluster/running_images.h"
 #include "domain/cluster/world.h"
 #include "tests/support/core/schedules.h"
 
@@ -55,6 +56,18 @@ class ComingAndGoing {
     return pod;
   }
 
+  /// One device may be held by containers of two pods, and of two images.
+  std::vector<std::string> run_images(k8s::Pod& pod) {
+    std::vector<k8s::ContainerImage> images;
+    for (const auto* container : {"a", "b"}) {
+      if (!dice_.one_in(3)) images.push_back({.container = container, .image = "train:" + number(3)});
+    }
+    if (!images.empty()) pod.images = std::move(images);
+    std::vector<std::string> holds = {"a", "b"};
+    if (dice_.one_in(3)) holds.erase(holds.begin());
+    return holds;
+  }
+
   void begin_plugin_pod() {
     const auto n = number(5);
     auto pod = pod_named("plugin-" + n, "node-" + std::to_string(std::stoi(n) % 3));
@@ -65,6 +78,7 @@ class ComingAndGoing {
       resource.devices.push_back(
           {.resource_id = "GPU-" + number(2) + "::" + std::to_string(device), .health = health, .message = {}});
     }
+    for (auto& device : resource.devices) device.containers = run_images(pod);
     pod.allocated = {std::move(resource)};
     if (dice_.one_in(5)) pod.phase = k8s::PodPhase::Succeeded;
     send(std::move(pod));
@@ -86,6 +100,7 @@ class ComingAndGoing {
       }
     }
     pod.claims = {{.name = "gpu", .claim_name = claim.meta.name}};
+    (void)run_images(pod);
     send(std::move(claim));
     send(std::move(pod));
   }
@@ -161,6 +176,7 @@ class ComingAndGoing {
 struct Counted {
   struct Place {
     std::set<std::string> cards;
+    std::map<std::string, std::set<std::string>> images;
     std::string unit;
     std::optional<WallTime> began;
   };
@@ -169,6 +185,13 @@ struct Counted {
       if (state.holders.empty()) continue;
       auto& place = places[{key.scope, key.place}];
       place.cards.insert(std::string(world.inventory().card_of(key)));
+      for (const auto& uid : state.holders) {
+        const auto& record = *world.pod(uid);
+        const auto& held = *find_held_device(record.held_devices, key);
+        for (const auto& image : image_names_of(record.pod, held)) {
+          place.images[image].insert(std::string(world.inventory().card_of(key)));
+        }
+      }
       place.unit = world.node_of(key).empty() ? key.place : world.node_of(key);
       const auto reporter = world.reporter_of(key);
       place.began = reporter ? std::optional(reporter->began) : std::nullopt;
@@ -178,6 +201,14 @@ struct Counted {
     std::int64_t cards = 0;
     for (const auto& [name, place] : places) {
       if (name.first == scope && (!place.began || *place.began >= then)) cards += std::ssize(place.cards);
+    }
+    return cards;
+  }
+  [[nodiscard]] std::int64_t of_image(const std::string& scope, const std::string& image, WallTime then) const {
+    std::int64_t cards = 0;
+    for (const auto& [name, place] : places) {
+      if (name.first != scope || !place.images.contains(image)) continue;
+      if (!place.began || *place.began >= then) cards += std::ssize(place.images.at(image));
     }
     return cards;
   }
@@ -197,6 +228,7 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
   std::size_t moved = 0;
   std::size_t shared = 0;
   std::size_t dated = 0;
+  std::int64_t ran = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     ComingAndGoing cluster(seed);
     std::map<std::string, std::string> units;
@@ -213,6 +245,13 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
           const auto then = cluster.wall() - Seconds(back);
           CHECK(held.count_since(scope, then) == counted.since(scope, then));
         }
+        for (const auto* name : {"train:0", "train:1", "train:2"}) {
+          const auto image = std::string("ml/container image/") + name;
+          const auto then = cluster.wall() - Seconds(3'000);
+          CHECK(held.count_of(scope, image) == counted.of_image(scope, image, WallTime::min()));
+          CHECK(held.count_of_since(scope, image, then) == counted.of_image(scope, image, then));
+          ran += held.count_of(scope, image);
+        }
       }
       for (const auto& [key, state] : world.tracker().devices()) {
         const auto* place = held.place_of(key);
@@ -220,6 +259,8 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
         REQUIRE((place != nullptr) == (found != counted.places.end()));
         if (place == nullptr) continue;
         CHECK(place->unit == found->second.unit);
+        CHECK(place->images.size() == found->second.images.size());
+        for (const auto& [image, cards] : found->second.images) CHECK(place->count_of(image) == std::ssize(cards));
         CHECK(place->driver_began == found->second.began);
         std::int64_t beside = 0;
         for (const auto* other : held.places_beside(key)) beside += other->cards;
@@ -235,6 +276,7 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
   CHECK(moved > 20);
   CHECK(shared > 100);
   CHECK(dated > 100);
+  CHECK(ran > 1000);
 }
 
 }  // namespace dhc::test

@@ -34,7 +34,28 @@ DeviceOnset broken(int number, Millis later, const std::string& workload = kPois
           .at = morning(later),
           .since = morning(later) - minutes(1),
           .well = 5,
-          .workloads = {{workload, {.scope = scope, .node = node}}}};
+          .workloads = {{workload, {.scope = scope, .node = node}}},
+          .images = {}};
+}
+
+const OwnerInScope kImage{"ml/container image/registry.example.com/train:7", kBroken};
+
+/// Under the Job of this number, which ran the image.
+DeviceOnset broken_by_image(int number, int job, double scope = 0.02) {
+  auto onset = broken(number * 8, hours(number), fmt::format("ml/Job/train-{}", job), 0.005);
+  onset.images.emplace(kImage.first, OwnerShare{.scope = scope, .node = 0.125});
+  return onset;
+}
+
+bool is_image_suspected(const std::vector<int>& jobs, double scope = 0.02, std::vector<Bystander> tenants = {}) {
+  Suspects suspects;
+  for (int i = 0; const int job : jobs) suspects.note(broken_by_image(i++, job, scope));
+  SuspectHearing hearing;
+  hearing.now = {.mono = MonoTime(hours(100)), .wall = morning(hours(jobs.size()))};
+  hearing.tenants_of = [&](const std::string& /*image*/, const std::string& /*scope*/) { return tenants; };
+  hearing.on_bad = {kImage};
+  (void)suspects.judge(hearing);
+  return suspects.find(kImage.first, kBroken) != nullptr;
 }
 
 SuspectHearing heard(Millis later, std::size_t least = 3, std::set<OwnerInScope> on_bad = {kPoison}) {
@@ -277,6 +298,61 @@ TEST_CASE("of a damaged section what can be read stands") {
   REQUIRE(at != std::string::npos);
   text.replace(at, 13, "\"workloads\":[");
   CHECK(parse_suspect_state(text).onsets().empty());
+}
+
+TEST_CASE("an image is suspected if it is enough without the workload that broke most, and three broke any") {
+  CHECK(is_image_suspected({0, 1, 2, 3}));
+  CHECK_FALSE(is_image_suspected({0, 1, 2}));           // two are left without the largest
+  CHECK_FALSE(is_image_suspected({0, 0, 0, 0, 1, 2}));  // so they are here
+  CHECK_FALSE(is_image_suspected({0, 0, 0, 1, 1, 1}));  // two workloads
+  CHECK(is_image_suspected({0, 0, 0, 1, 2, 3}));
+  CHECK_FALSE(is_image_suspected({0, 1, 2, 3}, 0.1));  // who runs on much breaks much
+}
+
+TEST_CASE("an image is not suspected while it left out, again and again, those that run it") {
+  const auto tenant = [](const std::string& name, Millis since, double share) {
+    return Bystander{.workload = "ml/Deployment/" + name, .since = morning(since), .share = share};
+  };
+  CHECK(is_image_suspected({0, 1, 2, 3}, 0.02, {tenant("a", hours(-1), 0.01)}));          // a half, four times: 0.0625
+  CHECK_FALSE(is_image_suspected({0, 1, 2, 3}, 0.02, {tenant("a", hours(-1), 0.0106)}));  // 0.047
+  CHECK(is_image_suspected({0, 1, 2, 3}, 0.02, {tenant("a", hours(2), 0.0106)}));  // it was not there at the first
+  auto guilty = tenant("a", hours(-1), 0.015);
+  guilty.workload = "ml/Job/train-1";
+  CHECK(is_image_suspected({0, 1, 2, 3}, 0.02, {guilty}));
+}
+
+TEST_CASE("a device that breaks twice with one image is no cause by itself, with two it is") {
+  const auto suspects_of = [](bool same) {
+    Suspects suspects;
+    for (int i = 0; i < 4; ++i) {
+      suspects.note(broken_by_image(i, i));
+      auto again = broken_by_image(i, i + 10);
+      again.at += hours(20);
+      if (!same) {
+        again.images.clear();
+        again.images.emplace("ml/container image/other", OwnerShare{.scope = 0.02, .node = 0.125});
+      }
+      suspects.note(again);
+    }
+    (void)suspects.judge(heard(hours(40)));
+    return suspects.find(kImage.first, kBroken) != nullptr;
+  };
+  CHECK(suspects_of(true));
+  CHECK_FALSE(suspects_of(false));
+}
+
+TEST_CASE("a word for an image clears it, and a restart changes nothing of what is known of it") {
+  Suspects suspects;
+  for (int i = 0; i < 4; ++i) suspects.note(broken_by_image(i, i));
+  CHECK(suspects.judge(heard(hours(4), 3, {kImage})).size() == 4);
+  auto read = parse_suspect_state(suspect_state_text(suspects));
+  CHECK(read.onsets() == suspects.onsets());
+  CHECK(read.suspicions() == suspects.suspicions());
+  auto cleared = heard(hours(6), 3, {kImage});
+  cleared.acknowledged[kImage.first] = morning(hours(5));
+  CHECK(read.judge(cleared).empty());
+  CHECK(read.find(kImage.first, kBroken) == nullptr);
+  CHECK(std::ranges::all_of(read.onsets(), [](const auto& onset) { return onset.images.empty(); }));
 }
 
 TEST_CASE("how likely chance is: none, one, all of them") {

@@ -123,9 +123,13 @@ Pod dom_pod(const json& object) {
     }
   }
   pod.allocated = dom_allocated(status);
-  for (const auto& container : part(status, "containerStatuses")) {
-    const auto ended = part(part(container, "state"), "terminated");
-    if (ended.is_object() && ended["exitCode"] != 0) pod.exits.push_back({container["name"], ended["exitCode"]});
+  const auto& container = spec["containers"][0];
+  if (!pod.requests.empty() || !part(part(container, "resources"), "claims").is_null()) {
+    pod.images = std::vector<ContainerImage>{{.container = container["name"], .image = container["image"]}};
+  }
+  for (const auto& said : part(status, "containerStatuses")) {
+    const auto ended = part(part(said, "state"), "terminated");
+    if (ended.is_object() && ended["exitCode"] != 0) pod.exits.push_back({said["name"], ended["exitCode"]});
     const bool is_failed_job =
         pod.phase == PodPhase::Failed && pod.meta.controller && pod.meta.controller->kind == "Job";
     if (is_failed_job && ended.is_object()) pod.last_start = time(ended, "finishedAt");

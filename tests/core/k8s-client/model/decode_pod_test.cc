@@ -81,6 +81,27 @@ TEST_CASE(
   CHECK(of_set.status_message.empty());
 }
 
+TEST_CASE("Of a pod the images of those containers are kept that ask for devices, whatever its status says") {
+  const auto runs = [](std::string_view name, std::string_view image, std::string_view resources) {
+    return fmt::format(R"({{"resources":{{{}}},"image":"{}","name":"{}"}})", resources, image, name);
+  };
+  const auto read = [](const std::string& containers) {
+    return read_pod(fmt::format(R"({{"resourceClaims":[{{"name":"gpu"}}],"containers":[{}]}})", containers), "{}");
+  };
+  const std::string limits = R"("limits":{"a.b/c":"1"})";
+  const std::string claims = R"("claims":[{"name":"gpu"}])";
+  const auto pod = read(runs("b", "r/train:1", limits) + "," + runs("a", "r/serve:2", claims) + "," +
+                        runs("c", "r/other:3", R"("limits":{"cpu":"1","a.b/c":"0"},"claims":[])"));
+  REQUIRE(pod.images);
+  CHECK(*pod.images == std::vector<ContainerImage>{{"a", "r/serve:2"}, {"b", "r/train:1"}});
+  CHECK_FALSE(read(runs("c", "r/other:3", "")).images);
+  CHECK(read(runs("c", std::string(512, 'x'), limits)).images);
+  for (const auto& image : {std::string(513, 'x'), std::string("x\\ny"), std::string()}) {
+    CHECK_FALSE(read(runs("c", image, limits)).images);
+  }
+  static_assert(sizeof(pod.images) == 8);
+}
+
 TEST_CASE("Requests are the limits of all containers together") {
   const auto spec =
       fmt::format(R"({{"containers":[{},{},{}]}})", container(gpus(1)), container(gpus(2)), container("null"));

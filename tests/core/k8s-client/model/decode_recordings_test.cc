@@ -46,6 +46,7 @@ TEST_CASE("A recorded DRA pod is read with its claim, its unhealthy device and t
                            "ECC error count exceeded threshold",
                            "",
                            {"main"}}}}};
+  expected.images = std::vector<ContainerImage>{{.container = "main", .image = "registry.test/busybox:1"}};
   CHECK(page.objects[0] == Object(expected));
 }
 

@@ -111,11 +111,12 @@ constexpr std::string_view kClusterMeta = "1(1 5 6 8 9 10 11(1 2) 12(1 2) 13(1 3
 std::string meta_and(std::string_view tree) { return std::string(kMetaTree).append(tree); }
 
 TEST_CASE("Each field of a pod that JSON is read for is read in protobuf") {
-  check_read(Kind::Pod, "pods",
-             meta_and("2(1(2(1(1))) 2(8(1(1 2(1)))) 4 7(1 2) 10 18(1(1(1(1(1 2 3) 2(1 2 3)))) 2(1) 3(1)) 20(8(1) 24) "
-                      "22(1 2 3 4) 33 38 39(1 3)) "
-                      "3(1 2(1 2 4 5 6) 3 4 8(1 2(2(1) 3(1 6)) 3(2(1) 3(6)) 14(1 2(1 2 6))) "
-                      "10(1 2(2(1) 3(1 6)) 3(2(1) 3(6)) 14(1 2(1 2 6))) 13(14(1 2(1 2 6))) 15(1 2) 18(2))"));
+  check_read(
+      Kind::Pod, "pods",
+      meta_and("2(1(2(1(1))) 2(1 2 8(1(1 2(1)) 3)) 4 7(1 2) 10 18(1(1(1(1(1 2 3) 2(1 2 3)))) 2(1) 3(1)) 20(8(1) 24) "
+               "22(1 2 3 4) 33 38 39(1 3)) "
+               "3(1 2(1 2 4 5 6) 3 4 8(1 2(2(1) 3(1 6)) 3(2(1) 3(6)) 14(1 2(1 2 6))) "
+               "10(1 2(2(1) 3(1 6)) 3(2(1) 3(6)) 14(1 2(1 2 6))) 13(14(1 2(1 2 6))) 15(1 2) 18(2))"));
 }
 
 TEST_CASE("Each field of a claim that JSON is read for is read in protobuf") {
