@@ -145,11 +145,11 @@ bench-lemons: ## Replay a trace of faults, and print what halfLife and quarantin
 	@build/release/lemons $(TRACE)
 
 .PHONY: bench-suspects
-bench-suspects: ## Play weeks in which it is known what breaks devices, and print how often the right workload is suspected: make bench-suspects [SCHEDULES=1700]
+bench-suspects: ## Play days of simulated clusters in which it is known what breaks devices, and write how often the right one is suspected into its decision: make bench-suspects [FROM=0] [TO=10000] (an hour or more; goes on where it was stopped)
 	$(install) test
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@cmake --build --preset release --target suspects >/dev/null
-	@build/release/suspects $(SCHEDULES)
+	@bench/suspects/page.py build/release/suspects $(or $(FROM),0) $(or $(TO),10000)
 
 .PHONY: fleet-year
 fleet-year: ## Play a real fleet's year against three rivals, and write docs/evaluation.md: make fleet-year [SEEDS=20] [DAYS=348] (hours on 2 cores with 20 seeds, minutes with one)

@@ -51,9 +51,9 @@ struct Stream {
   std::uint64_t seen = 0;
 };
 
-class Ours : public Contender {
+class Unchanged : public Ours {
  public:
-  Ours(Fleet& fleet, const Policy& policy) : fleet_(fleet) {
+  Unchanged(sim::Cluster& cluster, const Policy& policy) : cluster_(cluster) {
     for (const auto kind : k8s::kAllKinds) {
       k8s::WatchTarget target{.kind = kind, .ns = {}, .name = {}};
       if (kind == k8s::Kind::ConfigMap) {
@@ -67,25 +67,30 @@ class Ours : public Contender {
     inbox_.emplace_back(PolicyChanged{std::make_shared<Policy>(policy)});
   }
 
-  void reported(std::size_t /*device*/, bool /*bad*/) override {}
+  [[nodiscard]] const std::vector<Verdict>& verdicts() const override { return controller_.verdicts(); }
+
+  void set_clock_ahead(Millis ahead) override {
+    ahead_ = ahead;
+    inbox_.emplace_back(ServerClockSeen{ahead});
+  }
 
   [[nodiscard]] bool act() override {
     bool acted = false;
     for (auto& stream : streams_) acted = pump(*stream) || acted;
     // A word of each watch before it could seem old.
-    const bool vouch = vouched_until_ <= fleet_.now.mono;
+    const bool vouch = vouched_until_ <= cluster_.now().mono;
     if (vouch && controller_.synced()) {
-      vouched_until_ = fleet_.now.mono + kVouched;
+      vouched_until_ = cluster_.now().mono + kVouched;
       for (const auto& stream : streams_) {
         inbox_.emplace_back(
             k8s::Delivery(k8s::Told{stream->kind, stream->name, k8s::WatchWord::Heard, vouched_until_}));
       }
     }
-    const bool due = vouch || (wake_at_ && *wake_at_ <= fleet_.now.mono);
+    const bool due = vouch || (wake_at_ && *wake_at_ <= cluster_.now().mono);
     if (inbox_.empty() && !due) return acted;
     auto messages = std::exchange(inbox_, {});
-    if (!controller_.take(messages, fleet_.now) && !due) return acted;
-    auto turn = controller_.plan(fleet_.now);
+    if (!controller_.take(messages, own_now()) && !due) return acted;
+    auto turn = controller_.plan(own_now());
     wake_at_ = turn.wake_at;
     doubt();
     for (const auto& action : turn.actions) carry_out(action);
@@ -109,11 +114,11 @@ class Ours : public Contender {
 
   [[nodiscard]] bool pump(Stream& stream) {
     if (stream.open) return poll(stream);
-    if (stream.wait_until && *stream.wait_until > fleet_.now.mono) return false;
+    if (stream.wait_until && *stream.wait_until > cluster_.now().mono) return false;
     stream.wait_until.reset();
-    const auto step = stream.session.next(fleet_.now, kChance);
+    const auto step = stream.session.next(own_now(), kChance);
     if (const auto* wait = std::get_if<k8s::WaitFor>(&step)) {
-      stream.wait_until = fleet_.now.mono + wait->duration;
+      stream.wait_until = cluster_.now().mono + wait->duration;
       return false;
     }
     std::vector<k8s::Delivery> out;
@@ -121,15 +126,14 @@ class Ours : public Contender {
       const auto path = sim::parse_resource_path(sim::parse_target(open->request.target));
       if (path) stream.res = sim::find_res(path->group, path->resource);
       stream.seen = 0;
-      auto answer = fleet_.cluster.handle(open->request, fleet_.now);
+      auto answer = cluster_.handle(open->request, cluster_.now());
       if (answer.watch) {
         stream.open = std::move(answer.watch);
       } else {
-        stream.session.stream_ended(answered(answer), fleet_.now, kChance, out);
+        stream.session.stream_ended(answered(answer), own_now(), kChance, out);
       }
     } else if (const auto* list = std::get_if<k8s::SendList>(&step)) {
-      stream.session.list_answered(answered(fleet_.cluster.handle(list->request, fleet_.now)), fleet_.now, kChance,
-                                   out);
+      stream.session.list_answered(answered(cluster_.handle(list->request, cluster_.now())), own_now(), kChance, out);
     } else {
       return false;
     }
@@ -140,16 +144,16 @@ class Ours : public Contender {
   /// Only what has changed has something to say.
   [[nodiscard]] bool poll(Stream& stream) {
     if (stream.res && stream.seen > 0) {
-      const auto& changes = fleet_.cluster.store().changes(*stream.res);
+      const auto& changes = cluster_.store().changes(*stream.res);
       if (changes.empty() || changes.back().rv <= stream.seen) return false;
     }
-    stream.seen = fleet_.cluster.store().rv();
-    const auto output = stream.open->poll(fleet_.cluster.store(), fleet_.now);
+    stream.seen = cluster_.store().rv();
+    const auto output = stream.open->poll(cluster_.store(), cluster_.now());
     std::vector<k8s::Delivery> out;
-    const bool more = output.bytes.empty() || stream.session.feed(output.bytes, fleet_.now, out);
+    const bool more = output.bytes.empty() || stream.session.feed(output.bytes, own_now(), out);
     if (output.ended || !more) {
       stream.open.reset();
-      stream.session.stream_ended(k8s::Response{200, {}, {}}, fleet_.now, kChance, out);
+      stream.session.stream_ended(k8s::Response{200, {}, {}}, own_now(), kChance, out);
     }
     const bool busy = !out.empty() || !stream.open;
     deliver(out);
@@ -161,11 +165,10 @@ class Ours : public Contender {
       for (auto& stream : streams_) {
         if (stream->kind != doubted.kind) continue;
         std::vector<k8s::Delivery> out;
-        stream->session.doubt(doubted.why, fleet_.now, out);
+        stream->session.doubt(doubted.why, own_now(), out);
         if (stream->open) {
           stream->open.reset();
-          stream->session.stream_ended(fail(ErrorKind::Unavailable, "ended for a fresh list"), fleet_.now, kChance,
-                                       out);
+          stream->session.stream_ended(fail(ErrorKind::Unavailable, "ended for a fresh list"), own_now(), kChance, out);
         }
         deliver(out);
       }
@@ -174,7 +177,7 @@ class Ours : public Contender {
 
   Result<k8s::Response> send(const Result<k8s::Request>& request) {
     if (!request) return std::unexpected(request.error());
-    return answered(fleet_.cluster.handle(*request, fleet_.now));
+    return answered(cluster_.handle(*request, cluster_.now()));
   }
 
   Status done(const Result<k8s::Request>& request, std::optional<ErrorKind> fine = {}) {
@@ -220,7 +223,11 @@ class Ours : public Contender {
     inbox_.emplace_back(std::move(outcome));
   }
 
-  Fleet& fleet_;
+  /// As the controller's own clock has it.
+  [[nodiscard]] Now own_now() const { return {cluster_.now().mono, cluster_.now().wall - ahead_}; }
+
+  sim::Cluster& cluster_;
+  Millis ahead_{0};
   Controller controller_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Message> inbox_;
@@ -244,8 +251,8 @@ Policy default_policy() {
   return policy;
 }
 
-std::unique_ptr<Contender> make_ours(Fleet& fleet, const Policy& policy) {
-  return std::make_unique<Ours>(fleet, policy);
+std::unique_ptr<Ours> make_ours(sim::Cluster& cluster, const Policy& policy) {
+  return std::make_unique<Unchanged>(cluster, policy);
 }
 
 }  // namespace dhc::year

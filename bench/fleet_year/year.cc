@@ -116,7 +116,7 @@ Year play(const Run& run, const FaultTrace& trace, Kind contender) {
       case Kind::Ours:
         break;
     }
-    return make_ours(fleet, default_policy());
+    return make_ours(fleet.cluster, default_policy());
   });
 }
 

@@ -41,7 +41,7 @@ Json claim_spec(const std::string& device_class, int count) {
 
 Json pod_template(const PodShape& shape) {
   Json container = {{"name", "main"},
-                    {"image", "registry.test/busybox:1"},
+                    {"image", shape.image},
                     {"command", {"/bin/sh", "-c", "sleep 3600"}},
                     {"resources", Json::object()}};
   Json resources = Json::object();

@@ -21,6 +21,7 @@ struct PodShape {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> node_selector;
+  std::string image = "registry.test/busybox:1";
   std::string resource;       ///< A device-plugin resource, or empty.
   int count = 1;              ///< Devices, of either kind.
   std::string device_class;   ///< A DRA driver's class (named like the driver), or empty.

@@ -52,7 +52,7 @@ Year played(Kind kind, const FaultTrace& trace, std::uint64_t seed = 1) {
     if (kind == Kind::Nobody) return make_nobody(fleet, 20 * kHour);
     if (kind == Kind::Drain) return make_drain(fleet);
     if (kind == Kind::NoExecute) return make_no_execute(fleet);
-    return make_ours(fleet, default_policy());
+    return make_ours(fleet.cluster, default_policy());
   });
 }
 
