@@ -142,7 +142,7 @@ double chance_of_leaving_out(const std::string& image, const CaseAgainst& found,
   for (const auto* onset : found.onsets) {
     double well = 0;
     for (const auto& tenant : tenants) {
-      if (tenant.since <= onset->since && !breakers.contains(tenant.workload)) well += tenant.share;
+      if (tenant.since <= onset->at && !breakers.contains(tenant.workload)) well += tenant.share;
     }
     chance *= 1 - std::clamp(well / onset->images.at(image).scope, 0.0, 1.0);
   }
@@ -301,6 +301,8 @@ void Suspects::judge_images(const std::string& scope, const SuspectHearing& hear
   for (const auto& [image, found] : cases_against(onsets_, scope, &DeviceOnset::images)) {
     const OwnerInScope who{image, scope};
     if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
+    // Of a case that has not grown nothing is new; each that grows in a turn does so at the same time.
+    if (judged_ && found.onsets.back()->at != onsets_.back().at) continue;
     const auto breakers = breakers_in(found);
     if (breakers.size() < kFewestOfImage ||
         !is_enough_without_the_largest(image, scope, breakers, onsets_, hearing.least)) {

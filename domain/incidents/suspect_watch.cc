@@ -27,8 +27,17 @@ std::set<std::string> known_names(const Suspects& suspects) {
   return known;
 }
 
-/// Who runs the image and holds devices, pod by pod.
-std::vector<Bystander> tenants_of(const std::string& image, const std::string& scope, const World& world) {
+/// With more devices held than so many for each that broke, most who run an image broke none, whoever they are.
+constexpr std::int64_t kHeldForEach = 4;
+
+/// Who runs the image and holds devices, pod by pod; of too many to look at, somebody who holds all.
+std::vector<Bystander> tenants_of(const std::string& image, const std::string& scope, const Suspects& suspects,
+                                  const World& world, WallTime now) {
+  const auto broken = std::ranges::count_if(suspects.onsets(), [&](const DeviceOnset& onset) {
+    return onset.card.scope == scope && onset.images.contains(image);
+  });
+  if (world.held_cards().count_of(scope, image) > kHeldForEach * broken)
+    return {{.workload = {}, .since = WallTime::min(), .share = 1}};
   std::vector<Bystander> tenants;
   const auto all = static_cast<double>(world.held_cards().count(scope));
   std::map<std::string, std::set<DeviceKey>> cards;  // by pod
@@ -41,9 +50,10 @@ std::vector<Bystander> tenants_of(const std::string& image, const std::string& s
   for (const auto& [uid, held] : cards) {
     const auto* record = world.pod(uid);
     if (record == nullptr || std::ranges::count(image_names_of(record->pod), image) == 0) continue;
-    const auto& made = record->pod.meta.creation;
+    // A time ahead of our clock does not say since when.
+    const auto made = record->pod.meta.creation ? world.ours(*record->pod.meta.creation) : WallTime::min();
     tenants.push_back({.workload = workload_of(record->pod, world),
-                       .since = made ? world.ours(*made) : WallTime::min(),
+                       .since = made > now ? WallTime::min() : made,
                        .share = static_cast<double>(held.size()) / all});
   }
   return tenants;
@@ -81,8 +91,8 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
                          .acknowledged = {},
                          .released = cap_release(policy.cap_release, now),
                          .now = now,
-                         .tenants_of = [&world](const std::string& image, const std::string& scope) {
-                           return tenants_of(image, scope, world);
+                         .tenants_of = [&, at = now.wall](const std::string& image, const std::string& scope) {
+                           return tenants_of(image, scope, suspects, world, at);
                          }};
   const auto hear = [&](const std::string& who, const k8s::Pod& pod) {
     if (const auto until = vouched_until(pod, world, now.wall)) {
