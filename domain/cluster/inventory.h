@@ -40,6 +40,7 @@ struct Pool {
   bool published = true;  ///< False: its slices are gone, the devices are remembered (a driver's restart removes them:
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
+  std::set<std::string, std::less<>> shared_identities = {};
   std::int64_t cards = 0;  ///< Physical ones; while a generation is not whole, those of the older ones too.
 
   [[nodiscard]] bool is_network_attached() const { return is_settled && node.empty(); }

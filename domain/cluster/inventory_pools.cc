@@ -1,6 +1,12 @@
 // The part of Inventory that makes pools of slices: whose slices a pool is made of, and what they say of its devices.
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,21 +29,41 @@ std::string card_named_by(const k8s::SliceDevice& device) {
   return device.name;
 }
 
+/// The last part of the names of attributes that usually name a physical device.
+constexpr std::array<std::string_view, 3> kIdentityWords = {"uuid", "serialnumber", "serial"};
+
+std::string word_of(std::string_view attribute) {
+  return k8s::to_lower_ascii(attribute.substr(attribute.rfind('/') + 1));
+}
+
+/// Those that several cards carry. **Source:** Google's TPU driver makes `uuid` of the node's name, for each chip.
+std::set<std::string, std::less<>> shared_identities(const std::map<std::string, PublishedDevice>& devices) {
+  std::map<std::string_view, std::string_view> cards;  // by value
+  std::set<std::string, std::less<>> shared;
+  for (const auto& [name, device] : devices) {
+    for (const auto& [attribute, value] : device.attributes) {
+      if (value.empty() || std::ranges::find(kIdentityWords, word_of(attribute)) == kIdentityWords.end()) continue;
+      if (cards.try_emplace(value, device.card).first->second != device.card) shared.emplace(value);
+    }
+  }
+  return shared;
+}
+
 }  // namespace
 
 std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
   const auto* device = published(key);
   if (device == nullptr) return std::nullopt;
+  const auto& shared = pools_.find({key.scope, key.place})->second.shared_identities;
+  const auto names_one = [&](std::string_view value) { return !value.empty() && !shared.contains(value); };
   if (!attribute.empty()) {
     const auto value = k8s::find(device->attributes, attribute);
-    if (!value || value->empty()) return std::nullopt;
+    if (!value || !names_one(*value)) return std::nullopt;
     return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
   }
-  for (const std::string_view word : {"uuid", "serialnumber", "serial"}) {
+  for (const std::string_view word : kIdentityWords) {
     for (const auto& [name, value] : device->attributes) {
-      if (k8s::to_lower_ascii(std::string_view(name).substr(name.rfind('/') + 1)) == word && !value.empty()) {
-        return DeviceIdentity{.attribute = name, .value = value};
-      }
+      if (word_of(name) == word && names_one(value)) return DeviceIdentity{.attribute = name, .value = value};
     }
   }
   return std::nullopt;
@@ -116,6 +142,7 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
           .taints = device.taints, .attributes = device.attributes, .card = card_named_by(device)};
     }
   }
+  known.shared_identities = shared_identities(known.devices);
   known.cards = cards_listed(name, known, slices);
 }
 

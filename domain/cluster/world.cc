@@ -508,7 +508,11 @@ bool World::put(k8s::Node&& node) {
                             k8s::find(node.meta.annotations, kCapReleaseAnnotation) ||
                             k8s::find(node.meta.annotations, kAcknowledgeAnnotation);
   is_annotated ? (void)annotated_nodes_.insert(name) : (void)annotated_nodes_.erase(name);
-  our_taint_on(node) ? (void)our_tainted_nodes_.insert(name) : (void)our_tainted_nodes_.erase(name);
+  if (our_taint_on(node)) {
+    our_tainted_nodes_.insert(name);
+  } else if (our_tainted_nodes_.erase(name) > 0 && !lost_taints_.contains(name) && !turned_nodes_.contains(name)) {
+    removed_taints_.insert(name);
+  }
   node.kept.empty() ? (void)nodes_with_conditions_.erase(name) : (void)nodes_with_conditions_.insert(name);
   nodes_.insert_or_assign(name, std::move(node));
   dirty_nodes_.insert(name);

@@ -285,6 +285,8 @@ class World {
   [[nodiscard]] const Speakers& speakers() const { return speakers_; }
   /// Names of the DeviceTaintRules that went away since the last call.
   [[nodiscard]] std::set<std::string> take_removed_rules() { return inventory_.take_removed_rules(); }
+  /// Nodes from which our taint went away since the last call; not those that are gone themselves.
+  [[nodiscard]] std::set<std::string> take_removed_taints() { return std::exchange(removed_taints_, {}); }
   /// Whether the rule or the node's taint of ours went away because the server's data went back, until it is seen
   /// again: nobody has said anything by that.
   [[nodiscard]] bool is_lost_rule(const std::string& name) const { return inventory_.is_lost_rule(name); }
@@ -433,7 +435,8 @@ class World {
   bool ailing_due_ = false;                  // they have not been looked at since they were noted
   Views views_;
   Millis server_ahead_{0};
-  std::set<std::string> lost_taints_;  // nodes
+  std::set<std::string> lost_taints_;     // nodes
+  std::set<std::string> removed_taints_;  // nodes
   Inventory inventory_;
   CardCounts cards_;
   std::set<std::string> turned_nodes_;                         // gone or made anew since the last refresh

@@ -87,6 +87,7 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   look_at_identity(record);
   const SeenTaints seen_taints{.world = seen_.world,
                                .removed_rules = seen_.removed_rules,
+                               .removed_taints = seen_.removed_taints,
                                .untainting = incidents_.untainting_,
                                .now = now_.wall};
   if (look_at_taint(record, seen_taints)) changed();

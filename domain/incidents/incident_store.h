@@ -28,6 +28,7 @@ struct DeviceSighting {
   const std::vector<AffectedPod>& affected_pods;
   const OwnerLosses& losses;
   const std::map<std::string, WallTime>& removed_rules;  ///< DeviceTaintRules that went away since the last turn, when.
+  const std::map<std::string, WallTime>& removed_taints;  ///< Nodes from which our taint went away, likewise.
   Now now;
   const Focus* focus = nullptr;  ///< The devices of which something may have changed since the last turn; null: all.
   /// Of `affected_pods` those in focus; not looked at without one.

@@ -35,7 +35,7 @@ class Looker {
     if (rule != nullptr && !is_our_rule(*rule)) return;
     auto& mark = record_.ours.rule;
     if (rule == nullptr || rule->meta.deletion) {
-      const bool is_unseen = !mark.stands() && went_away();
+      const bool is_unseen = !mark.stands() && rule_went_away();
       if (is_lost()) {
         mark.take(MarkEvent::Lost);
       } else if (mark.take(MarkEvent::Gone) || is_unseen) {
@@ -59,13 +59,15 @@ class Looker {
   }
 
   /// Seen to go in this incident, by us or while another led; that of an incident before says nothing.
-  [[nodiscard]] bool went_away() const {
+  [[nodiscard]] bool went_away(const std::map<std::string, WallTime>& removed, const std::string& name) const {
     const auto* facts = record_.incident.facts();
-    if (facts == nullptr || seen_.removed_rules.empty()) return false;  // most turns: no names are made
-    return std::ranges::any_of(names(), [&](const std::string& name) {
-      const auto found = seen_.removed_rules.find(name);
-      return found != seen_.removed_rules.end() && found->second >= facts->opened_at;
-    });
+    const auto found = removed.find(name);
+    return facts != nullptr && found != removed.end() && found->second >= facts->opened_at;
+  }
+
+  [[nodiscard]] bool rule_went_away() const {
+    if (seen_.removed_rules.empty()) return false;  // most turns: no names are made
+    return std::ranges::any_of(names(), [&](const auto& name) { return went_away(seen_.removed_rules, name); });
   }
 
   [[nodiscard]] bool is_lost() const {
@@ -110,8 +112,12 @@ class Looker {
     if (node == nullptr) return;
     const auto at = our_taint_on(*node);
     if (!at) {
-      const bool by_nobody = seen_.untainting.contains(name) || seen_.world.is_lost_taint(name);
-      if (mark.take(by_nobody ? MarkEvent::Lost : MarkEvent::Gone)) acknowledge_it(Acknowledged::Removed);
+      if (seen_.untainting.contains(name) || seen_.world.is_lost_taint(name)) {
+        mark.take(MarkEvent::Lost);
+        return;
+      }
+      const bool is_unseen = !mark.stands() && went_away(seen_.removed_taints, name);
+      if (mark.take(MarkEvent::Gone) || is_unseen) acknowledge_it(Acknowledged::Removed);
       return;
     }
     auto* facts = record_.incident.facts();

@@ -12,8 +12,9 @@ namespace dhc {
 /// What one turn shows of our rules and node taints.
 struct SeenTaints {
   const World& world;
-  const std::map<std::string, WallTime>& removed_rules;  ///< Rules that went away since the last turn, and when.
-  const std::set<std::string>& untainting;               ///< Nodes whose taint we have asked to remove.
+  const std::map<std::string, WallTime>& removed_rules;   ///< Rules that went away since the last turn, and when.
+  const std::map<std::string, WallTime>& removed_taints;  ///< Nodes from which our taint went away, likewise.
+  const std::set<std::string>& untainting;                ///< Nodes whose taint we have asked to remove.
   WallTime now;
 };
 

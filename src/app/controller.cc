@@ -57,9 +57,13 @@ struct Controller::State {
   ViewChecks checks;
   Losses losses;
   std::vector<ViewDoubt> doubts;
-  std::map<std::string, WallTime> removed_rules;  // not yet told to the incident store, and when they went away
-  bool leads = true;                              // until an election says otherwise
-  std::optional<MonoTime> term_began;             // until what was called bad before it has been judged
+  // Not yet told to the incident store, and when they went away.
+  std::map<std::string, WallTime> removed_rules;
+  std::map<std::string, WallTime> removed_taints;  // nodes
+  // Nodes of which an untaint got no answer, and until when it may happen yet.
+  std::map<std::string, MonoTime> doubted_untaints;
+  bool leads = true;                   // until an election says otherwise
+  std::optional<MonoTime> term_began;  // until what was called bad before it has been judged
   std::shared_ptr<const Policy> policy;
   std::optional<notice::RejectedConfig> rejected;
   AffectedPods affected_pods;
@@ -88,7 +92,9 @@ struct Controller::State {
   void take(Outcome&& outcome, const Now& now);
   void take(const Leading& message, const Now& now);
   void set_rates(const Now& now);
-  void note_removed_rules(const Now& now);
+  void note_removed(const Now& now);
+  void note_untaint(const std::string& node, const Status& status, const Now& now);
+  void settle_doubted_untaints(const Now& now);
   void note_brake();
   [[nodiscard]] bool look_at_suspects(const std::set<DeviceKey>& opened, const Now& now);
   [[nodiscard]] bool notes_new_brake();
@@ -226,6 +232,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   status_desk = status::Desk();
   if (policy) set_rates(now);
   incidents = IncidentStore();
+  doubted_untaints.clear();
   suspects = Suspects();
   suspect_revision = 0;
   ailing = AilingPods();
@@ -268,7 +275,7 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
     if (surely_not) incidents.rule_removal_failed(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
-    if (surely_not && !patch->add) incidents.untaint_failed(patch->node);
+    if (!patch->add) note_untaint(patch->node, outcome.status, now);
   } else if (written != nullptr && (outcome.status || is_shown)) {
     state.note_saved(*written, now);
   } else if (written != nullptr && never_sent) {
@@ -287,7 +294,10 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     incidents.rule_removal_sent(removal->key);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
-    if (!patch->add) incidents.untaint_sent(patch->node);
+    if (!patch->add) {
+      incidents.untaint_sent(patch->node);
+      doubted_untaints.erase(patch->node);
+    }
   } else if (const auto* written = std::get_if<incident_state::WriteState>(&action)) {
     state.note_sent(*written);
     requests.state_bytes().take(static_cast<std::int64_t>(written->text.size()), now.mono);
@@ -365,11 +375,37 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
   }
 }
 
-void Controller::State::note_removed_rules(const Now& now) {
+void Controller::State::note_removed(const Now& now) {
   // The leader sees it too, and writes down what follows; but it may end before that.
   constexpr Millis kRemembered = std::chrono::minutes(10);
-  for (const auto& name : world.take_removed_rules()) removed_rules.insert_or_assign(name, now.wall);
-  std::erase_if(removed_rules, [&](const auto& entry) { return now.wall - entry.second > kRemembered; });
+  const auto note = [&](std::map<std::string, WallTime>& removed, const std::set<std::string>& names) {
+    for (const auto& name : names) removed.insert_or_assign(name, now.wall);
+    std::erase_if(removed, [&](const auto& entry) { return now.wall - entry.second > kRemembered; });
+  };
+  note(removed_rules, world.take_removed_rules());
+  note(removed_taints, world.take_removed_taints());
+}
+
+/// An untaint without an answer may still happen: a taint that is gone then is gone by our own doing. Later it is not.
+/// A rule needs none of this: its removal is asked for until it is gone.
+void Controller::State::note_untaint(const std::string& node, const Status& status, const Now& now) {
+  constexpr Millis kHappensBy = std::chrono::minutes(2);  // no API server works on a request for longer
+  doubted_untaints.erase(node);
+  if (status) return;
+  if (may_have_happened(status.error())) {
+    doubted_untaints.emplace(node, now.mono + kHappensBy);
+  } else {
+    incidents.untaint_failed(node);
+  }
+}
+
+void Controller::State::settle_doubted_untaints(const Now& now) {
+  std::erase_if(doubted_untaints, [&](const auto& doubted) {
+    if (now.mono < doubted.second) return false;
+    incidents.untaint_failed(doubted.first);
+    touched.node(doubted.first);
+    return true;
+  });
 }
 
 /// The brake is written down with the incidents.
@@ -486,7 +522,7 @@ void Controller::State::tell_world(const Focus& focus, const Now& now) {
 }
 
 Turn Controller::State::stand_by(const Now& now) {
-  note_removed_rules(now);
+  note_removed(now);
   in_flight = 0;
   nodes_handed_over = 0;
   brakes_half_open = 0;
@@ -562,6 +598,7 @@ Turn Controller::plan_all(const Now& now) {
   const auto rejecting_nodes = find_rejecting_nodes(state.world, *state.policy, now);
   state.note_rejecting(rejecting_nodes);
   if (state.term_began) state.touched.everything();
+  state.settle_doubted_untaints(now);
   auto focus = state.take_focus(now);
   state.look_at_devices(focus, now);
   const auto& affected_pods = state.affected_pods.all();
@@ -579,7 +616,7 @@ Turn Controller::plan_all(const Now& now) {
   state.note_brake();
   state.follow_brakes(focus, now);
   in_focus = state.affected_pods.in(focus);
-  state.note_removed_rules(now);
+  state.note_removed(now);
   state.incidents.observe({.world = state.world,
                            .policy = *state.policy,
                            .brake = state.brake,
@@ -587,11 +624,13 @@ Turn Controller::plan_all(const Now& now) {
                            .affected_pods = affected_pods,
                            .losses = state.requests.losses(),
                            .removed_rules = state.removed_rules,
+                           .removed_taints = state.removed_taints,
                            .now = now,
                            .focus = &focus,
                            .in_focus = &in_focus,
                            .suspects = &state.suspects});
   state.removed_rules.clear();
+  state.removed_taints.clear();
   const auto opened = state.incidents.take_opened();
   const bool suspects = state.look_at_suspects(opened, now);
   if (suspects) {
@@ -724,6 +763,7 @@ Turn Controller::plan_all(const Now& now) {
   if (suspects) state.touched.everything();
   if (const auto at = state.suspects.next_change_at())
     wake.note_after(now.mono, now.mono + std::chrono::ceil<Millis>(*at - now.wall));
+  for (const auto& [node, until] : state.doubted_untaints) wake.note_after(now.mono, until);
   turn.wake_at = wake.at();
   const auto add = [&](auto& actions) {
     for (auto& action : actions) turn.actions.push_back(as_action(std::move(action)));

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tests/support/core/stage.h"
@@ -42,6 +43,23 @@ inline void publish(Stage& stage, std::vector<k8s::SliceDevice> devices) {
 inline void drop_pod(Stage& stage, const std::string& pod, const std::string& claim) {
   stage.remove_pod(pod);
   stage.remove(k8s::Kind::ResourceClaim, claim);
+}
+
+/// Turns for at most an hour until our rule or node taint is to be removed; that request gets no answer, and nothing
+/// comes of it. False: nothing was to be removed.
+[[nodiscard]] inline bool loses_removal(Stage& stage) {
+  for (int second = 0; second < 3600; ++second) {
+    bool is_lost = false;
+    for (const auto& action : stage.turn()) {
+      const auto* patch = std::get_if<taint::PatchNodeTaint>(&action);
+      const bool removes = std::holds_alternative<taint::DeleteRule>(action) || (patch != nullptr && !patch->add);
+      stage.answer(action, removes ? Status(fail(ErrorKind::TimedOut, "no answer in 30 s")) : Status());
+      is_lost = is_lost || removes;
+    }
+    if (is_lost) return true;
+    stage.advance(Seconds(1));
+  }
+  return false;
 }
 
 /// The writes without conditions and states, joined.

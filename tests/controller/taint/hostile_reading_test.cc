@@ -45,6 +45,12 @@ void uuid_of_one(Stage& stage, const std::string& uuid) {
   publish(stage, {{.name = "gpu-0", .taints = {}, .attributes = {{"uuid", uuid}}}});
 }
 
+void uuid_of_all(Stage& stage, const std::string& uuid) {
+  std::vector<k8s::SliceDevice> devices;
+  for (const auto& name : kFourGpus) devices.push_back({.name = name, .taints = {}, .attributes = {{"uuid", uuid}}});
+  publish(stage, std::move(devices));
+}
+
 }  // namespace
 
 TEST_CASE("That a policy takes its rule back is no operator's word, also for the process after us") {
@@ -226,6 +232,18 @@ TEST_CASE("A new incident keeps the rule of the one before if its removal has no
   stage.run_for(minutes(2));
   CHECK(stage.rule() != nullptr);
   CHECK(deeds(stage).find("delete") == std::string::npos);
+}
+
+TEST_CASE("An attribute that all cards of a node share names none of them: another value is no other card") {
+  auto stage = remembering_gpus();
+  uuid_of_all(stage, "node-a's first name");
+  stage.run_for(Seconds(70));
+  REQUIRE(stage.rule() != nullptr);
+  drop_pod(stage, "train-1", "train-gpu");
+  uuid_of_all(stage, "node-a's second name");
+  stage.run_for(minutes(10), Seconds(10));
+  CHECK(stage.rule() != nullptr);
+  CHECK(stage.reasons("node-a") == "Tainted");
 }
 
 TEST_CASE("A restart between another card and the rule's removal does not taint the new card") {

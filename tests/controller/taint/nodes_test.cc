@@ -82,6 +82,41 @@ TEST_CASE("A node taint that an operator removes is not made again until a new i
   CHECK(stage.reasons("node-a") == "Acknowledged Acknowledged");
 }
 
+TEST_CASE("A node taint that an operator removes before we have seen it is not made again either") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  auto node = stage.node_named("node-a");
+  REQUIRE_FALSE(node.taints.empty());
+  // Made and removed between two turns.
+  stage.restart();
+  node.taints.clear();
+  stage.put(node);
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(deeds(stage) == "taint node-a");
+  CHECK(stage.reasons("node-a") == "Acknowledged Acknowledged");
+}
+
+TEST_CASE("An operator's removal of a node's taint counts, although the answer to our own was lost before") {
+  auto stage = plugin_stage(2);
+  stage.policy().after = Seconds(1);
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  stage.report("p-0", Health::Healthy);
+  stage.report("p-1", Health::Healthy);
+  REQUIRE(loses_removal(stage));
+  stage.report("p-0", Health::Unhealthy);
+  stage.report("p-1", Health::Unhealthy);
+  stage.run_for(minutes(4));
+  auto node = stage.node_named("node-a");
+  REQUIRE_FALSE(node.taints.empty());
+  const auto before = deeds(stage);
+  node.taints.clear();
+  stage.put(node);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(deeds(stage) == before);
+  CHECK(stage.reasons("node-a") == "Acknowledged Acknowledged");
+}
+
 TEST_CASE("Our own removal of a node's taint is no word about the devices that are still bad") {
   auto stage = plugin_stage(2);
   stage.run_for(Seconds(61));

@@ -273,6 +273,40 @@ TEST_CASE("A rule that an operator deletes before we have seen it is not made ag
   CHECK(deeds(stage) == "apply NoSchedule gpu-0");
 }
 
+TEST_CASE("An operator's removal in the next incident counts, although the answer to our own was lost before") {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().after = Seconds(1);
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  stage.report("train-1", Health::Healthy);
+  REQUIRE(loses_removal(stage));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(minutes(4));
+  REQUIRE(stage.rule() != nullptr);
+  const auto before = deeds(stage);
+  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(deeds(stage) == before);
+  CHECK(stage.reasons("node-a") == "Acknowledged");
+}
+
+TEST_CASE("A removal whose answer was lost, and that happens late, is no operator's word") {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().after = Seconds(1);
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  stage.report("train-1", Health::Healthy);
+  REQUIRE(loses_removal(stage));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(20));
+  const auto before = deeds(stage);
+  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+  stage.run_for(minutes(2));
+  CHECK(deeds(stage) == before + ", apply NoSchedule gpu-0");
+}
+
 TEST_CASE("A rule that an operator changes is left as it is, and not forced") {
   auto stage = gpu_stage();
   stage.policy().evict.reset();

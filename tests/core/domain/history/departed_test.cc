@@ -36,6 +36,7 @@ void look(IncidentStore& incidents, Millis since) {
   const std::vector<AffectedPod> affected_pods;
   const OwnerLosses losses;
   const std::map<std::string, WallTime> removed_rules;
+  const std::map<std::string, WallTime> removed_taints;
   incidents.observe({.world = world,
                      .policy = policy,
                      .brake = brake,
@@ -43,6 +44,7 @@ void look(IncidentStore& incidents, Millis since) {
                      .affected_pods = affected_pods,
                      .losses = losses,
                      .removed_rules = removed_rules,
+                     .removed_taints = removed_taints,
                      .now = {.mono = MonoTime(hours(1)) + since, .wall = kBegin + since}});
 }
 
