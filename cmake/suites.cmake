@@ -168,6 +168,7 @@ if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
     dhc_check(schema "${stem}" ${DHC_PYTHON} ${schema_test})
   endforeach()
   dhc_check(schema "training examples" ${DHC_PYTHON} tests/training/training_test.py)
+  dhc_check(schema "a webhook's receiver verifies" ${DHC_PYTHON} tests/webhook/receiver_test.py)
   dhc_check(schema "validate tells every key"
     ${DHC_PYTHON} tests/schema/check_validate.py $<TARGET_FILE:device-health-controller>)
   dhc_check(schema "the schema of policy tests accepts and refuses what the program does"

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 123> kReasons = {
+constexpr std::array<ReasonInfo, 124> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -402,6 +402,8 @@ constexpr std::array<ReasonInfo, 123> kReasons = {
     quiet(Reason::StatusNotWritten, "StatusNotWritten",
           "The status ConfigMap could not be written: kubectl device-health shows what held before.",
           "Read the message; usually a verb is missing."),
+    quiet(Reason::WebhookFails, "WebhookFails", "The webhook's receiver is not told: events wait, or are lost.",
+          "Read the message: it names the key of the configuration and what to correct."),
     warning(Reason::StateFromNewerVersion, "StateFromNewerVersion", "Hold",
             "A newer version of the controller wrote the state ConfigMap.",
             "Run the newer version, or delete the ConfigMap to begin without a past."),

@@ -134,6 +134,7 @@ enum class Reason : std::uint8_t {
   StateNotSaved,
   StateFull,
   StatusNotWritten,
+  WebhookFails,
   StateFromNewerVersion,
   // what nothing is decided about
   NoPolicy,

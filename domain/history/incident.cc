@@ -128,7 +128,11 @@ bool Incident::end_probation_by(WallTime latest) {
 }
 
 IncidentEnd Incident::end_of(WallTime at, std::string why) const {
-  return {.at = at, .why = std::move(why), .was_tainted = was_tainted(), .acknowledged = acknowledged()};
+  return {.at = at,
+          .why = std::move(why),
+          .was_tainted = was_tainted(),
+          .acknowledged = acknowledged(),
+          .opened_at = facts() == nullptr ? std::nullopt : std::optional(facts()->opened_at)};
 }
 
 void Incident::go_on(IncidentPhase phase, IncidentFacts facts, Acknowledged how) {

@@ -57,6 +57,7 @@ struct IncidentEnd {
   std::string why;
   bool was_tainted = false;                      ///< As `IncidentFacts` says.
   Acknowledged acknowledged = Acknowledged::No;  ///< As it was then.
+  std::optional<WallTime> opened_at = {};        ///< When it opened; none: not known.
 };
 
 /// The incident of one device: a phase of the table, with what is known in it.

@@ -376,6 +376,7 @@ void IncidentTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std:
   fresh.past.policy = old.past.policy;
   const bool was_tainted = old.incident.was_tainted();
   fresh.incident.replace(now_.wall, std::move(why), was_tainted);
+  if (const auto* facts = old.incident.facts()) fresh.incident.end()->opened_at = facts->opened_at;
   fresh.ours = old.ours;
   fresh.ours.rule.take(MarkEvent::Meant);
   fresh.ours.node.take(MarkEvent::Kept);

@@ -95,6 +95,7 @@ Json incident_json(const Incident& incident) {
   put(json, "wasTainted", incident.was_tainted());
   if (const auto* facts = incident.facts()) put_facts(json, *facts);
   if (const auto* end = incident.end()) {
+    put(json, "openedAt", end->opened_at);
     json["endedAt"] = format_rfc3339(end->at);
     put(json, "because", end->why);
   }
@@ -194,6 +195,7 @@ Incident read_incident(const DeviceHistory& past, StateReader& reader) {
   } else if (*phase != IncidentPhase::None) {
     IncidentEnd end;
     std::optional<WallTime> until;
+    reader.time("openedAt", end.opened_at);
     reader.time("endedAt", end.at);
     reader.text("because", end.why);
     reader.flag("wasTainted", end.was_tainted);

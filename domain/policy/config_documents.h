@@ -39,6 +39,9 @@ namespace dhc {
 /// One of the `pauses` of a ControllerLimits.
 [[nodiscard]] ScopedPause read_pause(const YamlNode& node, const std::string& path, MistakeList& mistakes);
 
+/// The `webhook` of a ControllerLimits.
+[[nodiscard]] std::optional<WebhookRules> read_webhook(const YamlNode& node, MistakeList& mistakes);
+
 /// Globs over namespaces' names.
 [[nodiscard]] std::vector<std::string> read_namespace_globs(const YamlNode& node, const std::string& path,
                                                             MistakeList& mistakes);

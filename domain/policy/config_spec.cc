@@ -236,7 +236,8 @@ void read_pauses(const YamlNode& node, Limits& limits, MistakeList& mistakes) {
 }  // namespace
 
 Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 6> kKeys = {"paused", "pauses", "evictions", "taints", "brake", "caps"};
+  static constexpr std::array<std::string_view, 7> kKeys = {"paused", "pauses", "evictions", "taints",
+                                                            "brake",  "caps",   "webhook"};
   // The numbers first.
   static constexpr std::array<std::string_view, 5> kEvictions = {"perMinute", "maxInFlight", "perNode", "perOwner",
                                                                  "countedGrace"};
@@ -293,6 +294,7 @@ Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes) {
     }
   }
   read_caps(spec, limits, mistakes);
+  if (const YamlNode* given = spec.find("webhook")) limits.webhook = read_webhook(*given, mistakes);
   return limits;
 }
 

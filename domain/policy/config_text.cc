@@ -197,9 +197,19 @@ std::string narrow_brakes_text(const Limits& limits) {
          words(limits.brake_by_owner, usual.brake_by_owner, "of an owner's devices");
 }
 
+/// Not the path, which may hold a token.
+std::string webhook_text(const WebhookRules& webhook) {
+  const auto& url = webhook.url;
+  return fmt::format("  webhook: {} port {}{}, signed by the key in {}; at most {} requests a minute; trusts {}{}\n",
+                     url.host, url.port, url.tls ? "" : " WITHOUT TLS", webhook.secret_file, webhook.per_minute,
+                     webhook.ca_file.empty() ? "the system's roots" : webhook.ca_file,
+                     webhook.source.empty() ? "" : fmt::format("; source {}", webhook.source));
+}
+
 std::string limits_text(const Limits& limits) {
-  std::string pauses;
-  for (const auto& pause : limits.pauses) pauses += fmt::format("  {}\n", words_of(pause).why);
+  std::string more;
+  for (const auto& pause : limits.pauses) more += fmt::format("  {}\n", words_of(pause).why);
+  if (limits.webhook) more += webhook_text(*limits.webhook);
   return fmt::format(
              "\nlimits{}\n  evictions: {} a minute, {} in flight, {} a node, {} an owner; at most {} of a grace period "
              "holds "
@@ -224,7 +234,7 @@ std::string limits_text(const Limits& limits) {
              limits.suspect_after == 0
                  ? std::string("no owner is suspected of breaking devices")
                  : fmt::format("an owner is suspected from {} devices on", limits.suspect_after)) +
-         pauses;
+         more;
 }
 
 }  // namespace

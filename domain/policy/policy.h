@@ -207,6 +207,25 @@ struct BrakeShare {
   friend bool operator==(const BrakeShare&, const BrakeShare&) = default;
 };
 
+/// Where the webhook's events are sent.
+struct WebhookUrl {
+  bool tls = true;
+  std::string host;  ///< Name or IP, IPv6 without brackets.
+  std::uint16_t port = 443;
+  std::string target;  ///< Path and query; may hold a token, so nobody prints it.
+  friend bool operator==(const WebhookUrl&, const WebhookUrl&) = default;
+};
+
+/// One receiver elsewhere that is told of incidents, evictions and nodes handed over.
+struct WebhookRules {
+  WebhookUrl url;
+  std::string secret_file;       ///< Its content is the key of the signature.
+  std::string ca_file = {};      ///< PEM of whom to trust; empty: the system's roots.
+  std::int64_t per_minute = 30;  ///< Requests, retries included.
+  std::string source = {};       ///< Of the CloudEvents; empty: our own namespace's.
+  friend bool operator==(const WebhookRules&, const WebhookRules&) = default;
+};
+
 /// The `ControllerLimits` document.
 struct Limits {
   bool paused = false;
@@ -233,6 +252,7 @@ struct Limits {
   Cap cap_nodes_handed_over{.percent = 5, .at_least = 1};  ///< Nodes at once, of those with devices of one kind.
   /// How many devices must have broken under a workload before it may be suspected; 0: it never is.
   std::int64_t suspect_after = 3;
+  std::optional<WebhookRules> webhook = {};  ///< None: nobody elsewhere is told.
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

@@ -26,6 +26,7 @@
 #include "app/record/recorder.h"
 #include "app/status_store.h"
 #include "app/trouble_log.h"
+#include "app/webhook/webhook.h"
 #include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
 #include "k8s-client/watcher.h"
@@ -82,6 +83,7 @@ struct Application::Parts {
   void start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver);
   void start_election();
   void start_configuration(std::optional<PolicyFile>& file);
+  [[nodiscard]] std::unique_ptr<Webhook> make_webhook();
   void request_stop();
   void stop();
   void read_config_map(const k8s::Delivery& delivery);
@@ -273,6 +275,16 @@ void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
   desk.take({.policy = built_in_policy(), .brake_release = {}, .cap_release = {}, .source = {}});
 }
 
+std::unique_ptr<Webhook> Application::Parts::make_webhook() {
+  return std::make_unique<Webhook>(
+      settings.frame.own_namespace,
+      WebhookCalls{
+          .ended = [this](WebhookEnd end) { metrics.webhook(to_string(end)); },
+          .problem = [this](const std::string& words) { send(WebhookSeen{.problem = words}); },
+          .admit = [this](k8s::Request& request) { return settings.election ? fence.admit(request) : Status(); }},
+      log);
+}
+
 void Application::Parts::request_stop() {
   const std::lock_guard lock(watchers_mutex);
   for (const auto& watcher : watchers) watcher->request_stop();
@@ -321,26 +333,30 @@ void Application::run(const std::stop_token& stop) {
   const k8s::Client writer = settings.election ? parts.client->admitted_by(admit) : *parts.client;
   Executor executor(writer, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });
+  const auto webhook = parts.make_webhook();
   std::optional<PolicyFile> file;
   parts.start_election();
   parts.start_watches();
   parts.start_configuration(file);
-  RunLoop loop(parts.inbox, executor,
-               {.status_store = parts.status_store,
-                .metrics = parts.metrics,
-                .log = parts.log,
-                .live = parts.live,
-                .blind =
-                    [&parts](bool is_blind) {
-                      if (parts.elector) parts.elector->blind(is_blind);
-                    },
-                .doubt = [&parts](const ViewDoubt& doubt) { parts.list_afresh(doubt); },
-                .refresh = [&parts] { parts.refresh(); }});
+  RunLoop loop(
+      parts.inbox, executor,
+      {.status_store = parts.status_store,
+       .metrics = parts.metrics,
+       .log = parts.log,
+       .live = parts.live,
+       .blind =
+           [&parts](bool is_blind) {
+             if (parts.elector) parts.elector->blind(is_blind);
+           },
+       .doubt = [&parts](const ViewDoubt& doubt) { parts.list_afresh(doubt); },
+       .tell = [&webhook](const WebhookRules* rules, std::vector<News> news) { webhook->tell(rules, std::move(news)); },
+       .refresh = [&parts] { parts.refresh(); }});
   if (parts.record_files) {
     loop.record_to(std::make_shared<record::Recorder>(
         [files = parts.record_files.get()](record::Line line) { files->put(std::move(line)); }));
   }
   loop.run(token);
+  webhook->request_stop();
   const bool idle = executor.drain(kDrainPatience);
   executor.request_stop();  // before the watchers are joined: both may wait for the same credentials
   parts.request_stop();     // and before the release, which may, too

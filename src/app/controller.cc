@@ -13,6 +13,7 @@
 #include "app/standing_plan.h"
 #include "app/state_desk.h"
 #include "app/verdict_containers.h"
+#include "app/webhook/bulletin.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/pauses.h"
@@ -34,6 +35,7 @@
 #include "reconcilers/notice/plan.h"
 #include "reconcilers/owners/plan.h"
 #include "reconcilers/shared/coming_pods.h"
+#include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/place_search.h"
 #include "reconcilers/shared/plan_input.h"
@@ -56,6 +58,8 @@ struct Controller::State {
   status::Desk status_desk;
   ViewChecks checks;
   Losses losses;
+  Bulletin bulletin;
+  std::optional<std::pair<std::string, Moment>> webhook_problem;  // and since when
   std::vector<ViewDoubt> doubts;
   // Not yet told to the incident store, and when they went away.
   std::map<std::string, WallTime> removed_rules;
@@ -114,6 +118,8 @@ struct Controller::State {
   void note_sent(const Action& action, const Now& now);
   void note_eviction(const eviction::EvictPod& evict, const Now& now);
   void note_loaded(const Now& now);
+  void note_webhook(std::string&& problem, const Now& now);
+  [[nodiscard]] std::vector<Verdict> of_webhook(const Now& now) const;
   void note_asked_taint(const Action& action, bool asked, const Now& now);
 };
 
@@ -174,8 +180,24 @@ bool Controller::State::take(Message&& message, const Now& now) {
     if (state.take_earlier(std::move(earlier->map), incidents, now)) note_loaded(now);
   } else if (const auto* clock = std::get_if<ServerClockSeen>(&message)) {
     world.note_server_ahead(clock->ahead);
+  } else if (auto* webhook = std::get_if<WebhookSeen>(&message)) {
+    note_webhook(std::move(webhook->problem), now);
   }
   return true;
+}
+
+void Controller::State::note_webhook(std::string&& problem, const Now& now) {
+  if (problem.empty()) return webhook_problem.reset();
+  webhook_problem = std::pair(std::move(problem), webhook_problem ? webhook_problem->second : moment_of(now));
+}
+
+std::vector<Verdict> Controller::State::of_webhook(const Now& now) const {
+  if (!webhook_problem) return {};
+  return {verdict_of({.subject = {.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}},
+                      .device = {},
+                      .policy = {},
+                      .since = webhook_problem->second.wall},
+                     {.reason = Reason::WebhookFails, .message = webhook_problem->first, .until = {}}, now)};
 }
 
 bool Controller::State::take(k8s::Delivery&& delivery, const Now& now) {
@@ -223,6 +245,8 @@ void Controller::State::take(const Leading& message, const Now& now) {
   brake = Brake();
   brake_revision = 0;
   term_began.reset();
+  bulletin = Bulletin();
+  webhook_problem.reset();
   if (!leads) return;
   term_began = now.mono;
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
@@ -338,6 +362,7 @@ void Controller::State::take(Outcome&& outcome, const Now& now) {
   if (const auto* evict = std::get_if<eviction::EvictPod>(&outcome.action)) {
     const auto* record = world.pod(evict->uid);
     requests.eviction_done(evict->uid, outcome.status, record == nullptr ? "" : record->pod.meta.resource_version, now);
+    if (outcome.status && leads && policy) bulletin.note_eviction(*evict, *policy, incidents, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&outcome.action)) {
     requests.condition_done(condition->uid, outcome.status, now);
     const auto* record = world.pod(condition->uid);
@@ -566,7 +591,7 @@ FullPlan Controller::plan_from_nothing(const Now& now) const {
   other.state_->standing = {};
   other.state_->touched.everything();
   auto turn = other.plan(now);
-  return {.turn = std::move(turn), .verdicts = other.verdicts(), .losses = other.losses()};
+  return {.turn = std::move(turn), .verdicts = other.verdicts(), .losses = other.losses(), .news = other.news()};
 }
 
 Turn Controller::turn(std::span<Message> messages, const Now& now) {
@@ -740,7 +765,14 @@ Turn Controller::plan_all(const Now& now) {
                          state.brake);
   state.standing.replace_last({});
   auto told = state.status_desk.plan(input, state.standing.verdicts());
+  std::ranges::move(state.of_webhook(now), std::back_inserter(told.verdicts));
   state.standing.replace_last(std::move(told.verdicts));
+  state.bulletin.look({.world = state.world,
+                       .policy = *state.policy,
+                       .incidents = state.incidents,
+                       .requests = state.requests,
+                       .saved_revision = state.saved_revision(),
+                       .now = now});
 
   const bool brakes = state.notes_new_brake();
   for (const auto& uid : state.revoked) {
@@ -755,7 +787,7 @@ Turn Controller::plan_all(const Now& now) {
        {evictions.wake_at, taints.wake_at, jobs.wake_at, handed.wake_at, saving.wake_at, reads.wake_at, notices.wake_at,
         told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(), state.world.next_change_at(now),
         state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
-        state.checks.next_change_at(), state.ailing.next_change_at()}) {
+        state.checks.next_change_at(), state.ailing.next_change_at(), state.bulletin.next_change_at()}) {
     wake.note_after(now.mono, at);
   }
   // What was intended may be done once it is written; of what a suspect holds incidents begin or do not.
@@ -837,6 +869,15 @@ LossFigures Controller::losses() const { return state_->losses.figures(); }
 std::vector<Measured> Controller::take_measured() { return state_->losses.take_measured(); }
 
 std::vector<ViewDoubt> Controller::take_doubts() { return std::exchange(state_->doubts, {}); }
+
+std::vector<News> Controller::take_news() { return state_->bulletin.take(); }
+
+const std::vector<News>& Controller::news() const { return state_->bulletin.ready(); }
+
+const WebhookRules* Controller::webhook() const {
+  const auto& state = *state_;
+  return state.leads && state.policy && state.policy->limits.webhook ? &*state.policy->limits.webhook : nullptr;
+}
 
 std::vector<PolicyCoverage> Controller::take_coverage() { return std::exchange(state_->coverage, {}); }
 

@@ -9,6 +9,7 @@
 #include "app/live/overview.h"
 #include "app/losses/losses.h"
 #include "app/message.h"
+#include "app/webhook/news.h"
 #include "base/now.h"
 #include "domain/cluster/view_checks.h"
 #include "domain/contract/verdict.h"
@@ -55,6 +56,7 @@ struct FullPlan {
   Turn turn;
   std::vector<Verdict> verdicts;
   LossFigures losses;
+  std::vector<News> news;
 };
 
 /// The whole controller as a value: messages and the time go in, actions come out. One thread.
@@ -103,6 +105,12 @@ class Controller {
   /// How much each policy covers, once for each configuration that was taken in and as soon as the World is known;
   /// empty otherwise. Of a standby as well.
   [[nodiscard]] std::vector<PolicyCoverage> take_coverage();
+
+  /// What the webhook is to tell since the last call, in its order; empty without one, and of a standby.
+  [[nodiscard]] std::vector<News> take_news();
+  [[nodiscard]] const std::vector<News>& news() const;
+  /// Whom it tells; null: nobody, or another process leads.
+  [[nodiscard]] const WebhookRules* webhook() const;
 
   /// From now on, best before the first message, the recorder sees all that comes in and is decided; null: no more.
   void record_to(std::shared_ptr<record::Recorder> recorder);

@@ -63,8 +63,13 @@ struct ServerClockSeen {
   Millis ahead{0};
 };
 
+/// Whether the webhook's receiver is told.
+struct WebhookSeen {
+  std::string problem;  ///< What is wrong and what to do, of bounded length; empty: nothing.
+};
+
 /// All that enters the controller.
-using Message =
-    std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, EarlierState, ServerClockSeen>;
+using Message = std::variant<k8s::Delivery, Outcome, PolicyChanged, PolicyRejected, Leading, EarlierState,
+                             ServerClockSeen, WebhookSeen>;
 
 }  // namespace dhc

@@ -183,6 +183,8 @@ struct Metrics::Families {
   Gauge& leader = gauge(registry, "device_health_leader",
                         "1 while this process leads, or there is no election; 0 while it stands by.")
                       .Add({});
+  Family<Counter>& webhook =
+      counter(registry, "device_health_webhook_events_total", "Events for the webhook, by what became of them.");
   Gauge& recording = gauge(registry, "device_health_recording",
                            "1 while a recording is being written, 0 if none is or it has ended by an error.")
                          .Add({});
@@ -329,6 +331,10 @@ void Metrics::policy_reloaded(bool accepted) {
 }
 
 void Metrics::leading(bool leads) { families_->leader.Set(leads ? 1 : 0); }
+
+void Metrics::webhook(std::string_view outcome) {
+  families_->webhook.Add({{"outcome", std::string(outcome)}}).Increment();
+}
 
 void Metrics::recording(bool runs) { families_->recording.Set(runs ? 1 : 0); }
 

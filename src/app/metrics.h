@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/controller.h"
@@ -49,6 +50,9 @@ class Metrics {
   void recording(bool runs);
   /// How many bytes it has, which only grow.
   void recorded(std::int64_t bytes);
+
+  /// What became of an event for the webhook: a word of WebhookEnd.
+  void webhook(std::string_view outcome);
 
   /// Text exposition format 0.0.4.
   [[nodiscard]] std::string text() const;

@@ -161,6 +161,7 @@ void RunLoop::show(const Now& now) {
   for (const auto& one : controller_.take_coverage()) log_coverage(shown_.log, one);
   for (const auto& doubt : controller_.take_doubts()) shown_.doubt(doubt);
   for (const auto& measured : controller_.take_measured()) shown_.metrics.show(measured);
+  shown_.tell(controller_.webhook(), controller_.take_news());
   const auto& verdicts = controller_.verdicts();
   if (verdicts != *published_) {
     const auto changes = changes_between(*published_, verdicts);

@@ -35,6 +35,8 @@ struct Shown {
   LiveFeed& live;
   std::function<void(bool)> blind = [](bool) {};  ///< Whether a watch that steps rest on is silent.
   std::function<void(const ViewDoubt&)> doubt = [](const ViewDoubt&) {};  ///< A kind is to be listed afresh.
+  /// Whom the webhook tells (null: nobody) and what; after each turn. Must not wait.
+  std::function<void(const WebhookRules*, std::vector<News>)> tell = [](const WebhookRules*, std::vector<News>) {};
   std::function<void()> refresh = [] {};  ///< Brings the watches' state to status store and metrics; after each turn.
 };
 

@@ -567,6 +567,7 @@ void fields(V& v, Limits& x) {
   v("capOwner", x.cap_owner_per_day);
   v("capHandOver", x.cap_nodes_handed_over);
   v.always("suspect", x.suspect_after);
+  // Not the webhook: nothing is decided on it, and its URL may hold a token.
 }
 
 template <class V>

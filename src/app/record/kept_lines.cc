@@ -43,6 +43,7 @@ void KeptLines::note(const Line& line, std::int64_t offset) {
     case What::Leads:
     case What::Earlier:
     case What::Clock:
+    case What::Webhook:
     case What::Take:
       // A configuration that is taken in ends what was wrong with the one before.
       if (line.what == What::Policy) latest_.erase(What::Rejected);
@@ -64,7 +65,9 @@ std::vector<KeptLines::Part> KeptLines::parts() const {
     if (const auto found = latest_.find(what); found != latest_.end())
       all.push_back({.what = what, .key = {}, .span = found->second});
   };
-  for (const auto what : {What::Base, What::Policy, What::Rejected, What::Leads, What::Earlier, What::Clock}) add(what);
+  for (const auto what :
+       {What::Base, What::Policy, What::Rejected, What::Leads, What::Earlier, What::Clock, What::Webhook})
+    add(what);
   for (const auto& [kind, span] : lists_) {
     const auto [from, to] = range_of(objects_, kind);
     all.push_back({.what = What::List, .key = kind, .span = span, .count = std::distance(from, to)});

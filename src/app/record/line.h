@@ -23,6 +23,7 @@ enum class What : std::uint8_t {
   Leads,     ///< `leads`: an election's word.
   Earlier,   ///< `earlier`: the state of 0.1.0.
   Clock,     ///< `clock`: how far the server's clock is ahead.
+  Webhook,   ///< `webhook`: what is wrong with the webhook.
   Take,      ///< `take`: the lines since the last one were taken in, at this time.
   Plan,      ///< `plan`: what was decided at this time.
   Idle,      ///< `idle`: times at which nothing new was decided.

@@ -307,6 +307,8 @@ void put_message(Message& message, std::uint64_t answers, std::vector<Line>& out
     out.push_back(line_of_value(What::Earlier, "earlier", earlier->map));
   } else if (auto* clock = std::get_if<ServerClockSeen>(&message)) {
     out.push_back(line_of_value(What::Clock, "clock", clock->ahead));
+  } else if (auto* webhook = std::get_if<WebhookSeen>(&message)) {
+    out.push_back(line_of_value(What::Webhook, "webhook", webhook->problem));
   }
 }
 

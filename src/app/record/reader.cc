@@ -273,6 +273,11 @@ Result<Step> Reader::Parser::read_member(std::string_view key, Json json) {
     if (!ahead) return std::unexpected(ahead.error());
     return message(ServerClockSeen{.ahead = *ahead});
   }
+  if (key == "webhook") {
+    auto problem = value_of<std::string>(json);
+    if (!problem) return std::unexpected(std::move(problem.error()));
+    return message(WebhookSeen{.problem = *std::move(problem)});
+  }
   return bad_line("no line of a recording begins so");
 }
 

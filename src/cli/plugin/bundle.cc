@@ -59,6 +59,40 @@ Json our_annotations(const Json& annotations) {
   return kept;
 }
 
+/// Of a configuration's text: what follows a URL's host may be a token.
+std::string without_paths_of_urls(std::string_view text) {
+  constexpr std::string_view kEnds = " \t\r\n\"'`,}]";
+  constexpr std::string_view kBlanks = " \t\r\n\"'>|-";
+  constexpr std::string_view kScheme = "://";
+  std::string kept;
+  while (true) {
+    auto host = std::min(text.find(kScheme), text.size());
+    // In YAML or JSON.
+    const auto key = std::min(text.find("url:"), text.find("url\":"));
+    if (key != std::string_view::npos) {
+      const auto colon = text.find(':', key);
+      const auto value = std::min(text.find_first_not_of(kBlanks, colon + 1), text.size());
+      const auto end = std::min(text.find_first_of(kEnds, value), text.size());
+      // Without a scheme it is https.
+      if (value < host && host >= end) host = value;
+    }
+    if (host == text.size()) return kept.append(text);
+    if (text.substr(host).starts_with(kScheme)) host += kScheme.size();
+    const auto path = std::min(text.find_first_of("/?", host), text.size());
+    const auto end = std::min(text.find_first_of(kEnds, host), text.size());
+    kept.append(text.substr(0, std::min(path, end)));
+    if (path < end) kept.append("/").append(kRedacted);
+    text.remove_prefix(end);
+  }
+}
+
+Json redacted_data(const Json& data) {
+  Json kept = Json::object();
+  for (const auto& [key, value] : data.items())
+    kept[key] = value.is_string() ? Json(without_paths_of_urls(value.get_ref<const std::string&>())) : value;
+  return kept;
+}
+
 }  // namespace
 
 std::string tar_of(const std::string& folder, const std::vector<BundleFile>& files, WallTime at) {
@@ -85,6 +119,8 @@ Json redacted(const Json& json) {
     if (key == "managedFields" || key == "envFrom") continue;
     if (key == "env" && value.is_array()) {
       kept[key] = redacted_variables(value);
+    } else if (key == "data" && value.is_object()) {
+      kept[key] = redacted_data(value);
     } else if (key == "annotations" && value.is_object()) {
       kept[key] = our_annotations(value);
     } else {

@@ -18,7 +18,7 @@ struct BundleFile {
 [[nodiscard]] std::string tar_of(const std::string& folder, const std::vector<BundleFile>& files, WallTime at);
 
 /// An object or list of the API without what may hold a secret or says nothing: values of environment variables,
-/// annotations that are not ours, managedFields.
+/// annotations that are not ours, what follows the host of a URL in a ConfigMap, managedFields.
 [[nodiscard]] nlohmann::ordered_json redacted(const nlohmann::ordered_json& json);
 
 /// What is kept of a list of nodes: names, UIDs, conditions, taints, capacity and allocatable.

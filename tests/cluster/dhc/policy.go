@@ -30,6 +30,7 @@ type Policy struct {
 	JobRetry   string // likewise; empty: no Job gets a retry back
 	HandOver   string // likewise; empty: no node is handed over
 	Caps       string // likewise; empty: none is ever reached
+	Webhook    string // likewise, of ControllerLimits; empty: nobody is told
 	Match      string // one more key of match, as deviceTaints: [{key: a/b}]
 }
 
@@ -80,6 +81,10 @@ func (p Policy) Text() string {
 	if p.HandOver != "" {
 		rules += "\n  handOver: " + p.HandOver
 	}
+	webhook := ""
+	if p.Webhook != "" {
+		webhook = "  webhook: " + p.Webhook + "\n"
+	}
 	match := p.Match
 	if match != "" {
 		match = "\n    " + match
@@ -101,7 +106,7 @@ spec:
   paused: %t
   evictions: {perMinute: 600, maxInFlight: 10, perNode: 10, perOwner: 10}
   caps: %s
-`, "\n"), mode, p.Namespace, match, after, rules, p.Paused, caps)
+%s`, "\n"), mode, p.Namespace, match, after, rules, p.Paused, caps, webhook)
 }
 
 // WriteConfigMap creates or replaces the controller's ConfigMap.

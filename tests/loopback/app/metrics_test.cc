@@ -32,6 +32,7 @@ std::string everything() {
   status.endings.fill(1);
   metrics.show(status, dhc::MonoTime(dhc::Seconds(1000)));
   metrics.policy_reloaded(true);
+  metrics.webhook("delivered");
   return metrics.text();
 }
 

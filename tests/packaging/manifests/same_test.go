@@ -66,11 +66,26 @@ func TestEnforceIsTheSameByKustomizeAndByHelm(t *testing.T) {
 }
 
 func TestEveryComponentIsTheSameByKustomizeAndByHelm(t *testing.T) {
-	compare(t, Kustomize(t, "overlays/enforce", "components/service-monitor", "components/pod-monitor", "components/alerts", "components/dashboard", "components/admission-policy", "components/recreate-jobs", "components/hand-over"),
-		helm(t, "{mode: enforce, serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, alerts: {enabled: true}, dashboard: {enabled: true}, admissionPolicy: {enabled: true}, recreateJobs: {enabled: true}, handOver: {enabled: true}}"))
+	compare(t, Kustomize(t, "overlays/enforce", "components/service-monitor", "components/pod-monitor", "components/alerts", "components/dashboard", "components/admission-policy", "components/recreate-jobs", "components/hand-over", "components/webhook"),
+		helm(t, "{mode: enforce, serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, alerts: {enabled: true}, dashboard: {enabled: true}, admissionPolicy: {enabled: true}, recreateJobs: {enabled: true}, handOver: {enabled: true}, webhook: {secretName: device-health-webhook}}"))
 	folders, err := os.ReadDir(filepath.Join(Root(t), "manifests/components"))
-	if err != nil || len(folders) != 8 { // with the README
+	if err != nil || len(folders) != 9 { // with the README
 		t.Errorf("a component is not compared here: %v %v", folders, err)
+	}
+}
+
+func TestARecordingAndAWebhookAreMountedTogether(t *testing.T) {
+	deployment := func(values string) string {
+		return helm(t, values)["Deployment/"+Namespace+"/device-health-controller"].Text()
+	}
+	both := deployment("{record: {enabled: true}, webhook: {secretName: hook}}")
+	for _, wanted := range []string{"secretName: hook", "mountPath: /etc/device-health/webhook", "mountPath: /var/lib/device-health/records"} {
+		if !strings.Contains(both, wanted) {
+			t.Errorf("no %q in\n%s", wanted, both)
+		}
+	}
+	if strings.Contains(deployment("{}"), "webhook") {
+		t.Error("it mounts a Secret unasked")
 	}
 }
 

@@ -111,6 +111,10 @@ void compare(const FullPlan& full, const Turn& turn, const Controller& controlle
   if (full.turn.recalls != turn.recalls) {
     FAIL_CHECK(fmt::format("a plan from nothing recalls: {}, and what is kept: {}", full.turn.recalls, turn.recalls));
   }
+  if (full.news != controller.news()) {
+    FAIL_CHECK(fmt::format("a plan from nothing tells the webhook {} things, and what is kept {}", full.news.size(),
+                           controller.news().size()));
+  }
   if (full.losses != controller.losses()) {
     FAIL_CHECK(fmt::format("a plan from nothing counts other losses\nfrom nothing: {}\nkept:         {}",
                            words(full.losses), words(controller.losses())));

@@ -94,6 +94,7 @@ TEST_CASE("A configuration is read as it was written, whatever it says") {
   Policy policy;
   policy.policies = config->policies;
   policy.limits = config->limits;
+  policy.limits.webhook.reset();  // is not recorded
   policy.mode_cap = Mode::Enforce;
   policy.own_namespace = "dhc";
   policy.own_pod_uid = "uid";
@@ -201,6 +202,7 @@ TEST_CASE("All other messages are read as they were written") {
   CHECK(gone_read.uid == gone.uid);
   CHECK_FALSE(std::get<Leading>(read_back(lines_of(Leading{false})).message).leads);
   CHECK(std::get<ServerClockSeen>(read_back(lines_of(ServerClockSeen{Millis(-9)})).message).ahead == Millis(-9));
+  CHECK(std::get<WebhookSeen>(read_back(lines_of(WebhookSeen{"503"})).message).problem == "503");
   CHECK_FALSE(std::get<EarlierState>(read_back(lines_of(EarlierState{})).message).map);
   k8s::ConfigMap earlier;
   earlier.meta.name = std::string(kStateName);
@@ -209,6 +211,16 @@ TEST_CASE("All other messages are read as they were written") {
   const auto refused = read_back(lines_of(PolicyRejected{.why = "w", .source = Subject{"ConfigMap", "", "", ""}}));
   CHECK(std::get<PolicyRejected>(refused.message).why == "w");
   CHECK(std::get<PolicyRejected>(refused.message).source->kind == "ConfigMap");
+}
+
+TEST_CASE("Nothing of the webhook is recorded: its URL may hold a token") {
+  Policy policy;
+  policy.limits.webhook =
+      WebhookRules{.url = {.host = "hooks.example.com", .target = "/t0ken"}, .secret_file = "/etc/s3cret"};
+  const auto lines = lines_of(PolicyChanged{std::make_shared<const Policy>(policy)});
+  REQUIRE(lines.size() == 1);
+  for (const std::string_view word : {"hooks", "t0ken", "s3cret"}) CHECK_FALSE(lines.front().text.contains(word));
+  CHECK_FALSE(std::get<PolicyChanged>(read_back(lines).message).policy->limits.webhook);
 }
 
 TEST_CASE("Nothing of environments, arguments, others' annotations, Secrets or ConfigMaps is recorded") {

@@ -22,6 +22,23 @@ TEST_CASE("what may hold a secret is left out: values of variables, others' anno
         R"({"env":[{"name":"TOKEN","value":"<redacted>"},{"name":"K","value":"<redacted>"}],"args":["run"]})");
 }
 
+TEST_CASE("of a URL in a configuration the host is kept, and nothing that may be a token") {
+  const auto kept = [](const std::string& text) {
+    const nlohmann::ordered_json map = {{"kind", "ConfigMap"}, {"data", {{"limits.yaml", text}}}};
+    return cli::redacted(map)["data"]["limits.yaml"].get<std::string>();
+  };
+  CHECK(kept("a: 1\n  webhook: {url: https://h.example.com:8443/s3cret?s3cret=1, perMinute: 30}\nb: 2\n") ==
+        "a: 1\n  webhook: {url: https://h.example.com:8443/<redacted>, perMinute: 30}\nb: 2\n");
+  CHECK(kept("url: \"http://h/s3cret\"\nurl: 'h.example.com/s3cret'\n") ==
+        "url: \"http://h/<redacted>\"\nurl: 'h.example.com/<redacted>'\n");
+  CHECK(kept("url: >-\n  https://h/s3cret\nx: y") == "url: >-\n  https://h/<redacted>\nx: y");
+  CHECK(kept(R"({"webhook":{"url":"https://h?s3cret"}})") == R"({"webhook":{"url":"https://h/<redacted>"}})");
+  CHECK(kept(R"({"webhook":{"url": "h/s3cret","source":"/x"}})") ==
+        R"({"webhook":{"url": "h/<redacted>","source":"/x"}})");
+  CHECK(kept("url: https://h\nurl:") == "url: https://h\nurl:");
+  CHECK(kept("# see https://docs/x\nmessage: '(?i)a/b'\n") == "# see https://docs/<redacted>\nmessage: '(?i)a/b'\n");
+}
+
 TEST_CASE("the archive is one that tar reads: header, sum, padding, two empty blocks") {
   const auto tar = cli::tar_of("bundle", {{.name = "a.txt", .text = "hello\n"}, {.name = "b.txt", .text = ""}},
                                parse_rfc3339("2026-11-20T12:00:00Z").value());

@@ -48,6 +48,9 @@ TEST_CASE("the example of all keys gives every key its default") {
   auto limits = config->limits;
   CHECK(limits.pauses.size() == 1);
   limits.pauses.clear();
+  REQUIRE(limits.webhook);
+  CHECK(limits.webhook->per_minute == WebhookRules{}.per_minute);
+  limits.webhook.reset();
   CHECK(limits == Limits{});
   const DevicePolicy& policy = config->policies.at(0);
   CHECK(policy.mode == Mode::Enforce);  // enforceOn means nothing without it

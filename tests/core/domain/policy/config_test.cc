@@ -370,6 +370,51 @@ TEST_CASE("pauses of parts are read with all they say, and told") {
         "2026-11-20T12:00:00Z and reason: ...\n");
 }
 
+TEST_CASE("a webhook's URL is https unless http is written, and its mistakes are told without its text") {
+  const auto rules = [](const std::string& url) {
+    const auto config = parse(kLimits + "  webhook: {secretFile: /s, url: '" + url + "'}\n");
+    return config ? config->limits.webhook : std::nullopt;
+  };
+  CHECK(rules("https://hooks.example.com/a?b=c")->url ==
+        WebhookUrl{.tls = true, .host = "hooks.example.com", .port = 443, .target = "/a?b=c"});
+  CHECK(rules("hooks.example.com:8443")->url == WebhookUrl{.host = "hooks.example.com", .port = 8443, .target = "/"});
+  CHECK(rules("http://10.0.0.1/x")->url == WebhookUrl{.tls = false, .host = "10.0.0.1", .port = 80, .target = "/x"});
+  CHECK(rules("http://[::1]:8080?x")->url == WebhookUrl{.tls = false, .host = "::1", .port = 8080, .target = "/?x"});
+  CHECK(rules("h/to?u=https://x")->url == WebhookUrl{.host = "h", .target = "/to?u=https://x"});
+  for (const std::string bad :
+       {"ftp://s3cret.example.com/", "https://user:s3cret@example.com/", "https:///s3cret", "https://a:0/s3cret",
+        "https://a:66000/s3cret", "https://::1/s3cret", "https://a b/s3cret", "https://a/s3cret#x",
+        "https://[::1/s3cret", "https://[h]/s3cret", "https://a_b/s3cret"}) {
+    CAPTURE(bad);
+    const auto told = mistakes(kLimits + "  webhook: {secretFile: /s, url: '" + bad + "'}\n");
+    CHECK(told.starts_with("f.yaml:5:"));
+    CHECK(told.contains("; write https://HOST"));
+    CHECK_FALSE(told.contains("s3cret"));
+  }
+}
+
+TEST_CASE("a webhook is read with all its keys, and told without the URL's path") {
+  const auto config = parse(kLimits +
+                            "  webhook: {url: 'http://h.example.com/t0ken', secretFile: /etc/s, caFile: /etc/ca, "
+                            "perMinute: 600, source: /clusters/east}\n");
+  REQUIRE(config);
+  CHECK(config->limits.webhook ==
+        WebhookRules{.url = {.tls = false, .host = "h.example.com", .port = 80, .target = "/t0ken"},
+                     .secret_file = "/etc/s",
+                     .ca_file = "/etc/ca",
+                     .per_minute = 600,
+                     .source = "/clusters/east"});
+  const auto text = format_config(*config);
+  CHECK(
+      text.contains("  webhook: h.example.com port 80 WITHOUT TLS, signed by the key in /etc/s; at most 600 requests a "
+                    "minute; trusts "
+                    "/etc/ca; source /clusters/east\n"));
+  CHECK_FALSE(text.contains("t0ken"));
+  CHECK(mistakes(kLimits + "  webhook: {url: h}\n") ==
+        "f.yaml:5:12: spec.webhook has no secretFile: anybody could tell the receiver anything; add secretFile: "
+        "/etc/device-health/webhook/secret, a mounted Secret with at least 16 bytes\n");
+}
+
 TEST_CASE("a pause in an annotation is one document, in YAML or JSON, and a mistake in it has its place") {
   const auto good =
       parse_pause({.name = "a", .text = R"({"nodes":["n"],"until":"2026-11-20T12:00:00Z","reason":"r"})"});

@@ -1,0 +1,248 @@
+#include "app/webhook/bulletin.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "base/json_text.h"
+#include "base/printable.h"
+#include "base/rfc3339.h"
+#include "base/wake.h"
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kOpened = "io.device-health.incident.opened";
+constexpr std::string_view kClosed = "io.device-health.incident.closed";
+constexpr std::string_view kQuarantined = "io.device-health.device.quarantined";
+constexpr std::string_view kEvicted = "io.device-health.pod.evicted";
+constexpr std::string_view kNodeHandedOver = "io.device-health.node.handed-over";
+constexpr std::string_view kNodeTakenBack = "io.device-health.node.taken-back";
+constexpr std::size_t kLongestTold = 1024;
+
+std::string short_id(const std::string& identity) { return fmt::format("{:016x}", stable_hash(identity)); }
+
+std::string news_id(std::string_view type, const std::string& identity) {
+  return short_id(fmt::format("{}|{}", type, identity));
+}
+
+/// What events about one incident have in common.
+std::string incident_name(const std::string& device, WallTime opened_at) {
+  return short_id(device + "|" + format_rfc3339(opened_at));
+}
+
+Json incident_data(const std::string& device, WallTime opened_at, const std::string& node, const std::string& policy) {
+  return {{"incident", incident_name(device, opened_at)}, {"device", device}, {"node", node}, {"policy", policy}};
+}
+
+std::string_view mode_of(const std::string& policy, const Policy& all) {
+  const auto found = std::ranges::find(all.policies, policy, &DevicePolicy::name);
+  return found == all.policies.end() ? std::string_view() : to_string(effective_mode(&*found, all));
+}
+
+News eviction_news(const eviction::EvictPod& evict, const std::string& policy, const Policy& all, const Now& now) {
+  const auto device = to_string(evict.key);
+  return {.id = news_id(kEvicted, evict.uid),
+          .type = kEvicted,
+          .subject = "Pod/" + evict.ns + "/" + evict.name,
+          .at = now.wall,
+          .data = json_text({{"pod", {{"namespace", evict.ns}, {"name", evict.name}, {"uid", evict.uid}}},
+                             {"device", device},
+                             {"node", evict.device_node},
+                             {"policy", policy},
+                             {"mode", mode_of(policy, all)}})};
+}
+
+std::string policy_for_device(const DeviceKey& key, const IncidentStore& incidents) {
+  const auto* record = incidents.find(key);
+  return record == nullptr ? std::string() : record->past.policy;
+}
+
+News node_news(std::string_view type, const std::string& node, const std::string& uid, const std::string& condition,
+               std::string_view status, const std::string& why, WallTime at) {
+  return {.id = news_id(type, uid + "|" + condition + "|" + format_rfc3339(at)),
+          .type = type,
+          .subject = "Node/" + node,
+          .at = at,
+          .data = json_text({{"node", {{"name", node}, {"uid", uid}}},
+                             {"condition", {{"type", condition}, {"status", status}}},
+                             {"message", printable_cut(why, kLongestTold)}})};
+}
+
+}  // namespace
+
+void Bulletin::look(const BulletinSight& sight) {
+  if (!sight.policy.limits.webhook) {
+    *this = Bulletin();
+    return;
+  }
+  std::erase_if(told_, [&](const auto& entry) { return sight.now.mono - entry.second > 2 * kNewsFor; });
+  look_at_incidents(sight);
+  look_at_evictions(sight);
+  look_at_nodes(sight);
+  flush(sight);
+}
+
+void Bulletin::look_at_incidents(const BulletinSight& sight) {
+  // Whatever opens or ends an incident counts it up.
+  const auto revision = sight.incidents.revision();
+  if (std::exchange(seen_revision_, revision) == revision) return;
+  const auto& records = sight.incidents.records();
+  for (const auto& [key, record] : records) {
+    if (key.is_device()) look_at(record, sight);
+  }
+  for (auto entry = going_.begin(); entry != going_.end();) {
+    if (records.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    close(entry->first, entry->second, sight.now.wall, "the device is known no more", sight);
+    entry = going_.erase(entry);
+  }
+}
+
+void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
+  const auto known = going_.find(record.key);
+  const auto* facts = record.incident.facts();
+  const auto* end = record.incident.end();
+  // Perhaps before this term.
+  if (end != nullptr && end->opened_at) {
+    const Going ended{.opened_at = *end->opened_at, .node = node_of(record, sight.world), .policy = record.past.policy};
+    close(record.key, ended, end->at, end->why, sight);
+  }
+  if (known != going_.end() && (facts == nullptr || facts->opened_at != known->second.opened_at)) {
+    close(record.key, known->second, facts == nullptr ? sight.now.wall : facts->opened_at,
+          facts == nullptr ? "what was remembered of it was deleted" : "another incident of the device has opened",
+          sight);
+    going_.erase(known);
+  }
+  if (facts == nullptr) return;
+  const auto device = to_string(record.key);
+  const auto node = node_of(record, sight.world);
+  const auto& policy = record.past.policy;
+  going_.insert_or_assign(record.key, Going{.opened_at = facts->opened_at, .node = node, .policy = policy});
+  auto data = incident_data(device, facts->opened_at, node, policy);
+  data["mode"] = mode_of(policy, sight.policy);
+  data["since"] = format_rfc3339(facts->since);
+  if (!record.past.incidents.empty()) data["reason"] = printable_cut(record.past.incidents.back().reason, kLongestTold);
+  const auto revision = sight.incidents.revision();
+  const auto identity = device + "|" + format_rfc3339(facts->opened_at);
+  add({.id = news_id(kOpened, identity),
+       .type = kOpened,
+       .subject = device,
+       .at = facts->opened_at,
+       .data = json_text(data)},
+      revision, sight.now);
+  if (!record.is_quarantined()) return;
+  data["incidents"] = record.past.count;
+  add({.id = news_id(kQuarantined, identity),
+       .type = kQuarantined,
+       .subject = device,
+       .at = facts->opened_at,
+       .data = json_text(data)},
+      revision, sight.now);
+}
+
+void Bulletin::close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why,
+                     const BulletinSight& sight) {
+  const auto device = to_string(key);
+  auto data = incident_data(device, going.opened_at, going.node, going.policy);
+  data["mode"] = mode_of(going.policy, sight.policy);
+  data["why"] = printable_cut(why, kLongestTold);
+  add({.id = news_id(kClosed, device + "|" + format_rfc3339(going.opened_at)),
+       .type = kClosed,
+       .subject = device,
+       .at = at,
+       .data = json_text(data)},
+      sight.incidents.revision(), sight.now);
+}
+
+void Bulletin::note_eviction(const eviction::EvictPod& evict, const Policy& policy, const IncidentStore& incidents,
+                             const Now& now) {
+  if (!policy.limits.webhook || !evicted_.insert(evict.uid).second) return;
+  add(eviction_news(evict, policy_for_device(evict.key, incidents), policy, now), 0, now);
+}
+
+/// Those whose answer was lost, or that the leader before has sent, are seen in the cluster.
+void Bulletin::look_at_evictions(const BulletinSight& sight) {
+  const auto& attempts = sight.requests.evictions();
+  for (const auto& [uid, attempt] : attempts) {
+    if (attempt.state != Attempt::State::Accepted) continue;
+    const auto* record = sight.world.pod(uid);
+    if (record == nullptr || evicted_.contains(uid)) continue;
+    const auto& pod = record->pod;
+    eviction::EvictPod evict;
+    evict.ns = pod.meta.ns;
+    evict.name = pod.meta.name;
+    evict.uid = uid;
+    evict.key = attempt.key;
+    evict.device_node = pod.node_name;
+    note_eviction(evict, sight.policy, sight.incidents, sight.now);
+  }
+  std::erase_if(evicted_, [&](const auto& uid) { return attempts.find(uid) == attempts.end(); });
+}
+
+void Bulletin::look_at_nodes(const BulletinSight& sight) {
+  std::set<std::pair<std::string, std::string>> standing;
+  for (const auto& name : sight.world.nodes_with_conditions()) {
+    const auto& node = *sight.world.node(name);
+    for (const auto& condition : node.kept) {
+      if (!condition.last_transition) continue;
+      const bool is_over = condition.reason == kHandedOverReason;
+      const std::pair key(node.meta.uid, condition.type);
+      if (is_over) {
+        standing.insert(key);
+        handed_over_.insert_or_assign(key, HandedOver{.node = name, .at = *condition.last_transition});
+      } else {
+        handed_over_.erase(key);
+      }
+      add(node_news(is_over ? kNodeHandedOver : kNodeTakenBack, name, node.meta.uid, condition.type, condition.status,
+                    condition.message, *condition.last_transition),
+          0, sight.now);
+    }
+  }
+  for (auto entry = handed_over_.begin(); entry != handed_over_.end();) {
+    if (standing.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    const auto& [uid, type] = entry->first;
+    const auto* node = sight.world.node(entry->second.node);
+    const bool is_there = node != nullptr && node->meta.uid == uid;
+    auto news = node_news(kNodeTakenBack, entry->second.node, uid, type, "",
+                          is_there ? "the condition was removed" : "the node is gone", sight.now.wall);
+    news.id = news_id(kNodeTakenBack, uid + "|" + type + "|gone|" + format_rfc3339(entry->second.at));
+    add(std::move(news), 0, sight.now);
+    entry = handed_over_.erase(entry);
+  }
+}
+
+void Bulletin::add(News news, std::uint64_t revision, const Now& now) {
+  if (news.at + kNewsFor <= now.wall || !told_.try_emplace(news.id, now.mono).second) return;
+  pending_.push_back({.news = std::move(news), .revision = revision, .since = now.mono});
+}
+
+/// In their order: what became so first is told first.
+void Bulletin::flush(const BulletinSight& sight) {
+  const auto is_ready = [&](const Pending& one) {
+    return one.revision == 0 || (sight.saved_revision && *sight.saved_revision >= one.revision) ||
+           sight.now.mono >= one.since + kUnsavedPatience;
+  };
+  auto rest = std::ranges::find_if_not(pending_, is_ready);
+  std::ranges::transform(pending_.begin(), rest, std::back_inserter(ready_),
+                         [](Pending& one) { return std::move(one.news); });
+  pending_.erase(pending_.begin(), rest);
+}
+
+std::optional<MonoTime> Bulletin::next_change_at() const {
+  if (pending_.empty()) return std::nullopt;
+  return pending_.front().since + kUnsavedPatience;
+}
+
+}  // namespace dhc

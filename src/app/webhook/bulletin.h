@@ -1,0 +1,87 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/webhook/news.h"
+#include "domain/cluster/world.h"
+#include "domain/incidents/incident_store.h"
+#include "domain/limits/request_tracker.h"
+#include "domain/policy/policy.h"
+#include "reconcilers/eviction/action.h"
+
+namespace dhc {
+
+/// What one turn shows of what may be news.
+struct BulletinSight {
+  const World& world;
+  const Policy& policy;
+  const IncidentStore& incidents;
+  const RequestTracker& requests;
+  std::optional<std::uint64_t> saved_revision;  ///< As in PlanInput.
+  Now now;
+};
+
+/// Finds what is news: incidents that open and close, devices in quarantine, evictions that were accepted, nodes that
+/// are handed over and taken back. Part of one leader's term; whoever leads next tells again what became so within the
+/// hour, with the same ids. So an incident is told once it is written down, or could not be for half a minute.
+class Bulletin {
+ public:
+  /// Older facts are told no more: somebody has told them.
+  static constexpr Millis kNewsFor = std::chrono::hours(1);
+  static constexpr Millis kUnsavedPatience = Seconds(30);
+
+  /// After a turn's observations. Safe to repeat. Nothing is news without a webhook.
+  void look(const BulletinSight& sight);
+
+  /// The API server has accepted this eviction: the pod may be gone before the next look.
+  void note_eviction(const eviction::EvictPod& evict, const Policy& policy, const IncidentStore& incidents,
+                     const Now& now);
+
+  /// What is to be told, in its order.
+  [[nodiscard]] std::vector<News> take() { return std::exchange(ready_, {}); }
+  [[nodiscard]] const std::vector<News>& ready() const { return ready_; }
+
+  /// When `look` would find something by time alone.
+  [[nodiscard]] std::optional<MonoTime> next_change_at() const;
+
+ private:
+  /// An incident that goes on.
+  struct Going {
+    WallTime opened_at;
+    std::string node;
+    std::string policy;
+  };
+  /// A condition by which a node is handed over.
+  struct HandedOver {
+    std::string node;
+    WallTime at;
+  };
+  struct Pending {
+    News news;
+    std::uint64_t revision = 0;  // to be saved before
+    MonoTime since;
+  };
+
+  void look_at_incidents(const BulletinSight& sight);
+  void look_at(const DeviceRecord& record, const BulletinSight& sight);
+  void close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why, const BulletinSight& sight);
+  void look_at_evictions(const BulletinSight& sight);
+  void look_at_nodes(const BulletinSight& sight);
+  void add(News news, std::uint64_t revision, const Now& now);
+  void flush(const BulletinSight& sight);
+
+  std::map<DeviceKey, Going> going_;
+  std::map<std::pair<std::string, std::string>, HandedOver> handed_over_;  // by the node's UID and the condition's type
+  std::set<std::string> evicted_;                                          // UIDs of pods
+  std::map<std::string, MonoTime> told_;                                   // ids, or on their way to be, and since when
+  std::vector<Pending> pending_;
+  std::vector<News> ready_;
+  std::optional<std::uint64_t> seen_revision_;
+};
+
+}  // namespace dhc
