@@ -60,6 +60,9 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$" AND NOT DHC_SANITIZE)
   target_link_options(dhc_options INTERFACE LINKER:-z,relro,-z,now LINKER:-z,pack-relative-relocs LINKER:--gc-sections LINKER:--as-needed)
 endif()
 
+# g++ collects its garbage from 128 MiB on, an eighth of the time that a batch takes; from half a GiB on no batch peaks higher than it did.
+target_compile_options(dhc_options INTERFACE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=524288>")
+
 if(DHC_SANITIZE)
   target_compile_options(dhc_options INTERFACE
     -fsanitize=${DHC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -83,7 +86,8 @@ if(DHC_MOLD AND CMAKE_BUILD_TYPE STREQUAL Debug)
   target_link_options(dhc_options INTERFACE -fuse-ld=mold)
 endif()
 
-# Standard headers only: what changes rarely and stands in nearly every file.
+# Standard headers only: what changes rarely and stands in nearly every file. Batches of the size of a release share them as it is: there
+# precompiling costs what it saves.
 function(dhc_precompile target)
   if(DHC_PCH)
     target_precompile_headers(${target} PRIVATE
