@@ -71,6 +71,7 @@ TEST_CASE("A rule is made with the node, and the words of the driver") {
   }
   stage.settle();
   REQUIRE(stage.rule() != nullptr);
+  REQUIRE_FALSE(applied.empty());
   for (const auto& apply : applied) {
     CHECK(apply.node == "node-a");
     CHECK(apply.said == "XID 79");
