@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -48,6 +49,16 @@ std::string mistake_in(const std::string& text) {
   if (cases) return {};
   const auto& first = cases.error().front();
   return fmt::format("{}:{}: {}", first.line, first.column, first.message);
+}
+
+/// The text of the file.
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool holds_policies(const std::string& text) {
+  return text.contains("\nkind: DeviceHealthPolicy") || text.contains("\nkind: ControllerLimits");
 }
 
 }  // namespace
@@ -104,12 +115,20 @@ TEST_CASE("a JUnit report names files, cases and failures, whatever stands in th
   CHECK(text.ends_with("  </testsuite>\n</testsuites>\n"));
 }
 
-TEST_CASE("the tests of the example policies pass, and a report is written") {
+TEST_CASE("every example and preset has a policy test, all of them pass, and a report is written") {
   TestOptions options;
   for (const auto& entry : std::filesystem::directory_iterator("manifests/examples/policy-tests")) {
     if (entry.path().extension() == ".yaml") options.files.push_back(entry.path().string());
   }
-  CHECK(options.files.size() >= 3);
+  std::string cases;
+  for (const auto& name : options.files) cases += text_of(name);
+  for (const std::string folder : {"manifests/examples", "manifests/presets", "manifests/controller/config"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() != ".yaml" || !holds_policies(text_of(entry.path()))) continue;
+      const bool is_tested = cases.contains("/" + entry.path().filename().string());
+      CHECK_MESSAGE(is_tested, entry.path().string(), " is in no case");
+    }
+  }
   options.junit = (std::filesystem::temp_directory_path() / fmt::format("dhc-junit-{}.xml", ::getpid())).string();
   const auto printed = test_policies(options);
   CHECK_MESSAGE(printed.code == 0, printed.out << printed.err);
