@@ -79,7 +79,11 @@ func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
 	}
 	controller.AwaitVerdict(t, r.node.Name, "Acknowledged")
 	r.staysWithoutRule(t)
-	if code, out, problem := dhc.Command(t, "pause", "--for", "1h", "--kubeconfig", operator, "--dry-run"); code == 0 && !strings.Contains(out, "pause-until=") {
+	maps := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace)
+	_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: dhc.ConfigMap}}, metav1.CreateOptions{})
+	must(t, err)
+	defer func() { must(t, maps.Delete(t.Context(), dhc.ConfigMap, metav1.DeleteOptions{})) }()
+	if code, out, problem := dhc.Command(t, "pause", "--for", "1h", "--kubeconfig", operator, "--dry-run"); code != 0 || !strings.Contains(out, "pause-until=") {
 		t.Errorf("pause ends with %d: %s%s", code, out, problem)
 	}
 	realcluster.Eventually(t, 90*time.Second, "the reader sees that it is acknowledged", func() error {
