@@ -40,6 +40,7 @@ struct Pool {
   bool published = true;  ///< False: its slices are gone, the devices are remembered (a driver's restart removes them:
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
+  /// Values of well-known attributes that several cards carry: they name none of them.
   std::set<std::string, std::less<>> shared_identities = {};
   std::int64_t cards = 0;  ///< Physical ones; while a generation is not whole, those of the older ones too.
 

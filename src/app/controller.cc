@@ -240,6 +240,8 @@ void Controller::State::set_rates(const Now& now) {
 void Controller::State::take(const Leading& message, const Now& now) {
   if (message.leads == leads) return;
   touched.everything();
+  removed_taints.clear();
+  (void)world.take_removed_taints();
   losses.turn_over(now);
   leads = message.leads;
   brake = Brake();
@@ -548,6 +550,7 @@ void Controller::State::tell_world(const Focus& focus, const Now& now) {
 
 Turn Controller::State::stand_by(const Now& now) {
   note_removed(now);
+  removed_taints.clear();  // an untaint of the leader's looks the same, and leaves other incidents of the node open
   in_flight = 0;
   nodes_handed_over = 0;
   brakes_half_open = 0;

@@ -1,11 +1,7 @@
 #include "app/losses/forecasts.h"
 
-#include <iterator>
-#include <optional>
-
 namespace dhc {
 
-namespace {
 std::optional<Deed> deed_of(Reason reason) {
   switch (reason) {
     case Reason::WouldTaint:
@@ -18,18 +14,12 @@ std::optional<Deed> deed_of(Reason reason) {
       return std::nullopt;
   }
 }
-}  // namespace
 
-void Forecasts::foretell(const DeviceKey& key, const std::vector<Verdict>& verdicts, bool is_new) {
-  for (const auto& verdict : verdicts) {
-    const auto deed = deed_of(verdict.reason);
-    if (!deed) continue;
-    auto known = known_.find(key);
-    if (known == known_.end() && known_.size() < kMostDevices) known = known_.try_emplace(key).first;
-    const bool is_first =
-        known == known_.end() || known->second.emplace(*deed, verdict.policy, verdict.subject.uid).second;
-    if (is_first) count(*deed, verdict.policy, is_new);
-  }
+void Forecasts::foretell(Deed deed, const DeviceKey& key, const std::string& policy, const std::string& uid,
+                         bool is_new) {
+  auto known = known_.find(key);
+  if (known == known_.end() && known_.size() < kMostDevices) known = known_.try_emplace(key).first;
+  if (known == known_.end() || known->second.emplace(deed, policy, uid).second) count(deed, policy, is_new);
 }
 
 void Forecasts::count(Deed deed, const std::string& policy, bool is_new) {

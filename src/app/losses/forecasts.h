@@ -4,12 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "domain/cluster/focus.h"
 #include "domain/contract/verdict.h"
@@ -24,6 +23,9 @@ enum class Deed : std::uint8_t {
 };
 inline constexpr std::array<Deed, 3> kDeeds = {Deed::Taint, Deed::Credit, Deed::HandOver};
 
+/// What a verdict foretells, if it does.
+[[nodiscard]] std::optional<Deed> deed_of(Reason reason);
+
 /// How often, by deed and policy.
 using DeedCounts = std::map<std::pair<Deed, std::string>, std::int64_t>;
 
@@ -36,8 +38,8 @@ class Forecasts {
   static constexpr std::size_t kMostDevices = 10'000;
   static constexpr std::size_t kMostCounts = 1'500;
 
-  /// What a turn has decided of the device. `is_new`: not what whoever led before has counted.
-  void foretell(const DeviceKey& key, const std::vector<Verdict>& verdicts, bool is_new);
+  /// It would be done for this device; `uid` is the subject's. `is_new`: not what whoever led before has counted.
+  void foretell(Deed deed, const DeviceKey& key, const std::string& policy, const std::string& uid, bool is_new);
   /// Forgets those in focus that are bad no more.
   void look(const Focus& focus, const std::function<bool(const DeviceKey&)>& is_bad);
   /// Forgets all, and keeps what was counted.

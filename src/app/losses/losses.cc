@@ -59,10 +59,10 @@ void Losses::look(const World& world, const IncidentStore& incidents, const std:
   look_for_replacements(world, focus, now);
   const auto is_bad = [&](const DeviceKey& key) { return is_bad_still(key, world, incidents); };
   for (const auto& [key, verdicts] : decided) {
-    if (!is_bad(key)) continue;
-    forecasts_.foretell(key, verdicts, !is_first_);
     for (const auto& verdict : verdicts) {
-      const bool is_foretold = verdict.reason == Reason::WouldEvict && !verdict.subject.uid.empty();
+      if (const auto deed = deed_of(verdict.reason); deed && is_bad(key))
+        forecasts_.foretell(*deed, key, verdict.policy, verdict.subject.uid, !is_first_);
+      const bool is_foretold = verdict.reason == Reason::WouldEvict && !verdict.subject.uid.empty() && is_bad(key);
       if (is_foretold) predictions_.foretell(verdict.subject.uid, verdict.policy, key, !is_first_);
     }
   }

@@ -27,6 +27,27 @@ Stage plugin_stage(int bad) {
   return stage;
 }
 
+void clear_taints(Stage& stage) {
+  auto node = stage.node_named("node-a");
+  REQUIRE_FALSE(node.taints.empty());
+  node.taints.clear();
+  stage.put(node);
+}
+
+/// Both devices have recovered, the answer to the untaint was lost, and they are bad again.
+Stage bad_again_after_a_lost_untaint() {
+  auto stage = plugin_stage(2);
+  stage.policy().after = Seconds(1);
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  stage.report("p-0", Health::Healthy);
+  stage.report("p-1", Health::Healthy);
+  REQUIRE(loses_removal(stage));
+  stage.report("p-0", Health::Unhealthy);
+  stage.report("p-1", Health::Unhealthy);
+  return stage;
+}
+
 }  // namespace
 
 TEST_CASE("One bad device of four does not taint the node, and the kubelet no longer hands it out") {
@@ -85,36 +106,46 @@ TEST_CASE("A node taint that an operator removes is not made again until a new i
 TEST_CASE("A node taint that an operator removes before we have seen it is not made again either") {
   auto stage = plugin_stage(2);
   stage.run_for(Seconds(61));
-  auto node = stage.node_named("node-a");
-  REQUIRE_FALSE(node.taints.empty());
   // Made and removed between two turns.
   stage.restart();
-  node.taints.clear();
-  stage.put(node);
+  clear_taints(stage);
   stage.run_for(minutes(5), Seconds(10));
   CHECK(deeds(stage) == "taint node-a");
   CHECK(stage.reasons("node-a") == "Acknowledged Acknowledged");
 }
 
 TEST_CASE("An operator's removal of a node's taint counts, although the answer to our own was lost before") {
-  auto stage = plugin_stage(2);
-  stage.policy().after = Seconds(1);
-  stage.send_policy();
-  stage.run_for(Seconds(61));
-  stage.report("p-0", Health::Healthy);
-  stage.report("p-1", Health::Healthy);
-  REQUIRE(loses_removal(stage));
-  stage.report("p-0", Health::Unhealthy);
-  stage.report("p-1", Health::Unhealthy);
+  auto stage = bad_again_after_a_lost_untaint();
   stage.run_for(minutes(4));
-  auto node = stage.node_named("node-a");
-  REQUIRE_FALSE(node.taints.empty());
   const auto before = deeds(stage);
-  node.taints.clear();
-  stage.put(node);
+  clear_taints(stage);
   stage.run_for(hours(1), minutes(1));
   CHECK(deeds(stage) == before);
   CHECK(stage.reasons("node-a") == "Acknowledged Acknowledged");
+}
+
+TEST_CASE("A node's taint that goes late, by our own untaint whose answer was lost, is no operator's word") {
+  auto stage = bad_again_after_a_lost_untaint();
+  stage.run_for(Seconds(20));
+  const auto before = deeds(stage);
+  clear_taints(stage);
+  stage.run_for(minutes(2));
+  CHECK(deeds(stage) == before + ", taint node-a");
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+}
+
+TEST_CASE("What a standby sees go from a node may be its leader's doing, and is no operator's word") {
+  auto stage = plugin_stage(2);
+  stage.run_for(Seconds(61));
+  stage.restart();
+  stage.deliver(Leading{.leads = false});
+  stage.settle();
+  clear_taints(stage);
+  stage.settle();
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(minutes(2));
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  CHECK(deeds(stage) == "taint node-a, taint node-a");
 }
 
 TEST_CASE("Our own removal of a node's taint is no word about the devices that are still bad") {

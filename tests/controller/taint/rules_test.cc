@@ -24,6 +24,19 @@ k8s::DeviceTaintRule under_old_name(Stage& stage) {
   return rule;
 }
 
+/// The device has recovered, the answer to the rule's removal was lost, and it is bad again.
+Stage bad_again_after_a_lost_removal() {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().after = Seconds(1);
+  stage.send_policy();
+  stage.run_for(Seconds(61));
+  stage.report("train-1", Health::Healthy);
+  REQUIRE(loses_removal(stage));
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  return stage;
+}
+
 }  // namespace
 
 TEST_CASE("The taint stands before the pod is evicted, and not a millisecond before the incident opens") {
@@ -64,12 +77,14 @@ TEST_CASE("The rule selects exactly one device, carries our key and is made with
 TEST_CASE("A rule is made with the node, and the words of the driver") {
   auto stage = gpu_stage();
   stage.report("train-1", Health::Unhealthy, "XID 79");
-  stage.run_for(Seconds(60));
+  stage.settle();
+  stage.advance(Seconds(60));
   std::vector<taint::ApplyRule> applied;
   for (const auto& action : stage.turn()) {
     if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) applied.push_back(*apply);
+    stage.answer(action);
+    stage.show(action);
   }
-  stage.settle();
   REQUIRE(stage.rule() != nullptr);
   REQUIRE_FALSE(applied.empty());
   for (const auto& apply : applied) {
@@ -275,14 +290,7 @@ TEST_CASE("A rule that an operator deletes before we have seen it is not made ag
 }
 
 TEST_CASE("An operator's removal in the next incident counts, although the answer to our own was lost before") {
-  auto stage = gpu_stage();
-  stage.policy().evict.reset();
-  stage.policy().after = Seconds(1);
-  stage.send_policy();
-  stage.run_for(Seconds(61));
-  stage.report("train-1", Health::Healthy);
-  REQUIRE(loses_removal(stage));
-  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  auto stage = bad_again_after_a_lost_removal();
   stage.run_for(minutes(4));
   REQUIRE(stage.rule() != nullptr);
   const auto before = deeds(stage);
@@ -293,14 +301,7 @@ TEST_CASE("An operator's removal in the next incident counts, although the answe
 }
 
 TEST_CASE("A removal whose answer was lost, and that happens late, is no operator's word") {
-  auto stage = gpu_stage();
-  stage.policy().evict.reset();
-  stage.policy().after = Seconds(1);
-  stage.send_policy();
-  stage.run_for(Seconds(61));
-  stage.report("train-1", Health::Healthy);
-  REQUIRE(loses_removal(stage));
-  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  auto stage = bad_again_after_a_lost_removal();
   stage.run_for(Seconds(20));
   const auto before = deeds(stage);
   stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
