@@ -280,6 +280,7 @@ class Planner {
 
   void say(const k8s::Node& node, const Ground& ground, HoldReason hold) {
     wake_.note_after(input_.now.mono, ground.until);
+    if (hold.reason == Reason::WouldHandOver) planned_.would.emplace_back(ground.record->key, ground.policy->name);
     say(node, to_string(ground.record->key), ground.policy->name, ground.policy, std::move(hold),
         ground.record->incident.facts()->since);
   }

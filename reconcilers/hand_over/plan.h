@@ -1,6 +1,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "reconcilers/hand_over/action.h"
 #include "reconcilers/shared/plan_input.h"
@@ -12,6 +15,8 @@ inline constexpr std::int64_t kWritesPerMinute = 10;
 
 struct Plan : Planned<ApplyNodeConditions> {
   std::size_t handed_over = 0;  ///< Nodes of which a condition of ours says that they are bad.
+  /// Devices for which a policy, by name, would hand their node over if it enforced.
+  std::vector<std::pair<DeviceKey, std::string>> would = {};
 };
 
 /// Compares which nodes are to be handed over with our conditions that stand. All of them with each plan, whatever is

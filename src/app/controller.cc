@@ -763,7 +763,7 @@ Turn Controller::plan_all(const Now& now) {
                                 affected->policy->evict->groups_together && affected->pod().is_marked;
     if (waits_for_gang) decided.again.insert(affected->key);
   }
-  state.losses.look(state.world, state.incidents, opened, focus, decided.verdicts, now);
+  state.losses.look(state.world, state.incidents, opened, focus, decided.verdicts, handed, now);
   state.standing.replace(focus, std::move(decided), evictions, input.in_focus, state.world, state.incidents,
                          state.brake);
   state.standing.replace_last({});

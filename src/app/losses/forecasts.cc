@@ -8,8 +8,6 @@ std::optional<Deed> deed_of(Reason reason) {
       return Deed::Taint;
     case Reason::WouldCredit:
       return Deed::Credit;
-    case Reason::WouldHandOver:
-      return Deed::HandOver;
     default:
       return std::nullopt;
   }

@@ -23,7 +23,7 @@ enum class Deed : std::uint8_t {
 };
 inline constexpr std::array<Deed, 3> kDeeds = {Deed::Taint, Deed::Credit, Deed::HandOver};
 
-/// What a verdict foretells, if it does.
+/// What a verdict about a device foretells, if it does; of hand-over its plan says more.
 [[nodiscard]] std::optional<Deed> deed_of(Reason reason);
 
 /// How often, by deed and policy.

@@ -53,7 +53,8 @@ void Losses::turn_over(const Now& now) {
 }
 
 void Losses::look(const World& world, const IncidentStore& incidents, const std::set<DeviceKey>& opened,
-                  const Focus& focus, const std::map<DeviceKey, std::vector<Verdict>>& decided, const Now& now) {
+                  const Focus& focus, const std::map<DeviceKey, std::vector<Verdict>>& decided,
+                  const hand_over::Plan& handed, const Now& now) {
   look_at_devices(world, incidents, focus);
   look_at_nodes(world, incidents, opened, now);
   look_for_replacements(world, focus, now);
@@ -65,6 +66,9 @@ void Losses::look(const World& world, const IncidentStore& incidents, const std:
       const bool is_foretold = verdict.reason == Reason::WouldEvict && !verdict.subject.uid.empty() && is_bad(key);
       if (is_foretold) predictions_.foretell(verdict.subject.uid, verdict.policy, key, !is_first_);
     }
+  }
+  for (const auto& [key, policy] : handed.would) {
+    if (is_bad(key)) forecasts_.foretell(Deed::HandOver, key, policy, {}, !is_first_);
   }
   predictions_.look(world, focus, is_bad);
   forecasts_.look(focus, is_bad);

@@ -13,6 +13,7 @@
 #include "app/message.h"
 #include "domain/cluster/focus.h"
 #include "domain/incidents/incident_store.h"
+#include "reconcilers/hand_over/plan.h"
 
 namespace dhc {
 
@@ -39,7 +40,7 @@ class Losses {
 
   /// What a turn has found and decided of the devices in its focus; `opened`: their incidents have opened in it.
   void look(const World& world, const IncidentStore& incidents, const std::set<DeviceKey>& opened, const Focus& focus,
-            const std::map<DeviceKey, std::vector<Verdict>>& decided, const Now& now);
+            const std::map<DeviceKey, std::vector<Verdict>>& decided, const hand_over::Plan& handed, const Now& now);
 
   /// An action is handed out, and its answer.
   void sent(const Action& action, const World& world, const IncidentStore& incidents, const Now& now);

@@ -144,6 +144,7 @@ TEST_CASE("In observe mode nothing is written, and the verdict says what would b
   by_count.run_for(minutes(5), Seconds(10));
   CHECK(conditions(by_count).empty());
   CHECK(by_count.verdict("node-a", Reason::WouldHandOver) != nullptr);
+  CHECK(by_count.controller().losses().would_do.at({Deed::HandOver, "p"}) == 1);
 }
 
 TEST_CASE("What stands when a policy begins to observe stays, also when nothing asks for it any more") {
