@@ -45,6 +45,8 @@ class DriverTaints {
   void look_at(const Inventory& inventory, const std::string& driver, const std::string& pool, const Now& now);
   /// What was seen of the pool was not its own.
   void begin_anew(const std::string& driver, const std::string& pool);
+  /// What was seen of the device was another's, which sat in its place.
+  void begin_anew(const DeviceKey& key) { tainted_.erase(key); }
   /// Forgets what nobody has published for so long that it says nothing about now, but for devices that are held.
   void forget(const Now& now, const std::function<bool(const DeviceKey&)>& is_held);
   /// Forgets the devices of pools that the inventory has forgotten.

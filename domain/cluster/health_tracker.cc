@@ -119,6 +119,22 @@ void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word, co
   found->second.boot_id = boot_id;
 }
 
+void HealthTracker::begin_anew(const DeviceKey& key) {
+  const auto found = devices_.find(key);
+  if (found == devices_.end()) return;
+  auto& device = found->second;
+  auto holders = std::move(device.holders);
+  device = DeviceState();
+  device.holders = std::move(holders);
+  device.seen_healthy = true;
+  not_healthy_.erase(key);
+  recovered_.erase(key);
+  other_words_.erase(key);
+  if (!device.holders.empty()) return;
+  devices_.erase(found);
+  count(key, -1);
+}
+
 void HealthTracker::note_other_word(const DeviceKey& key, const DeviceState& device, const Evidence& evidence,
                                     const Now& now) {
   const auto known = other_words_.find(key);

@@ -87,6 +87,9 @@ class HealthTracker {
   /// The device's reporter is known to call it bad itself, in this boot of its node.
   void note_called_bad(const DeviceKey& key, const Moment& word, const std::string& boot_id);
 
+  /// Another physical device sits in the place: nothing was said of it yet, also by pods' old conditions.
+  void begin_anew(const DeviceKey& key);
+
   /// Forgets devices that nobody has held for an hour, and says which.
   [[nodiscard]] std::vector<DeviceKey> forget(const Now& now);
 

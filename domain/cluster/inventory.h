@@ -28,6 +28,7 @@ struct PublishedDevice {
 struct DeviceIdentity {
   std::string attribute;
   std::string value;
+  friend bool operator==(const DeviceIdentity&, const DeviceIdentity&) = default;
 };
 
 [[nodiscard]] inline DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
@@ -40,6 +41,7 @@ struct Pool {
   bool published = true;  ///< False: its slices are gone, the devices are remembered (a driver's restart removes them:
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
+  std::map<std::string, PublishedDevice> awaited = {};  ///< Not published anew yet: the generation is not whole.
   /// Values of well-known attributes that several cards carry: they name none of them.
   std::set<std::string, std::less<>> shared_identities = {};
   std::int64_t cards = 0;  ///< Physical ones; while a generation is not whole, those of the older ones too.
@@ -82,6 +84,8 @@ class Inventory {
   [[nodiscard]] std::set<std::string> claimants_of(const PoolName& name) const;
   /// Pools that have been looked at since the last call.
   [[nodiscard]] std::set<PoolName> take_changed() { return std::exchange(changed_, {}); }
+  /// Devices in whose places another physical one has been published since the last call.
+  [[nodiscard]] std::set<DeviceKey> take_replaced() { return std::exchange(replaced_, {}); }
   /// Pools that have begun anew since the last call: what was seen of them before is another node's.
   [[nodiscard]] std::set<PoolName> take_begun_anew() { return std::exchange(begun_anew_, {}); }
 
@@ -142,6 +146,7 @@ class Inventory {
   [[nodiscard]] std::int64_t cards_listed(const PoolName& name, const Pool& pool,
                                           const std::vector<const k8s::ResourceSlice*>& newest) const;
   void rebuild(const std::string& driver, const std::string& pool);
+  void note_replaced(const PoolName& name, const Pool& before, const Pool& after);
   void begin_anew(const PoolName& name, Pool fresh);
   void index(const k8s::DeviceTaintRule& rule, bool add);
 
@@ -159,6 +164,7 @@ class Inventory {
   std::set<PoolName> disputed_;
   std::set<PoolName> changed_;
   std::set<PoolName> begun_anew_;
+  std::set<DeviceKey> replaced_;
 };
 
 }  // namespace dhc

@@ -49,24 +49,35 @@ std::set<std::string, std::less<>> shared_identities(const std::map<std::string,
   return shared;
 }
 
+/// Whether they are all of their generation.
+bool is_whole(const std::vector<const k8s::ResourceSlice*>& slices) {
+  return std::ranges::all_of(
+      slices, [&](const auto* slice) { return slice->pool_slices <= static_cast<std::int64_t>(slices.size()); });
+}
+
+std::optional<DeviceIdentity> identity_in(const Pool& pool, const PublishedDevice& device, std::string_view attribute) {
+  const auto names_one = [&](std::string_view value) {
+    return !value.empty() && !pool.shared_identities.contains(value);
+  };
+  if (!attribute.empty()) {
+    const auto value = k8s::find(device.attributes, attribute);
+    if (!value || !names_one(*value)) return std::nullopt;
+    return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
+  }
+  for (const std::string_view word : kIdentityWords) {
+    for (const auto& [name, value] : device.attributes) {
+      if (word_of(name) == word && names_one(value)) return DeviceIdentity{.attribute = name, .value = value};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
   const auto* device = published(key);
   if (device == nullptr) return std::nullopt;
-  const auto& shared = pools_.find({key.scope, key.place})->second.shared_identities;
-  const auto names_one = [&](std::string_view value) { return !value.empty() && !shared.contains(value); };
-  if (!attribute.empty()) {
-    const auto value = k8s::find(device->attributes, attribute);
-    if (!value || !names_one(*value)) return std::nullopt;
-    return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
-  }
-  for (const std::string_view word : kIdentityWords) {
-    for (const auto& [name, value] : device->attributes) {
-      if (word_of(name) == word && names_one(value)) return DeviceIdentity{.attribute = name, .value = value};
-    }
-  }
-  return std::nullopt;
+  return identity_in(pools_.find({key.scope, key.place})->second, *device, attribute);
 }
 
 std::string Inventory::node_of(const DeviceKey& key) const {
@@ -135,7 +146,8 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
     for (auto& [device, remembered] : known.devices) remembered.taints.clear();  // they hold nobody off any more
     return;
   }
-  known.devices.clear();
+  Pool before = std::move(known);
+  known = {.node = before.node, .is_settled = before.is_settled, .contested = before.contested};
   for (const auto* slice : slices) {
     for (const auto& device : slice->devices) {
       known.devices[device.name] = {
@@ -144,6 +156,24 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   }
   known.shared_identities = shared_identities(known.devices);
   known.cards = cards_listed(name, known, slices);
+  note_replaced(name, before, known);
+  if (is_whole(slices)) return;
+  known.awaited = std::move(before.devices);
+  known.awaited.merge(before.awaited);
+  std::erase_if(known.awaited, [&](const auto& entry) { return known.devices.contains(entry.first); });
+}
+
+/// By the attribute that has named the one before: another attribute says nothing about the card.
+void Inventory::note_replaced(const PoolName& name, const Pool& before, const Pool& after) {
+  for (const auto* known : {&before.devices, &before.awaited}) {
+    for (const auto& [device, published] : *known) {
+      const auto now_there = after.devices.find(device);
+      if (now_there == after.devices.end() || now_there->second.attributes == published.attributes) continue;
+      const auto was = identity_in(before, published, {});
+      const auto is = was ? identity_in(after, now_there->second, was->attribute) : std::nullopt;
+      if (is && is->value != was->value) replaced_.insert(DeviceKey::dra(name.first, name.second, device));
+    }
+  }
 }
 
 /// A driver publishes a generation slice by slice. Until the pool is whole those that are not published anew stand with
@@ -155,9 +185,7 @@ std::int64_t Inventory::cards_listed(const PoolName& name, const Pool& pool,
     for (const auto& device : slice.devices) cards.insert(card_named_by(device));
   };
   for (const auto* slice : newest) add(*slice);
-  const bool is_whole = std::ranges::all_of(
-      newest, [&](const auto* slice) { return slice->pool_slices <= static_cast<std::int64_t>(newest.size()); });
-  if (!is_whole) {
+  if (!is_whole(newest)) {
     for (const auto& uid : slices_of_pool_.find(name)->second) {
       const auto& slice = slices_.find(uid)->second;
       if (slice.node_name == pool.node) add(slice);

@@ -44,6 +44,7 @@ struct OpenIncident {
   std::string taint_key;     ///< Of the driver's taint that a policy has named in it; empty: there was none.
   bool taint_seen = false;   ///< The driver has published the device ever since that taint was last seen.
   std::string said;          ///< The driver's words that opened it.
+  DeviceIdentity card = {};  ///< Of the physical device; empty: its driver does not name it.
   friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
 };
 
@@ -217,6 +218,9 @@ class World {
   [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
   /// As above; null: network-attached, or not known.
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
+  /// Whether what is said of a pod's hold on the device may be about another card, which sat in its place until a few
+  /// minutes ago.
+  [[nodiscard]] bool may_be_of_card_before(const DeviceKey& key, const HeldDevice& held_device) const;
   /// The physical card that the device is a replica or a partition of.
   [[nodiscard]] DeviceKey card_of(DeviceKey key) const {
     key.device = std::string(inventory_.card_of(key));
@@ -372,6 +376,10 @@ class World {
   void refresh_device(const DeviceKey& key, const Now& now);
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   [[nodiscard]] const OpenIncident* reported_incident(const DeviceKey& key) const;
+  [[nodiscard]] bool is_of_other_card(const DeviceKey& key, const OpenIncident& incident) const;
+  void note_other_cards(const std::set<DeviceKey>& replaced, const Now& now);
+  void look_at_card(const DeviceKey& key, const Now& now);
+  void look_again_at_incidents_of(const Inventory::PoolName& pool);
   void note_reporters(const std::string& node);
   void follow_kept_taints(const Now& now);
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
@@ -452,10 +460,11 @@ class World {
   HealthTracker tracker_;
   HeldCards held_cards_;
   std::map<DeviceKey, OpenIncident> incidents_;
-  std::set<DeviceKey> believed_;           // whoever calls them healthy
-  bool heard_again_ = false;               // some of them are to be looked at again
-  std::map<DeviceKey, MonoTime> doubted_;  // devices called bad that say Healthy, and since when
-  std::map<DeviceKey, MonoTime> bare_;     // published without the taint of their incident, and when that counts
+  std::set<DeviceKey> believed_;             // whoever calls them healthy
+  bool heard_again_ = false;                 // some of them are to be looked at again
+  std::map<DeviceKey, MonoTime> doubted_;    // devices called bad that say Healthy, and since when
+  std::map<DeviceKey, MonoTime> new_cards_;  // in another one's place since, while its holders' reports may be in view
+  std::map<DeviceKey, MonoTime> bare_;       // published without the taint of their incident, and when that counts
   MonoTime refreshed_at_;
   Touched touched_;
   std::size_t first_words_ = 0;                         // of drivers and plugins, at the last refresh

@@ -37,8 +37,10 @@ void World::look_at_pools(const Now& now) {
     touched_.pool({driver, pool});
     driver_taints_.begin_anew(driver, pool);
   }
+  note_other_cards(inventory_.take_replaced(), now);
   for (const auto& name : inventory_.take_changed()) {
     touched_.pool(name);
+    look_again_at_incidents_of(name);
     held_cards_.note_pool(name.first, name.second);
     driver_taints_.look_at(inventory_, name.first, name.second, now);
     dirty_pools_.insert(name);

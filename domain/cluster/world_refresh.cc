@@ -36,6 +36,7 @@ void World::refresh(const Now& now) {
   cards_.settle(now);
   for (const auto& [key, since] : doubted_) dirty_devices_.insert(key);
   for (const auto& [key, standing] : standing_) dirty_devices_.insert(key);
+  for (const auto& [key, since] : new_cards_) dirty_devices_.insert(key);
   heard_again_ = false;
   while (!dirty_devices_.empty()) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
@@ -217,7 +218,7 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
   for (const auto& uid : state.holders) {
     const auto* record = pod(uid);
     const auto* held_device = record == nullptr ? nullptr : find_held_device(record->held_devices, key);
-    if (held_device == nullptr || !is_live(record->pod)) continue;
+    if (held_device == nullptr || !is_live(record->pod) || may_be_of_card_before(key, *held_device)) continue;
     bool is_witness = false;
     if (const auto* word = told_of(*record); word != nullptr && word->since && !is_drivers_own(word->source)) {
       if (!evidence.remembered || *word->since < *evidence.remembered) evidence.remembered = word->since;
@@ -249,6 +250,7 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
 }
 
 void World::refresh_device(const DeviceKey& key, const Now& now) {
+  look_at_card(key, now);
   const auto* state = tracker_.find(key);
   if (state == nullptr) {
     doubted_.erase(key);
@@ -287,6 +289,7 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
   for (const auto& name : settling_) wake.note(books_.at(name).next_change_at(now));
   for (const auto& [key, since] : doubted_) wake.note_after(now.mono, since + settle_of(key));
   for (const auto& [key, standing] : standing_) wake.note_after(now.mono, standing.since + kOwnWord);
+  for (const auto& [key, since] : new_cards_) wake.note_after(now.mono, since + kOwnWord);
   for (const auto& [name, since] : left_pools_) wake.note(since + kLongestUnknown);
   for (const auto& [name, since] : unpublished_pools_) wake.note(since + kCardMemory);
   wake.note(cards_.next_change_at());

@@ -50,11 +50,12 @@ void World::believe(const DeviceKey& key) {
   if (tracker_.find(key) != nullptr && believed_.insert(key).second) heard_again_ = true;
 }
 
-/// Null: none, or its node has been made anew since, which says nothing about the device that sits there now.
+/// Null: none, or its node or the card has been another's since, which says nothing about what sits there now.
 const OpenIncident* World::remembered(const DeviceKey& key) const {
   const auto found = incidents_.find(key);
   if (found == incidents_.end()) return nullptr;
   const auto& incident = found->second;
+  if (is_of_other_card(key, incident)) return nullptr;
   const auto* host = node_under(key);
   const bool is_other = host != nullptr && !incident.host_uid.empty() && host->meta.uid != incident.host_uid;
   return is_other && !names_hardware(key) ? nullptr : &incident;

@@ -204,7 +204,8 @@ std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key) c
                       .reported = !is_drivers_own(facts->source),
                       .taint_key = facts->taint_key,
                       .taint_seen = facts->driver_taint.has_value(),
-                      .said = past.empty() ? std::string() : past.back().reason};
+                      .said = past.empty() ? std::string() : past.back().reason,
+                      .card = {.attribute = record.card.attribute, .value = record.card.value}};
 }
 
 std::vector<DeviceKey> IncidentStore::due(const Now& now) const {

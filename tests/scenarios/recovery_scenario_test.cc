@@ -36,6 +36,13 @@ std::string abandoned(TaintWorld& world) {
   return device;
 }
 
+/// Another card sits in the place of a bad one, and the kubelet goes on repeating what it was last told.
+void swap(TaintWorld& world, const std::string& device) {
+  const auto place = place_of(device);
+  world.cluster.replace_device(place.node, place.device);
+  world.set_health(device, "Unhealthy", "Xid 79");
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -138,6 +145,77 @@ TEST_CASE("a new card in the place of the bad one starts clean") {
   for (const auto& [name, rule] : world.cluster.store().all(Res::TaintRules)) {
     CHECK(text(*rule, {"metadata", "annotations", "device-health.io/incidents"}) == "1");
   }
+}
+
+TEST_CASE("what the old card's pod still says is not said of the new card, and what it goes on saying is") {
+  TaintWorld world;
+  const auto device = world.start_held();
+  SUBCASE("it is said in an incident") { world.run_until_tainted(device); }
+  SUBCASE("its incident has not opened") { world.run_for(5s); }
+  SUBCASE("it comes after the new card's slice") {
+    world.set_health(device, "Healthy");
+    world.run_for(5s);
+    world.hold(k8s::Kind::Pod, true);
+    world.set_health(device, "Unhealthy", "Xid 79");
+    world.run_for(2s);
+  }
+  const bool was_tainted = !world.rule_for(device).is_null();
+  swap(world, device);
+  world.run_for(2s);
+  world.hold(k8s::Kind::Pod, false);
+  CHECK(world.run_until_untainted(device, 1min) < 1min);
+  world.run_for(2min);
+  CHECK(world.rule_for(device).is_null());
+  const auto steps = was_tainted ? Words{"PATCH rule", "DELETE rule"} : Words{};
+  CHECK(world.steps() == steps);
+  world.set_health(device, "Healthy");
+  world.run_for(1h);
+  CHECK(world.steps() == steps);
+  CHECK(!world.says_of_pod("s-0", "WouldEvict"));
+}
+
+TEST_CASE("a new card of which the pod before it goes on saying that it is bad, is bad") {
+  TaintWorld world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  swap(world, device);
+  CHECK(world.run_until_untainted(device, 1min) < 1min);
+  world.run_for(10min);
+  CHECK(text(world.rule_for(device), {"metadata", "annotations", "device-health.io/incidents"}) == "1");
+}
+
+TEST_CASE("a card that is replaced while nobody watches is not bad by what its place was called before") {
+  TaintWorld world;
+  const auto device = world.start_held();
+  world.run_until_tainted(device);
+  world.hold(k8s::Kind::ResourceSlice, true);
+  swap(world, device);
+  world.run_for(10s);
+  world.restart_controller();
+  world.hold(k8s::Kind::ResourceSlice, false);
+  CHECK(world.run_until_untainted(device, 1min) < 1min);
+  world.run_for(1min);
+  CHECK(world.rule_for(device).is_null());
+  // Nobody remembers the old card's incident now, nor that there was another card.
+  world.restart_controller();
+  world.run_for(30s);
+  world.set_health(device, "Healthy");
+  world.run_for(1h);
+  CHECK(world.steps() == Words{"PATCH rule", "DELETE rule"});
+}
+
+TEST_CASE("a pod that came to the new card speaks for it at once") {
+  TaintWorld world;
+  const auto device = abandoned(world);
+  const auto place = place_of(device);
+  world.cluster.replace_device(place.node, place.device);
+  CHECK(world.run_until_untainted(device, 1min) < 1min);
+  world.cluster.create_pod("default", "p", TaintWorld::dra_pod());
+  world.run_for(5s);
+  const auto again = world.device_of("p");
+  world.set_health(again, "Unhealthy", "Xid 48");
+  world.run_for(2min);
+  CHECK(!world.rule_for(again).is_null());
 }
 
 TEST_CASE("without evidence a first incident is held for a day, then the device is on probation") {

@@ -183,8 +183,6 @@ func TestAnotherCardInTheSamePlaceOfARealNodeStartsClean(t *testing.T) {
 		t.Errorf("the rule is about the card %q, not %s", identity, card+b.device)
 	}
 	story.AwaitReplacement(t, cluster, b.sick, 1)
-	// What the old card's Pod says last must not be in view any more: it would count for the new card.
-	b.awaitSays(t, true, "Tainted", "nobody reports on it")
 	b.driver.Set(t, b.device, realnode.DRADevice{Health: "Healthy", Attributes: map[string]string{"uuid": card + "new"}})
 	b.awaitUntainted(t, time.Now(), "another physical device sits in its place")
 	expectRuleWrites(t, b.controller, rule.Name, "patch 201", "delete 200")

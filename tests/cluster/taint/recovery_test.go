@@ -67,8 +67,6 @@ func TestAnotherCardInTheSamePlaceStartsClean(t *testing.T) {
 		t.Errorf("the rule has the annotations %v", rule.Annotations)
 	}
 	story.AwaitReplacement(t, cluster, sick, 1)
-	// What the old card's Pod says last must not be in view any more: it would count for the new card.
-	r.awaitSaid(t, controller, "Tainted", "nobody reports on it")
 	// The driver restarts: its slices vanish and come back, which proves nothing.
 	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
 	realcluster.Never(t, time.Second, "the rule stays", func() error {
