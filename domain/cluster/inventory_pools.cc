@@ -11,30 +11,14 @@
 #include <vector>
 
 #include "domain/cluster/inventory.h"
-#include "k8s-client/protocol/ascii.h"
+#include "domain/cluster/physical_cards.h"
 
 namespace dhc {
 
 namespace {
 
-/// **Source:** NVIDIA's and AMD's DRA drivers: a partition carries its card's `pciBusID`, or the card's UUID as
-/// `parentUUID`. Other attributes prove nothing: a TPU's `uuid` is its node's.
-std::string card_named_by(const k8s::SliceDevice& device) {
-  for (const std::string_view word : {"pcibusid", "parentuuid"}) {
-    for (const auto& [name, value] : device.attributes) {
-      if (!value.empty() && k8s::to_lower_ascii(std::string_view(name).substr(name.rfind('/') + 1)) == word)
-        return value;
-    }
-  }
-  return device.name;
-}
-
 /// The last part of the names of attributes that usually name a physical device.
 constexpr std::array<std::string_view, 3> kIdentityWords = {"uuid", "serialnumber", "serial"};
-
-std::string word_of(std::string_view attribute) {
-  return k8s::to_lower_ascii(attribute.substr(attribute.rfind('/') + 1));
-}
 
 /// Those that several cards carry. **Source:** Google's TPU driver makes `uuid` of the node's name, for each chip.
 std::set<std::string, std::less<>> shared_identities(const std::map<std::string, PublishedDevice>& devices) {
@@ -42,7 +26,8 @@ std::set<std::string, std::less<>> shared_identities(const std::map<std::string,
   std::set<std::string, std::less<>> shared;
   for (const auto& [name, device] : devices) {
     for (const auto& [attribute, value] : device.attributes) {
-      if (value.empty() || std::ranges::find(kIdentityWords, word_of(attribute)) == kIdentityWords.end()) continue;
+      if (value.empty() || std::ranges::find(kIdentityWords, attribute_word(attribute)) == kIdentityWords.end())
+        continue;
       if (cards.try_emplace(value, device.card).first->second != device.card) shared.emplace(value);
     }
   }
@@ -53,6 +38,14 @@ std::set<std::string, std::less<>> shared_identities(const std::map<std::string,
 bool is_whole(const std::vector<const k8s::ResourceSlice*>& slices) {
   return std::ranges::all_of(
       slices, [&](const auto* slice) { return slice->pool_slices <= static_cast<std::int64_t>(slices.size()); });
+}
+
+std::vector<const k8s::SliceDevice*> devices_of(const std::vector<const k8s::ResourceSlice*>& slices) {
+  std::vector<const k8s::SliceDevice*> devices;
+  for (const auto* slice : slices) {
+    for (const auto& device : slice->devices) devices.push_back(&device);
+  }
+  return devices;
 }
 
 std::optional<DeviceIdentity> identity_in(const Pool& pool, const PublishedDevice& device, std::string_view attribute) {
@@ -66,7 +59,7 @@ std::optional<DeviceIdentity> identity_in(const Pool& pool, const PublishedDevic
   }
   for (const std::string_view word : kIdentityWords) {
     for (const auto& [name, value] : device.attributes) {
-      if (word_of(name) == word && names_one(value)) return DeviceIdentity{.attribute = name, .value = value};
+      if (attribute_word(name) == word && names_one(value)) return DeviceIdentity{.attribute = name, .value = value};
     }
   }
   return std::nullopt;
@@ -148,11 +141,11 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   }
   Pool before = std::move(known);
   known = {.node = before.node, .is_settled = before.is_settled, .contested = before.contested};
-  for (const auto* slice : slices) {
-    for (const auto& device : slice->devices) {
-      known.devices[device.name] = {
-          .taints = device.taints, .attributes = device.attributes, .card = card_named_by(device)};
-    }
+  const auto published = devices_of(slices);
+  const auto cards = physical_cards(published);
+  for (const auto* device : published) {
+    known.devices[device->name] = {
+        .taints = device->taints, .attributes = device->attributes, .card = cards.at(device->name)};
   }
   known.shared_identities = shared_identities(known.devices);
   known.cards = cards_listed(name, known, slices);
@@ -180,17 +173,15 @@ void Inventory::note_replaced(const PoolName& name, const Pool& before, const Po
 /// it: a pool that is published often would otherwise be counted by its first slices alone.
 std::int64_t Inventory::cards_listed(const PoolName& name, const Pool& pool,
                                      const std::vector<const k8s::ResourceSlice*>& newest) const {
-  std::set<std::string> cards;
-  const auto add = [&](const k8s::ResourceSlice& slice) {
-    for (const auto& device : slice.devices) cards.insert(card_named_by(device));
-  };
-  for (const auto* slice : newest) add(*slice);
+  auto slices = newest;
   if (!is_whole(newest)) {
     for (const auto& uid : slices_of_pool_.find(name)->second) {
       const auto& slice = slices_.find(uid)->second;
-      if (slice.node_name == pool.node) add(slice);
+      if (slice.node_name == pool.node && slice.generation != newest.front()->generation) slices.push_back(&slice);
     }
   }
+  std::set<std::string> cards;
+  for (const auto& [device, card] : physical_cards(devices_of(slices))) cards.insert(card);
   return static_cast<std::int64_t>(cards.size());
 }
 

@@ -7,6 +7,19 @@
 
 namespace dhc {
 
+namespace {
+
+/// A number as replicas and cards have it.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  constexpr std::int64_t kMost = 10'000;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && number >= 0 && number < kMost ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
 DeviceKey DeviceKey::dra(std::string driver, std::string pool, std::string device) {
   return {.source = Source::Dra, .scope = std::move(driver), .place = std::move(pool), .device = std::move(device)};
 }
@@ -60,15 +73,15 @@ std::optional<DeviceKey::Source> parse_source(std::string_view word) {
 }
 
 PluginCard card_of_plugin_id(std::string_view id) {
-  constexpr std::int64_t kMostReplicas = 10'000;
-  const auto at = id.rfind("::");
-  if (at == 0 || at == std::string_view::npos) return {.id = id};
-  const auto number = id.substr(at + 2);
-  std::int64_t replica = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), replica);
-  const bool is_number = error == std::errc() && end == number.data() + number.size();
-  if (!is_number || replica < 0 || replica >= kMostReplicas) return {.id = id};
-  return {.id = id.substr(0, at), .replica = replica};
+  for (const std::string_view mark : {"::", "/vgpu", "-"}) {
+    const auto at = id.rfind(mark);
+    if (at == 0 || at == std::string_view::npos) continue;
+    const auto card = id.substr(0, at);
+    // A hyphen alone is in many names.
+    if (mark == "-" && !(card.starts_with("card") && number_in(card.substr(4)))) continue;
+    if (const auto replica = number_in(id.substr(at + mark.size()))) return {.id = card, .replica = *replica};
+  }
+  return {.id = id};
 }
 
 bool names_hardware(const DeviceKey& key) {

@@ -34,7 +34,8 @@ struct DeviceKey {
 };
 
 /// The ID of the card behind a replica of a device plugin, and which replica of it: `GPU-1::3` is number 3 of `GPU-1`.
-/// **Source:** NVIDIA's device plugin, internal/rm/devices.go: `<id>::<n>`, n from 0.
+/// **Source:** NVIDIA's device plugin, internal/rm/devices.go: `<id>::<n>`, n from 0; GKE's, gpusharing.go:
+/// `nvidia<k>/vgpu<n>`; Intel's, cmd/gpu_plugin: `card<k>-<n>`.
 struct PluginCard {
   std::string_view id;
   std::int64_t replica = 0;

@@ -21,9 +21,23 @@ bool read_pool(JsonValue value, Fault& fault, ResourceSlice& slice) {
   });
 }
 
+bool read_counters(JsonValue value, Fault& fault, std::string& counter_set) {
+  return each_field(value, fault, [&](std::string_view key, JsonValue field) {
+    return key != "counterSet" || read_name(field, fault, counter_set) || fault.in(key);
+  });
+}
+
+bool read_consumed(JsonValue value, Fault& fault, SliceDevice& device) {
+  std::vector<std::string> sets;
+  if (!read_list(value, fault, sets, read_counters)) return false;
+  device.counter_set = only_one_of(std::move(sets));
+  return true;
+}
+
 // What a device says of itself stands beside its name, in v1beta1 a level deeper in `basic`.
 bool read_device_field(std::string_view key, JsonValue field, Fault& fault, SliceDevice& device) {
   if (key == "taints") return read_list(field, fault, device.taints, read_taint) || fault.in(key);
+  if (key == "consumesCounters") return read_consumed(field, fault, device) || fault.in(key);
   if (key == "attributes") return read_attributes(field, fault, device.attributes) || fault.in(key);
   return true;
 }

@@ -35,16 +35,26 @@ bool read_attribute(const Value& value, Fault& fault, std::vector<MapEntry<std::
   });
 }
 
+// DeviceCounterConsumption.
+bool read_counters(const Value& value, Fault& fault, std::string& counter_set) {
+  return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
+    return tag != 1 || read_name(field, fault, counter_set) || fault.in("counterSet");
+  });
+}
+
 // Device.
 bool read_slice_device(const Value& value, Fault& fault, SliceDevice& device) {
   std::vector<MapEntry<std::string_view>> attributes;
+  std::vector<std::string> counter_sets;
   const bool read = each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 1) return read_name(field, fault, device.name) || fault.in("name");
     if (tag == 2) return read_attribute(field, fault, attributes) || fault.in("attributes");
+    if (tag == 4) return read_item(field, fault, counter_sets, read_counters) || fault.in("consumesCounters");
     if (tag == 8) return read_item(field, fault, device.taints, read_taint) || fault.in("taints");
     return true;
   });
   device.attributes = to_map(attributes);
+  device.counter_set = only_one_of(std::move(counter_sets));
   return read && require(device.name, fault, "name");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "k8s-client/model/meta.h"
@@ -12,8 +13,16 @@ struct SliceDevice {
   std::string name;
   std::vector<Taint> taints;
   StringMap attributes = {};  ///< Those with a string value, by the name as published; sorted by name.
+  /// The set of shared counters that it draws on, as the partitions of one card do; empty: none, or several.
+  /// **Source:** KEP-4815.
+  std::string counter_set = {};
   friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
 };
+
+/// The counter set that a device names, if it names one alone.
+[[nodiscard]] inline std::string only_one_of(std::vector<std::string> sets) {
+  return sets.size() == 1 ? std::move(sets.front()) : std::string();
+}
 
 /// The part of ResourceSlice that we read. Only slices of a pool's highest generation count, and of that one all are
 /// there when they are `pool_slices`. **Source:** KEP-4381.

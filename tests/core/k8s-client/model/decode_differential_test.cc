@@ -227,6 +227,8 @@ ResourceSlice dom_slice(const json& object) {
     for (const auto& [name, value] : attributes.items()) {
       if (value.contains("string")) read.attributes.emplace_back(name, value["string"]);
     }
+    const auto counters = part(device, "consumesCounters");
+    if (counters.size() == 1) read.counter_set = counters[0]["counterSet"];
   }
   return slice;
 }

@@ -85,11 +85,19 @@ TEST_CASE("A rule's generation is read wherever its metadata stands") {
 
 TEST_CASE("A slice of v1beta1 says the same as one of v1") {
   const std::string fields =
-      R"("attributes":{"uuid":{"string":"GPU-1"}},"taints":[{"key":"k","value":"v","effect":"NoExecute"}])";
+      R"("attributes":{"uuid":{"string":"GPU-1"}},"taints":[{"key":"k","value":"v","effect":"NoExecute"}],)"
+      R"("consumesCounters":[{"counterSet":"gpu-0","counters":{"memory":{"value":"1Gi"}}}])";
   const auto now = read_slice(fmt::format(R"([{{"name":"a",{}}}])", fields));
   const auto then = read_slice(fmt::format(R"([{{"name":"a","basic":{{{}}}}}])", fields));
-  CHECK(now.devices == std::vector<SliceDevice>{{"a", {{"k", "v", "NoExecute"}}, {{"uuid", "GPU-1"}}}});
+  CHECK(now.devices == std::vector<SliceDevice>{{"a", {{"k", "v", "NoExecute"}}, {{"uuid", "GPU-1"}}, "gpu-0"}});
   CHECK(then == now);
+}
+
+TEST_CASE("A device that draws on several sets of counters is of none of them") {
+  const auto slice = read_slice(R"([{"name":"a","consumesCounters":[{"counterSet":"x"},{"counterSet":"y"}]},
+      {"name":"b","consumesCounters":[]},{"name":"c"}])");
+  for (const auto& device : slice.devices) CHECK(device.counter_set.empty());
+  CHECK(slice.devices.size() == 3);
 }
 
 TEST_CASE("Of a device's attributes those with text are read, sorted by name") {

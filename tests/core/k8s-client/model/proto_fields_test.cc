@@ -126,7 +126,7 @@ TEST_CASE("Each field of a claim that JSON is read for is read in protobuf") {
 }
 
 TEST_CASE("Each field of a slice that JSON is read for is read in protobuf") {
-  check_read(Kind::ResourceSlice, "slices", meta_and("2(1 2(1 2) 3 6(1 2(1 2(4)) 8(1 2 3 4)))"));
+  check_read(Kind::ResourceSlice, "slices", meta_and("2(1 2(1 2) 3 6(1 2(1 2(4)) 4(1) 8(1 2 3 4)))"));
 }
 
 TEST_CASE("Each field of a node and a namespace that JSON is read for is read in protobuf") {
