@@ -204,7 +204,9 @@ std::optional<std::string> Inventory::unschedulable_because(const DeviceKey& key
   if (key.source != DeviceKey::Source::Dra) return std::nullopt;
   const auto judge = [&](const std::string& uid) -> std::optional<std::string> {
     const auto& rule = rules_.find(uid)->second;
-    if (rule.meta.name == ignored || !holds(rule.taint) || !selects(rule, key)) return std::nullopt;
+    // Who asks for a taint of ours asks for one beside those for the card's other devices.
+    if (!ignored.empty() && (rule.meta.name == ignored || same_card_as(rule))) return std::nullopt;
+    if (!holds(rule.taint) || !selects(rule, key)) return std::nullopt;
     return "DeviceTaintRule " + rule.meta.name + " with taint " + to_string(rule.taint);
   };
   if (const auto exact = exact_rules_.find(key); exact != exact_rules_.end()) {

@@ -135,6 +135,10 @@ class Inventory {
   /// replicas of a plugin's device do. The device's own name if nothing tells. Points into the key or the inventory.
   [[nodiscard]] std::string_view card_of(const DeviceKey& key) const;
 
+  /// The other devices of its physical card, sorted. None of a card of more than 64: what has so many is a node's or a
+  /// network's counters rather than one piece of hardware; a GPU has about thirty places for MIG devices.
+  [[nodiscard]] std::vector<DeviceKey> others_on_card(const DeviceKey& key) const;
+
   /// Pools by (driver, pool name).
   [[nodiscard]] const std::map<PoolName, Pool>& pools() const { return pools_; }
 

@@ -231,4 +231,17 @@ std::string_view Inventory::card_of(const DeviceKey& key) const {
   return device == pool->second.devices.end() ? key.device : device->second.card;
 }
 
+std::vector<DeviceKey> Inventory::others_on_card(const DeviceKey& key) const {
+  constexpr std::size_t kMostOfACard = 64;
+  std::vector<DeviceKey> others;
+  const auto pool = pools_.find({key.scope, key.place});
+  if (key.source != DeviceKey::Source::Dra || pool == pools_.end()) return others;
+  const auto card = card_of(key);
+  for (const auto& [device, published] : pool->second.devices) {
+    if (device != key.device && published.card == card) others.push_back(DeviceKey::dra(key.scope, key.place, device));
+  }
+  if (others.size() >= kMostOfACard) others.clear();
+  return others;
+}
+
 }  // namespace dhc

@@ -77,6 +77,8 @@ inline constexpr std::string_view kDriverLabel = "device-health.io/driver";
 inline constexpr std::string_view kDeviceLabel = "device-health.io/device";
 inline constexpr std::string_view kPolicyLabel = kPolicyAnnotation;
 inline constexpr std::string_view kSaidAnnotation = "device-health.io/said";
+/// On a rule for a device that is not bad itself: the name of the one in its pool that is, on the same physical card.
+inline constexpr std::string_view kSameCardAnnotation = "device-health.io/same-card-as";
 
 /// What we write on Jobs: every retry given back, and what an operator should know of pods lost. The label names, on a
 /// Job that we made, the one that died.

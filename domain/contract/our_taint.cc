@@ -40,6 +40,11 @@ std::string rule_name(const DeviceKey& key) {
                      slug_of(key.device, kLongestDevice), hash_of_device(key));
 }
 
+std::string card_rule_name(const DeviceKey& key) {
+  return fmt::format("{}card-{}-{}-{:016x}", kRulePrefix, slug_of(key.place, kLongestPool),
+                     slug_of(key.device, kLongestDevice), stable_hash(rule_name(key) + '\0' + "card"));
+}
+
 std::string old_rule_name(const DeviceKey& key) { return fmt::format("{}{:016x}", kRulePrefix, hash_of_device(key)); }
 
 std::string label_value(std::string_view text) {
@@ -61,6 +66,13 @@ bool is_our_rule(const k8s::DeviceTaintRule& rule) {
          k8s::find(rule.meta.labels, kManagedByLabel) == std::string_view(kManagedBy);
 }
 
+std::optional<DeviceKey> same_card_as(const k8s::DeviceTaintRule& rule) {
+  const auto bad = is_our_rule(rule) ? k8s::find(rule.meta.annotations, kSameCardAnnotation) : std::nullopt;
+  const auto device = device_of(rule);
+  if (!bad || !device || rule.meta.name != card_rule_name(*device)) return std::nullopt;
+  return DeviceKey::dra(device->scope, device->place, std::string(*bad));
+}
+
 std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule) {
   if (!rule.has_selector || rule.has_other_selectors || !rule.driver || !rule.pool || !rule.device) return std::nullopt;
   return DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
@@ -68,7 +80,8 @@ std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule) {
 
 std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule) {
   const auto device = device_of(rule);
-  const bool is_named = device && (rule.meta.name == rule_name(*device) || rule.meta.name == old_rule_name(*device));
+  const bool is_named = device && (rule.meta.name == rule_name(*device) || rule.meta.name == old_rule_name(*device) ||
+                                   rule.meta.name == card_rule_name(*device));
   if (!is_named) return "its selector no longer names the device";
   if (rule.taint.key != kTaintKey) return "its taint's key is " + rule.taint.key;
   if (rule.taint.value != kRuleValue) return "its taint's value is '" + rule.taint.value + "'";

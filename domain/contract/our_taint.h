@@ -17,12 +17,19 @@ namespace dhc {
 /// The name that version 0.1.0 gave it: such a rule goes on under it.
 [[nodiscard]] std::string old_rule_name(const DeviceKey& key);
 
+/// The name of the rule that we make for a device because another one of its physical card is bad. It is never
+/// `rule_name(key)`: that rule is of an incident of its own.
+[[nodiscard]] std::string card_rule_name(const DeviceKey& key);
+
 /// `text` as a label's value: as it is if it is one, else in letters of one, shortened, with a hash of the whole. Empty
 /// stays empty. **Source:** meta/v1: at most 63 of letters, digits, `-`, `_` and `.`, the first and last no sign.
 [[nodiscard]] std::string label_value(std::string_view text);
 
 /// True if we made the rule: our label and our kind of name.
 [[nodiscard]] bool is_our_rule(const k8s::DeviceTaintRule& rule);
+
+/// The bad device for whose card the rule was made; none: it is the rule of a device's own incident, or not ours.
+[[nodiscard]] std::optional<DeviceKey> same_card_as(const k8s::DeviceTaintRule& rule);
 
 /// The device that the rule selects, if it selects exactly one.
 [[nodiscard]] std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule);

@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,9 @@ struct DeviceHistory {
 
 /// What of ours stands in the cluster for it.
 struct OurMarks {
-  OurMark rule;  ///< Its DeviceTaintRule.
-  OurMark node;  ///< Our taint on its node.
+  OurMark rule;                       ///< Its DeviceTaintRule.
+  OurMark node;                       ///< Our taint on its node.
+  std::set<std::string> let_go = {};  ///< Other devices of its card whose rules somebody has deleted in this incident.
   // of this process alone
   bool knows_rule = false;     ///< What our rule remembers has been compared.
   std::uint64_t noted_by = 0;  ///< The incident store's revision that must be written down before anything is removed.

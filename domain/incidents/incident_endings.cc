@@ -62,6 +62,7 @@ void IncidentTurn::conclude() {
   note_losses();
   for_each_record([&](const DeviceKey& /*key*/, DeviceRecord& record) { look_at(record); });
   settle_untainting();
+  for (const auto& [name, at] : seen_.removed_rules) incidents_.card_removals_.erase(name);
   for (auto& record : replaced_) retire(record);
   for (auto& record : rehosted_) leave_host(record);
   forget();
@@ -89,6 +90,7 @@ void IncidentTurn::look_at(DeviceRecord& record) {
                                .removed_rules = seen_.removed_rules,
                                .removed_taints = seen_.removed_taints,
                                .untainting = incidents_.untainting_,
+                               .card_removals = incidents_.card_removals_,
                                .now = now_.wall};
   if (look_at_taint(record, seen_taints)) changed();
   await_word(record);

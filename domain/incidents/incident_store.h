@@ -58,9 +58,11 @@ class IncidentStore {
   /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
   void rule_removal_sent(const DeviceKey& key);
   void untaint_sent(const std::string& node) { untainting_.insert(node); }
+  void card_removal_sent(const std::string& rule) { card_removals_.insert(rule); }
   /// It was refused for sure, or never sent.
   void rule_removal_failed(const DeviceKey& key);
   void untaint_failed(const std::string& node) { untainting_.erase(node); }
+  void card_removal_failed(const std::string& rule) { card_removals_.erase(rule); }
   [[nodiscard]] bool is_untainting(const std::string& node) const { return untainting_.contains(node); }
 
   /// Devices whose incidents have opened since the last call.
@@ -124,7 +126,8 @@ class IncidentStore {
   DeviceRecords records_;
   std::map<std::string, DeviceRecord> departed_;
   CapBook caps_;
-  std::set<std::string> untainting_;  // nodes
+  std::set<std::string> untainting_;     // nodes
+  std::set<std::string> card_removals_;  // names of rules
   std::set<DeviceKey> believed_;
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> next_change_at_;

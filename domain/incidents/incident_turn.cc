@@ -115,7 +115,7 @@ void IncidentTurn::adopt_rules() {
   };
   if (seen_.focus != nullptr && !seen_.focus->all && std::ranges::none_of(seen_.focus->devices, may_be_adopted)) return;
   for (const auto& [uid, rule] : seen_.world.inventory().rules()) {
-    if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule)) continue;
+    if (!is_our_rule(rule) || rule.meta.deletion || changed_by_other(rule) || same_card_as(rule)) continue;
     const auto key = device_of(rule);
     if (incidents_.records_.contains(*key)) continue;
     const auto text = [&](std::string_view name) {
@@ -338,6 +338,7 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   const bool is_gone = seen_.world.inventory().rule_named_for(record.key) == nullptr;
   record.ours.rule.take(is_gone ? MarkEvent::Lost : MarkEvent::Kept);
   record.ours.node.take(MarkEvent::Kept);
+  record.ours.let_go.clear();
   record.ours.knows_rule = true;
   incidents_.opened_.insert(record.key);
   changed();

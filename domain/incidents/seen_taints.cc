@@ -23,7 +23,10 @@ class Looker {
     const auto before = record_.ours;
     acknowledge_by_node();
     if (record_.ours.node.stands() || needs_node_taint(seen_.world, record_.key)) look_at_node();
-    if (record_.key.source == DeviceKey::Source::Dra) look_at_rule();
+    if (record_.key.source == DeviceKey::Source::Dra) {
+      look_at_rule();
+      look_at_card();
+    }
     return changed_ || !record_.ours.rule.reads_as(before.rule) || !record_.ours.node.reads_as(before.node);
   }
 
@@ -51,6 +54,18 @@ class Looker {
     note_tainted(*facts);
     if (changed_by_other(*rule)) return acknowledge_it(Acknowledged::Changed);
     if (is_acknowledged(*rule)) acknowledge_it(Acknowledged::Annotated);
+  }
+
+  /// Rules for the other devices of its card that somebody else has deleted.
+  void look_at_card() {
+    if (seen_.removed_rules.empty() || !record_.is_open()) return;
+    const auto& inventory = seen_.world.inventory();
+    for (auto& other : inventory.others_on_card(record_.key)) {
+      const auto name = card_rule_name(other);
+      if (!went_away(seen_.removed_rules, name) || seen_.card_removals.contains(name)) continue;
+      if (inventory.rule_named(name) != nullptr) continue;
+      changed_ = record_.ours.let_go.insert(std::move(other.device)).second || changed_;
+    }
   }
 
   void note_tainted(IncidentFacts& facts) {

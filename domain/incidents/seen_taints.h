@@ -15,6 +15,7 @@ struct SeenTaints {
   const std::map<std::string, WallTime>& removed_rules;   ///< Rules that went away since the last turn, and when.
   const std::map<std::string, WallTime>& removed_taints;  ///< Nodes from which our taint went away, likewise.
   const std::set<std::string>& untainting;                ///< Nodes whose taint we have asked to remove.
+  const std::set<std::string>& card_removals;             ///< Rules of cards whose removal we have asked for.
   WallTime now;
 };
 

@@ -116,6 +116,7 @@ Json ours_json(const OurMarks& ours) {
   Json json;
   put_group(json, "rule", mark_json(ours.rule));
   put_group(json, "node", mark_json(ours.node));
+  if (!ours.let_go.empty()) json["letGo"] = ours.let_go;
   return json;
 }
 
@@ -220,6 +221,9 @@ void read_mark(OurMark& mark, StateReader& reader) {
 void read_ours(OurMarks& ours, StateReader& reader) {
   read_group(reader, "rule", [&](StateReader& part) { read_mark(ours.rule, part); });
   read_group(reader, "node", [&](StateReader& part) { read_mark(ours.node, part); });
+  std::vector<std::string> let_go;
+  if (reader.has("letGo")) reader.names("letGo", let_go);
+  ours.let_go = {let_go.begin(), let_go.end()};
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ std::optional<bool> read_node_taint(const YamlNode& node, std::string_view path,
 }
 
 TaintRules read_taint(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"device", "node", "nodeAtLeast"};
+  static constexpr std::array<std::string_view, 4> kKeys = {"device", "node", "nodeAtLeast", "partitions"};
   TaintRules rules;
   if (!check_map(node, "spec.taint", kKeys, mistakes)) return rules;
   bool sure = true;  // Between words that are wrong already the checks below would only guess.
@@ -98,6 +98,12 @@ TaintRules read_taint(const YamlNode& node, MistakeList& mistakes) {
     sure = device.has_value();
     set(rules.device, device);
   }
+  const YamlNode* partitions = node.find("partitions");
+  if (partitions != nullptr) {
+    const auto taint = read_node_taint(*partitions, "spec.taint.partitions", mistakes);
+    sure = sure && taint.has_value();
+    set(rules.partitions, taint);
+  }
   if (const YamlNode* given = node.find("node")) {
     const auto taint = read_node_taint(*given, "spec.taint.node", mistakes);
     sure = sure && taint.has_value();
@@ -105,6 +111,10 @@ TaintRules read_taint(const YamlNode& node, MistakeList& mistakes) {
   }
   const YamlNode* at_least = node.find("nodeAtLeast");
   if (at_least != nullptr) read_node_at_least(*at_least, rules, mistakes);
+  if (sure && partitions != nullptr && rules.partitions && rules.device == TaintRules::Device::Never) {
+    mistakes.add(partitions->place, "spec.taint.partitions has no effect: spec.taint.device is Never",
+                 "write device: NoSchedule, or remove partitions");
+  }
   if (!sure || rules.node) return rules;
   if (rules.device == TaintRules::Device::Never) {
     mistakes.add(node.place, "spec.taint taints nothing: device and node are both Never",

@@ -106,6 +106,7 @@ struct TaintRules {
   /// What a DRA device gets. Staged: effect None first, until the API server has said what NoExecute would do.
   enum class Device : std::uint8_t { Never, NoSchedule, Staged };
   Device device = Device::NoSchedule;
+  bool partitions = true;                   ///< The other devices of a bad DRA device's card get the taint too.
   bool node = false;                        ///< `node: NoSchedule`: taint the whole node of bad device-plugin devices.
   std::int64_t node_at_least_devices = 2;   ///< Only when so many of the node's devices are bad,
   std::int64_t node_at_least_percent = 25;  ///< and so many of a hundred.

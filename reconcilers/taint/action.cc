@@ -15,12 +15,15 @@ ActionFacts ApplyRule::facts() const {
           .what = device,
           .queue = Queue::Taints,
           .is_notable = true,
-          .makes_taint = uid.empty(),
+          .makes_taint = uid.empty() && same_card_as.empty(),  // the card's taint has been counted
           .policy = policy,
           .driver = driver};
 }
 
-std::string ApplyRule::words() const { return fmt::format("DeviceTaintRule {} ({}) for {}", name, effect, device); }
+std::string ApplyRule::words() const {
+  const auto why = same_card_as.empty() ? std::string() : fmt::format(", which is on the card of {}", same_card_as);
+  return fmt::format("DeviceTaintRule {} ({}) for {}{}", name, effect, device, why);
+}
 
 std::optional<WriteKey> ApplyRule::write_key() const {
   return WriteKey{.key = rule_write_key(name), .seen_version = resource_version};

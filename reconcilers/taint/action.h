@@ -30,7 +30,8 @@ struct ApplyRule {
   std::string identity_attribute;
   WallTime since;
   std::int64_t incidents = 0;
-  std::string device;  ///< As `to_string(DeviceKey)`, for logs.
+  std::string device;             ///< As `to_string(DeviceKey)`, for logs.
+  std::string same_card_as = {};  ///< The bad device of its pool on whose card it is; empty: it is bad itself.
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
@@ -48,6 +49,7 @@ struct DeleteRule {
   DeviceKey key;
   std::string device;  ///< As `to_string(key)`.
   std::string policy;
+  bool of_card = false;  ///< It was made because another device of the card was bad.
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;

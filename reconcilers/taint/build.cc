@@ -48,8 +48,12 @@ Json labels_json(const ApplyRule& action) {
 Json annotations_of(const ApplyRule& action) {
   Json annotations = {{kEffectAnnotation, action.effect},
                       {kPolicyAnnotation, action.policy},
-                      {kSinceAnnotation, format_rfc3339(action.since)},
-                      {kIncidentsAnnotation, std::to_string(action.incidents)}};
+                      {kSinceAnnotation, format_rfc3339(action.since)}};
+  if (action.same_card_as.empty()) {
+    annotations[std::string(kIncidentsAnnotation)] = std::to_string(action.incidents);
+  } else {
+    annotations[std::string(kSameCardAnnotation)] = action.same_card_as;
+  }
   if (!action.identity.empty()) {
     annotations[std::string(kIdentityAnnotation)] = action.identity;
     annotations[std::string(kIdentityAttributeAnnotation)] = action.identity_attribute;

@@ -1,5 +1,6 @@
 #include "reconcilers/taint/plan.h"
 
+#include "reconcilers/taint/cards.h"
 #include "reconcilers/taint/nodes.h"
 #include "reconcilers/taint/rules.h"
 
@@ -8,6 +9,7 @@ namespace dhc::taint {
 TaintPlan plan(const PlanInput& input) {
   Speech speech(input);
   plan_rules(input, speech);
+  plan_cards(input, speech);
   plan_nodes(input, speech);
   return speech.done();
 }

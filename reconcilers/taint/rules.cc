@@ -10,6 +10,7 @@
 #include "domain/contract/our_taint.h"
 #include "domain/findings/enforcement.h"
 #include "domain/limits/write_keys.h"
+#include "reconcilers/taint/cards.h"
 
 namespace dhc::taint {
 
@@ -180,10 +181,18 @@ class RulePlanner {
       if (!hold) apply(rule_->taint.effect);
       if (hold && hold->reason != Reason::Tainting) speech_.say(record_, std::move(*hold));
     }
-    speech_.say(record_, until_recovered(record_, input_, Reason::Tainted,
-                                         fmt::format("DeviceTaintRule {} keeps new pods off; {} hold it",
-                                                     rule_->meta.name, pods(holders_of(input_, record_.key))) +
-                                             what_it_says() + unheeded()));
+    speech_.say(record_,
+                until_recovered(record_, input_, Reason::Tainted,
+                                fmt::format("DeviceTaintRule {} keeps new pods off{}; {} hold it", rule_->meta.name,
+                                            off_its_card(), pods(holders_of(input_, record_.key))) +
+                                    what_it_says() + unheeded()));
+  }
+
+  [[nodiscard]] std::string off_its_card() const {
+    const auto others = tainted_with(input_, record_.key);
+    if (others == 0) return {};
+    return others == 1 ? ", and another rule off one more device of its card"
+                       : fmt::format(", and other rules off {} more devices of its card", others);
   }
 
   [[nodiscard]] static std::string pods(std::size_t count) {

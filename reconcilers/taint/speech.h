@@ -52,7 +52,8 @@ class Speech {
   void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
   void wake(const DeviceRecord& record, std::optional<MonoTime> at) { planned_.wake(record.key, at); }
   /// What is decided about the device rests on more than itself, its node and its rule.
-  void ask_again(const DeviceRecord& record) { planned_.again.insert(record.key); }
+  void ask_again(const DeviceRecord& record) { ask_again(record.key); }
+  void ask_again(const DeviceKey& key) { planned_.again.insert(key); }
   void untaint(const std::string& node) { planned_.untainting.insert(node); }
   [[nodiscard]] TaintPlan done() { return std::move(planned_); }
 

@@ -39,7 +39,8 @@ struct DraDevice {
   std::string health = "Healthy";
   std::string message;
   std::vector<DeviceTaint> taints;
-  int card = 1;  ///< Which piece of hardware it is: part of its `uuid`.
+  int card = 1;               ///< Which piece of hardware it is: part of its `uuid`.
+  std::string counters = {};  ///< The set of shared counters that it draws on; empty: none.
   friend bool operator==(const DraDevice&, const DraDevice&) = default;
 };
 

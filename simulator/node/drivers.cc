@@ -16,6 +16,9 @@ Json slice_devices(const std::string& node, const Driver& driver) {
     for (const auto& taint : device.taints) {
       entry["taints"].push_back({{"key", taint.key}, {"value", taint.value}, {"effect", taint.effect}});
     }
+    if (!device.counters.empty()) {
+      entry["consumesCounters"] = Json::array({{{"counterSet", device.counters}}});
+    }
     devices.push_back(std::move(entry));
   }
   return devices;

@@ -107,6 +107,8 @@ class Cluster {
   void untaint_device(const std::string& node, const std::string& device);
   /// A new card in the same place: healthy, untainted, with another `uuid`.
   void replace_device(const std::string& node, const std::string& device);
+  /// The driver publishes that these devices draw on one set of counters, as partitions of one card do.
+  void share_counters(const std::string& node, const std::vector<std::string>& devices, const std::string& set);
   void kill_plugin(const std::string& node, const std::string& resource);
   void start_plugin(const std::string& node, const std::string& resource);
   void kill_driver(const std::string& node, const std::string& driver);

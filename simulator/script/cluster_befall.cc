@@ -96,6 +96,15 @@ void Cluster::replace_device(const std::string& node, const std::string& device)
   set_device_health(node, device, "Healthy");
 }
 
+void Cluster::share_counters(const std::string& node, const std::vector<std::string>& devices, const std::string& set) {
+  for (auto& [name, driver] : machine(node).drivers) {
+    for (const auto& device : devices) {
+      if (auto* found = machine(node).dra_device(name, device)) found->counters = set;
+    }
+  }
+  changed();
+}
+
 void Cluster::kill_plugin(const std::string& node, const std::string& resource) {
   auto& on = machine(node);
   on.plugins[resource].alive = false;

@@ -114,6 +114,7 @@ struct Controller::State {
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
+  void note_failed(const taint::DeleteRule& removal);
   void note_write(const Action& action, const Now& now);
   void note_sent(const Action& action, const Now& now);
   void note_eviction(const eviction::EvictPod& evict, const Now& now);
@@ -299,13 +300,21 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (never_sent && was_conditions) requests.hand_over_tokens().give_back(1, now.mono);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
-    if (surely_not) incidents.rule_removal_failed(removal->key);
+    if (surely_not) note_failed(*removal);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
     if (!patch->add) note_untaint(patch->node, outcome.status, now);
   } else if (written != nullptr && (outcome.status || is_shown)) {
     state.note_saved(*written, now);
   } else if (written != nullptr && never_sent) {
     requests.state_bytes().give_back(static_cast<std::int64_t>(written->text.size()), now.mono);
+  }
+}
+
+void Controller::State::note_failed(const taint::DeleteRule& removal) {
+  if (removal.of_card) {
+    incidents.card_removal_failed(removal.name);
+  } else {
+    incidents.rule_removal_failed(removal.key);
   }
 }
 
@@ -318,7 +327,11 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   if (std::holds_alternative<hand_over::ApplyNodeConditions>(action)) requests.hand_over_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
-    incidents.rule_removal_sent(removal->key);
+    if (removal->of_card) {
+      incidents.card_removal_sent(removal->name);
+    } else {
+      incidents.rule_removal_sent(removal->key);
+    }
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&action)) {
     if (!patch->add) {
       incidents.untaint_sent(patch->node);

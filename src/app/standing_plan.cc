@@ -326,6 +326,7 @@ void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::
     for (const auto* affected : in_focus) keys.insert(affected->key);
     for (const auto& [key, verdicts] : decided.verdicts) keys.insert(key);
     for (const auto& [key, at] : decided.wakes) keys.insert(key);
+    keys.insert(decided.again.begin(), decided.again.end());
   }
   // Of those who were asked some may have been answered before others took their shares.
   const bool is_mixed = evictions.took || differ(evictions.before.limits, evictions.after.limits);

@@ -140,8 +140,13 @@ class NodesText {
 
   void add_taint(std::string& out, const DeviceKey& key) const {
     const auto& inventory = input_.world.inventory();
-    const auto* rule = inventory.rules().empty() ? nullptr : inventory.rule_named_for(key);
-    if (rule != nullptr && is_our_rule(*rule)) {
+    const auto is_ours = [&] {
+      if (inventory.rules().empty()) return false;
+      const auto* rule = inventory.rule_named_for(key);
+      if (rule == nullptr) rule = inventory.rule_named(card_rule_name(key));
+      return rule != nullptr && is_our_rule(*rule);
+    };
+    if (is_ours()) {
       out += R"(,"taint":"ours")";
     } else if (inventory.tainted_by_driver(key).value_or(false)) {
       out += R"(,"taint":"driver")";

@@ -158,7 +158,7 @@ void Losses::answered(const Outcome& outcome, const World& world, const Incident
   } else if (!is_done) {
     return;
   } else if (const auto* rule = std::get_if<taint::ApplyRule>(&outcome.action)) {
-    if (rule->uid.empty()) times_.measure(Span::ToTaint, rule->since, now);
+    if (rule->uid.empty() && rule->same_card_as.empty()) times_.measure(Span::ToTaint, rule->since, now);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
     const auto since = patch->add ? node_bad_since(patch->node, patch->device, world, incidents) : std::nullopt;
     if (since) times_.measure(Span::ToTaint, *since, now);

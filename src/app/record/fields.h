@@ -190,6 +190,7 @@ void fields(V& v, k8s::SliceDevice& x) {
   v("name", x.name);
   v("taints", x.taints);
   v("says", x.attributes);
+  v("counters", x.counter_set);
 }
 
 template <class V>
@@ -455,6 +456,7 @@ void fields(V& v, EvictRules& x) {
 template <class V>
 void fields(V& v, TaintRules& x) {
   v.always("device", x.device);
+  v.always("partitions", x.partitions);
   v.always("node", x.node);
   v.always("devices", x.node_at_least_devices);
   v.always("percent", x.node_at_least_percent);

@@ -159,6 +159,7 @@ struct Details {
     put("identity", x.identity);
     put("since", x.since);
     put("incidents", x.incidents);
+    if (!x.same_card_as.empty()) put("sameCardAs", x.same_card_as);
   }
   void operator()(const taint::DeleteRule&) const {}
   void operator()(const taint::PatchNodeTaint& x) const { put("add", x.add); }

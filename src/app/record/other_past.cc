@@ -242,7 +242,11 @@ void OtherPast::show(const Action& action, const Now& now, std::vector<k8s::Deli
     rule.meta.labels = {{std::string(kManagedByLabel), std::string(kManagedBy)}};
     rule.meta.annotations.clear();
     put_note(rule.meta.annotations, kEffectAnnotation, apply->effect);
-    put_note(rule.meta.annotations, kIncidentsAnnotation, std::to_string(apply->incidents));
+    if (apply->same_card_as.empty()) {
+      put_note(rule.meta.annotations, kIncidentsAnnotation, std::to_string(apply->incidents));
+    } else {
+      put_note(rule.meta.annotations, kSameCardAnnotation, apply->same_card_as);
+    }
     put_note(rule.meta.annotations, kPolicyAnnotation, apply->policy);
     put_note(rule.meta.annotations, kSinceAnnotation, format_rfc3339(apply->since));
     if (!apply->identity.empty()) put_note(rule.meta.annotations, kIdentityAnnotation, apply->identity);

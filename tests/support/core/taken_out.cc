@@ -53,6 +53,8 @@ void TakenOut::read_rules(const Now& now) {
   for (const auto& [name, rule] : cluster_.store().all(Res::TaintRules)) {
     if (!name.name.starts_with(kRulePrefix) || text(*rule, {"spec", "taint", "effect"}) != "NoSchedule") continue;
     const auto of = [&](std::string_view part) { return text(*rule, {"spec", "deviceSelector", part}); };
+    // With the card that counts already.
+    if (sim::field(*rule, {"metadata", "annotations", kSameCardAnnotation}) != nullptr) continue;
     auto key = DeviceKey::dra(of("driver"), of("pool"), of("device"));
     const auto is_acknowledged = sim::field(*rule, {"metadata", "annotations", kAcknowledgeAnnotation}) != nullptr;
     out_.try_emplace(key, Out{.at = now.wall, .counts = !is_restored_});

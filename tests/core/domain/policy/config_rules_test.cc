@@ -106,14 +106,14 @@ TEST_CASE("an empty taint or jobRetry means its defaults and an absent one means
 
 TEST_CASE("every key of taint, recover and jobRetry is read") {
   const auto config =
-      parse(policy("  taint: {device: Staged, node: NoSchedule, nodeAtLeast: {devices: 3, percent: 50}}\n"
+      parse(policy("  taint: {device: Staged, partitions: Never, node: NoSchedule, nodeAtLeast: {devices: 3, percent: 50}}\n"
                    "  recover: {healthyFor: 5m, hold: 168h, then: Keep, halfLife: 720h, quarantineAbove: 7, "
                    "identityAttribute: uuid}\n"
                    "  jobRetry: {credit: true, maxPerJob: 4, settle: 20s, whenNotCreditable: Evict, takeBack: true, "
                    "recreate: Once, blackHole: {rejections: 2, within: 1m, node: NoSchedule}}\n"));
   REQUIRE(config);
   const DevicePolicy& read = config->policies[0];
-  CHECK(read.taint == TaintRules{TaintRules::Device::Staged, true, 3, 50});
+  CHECK(read.taint == TaintRules{TaintRules::Device::Staged, false, true, 3, 50});
   CHECK(read.recover ==
         RecoverRules{std::chrono::minutes(5), std::chrono::hours(168), false, std::chrono::hours(720), 7, "uuid"});
   CHECK(read.job_retry == JobRetryRules{true, 4, Seconds(20), JobRetryRules::NotCreditable::Evict, true, true, 2,
@@ -134,8 +134,17 @@ TEST_CASE("each word of whenNotCreditable is read as the rule of its name") {
 TEST_CASE("device Never is a taint as long as the node gets one") {
   const auto config = parse(policy("  taint: {device: Never, node: NoSchedule}\n"));
   REQUIRE(config);
-  CHECK(config->policies[0].taint == TaintRules{TaintRules::Device::Never, true});
+  CHECK(config->policies[0].taint == TaintRules{TaintRules::Device::Never, true, true});
   CHECK(mistakes(policy("  taint: {device: Never}\n")).contains("taints nothing"));
+}
+
+TEST_CASE("the other devices of a card are tainted unless the policy says Never, and only where devices are") {
+  CHECK(parse(policy("  taint: {}\n"))->policies[0].taint->partitions);
+  CHECK_FALSE(parse(policy("  taint: {partitions: Never}\n"))->policies[0].taint->partitions);
+  CHECK(mistakes(policy("  taint: {partitions: NoExecute}\n")).contains("which is not offered"));
+  CHECK(mistakes(policy("  taint: {device: Never, node: NoSchedule, partitions: NoSchedule}\n"))
+            .contains("spec.taint.partitions has no effect"));
+  CHECK(mistakes(policy("  taint: {device: Never, node: NoSchedule, partitions: Never}\n")) == "");
 }
 
 TEST_CASE("a policy for plugin resources alone can only taint nodes") {
