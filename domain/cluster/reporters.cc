@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "domain/cluster/disruption.h"
 
 namespace dhc {
@@ -58,6 +60,7 @@ std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_new
   for (const auto& folder : pod.plugin_folders) {
     entry.serves_plugins = entry.serves_plugins || folder == "device-plugins";
     entry.serves_drivers = entry.serves_drivers || folder == "plugins" || folder == "plugins_registry";
+    entry.informs_amd = entry.informs_amd || folder == k8s::kAmdExporterFolder;
     if (folder.starts_with(kDriverFolder)) entry.drivers.push_back(folder.substr(kDriverFolder.size()));
   }
   // What we make of a time changes with what is known of the clocks: that is no other start.
@@ -155,25 +158,37 @@ bool Reporters::serves(const Entry& entry, const DeviceKey& key) {
   return std::ranges::find(entry.drivers, key.scope) != entry.drivers.end();
 }
 
+/// **Source:** ROCm/k8s-device-plugin, internal/pkg/exporter: while the exporter is away, or does not list a card, that
+/// card reads Healthy.
+bool Reporters::informs(const Entry& entry, const DeviceKey& key) {
+  return entry.informs_amd && !entry.serves_plugins && key.source == DeviceKey::Source::Plugin &&
+         key.scope.starts_with("amd.com/");
+}
+
 std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::string& node) const {
   const auto found = on_node_.find(node);
   if (found == on_node_.end()) return std::nullopt;
-  const Entry* latest = nullptr;
+  std::optional<Reporter> latest;
   WallTime newest;
+  const auto take = [&](const Entry& entry, std::string_view kind, WallTime began, WallTime start) {
+    newest = std::max(newest, start);
+    if (latest && std::tie(latest->began, *latest->start) >= std::tie(began, start)) return;
+    latest = {
+        .name = fmt::format("{} pod {}/{}", kind, entry.ns, entry.name), .began = began, .start = start, .newest = {}};
+  };
   for (const auto& entry : found->second) {
     // Where the node's clock is ahead of ours, several may seem to begin now.
-    if (entry.is_gone || !serves(entry, key)) continue;
-    newest = std::max(newest, entry.start);
-    if (latest == nullptr || std::tie(latest->began, latest->start) < std::tie(entry.began, entry.start)) {
-      latest = &entry;
+    if (!entry.is_gone && serves(entry, key)) {
+      const bool is_plugin = key.source == DeviceKey::Source::Plugin;
+      take(entry, is_plugin ? "device plugin" : "driver", entry.began, entry.start);
+    } else if (informs(entry, key)) {
+      // What is said without it is no better than what is said after its start.
+      const auto asked = entry.asked.value_or(entry.start);
+      take(entry, "metrics exporter", std::max(entry.began, asked), std::max(entry.start, asked));
     }
   }
-  if (latest == nullptr) return std::nullopt;
-  const bool is_plugin = key.source == DeviceKey::Source::Plugin;
-  return Reporter{.name = (is_plugin ? "device plugin pod " : "driver pod ") + latest->ns + "/" + latest->name,
-                  .began = latest->began,
-                  .start = latest->start,
-                  .newest = newest};
+  if (latest) latest->newest = newest;
+  return latest;
 }
 
 /// One that goes within its own roll-out goes on with it.

@@ -105,6 +105,7 @@ class Reporters {
     std::string uid;
     bool serves_plugins = false;
     bool serves_drivers = false;
+    bool informs_amd = false;          ///< AMD's plugin asks it for the health of its devices.
     std::vector<std::string> drivers;  ///< Those that it serves; empty: any.
     WallTime start;                    ///< When it began by the kubelet's word, and by nothing else.
     bool has_run = false;              ///< False: that is when its pod was made.
@@ -122,6 +123,7 @@ class Reporters {
     return entry.asked.value_or(entry.made) + kRolloutHold;
   }
   [[nodiscard]] static bool serves(const Entry& entry, const DeviceKey& key);
+  [[nodiscard]] static bool informs(const Entry& entry, const DeviceKey& key);
 
   std::unordered_map<std::string, std::vector<Entry>> on_node_;
   std::unordered_map<std::string, std::string> node_of_;  // by UID

@@ -381,6 +381,7 @@ class World {
   void look_at_card(const DeviceKey& key, const Now& now);
   void look_again_at_incidents_of(const Inventory::PoolName& pool);
   void note_reporters(const std::string& node);
+  [[nodiscard]] std::optional<Reporter> publisher_of(const DeviceKey& key) const;
   void follow_kept_taints(const Now& now);
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
   /// Also one that began before the node was made anew.

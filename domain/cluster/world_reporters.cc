@@ -77,10 +77,22 @@ void World::note_reporters(const std::string& node) {
   }
 }
 
+/// A driver whose pod is not known shows its start by slices that are made anew: its kubelet deletes them half a minute
+/// after it has gone. One that is back sooner cannot be told from one that never went.
+std::optional<Reporter> World::publisher_of(const DeviceKey& key) const {
+  const auto* slice = inventory_.slice_of(key);
+  if (slice == nullptr || slice->node_name.empty() || !slice->meta.creation) return std::nullopt;
+  const auto made = *slice->meta.creation;
+  return Reporter{.name = "the driver whose ResourceSlice " + slice->meta.name + " was made",
+                  .began = ours(made),
+                  .start = made,
+                  .newest = made};
+}
+
 std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
   const auto host = inventory_.node_of(key);
   auto reporter = reporters_.latest(key, host);
-  if (key.source != DeviceKey::Source::Plugin) return reporter;
+  if (key.source != DeviceKey::Source::Plugin) return reporter ? reporter : publisher_of(key);
   const auto* book = resource_book(host, key.scope);
   if (book == nullptr || !book->fell_at) return reporter;
   const auto fell = book->fell_at->wall;
@@ -128,8 +140,12 @@ bool World::is_called_bad(const DeviceKey& key, const DeviceState& state) const 
 
 bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) const {
   const bool is_plugin = key.source == DeviceKey::Source::Plugin;
-  if (has_reported_incident(key)) return is_plugin || reporter_of(key);
-  return is_called_bad(key, state) && reporter_of(key);
+  // Slices that are made anew come no later than what is said after them.
+  const auto is_known = [&] {
+    return (is_plugin ? reporter_of(key) : reporters_.latest(key, inventory_.node_of(key))).has_value();
+  };
+  if (has_reported_incident(key)) return is_plugin || is_known();
+  return is_called_bad(key, state) && is_known();
 }
 
 /// Another boot of its node than the one under which it was called bad has reset the device.

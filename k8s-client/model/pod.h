@@ -81,6 +81,9 @@ inline constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 /// CreatePodTemplate: counted from 1.
 inline constexpr std::string_view kGenerationLabel = "pod-template-generation";
 
+/// The folder of AMD's metrics exporter, which tells the device plugin the health of each card.
+inline constexpr std::string_view kAmdExporterFolder = "amd-metrics-exporter";
+
 /// The part of Pod that we read.
 struct Pod {
   Meta meta;
@@ -95,7 +98,8 @@ struct Pod {
   std::vector<AllocatedResource> allocated;  ///< Of all its containers merged, sorted by name.
   bool kubelet_plugin =
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
-  /// Which of them, each once, sorted: `device-plugins`, `plugins`, `plugins_registry`, or one driver's `plugins/NAME`.
+  /// Which of them, each once, sorted: `device-plugins`, `plugins`, `plugins_registry`, or one driver's `plugins/NAME`;
+  /// and `kAmdExporterFolder` of whoever mounts that, which is no driver for it.
   std::vector<std::string> plugin_folders;
   /// Of a driver: when one of its containers last began; of one that has ended, its end. Of a Job's pod that has
   /// failed: when the last of its containers ended.

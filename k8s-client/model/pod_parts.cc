@@ -74,7 +74,7 @@ void keep_identity_only(Pod& pod) {
   bare.meta.name = std::move(pod.meta.name);
   bare.meta.uid = std::move(pod.meta.uid);
   bare.meta.resource_version = std::move(pod.meta.resource_version);
-  if (pod.kubelet_plugin) {
+  if (!pod.plugin_folders.empty()) {
     bare.meta.creation = pod.meta.creation;
     bare.meta.deletion = pod.meta.deletion;
     bare.meta.deletion_grace_seconds = pod.meta.deletion_grace_seconds;
@@ -85,7 +85,7 @@ void keep_identity_only(Pod& pod) {
     bare.meta.controller = std::move(pod.meta.controller);
     bare.node_name = std::move(pod.node_name);
     bare.phase = pod.phase;
-    bare.kubelet_plugin = true;
+    bare.kubelet_plugin = pod.kubelet_plugin;
     bare.plugin_folders = std::move(pod.plugin_folders);
     bare.last_start = pod.last_start;
   }
@@ -109,10 +109,19 @@ PodPhase phase_of(std::string_view word) {
                                : PodPhase::Unknown;
 }
 
+// **Source:** ROCm/device-metrics-exporter, internal/amdgpu/globals: its socket's folder on the node, from which AMD's
+// device plugin asks for each card's health.
+constexpr std::string_view kAmdExporterPath = "/var/lib/amd-metrics-exporter/";
+
 // The kubelet's folders through which device plugins and DRA drivers register: only a driver has business there.
 void note_plugin_folder(std::string_view path, Pod& pod) {
   constexpr std::string_view kRoot = "/var/lib/kubelet/";
   constexpr std::string_view kDrivers = "plugins/";
+  const auto keep = [&](std::string_view name) {
+    const auto at = std::ranges::lower_bound(pod.plugin_folders, name);
+    if (at == pod.plugin_folders.end() || *at != name) pod.plugin_folders.insert(at, std::string(name));
+  };
+  if ((std::string(path) + '/').starts_with(kAmdExporterPath)) return keep(kAmdExporterFolder);
   if (!path.starts_with(kRoot)) return;
   auto folder = path.substr(kRoot.size());
   if (!folder.starts_with("device-plugins") && !folder.starts_with("plugins")) return;
@@ -120,9 +129,7 @@ void note_plugin_folder(std::string_view path, Pod& pod) {
   while (folder.ends_with('/')) folder.remove_suffix(1);
   // Of a driver's own folder its name matters, of the others what lies below them does not.
   const auto end = folder.find('/', folder.starts_with(kDrivers) ? kDrivers.size() : 0);
-  std::string name(folder.substr(0, end));
-  const auto at = std::ranges::lower_bound(pod.plugin_folders, name);
-  if (at == pod.plugin_folders.end() || *at != name) pod.plugin_folders.insert(at, std::move(name));
+  keep(folder.substr(0, end));
 }
 
 bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod) {
@@ -141,7 +148,7 @@ bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod)
   pod.exits.shrink_to_fit();
   pod.last_start.reset();
   const bool failed_job_pod = pod.phase == PodPhase::Failed && is_of_job(pod);
-  if (pod.kubelet_plugin || failed_job_pod)
+  if (!pod.plugin_folders.empty() || failed_job_pod)
     pod.last_start = std::max(parts.reports[0].last_start, parts.reports[1].last_start);
   pod.is_marked = is_marked(pod, kept);
   keep_conditions_that_matter(parts.conditions, kept, pod);

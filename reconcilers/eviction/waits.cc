@@ -11,6 +11,7 @@
 #include "domain/limits/write_keys.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/eviction/notice_gate.h"
+#include "reconcilers/shared/card_taints.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
@@ -170,13 +171,28 @@ std::optional<HoldReason> same_device_again(const AffectedPod& affected, const P
       .until = {}};
 }
 
+/// The replacement must not get another partition of the card that is bad.
+std::optional<HoldReason> rest_of_card(const AffectedPod& affected, const PlanInput& input) {
+  if (affected.mode != Mode::Enforce || affected.held_device->ambiguous) return std::nullopt;
+  const auto open = open_on_card(input, affected.key);
+  if (open.empty()) return std::nullopt;
+  const auto* attempt = input.requests.write(rule_write_key(card_rule_name(open.front())));
+  const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
+  return HoldReason{
+      .reason = Reason::WaitingForTaint,
+      .message = fmt::format(
+          "policy {} taints the other devices of the card first, and the taint of {} is not seen yet{}",
+          affected.policy->name, open.front().device, failed ? fmt::format(": {}", attempt->error.message) : ""),
+      .until = {}};
+}
+
 std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const PlanInput& input) {
   const bool dra = affected.key.source == DeviceKey::Source::Dra;
   const bool by_node = needs_node_taint(input.world, affected.key);
   const auto& held_device = *affected.held_device;
   const bool comes_back = tolerates_ours(affected, input.world);
   if (by_node && node_is_tainted(affected, input.world) && !comes_back) return std::nullopt;
-  if (dra && is_kept_off(affected, input)) return std::nullopt;
+  if (dra && is_kept_off(affected, input)) return rest_of_card(affected, input);
   if (will_be_tainted(affected, input) && !comes_back) {
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;

@@ -7,17 +7,12 @@
 
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
-#include "domain/findings/enforcement.h"
 #include "domain/limits/write_keys.h"
+#include "reconcilers/shared/card_taints.h"
 
 namespace dhc::taint {
 
 namespace {
-
-bool keeps_off(const k8s::DeviceTaintRule* rule) {
-  return rule != nullptr && is_our_rule(*rule) && !rule->meta.deletion && rule->taint.effect == "NoSchedule" &&
-         !changed_by_other(*rule);
-}
 
 class CardPlanner {
  public:
@@ -36,36 +31,18 @@ class CardPlanner {
   }
 
  private:
-  /// Whether the device is tainted by an incident of its own, in which the rest of its card is asked for.
-  [[nodiscard]] bool speaks_for_card(const DeviceKey& key) const {
-    const auto* record = input_.incidents.find(key);
-    if (record == nullptr || !record->is_open() || record->is_acknowledged() || record->ours.rule.is_leaving()) {
-      return false;
-    }
-    const auto* policy = policy_of(*record, input_.policy);
-    if (policy != nullptr && !(makes_rules(*policy) && policy->taint->partitions)) return false;
-    return keeps_off(input_.world.inventory().rule_named_for(key));
-  }
-
   void cover(const DeviceRecord& record) {
     if (record.key.source != DeviceKey::Source::Dra || !record.is_open()) return;
-    const auto others = input_.world.inventory().others_on_card(record.key);
-    if (others.empty()) return;
+    if (input_.world.inventory().others_on_card(record.key).empty()) return;
     // Any of them may lose or get its rule.
     speech_.ask_again(record);
-    if (!speaks_for_card(record.key)) return;
-    const auto* policy = policy_of(record, input_.policy);
-    const bool is_enforced = policy != nullptr && effective_mode(policy, input_.policy) == Mode::Enforce &&
-                             !enforce_miss(*policy, input_.world, record.key);
-    if (!is_enforced || speech_.not_now(record)) return;
-    for (const auto& other : others) make(record, other);
+    if (speech_.not_now(record)) return;
+    for (const auto& other : open_on_card(input_, record.key)) make(record, other);
   }
 
   void make(const DeviceRecord& record, const DeviceKey& other) {
     const auto& inventory = input_.world.inventory();
     const auto name = card_rule_name(other);
-    if (inventory.rule_named(name) != nullptr || keeps_off(inventory.rule_named_for(other))) return;
-    if (inventory.unschedulable_because(other, name) || is_let_go(record, other)) return;
     if (speech_.held_back(rule_write_key(name), {})) return;
     const auto* own = inventory.rule_named_for(record.key);
     speech_.act(ApplyRule{.name = name,
@@ -84,12 +61,6 @@ class CardPlanner {
                           .since = record.incident.facts()->since,
                           .device = to_string(other),
                           .same_card_as = record.key.device});
-  }
-
-  /// Somebody has deleted that rule, which is that person's word for the incident (invariant I14). One that we have
-  /// asked for and do not see yet waits as any other write.
-  [[nodiscard]] static bool is_let_go(const DeviceRecord& record, const DeviceKey& other) {
-    return record.ours.let_go.contains(other.device);
   }
 
   /// Whether the rule that is there for the device, because of another one, is still asked for.
@@ -113,9 +84,9 @@ class CardPlanner {
 
   [[nodiscard]] bool is_asked_for(const DeviceKey& key, const DeviceKey& bad) const {
     // Nobody says what is on which card while the driver is away.
-    if (input_.world.inventory().published(key) == nullptr && speaks_for_card(bad)) return true;
+    if (input_.world.inventory().published(key) == nullptr && speaks_for_card(input_, bad)) return true;
     return std::ranges::any_of(input_.world.inventory().others_on_card(key),
-                               [&](const DeviceKey& other) { return speaks_for_card(other); });
+                               [&](const DeviceKey& other) { return speaks_for_card(input_, other); });
   }
 
   const PlanInput& input_;

@@ -15,8 +15,8 @@ namespace {
 
 /// A pod on one of three devices of a card; the fourth device of its node is a card of its own.
 struct Card : TaintWorld {
-  explicit Card(std::uint64_t seed = 1) : TaintWorld(seed) {
-    policy().evict.reset();
+  explicit Card(std::uint64_t seed = 1, bool evicts = false) : TaintWorld(seed) {
+    if (!evicts) policy().evict.reset();
     send_policy();
     bad = start_one();
     pool = bad.substr(0, bad.rfind('/'));
@@ -63,6 +63,18 @@ TEST_CASE("with a bad device the others of its card are tainted, and no other de
   CHECK(world.rule_count() == 0);
   world.run_for(1h);
   CHECK(world.steps().size() == steps + 1 + world.others.size());
+}
+
+TEST_CASE("the pod of a bad device is evicted once the whole card is tainted, and comes back on another one") {
+  Card world(1, true);
+  const auto uid = world.uid("s-0");
+  world.breaks();
+  world.run_for(3min);
+  CHECK(world.steps() == Words{"PATCH rule", "PATCH rule", "PATCH rule", "evict"});
+  CHECK(world.uid("s-0") != uid);
+  const auto device = world.device_of("s-0");
+  CHECK(device != world.bad);
+  CHECK(std::ranges::find(world.others, device) == world.others.end());
 }
 
 TEST_CASE("the card's other devices are left alone where the policy says so, and let go when it begins to") {

@@ -120,6 +120,23 @@ TEST_CASE("a driver that has run since before the incident is believed, and so i
   }
 }
 
+TEST_CASE("a driver whose pod is not known is not believed once its slices have been made anew") {
+  TaintWorld world;
+  world.policy().recover.hold = 2h;
+  world.send_policy();
+  const auto device = world.start_tainted();
+  bool is_seen = false;
+  SUBCASE("until its slices were gone") { is_seen = true; }
+  SUBCASE("for less than the kubelet waits") {}
+  world.cluster.kill_driver(node_in(device), TaintWorld::kDriver);
+  world.run_for(is_seen ? 2min : 5s);
+  world.cluster.forget_health(node_in(device), TaintWorld::kDriver);
+  world.cluster.start_driver(node_in(device), TaintWorld::kDriver);
+  world.run_for(30min);
+  CHECK(world.health("s-0") == "Healthy");
+  CHECK((world.effect_of(device) == "NoSchedule") == is_seen);
+}
+
 TEST_CASE("a new boot of the node is evidence: on probation after healthyFor, and a relapse is an incident at once") {
   Drivers world;
   const auto device = world.start_tainted();

@@ -55,7 +55,54 @@ Stage plugin_stage(std::int64_t allocatable) {
   return stage;
 }
 
+/// With so many of its four devices allocatable.
+void put_node_of(Stage& stage, const std::string& resource, std::int64_t allocatable) {
+  stage.node("node-a", 4);
+  auto node = stage.node_named("node-a");
+  node.capacity = {{resource, 4}};
+  node.allocatable = {{resource, allocatable}};
+  stage.put(node);
+}
+
 }  // namespace
+
+TEST_CASE("AMD's Healthy is no evidence once its metrics exporter has begun anew or gone, and another vendor's is") {
+  for (const std::string resource : {"amd.com/gpu", "nvidia.com/gpu"}) {
+    for (const bool goes : {true, false}) {
+      CAPTURE(resource);
+      CAPTURE(goes);
+      Stage stage;
+      stage.policy().match.resources = {resource};
+      stage.policy().evict.reset();
+      stage.send_policy();
+      put_node_of(stage, resource, 3);
+      put_driver(stage, stage.now().wall - hours(1), {.folders = {"device-plugins"}});
+      const DriverPod exporter = {.name = "exporter-1", .folders = {std::string(k8s::kAmdExporterFolder)}};
+      put_driver(stage, stage.now().wall - hours(1), exporter);
+      stage.pod({.name = "p-0", .device = "gpu-0", .health = Health::Unhealthy});
+      auto& pod = stage.pod_named("p-0");
+      pod.requests = {{resource, 1}};
+      pod.allocated[0].name = resource;
+      stage.upsert_pod("p-0");
+      stage.run_for(Seconds(70));
+      REQUIRE(count_of_conditions(stage, true) == 1);
+      if (goes) {
+        auto going = stage.pod_named("exporter-1");
+        going.meta.deletion = stage.now().wall;
+        stage.put(going);
+        stage.settle();
+        stage.remove_pod("exporter-1");
+      } else {
+        put_driver(stage, stage.now().wall, exporter);
+      }
+      stage.settle();
+      put_node_of(stage, resource, 4);
+      stage.report("p-0", Health::Healthy);
+      stage.run_for(minutes(20), Seconds(5));
+      CHECK((count_of_conditions(stage, false) == 0) == (resource == "amd.com/gpu"));
+    }
+  }
+}
 
 TEST_CASE("An Unhealthy that outlives a driver's start by three minutes is its own word, a millisecond less is not") {
   for (const auto less : {Millis(0), Millis(1)}) {

@@ -105,12 +105,12 @@ TEST_CASE("an empty taint or jobRetry means its defaults and an absent one means
 }
 
 TEST_CASE("every key of taint, recover and jobRetry is read") {
-  const auto config =
-      parse(policy("  taint: {device: Staged, partitions: Never, node: NoSchedule, nodeAtLeast: {devices: 3, percent: 50}}\n"
-                   "  recover: {healthyFor: 5m, hold: 168h, then: Keep, halfLife: 720h, quarantineAbove: 7, "
-                   "identityAttribute: uuid}\n"
-                   "  jobRetry: {credit: true, maxPerJob: 4, settle: 20s, whenNotCreditable: Evict, takeBack: true, "
-                   "recreate: Once, blackHole: {rejections: 2, within: 1m, node: NoSchedule}}\n"));
+  const auto config = parse(
+      policy("  taint: {device: Staged, partitions: Never, node: NoSchedule, nodeAtLeast: {devices: 3, percent: 50}}\n"
+             "  recover: {healthyFor: 5m, hold: 168h, then: Keep, halfLife: 720h, quarantineAbove: 7, "
+             "identityAttribute: uuid}\n"
+             "  jobRetry: {credit: true, maxPerJob: 4, settle: 20s, whenNotCreditable: Evict, takeBack: true, "
+             "recreate: Once, blackHole: {rejections: 2, within: 1m, node: NoSchedule}}\n"));
   REQUIRE(config);
   const DevicePolicy& read = config->policies[0];
   CHECK(read.taint == TaintRules{TaintRules::Device::Staged, false, true, 3, 50});

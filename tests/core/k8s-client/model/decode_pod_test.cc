@@ -358,6 +358,19 @@ TEST_CASE("A pod whose volume shows its program an annotation that is kept is re
   CHECK_FALSE(is_kept_whole(reads(downward(std::string(2000, 'a')))));
 }
 
+TEST_CASE("Of AMD's metrics exporter as much is kept as of a driver, and it is none") {
+  for (const std::string path : {"/var/lib/amd-metrics-exporter", "/var/lib/amd-metrics-exporter/"}) {
+    const auto pod = read_pod(R"({"nodeName":"node-a","volumes":[{"hostPath":{"path":")" + path + R"("}}]})",
+                              R"({"containerStatuses":[{"state":{"running":{"startedAt":"2026-11-22T08:00:07Z"}}}]})");
+    CHECK(pod.plugin_folders == std::vector<std::string>{"amd-metrics-exporter"});
+    CHECK_FALSE(pod.kubelet_plugin);
+    CHECK(pod.last_start == dhc::parse_rfc3339("2026-11-22T08:00:07Z"));
+    CHECK(pod.node_name == "node-a");
+  }
+  CHECK(read_pod(R"({"volumes":[{"hostPath":{"path":"/var/lib/amd-metrics-exporter-2"}}]})", "{}")
+            .plugin_folders.empty());
+}
+
 TEST_CASE("Of a driver's pod its folders are kept, and when its containers last began or ended") {
   const auto pod = read_pod(R"({"nodeName":"node-a","volumes":[
       {"hostPath":{"path":"/var/lib/kubelet/plugins_registry/"}},{"hostPath":{"path":"/var/lib/kubelet/plugins"}},
