@@ -38,11 +38,14 @@ std::string in_case(std::string text, bool upper) {
   return text;
 }
 
+/// Whether devices of any driver are meant.
+bool is_of_any(const Match& match) { return match.drivers.empty() && match.resources.empty(); }
+
 std::vector<const KnownDriver*> drivers_of(const Match& match) {
   std::vector<const KnownDriver*> found;
   for (const auto& driver : kDrivers) {
     const auto named = [&](const std::string& glob) { return glob_matches(glob, driver.name); };
-    if (std::ranges::any_of(match.drivers, named)) found.push_back(&driver);
+    if (is_of_any(match) || std::ranges::any_of(match.drivers, named)) found.push_back(&driver);
   }
   return found;
 }
@@ -108,7 +111,8 @@ std::optional<PatternDoubt> doubt_about(const MessagePattern& pattern, const Mat
                           return pattern.matches(message);
                         });
   }
-  if (drivers.empty() || !all_known(match) || matches_something || pattern.matches("")) return std::nullopt;
+  if (drivers.empty() || is_of_any(match) || !all_known(match) || matches_something || pattern.matches(""))
+    return std::nullopt;
   if (!says_something) {
     return PatternDoubt{.what = fmt::format("can match nothing: {} sends no message", drivers.front()->name),
                         .remedy = "remove it"};

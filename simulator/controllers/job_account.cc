@@ -8,7 +8,7 @@
 namespace dhc::sim {
 namespace {
 
-enum class PolicyAction : std::uint8_t { Count, Ignore, FailJob };
+enum class PolicyAction : std::uint8_t { Count, Ignore, FailIndex, FailJob };
 
 bool matches_condition(const Json& rule, const Json& pod) {
   return std::ranges::any_of(list(rule, {"onPodConditions"}), [&](const Json& wanted) {
@@ -38,15 +38,15 @@ PolicyAction action_for(const Json& job, const Json& pod) {
     const auto action = text(rule, {"action"});
     if (action == "Ignore") return PolicyAction::Ignore;
     if (action == "FailJob") return PolicyAction::FailJob;
+    if (action == "FailIndex") return PolicyAction::FailIndex;
     return PolicyAction::Count;
   }
   return PolicyAction::Count;
 }
 
-void take_index(JobAccount& account, const Json& pod) {
+void take_index(std::set<std::int64_t>& indexes, const Json& pod) {
   constexpr std::string_view kIndex = "batch.kubernetes.io/job-completion-index";
-  if (const auto index = number(pod, {"metadata", "labels", kIndex}, -1); index >= 0)
-    account.indexes_taken.insert(index);
+  if (const auto index = number(pod, {"metadata", "labels", kIndex}, -1); index >= 0) indexes.insert(index);
 }
 
 void count(JobAccount& account, const Json& job, const ObjectPtr& pod) {
@@ -58,6 +58,7 @@ void count(JobAccount& account, const Json& job, const ObjectPtr& pod) {
     const auto action = action_for(job, *pod);
     account.newly_ended.push_back(uid_of(*pod));
     if (action != PolicyAction::Ignore) account.newly_failed.push_back(uid_of(*pod));
+    if (action == PolicyAction::FailIndex) take_index(account.failed_indexes, *pod);
     account.fail_job = account.fail_job || action == PolicyAction::FailJob;
   } else {
     return;
@@ -86,7 +87,8 @@ JobAccount account_for(const Json& job, const Objects& pods, const std::set<std:
     const bool ending = is_deleting(*pod) && !is_terminal(*pod);
     if (ending) ++account.terminating;
     if (succeeded || !is_terminal(*pod)) {
-      if (!is_deleting(*pod) || succeeded || (ending && replaces_when_failed(job))) take_index(account, *pod);
+      if (!is_deleting(*pod) || succeeded || (ending && replaces_when_failed(job)))
+        take_index(account.indexes_taken, *pod);
     }
     if (!counted.contains(uid_of(*pod))) count(account, job, pod);
   }

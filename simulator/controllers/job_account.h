@@ -15,10 +15,11 @@ struct JobAccount {
   std::int64_t terminating = 0;              ///< Being deleted and not ended.
   std::vector<std::string> newly_failed;     ///< To be added to `status.failed`.
   std::vector<std::string> newly_succeeded;  ///< To be added to `status.succeeded`.
-  std::vector<std::string> newly_ended;  ///< Failed ones, also those that a policy ignores: each is a back-off step.
-  std::vector<ObjectPtr> counted_now;    ///< All of these; their finalizers may go.
-  std::set<std::int64_t> indexes_taken;  ///< Indexes with an active or succeeded pod.
-  bool fail_job = false;                 ///< A podFailurePolicy rule says FailJob.
+  std::vector<std::string> newly_ended;   ///< Failed ones, also those that a policy ignores: each is a back-off step.
+  std::vector<ObjectPtr> counted_now;     ///< All of these; their finalizers may go.
+  std::set<std::int64_t> indexes_taken;   ///< Indexes with an active or succeeded pod.
+  std::set<std::int64_t> failed_indexes;  ///< Of those that a podFailurePolicy rule says FailIndex of.
+  bool fail_job = false;                  ///< A podFailurePolicy rule says FailJob.
 };
 
 /// **Source:** job_controller.go, seen on 1.37.1: with podReplacementPolicy TerminatingOrFailed a pod counts as failed

@@ -34,6 +34,17 @@ void sync_by(JobMemory& memory, MonoTime when) {
   if (!memory.sync_at || when < *memory.sync_at) memory.sync_at = when;
 }
 
+/// Whether the index may have a new pod now; its back-off is its own with backoffLimitPerIndex.
+bool is_free(const State& state, JobMemory& memory, const JobAccount& account, std::int64_t index) {
+  if (account.indexes_taken.contains(index) || memory.indexes.failed.contains(index)) return false;
+  const auto failures = memory.indexes.failures.find(index);
+  if (failures == memory.indexes.failures.end()) return true;
+  const auto pause_over = failures->second.last + back_off(failures->second.count);
+  if (state.mono() >= pause_over) return true;
+  sync_by(memory, pause_over);
+  return false;
+}
+
 void create_pods(State& state, JobMemory& memory, const Json& job, const JobAccount& account, std::int64_t missing) {
   const bool indexed = text(job, {"spec", "completionMode"}) == "Indexed";
   const auto completions = number(job, {"spec", "completions"}, missing);
@@ -43,8 +54,13 @@ void create_pods(State& state, JobMemory& memory, const Json& job, const JobAcco
     pod_template["metadata"]["finalizers"] = Json::array({kFinalizer});
     std::string name;
     if (indexed) {
-      while (index < completions && account.indexes_taken.contains(index)) ++index;
+      while (index < completions && !is_free(state, memory, account, index)) ++index;
       if (index >= completions) return;
+      if (is_per_index(job)) {
+        const auto failures = memory.indexes.failures.find(index);
+        const auto count = failures == memory.indexes.failures.end() ? 0 : failures->second.count;
+        pod_template["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = std::to_string(count);
+      }
       const auto word = std::to_string(index);
       pod_template["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = word;
       pod_template["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = word;
@@ -78,16 +94,20 @@ void add_condition(Json& job, std::string_view type, std::string_view reason, st
 }
 
 std::string_view words_for(const std::string& reason) {
-  return reason == "BackoffLimitExceeded" ? "Job has reached the specified backoff limit"
-                                          : "A pod of the Job matched a FailJob rule";
+  if (reason == "BackoffLimitExceeded") return "Job has reached the specified backoff limit";
+  if (reason == "FailedIndexes") return "Job has failed indexes";
+  if (reason == "MaxFailedIndexesExceeded") return "Job has exceeded the specified maximal number of failed indexes";
+  return "A pod of the Job matched a FailJob rule";
 }
 
 /// Decides on the cached Job and pods, acts on the pods, then writes the status; false: the Job has changed since it
 /// was read, come again.
-bool sync(State& state, JobMemory& memory, const Json& job, const JobAccount& account) {
+bool sync(State& state, JobMemory& memory, const Json& job, JobAccount account) {
   const auto now = state.store.time_text();
+  const bool per_index = is_per_index(job);
+  if (per_index) look_at_indexes(account, job, memory.indexes, state.mono());
   for (const auto& uid : account.newly_ended) {
-    if (!memory.backed_off.insert(uid).second) continue;
+    if (per_index || !memory.backed_off.insert(uid).second) continue;
     ++memory.failures;
     memory.last_failure = state.mono();
   }
@@ -98,6 +118,7 @@ bool sync(State& state, JobMemory& memory, const Json& job, const JobAccount& ac
       number(job, {"status", "succeeded"}) + static_cast<std::int64_t>(account.newly_succeeded.size());
   auto reason = account.fail_job ? std::string("PodFailurePolicy") : failure_target(job);
   if (reason.empty() && failed > number(job, {"spec", "backoffLimit"}, 6)) reason = "BackoffLimitExceeded";
+  if (reason.empty() && per_index) reason = failed_by_index(job, memory.indexes, succeeded);
   const bool complete = reason.empty() && is_complete(job, succeeded, account);
 
   Json after = job;
@@ -108,7 +129,8 @@ bool sync(State& state, JobMemory& memory, const Json& job, const JobAccount& ac
     if (!reason.empty()) failed += killed;
   } else {
     const bool suspended = job["spec"].value("suspend", false);
-    const auto target = suspended ? 0 : wanted_active(job, succeeded);
+    const auto over = succeeded + static_cast<std::int64_t>(memory.indexes.failed.size());
+    const auto target = suspended ? 0 : wanted_active(job, over);
     const auto counted =
         static_cast<std::int64_t>(account.active.size()) + (replaces_when_failed(job) ? account.terminating : 0);
     const auto pause_over = memory.last_failure + back_off(memory.failures);
@@ -126,6 +148,7 @@ bool sync(State& state, JobMemory& memory, const Json& job, const JobAccount& ac
   status["terminating"] = account.terminating;
   status["uncountedTerminatedPods"] = Json::object();
   if (failed > 0) status["failed"] = failed;
+  if (per_index) status["failedIndexes"] = ranges_of(memory.indexes.failed);
   if (succeeded > 0) status["succeeded"] = succeeded;
   if (!reason.empty()) {
     add_condition(after, "FailureTarget", reason, words_for(reason), now);

@@ -9,6 +9,7 @@
 #include "simulator/api/store.h"
 #include "simulator/controllers/cached_view.h"
 #include "simulator/controllers/index.h"
+#include "simulator/controllers/job_indexes.h"
 #include "simulator/controllers/machine.h"
 #include "simulator/controllers/taints.h"
 #include "simulator/controllers/timers.h"
@@ -49,6 +50,7 @@ struct JobMemory {
   std::set<std::string> expected;    ///< Pods created and not yet seen in the cache, by UID.
   int failures = 0;                  ///< Since the last success.
   MonoTime last_failure;
+  IndexMemory indexes;
   std::optional<MonoTime> sync_at;
 };
 

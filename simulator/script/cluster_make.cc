@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -178,6 +179,11 @@ void Cluster::create_job(JobShape shape) {
                {"completionMode", shape.indexed ? "Indexed" : "NonIndexed"},
                {"template", pod_template(shape.shape)}};
   if (shape.replace_when_failed) spec["podReplacementPolicy"] = "Failed";
+  if (shape.limit_per_index) {
+    spec["backoffLimitPerIndex"] = *shape.limit_per_index;
+    spec["backoffLimit"] = std::numeric_limits<std::int32_t>::max();  // the default then, and nobody can raise it
+  }
+  if (shape.most_failed_indexes) spec["maxFailedIndexes"] = *shape.most_failed_indexes;
   if (!shape.ignore_condition.empty()) {
     const Json pattern = {{"type", shape.ignore_condition}, {"status", "True"}};
     const Json rule = {{"action", "Ignore"}, {"onPodConditions", Json::array({pattern})}};

@@ -131,6 +131,39 @@ TEST_CASE("several pods lost at once cost one patch and one back-off, and Indexe
   for (const auto* index : {"train-0-", "train-1-", "train-2-", "train-3-"}) CHECK(world.live(index).size() == 1);
 }
 
+TEST_CASE("an index with a retry to spare pays with it, and the last one is held: it cannot be given back") {
+  auto shape = job_shape(0, 2);
+  shape.indexed = true;
+  shape.limit_per_index = 1;
+  shape.most_failed_indexes = 0;
+  JobWorld world(shape);
+  const auto first = world.break_device();
+  world.run_for(3min);
+  CHECK(world.evictions() == std::vector<std::string>{"default/" + first});
+  CHECK(world.job_writes() == 0);
+  const auto index = text(world.cluster_object(Res::Jobs, "train"), {"status", "failedIndexes"});
+  CHECK(index.empty());
+  // The same index again, on its second device.
+  std::string second;
+  for (const auto& name : world.live("train-")) {
+    if (text(world.pod(name), {"metadata", "annotations", "batch.kubernetes.io/job-index-failure-count"}) == "1")
+      second = name;
+  }
+  REQUIRE(!second.empty());
+  world.cluster.set_device_health(text(world.pod(second), {"spec", "nodeName"}), world.plugin_device(second),
+                                  "Unhealthy");
+  world.run_for(10min);
+  CHECK(world.evictions().size() == 1);
+  CHECK(world.says(second, "IndexOutOfRetries"));
+  CHECK(!world.has_failed());
+  // Whoever lets the loss happen all the same sees the whole Job end.
+  world.policy().job_retry->not_creditable = JobRetryRules::NotCreditable::Evict;
+  world.send_policy();
+  world.run_for(3min);
+  CHECK(world.evictions().size() == 2);
+  CHECK(world.has_failed());
+}
+
 TEST_CASE("a parallel Job of 100 pods with one bad device loses one pod") {
   auto shape = job_shape(0, 100);
   shape.parallelism = 15;  // one of the sixteen devices is free: a place to go

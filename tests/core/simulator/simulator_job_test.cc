@@ -198,3 +198,51 @@ TEST_CASE("the same seed and the same steps give the same bytes") {
   };
   CHECK(run() == run());
 }
+
+TEST_CASE("backoffLimitPerIndex: an index that has failed too often is given up, and the others run on") {
+  auto shape = job(0, 2);
+  shape.indexed = true;
+  shape.limit_per_index = 1;
+  JobLab lab(shape);
+  CHECK(lab.train()["spec"]["backoffLimit"] == 2147483647);
+  const auto pod_of = [&](const std::string& index) {
+    for (const auto& name : lab.live("train-")) {
+      if (name.starts_with("train-" + index + "-")) return name;
+    }
+    return std::string();
+  };
+  const auto failures_of = [&](const std::string& name) {
+    return text(lab.pod(name), {"metadata", "annotations", "batch.kubernetes.io/job-index-failure-count"});
+  };
+  const auto other = pod_of("1");
+  const auto first = pod_of("0");
+  CHECK(failures_of(first) == "0");
+  CHECK(lab.evict(first, lab.uid(first)).status == 201);
+  lab.run_for(5s);
+  // It is counted once its successor is there, after the index's own back-off.
+  CHECK(number(lab.train(), {"status", "failed"}) == 0);
+  lab.run_for(15s);
+  const auto second = pod_of("0");
+  REQUIRE(!second.empty());
+  CHECK(failures_of(second) == "1");
+  CHECK(number(lab.train(), {"status", "failed"}) == 1);
+  CHECK(lab.evict(second, lab.uid(second)).status == 201);
+  lab.run_for(5min);
+  CHECK(pod_of("0").empty());
+  CHECK(lab.train()["status"]["failedIndexes"] == "0");
+  CHECK(condition_status(lab.train(), "Failed").empty());
+  CHECK(pod_of("1") == other);
+}
+
+TEST_CASE("more failed indexes than maxFailedIndexes fail the Job and all its pods") {
+  auto shape = job(0, 3);
+  shape.indexed = true;
+  shape.limit_per_index = 0;
+  shape.most_failed_indexes = 0;
+  JobLab lab(shape);
+  lab.evict_first();
+  lab.run_for(10s);
+  CHECK(condition_status(lab.train(), "Failed") == "True");
+  CHECK(lab.train()["status"]["conditions"][0]["reason"] == "MaxFailedIndexesExceeded");
+  CHECK(lab.live("train-").empty());
+}

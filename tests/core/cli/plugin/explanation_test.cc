@@ -34,15 +34,15 @@ TEST_CASE("a pod's explanation marks the gate that holds, and says until when an
   const auto text = cli::explanation_text(sight, found);
   CAPTURE(text);
   CHECK(
-      text.starts_with("Device gpu.example.com/node-a/gpu-0\n"
-                       "  Unhealthy since 2026-11-20T12:00:00Z (4m12s): \"Xid 79: the GPU is lost\"\n"
+      text.starts_with("Device gpu.nvidia.com/node-a/gpu-0\n"
+                       "  Unhealthy since 2026-11-20T12:00:00Z (4m12s): \"GPU is lost\"\n"
                        "  incident open since 2026-11-20T12:01:00Z (3m12s)\n"
                        "  policy gpus; tainted: rule dhc-node-a-gpu-0-1f0c86d2; held by ml/train-0\n"
                        "  2 incidents remembered, penalty 1.50, quarantined above 2\n"
-                       "    2026-11-20T02:00:00Z  Xid 48\n"
-                       "    2026-11-20T12:00:00Z  Xid 79: the GPU is lost\n"
+                       "    2026-11-20T02:00:00Z  critical XID 48 reported by NVML\n"
+                       "    2026-11-20T12:00:00Z  GPU is lost\n"
                        "\n"
-                       "Eviction of ml/train-0 on account of gpu.example.com/node-a/gpu-0 (policy gpus, enforce)\n"
+                       "Eviction of ml/train-0 on account of gpu.nvidia.com/node-a/gpu-0 (policy gpus, enforce)\n"
                        "  held by gate 6 of 29, window, until 2026-11-20T12:04:30Z (in 18s)\n"
                        "  WaitingForEvictAfter: the incident is open; evict.after (3 m 30 s) has not passed yet\n"
                        "  to do: Wait, or lower evict.after.\n"
@@ -69,12 +69,12 @@ TEST_CASE("an eviction under way has passed every gate, and a gate of a newer co
 TEST_CASE("a device is found by its last part, or in full where two have the same") {
   auto sight = sample_sight();
   CHECK(explained(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu-0"}).devices.size() == 1);
-  sight.status.devices[2].device = "gpu.example.com/node-c/gpu-0";
+  sight.status.devices[2].device = "gpu.nvidia.com/node-c/gpu-0";
   const auto both = cli::explain_subject(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu-0"});
   REQUIRE_FALSE(both);
   CHECK(both.error() ==
-        "2 devices are named gpu-0; give one in full:\n  gpu.example.com/node-a/gpu-0\n  gpu.example.com/node-c/gpu-0");
-  const auto one = explained(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu.example.com/node-a/gpu-0"});
+        "2 devices are named gpu-0; give one in full:\n  gpu.nvidia.com/node-a/gpu-0\n  gpu.nvidia.com/node-c/gpu-0");
+  const auto one = explained(sight, {.kind = SubjectKind::Device, .ns = {}, .name = "gpu.nvidia.com/node-a/gpu-0"});
   REQUIRE(one.devices.size() == 1);
   CHECK(one.walks.size() == 1);
 }

@@ -29,11 +29,11 @@ inline cli::Sight sample_sight() {
   status.quarantined = 1;
   status.policies = {
       {.name = "gpus", .mode = "enforce", .quarantine_above = 2, .half_life = Seconds(std::chrono::hours(720))}};
-  status.devices.push_back({.device = "gpu.example.com/node-a/gpu-0",
+  status.devices.push_back({.device = "gpu.nvidia.com/node-a/gpu-0",
                             .node = "node-a",
                             .health = "Unhealthy",
                             .since = clock_at("12:00:00"),
-                            .said = "Xid 79: the GPU is lost",
+                            .said = "GPU is lost",
                             .policy = "gpus",
                             .holders = {"ml/train-0"},
                             .taint = "rule dhc-node-a-gpu-0-1f0c86d2",
@@ -41,14 +41,14 @@ inline cli::Sight sample_sight() {
                             .incidents = 2,
                             .penalty = 1.5,
                             .penalty_at = clock_at("12:01:00"),
-                            .history = {{.at = clock_at("02:00:00"), .said = "Xid 48"},
-                                        {.at = clock_at("12:00:00"), .said = "Xid 79: the GPU is lost"}}});
+                            .history = {{.at = clock_at("02:00:00"), .said = "critical XID 48 reported by NVML"},
+                                        {.at = clock_at("12:00:00"), .said = "GPU is lost"}}});
   status.devices.push_back({.device = "node-b/example.com/gpu/GPU-3",
                             .node = "node-b",
                             .health = "Unhealthy",
                             .since = clock_at("11:00:00"),
                             .holders = {"web/infer-1"}});
-  status.devices.push_back({.device = "gpu.example.com/node-c/gpu-5",
+  status.devices.push_back({.device = "gpu.nvidia.com/node-c/gpu-5",
                             .node = "node-c",
                             .health = "Unreported",
                             .since = clock_at("01:00:00"),
@@ -64,7 +64,7 @@ inline cli::Sight sample_sight() {
                              .ns = "ml",
                              .name = "train-0",
                              .node = "node-a",
-                             .device = "gpu.example.com/node-a/gpu-0",
+                             .device = "gpu.nvidia.com/node-a/gpu-0",
                              .policy = "gpus",
                              .mode = "enforce",
                              .reason = "WaitingForEvictAfter",
@@ -74,7 +74,7 @@ inline cli::Sight sample_sight() {
                              .next_at = clock_at("12:04:30")});
   status.verdicts.push_back({.kind = "Node",
                              .name = "node-a",
-                             .device = "gpu.example.com/node-a/gpu-0",
+                             .device = "gpu.nvidia.com/node-a/gpu-0",
                              .policy = "gpus",
                              .mode = "enforce",
                              .reason = "Tainted",

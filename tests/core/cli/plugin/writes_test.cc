@@ -89,12 +89,11 @@ TEST_CASE("a device is acknowledged on its rule, without one its node has to be,
   CHECK(cli::rule_to_acknowledge(sight, "GPU-3").error().message ==
         "node-b/example.com/gpu/GPU-3 has no incident that is open");
   sight.status.devices[0].taint = "node";
-  CHECK(
-      cli::rule_to_acknowledge(sight, "gpu-0").error().message ==
-      "gpu.example.com/node-a/gpu-0 has no DeviceTaintRule of ours that could be annotated; acknowledge all incidents "
-      "of its node: kubectl device-health ack node node-a");
+  CHECK(cli::rule_to_acknowledge(sight, "gpu-0").error().message ==
+        "gpu.nvidia.com/node-a/gpu-0 has no DeviceTaintRule of ours that could be annotated; acknowledge all incidents "
+        "of its node: kubectl device-health ack node node-a");
   CHECK(cli::acknowledged_by_node(sight, "node-a", clock_at("12:04:11")) ==
-        std::vector<std::string>{"gpu.example.com/node-a/gpu-0 (opened 2026-11-20T12:01:00Z)"});
+        std::vector<std::string>{"gpu.nvidia.com/node-a/gpu-0 (opened 2026-11-20T12:01:00Z)"});
   CHECK(cli::acknowledged_by_node(sight, "node-a", clock_at("12:00:59")).empty());
 }
 
