@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include "domain/policy/config_documents.h"
 #include "domain/policy/config_reach.h"
 #include "domain/policy/config_reading.h"
+#include "domain/policy/manifest.h"
 
 namespace dhc {
 
@@ -189,60 +189,7 @@ ConfigResult DocumentsReader::finish() {
   return config;
 }
 
-ConfigMapFiles files_of(const std::string& map, const std::map<std::string, std::string, std::less<>>& data) {
-  ConfigMapFiles found;
-  for (const auto& [key, text] : data) {
-    const std::string file = fmt::format("{}, key {}", map, key);
-    if (key.ends_with(".yaml") || key.ends_with(".yml")) {
-      found.files.push_back({file, text});
-    } else {
-      MistakeList(file, found.mistakes).add({}, "the key does not end in .yaml or .yml", "rename or remove it");
-    }
-  }
-  if (data.empty()) MistakeList(map, found.mistakes).add({}, "it has no data", "add a key such as policies.yaml");
-  return found;
-}
-
-bool is_config_map(const YamlNode& document) {
-  const auto says = [&](std::string_view key, std::string_view word) {
-    const YamlNode* value = document.find(key);
-    return value != nullptr && value->kind == YamlNode::Kind::Scalar && value->text == word;
-  };
-  return document.kind == YamlNode::Kind::Map && says("apiVersion", "v1") && says("kind", "ConfigMap");
-}
-
-std::string name_in(const YamlNode& document) {
-  const YamlNode* metadata = document.find("metadata");
-  if (metadata == nullptr || metadata->kind != YamlNode::Kind::Map) return {};
-  const auto text = [&](std::string_view key) {
-    const YamlNode* value = metadata->find(key);
-    return value == nullptr ? std::string() : value->text;
-  };
-  const auto ns = text("namespace");
-  return ns.empty() ? text("name") : ns + "/" + text("name");
-}
-
 }  // namespace
-
-std::optional<ConfigMapFiles> read_manifest(const ConfigFile& file) {
-  const auto documents = read_yaml(file.text);
-  if (!documents) return std::nullopt;
-  ConfigMapFiles found;
-  bool is_any = false;
-  for (const YamlNode& document : *documents) {
-    if (document.kind == YamlNode::Kind::Null) continue;
-    if (!is_config_map(document)) return std::nullopt;
-    is_any = true;
-    std::map<std::string, std::string, std::less<>> data;
-    const YamlNode* given = document.find("data");
-    const auto& items = given != nullptr && given->kind == YamlNode::Kind::Map ? given->items : std::vector<YamlNode>{};
-    for (std::size_t at = 0; at + 1 < items.size(); at += 2) data[items[at].text] = items[at + 1].text;
-    auto more = files_of(fmt::format("{}, configmap {}", file.name, name_in(document)), data);
-    std::ranges::move(more.files, std::back_inserter(found.files));
-    std::ranges::move(more.mistakes, std::back_inserter(found.mistakes));
-  }
-  return is_any ? std::optional(std::move(found)) : std::nullopt;
-}
 
 ConfigResult parse_config(std::span<const ConfigFile> files) {
   DocumentsReader reader;
@@ -252,8 +199,9 @@ ConfigResult parse_config(std::span<const ConfigFile> files) {
 
 ConfigResult parse_config_map(std::string_view ns, std::string_view name,
                               const std::map<std::string, std::string, std::less<>>& data) {
-  auto [files, mistakes] = files_of(fmt::format("configmap {}/{}", ns, name), data);
-  auto config = parse_config(files);
+  auto found = unpack_config_map(fmt::format("configmap {}/{}", ns, name), data);
+  auto& mistakes = found.mistakes;
+  auto config = parse_config(found.files);
   if (!config) mistakes.insert(mistakes.end(), config.error().begin(), config.error().end());
   if (!mistakes.empty()) return std::unexpected(std::move(mistakes));
   return config;

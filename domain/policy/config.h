@@ -52,14 +52,4 @@ using ConfigResult = std::expected<Config, std::vector<ConfigMistake>>;
 /// mistake.
 [[nodiscard]] std::expected<ScopedPause, ConfigMistake> parse_pause(const ConfigFile& file);
 
-/// What a manifest of ConfigMaps holds.
-struct ConfigMapFiles {
-  std::vector<ConfigFile> files;        ///< One for each key, named after file, ConfigMap and key.
-  std::vector<ConfigMistake> mistakes;  ///< Keys that are no files.
-};
-
-/// The files in a text whose documents are all ConfigMaps, as kubectl prints and applies them; none: it is something
-/// else, and a configuration's own text if anything.
-[[nodiscard]] std::optional<ConfigMapFiles> read_manifest(const ConfigFile& file);
-
 }  // namespace dhc

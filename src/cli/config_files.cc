@@ -9,7 +9,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "domain/policy/manifest.h"
 #include "k8s-client/auth/file.h"
 
 namespace dhc::cli {
@@ -31,26 +33,57 @@ Result<std::string> read_standard_input() {
   return fail(ErrorKind::Invalid, "standard input: larger than 16 MiB");
 }
 
+/// Notes what of a file was not read.
+void note_rest(const std::string& file, const PackedConfig& packed, ReadConfig& read) {
+  std::size_t count = 0;
+  std::vector<std::string> kinds;
+  for (const auto& [kind, objects] : packed.skipped) {
+    count += objects;
+    kinds.push_back(objects == 1 ? kind : fmt::format("{} {}", objects, kind));
+  }
+  if (count > 0) {
+    read.skipped.push_back(fmt::format("{}: skipped {} {} without policies ({})", file, count,
+                                       count == 1 ? "object" : "objects", fmt::join(kinds, ", ")));
+  }
+  if (!packed.presets.empty()) {
+    read.presets.push_back(
+        fmt::format("{}: its presets ({}) are in the chart: give what `helm template` prints instead", file,
+                    fmt::join(packed.presets, ", ")));
+  }
+}
+
 }  // namespace
 
-Result<ConfigResult> read_config_files(const std::vector<std::string>& names) {
+Result<ReadConfig> read_config_pieces(const std::vector<std::string>& names) {
   std::vector<ConfigFile> files;
   std::vector<ConfigMistake> mistakes;
+  ReadConfig read;
   for (const auto& name : names) {
     auto text = name == "-" ? read_standard_input() : k8s::read_file(name, kMostBytes);
     if (!text) return std::unexpected(std::move(text.error()));
     ConfigFile file{.name = name == "-" ? "<stdin>" : name, .text = std::move(*text)};
-    if (auto manifest = read_manifest(file)) {
-      std::ranges::move(manifest->files, std::back_inserter(files));
-      std::ranges::move(manifest->mistakes, std::back_inserter(mistakes));
+    if (auto packed = unpack_config(file)) {
+      note_rest(file.name, *packed, read);
+      std::ranges::move(packed->files, std::back_inserter(files));
+      std::ranges::move(packed->mistakes, std::back_inserter(mistakes));
     } else {
       files.push_back(std::move(file));
     }
   }
   auto config = parse_config(files);
-  if (mistakes.empty()) return config;
-  if (!config) std::ranges::move(config.error(), std::back_inserter(mistakes));
-  return ConfigResult(std::unexpected(std::move(mistakes)));
+  if (!mistakes.empty()) {
+    if (!config) std::ranges::move(config.error(), std::back_inserter(mistakes));
+    config = std::unexpected(std::move(mistakes));
+  }
+  read.config = std::move(config);
+  return read;
+}
+
+Result<ConfigResult> read_config_files(const std::vector<std::string>& names) {
+  auto read = read_config_pieces(names);
+  if (!read) return std::unexpected(std::move(read.error()));
+  if (!read->presets.empty()) return fail(ErrorKind::Invalid, read->presets.front());
+  return std::move(read->config);
 }
 
 }  // namespace dhc::cli

@@ -5,7 +5,7 @@
 namespace dhc::cli {
 
 /// `validate`: reads all files as one configuration. Every mistake as `FILE:LINE:COLUMN: what; remedy` and code 1, or a
-/// summary, each warning on standard error, and code 0.
+/// summary and code 0; on standard error each warning, and what was not read.
 [[nodiscard]] Printed validate(const ValidateOptions& options);
 
 }  // namespace dhc::cli

@@ -72,6 +72,51 @@ TEST_CASE("a ConfigMap as kubectl applies it is validated key by key") {
   CHECK(bad.out().starts_with(path + ", configmap p, key policy.yaml:9:3: "));
 }
 
+namespace {
+std::string indented(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at) + 1;
+    result += "    " + text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+const std::string kStream =
+    "---\n# Source: dhc/templates/account.yaml\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\n"
+    "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: a}\n"
+    "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: b}\n";
+const std::string kMap = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: p}\ndata:\n  policy.yaml: |\n";
+}  // namespace
+
+TEST_CASE("what helm template or kustomize build prints is validated by the ConfigMap in it, and the rest is counted") {
+  Program good({"validate", "-"}, kStream + kMap + indented(kValidPolicy));
+  CHECK(good.ended(Seconds(10)) == 0);
+  CHECK(good.out().starts_with("1 policy, default limits: valid\n"));
+  CHECK(good.err() == "<stdin>: skipped 3 objects without policies (2 Role, ServiceAccount)\n");
+  Program bad({"validate", "-"}, kStream + kMap + indented(kValidPolicy) + "      colour: red\n");
+  CHECK(bad.ended(Seconds(10)) == 1);
+  CHECK(bad.out().starts_with("<stdin>, configmap p, key policy.yaml:9:3: "));
+  Program none({"validate", "-"}, kStream);
+  CHECK(none.ended(Seconds(10)) == 1);
+  CHECK(none.out().starts_with("<stdin>:1:1: none of 3 objects is a ConfigMap with policies; "));
+}
+
+TEST_CASE("policies in Helm values are validated, and it is said that presets are not read") {
+  const std::string values = "replicas: 2\npolicies:\n  mine.yaml: |\n" + indented(kValidPolicy);
+  Program good({"validate", "-"}, values + "presets: [nvidia-dra]\n");
+  CHECK(good.ended(Seconds(10)) == 0);
+  CHECK(good.out().starts_with("1 policy, default limits: valid\n"));
+  CHECK(good.err().starts_with("not read: <stdin>: its presets (nvidia-dra) are in the chart: "));
+  Program bad({"validate", "-"}, values + "      colour: red\n");
+  CHECK(bad.ended(Seconds(10)) == 1);
+  CHECK(bad.out().starts_with("<stdin>, value policies, key mine.yaml:9:3: "));
+  // Who decides by a configuration must have all of it.
+  Program half({"plan", "-f", "-"}, values + "presets: [nvidia-dra]\n");
+  CHECK(half.ended(Seconds(10)) == 1);
+  CHECK(half.err().find("its presets (nvidia-dra) are in the chart") != std::string::npos);
+}
+
 TEST_CASE("an unknown option is an error with code 2 and the option that was probably meant") {
   Program program({"run", "--kubeconfg", "x"});
   CHECK(program.ended(Seconds(10)) == 2);

@@ -58,6 +58,59 @@ func TestAllPresetsTogetherAreValid(t *testing.T) {
 	validate(t, data(t, Kustomize(t, "overlays/observe", all...)))
 }
 
+// validateStream gives our own program what is rendered, as a pipe would.
+func validateStream(t *testing.T, text string) string {
+	t.Helper()
+	binary := os.Getenv("DHC_BINARY")
+	if binary == "" {
+		t.Fatal("DHC_BINARY names no program")
+	}
+	command := exec.Command(binary, "validate", "-")
+	command.Stdin = strings.NewReader(text)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestWhatKustomizeAndHelmPrintIsValidatedWhole(t *testing.T) {
+	components := []string{"components/alerts", "components/dashboard", "presets/nvidia-dra"}
+	var rendered []string
+	for _, object := range Kustomize(t, "overlays/enforce", components...) {
+		rendered = append(rendered, object.Text())
+	}
+	chart, err := Helm(Chart(t), Namespace, Values(t, "{mode: enforce, image: {repository: x}, presets: [nvidia-dra], alerts: {enabled: true}, dashboard: {enabled: true}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"kustomize": strings.Join(rendered, "---\n"), "helm": chart} {
+		out := validateStream(t, text)
+		// The dashboard is a ConfigMap too, and holds no policies.
+		for _, want := range []string{"nvidia-dra", "objects without policies (", "Deployment", "ConfigMap,"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, out)
+			}
+		}
+	}
+}
+
+func TestPoliciesInHelmValuesAreValidated(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(Root(t), "manifests/values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := data(t, Kustomize(t, "overlays/observe"))["policies.yaml"].(string)
+	indented := "    " + strings.ReplaceAll(policies, "\n", "\n    ")
+	values := strings.Replace(string(text), "\npolicies: {}\n", "\npolicies:\n  mine.yaml: |\n"+indented+"\n", 1)
+	if values == string(text) {
+		t.Fatal("values.yaml has no empty policies")
+	}
+	if out := validateStream(t, values); !strings.Contains(out, "1 policy, ") {
+		t.Errorf("%s", out)
+	}
+}
+
 func TestTheOverlayForKindIsValidAndEnforces(t *testing.T) {
 	objects := Kustomize(t, "overlays/kind")
 	validate(t, data(t, objects))

@@ -124,30 +124,6 @@ TEST_CASE("a key with swapped letters gets its suggestion") {
   CHECK(mistakes(kHead + "  macth: {}\n").contains("spec has no key 'macth'; did you mean 'match'?"));
 }
 
-TEST_CASE("a manifest of ConfigMaps holds one file for each key, and every mistake names file, ConfigMap and key") {
-  const std::string manifest =
-      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policies, namespace: dhc}\ndata:\n  a.yaml: |\n    " +
-      std::string("kind: x\n    spec: {}\n  notes.txt: hello\n---\n");
-  const auto found = dhc::read_manifest({.name = "cm.yaml", .text = manifest});
-  REQUIRE(found.has_value());
-  REQUIRE(found->files.size() == 1);
-  CHECK(found->files.front().name == "cm.yaml, configmap dhc/policies, key a.yaml");
-  CHECK(found->files.front().text == "kind: x\nspec: {}\n");
-  REQUIRE(found->mistakes.size() == 1);
-  CHECK(found->mistakes.front().file == "cm.yaml, configmap dhc/policies, key notes.txt");
-}
-
-TEST_CASE("a text that is no manifest of ConfigMaps alone is a configuration itself") {
-  CHECK_FALSE(dhc::read_manifest({.name = "f.yaml", .text = kHead}).has_value());
-  CHECK_FALSE(dhc::read_manifest({.name = "f.yaml", .text = ""}).has_value());
-  CHECK_FALSE(dhc::read_manifest({.name = "f.yaml", .text = "{"}).has_value());
-  CHECK_FALSE(
-      dhc::read_manifest({.name = "f.yaml", .text = "apiVersion: v1\nkind: ConfigMap\n---\n" + kHead}).has_value());
-  const auto empty = dhc::read_manifest({.name = "f.yaml", .text = "apiVersion: v1\nkind: ConfigMap\ndata: 7\n"});
-  REQUIRE(empty.has_value());
-  CHECK(empty->mistakes.size() == 1);
-}
-
 TEST_CASE("every mistake is told, not only the first, in the order of the text") {
   CHECK(
       mistakes(
