@@ -32,29 +32,47 @@ WatchStatus Watcher::status() const {
 }
 
 void Watcher::doubt(std::string why) {
-  std::stop_source step(std::nostopstate);
   {
     const std::lock_guard lock(mutex_);
     doubt_ = std::move(why);
+  }
+  interrupt();
+}
+
+void Watcher::list_afresh() {
+  {
+    const std::lock_guard lock(mutex_);
+    afresh_ = true;
+  }
+  interrupt();
+}
+
+void Watcher::interrupt() {
+  std::stop_source step(std::nostopstate);
+  {
+    const std::lock_guard lock(mutex_);
     step = step_;
   }
   step.request_stop();
 }
 
-/// From here on a doubt ends this step; one that came before is told to the session before it is asked what to do.
+/// From here on a wish ends this step; one that came before is told to the session before it is asked what to do.
 std::stop_source Watcher::begin_step() {
   const std::lock_guard lock(mutex_);
   step_ = std::stop_source();
   return step_;
 }
 
-void Watcher::tell_doubt(WatchSession& session) {
+void Watcher::tell_wishes(WatchSession& session) {
   std::optional<std::string> why;
+  bool afresh = false;
   {
     const std::lock_guard lock(mutex_);
     why = std::exchange(doubt_, std::nullopt);
+    afresh = std::exchange(afresh_, false);
   }
   if (why) session.doubt(*std::move(why), calls_.clock(), out_);
+  if (afresh) session.list_afresh(calls_.clock(), out_);
 }
 
 void Watcher::run(const std::stop_token& stop) {
@@ -63,7 +81,7 @@ void Watcher::run(const std::stop_token& stop) {
     auto ending = begin_step();
     const std::stop_callback both(stop, [&ending] { ending.request_stop(); });
     const Stops stops{.all = stop, .step = ending.get_token()};
-    tell_doubt(session);
+    tell_wishes(session);
     hand_over(stop);
     const auto step = session.next(calls_.clock(), chance());
     publish(session, false);
@@ -84,7 +102,7 @@ void Watcher::list(const Request& request, WatchSession& session, const Stops& s
   const auto sent = calls_.clock();
   const auto answer = unless_stopping(client_->call(request, stops.step), stops.all);
   if (answer && calls_.answered) calls_.answered(*answer, sent);
-  tell_doubt(session);
+  tell_wishes(session);
   session.list_answered(answer, calls_.clock(), chance(), out_);
   hand_over(stops.all);
 }
@@ -97,7 +115,7 @@ void Watcher::stream(const Request& request, WatchSession& session, const Stops&
     return go_on && !stops.step.stop_requested();
   };
   const auto answer = unless_stopping(client_->stream(request, sink, stops.step), stops.all);
-  tell_doubt(session);
+  tell_wishes(session);
   session.stream_ended(answer, calls_.clock(), chance(), out_);
   hand_over(stops.all);
 }

@@ -50,20 +50,24 @@ class Watcher {
   /// minute. Any thread.
   void doubt(std::string why);
 
+  /// Somebody wants to know at once what the server has: ends what is under way and lists afresh. Any thread.
+  void list_afresh();
+
   [[nodiscard]] const WatchTarget& target() const { return target_; }
 
   /// As of the last bytes read. Any thread.
   [[nodiscard]] WatchStatus status() const;
 
  private:
-  /// Who ends what is under way: this watcher's end, or a doubt, which ends one request or wait and no more.
+  /// Who ends what is under way: this watcher's end, or a wish, which ends one request or wait and no more.
   struct Stops {
     std::stop_token all;
     std::stop_token step;
   };
   void run(const std::stop_token& stop);
   [[nodiscard]] std::stop_source begin_step();
-  void tell_doubt(WatchSession& session);
+  void interrupt();
+  void tell_wishes(WatchSession& session);
   void list(const Request& request, WatchSession& session, const Stops& stops);
   void stream(const Request& request, WatchSession& session, const Stops& stops);
   void pause(Millis time, const std::stop_token& step);
@@ -84,6 +88,7 @@ class Watcher {
   std::condition_variable_any stopped_;
   WatchStatus status_;                // Under mutex_.
   std::optional<std::string> doubt_;  // Likewise.
+  bool afresh_ = false;               // Likewise: it is to be listed.
   std::stop_source step_;             // Likewise: ends the request or wait under way.
 
   std::jthread thread_;  // Last: it uses all the others.

@@ -62,6 +62,10 @@ class WatchMachine {
   /// then ends the request under way, with an error other than Cancelled.
   void doubt(std::string why, const Now& now, std::vector<Delivery>& out);
 
+  /// Somebody wants to know at once what the server has: the kind is listed afresh, unless that is under way. The
+  /// caller then ends the request under way, with an error other than Cancelled.
+  void list_afresh(const Now& now, std::vector<Delivery>& out);
+
   /// Nothing more is wanted: every next step is StopWatching.
   void stop() { stopped_ = true; }
 

@@ -152,4 +152,12 @@ void WatchMachine::doubt(std::string why, const Now& now, Out out) {
   ended(std::nullopt, now, 0, out);  // between two requests: as if one had ended so
 }
 
+void WatchMachine::list_afresh(const Now& now, Out out) {
+  const bool followed = phase_ == WatchPhase::Watching || phase_ == WatchPhase::Checking;
+  if (stopped_ || !status_.synced || !served_ || !followed || status_.behind) return;
+  (void)end_stream(WatchEnding::Asked, std::nullopt);
+  if (std::exchange(asked_, true)) return;
+  ended(std::nullopt, now, 0, out);  // as above
+}
+
 }  // namespace dhc::k8s

@@ -34,6 +34,9 @@ class WatchSession {
   /// What was delivered is wrong; the request under way is then to be ended. See WatchMachine.
   void doubt(std::string why, const Now& now, std::vector<Delivery>& out) { machine_.doubt(std::move(why), now, out); }
 
+  /// Somebody wants to know at once what the server has; likewise.
+  void list_afresh(const Now& now, std::vector<Delivery>& out) { machine_.list_afresh(now, out); }
+
   /// Nothing more is wanted.
   void stop() { machine_.stop(); }
 

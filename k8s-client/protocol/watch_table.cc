@@ -45,6 +45,7 @@ Row row_of(WatchEnding ending) {
     case WatchEnding::Unnamed:          return {{RelistFresh, P::Relist},   {RelistFresh, P::Relist},   {Relist, P::Relist},        {Relist, P::Relist}};
     case WatchEnding::Silent:           return {{Again, P::BackOff},        {Again, P::BackOff},        {RelistFresh, P::Relist},   {Again, P::BackOff}};
     case WatchEnding::WentBack:         return {{RelistFresh, P::Minute},   {RelistFresh, P::Minute},   {RelistFresh, P::Minute},   {RelistFresh, P::Minute}};
+    case WatchEnding::Asked:            return {{Again, P::BackOff},        {Again, P::BackOff},        {RelistFresh, P::Relist},   {RelistFresh, P::Relist}};
     case WatchEnding::OtherFormat:      return {{AskJson, P::AtOnce},       {AskJson, P::AtOnce},       {AskJson, P::AtOnce},       {AskJson, P::AtOnce}};
     case WatchEnding::Stopped:          return {{Stop, P::AtOnce},          {Stop, P::AtOnce},          {Stop, P::AtOnce},          {Stop, P::AtOnce}};
   }
@@ -150,6 +151,8 @@ std::string_view to_string(WatchEnding ending) {
       return "Silent";
     case WatchEnding::WentBack:
       return "WentBack";
+    case WatchEnding::Asked:
+      return "Asked";
     case WatchEnding::OtherFormat:
       return "OtherFormat";
     case WatchEnding::Stopped:

@@ -35,15 +35,16 @@ enum class WatchEnding : std::uint8_t {
   Unnamed,          ///< We could not say which object an event was about, so we may have missed something.
   Silent,           ///< The second stream in a row that ended in silence.
   WentBack,         ///< The server's version is older than what the stream had said.
+  Asked,            ///< Somebody wants to know at once what the server has, without a doubt about what was delivered.
   OtherFormat,      ///< Protobuf was asked for, and refused (406, 415: Invalid to a list) or not what it should be.
   Stopped,          ///< We were asked to stop.
 };
 inline constexpr std::array kWatchEndings = {
-    WatchEnding::Closed,      WatchEnding::Unavailable,     WatchEnding::TimedOut,     WatchEnding::ErrorEvent,
-    WatchEnding::Gone,        WatchEnding::TooManyRequests, WatchEnding::Unauthorized, WatchEnding::Forbidden,
-    WatchEnding::NotFound,    WatchEnding::Invalid,         WatchEnding::Malformed,    WatchEnding::Unfinished,
-    WatchEnding::Stuck,       WatchEnding::Unnamed,         WatchEnding::Silent,       WatchEnding::WentBack,
-    WatchEnding::OtherFormat, WatchEnding::Stopped};
+    WatchEnding::Closed,   WatchEnding::Unavailable,     WatchEnding::TimedOut,     WatchEnding::ErrorEvent,
+    WatchEnding::Gone,     WatchEnding::TooManyRequests, WatchEnding::Unauthorized, WatchEnding::Forbidden,
+    WatchEnding::NotFound, WatchEnding::Invalid,         WatchEnding::Malformed,    WatchEnding::Unfinished,
+    WatchEnding::Stuck,    WatchEnding::Unnamed,         WatchEnding::Silent,       WatchEnding::WentBack,
+    WatchEnding::Asked,    WatchEnding::OtherFormat,     WatchEnding::Stopped};
 
 /// What comes next.
 enum class WatchThen : std::uint8_t {

@@ -66,6 +66,8 @@ struct Application::Parts {
   PolicyDesk desk;
   std::mutex watchers_mutex;  // the list, which pages read while it is filled
   std::vector<std::unique_ptr<k8s::Watcher>> watchers;
+  std::mutex file_mutex;
+  std::unique_ptr<PolicyFile> file;  // under file_mutex
   std::vector<std::unique_ptr<AdminServer>> servers;
   LeaderFence fence;
   std::unique_ptr<Elector> elector;
@@ -82,7 +84,8 @@ struct Application::Parts {
   void list_afresh(const ViewDoubt& doubt);
   void start_watch(k8s::WatchTarget target, std::function<void(k8s::Delivery)> deliver);
   void start_election();
-  void start_configuration(std::optional<PolicyFile>& file);
+  void start_configuration();
+  void reload();
   [[nodiscard]] std::unique_ptr<Webhook> make_webhook();
   void request_stop();
   void stop();
@@ -265,14 +268,34 @@ void Application::Parts::start_election() {
               [this](k8s::Delivery delivery) { elector->observed(std::move(delivery)); });
 }
 
-void Application::Parts::start_configuration(std::optional<PolicyFile>& file) {
+void Application::Parts::start_configuration() {
   if (settings.config_map) return;  // its watch brings it
   if (!settings.config_file.empty()) {
-    file.emplace(settings.config_file, desk);
+    const std::lock_guard lock(file_mutex);
+    file = std::make_unique<PolicyFile>(settings.config_file, desk);
     return;
   }
   log.info("no configuration given: the built-in policy observes and does nothing");
   desk.take({.policy = built_in_policy(), .brake_release = {}, .cap_release = {}, .source = {}});
+}
+
+void Application::Parts::reload() {
+  if (!settings.config_map && settings.config_file.empty()) {
+    return log.info("asked to read the configuration again: none was given");
+  }
+  log.info("asked to read the configuration again");
+  desk.expect();
+  {
+    const std::lock_guard lock(file_mutex);
+    if (file) file->look();
+  }
+  const std::lock_guard lock(watchers_mutex);
+  for (const auto& watcher : watchers) {
+    const auto& target = watcher->target();
+    const bool is_it = settings.config_map && target.kind == k8s::Kind::ConfigMap &&
+                       target.ns == settings.config_map->ns && target.name == settings.config_map->name;
+    if (is_it) watcher->list_afresh();
+  }
 }
 
 std::unique_ptr<Webhook> Application::Parts::make_webhook() {
@@ -334,10 +357,9 @@ void Application::run(const std::stop_token& stop) {
   Executor executor(writer, settings.reporting_instance,
                     [&parts](Executor::Done done) { parts.reported(std::move(done)); });
   const auto webhook = parts.make_webhook();
-  std::optional<PolicyFile> file;
   parts.start_election();
   parts.start_watches();
-  parts.start_configuration(file);
+  parts.start_configuration();
   RunLoop loop(
       parts.inbox, executor,
       {.status_store = parts.status_store,
@@ -369,6 +391,10 @@ void Application::run(const std::stop_token& stop) {
   loop.finish();
   parts.stop();
   parts.elector.reset();
+  const std::lock_guard lock(parts.file_mutex);
+  parts.file.reset();
 }
+
+void Application::reload() { parts_->reload(); }
 
 }  // namespace dhc

@@ -44,6 +44,9 @@ class Application {
   /// Runs until stopped. Call it once.
   void run(const std::stop_token& stop);
 
+  /// Has the configuration read again now, file or ConfigMap, and says in the log what came of it. Any thread.
+  void reload();
+
   /// Those held now, or at the end of the run. Any thread.
   [[nodiscard]] std::shared_ptr<const std::vector<Verdict>> verdicts() const;
 

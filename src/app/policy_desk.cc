@@ -23,11 +23,12 @@ void set_annotations(Policy& policy, PolicyRead& read) {
 }  // namespace
 
 void PolicyDesk::take(PolicyRead read) {
+  const bool is_expected = expected_.exchange(false);
   if (!read.policy || !read.pauses) {
     const auto error = read.policy ? read.pauses.error() : read.policy.error();
     // A policy that is taken in hides what was rejected before.
     if (keep(read)) problem_.clear();
-    return reject(error, std::move(read.source));
+    return reject(error, std::move(read.source), is_expected);
   }
   auto policy = std::move(*read.policy);
   policy.mode_cap = frame_.mode_cap;
@@ -37,12 +38,15 @@ void PolicyDesk::take(PolicyRead read) {
   policy.own_pod_uid = frame_.own_pod_uid;
   set_annotations(policy, read);
   policy.source = std::move(read.source);
-  accept(std::move(policy));
+  accept(std::move(policy), is_expected);
 }
 
-void PolicyDesk::accept(Policy policy) {
+void PolicyDesk::accept(Policy policy, bool is_expected) {
   const bool same = current_ && *current_ == policy;
-  if (same && problem_.empty()) return;
+  if (same && problem_.empty()) {
+    if (is_expected) log_.info("configuration read again: unchanged");
+    return;
+  }
   problem_.clear();
   current_ = std::make_shared<const Policy>(std::move(policy));
   metrics_.policy_reloaded(true);
@@ -66,8 +70,11 @@ bool PolicyDesk::keep(PolicyRead& read) {
   return true;
 }
 
-void PolicyDesk::reject(const Error& error, std::optional<Subject> source) {
-  if (problem_ == error.message) return;
+void PolicyDesk::reject(const Error& error, std::optional<Subject> source, bool is_expected) {
+  if (problem_ == error.message) {
+    if (is_expected) log_.error("configuration read again: rejected as before", {{"error", problem_}});
+    return;
+  }
   problem_ = error.message;
   metrics_.policy_reloaded(false);
   status_store_.policy_problem(problem_);

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ struct PolicyRead {
 
 /// Takes what was read of the configuration, wherever it comes from: hands a new policy to the controller, keeps the
 /// last good one otherwise, and says so in log, metrics and readiness. What operators say in annotations holds whatever
-/// is wrong elsewhere: a pause must not wait until somebody has corrected a policy. One thread.
+/// is wrong elsewhere: a pause must not wait until somebody has corrected a policy. One thread, where it
+/// says no other.
 class PolicyDesk {
  public:
   PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, StatusStore& status_store, Metrics& metrics,
@@ -46,10 +48,14 @@ class PolicyDesk {
   /// The same policy, or the same mistake, twice in a row is no news.
   void take(PolicyRead read);
 
+  /// Somebody has asked for it to be read again: of the next read it is said what came of it, also that nothing did.
+  /// Any thread.
+  void expect() { expected_ = true; }
+
  private:
-  void accept(Policy policy);
+  void accept(Policy policy, bool is_expected);
   [[nodiscard]] bool keep(PolicyRead& read);
-  void reject(const Error& error, std::optional<Subject> source);
+  void reject(const Error& error, std::optional<Subject> source, bool is_expected);
 
   const PolicyFrame frame_;
   const std::function<void(Message)> send_;
@@ -58,6 +64,7 @@ class PolicyDesk {
   Log& log_;
   std::shared_ptr<const Policy> current_;
   std::string problem_;
+  std::atomic<bool> expected_ = false;
 };
 
 /// A configuration as a policy; the error is its first mistake with place and remedy, and how many more there are.

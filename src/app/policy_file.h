@@ -1,4 +1,6 @@
 #pragma once
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -6,17 +8,23 @@
 
 namespace dhc {
 
-/// Reads `--config FILE` every second, on a thread of its own, and takes it to the desk when it has changed. By
+/// Reads `--config FILE` every 250 ms, on a thread of its own, and takes it to the desk when it has changed. By
 /// content, because neither time stamps nor inotify survive every way in which a file is replaced.
 class PolicyFile {
  public:
   PolicyFile(std::string path, PolicyDesk& desk);
+
+  /// Reads it now, and takes it to the desk whatever it holds. Any thread.
+  void look();
 
  private:
   void watch(const std::stop_token& stop);
 
   const std::string path_;
   PolicyDesk& desk_;
+  std::mutex mutex_;
+  std::condition_variable_any bell_;
+  bool looks_ = false;   // under mutex_
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -73,10 +74,27 @@ AppSettings settings_of(const RunOptions& options, const Connection& connection)
 // More than a configuration may have: it is told there.
 constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
 
+/// Whom SIGHUP is passed on to, while there is somebody.
+class Hangup {
+ public:
+  void pass_on_to(std::function<void()> call) {
+    const std::lock_guard lock(mutex_);
+    call_ = std::move(call);
+  }
+  void came() {
+    const std::lock_guard lock(mutex_);
+    if (call_) call_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> call_;
+};
+
 /// A service is told by SIGHUP to read its configuration again; on a terminal it says that the terminal has gone.
-std::function<void()> on_hangup(Log& log) {
+std::function<void()> on_hangup(Hangup& hangup) {
   if (::isatty(STDERR_FILENO) == 1) return {};
-  return [&log] { log.info("SIGHUP ignored: configuration changes apply without it"); };
+  return [&hangup] { hangup.came(); };
 }
 }  // namespace
 
@@ -93,7 +111,8 @@ int run(const RunOptions& options) {
       return kUsage;
     }
   }
-  Signals signals(on_hangup(log));
+  Hangup hangup;
+  Signals signals(on_hangup(hangup));
   const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context});
   if (!connection) {
     log.error("no access to a cluster", {{"error", connection.error().message}});
@@ -114,7 +133,9 @@ int run(const RunOptions& options) {
     log.error("cannot start", {{"error", application.error().message}});
     return application.error().kind == ErrorKind::Invalid ? kUsage : 1;
   }
+  hangup.pass_on_to([&application] { (*application)->reload(); });
   (*application)->run(signals.token());
+  hangup.pass_on_to({});
   application->reset();
   log.info("stopped");
   return 0;

@@ -15,7 +15,8 @@ struct Office {
   std::vector<Message> sent;
   dhc::StatusStore status_store{{}};
   dhc::Metrics metrics;
-  dhc::Log log{dhc::LogFormat::Text, dhc::LogLevel::Error, [](std::string_view) {}};
+  std::string logged;
+  dhc::Log log{dhc::LogFormat::Text, dhc::LogLevel::Info, [this](std::string_view line) { logged += line; }};
   dhc::PolicyDesk desk{{.mode_cap = dhc::Mode::Enforce, .events = false, .own_namespace = "dhc", .own_pod_uid = "u"},
                        [this](Message message) { sent.push_back(std::move(message)); },
                        status_store,
@@ -56,6 +57,24 @@ TEST_CASE("a policy reaches the controller with what the program itself adds") {
   CHECK(policy.own_pod_uid == "u");
   CHECK(policy.brake_release == "2026-11-20T18:23:16Z");
   CHECK(office.status_store.facts().policy_loaded);
+}
+
+TEST_CASE("of a read that somebody has asked for it is said what came of it, once, though nothing did") {
+  Office office;
+  office.good();
+  office.logged.clear();
+  office.desk.expect();
+  office.good();
+  CHECK(office.logged.find("configuration read again: unchanged") != std::string::npos);
+  office.bad("line 1");
+  office.logged.clear();
+  office.desk.expect();
+  office.bad("line 1");
+  CHECK(office.logged.find("configuration read again: rejected as before") != std::string::npos);
+  office.logged.clear();
+  office.bad("line 1");
+  CHECK(office.logged.empty());
+  CHECK(office.sent.size() == 2);
 }
 
 TEST_CASE("the same policy twice is no news, and neither is the same mistake") {

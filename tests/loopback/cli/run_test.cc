@@ -248,14 +248,39 @@ TEST_CASE("a configuration file that is not there ends the program with one line
   CHECK(program.err().find("/nowhere/policy.yaml") != std::string::npos);
 }
 
-TEST_CASE("a SIGHUP ends nothing, and the configuration is followed as before") {
+TEST_CASE("a SIGHUP has the configuration file read again, says what came of it, and ends nothing") {
   RunCluster world;
   Program program(world.arguments({"--config", world.policy}));
   REQUIRE(program.says("configuration accepted", Seconds(10)));
+  program.signal(SIGHUP);
+  CHECK(program.says("asked to read the configuration again", Seconds(10)));
+  CHECK(program.says("configuration read again: unchanged", Seconds(10)));
   world.folder.write("policy.yaml", "apiVersion: nonsense\n");
   program.signal(SIGHUP);
-  REQUIRE(program.says("SIGHUP", Seconds(10)));
   CHECK(program.says("reason=ConfigRejected", Seconds(10)));
+  stops_in_time(program);
+}
+
+TEST_CASE("a SIGHUP has the ConfigMap read again, also where its watch has nothing to tell") {
+  RunCluster world;
+  world.with([](Cluster& cluster) {
+    cluster.add_namespace("dhc");
+    cluster.set_config_map("dhc", "policy", {{"policy.yaml", kPolicy}});
+  });
+  Program program(world.arguments({"--config-map", "dhc/policy"}));
+  REQUIRE(program.says("configuration accepted", Seconds(10)));
+  program.signal(SIGHUP);
+  CHECK(program.says("configuration read again: unchanged", Seconds(10)));
+  CHECK(program.err().find("went back") == std::string::npos);
+  stops_in_time(program);
+}
+
+TEST_CASE("a SIGHUP without a configuration says that there is none to read") {
+  RunCluster world;
+  Program program(world.arguments({}));
+  REQUIRE(program.says("configuration accepted", Seconds(10)));
+  program.signal(SIGHUP);
+  CHECK(program.says("asked to read the configuration again: none was given", Seconds(10)));
   stops_in_time(program);
 }
 

@@ -283,6 +283,33 @@ TEST_CASE("a kind whose deliveries were found to be wrong is listed afresh, what
   }
 }
 
+TEST_CASE("who asks has the kind listed afresh, whatever its watch is doing, and nothing is called wrong") {
+  WatchDriver watch(Kind::Node);
+  SUBCASE("in a stream") {
+    watch.sync("100");
+    watch.machine.list_afresh(watch.now, watch.out);
+    CHECK_FALSE(watch.added("b", "101"));
+    watch.fail(ErrorKind::Unavailable);
+    CHECK(is_fresh_list(watch.request()));
+  }
+  SUBCASE("waiting") {
+    watch.sync("100");
+    watch.fail(ErrorKind::Unavailable);
+    watch.machine.list_afresh(watch.now, watch.out);
+    CHECK(is_fresh_list(watch.request()));
+  }
+  SUBCASE("listing already, or twice: once is enough") {
+    watch.machine.list_afresh(watch.now, watch.out);
+    watch.sync("100");
+    watch.machine.list_afresh(watch.now, watch.out);
+    watch.fail(ErrorKind::Unavailable);
+    watch.machine.list_afresh(watch.now, watch.out);
+    CHECK(is_fresh_list(watch.request()));
+  }
+  CHECK(watch.machine.status().went_back == 0);
+  CHECK(watch.machine.status().endings[static_cast<std::size_t>(WatchEnding::Asked)] == 1);
+}
+
 TEST_CASE("the watch speaks of itself with every bookmark and end of a list, and every 5 s among events") {
   WatchDriver watch(Kind::Node);
   watch.sync("100");

@@ -43,6 +43,7 @@ TEST_CASE("the table of recovery is this") {
   row(WatchEnding::Unnamed, fresh, fresh, list, list);
   row(WatchEnding::Silent, again, again, fresh, again);
   row(WatchEnding::WentBack, minute, minute, minute, minute);
+  row(WatchEnding::Asked, again, again, fresh, fresh);
   row(WatchEnding::OtherFormat, json, json, json, json);
   row(WatchEnding::Stopped, stop, stop, stop, stop);
 }
