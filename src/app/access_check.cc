@@ -36,9 +36,11 @@ bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& clien
   return unanswered == 0;
 }
 
-void check_version(const k8s::Client& client, Log& log, const std::stop_token& stop) {
+void check_version(const k8s::Client& client, Mode mode, Log& log, const std::stop_token& stop) {
   const auto answer = client.call(quick(k8s::read_request("/version")), stop);
   if (!answer) return;
+  if (const auto warning = warning_of_reports(answer->body)) log.warn(*warning);
+  if (mode != Mode::Enforce) return;
   if (const auto warning = warning_of_rules(answer->body)) log.warn(*warning);
 }
 

@@ -14,8 +14,9 @@ namespace dhc {
 [[nodiscard]] bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
                                 const std::stop_token& stop);
 
-/// Asks the server for its version, and warns of what is known to be wrong with DeviceTaintRules in it. Nothing is said
-/// of a server that does not answer. Blocks for 2 s at most.
-void check_version(const k8s::Client& client, Log& log, const std::stop_token& stop);
+/// Asks the server for its version, and warns where its kubelets report nothing by default, and, where we may act, of
+/// what is known to be wrong with DeviceTaintRules in it. Nothing is said of a server that does not answer. Blocks for
+/// 2 s at most.
+void check_version(const k8s::Client& client, Mode mode, Log& log, const std::stop_token& stop);
 
 }  // namespace dhc

@@ -350,7 +350,7 @@ void Application::run(const std::stop_token& stop) {
        verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map, settings.frame.own_namespace,
                             settings.election.has_value(), settings.frame.status)] {
         (void)check_access(verbs, *parts.client, parts.log, token);
-        if (parts.settings.frame.mode_cap == Mode::Enforce) check_version(*parts.client, parts.log, token);
+        check_version(*parts.client, parts.settings.frame.mode_cap, parts.log, token);
       });
   const auto admit = [&parts](k8s::Request& request) { return parts.fence.admit(request); };
   const k8s::Client writer = settings.election ? parts.client->admitted_by(admit) : *parts.client;

@@ -30,19 +30,33 @@ std::optional<std::array<int, 3>> numbers_of(std::string_view text) {
   return numbers;
 }
 
+std::string version_of(std::string_view version_body) {
+  return json_string(nlohmann::json::parse(version_body, nullptr, false), {"gitVersion"});
+}
+
 }  // namespace
 
 std::optional<std::string> warning_of_rules(std::string_view version_body) {
   constexpr std::array<int, 3> kFirstBad = {1, 36, 0};
   constexpr std::array<int, 3> kFirstGood = {1, 36, 3};
-  const auto body = nlohmann::json::parse(version_body, nullptr, false);
-  const auto version = json_string(body, {"gitVersion"});
+  const auto version = version_of(version_body);
   const auto numbers = numbers_of(version);
   if (!numbers || *numbers < kFirstBad || *numbers >= kFirstGood) return std::nullopt;
   return fmt::format(
       "the API server is {}: a kube-scheduler older than v1.36.3 panics or misses changes while there are "
       "DeviceTaintRules (kubernetes/kubernetes#139651); update it before a policy with mode: enforce taints DRA "
       "devices",
+      printable_cut(version, kLongestVersion));
+}
+
+std::optional<std::string> warning_of_reports(std::string_view version_body) {
+  constexpr std::array<int, 3> kOnByDefault = {1, 36, 0};
+  const auto version = version_of(version_body);
+  const auto numbers = numbers_of(version);
+  if (!numbers || *numbers >= kOnByDefault) return std::nullopt;
+  return fmt::format(
+      "the API server is {}: below 1.36 no kubelet reports the health of devices, unless the gate ResourceHealthStatus "
+      "is on in API server and kubelets; without reports there is nothing to act on",
       printable_cut(version, kLongestVersion));
 }
 

@@ -18,14 +18,14 @@ using namespace dhc::test;
 namespace {
 
 /// What is logged about a server that says this of its version.
-std::vector<std::string> lines_about(const std::string& answer) {
+std::vector<std::string> lines_about(const std::string& answer, Mode mode = Mode::Enforce) {
   Loopback loopback([&](ServerConnection& c) {
     if (c.read_request().find("GET /version ") != std::string::npos) c.send(answer);
   });
   const k8s::Client client(std::move(loopback.transport), std::make_shared<NoCredentials>(), "test");
   std::vector<std::string> lines;
   Log log(LogFormat::Text, LogLevel::Warn, [&](std::string_view line) { lines.emplace_back(line); });
-  check_version(client, log, {});
+  check_version(client, mode, log, {});
   return lines;
 }
 
@@ -35,6 +35,15 @@ TEST_CASE("a scheduler that cannot live with rules is named at start, with the f
   const auto lines = lines_about(ok(R"({"gitVersion":"v1.36.1"})"));
   REQUIRE(lines.size() == 1);
   CHECK(lines.front().find("v1.36.3") != std::string::npos);
+  CHECK(lines_about(ok(R"({"gitVersion":"v1.36.1"})"), Mode::Observe).empty());
+}
+
+TEST_CASE("a cluster whose kubelets report nothing by default is told so at start, in observe mode too") {
+  for (const auto mode : {Mode::Observe, Mode::Enforce}) {
+    const auto lines = lines_about(ok(R"({"gitVersion":"v1.35.4"})"), mode);
+    REQUIRE(lines.size() == 1);
+    CHECK(lines.front().find("unless the gate ResourceHealthStatus is on") != std::string::npos);
+  }
 }
 
 TEST_CASE("a server that does not say its version is not spoken of") {
