@@ -42,16 +42,30 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+/// How old what is shown may be, and where there is more. **Source:** the pace of reconcilers/status.
+std::string age_of(const Sight& sight) {
+  if (!sight.written_at) return {};
+  return fmt::format("; written {} ago, a change comes within 10 s, within 72 s while changes go on",
+                     age_text(std::chrono::floor<Millis>(sight.now - *sight.written_at)));
+}
+
+std::string way_to_page(const Sight& sight) {
+  const auto pod = sight.leader->substr(0, sight.leader->rfind('_'));
+  return fmt::format("to the second: kubectl -n {} port-forward {} 8082, then http://127.0.0.1:8082/", sight.ns, pod);
+}
+
 std::vector<std::string> head_of(const Sight& sight) {
   const auto& status = sight.status;
   std::vector<std::string> head = {
       fmt::format("device-health  {}  {} bad, {} unknown, {} incidents open, {} quarantined", format_rfc3339(sight.now),
                   status.devices_unhealthy, status.devices_unknown, status.incidents_open, status.quarantined),
-      fmt::format("leader {}, mode {}", sight.leader && !sight.leader->empty() ? *sight.leader : "none", status.mode)};
+      fmt::format("leader {}, mode {}{}", sight.leader && !sight.leader->empty() ? *sight.leader : "none", status.mode,
+                  age_of(sight))};
   for (auto& note : notes_of(sight)) head.push_back(std::move(note));
   for (const auto& verdict : status.verdicts) {
     if (verdict.reason == "BrakeEngaged") head.push_back(fmt::format("BRAKE {}: {}", verdict.name, verdict.message));
   }
+  if (sight.leader && !sight.leader->empty()) head.push_back(way_to_page(sight));
   head.emplace_back();
   return head;
 }

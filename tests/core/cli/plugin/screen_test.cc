@@ -26,13 +26,26 @@ cli::Sight crowded(int devices) {
 
 TEST_CASE("the screen has counts, the leader, the table and the keys") {
   const auto screen = cli::screen_of(sample_sight(), {.columns = 200, .rows = 10}, 0);
-  REQUIRE(screen.lines.size() == 8);
+  REQUIRE(screen.lines.size() == 9);
   CHECK(screen.lines[0] == "device-health  2026-11-20T12:04:12Z  2 bad, 0 unknown, 1 incidents open, 1 quarantined");
-  CHECK(screen.lines[1] == "leader controller-a_0123456789abcdef, mode enforce");
-  CHECK(screen.lines[2].empty());
-  CHECK(screen.lines[3].starts_with("NODE    DEVICE  HEALTH      SINCE  NEXT STEP                     WHEN    HOLDER"));
-  CHECK(screen.lines[4].find("evict (WaitingForEvictAfter)") != std::string::npos);
-  CHECK(screen.lines[7] == "1-3 of 3  q quit  up/down, PgUp/PgDn, Home scroll");
+  CHECK(screen.lines[1] ==
+        "leader controller-a_0123456789abcdef, mode enforce; written 2s ago, a change comes within 10 s, within 72 s "
+        "while changes go on");
+  CHECK(screen.lines[2] ==
+        "to the second: kubectl -n device-health-system port-forward controller-a 8082, then http://127.0.0.1:8082/");
+  CHECK(screen.lines[3].empty());
+  CHECK(screen.lines[4].starts_with("NODE    DEVICE  HEALTH      SINCE  NEXT STEP                     WHEN    HOLDER"));
+  CHECK(screen.lines[5].find("evict (WaitingForEvictAfter)") != std::string::npos);
+  CHECK(screen.lines[8] == "1-3 of 3  q quit  up/down, PgUp/PgDn, Home scroll");
+}
+
+TEST_CASE("how old the status is goes on while nothing is written, and without a leader there is no page to look at") {
+  auto sight = sample_sight();
+  sight.now += Seconds(190);
+  CHECK(cli::screen_of(sight, {.columns = 200, .rows = 10}, 0).lines[1].contains("; written 3m12s ago, "));
+  sight.leader = "";
+  for (const auto& line : cli::screen_of(sight, {.columns = 200, .rows = 20}, 0).lines)
+    CHECK_FALSE(line.contains("port-forward"));
 }
 
 TEST_CASE("no line is longer and no screen higher than the terminal, whatever its size") {
@@ -49,8 +62,8 @@ TEST_CASE("no line is longer and no screen higher than the terminal, whatever it
 
 TEST_CASE("scrolling ends at the last page") {
   const auto screen = cli::screen_of(crowded(100), {.columns = 80, .rows = 24}, 1000);
-  CHECK(screen.first == 100 - (24 - 3 - 2));
-  CHECK(screen.lines.back().starts_with("82-100 of 100 "));
+  CHECK(screen.first == 100 - (24 - 4 - 2));
+  CHECK(screen.lines.back().starts_with("83-100 of 100 "));
   CHECK(screen.lines[screen.lines.size() - 2].find("GPU-99") != std::string::npos);
   CHECK(cli::screen_of(crowded(3), {.columns = 80, .rows = 24}, 1000).first == 0);
 }
