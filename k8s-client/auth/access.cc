@@ -62,10 +62,32 @@ Result<std::optional<Kubeconfig>> read_kubeconfigs(const std::vector<std::string
   return std::optional<Kubeconfig>(merge_kubeconfigs(std::move(files)));
 }
 
+std::string origin_of(const std::string& context, const ContextOverrides& overrides) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view kind, const std::string& name) {
+    if (!name.empty()) parts.push_back(fmt::format("{} '{}'", kind, name));
+  };
+  add("context", context);
+  add("cluster", overrides.cluster);
+  add("user", overrides.user);
+  add("server", overrides.server);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What asks for a kubeconfig; empty: nothing does.
+std::string_view flag_of(const AccessFlags& flags) {
+  if (!flags.context.empty()) return "--context";
+  if (!flags.overrides.cluster.empty()) return "--cluster";
+  if (!flags.overrides.user.empty()) return "--user";
+  return flags.overrides.server.empty() ? "" : "--server";
+}
+
 Result<KubeAccess> access_by(const Kubeconfig& config, const AccessFlags& flags, const AccessSurroundings& around) {
-  const auto context = choose_context(config, flags.context);
+  const auto context = choose_context(config, flags.context, flags.overrides);
   if (!context) return std::unexpected(context.error());
-  return make_kube_access(*context, around);
+  auto access = make_kube_access(*context, around);
+  if (access) access->origin = origin_of(context->name, flags.overrides);
+  return access;
 }
 
 }  // namespace
@@ -127,8 +149,8 @@ Result<KubeAccess> default_access(const AccessFlags& flags, const AccessSurround
     tried.push_back(fmt::format("KUBECONFIG={} (no such file)", around.kubeconfig));
   } else if (around.service_host.empty()) {
     tried.emplace_back("the service account of a pod (KUBERNETES_SERVICE_HOST is not set)");
-  } else if (!flags.context.empty()) {
-    tried.emplace_back("not the service account of this pod (--context asks for a kubeconfig)");
+  } else if (const auto flag = flag_of(flags); !flag.empty()) {
+    tried.push_back(fmt::format("not the service account of this pod ({} asks for a kubeconfig)", flag));
   } else if (const auto token = read_file(around.service_account + "/token"); !token) {
     tried.push_back(fmt::format("the service account of this pod ({})", token.error().message));
   } else {
@@ -141,6 +163,8 @@ Result<KubeAccess> default_access(const AccessFlags& flags, const AccessSurround
     if (*config) return access_by(**config, flags, around);
     tried.push_back(path + " (no such file)");
   }
+  // As with `kubectl proxy`: no credentials of ours are needed there.
+  if (!flags.overrides.server.empty()) return access_by({}, flags, around);
   return fail(ErrorKind::Invalid,
               fmt::format("no cluster is configured; tried {}; give --kubeconfig FILE", fmt::join(tried, ", ")));
 }

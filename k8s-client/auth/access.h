@@ -25,6 +25,7 @@ struct KubeAccess {
 struct AccessFlags {
   std::string kubeconfig;
   std::string context;
+  ContextOverrides overrides = {};
 };
 
 /// All that is read from outside to find the cluster; a value, so that tests need no environment of their own.

@@ -16,9 +16,10 @@ const T* named(const std::vector<T>& entries, std::string_view name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-std::string names_of(const std::vector<KubeContext>& contexts) {
+template <class T>
+std::string names_of(const std::vector<T>& entries) {
   std::vector<std::string> names;
-  for (const KubeContext& context : contexts) names.push_back(context.name);
+  for (const T& entry : entries) names.push_back(entry.name);
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -84,45 +85,71 @@ Status check(const KubeUser& user) {
   return user.exec ? check(*user.exec, user) : Status{};
 }
 
-}  // namespace
-
-Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view name) {
+/// The context, or an empty one where none is needed.
+Result<KubeContext> find_context(const Kubeconfig& config, std::string_view name, const ContextOverrides& overrides) {
   const bool asked = !name.empty();
+  const bool is_needed = overrides.cluster.empty() && overrides.server.empty();
   const std::string wanted = asked ? std::string(name) : config.current_context;
   if (wanted.empty()) {
+    if (!is_needed) return KubeContext{};
     return fail(ErrorKind::Invalid,
                 fmt::format("kubeconfig: no current-context; name one with --context (there are: {})",
                             names_of(config.contexts)));
   }
-  const KubeContext* context = named(config.contexts, wanted);
-  if (context == nullptr) {
-    const std::string problem =
-        fmt::format("no context '{}'; name one with --context (there are: {})", wanted, names_of(config.contexts));
-    if (!asked) return refuse(config.current_context_place, problem);
-    return fail(ErrorKind::Invalid, "kubeconfig: " + problem);
+  if (const KubeContext* context = named(config.contexts, wanted)) return *context;
+  const std::string problem =
+      fmt::format("no context '{}'; name one with --context (there are: {})", wanted, names_of(config.contexts));
+  if (asked) return fail(ErrorKind::Invalid, "kubeconfig: " + problem);
+  if (!is_needed) return KubeContext{};
+  return refuse(config.current_context_place, problem);
+}
+
+/// One of the clusters or users: by the command line, else by the context. Null: neither names one.
+template <class T>
+Result<const T*> find_entry(std::string_view kind, const std::vector<T>& entries, const std::string& flag,
+                            const std::string& by_context, const KubeContext& context) {
+  const std::string& name = flag.empty() ? by_context : flag;
+  if (const T* entry = named(entries, name)) return entry;
+  if (!flag.empty()) {
+    return fail(ErrorKind::Invalid, fmt::format("kubeconfig: no {0} '{1}'; name one with --{0} (there are: {2})", kind,
+                                                name, names_of(entries)));
   }
-  const KubeCluster* cluster = named(config.clusters, context->cluster);
-  if (cluster == nullptr) {
-    return refuse(context->place,
-                  fmt::format("context '{}' names cluster '{}', which is in no file; add it or choose another context",
-                              wanted, context->cluster));
+  if (context.name.empty() && name.empty()) return nullptr;
+  return refuse(context.place, fmt::format("context '{}' names {} '{}', which is in no file; add it or choose another "
+                                           "context",
+                                           context.name, kind, name));
+}
+
+}  // namespace
+
+Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view name,
+                                     const ContextOverrides& overrides) {
+  const auto context = find_context(config, name, overrides);
+  if (!context) return std::unexpected(context.error());
+  KubeCluster cluster{.name = "of --server", .place = {.file = "command line", .line = 1}};
+  const auto named_cluster = find_entry("cluster", config.clusters, overrides.cluster, context->cluster, *context);
+  // With a server the context's cluster adds no more than its authority.
+  if (!named_cluster && (overrides.server.empty() || !overrides.cluster.empty()))
+    return std::unexpected(named_cluster.error());
+  if (named_cluster && *named_cluster != nullptr) cluster = **named_cluster;
+  if (!overrides.server.empty()) {
+    cluster.server = overrides.server;
+    cluster.tls_server_name.clear();
   }
-  const KubeUser* user = named(config.users, context->user);
-  if (user == nullptr) {
-    return refuse(context->place,
-                  fmt::format("context '{}' names user '{}', which is in no file; add it or choose another context",
-                              wanted, context->user));
-  }
-  if (auto fits = check(*cluster); !fits) return std::unexpected(fits.error());
-  if (auto fits = check(*user); !fits) return std::unexpected(fits.error());
-  const auto endpoint = parse_server_url(cluster->server);
-  const bool secret = !user->token.empty() || !user->token_file.empty() || !user->username.empty() || user->exec;
+  const auto named_user = find_entry("user", config.users, overrides.user, context->user, *context);
+  if (!named_user) return std::unexpected(named_user.error());
+  const KubeUser user =
+      *named_user == nullptr ? KubeUser{.name = "nobody", .place = {.file = "command line", .line = 1}} : **named_user;
+  if (auto fits = check(cluster); !fits) return std::unexpected(fits.error());
+  if (auto fits = check(user); !fits) return std::unexpected(fits.error());
+  const auto endpoint = parse_server_url(cluster.server);
+  const bool secret = !user.token.empty() || !user.token_file.empty() || !user.username.empty() || user.exec;
   if (!endpoint->tls && secret && !is_loopback(endpoint->host)) {
-    return refuse(cluster->place, fmt::format("cluster '{}': server is http:// and the user's credentials would travel "
-                                              "unencrypted; write https://",
-                                              cluster->name));
+    return refuse(cluster.place, fmt::format("cluster '{}': server is http:// and the user's credentials would travel "
+                                             "unencrypted; write https://",
+                                             cluster.name));
   }
-  return ChosenContext{wanted, *cluster, *user, context->ns.empty() ? "default" : context->ns};
+  return ChosenContext{context->name, cluster, user, context->ns.empty() ? "default" : context->ns};
 }
 
 }  // namespace dhc::k8s

@@ -90,16 +90,25 @@ struct Kubeconfig {
 /// rules.
 [[nodiscard]] Kubeconfig merge_kubeconfigs(std::vector<Kubeconfig> files);
 
+/// What stands in the place of a context's own; empty: not given. **Source:** clientcmd's ConfigOverrides.
+struct ContextOverrides {
+  std::string cluster;  ///< Name of a cluster in the files.
+  std::string user;     ///< Name of a user in the files.
+  std::string server;   ///< Address of the cluster; tls-server-name is then not what the file says.
+};
+
 /// What one context means.
 struct ChosenContext {
-  std::string name;
+  std::string name;  ///< Empty: none, everything is overridden.
   KubeCluster cluster;
   KubeUser user;
   std::string ns;  ///< `default` if the context names none.
 };
 
-/// The context of that name, or the current one if `name` is empty, with everything it needs. Invalid if something is
+/// The context of that name, or the current one if `name` is empty, with everything it needs; none is needed where a
+/// cluster or server is given. Invalid if something is
 /// missing, contradicts itself or is not supported by this program; the message names file, line and remedy.
-[[nodiscard]] Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view name);
+[[nodiscard]] Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view name,
+                                                   const ContextOverrides& overrides = {});
 
 }  // namespace dhc::k8s

@@ -73,8 +73,9 @@ enum class PlanFormat : std::uint8_t {
 
 /// `plan`: what configurations would do to a cluster; reads only.
 struct PlanOptions {
-  std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
-  std::string context;                      ///< Empty: the current one.
+  std::string kubeconfig;  ///< Empty: as kubectl finds it, else in-cluster.
+  std::string context;     ///< Empty: the current one.
+  Overrides overrides = {};
   std::string as;                           ///< User to impersonate; empty: nobody.
   std::vector<std::string> as_groups;       ///< And groups.
   std::string ns = "device-health-system";  ///< Where the controller runs: its state and configuration are there.

@@ -34,6 +34,20 @@ class Impersonating final : public k8s::Credentials {
   const std::shared_ptr<k8s::Credentials> own_;
   const Impersonation as_;
 };
+constexpr Millis kAnyTime = std::chrono::hours(24 * 365);
+
+/// The same client, which gives each request that much time. A watch goes on for as long as it likes.
+std::shared_ptr<k8s::Client> limited(const k8s::Client& client, Millis time) {
+  return std::make_shared<k8s::Client>(client.admitted_by([time](k8s::Request& request) {
+    auto& timeouts = request.timeouts;
+    const auto most = time == Millis::zero() ? kAnyTime : time;
+    timeouts.connect = most;
+    if (!timeouts.total) return Status();
+    timeouts.idle = most;
+    timeouts.total = most;
+    return Status();
+  }));
+}
 }  // namespace
 
 std::string variable(const char* name) {
@@ -41,14 +55,17 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as, std::string_view program) {
+Result<Connection> connect(k8s::AccessFlags flags, const Impersonation& as, std::string_view program,
+                           const Overrides& overrides) {
   if (as.user.empty() && !as.groups.empty()) return fail(ErrorKind::Invalid, "--as-group needs --as");
+  flags.overrides = {.cluster = overrides.cluster, .user = overrides.user, .server = overrides.server};
   auto access = k8s::default_access(flags, k8s::AccessSurroundings::of_this_process());
   if (!access) return std::unexpected(std::move(access.error()));
   if (!as.user.empty()) access->credentials = std::make_shared<Impersonating>(access->credentials, as);
   auto tls = [credentials = access->credentials](std::stop_token stop) { return credentials->tls(std::move(stop)); };
   auto client = std::make_shared<k8s::Client>(k8s::make_transport(access->endpoint, std::move(tls)),
                                               access->credentials, fmt::format("{}/{}", program, version()));
+  if (overrides.request_timeout) client = limited(*client, *overrides.request_timeout);
   const auto file = flags.kubeconfig.empty() ? variable("KUBECONFIG") : flags.kubeconfig;
   auto cluster = file.empty() ? access->origin : fmt::format("{} of {}", access->origin, file);
   return Connection{.access = *std::move(access), .client = std::move(client), .cluster = std::move(cluster)};

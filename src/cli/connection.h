@@ -1,10 +1,12 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/now.h"
 #include "k8s-client/auth/access.h"
 #include "k8s-client/client.h"
 
@@ -23,10 +25,19 @@ struct Impersonation {
   std::vector<std::string> groups;
 };
 
+/// What the command line puts in the place of what a kubeconfig and this program say; as kubectl means it.
+struct Overrides {
+  std::string cluster = {};  ///< Name of a cluster of the kubeconfig; empty: the context's. Likewise the next.
+  std::string user = {};
+  std::string server = {};
+  std::optional<Millis> request_timeout = {};  ///< Of one request; 0: any time. None: this program's own, mostly 30 s.
+};
+
 /// Finds it by the flags and the environment; nothing is sent yet. Errors name everything that was tried. `program` is
 /// what the API server's audit log calls us: what an operator writes is not the controller's doing.
-[[nodiscard]] Result<Connection> connect(const k8s::AccessFlags& flags, const Impersonation& as = {},
-                                         std::string_view program = "device-health-controller");
+[[nodiscard]] Result<Connection> connect(k8s::AccessFlags flags, const Impersonation& as = {},
+                                         std::string_view program = "device-health-controller",
+                                         const Overrides& overrides = {});
 
 /// The environment variable of that name; empty if there is none.
 [[nodiscard]] std::string variable(const char* name);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/plugin/writes.h"
+#include "domain/policy/config_duration.h"
 
 namespace dhc::cli {
 
@@ -29,11 +30,19 @@ std::optional<Millis> parse_pause(const std::string& text) {
   return at->second * count;
 }
 
+/// `5s`, `1m30s`, or seconds without a unit, as kubectl reads it.
+std::optional<Millis> parse_timeout(const std::string& text) {
+  const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const auto time = parse_duration(is_number ? text + "s" : text);
+  return time ? std::optional(*time) : std::nullopt;
+}
+
 void add_cluster(CLI::App& app, ClusterFlags& flags) {
   app.add_option("--kubeconfig", flags.kubeconfig,
                  "Kubeconfig file (default: KUBECONFIG, ~/.kube/config, else the pod's service account)")
       ->type_name("FILE");
   app.add_option("--context", flags.context, "Context of the kubeconfig (default: its current one)")->type_name("NAME");
+  add_overrides(app, flags.overrides);
   add_impersonation(app, flags.as, flags.as_groups);
   app.add_option("--controller-namespace", flags.controller_ns,
                  "Where the controller runs (default device-health-system)")
@@ -94,6 +103,7 @@ void add_ask(CLI::App& app, PluginLine& line) {
   explain->add_option("-n,--namespace", line.ask.asked.ns, "Of the pod or Job (default: the context's)")
       ->type_name("NAME");
   add_format(*explain, line.ask.format);
+  explain->add_flag("-w,--watch", line.ask.watch, "Go on, and print what changes");
 }
 
 void add_deed(CLI::App& command, OperatorOptions& deed) {
@@ -174,10 +184,11 @@ std::optional<Asked> asked_of(std::vector<std::string> words) {
 
 std::expected<std::optional<PluginCommand>, std::string> ask_of(const PluginLine& line) {
   const auto& words = line.ask_words;
-  if (words.empty()) return std::nullopt;
+  if (words.empty() && !line.ask.watch) return std::nullopt;
   auto asked = asked_of(words);
   if (!asked && words.size() == 1 && parse_subject_kind(words[0]))
     return std::unexpected(fmt::format("explain {} needs a name", words[0]));
+  if (!asked && line.ask.watch) return std::unexpected("--watch needs pod, device, node or job and a NAME");
   if (!asked) return std::nullopt;
   auto ask = line.ask;
   asked->ns = ask.asked.ns;
@@ -233,6 +244,22 @@ void add_impersonation(CLI::App& app, std::string& user, std::vector<std::string
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
+}
+
+void add_overrides(CLI::App& app, Overrides& overrides) {
+  app.add_option("--cluster", overrides.cluster, "Cluster of the kubeconfig (default: the context's)")
+      ->type_name("NAME");
+  app.add_option("--user", overrides.user, "User of the kubeconfig (default: the context's)")->type_name("NAME");
+  app.add_option("-s,--server", overrides.server, "Address of the API server (default: the cluster's)")
+      ->type_name("URL");
+  const auto read = [&overrides](const std::string& text) {
+    overrides.request_timeout = parse_timeout(text);
+    if (!overrides.request_timeout)
+      throw CLI::ValidationError(fmt::format("--request-timeout '{}' is not a time such as 5s or 2m, nor 0", text));
+  };
+  app.add_option_function<std::string>("--request-timeout", read,
+                                       "How long one request may take, watches excepted; 0: any time (default 30s)")
+      ->type_name("TIME");
 }
 
 void define_plugin(CLI::App& app, PluginLine& line) {

@@ -30,6 +30,9 @@ struct PluginLine {
 /// Defines `--as` and `--as-group`. Both outlive the app.
 void add_impersonation(CLI::App& app, std::string& user, std::vector<std::string>& groups);
 
+/// Defines `--cluster`, `--user`, `--server` and `--request-timeout`. They outlive the app.
+void add_overrides(CLI::App& app, Overrides& overrides);
+
 /// Defines them. `line` outlives the app.
 void define_plugin(CLI::App& app, PluginLine& line);
 

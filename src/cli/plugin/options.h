@@ -7,6 +7,7 @@
 
 #include "app/access_review.h"
 #include "base/now.h"
+#include "cli/connection.h"
 #include "cli/plugin/explanation.h"
 #include "cli/plugin/pause_scope.h"
 #include "cli/plugin/views.h"
@@ -19,6 +20,7 @@ struct ClusterFlags {
   std::string context = {};                 ///< Empty: the current one.
   std::string as = {};                      ///< Impersonated user; empty: nobody.
   std::vector<std::string> as_groups = {};  ///< And groups.
+  Overrides overrides = {};
   std::string controller_ns = "device-health-system";
 };
 
@@ -37,6 +39,7 @@ struct AskOptions {
   ClusterFlags cluster = {};
   Asked asked = {};  ///< Without a namespace: that of the context.
   OutputFormat format = OutputFormat::Text;
+  bool watch = false;
 };
 
 /// `ack`, `release-brake`, `pause`, `resume`: what operators write.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -93,36 +95,56 @@ void put(const Printed& printed) {
 }
 
 /// Without what passes with time alone: how old, how soon.
-std::string fingerprint(const Sight& sight, const ViewOptions& options) {
-  auto still = sight;
-  still.now = {};
-  still.lease_ends.reset();
-  return table_of(lines_of(still, options));
+Sight without_time(Sight sight) {
+  sight.now = {};
+  sight.lease_ends.reset();
+  return sight;
 }
 
+/// What is watched: how it looks without the time, and in full. An error ends it.
+struct Watched {
+  std::function<Result<std::string>(const Sight& still)> fingerprint;
+  std::function<Printed(const Sight&)> text;
+  std::function<OrderedJson(const Sight&)> json;
+};
+
 /// Prints the whole again when something in it changes; JSON one object a line.
-Printed watch(const Connection& connection, const ViewOptions& options, const std::stop_token& stop) {
+Printed watch(const Connection& connection, const std::string& ns, OutputFormat format, const Watched& watched,
+              const std::stop_token& stop) {
   std::string before;
   bool is_first = true;
+  std::optional<Error> wrong;
   const auto show = [&](const Sight& sight) {
-    auto now = fingerprint(sight, options);
-    if (!is_first && now == before) return true;
-    before = std::move(now);
-    if (options.format == OutputFormat::Json) {
-      put({.code = 0, .out = json_text(json_of(sight, options)) + "\n", .err = {}});
+    auto now = watched.fingerprint(without_time(sight));
+    if (!now) {
+      wrong = std::move(now.error());
+      return false;
+    }
+    if (!is_first && *now == before) return true;
+    before = *std::move(now);
+    if (format == OutputFormat::Json) {
+      put({.code = 0, .out = json_text(watched.json(sight)) + "\n", .err = {}});
     } else {
-      const auto separator = is_first                               ? std::string()
-                             : options.format == OutputFormat::Yaml ? "---\n"
-                                                                    : fmt::format("\n{}\n", format_rfc3339(sight.now));
-      auto one = printed(sight, options);
+      const auto separator = is_first                       ? std::string()
+                             : format == OutputFormat::Yaml ? "---\n"
+                                                            : fmt::format("\n{}\n", format_rfc3339(sight.now));
+      auto one = watched.text(sight);
       one.out = separator + one.out;
       put(one);
     }
     is_first = false;
     return std::ferror(stdout) == 0;
   };
-  const auto followed = follow_status(connection.client, options.cluster.controller_ns, show, stop);
+  const auto followed = follow_status(connection.client, ns, show, stop);
+  if (wrong) return failure_of(*wrong);
   return followed ? Printed{} : failure_of(followed.error());
+}
+
+Printed watch_view(const Connection& connection, const ViewOptions& options, const std::stop_token& stop) {
+  const Watched watched{.fingerprint = [&](const Sight& sight) { return table_of(lines_of(sight, options)); },
+                        .text = [&](const Sight& sight) { return printed(sight, options); },
+                        .json = [&](const Sight& sight) { return json_of(sight, options); }};
+  return watch(connection, options.cluster.controller_ns, options.format, watched, stop);
 }
 
 /// For those who may not read the status: our condition on the pods of one namespace.
@@ -171,6 +193,37 @@ Printed answer_of(const Sight& sight, const Explanation& explanation, OutputForm
   for (const auto& note : notes_of(sight)) printed.err += note + "\n";
   return printed;
 }
+
+std::string nothing_known(const Asked& asked) {
+  return fmt::format("nothing is known of {}: no device of it is bad, and none has been", to_string(asked));
+}
+
+Printed watch_subject(const Connection& connection, const AskOptions& options, const Asked& asked,
+                      const std::stop_token& stop) {
+  const auto explained = [&](const Sight& sight) -> Result<Explanation> {
+    auto explanation = explain_subject(sight, asked);
+    if (!explanation) return fail(ErrorKind::Invalid, explanation.error());
+    return *std::move(explanation);
+  };
+  const auto text = [&](const Sight& sight, const Explanation& explanation) {
+    return explanation.is_empty() ? nothing_known(asked) + "\n" : explanation_text(sight, explanation);
+  };
+  // What cannot be explained has ended the watch by its fingerprint.
+  const Watched watched{.fingerprint = [&](const Sight& sight) -> Result<std::string> {
+                          const auto explanation = explained(sight);
+                          if (!explanation) return std::unexpected(explanation.error());
+                          return text(sight, *explanation);
+                        },
+                        .text =
+                            [&](const Sight& sight) {
+                              const auto explanation = *explained(sight);
+                              if (explanation.is_empty() && is_for_people(options.format))
+                                return Printed{.code = 0, .out = text(sight, explanation), .err = {}};
+                              return answer_of(sight, explanation, options.format);
+                            },
+                        .json = [&](const Sight& sight) { return explanation_json(sight, *explained(sight)); }};
+  return watch(connection, options.cluster.controller_ns, options.format, watched, stop);
+}
 }  // namespace
 
 Printed show(const ViewOptions& options) {
@@ -178,7 +231,7 @@ Printed show(const ViewOptions& options) {
   const auto token = signals.token();
   const auto connection = connect_to(options.cluster);
   if (!connection) return failure("no access to a cluster: " + connection.error().message);
-  if (options.watch) return watch(*connection, options, token);
+  if (options.watch) return watch_view(*connection, options, token);
   const auto sight = read_status(*connection->client, options.cluster.controller_ns, token);
   if (sight) return printed(*sight, options);
   if (sight.error().kind == ErrorKind::Forbidden && !options.ns.empty() && is_for_people(options.format))
@@ -195,6 +248,7 @@ Printed ask(const AskOptions& options) {
   const bool has_ns = asked.kind == SubjectKind::Pod || asked.kind == SubjectKind::Job;
   if (!has_ns) asked.ns.clear();
   if (has_ns && asked.ns.empty()) asked.ns = connection->access.ns.empty() ? "default" : connection->access.ns;
+  if (options.watch) return watch_subject(*connection, options, asked, token);
   const auto sight = read_status(*connection->client, options.cluster.controller_ns, token);
   const bool is_pod = asked.kind == SubjectKind::Pod;
   if (!sight && is_pod && sight.error().kind == ErrorKind::Forbidden) return ask_pod(*connection, asked, token);
@@ -203,7 +257,7 @@ Printed ask(const AskOptions& options) {
   if (!explanation) return failure(explanation.error());
   if (!explanation->is_empty()) return answer_of(*sight, *explanation, options.format);
   if (is_pod && is_for_people(options.format)) return ask_pod(*connection, asked, token);
-  return failure(fmt::format("nothing is known of {}: no device of it is bad, and none has been", to_string(asked)));
+  return failure(nothing_known(asked));
 }
 
 }  // namespace dhc::cli

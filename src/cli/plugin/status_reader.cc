@@ -113,7 +113,7 @@ class Follower {
 
 Result<Connection> connect_to(const ClusterFlags& flags) {
   return connect({.kubeconfig = flags.kubeconfig, .context = flags.context},
-                 {.user = flags.as, .groups = flags.as_groups}, "kubectl-device-health");
+                 {.user = flags.as, .groups = flags.as_groups}, "kubectl-device-health", flags.overrides);
 }
 
 Result<Sight> read_status(const k8s::Client& client, const std::string& ns, const std::stop_token& stop) {

@@ -164,6 +164,78 @@ TEST_CASE("a watched view prints what changes, and ends with Ctrl-C as done") {
   CHECK(watch.ended(Seconds(10)) == 0);
 }
 
+TEST_CASE("a watched explanation is printed again when it changes, and from before anything is known") {
+  PluginCluster world;
+  world.with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Healthy"); });
+  Program controller({"run", "--kubeconfig", world.kubeconfig, "--config", world.policy, "--metrics-bind-address", "0",
+                      "--health-probe-bind-address", "0", "--detail-bind-address", "0"},
+                     {}, {{"POD_NAMESPACE", "default"}});
+  REQUIRE(controller.await(
+      [&] {
+        Program program(world.arguments({"devices"}));
+        return program.ended(Seconds(20)) == 0;
+      },
+      Seconds(60)));
+  Program watch(world.arguments({"explain", "device", "GPU-0", "-w"}));
+  REQUIRE(watch.await([&] { return watch.out().contains("nothing is known of device GPU-0"); }, Seconds(60)));
+  world.with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Unhealthy"); });
+  CHECK(watch.await([&] { return watch.out().contains("WaitingForEvictAfter"); }, Seconds(90)));
+  watch.signal(SIGINT);
+  CHECK(watch.ended(Seconds(10)) == 0);
+  const auto out = watch.out();
+  std::size_t nothing = 0;
+  for (auto at = out.find("nothing is known"); at != std::string::npos; at = out.find("nothing is known", at + 1))
+    ++nothing;
+  CHECK(nothing == 1);
+  CHECK(std::get<cli::Leave>(parsed_line({"x", "explain", "Paused", "-w"})).err.contains("--watch needs pod"));
+}
+
+TEST_CASE("cluster, user, server and request-timeout mean what they mean to kubectl") {
+  PluginCluster world;
+  const auto broken = world.folder.write(
+      "broken", fmt::format("apiVersion: v1\nkind: Config\ncurrent-context: x\n"
+                            "contexts: [{{name: x, context: {{cluster: nowhere, user: nobody}}}}]\n"
+                            "clusters: [{{name: nowhere, cluster: {{server: 'https://127.0.0.1:1', "
+                            "insecure-skip-tls-verify: true}}}}]\nusers: [{{name: nobody, user: {{}}}}]\n"));
+  const auto server = fmt::format("https://127.0.0.1:{}", world.server.port());
+  // The code for a status that nobody has written: the API server has answered.
+  const std::vector<std::string> here = {"devices", "--controller-namespace", "default", "--kubeconfig"};
+  const auto with = [&](std::vector<std::string> more) {
+    auto all = here;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  Program unreachable(with({broken, "--request-timeout", "5"}));
+  CHECK(unreachable.ended(Seconds(20)) == 1);
+  Program moved(with({broken, "--server", server}));
+  CHECK(moved.ended(Seconds(20)) == 3);
+  Program no_cluster(with({broken, "--cluster", "other"}));
+  CHECK(no_cluster.ended(Seconds(20)) == 1);
+  CHECK(no_cluster.err().contains("no cluster 'other'; name one with --cluster (there are: nowhere)"));
+  Program no_user(with({broken, "--user", "other"}));
+  CHECK(no_user.ended(Seconds(20)) == 1);
+  CHECK(no_user.err().contains("no user 'other'; name one with --user (there are: nobody)"));
+
+  world.with([](sim::Cluster& cluster) {
+    sim::Fault slow;
+    slow.path_contains = "device-health-status";
+    slow.delay = Seconds(8);
+    slow.count = -1;
+    cluster.faults().add(std::move(slow));
+  });
+  const auto before = mono_now();
+  Program hasty(with({world.kubeconfig, "--request-timeout", "500ms"}));
+  CHECK(hasty.ended(Seconds(20)) == 1);
+  CHECK(mono_now() - before < Seconds(7));
+  CHECK(hasty.err().contains("500 ms"));
+  Program patient(with({world.kubeconfig, "--request-timeout=0"}));
+  CHECK(patient.ended(Seconds(30)) == 3);
+
+  const auto bad = std::get<cli::Leave>(parsed_line({"x", "devices", "--request-timeout", "soon"}));
+  CHECK(bad.code == 2);
+  CHECK(bad.err.contains("--request-timeout 'soon' is not a time such as 5s or 2m, nor 0"));
+}
+
 TEST_CASE("without a status the reader is told where it was looked for, with a code of its own") {
   PluginCluster world;
   Program program(world.arguments({"devices"}));

@@ -94,6 +94,68 @@ TEST_CASE("when files are merged, the first wins for each name and for the curre
   CHECK(chosen->user.token_file == "/c/tok");
 }
 
+namespace {
+const std::string kTwo =
+    "current-context: x\n"
+    "contexts: [{name: x, context: {cluster: c, user: u, namespace: team}}]\n"
+    "clusters:\n- {name: c, cluster: {server: 'https://c', tls-server-name: inner, certificate-authority: /c.crt}}\n"
+    "- {name: d, cluster: {server: 'https://d'}}\n"
+    "users: [{name: u, user: {token: t}}, {name: v, user: {token: other}}]\n";
+
+Result<ChosenContext> overridden(const std::string& text, const ContextOverrides& overrides,
+                                 std::string_view context = "") {
+  return choose_context(*parse_kubeconfig("/home/me/config", text), context, overrides);
+}
+}  // namespace
+
+TEST_CASE("cluster, user and server of the command line stand in the place of the context's") {
+  const auto cluster = overridden(kTwo, {.cluster = "d", .user = {}, .server = {}});
+  REQUIRE(cluster);
+  CHECK(cluster->cluster.server == "https://d");
+  CHECK(cluster->user.token == "t");
+  CHECK(cluster->ns == "team");
+  const auto user = overridden(kTwo, {.cluster = {}, .user = "v", .server = {}});
+  REQUIRE(user);
+  CHECK(user->cluster.server == "https://c");
+  CHECK(user->cluster.tls_server_name == "inner");
+  CHECK(user->user.token == "other");
+  // The name was the old server's; its authority stays.
+  const auto server = overridden(kTwo, {.cluster = {}, .user = {}, .server = "https://elsewhere:6443"});
+  REQUIRE(server);
+  CHECK(server->cluster.server == "https://elsewhere:6443");
+  CHECK(server->cluster.tls_server_name.empty());
+  CHECK(server->cluster.ca.file == "/c.crt");
+  CHECK(server->user.token == "t");
+}
+
+TEST_CASE("with a cluster or server of the command line no context is needed, and nobody's credentials are sent") {
+  const std::string bare = kTwo.substr(kTwo.find("clusters:"));
+  const auto cluster = overridden(bare, {.cluster = "d", .user = "v", .server = {}});
+  REQUIRE(cluster);
+  CHECK(cluster->cluster.server == "https://d");
+  CHECK(cluster->user.token == "other");
+  CHECK(cluster->ns == "default");
+  const auto proxied = overridden("{}", {.cluster = {}, .user = {}, .server = "http://127.0.0.1:8001"});
+  REQUIRE(proxied);
+  CHECK(proxied->user.token.empty());
+  CHECK_FALSE(overridden(bare, {.cluster = {}, .user = "v", .server = {}}));
+}
+
+TEST_CASE("a cluster, user or context that the command line names and no file has is told with those that there are") {
+  const auto words = [](const ContextOverrides& overrides, std::string_view context = "") {
+    const auto chosen = overridden(kTwo, overrides, context);
+    return chosen ? std::string() : chosen.error().message;
+  };
+  CHECK(words({.cluster = "e", .user = {}, .server = {}}) ==
+        "kubeconfig: no cluster 'e'; name one with --cluster (there are: c, d)");
+  CHECK(words({.cluster = {}, .user = "w", .server = {}}) ==
+        "kubeconfig: no user 'w'; name one with --user (there are: u, v)");
+  CHECK(words({.cluster = "d", .user = {}, .server = {}}, "y") ==
+        "kubeconfig: no context 'y'; name one with --context (there are: x)");
+  CHECK(words({.cluster = {}, .user = {}, .server = "http://elsewhere"}).contains("would travel unencrypted"));
+  CHECK(words({.cluster = {}, .user = {}, .server = "elsewhere"}).contains("cluster 'c'"));
+}
+
 TEST_CASE("an anchor in the wild is followed") {
   CHECK(mistake("current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters:\n"
                 "- name: b\n  cluster: &b {server: 'https://h'}\n- name: c\n  cluster: *b\nusers: [{name: u}]\n") ==
