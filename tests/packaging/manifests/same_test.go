@@ -3,6 +3,7 @@ package manifests
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,9 +16,22 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 )
 
+// withImage names the image that the kustomizations name, where the values name none: the chart has no default.
+func withImage(values map[string]any) map[string]any {
+	image, _ := values["image"].(map[string]any)
+	if image == nil {
+		image = map[string]any{}
+	}
+	if _, named := image["repository"]; !named {
+		image["repository"] = "device-health-controller"
+	}
+	values["image"] = image
+	return values
+}
+
 func helm(t *testing.T, values string) Objects {
 	t.Helper()
-	text, err := Helm(Chart(t), Namespace, Values(t, values))
+	text, err := Helm(Chart(t), Namespace, withImage(Values(t, values)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +202,7 @@ func TestEveryRoleFileIsInTheBase(t *testing.T) {
 }
 
 func TestTheChartFollowsItsReleaseIntoAnyNamespace(t *testing.T) {
-	text, err := Helm(Chart(t), "elsewhere", Values(t, "{mode: enforce, serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, alerts: {enabled: true}, dashboard: {enabled: true}, admissionPolicy: {enabled: true}, recreateJobs: {enabled: true}}"))
+	text, err := Helm(Chart(t), "elsewhere", withImage(Values(t, "{mode: enforce, serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, alerts: {enabled: true}, dashboard: {enabled: true}, admissionPolicy: {enabled: true}, recreateJobs: {enabled: true}}")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,6 +275,34 @@ func TestAlertsNameTheirRunbooksWhereTheyArePublished(t *testing.T) {
 	}
 }
 
+// What docs/install.md says to users of kustomize, done to what they render.
+func TestTheRunbooksOfKustomizationsAreNamedByTheCommandOfThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(Root(t), "docs/install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`\| sed '(s#[^']*#)' \|`).FindStringSubmatch(string(page))
+	if found == nil {
+		t.Fatal("the page has no such command")
+	}
+	command := exec.Command("sed", found[1])
+	rendered := Kustomize(t, "overlays/observe", "components/alerts")["PrometheusRule/"+Namespace+"/device-health-controller"].Text()
+	command.Stdin = strings.NewReader(rendered)
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := strings.Count(rendered, "alert: ")
+	if urls := strings.Count(string(out), "runbook_url: https://wiki.example.com/device-health/DeviceHealth"); urls != alerts || alerts == 0 {
+		t.Errorf("%d of %d alerts have a runbook_url", urls, alerts)
+	}
+	charted := helm(t, `{alerts: {enabled: true, runbookURL: "https://wiki.example.com/device-health"}}`)["PrometheusRule/"+Namespace+"/device-health-controller"].Text()
+	sorted := Read(t, string(out))["PrometheusRule/"+Namespace+"/device-health-controller"].Text()
+	if sorted != charted {
+		t.Errorf("the chart says otherwise\n---- kustomize\n%s---- chart\n%s", sorted, charted)
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for values, says := range map[string]string{
 		"mode: off":              "mode",
@@ -270,7 +312,17 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"policies: {a.txt: x}":   "policies",
 		"presets: [nvidia-drra]": "amd aws-neuron dranet example-driver google-tpu intel-gaudi intel-gpu nvidia-device-plugin nvidia-dra sriov-rdma",
 	} {
-		if _, err := Helm(Chart(t), Namespace, Values(t, values)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Helm(Chart(t), Namespace, withImage(Values(t, values))); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// Without this the pods end in ErrImagePull, which says nothing of what is missing.
+func TestWithoutAnImageTheChartFailsEarlyAndSaysWhatToDo(t *testing.T) {
+	for _, values := range []string{"{}", "{mode: enforce}", `{image: {repository: ""}}`, "{image: {tag: 0.1.0}}"} {
+		_, err := Helm(Chart(t), Namespace, Values(t, values))
+		if err == nil || !strings.Contains(err.Error(), "image.repository: name the image") || !strings.Contains(err.Error(), "--set image.repository=REGISTRY/device-health-controller") {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
@@ -300,11 +352,11 @@ func TestAPackagedChartRendersTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := "{mode: enforce, presets: [amd, nvidia-dra], admissionPolicy: {enabled: true}, dashboard: {enabled: true}}"
-	one, err := Helm(packaged, Namespace, Values(t, values))
+	one, err := Helm(packaged, Namespace, withImage(Values(t, values)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Helm(Chart(t), Namespace, Values(t, values))
+	other, err := Helm(Chart(t), Namespace, withImage(Values(t, values)))
 	if err != nil {
 		t.Fatal(err)
 	}
