@@ -33,6 +33,7 @@
 #include "reconcilers/incident_state/plan.h"
 #include "reconcilers/job_retry/plan.h"
 #include "reconcilers/notice/plan.h"
+#include "reconcilers/notice/refused_since.h"
 #include "reconcilers/owners/plan.h"
 #include "reconcilers/shared/coming_pods.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -70,6 +71,7 @@ struct Controller::State {
   std::optional<MonoTime> term_began;  // until what was called bad before it has been judged
   std::shared_ptr<const Policy> policy;
   std::optional<notice::RejectedConfig> rejected;
+  notice::RefusedSince refused_since;
   AffectedPods affected_pods;
   StandingPlan standing;
   Touched touched;                    // since the last plan
@@ -250,6 +252,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   term_began.reset();
   bulletin = Bulletin();
   webhook_problem.reset();
+  refused_since = {};
   if (!leads) return;
   term_began = now.mono;
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
@@ -755,6 +758,7 @@ Turn Controller::plan_all(const Now& now) {
   std::ranges::sort(of_owners, {}, [](const Verdict& v) { return std::tie(v.subject, v.device, v.reason); });
   auto reads = owners::plan(input, of_owners);
   auto notices = notice::plan(input, verdicts, state.rejected);
+  state.refused_since.keep(notices.verdicts);
   Decided decided;
   decided.now = now.mono;
   decided.take(evictions);

@@ -529,6 +529,7 @@ TEST_CASE("A release ahead of the clock is refused and said, and counts from its
         "annotation device-health.io/brake-release has no effect: 2036-11-20T12:01:00Z is ahead of the controller's "
         "clock; write the present time: date -u +%Y-%m-%dT%H:%M:%SZ");
   CHECK(stage.has_event("node-a", "AnnotationRefused"));
+  CHECK(stage.verdict("node-a", Reason::AnnotationRefused)->since < stage.now().wall - minutes(19));
   annotate(stage, kBrakeReleaseAnnotation, "2026-11-20T12:20:01Z");
   CHECK(stage.run_for(Seconds(1) - Millis(1), Seconds(1)).empty());
   stage.advance(Millis(1));

@@ -98,6 +98,29 @@ TEST_CASE("A status that nothing changes is written once, and again only after a
   CHECK(repeated.size() == 1);
 }
 
+TEST_CASE("What stands says no time that passes: two turns a minute apart with nothing new write nothing") {
+  auto stage = telling();
+  stage.policy().recover.hold = std::chrono::hours(100);
+  SUBCASE("an annotation that is refused") {
+    stage.policy().evict.reset();
+    stage.whole_policy().brake_release = "2036-11-20T12:01:00Z";
+  }
+  SUBCASE("a pod that has opted out") {
+    stage.pod_named("train-1").meta.annotations = {{"device-health.io/opt-out", "true"}};
+    stage.upsert_pod("train-1");
+  }
+  SUBCASE("a pause") { stage.whole_policy().limits.paused = true; }
+  SUBCASE("a policy that observes") { stage.policy().mode = Mode::Observe; }
+  SUBCASE("an eviction that is due in two hours") { stage.policy().evict->after = std::chrono::hours(2); }
+  stage.send_policy();
+  // All that is written at most every 72 s has been, and the owner of each pod been read.
+  (void)tell_for(stage, minutes(30));
+  const auto verdicts = stage.verdicts();
+  REQUIRE_FALSE(verdicts.empty());
+  CHECK(tell_for(stage, minutes(1)).empty());
+  CHECK(stage.verdicts() == verdicts);
+}
+
 TEST_CASE("A status that changes with every second is written every 10 s at most, and 60 times an hour") {
   auto stage = telling();
   stage.policy().evict.reset();

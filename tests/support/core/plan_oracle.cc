@@ -66,6 +66,16 @@ std::string words(const LossFigures& losses) {
   return text;
 }
 
+/// What readers of the status see of them, which is written again for each change of it.
+std::vector<std::string> standing_words(const std::vector<Verdict>& verdicts) {
+  auto lines = full_words(verdicts);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    // Its penalty sinks, by a hundredth in hours.
+    if (verdicts[i].reason == Reason::Quarantined) lines[i].clear();
+  }
+  return lines;
+}
+
 template <class T>
 std::vector<std::string> without(std::vector<std::string> lines, const T& others) {
   std::erase_if(lines, [&](const auto& line) { return std::ranges::find(others, line) != others.end(); });
@@ -131,12 +141,18 @@ Turn PlanOracle::turn(Controller& controller, std::span<Message> messages, const
     return {.actions = {}, .wake_at = wake_at_, .recalls = false};
   }
   const auto said = outline(controller.verdicts());
+  const auto said_in_full = standing_words(controller.verdicts());
   const auto wake_at = wake_at_;
   auto turn = plan(controller, now);
   const auto says = outline(controller.verdicts());
   if (said != says) {
     FAIL_CHECK(fmt::format("the last plan was to stand, and a new one says otherwise\nbefore: {}\nafter:  {}",
                            fmt::join(said, "\n        "), fmt::join(says, "\n        ")));
+  }
+  if (const auto in_full = standing_words(controller.verdicts()); said == says && said_in_full != in_full) {
+    FAIL_CHECK(fmt::format("nothing has happened, and a verdict says it in other words\nbefore: {}\nafter:  {}",
+                           fmt::join(without(said_in_full, in_full), "\n        "),
+                           fmt::join(without(in_full, said_in_full), "\n        ")));
   }
   for (const auto& action : turn.actions) {
     // One that is an hour old is made again, with the next plan.
