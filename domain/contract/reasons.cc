@@ -371,10 +371,10 @@ constexpr std::array<ReasonInfo, 124> kReasons = {
             "on another device.",
             "Wait; BrakeEngaged says how the trial ends."),
     warning(Reason::AnnotationRefused, "AnnotationRefused", "Hold",
-            "An operator's annotation holds no RFC 3339 time, or one ahead of the controller's clock, or opt-out "
-            "stands as a "
-            "label: it has no effect.",
-            "Write the present time: date -u +%Y-%m-%dT%H:%M:%SZ."),
+            "An annotation has no effect, for the reason in the message: its time is no RFC 3339 time or ahead of the "
+            "controller's clock, its value cannot be read, or opt-out stands as a label.",
+            "A time: write the present one, date -u +%Y-%m-%dT%H:%M:%SZ. An opt-out label: write it as an annotation, "
+            "in the pod template too. Anything else: correct it as the message says."),
     warning(Reason::BlackHoleNode, "BlackHoleNode", "Notice",
             "The node's kubelet has rejected blackHole.rejections pods within blackHole.within: every new pod there "
             "fails at once.",

@@ -66,12 +66,7 @@ class ConditionPlanner {
     WallTime since = affected_pods.front()->since.wall;
     for (const auto* affected : affected_pods) {
       since = std::min(since, affected->since.wall);
-      lines.push_back({.device = to_string(affected->key),
-                       .since = affected->since.wall,
-                       .policy = affected->policy->name,
-                       .said = affected->said,
-                       .next = next_.of(*affected),
-                       .source = affected->source});
+      lines.push_back(next_.line_of(*affected));
     }
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);

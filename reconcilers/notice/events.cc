@@ -13,6 +13,7 @@
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/cluster/gang.h"
+#include "domain/contract/condition_text.h"
 #include "domain/contract/names.h"
 
 namespace dhc::notice {
@@ -66,11 +67,8 @@ class EventPlanner {
       const auto device = to_string(affected.key);
       open_.try_emplace({affected.pod().meta.uid, device}, &affected);
       if (input_.rollouts != nullptr && input_.rollouts->contains(affected.rollout_cause)) continue;
-      emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall, [&] {
-        return fmt::format("{} unhealthy since {} (policy {}, mode {}){}; next: {}{}", device,
-                           format_rfc3339(affected.since.wall), affected.policy->name, to_string(affected.mode),
-                           words_of(affected), next_.of(affected), how_to_keep(affected));
-      });
+      emit(subject_of(affected.pod()), Reason::DeviceUnhealthy, device, affected.since.wall,
+           [&] { return condition_message({next_.line_of(affected)}) + how_to_keep(affected); });
     }
   }
 
@@ -112,17 +110,15 @@ class EventPlanner {
             rollout_wait(input_.world.rollout_of(key), began, policy->after).value_or(Millis::zero()), Millis::zero());
         if (state->last_incident < policy->after + wait) continue;
         const auto device = to_string(key);
-        emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall, [&] {
-          return fmt::format("{} healthy again since {}", device, format_rfc3339(state->recovered_at->wall));
-        });
+        emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall,
+             [&] { return recovery_message({{.device = device, .since = state->recovered_at->wall}}); });
       }
     }
   }
 
   void add_rejection(const std::optional<RejectedConfig>& rejected) {
     if (!rejected || !rejected->source) return;
-    emit(*rejected->source, Reason::ConfigRejected, rejected->why, rejected->since.wall,
-         [&] { return "the configuration was rejected, the last good one stays in force: " + rejected->why; });
+    emit(*rejected->source, Reason::ConfigRejected, rejected->why, rejected->since.wall, [&] { return rejected->why; });
   }
 
   Planned<EmitEvent> done() { return std::move(planned_); }

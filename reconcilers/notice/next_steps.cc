@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "domain/contract/condition_text.h"
 #include "reconcilers/shared/notice_terms.h"
 
 namespace dhc::notice {
@@ -38,6 +37,15 @@ std::string NextSteps::of(const AffectedPod& affected) const {
   if (affected.mode == Mode::Enforce) return next_eviction(due, terms ? std::optional(terms->given.at) : std::nullopt);
   return fmt::format("nothing in mode {}; mode enforce would evict, due at {}", to_string(affected.mode),
                      format_rfc3339(due));
+}
+
+ConditionLine NextSteps::line_of(const AffectedPod& affected) const {
+  return {.device = to_string(affected.key),
+          .since = affected.since.wall,
+          .policy = affected.policy->name,
+          .said = affected.said,
+          .next = of(affected),
+          .source = affected.source};
 }
 
 }  // namespace dhc::notice

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "domain/contract/condition_text.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
 #include "reconcilers/shared/plan_input.h"
@@ -20,6 +21,9 @@ class NextSteps {
 
   /// `eviction, due at 2026-11-20T12:05:00Z`, with the time of the notice if there is one, or why there is none.
   [[nodiscard]] std::string of(const AffectedPod& affected) const;
+
+  /// What the pod's condition, and the Event beside it, say of the device: the same words.
+  [[nodiscard]] ConditionLine line_of(const AffectedPod& affected) const;
 
   /// Whether the pod is to be evicted, as things are.
   [[nodiscard]] bool leads_to_eviction(const AffectedPod& affected) const;

@@ -52,11 +52,21 @@ TEST_CASE("The first Event on a pod says what comes next, at which time, and how
   stage.run_for(minutes(2));
   const auto said = notes(stage, "web-1", "DeviceUnhealthy");
   REQUIRE(said.size() == 1);
-  CHECK(said.front() == kUnhealthy + ", mode enforce): " + std::string(kXid79) +
-                            "; next: eviction, due at 2026-11-20T12:11:00Z; to keep the pod: kubectl -n default "
-                            "annotate pod web-1 device-health.io/opt-out=true");
-  CHECK(stage.conditions().back().wanted->message ==
-        kUnhealthy + "): " + std::string(kXid79) + "; next: eviction, due at 2026-11-20T12:11:00Z");
+  const auto message = kUnhealthy + "): " + std::string(kXid79) + "; next: eviction, due at 2026-11-20T12:11:00Z";
+  CHECK(stage.conditions().back().wanted->message == message);
+  CHECK(said.front() ==
+        message + "; to keep the pod: kubectl -n default annotate pod web-1 device-health.io/opt-out=true");
+}
+
+TEST_CASE("Condition and Event say the same of a recovery") {
+  auto stage = bad_device();
+  stage.run_for(minutes(2));
+  stage.report("web-1", Health::Healthy);
+  stage.node("node-a", 4, 4);
+  stage.run_for(minutes(2));
+  REQUIRE(notes(stage, "web-1", "Recovered").size() == 1);
+  REQUIRE(stage.conditions().size() > 1);
+  CHECK(stage.conditions().back().wanted->message == notes(stage, "web-1", "Recovered").front());
 }
 
 TEST_CASE("Driver's words of a kilobyte leave room for what comes next") {
