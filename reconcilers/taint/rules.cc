@@ -168,7 +168,7 @@ class RulePlanner {
 
   void keep() {
     const auto incidents = k8s::find(rule_->meta.annotations, kIncidentsAnnotation);
-    const bool is_current = incidents == std::string_view(std::to_string(record_.past.count));
+    const bool is_current = incidents == std::string_view(std::to_string(record_.past.count)) && is_described();
     // The rule is what remains if the state is lost: it learns of each new incident, unless another field manager owns
     // that.
     const auto* attempt = input_.requests.write(write_key());
@@ -193,6 +193,12 @@ class RulePlanner {
     if (others == 0) return {};
     return others == 1 ? ", and another rule off one more device of its card"
                        : fmt::format(", and other rules off {} more devices of its card", others);
+  }
+
+  /// A rule of 0.1.0 names no node and no device that a person can read: it gets the labels of today's once. One of
+  /// ours that has lost them is left alone, because somebody has taken them away.
+  [[nodiscard]] bool is_described() const {
+    return rule_->meta.name != old_rule_name(record_.key) || k8s::find(rule_->meta.labels, kDeviceLabel).has_value();
   }
 
   [[nodiscard]] static std::string pods(std::size_t count) {

@@ -2,6 +2,7 @@ package taint
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,4 +70,50 @@ func TestWhat010HasWrittenIsTakenOverOnceAndAgainAfterARollback(t *testing.T) {
 	if now.ResourceVersion != earlier.ResourceVersion {
 		t.Errorf("0.1.0's ConfigMap was written: %s", now.Data["devices.json"])
 	}
+}
+
+// The rule that 0.1.0 made has a name that says nothing and no labels: it goes on, and says once what it stands for.
+func TestARuleOf010IsDescribedInPlace(t *testing.T) {
+	r := newRack(t, cluster, 2)
+	_, device := r.holder(t)
+	settings, began := r.settings(t, dhc.Policy{NoEvict: true, Recover: "{hold: 24h}"}), time.Now()
+	first := story.Start(t, cluster, settings)
+	r.breaks(device)
+	today := r.awaitRule(t, device, "NoSchedule")
+	first.Kill()
+
+	// As 0.1.0 would have it: the same hash without the words before it, applied under the same field manager.
+	rules := cluster.Client.ResourceV1().DeviceTaintRules()
+	must(t, rules.Delete(t.Context(), today.Name, metav1.DeleteOptions{}))
+	name := "dhc" + today.Name[strings.LastIndexByte(today.Name, '-'):]
+	body := fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceTaintRule","metadata":{"name":%q,"labels":{"app.kubernetes.io/managed-by":"device-health-controller"},`+
+		`"annotations":{"device-health.io/effect":"NoSchedule","device-health.io/policy":"test","device-health.io/since":%q,"device-health.io/incidents":"1"}},`+
+		`"spec":{"deviceSelector":{"driver":%q,"pool":%q,"device":%q},"taint":{"key":%q,"value":"Unhealthy","effect":"NoSchedule"}}}`,
+		name, began.UTC().Format(time.RFC3339), r.driver, r.node.Name, device, key)
+	old, err := rules.Patch(t.Context(), name, types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: "device-health-controller"})
+	must(t, err)
+	forget(t, cluster)
+
+	second := story.Start(t, cluster, settings)
+	realcluster.Eventually(t, 30*time.Second, "the rule says what it stands for", func() error {
+		found := r.rules(t.Context(), t)
+		if len(found) != 1 || found[0].UID != old.UID || found[0].Name != name || found[0].Spec.Taint.Effect != "NoSchedule" {
+			return fmt.Errorf("there are %+v", found)
+		}
+		for label, want := range map[string]string{"node": r.node.Name, "driver": r.driver, "device": device, "policy": "test"} {
+			if got := found[0].Labels["device-health.io/"+label]; got != want {
+				return fmt.Errorf("its label %s is %q, not %q", label, got, want)
+			}
+		}
+		if said := found[0].Annotations["device-health.io/said"]; said != "Xid 79" {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	})
+	realcluster.Never(t, 3*time.Second, "it is written once", func() error {
+		if lines := ruleWrites(t, second); len(lines) != 1 || lines[0] != "patch 200 NoSchedule" {
+			return fmt.Errorf("%q", lines)
+		}
+		return nil
+	})
 }

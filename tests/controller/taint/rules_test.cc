@@ -20,6 +20,7 @@ k8s::DeviceTaintRule under_old_name(Stage& stage) {
   auto rule = *stage.rule();
   stage.remove(k8s::Kind::DeviceTaintRule, rule.meta.name);
   rule.meta.name = old_rule_name(DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0"));
+  rule.meta.labels = {{std::string(kManagedByLabel), std::string(kManagedBy)}};
   stage.put(rule);
   return rule;
 }
@@ -93,7 +94,7 @@ TEST_CASE("A rule is made with the node, and the words of the driver") {
   }
 }
 
-TEST_CASE("A rule under the name that 0.1.0 gave it stays the device's only one, goes on, and is removed with it") {
+TEST_CASE("A rule of 0.1.0 stays the device's only one, says once what it stands for, and is removed with it") {
   auto stage = gpu_stage();
   stage.run_for(Seconds(61));
   REQUIRE(stage.rule() != nullptr);
@@ -103,8 +104,10 @@ TEST_CASE("A rule under the name that 0.1.0 gave it stays the device's only one,
   stage.restart();
   stage.run_for(minutes(5));
   CHECK(stage.verdict("node-a", Reason::Tainted)->message.contains(rule.meta.name));
-  CHECK(std::ranges::none_of(stage.writes().begin() + static_cast<std::ptrdiff_t>(before), stage.writes().end(),
-                             [](const std::string& write) { return write.starts_with("apply"); }));
+  CHECK(std::ranges::count(stage.writes().begin() + static_cast<std::ptrdiff_t>(before), stage.writes().end(),
+                           "apply NoSchedule gpu-0") == 1);
+  CHECK(k8s::find(stage.rule()->meta.labels, kDeviceLabel) == std::string_view("gpu-0"));
+  CHECK(stage.rule()->meta.name == rule.meta.name);
   stage.rule()->meta.annotations.emplace_back("device-health.io/acknowledge", "yes");
   auto acknowledged = *stage.rule();
   acknowledged.meta.annotations.sort();
@@ -112,6 +115,20 @@ TEST_CASE("A rule under the name that 0.1.0 gave it stays the device's only one,
   stage.run_for(minutes(1));
   CHECK(stage.rule() == nullptr);
   CHECK(stage.writes().back() == "delete gpu-0");
+}
+
+TEST_CASE("A rule of 0.1.0 is left as it is where the policy only observes") {
+  auto stage = gpu_stage();
+  stage.run_for(Seconds(61));
+  REQUIRE(stage.rule() != nullptr);
+  (void)under_old_name(stage);
+  const auto before = stage.writes().size();
+  stage.whole_policy().mode_cap = Mode::Observe;
+  stage.send_policy();
+  stage.restart();
+  stage.run_for(minutes(5));
+  CHECK(std::ranges::none_of(stage.writes().begin() + static_cast<std::ptrdiff_t>(before), stage.writes().end(),
+                             [](const std::string& write) { return write.starts_with("apply"); }));
 }
 
 TEST_CASE("An operator's deletion of a rule under the name that 0.1.0 gave it is an acknowledgement") {

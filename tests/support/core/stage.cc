@@ -301,7 +301,8 @@ void Stage::show(const taint::ApplyRule& apply) {
     made.meta.creation = now().wall;
   }
   made.meta.name = apply.name;
-  made.meta.labels = {{std::string(kManagedByLabel), std::string(kManagedBy)}};
+  made.meta.labels = {{std::string(kManagedByLabel), std::string(kManagedBy)},
+                      {std::string(kDeviceLabel), label_value(apply.device_name)}};
   made.meta.annotations = {{std::string(kEffectAnnotation), apply.effect},
                            {std::string(kIncidentsAnnotation), std::to_string(apply.incidents)},
                            {std::string(kPolicyAnnotation), apply.policy},
