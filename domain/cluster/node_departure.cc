@@ -10,8 +10,9 @@ namespace dhc {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kDeletionTaints = {"ToBeDeletedByClusterAutoscaler",
-                                                             "karpenter.sh/disrupted"};
+// The last is Karpenter's before its v1.
+constexpr std::array<std::string_view, 3> kDeletionTaints = {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted",
+                                                             "karpenter.sh/disruption"};
 constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace dhc {
 /// **Source:** a deletionTimestamp; `Node::lifecycle`; `ToBeDeletedByClusterAutoscaler` (kubernetes/autoscaler:
 /// cluster-autoscaler/utils/taints/taints.go, 0af55ac; its `DeletionCandidateOfClusterAutoscaler` is a wish and does
 /// not count); `karpenter.sh/disrupted`, which Karpenter also sets when it terminates a node
-/// (kubernetes-sigs/karpenter: pkg/apis/v1/taints.go, 09ae891).
+/// (kubernetes-sigs/karpenter: pkg/apis/v1/taints.go, 09ae891), `karpenter.sh/disruption` up to v0.37 (v1beta1).
 [[nodiscard]] std::optional<std::string> why_leaving(const k8s::Node& node);
 
 /// When its cordon's taint was added, by the API server's clock; none: it is not cordoned, or the taint does not say.

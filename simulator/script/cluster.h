@@ -45,10 +45,10 @@ struct JobShape {
   int completions = 1;
   int backoff_limit = 6;
   bool indexed = false;
-  bool replace_when_failed = false;        ///< podReplacementPolicy Failed.
-  std::optional<int> limit_per_index;      ///< backoffLimitPerIndex; of an Indexed Job.
-  std::optional<int> most_failed_indexes;  ///< maxFailedIndexes.
-  std::string ignore_condition;            ///< A podFailurePolicy that ignores pods with this condition, or empty.
+  bool replace_when_failed = false;             ///< podReplacementPolicy Failed.
+  std::optional<int> limit_per_index = {};      ///< backoffLimitPerIndex; of an Indexed Job.
+  std::optional<int> most_failed_indexes = {};  ///< maxFailedIndexes.
+  std::string ignore_condition;                 ///< A podFailurePolicy that ignores pods with this condition, or empty.
   PodShape shape;
 };
 

@@ -302,7 +302,8 @@ TEST_CASE(
         "node node-a is being deleted: its pods are moved by whoever did that");
   CHECK(said([](k8s::Node& node) { node.lifecycle = "DrainInProgress"; }) ==
         "node node-a has condition DrainInProgress: its pods are moved by whoever did that");
-  for (const std::string key : {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"}) {
+  for (const std::string key :
+       {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"}) {
     for (const std::string effect : {"NoSchedule", "NoExecute"}) {
       CHECK(said([&](k8s::Node& node) { node.taints = {{"a", "b", "NoSchedule"}, {key, "1700000000", effect}}; }) ==
             "node node-a has the taint " + key + ": its pods are moved by whoever did that");
