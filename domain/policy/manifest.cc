@@ -60,8 +60,9 @@ bool holds_policies(const YamlNode& map) {
   if (data == nullptr || data->kind != YamlNode::Kind::Map) return false;
   for (std::size_t at = 0; at + 1 < data->items.size(); at += 2) {
     const std::string_view text = data->items[at + 1].text;
-    constexpr std::array<std::string_view, 3> kSigns = {"apiVersion: device-health.io/", "kind: DeviceHealthPolicy",
-                                                        "kind: ControllerLimits"};
+    // In YAML or JSON.
+    constexpr std::array<std::string_view, 3> kSigns = {"device-health.io/v1", "DeviceHealthPolicy",
+                                                        "ControllerLimits"};
     const auto stands = [&](std::string_view sign) { return text.contains(sign); };
     if (is_file(data->items[at].text) && std::ranges::any_of(kSigns, stands)) return true;
   }

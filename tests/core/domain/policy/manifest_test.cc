@@ -58,6 +58,15 @@ TEST_CASE("among objects of a cluster the ConfigMap with policies is found, and 
   CHECK(found->skipped == decltype(found->skipped){{"ConfigMap", 2}, {"Deployment", 1}, {"Role", 2}});
 }
 
+TEST_CASE("policies in JSON are found among other objects, and words of ours under a key that is no file are not") {
+  const auto json = map_of("p", "a.yaml", R"({"apiVersion":"device-health.io/v1alpha1","kind":"DeviceHealthPolicy"})");
+  const auto dashboard = map_of("d", "d.json", R"({"title":"DeviceHealthPolicy"})");
+  const auto found = unpack(object("Role") + "---\n" + json + "---\n" + dashboard);
+  REQUIRE(found.has_value());
+  CHECK(found->files.size() == 1);
+  CHECK(found->skipped == decltype(found->skipped){{"ConfigMap", 1}, {"Role", 1}});
+}
+
 TEST_CASE("a list as kubectl prints it is read item by item") {
   const auto found = unpack(
       "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n- apiVersion: v1\n  kind: ConfigMap\n"
