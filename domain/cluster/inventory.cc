@@ -77,15 +77,23 @@ void Inventory::index(const k8s::DeviceTaintRule& rule, bool add) {
     add ? (void)wide_rules_.insert(uid) : (void)wide_rules_.erase(uid);
     return;
   }
-  const auto key = DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
-  if (add) {
-    exact_rules_[key].insert(uid);
-    return;
-  }
-  const auto found = exact_rules_.find(key);
-  if (found == exact_rules_.end()) return;
-  found->second.erase(uid);
-  if (found->second.empty()) exact_rules_.erase(found);
+  const auto note = [&](auto& rules, const DeviceKey& key) {
+    if (add) return (void)rules[key].insert(uid);
+    const auto found = rules.find(key);
+    if (found == rules.end()) return;
+    found->second.erase(uid);
+    if (found->second.empty()) rules.erase(found);
+  };
+  note(exact_rules_, DeviceKey::dra(*rule.driver, *rule.pool, *rule.device));
+  if (const auto bad = same_card_as(rule)) note(card_rules_, *bad);
+}
+
+std::vector<const k8s::DeviceTaintRule*> Inventory::rules_for_card_of(const DeviceKey& key) const {
+  std::vector<const k8s::DeviceTaintRule*> rules;
+  const auto found = card_rules_.find(key);
+  if (found == card_rules_.end()) return rules;
+  for (const auto& uid : found->second) rules.push_back(&rules_.find(uid)->second);
+  return rules;
 }
 
 void Inventory::upsert(k8s::DeviceTaintRule rule) {
@@ -124,6 +132,7 @@ void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::stri
   rules_.clear();
   rule_names_.clear();
   exact_rules_.clear();
+  card_rules_.clear();
   wide_rules_.clear();
   for (auto& rule : rules) upsert(std::move(rule));
   if (!api_version.empty()) removed_rules_ = std::move(removed);

@@ -42,6 +42,8 @@ struct Pool {
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
   std::map<std::string, PublishedDevice> awaited = {};  ///< Not published anew yet: the generation is not whole.
+  /// The devices of each card that is more than one, those that are awaited among them.
+  std::map<std::string, std::set<std::string>, std::less<>> partitions = {};
   /// Values of well-known attributes that several cards carry: they name none of them.
   std::set<std::string, std::less<>> shared_identities = {};
   std::int64_t cards = 0;  ///< Physical ones; while a generation is not whole, those of the older ones too.
@@ -84,8 +86,9 @@ class Inventory {
   [[nodiscard]] std::set<std::string> claimants_of(const PoolName& name) const;
   /// Pools that have been looked at since the last call.
   [[nodiscard]] std::set<PoolName> take_changed() { return std::exchange(changed_, {}); }
-  /// Devices in whose places another physical one has been published since the last call.
-  [[nodiscard]] std::set<DeviceKey> take_replaced() { return std::exchange(replaced_, {}); }
+  /// Devices in whose places another physical one has been published since the last call, by the attribute that says
+  /// so.
+  [[nodiscard]] std::map<DeviceKey, std::string> take_replaced() { return std::exchange(replaced_, {}); }
   /// Pools that have begun anew since the last call: what was seen of them before is another node's.
   [[nodiscard]] std::set<PoolName> take_begun_anew() { return std::exchange(begun_anew_, {}); }
 
@@ -135,6 +138,11 @@ class Inventory {
   /// replicas of a plugin's device do. The device's own name if nothing tells. Points into the key or the inventory.
   [[nodiscard]] std::string_view card_of(const DeviceKey& key) const;
 
+  /// Our rules that were made because this device is bad and another is on its card.
+  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> rules_for_card_of(const DeviceKey& key) const;
+  /// The devices for whose cards there are such rules, sorted.
+  [[nodiscard]] const std::map<DeviceKey, std::set<std::string>>& card_rules() const { return card_rules_; }
+
   /// The other devices of its physical card, sorted. None of a card of more than 64: what has so many is a node's or a
   /// network's counters rather than one piece of hardware; a GPU has about thirty places for MIG devices.
   [[nodiscard]] std::vector<DeviceKey> others_on_card(const DeviceKey& key) const;
@@ -158,6 +166,7 @@ class Inventory {
   std::map<std::string, k8s::DeviceTaintRule, std::less<>> rules_;  // by UID
   std::map<std::string, std::string, std::less<>> rule_names_;      // name -> UID
   std::map<DeviceKey, std::set<std::string>> exact_rules_;          // UIDs of rules that select one device
+  std::map<DeviceKey, std::set<std::string>> card_rules_;           // UIDs, by the bad device for whose card they are
   std::set<std::string> wide_rules_;                                // UIDs of the others
   std::set<std::string> removed_rules_;
   std::set<std::string> lost_rules_;  // by name
@@ -168,7 +177,7 @@ class Inventory {
   std::set<PoolName> disputed_;
   std::set<PoolName> changed_;
   std::set<PoolName> begun_anew_;
-  std::set<DeviceKey> replaced_;
+  std::map<DeviceKey, std::string> replaced_;
 };
 
 }  // namespace dhc

@@ -40,12 +40,12 @@ bool is_whole(const std::vector<const k8s::ResourceSlice*>& slices) {
       slices, [&](const auto* slice) { return slice->pool_slices <= static_cast<std::int64_t>(slices.size()); });
 }
 
-std::vector<const k8s::SliceDevice*> devices_of(const std::vector<const k8s::ResourceSlice*>& slices) {
-  std::vector<const k8s::SliceDevice*> devices;
-  for (const auto* slice : slices) {
-    for (const auto& device : slice->devices) devices.push_back(&device);
+void note_partitions(Pool& pool) {
+  pool.partitions.clear();
+  for (const auto* devices : {&pool.devices, &pool.awaited}) {
+    for (const auto& [name, device] : *devices) pool.partitions[device.card].insert(name);
   }
-  return devices;
+  std::erase_if(pool.partitions, [](const auto& entry) { return entry.second.size() < 2; });
 }
 
 std::optional<DeviceIdentity> identity_in(const Pool& pool, const PublishedDevice& device, std::string_view attribute) {
@@ -141,19 +141,25 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   }
   Pool before = std::move(known);
   known = {.node = before.node, .is_settled = before.is_settled, .contested = before.contested};
-  const auto published = devices_of(slices);
-  const auto cards = physical_cards(published);
-  for (const auto* device : published) {
-    known.devices[device->name] = {
-        .taints = device->taints, .attributes = device->attributes, .card = cards.at(device->name)};
+  // What is no node's may be on several, each with a bus of its own.
+  const auto cards = known.node.empty() ? std::map<std::string_view, std::string>() : physical_cards(slices);
+  for (const auto* slice : slices) {
+    for (const auto& device : slice->devices) {
+      const auto card = cards.find(device.name);
+      known.devices[device.name] = {.taints = device.taints,
+                                    .attributes = device.attributes,
+                                    .card = card == cards.end() ? device.name : card->second};
+    }
   }
   known.shared_identities = shared_identities(known.devices);
   known.cards = cards_listed(name, known, slices);
   note_replaced(name, before, known);
-  if (is_whole(slices)) return;
-  known.awaited = std::move(before.devices);
-  known.awaited.merge(before.awaited);
-  std::erase_if(known.awaited, [&](const auto& entry) { return known.devices.contains(entry.first); });
+  if (!is_whole(slices)) {
+    known.awaited = std::move(before.devices);
+    known.awaited.merge(before.awaited);
+    std::erase_if(known.awaited, [&](const auto& entry) { return known.devices.contains(entry.first); });
+  }
+  note_partitions(known);
 }
 
 /// By the attribute that has named the one before: another attribute says nothing about the card.
@@ -164,7 +170,8 @@ void Inventory::note_replaced(const PoolName& name, const Pool& before, const Po
       if (now_there == after.devices.end() || now_there->second.attributes == published.attributes) continue;
       const auto was = identity_in(before, published, {});
       const auto is = was ? identity_in(after, now_there->second, was->attribute) : std::nullopt;
-      if (is && is->value != was->value) replaced_.insert(DeviceKey::dra(name.first, name.second, device));
+      if (is && is->value != was->value)
+        replaced_.insert_or_assign(DeviceKey::dra(name.first, name.second, device), was->attribute);
     }
   }
 }
@@ -180,8 +187,15 @@ std::int64_t Inventory::cards_listed(const PoolName& name, const Pool& pool,
       if (slice.node_name == pool.node && slice.generation != newest.front()->generation) slices.push_back(&slice);
     }
   }
-  std::set<std::string> cards;
-  for (const auto& [device, card] : physical_cards(devices_of(slices))) cards.insert(card);
+  std::set<std::string_view> cards;
+  if (pool.node.empty()) {
+    for (const auto* slice : slices) {
+      for (const auto& device : slice->devices) cards.insert(device.name);
+    }
+    return static_cast<std::int64_t>(cards.size());
+  }
+  const auto by_device = physical_cards(slices);
+  for (const auto& [device, card] : by_device) cards.insert(card);
   return static_cast<std::int64_t>(cards.size());
 }
 
@@ -227,20 +241,22 @@ std::string_view Inventory::card_of(const DeviceKey& key) const {
   if (key.source == DeviceKey::Source::Plugin) return card_of_plugin_id(key.device).id;
   const auto pool = pools_.find({key.scope, key.place});
   if (pool == pools_.end()) return key.device;
-  const auto device = pool->second.devices.find(key.device);
-  return device == pool->second.devices.end() ? key.device : device->second.card;
+  for (const auto* devices : {&pool->second.devices, &pool->second.awaited}) {
+    if (const auto device = devices->find(key.device); device != devices->end()) return device->second.card;
+  }
+  return key.device;
 }
 
 std::vector<DeviceKey> Inventory::others_on_card(const DeviceKey& key) const {
   constexpr std::size_t kMostOfACard = 64;
   std::vector<DeviceKey> others;
   const auto pool = pools_.find({key.scope, key.place});
-  if (key.source != DeviceKey::Source::Dra || pool == pools_.end()) return others;
-  const auto card = card_of(key);
-  for (const auto& [device, published] : pool->second.devices) {
-    if (device != key.device && published.card == card) others.push_back(DeviceKey::dra(key.scope, key.place, device));
+  if (key.source != DeviceKey::Source::Dra || pool == pools_.end() || pool->second.partitions.empty()) return others;
+  const auto card = pool->second.partitions.find(card_of(key));
+  if (card == pool->second.partitions.end() || card->second.size() > kMostOfACard) return others;
+  for (const auto& device : card->second) {
+    if (device != key.device) others.push_back(DeviceKey::dra(key.scope, key.place, device));
   }
-  if (others.size() >= kMostOfACard) others.clear();
   return others;
 }
 

@@ -51,7 +51,7 @@ bool may_have_forgotten(const Reporter& reporter, const LastWord& word) {
 
 std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_news, const Now& now) {
   if (pod.plugin_folders.empty() || pod.node_name.empty() || !is_of_node(pod) || has_ended(pod)) {
-    return drop(pod.meta.uid);
+    return drop(pod.meta.uid, now);
   }
   Entry entry;
   entry.ns = pod.meta.ns;
@@ -107,7 +107,7 @@ std::string Reporters::put(const k8s::Pod& pod, Millis server_ahead, bool is_new
   return pod.node_name;
 }
 
-std::string Reporters::drop(const std::string& uid) {
+std::string Reporters::drop(const std::string& uid, const Now& now) {
   const auto found = node_of_.find(uid);
   if (found == node_of_.end()) return {};
   auto node = std::move(found->second);
@@ -115,6 +115,8 @@ std::string Reporters::drop(const std::string& uid) {
   const auto entries = on_node_.find(node);
   auto& there = entries->second;
   const auto known = std::ranges::find(there, uid, &Entry::uid);
+  // What is said without it counts for nothing, also where nobody has asked it to go.
+  if (known->informs_amd && !known->serves_plugins && !known->asked) known->asked = now.wall;
   // One that was asked to go is kept until its successor comes, which may be there already.
   known->is_gone = known->asked.has_value();
   for (auto& other : there) {

@@ -83,7 +83,7 @@ class Reporters {
   /// the pod is just now, whatever the node's clock says. The node whose reporters changed; empty: nothing did.
   std::string put(const k8s::Pod& pod, Millis server_ahead, bool is_news, const Now& now);
   /// As above for a pod that is gone.
-  std::string drop(const std::string& uid);
+  std::string drop(const std::string& uid, const Now& now);
   /// UIDs of those that a list does not have, neither readable nor unreadable.
   [[nodiscard]] std::vector<std::string> missing_in(const std::vector<k8s::Object>& pods,
                                                     const k8s::UnreadableNames& unreadable) const;

@@ -91,7 +91,10 @@ void World::touch(const k8s::ResourceClaim& claim) {
 /// A rule that may select more than one device may concern all.
 void World::touch_rule(const k8s::DeviceTaintRule& rule) {
   if (rule.driver && rule.pool && rule.device) {
-    touched_.device(DeviceKey::dra(*rule.driver, *rule.pool, *rule.device));
+    auto key = DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
+    for (auto& other : inventory_.others_on_card(key)) touched_.device(std::move(other));
+    if (auto bad = same_card_as(rule)) touched_.device(*std::move(bad));
+    touched_.device(std::move(key));
   } else {
     touched_.everything();
   }
@@ -105,7 +108,8 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
   switch (snapshot.kind) {
     case k8s::Kind::Pod:
       for (const auto& uid : stale_keys(pods_, uid_of, snapshot.objects, unreadable)) drop_pod(uid, now);
-      for (const auto& uid : reporters_.missing_in(snapshot.objects, unreadable)) note_reporters(reporters_.drop(uid));
+      for (const auto& uid : reporters_.missing_in(snapshot.objects, unreadable))
+        note_reporters(reporters_.drop(uid, now));
       doubt_pods(unreadable);  // those that the list can read are put after it
       each_of<k8s::Pod>(snapshot.objects, [&](k8s::Pod&& pod) { put(std::move(pod), now, false); });
       break;
@@ -203,7 +207,7 @@ bool World::apply_one(k8s::Upsert&& upsert, const Now& now) {
 bool World::apply_one(k8s::Remove&& remove, const Now& now) {
   switch (remove.kind) {
     case k8s::Kind::Pod: {
-      const auto node = reporters_.drop(remove.uid);
+      const auto node = reporters_.drop(remove.uid, now);
       note_reporters(node);
       return drop_pod(remove.uid, now) || !node.empty();
     }

@@ -377,7 +377,8 @@ class World {
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   [[nodiscard]] const OpenIncident* reported_incident(const DeviceKey& key) const;
   [[nodiscard]] bool is_of_other_card(const DeviceKey& key, const OpenIncident& incident) const;
-  void note_other_cards(const std::set<DeviceKey>& replaced, const Now& now);
+  void note_other_cards(const std::map<DeviceKey, std::string>& replaced, const Now& now);
+  void note_other_card(const DeviceKey& key, const Now& now);
   void look_at_card(const DeviceKey& key, const Now& now);
   void look_again_at_incidents_of(const Inventory::PoolName& pool);
   void note_reporters(const std::string& node);

@@ -11,22 +11,31 @@ bool World::is_of_other_card(const DeviceKey& key, const OpenIncident& incident)
   return now_there && *now_there != incident.card;
 }
 
-void World::note_other_cards(const std::set<DeviceKey>& replaced, const Now& now) {
-  for (const auto& key : replaced) {
-    driver_taints_.begin_anew(key);
-    if (tracker_.find(key) == nullptr) continue;
-    tracker_.begin_anew(key);
-    new_cards_.insert_or_assign(key, now.mono);
-    dirty_devices_.insert(key);
-    touched_.device(key);
+/// Where an incident is on, the attribute that names its card decides: a driver may make another one anew at each
+/// start.
+void World::note_other_cards(const std::map<DeviceKey, std::string>& replaced, const Now& now) {
+  for (const auto& [key, attribute] : replaced) {
+    const auto incident = incidents_.find(key);
+    const bool is_named = incident != incidents_.end() && !incident->second.card.attribute.empty();
+    if (is_named && incident->second.card.attribute != attribute) continue;
+    note_other_card(key, now);
   }
+}
+
+void World::note_other_card(const DeviceKey& key, const Now& now) {
+  driver_taints_.begin_anew(key);
+  if (tracker_.find(key) == nullptr) return;
+  tracker_.begin_anew(key);
+  new_cards_.insert_or_assign(key, now.mono);
+  dirty_devices_.insert(key);
+  touched_.device(key);
 }
 
 /// A card that was replaced while nobody watched, or that only a policy's attribute names, is known by its incident.
 void World::look_at_card(const DeviceKey& key, const Now& now) {
   const auto incident = incidents_.find(key);
   if (incident != incidents_.end() && is_of_other_card(key, incident->second) && !new_cards_.contains(key)) {
-    note_other_cards({key}, now);
+    note_other_card(key, now);
   }
   const auto since = new_cards_.find(key);
   if (since == new_cards_.end()) return;

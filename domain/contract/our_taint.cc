@@ -45,6 +45,10 @@ std::string card_rule_name(const DeviceKey& key) {
                      slug_of(key.device, kLongestDevice), stable_hash(rule_name(key) + '\0' + "card"));
 }
 
+bool may_be_card_rule(std::string_view name) {
+  return name.starts_with(kRulePrefix) && name.substr(kRulePrefix.size()).starts_with("card-");
+}
+
 std::string old_rule_name(const DeviceKey& key) { return fmt::format("{}{:016x}", kRulePrefix, hash_of_device(key)); }
 
 std::string label_value(std::string_view text) {

@@ -20,6 +20,8 @@ namespace dhc {
 /// The name of the rule that we make for a device because another one of its physical card is bad. It is never
 /// `rule_name(key)`: that rule is of an incident of its own.
 [[nodiscard]] std::string card_rule_name(const DeviceKey& key);
+/// Whether the name may be one of these.
+[[nodiscard]] bool may_be_card_rule(std::string_view name);
 
 /// `text` as a label's value: as it is if it is one, else in letters of one, shortened, with a hash of the whole. Empty
 /// stays empty. **Source:** meta/v1: at most 63 of letters, digits, `-`, `_` and `.`, the first and last no sign.

@@ -21,6 +21,9 @@ namespace dhc::eviction {
 
 namespace {
 
+/// How long a refused taint of another device of the card holds an eviction.
+constexpr Millis kCardPatience = std::chrono::minutes(2);
+
 constexpr Millis kAllocatablePatience = Seconds(60);
 constexpr Millis kSiblingPatience = Seconds(60);
 constexpr Millis kConditionPatience = Seconds(30);
@@ -171,19 +174,23 @@ std::optional<HoldReason> same_device_again(const AffectedPod& affected, const P
       .until = {}};
 }
 
-/// The replacement must not get another partition of the card that is bad.
+/// The replacement must not get another partition of the card that is bad. The device itself is tainted: a card that
+/// the API server lets nobody taint whole does not hold its pods for ever.
 std::optional<HoldReason> rest_of_card(const AffectedPod& affected, const PlanInput& input) {
   if (affected.mode != Mode::Enforce || affected.held_device->ambiguous) return std::nullopt;
-  const auto open = open_on_card(input, affected.key);
-  if (open.empty()) return std::nullopt;
-  const auto* attempt = input.requests.write(rule_write_key(card_rule_name(open.front())));
-  const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
-  return HoldReason{
-      .reason = Reason::WaitingForTaint,
-      .message = fmt::format(
-          "policy {} taints the other devices of the card first, and the taint of {} is not seen yet{}",
-          affected.policy->name, open.front().device, failed ? fmt::format(": {}", attempt->error.message) : ""),
-      .until = {}};
+  for (const auto& other : open_on_card(input, affected.key)) {
+    const auto* attempt = input.requests.write(rule_write_key(card_rule_name(other)));
+    const bool failed = attempt != nullptr && attempt->state == Attempt::State::Failed;
+    const auto until = failed ? std::optional(attempt->first_at + kCardPatience) : std::nullopt;
+    if (until && input.now.mono >= *until) continue;
+    return HoldReason{
+        .reason = Reason::WaitingForTaint,
+        .message =
+            fmt::format("policy {} taints the other devices of the card first, and the taint of {} is not seen yet{}",
+                        affected.policy->name, other.device, failed ? fmt::format(": {}", attempt->error.message) : ""),
+        .until = until};
+  }
+  return std::nullopt;
 }
 
 std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const PlanInput& input) {

@@ -117,11 +117,11 @@ class ConditionPlanner {
   enum class Fate : std::uint8_t { Stays, Recovered, Nothing };
 
   Fate fate_of(const k8s::Pod& pod, const HeldDevice& held_device, SignalSource source) const {
-    // The next process would take it for the memory of the new card's.
-    if (input_.world.may_be_of_card_before(held_device.key, held_device)) return Fate::Nothing;
     const bool covered = policy_for(input_.world, input_.policy, pod, held_device.key) != nullptr;
     if (covered && !enforced(input_.world, input_.policy, pod, held_device.key))
       return Fate::Stays;  // not ours to change now
+    // The next process would take it for the memory of the new card's.
+    if (input_.world.may_be_of_card_before(held_device.key, held_device)) return Fate::Nothing;
     // Its signal is gone, or there would be an affected pod; but what nobody publishes has said nothing by that.
     if (source == SignalSource::Claim) return Fate::Recovered;
     if (source == SignalSource::Taint) {

@@ -17,7 +17,8 @@ bool speaks_for_card(const PlanInput& input, const DeviceKey& key) {
   }
   const auto* policy = policy_of(*record, input.policy);
   if (policy != nullptr && !(makes_rules(*policy) && policy->taint->partitions)) return false;
-  return keeps_off(input.world.inventory().rule_named_for(key));
+  const auto& inventory = input.world.inventory();
+  return keeps_off(inventory.rule_named_for(key)) || inventory.unschedulable_because(key, inventory.rule_name_for(key));
 }
 
 std::vector<DeviceKey> open_on_card(const PlanInput& input, const DeviceKey& key) {
@@ -31,7 +32,7 @@ std::vector<DeviceKey> open_on_card(const PlanInput& input, const DeviceKey& key
   const auto& let_go = record.ours.let_go;
   std::erase_if(others, [&](const DeviceKey& other) {
     return let_go.contains(other.device) || inventory.rule_named(card_rule_name(other)) != nullptr ||
-           inventory.unschedulable_because(other);
+           inventory.unschedulable_because(other, inventory.rule_name_for(other));
   });
   return others;
 }

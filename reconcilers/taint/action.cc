@@ -15,7 +15,7 @@ ActionFacts ApplyRule::facts() const {
           .what = device,
           .queue = Queue::Taints,
           .is_notable = true,
-          .makes_taint = uid.empty() && same_card_as.empty(),  // the card's taint has been counted
+          .makes_taint = uid.empty(),
           .policy = policy,
           .driver = driver};
 }
@@ -29,7 +29,10 @@ std::optional<WriteKey> ApplyRule::write_key() const {
   return WriteKey{.key = rule_write_key(name), .seen_version = resource_version};
 }
 
-void ApplyRule::touch(Touched& touched) const { touched.device(DeviceKey::dra(driver, pool, device_name)); }
+void ApplyRule::touch(Touched& touched) const {
+  touched.device(DeviceKey::dra(driver, pool, device_name));
+  if (!same_card_as.empty()) touched.device(DeviceKey::dra(driver, pool, same_card_as));
+}
 
 ActionFacts DeleteRule::facts() const {
   return {.name = "DeleteRule",

@@ -1,6 +1,7 @@
 #include "reconcilers/taint/cards.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,31 +21,37 @@ class CardPlanner {
 
   void run() {
     for_each_record(input_, [&](const DeviceKey& /*key*/, const DeviceRecord& record) { cover(record); });
-    if (input_.world.inventory().rules().empty()) return;
-    if (input_.focus != nullptr && !input_.focus->all) {
-      for (const auto& key : input_.focus->devices) look_at(key);
+    const auto& inventory = input_.world.inventory();
+    if (inventory.card_rules().empty()) return;
+    if (input_.focus == nullptr || input_.focus->all) {
+      for (const auto& [bad, rules] : inventory.card_rules()) look_at_rules_for(bad);
       return;
     }
-    for (const auto& [uid, rule] : input_.world.inventory().rules()) {
-      if (same_card_as(rule)) look_at(*device_of(rule));
+    for (const auto& key : input_.focus->devices) {
+      if (key.source != DeviceKey::Source::Dra) continue;
+      look_at_rules_for(key);
+      look_at(inventory.rule_named(card_rule_name(key)));
+      // Another bad device of the card may have been the last reason for a rule that names the first.
+      for (const auto& other : inventory.others_on_card(key)) look_at(inventory.rule_named(card_rule_name(other)));
     }
   }
 
  private:
   void cover(const DeviceRecord& record) {
-    if (record.key.source != DeviceKey::Source::Dra || !record.is_open()) return;
-    if (input_.world.inventory().others_on_card(record.key).empty()) return;
-    // Any of them may lose or get its rule.
+    if (!record.is_open()) return;
+    const auto open = open_on_card(input_, record.key);
+    if (open.empty()) return;
     speech_.ask_again(record);
     if (speech_.not_now(record)) return;
-    for (const auto& other : open_on_card(input_, record.key)) make(record, other);
+    for (const auto& other : open) make(record, other);
   }
 
   void make(const DeviceRecord& record, const DeviceKey& other) {
     const auto& inventory = input_.world.inventory();
     const auto name = card_rule_name(other);
-    if (speech_.held_back(rule_write_key(name), {})) return;
+    if (speech_.held_back(rule_write_key(name), {}) || speech_.takes_taint()) return;
     const auto* own = inventory.rule_named_for(record.key);
+    const auto said = own == nullptr ? std::nullopt : k8s::find(own->meta.annotations, kSaidAnnotation);
     speech_.act(ApplyRule{.name = name,
                           .api_version = inventory.rules_api_version(),
                           .uid = {},
@@ -53,7 +60,7 @@ class CardPlanner {
                           .pool = other.place,
                           .device_name = other.device,
                           .node = input_.world.node_of(other),
-                          .said = std::string(k8s::find(own->meta.annotations, kSaidAnnotation).value_or("")),
+                          .said = std::string(said.value_or(std::string_view())),
                           .effect = "NoSchedule",
                           .policy = record.past.policy,
                           .identity = {},
@@ -63,14 +70,22 @@ class CardPlanner {
                           .same_card_as = record.key.device});
   }
 
-  /// Whether the rule that is there for the device, because of another one, is still asked for.
-  void look_at(const DeviceKey& key) {
-    const auto* rule = input_.world.inventory().rule_named(card_rule_name(key));
+  void look_at_rules_for(const DeviceKey& bad) {
+    for (const auto* rule : input_.world.inventory().rules_for_card_of(bad)) look_at(rule);
+  }
+
+  /// Whether the rule that was made because of another device is still asked for.
+  void look_at(const k8s::DeviceTaintRule* rule) {
     const auto bad = rule == nullptr ? std::nullopt : same_card_as(*rule);
-    if (!bad) return;
-    speech_.ask_again(key);
+    if (!bad || !seen_.insert(rule->meta.name).second) return;
+    const auto key = *device_of(*rule);
     if (rule->meta.deletion || changed_by_other(*rule) || is_asked_for(key, *bad)) return;
-    if (input_.policy.mode_cap != Mode::Enforce) return;
+    if (!may_remove(*rule)) return;
+    // Until it has been done, whatever else changes.
+    speech_.ask_again(key);
+    // The process after us would take its absence for somebody's word.
+    const auto* record = input_.incidents.find(*bad);
+    if (record != nullptr && speech_.unsaved(*record)) return;
     if (speech_.held_back(rule_write_key(rule->meta.name), rule->meta.resource_version)) return;
     speech_.act(DeleteRule{.name = rule->meta.name,
                            .api_version = input_.world.inventory().rules_api_version(),
@@ -82,15 +97,27 @@ class CardPlanner {
                            .of_card = true});
   }
 
+  /// What a policy has made that only observes now stays, as the device's own rule does.
+  [[nodiscard]] bool may_remove(const k8s::DeviceTaintRule& rule) const {
+    if (input_.policy.mode_cap != Mode::Enforce) return false;
+    const auto name = k8s::find(rule.meta.annotations, kPolicyAnnotation).value_or(std::string_view());
+    const auto found = std::ranges::find(input_.policy.policies, name, &DevicePolicy::name);
+    return found == input_.policy.policies.end() || effective_mode(&*found, input_.policy) == Mode::Enforce;
+  }
+
   [[nodiscard]] bool is_asked_for(const DeviceKey& key, const DeviceKey& bad) const {
-    // Nobody says what is on which card while the driver is away.
-    if (input_.world.inventory().published(key) == nullptr && speaks_for_card(input_, bad)) return true;
+    const auto& pools = input_.world.inventory().pools();
+    const auto pool = pools.find({key.scope, key.place});
+    // Nobody says what is on which card while the driver is away, or has not published all of it anew.
+    const bool is_whole = pool != pools.end() && pool->second.published && pool->second.awaited.empty();
+    if (!is_whole && speaks_for_card(input_, bad)) return true;
     return std::ranges::any_of(input_.world.inventory().others_on_card(key),
                                [&](const DeviceKey& other) { return speaks_for_card(input_, other); });
   }
 
   const PlanInput& input_;
   Speech& speech_;
+  std::set<std::string> seen_;  // rules, by name
 };
 
 }  // namespace

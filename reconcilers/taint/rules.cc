@@ -10,6 +10,7 @@
 #include "domain/contract/our_taint.h"
 #include "domain/findings/enforcement.h"
 #include "domain/limits/write_keys.h"
+#include "reconcilers/shared/card_taints.h"
 #include "reconcilers/taint/cards.h"
 
 namespace dhc::taint {
@@ -190,9 +191,12 @@ class RulePlanner {
 
   [[nodiscard]] std::string off_its_card() const {
     const auto others = tainted_with(input_, record_.key);
-    if (others == 0) return {};
-    return others == 1 ? ", and another rule off one more device of its card"
-                       : fmt::format(", and other rules off {} more devices of its card", others);
+    const auto open = open_on_card(input_, record_.key).size();
+    std::string words = others == 0   ? std::string()
+                        : others == 1 ? ", and another rule off one more device of its card"
+                                      : fmt::format(", and other rules off {} more devices of its card", others);
+    if (open > 0) words += fmt::format(" ({} of its card not yet)", open);
+    return words;
   }
 
   /// A rule of 0.1.0 names no node and no device that a person can read: it gets the labels of today's once. One of

@@ -15,6 +15,7 @@
 #include "app/verdict_containers.h"
 #include "app/webhook/bulletin.h"
 #include "domain/cluster/world.h"
+#include "domain/contract/our_taint.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/pauses.h"
 #include "domain/findings/rejecting_node.h"
@@ -566,6 +567,7 @@ void Controller::State::tell_world(const Focus& focus, const Now& now) {
 
 Turn Controller::State::stand_by(const Now& now) {
   note_removed(now);
+  std::erase_if(removed_rules, [](const auto& entry) { return may_be_card_rule(entry.first); });  // likewise
   removed_taints.clear();  // an untaint of the leader's looks the same, and leaves other incidents of the node open
   in_flight = 0;
   nodes_handed_over = 0;

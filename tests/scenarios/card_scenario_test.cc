@@ -159,11 +159,66 @@ TEST_CASE("while the driver is away the card's taints stay") {
   CHECK(world.covered() == world.others.size());
 }
 
-TEST_CASE("without limits to spare a card is still one card") {
+TEST_CASE("a card counts as one for the caps, and each of its rules for taints.perMinute") {
   Card world;
+  world.hold_caps();
   world.whole_policy().limits.taints_per_minute = 1;
+  world.whole_policy().limits.cap_node = {.percent = 1, .at_least = 1};
   world.send_policy();
   world.breaks();
-  world.run_for(2min);
+  world.run_for(90s);
+  CHECK(world.rule_count() < 1 + world.others.size());
+  world.run_for(5min);
   CHECK(world.rule_count() == 1 + world.others.size());
+}
+
+TEST_CASE("a device that its driver keeps new pods off speaks for its card as well") {
+  Card world(1, true);
+  const auto name = world.bad.substr(world.pool.size() + 1);
+  world.cluster.taint_device(world.node_of("s-0"), name, {"gpu.example.com/xid", "79", "NoSchedule"});
+  world.run_for(5s);
+  world.breaks();
+  world.run_for(3min);
+  CHECK(world.covered() == world.others.size());
+  CHECK(world.effect_of(world.bad).empty());
+  CHECK(std::ranges::find(world.others, world.device_of("s-0")) == world.others.end());
+}
+
+TEST_CASE("a device that leaves the card is let go, and the rest is not") {
+  Card world;
+  world.breaks();
+  world.run_for(3min);
+  const auto gone = world.others.front();
+  world.cluster.share_counters(world.node_of("s-0"), {gone.substr(world.pool.size() + 1)}, "card-b");
+  world.run_for(1min);
+  CHECK(world.effect_of(gone).empty());
+  CHECK(world.covered() == world.others.size() - 1);
+}
+
+TEST_CASE("a policy that observes from now on leaves the card's taints as it leaves the device's") {
+  Card world;
+  world.breaks();
+  world.run_for(3min);
+  world.policy().mode = Mode::Observe;
+  world.send_policy();
+  world.set_health(world.bad, "Healthy");
+  world.run_for(30min);
+  CHECK(world.effect_of(world.bad) == "NoSchedule");
+  CHECK(world.covered() == world.others.size());
+}
+
+TEST_CASE("what a standby sees go is no operator's word: its leader removes such rules as well") {
+  Card world;
+  world.breaks();
+  world.run_for(3min);
+  world.lead(false);
+  world.run_for(10s);
+  for (const auto& device : world.others) {
+    const auto name = text(world.rule_for(device), {"metadata", "name"});
+    REQUIRE(world.cluster.kubectl_delete(Res::TaintRules, "", name).status == 200);
+  }
+  world.run_for(1min);
+  world.lead(true);
+  world.run_for(2min);
+  CHECK(world.covered() == world.others.size());
 }

@@ -68,9 +68,9 @@ void put_node_of(Stage& stage, const std::string& resource, std::int64_t allocat
 
 TEST_CASE("AMD's Healthy is no evidence once its metrics exporter has begun anew or gone, and another vendor's is") {
   for (const std::string resource : {"amd.com/gpu", "nvidia.com/gpu"}) {
-    for (const bool goes : {true, false}) {
+    for (const std::string what : {"is asked to go", "fails", "begins anew"}) {
       CAPTURE(resource);
-      CAPTURE(goes);
+      CAPTURE(what);
       Stage stage;
       stage.policy().match.resources = {resource};
       stage.policy().evict.reset();
@@ -86,7 +86,11 @@ TEST_CASE("AMD's Healthy is no evidence once its metrics exporter has begun anew
       stage.upsert_pod("p-0");
       stage.run_for(Seconds(70));
       REQUIRE(count_of_conditions(stage, true) == 1);
-      if (goes) {
+      if (what == "fails") {
+        auto failed = exporter;
+        failed.phase = k8s::PodPhase::Failed;
+        put_driver(stage, stage.now().wall - hours(1), failed);
+      } else if (what == "is asked to go") {
         auto going = stage.pod_named("exporter-1");
         going.meta.deletion = stage.now().wall;
         stage.put(going);

@@ -6,11 +6,15 @@ using namespace dhc;
 
 namespace {
 
-std::map<std::string, std::string> cards_of(const std::vector<k8s::SliceDevice>& devices) {
-  std::vector<const k8s::SliceDevice*> pointers;
-  for (const auto& device : devices) pointers.push_back(&device);
+using Devices = std::vector<k8s::SliceDevice>;
+
+std::map<std::string, std::string> cards_of(const Devices& devices, const Devices& of_other_slice = {}) {
+  k8s::ResourceSlice slice;
+  slice.devices = devices;
+  k8s::ResourceSlice other;
+  other.devices = of_other_slice;
   std::map<std::string, std::string> cards;
-  for (const auto& [name, card] : physical_cards(pointers)) cards.emplace(name, card);
+  for (const auto& [name, card] : physical_cards({&slice, &other})) cards.emplace(name, card);
   return cards;
 }
 
@@ -27,7 +31,7 @@ TEST_CASE(
                   {"gpu-1", {}, {{"resource.kubernetes.io/pciBusID", "0000:04"}, {"uuid", "GPU-b"}}}}) ==
         Cards{{"gpu-0", "0000:03"}, {"gpu-0-mig-1", "0000:03"}, {"gpu-1", "0000:04"}});
   CHECK(cards_of({{"a", {}, {}, "counters-0"}, {"b", {}, {}, "counters-0"}, {"c", {}, {}, "counters-1"}}) ==
-        Cards{{"a", "counters-0"}, {"b", "counters-0"}, {"c", "counters-1"}});
+        Cards{{"a", "counters-0/a"}, {"b", "counters-0/a"}, {"c", "counters-1/c"}});
   CHECK(cards_of({{"a", {}, {{"pciBusID", "x"}}, "counters-0"}, {"b", {}, {}, "counters-0"}}) ==
         Cards{{"a", "x"}, {"b", "x"}});
 }
@@ -43,4 +47,11 @@ TEST_CASE("a bus and a set of counters of the same name are not the same") {
   CHECK(cards_of({{"a", {}, {{"pciBusID", "x"}}}, {"b", {}, {}, "x"}}).at("a") == "x");
   CHECK(cards_of({{"a", {}, {{"pciBusID", "x"}}}, {"b", {}, {}, "x"}, {"c", {}, {{"pciBusID", "y"}}, "x"}}) ==
         Cards{{"a", "x"}, {"b", "y"}, {"c", "y"}});
+}
+
+TEST_CASE("sets of counters of one name in two slices are two, and a bus is one in both") {
+  // Up to 1.34 a set's name is unique in its slice alone.
+  CHECK(cards_of({{"a", {}, {}, "counters"}}, {{"b", {}, {}, "counters"}}) ==
+        Cards{{"a", "counters/a"}, {"b", "counters/b"}});
+  CHECK(cards_of({{"a", {}, {{"pciBusID", "x"}}}}, {{"b", {}, {{"pciBusID", "x"}}}}) == Cards{{"a", "x"}, {"b", "x"}});
 }
