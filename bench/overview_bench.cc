@@ -82,11 +82,16 @@ void live_page() {
   const double made = best_of([&] { overview = controller.overview(now); });
   (void)log.take(OverviewLog::Part::Cluster, overview);
   const double compared = best_of([&] { (void)log.take(OverviewLog::Part::Cluster, overview); });
+  const double news = best_of([&] {
+    const auto nodes = controller.busy_nodes();
+    (void)log.take(OverviewLog::Part::Cluster, controller.overview(now, &nodes), kNodeEntry);
+  });
   std::optional<OverviewLog::Piece> whole;
   const double read = best_of([&] { whole = log.since("", now); });
   fmt::print("\n{:<44} {:>12}\n", fmt::format("the live page of {} nodes x {} devices", kNodes, kDevices), "ms of CPU");
   fmt::print("{:<44} {:>12.1f}\n", "the overview is made", made);
   fmt::print("{:<44} {:>12.1f}\n", "and compared with the last", compared);
+  fmt::print("{:<44} {:>12.1f}\n", "what is decided, and the nodes with bad devices", news);
   fmt::print("{:<44} {:>12.1f}   {:.1f} MB\n", "a new reader gets everything", read,
              whole ? static_cast<double>(whole->text.size()) / 1e6 : 0);
 }

@@ -838,7 +838,12 @@ void Controller::record_to(std::shared_ptr<record::Recorder> recorder) { recorde
 
 const std::vector<Verdict>& Controller::verdicts() const { return state_->standing.verdicts(); }
 
-Overview Controller::overview(const Now& now) const {
+std::set<std::string> Controller::busy_nodes() const {
+  if (!state_->leads) return {};
+  return dhc::busy_nodes(state_->world, state_->incidents);
+}
+
+Overview Controller::overview(const Now& now, const std::set<std::string>* nodes) const {
   const auto& state = *state_;
   if (!state.leads || !synced() || !state.policy) return {};
   const Caps caps({.world = state.world,
@@ -854,7 +859,8 @@ Overview Controller::overview(const Now& now) const {
                       .caps = caps,
                       .verdicts = state.standing.verdicts(),
                       .in_flight = state.in_flight,
-                      .now = now});
+                      .now = now,
+                      .nodes = nodes});
 }
 
 ControllerStats Controller::stats() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -97,7 +98,10 @@ class Controller {
   [[nodiscard]] std::vector<Measured> take_measured();
 
   /// What the live page shows of the last turn; empty while nothing is judged here.
-  [[nodiscard]] Overview overview(const Now& now) const;
+  [[nodiscard]] Overview overview(const Now& now, const std::set<std::string>* nodes = nullptr) const;
+
+  /// Nodes on which something is wrong. Empty where we do not lead.
+  [[nodiscard]] std::set<std::string> busy_nodes() const;
 
   /// True once every kind but ConfigMap has had its first Snapshot.
   [[nodiscard]] bool synced() const;

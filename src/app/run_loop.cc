@@ -23,10 +23,12 @@ constexpr Millis kQuickTurn{20};
 constexpr Millis kLongestRest{100};
 // Figures are counted for people and scrapers, who look less often.
 constexpr Millis kShowFigures{250};
-// The live page: news soon, the rest once a second; and whoever looks takes at most a twentieth of the loop's time.
+// The live page: news soon, the rest once a second; and whoever looks takes at most a twentieth of the loop's time: a
+// fortieth for what is decided and the nodes on which something is wrong, so that news are there within a second
+// however large the cluster is, and one for all other nodes.
 constexpr Millis kShowLive{200};
 constexpr Millis kShowFacts{1000};
-constexpr int kLiveShare = 20;
+constexpr int kLiveShare = 40;
 
 bool is_list(const Received& received) {
   const auto* delivery = std::get_if<k8s::Delivery>(&received.message);
@@ -89,7 +91,7 @@ MonoTime RunLoop::plan(SteadyTime since, const Now& now) {
   }
   dispatch(turn.actions, since);
   show(now);
-  live_is_old_ = true;
+  live_is_old_ = nodes_are_old_ = true;
   figures_at_ = std::min(figures_at_, figures_shown_ + kShowFigures);
   if (turn.recalls) return now.mono;
   if (!dropped_.empty()) return now.mono + kWaitAfterDrop;
@@ -177,19 +179,42 @@ MonoTime RunLoop::live_at() {
   const auto term = shown_.live.wanted();
   if (!term) return MonoTime::max();
   if (term != live_term_) return MonoTime::min();
-  return live_shown_ + (live_is_old_ ? live_pause_ : std::max(live_pause_, kShowFacts));
+  const auto at = live_shown_ + (live_is_old_ ? live_pause_ : std::max(live_pause_, kShowFacts));
+  return nodes_are_old_ ? std::min(at, nodes_at_) : at;
 }
 
 void RunLoop::show_live(const Now& now) {
   const auto term = shown_.live.wanted();
+  const auto pause_after = [began = mono_now()] { return std::max(kShowLive, (mono_now() - began) * kLiveShare); };
   shown_.refresh();
   shown_.live.show(OverviewLog::Part::Facts, overview_of_facts(shown_.status_store.facts(), now));
-  if (std::exchange(live_is_old_, false) || term != live_term_) {
-    shown_.live.show(OverviewLog::Part::Cluster, controller_.overview(now));
+  if (term != live_term_ || (nodes_are_old_ && now.mono >= nodes_at_)) {
+    show_all_nodes(now);
+    nodes_at_ = mono_now() + pause_after();
+  } else {
+    if (live_is_old_) show_busy_nodes(now);
+    live_pause_ = pause_after();
   }
+  live_is_old_ = false;
   live_term_ = term;
   live_shown_ = mono_now();
-  live_pause_ = std::max(kShowLive, (live_shown_ - now.mono) * kLiveShare);
+}
+
+void RunLoop::show_all_nodes(const Now& now) {
+  shown_.live.show(OverviewLog::Part::Cluster, controller_.overview(now));
+  busy_nodes_ = controller_.busy_nodes();
+  nodes_are_old_ = false;
+}
+
+void RunLoop::show_busy_nodes(const Now& now) {
+  auto busy = controller_.busy_nodes();
+  // Where nothing is wrong any more that is news too.
+  auto nodes = std::exchange(busy_nodes_, busy);
+  nodes.merge(busy);
+  auto overview = controller_.overview(now, &nodes);
+  // Who judges nothing any more shows nothing.
+  const std::string_view some = overview.empty() ? std::string_view() : kNodeEntry;
+  shown_.live.show(OverviewLog::Part::Cluster, std::move(overview), some);
 }
 
 void RunLoop::show_figures() {

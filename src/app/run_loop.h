@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -68,6 +69,8 @@ class RunLoop {
   void show(const Outcome& outcome);
   void show_figures();
   void show_live(const Now& now);
+  void show_all_nodes(const Now& now);
+  void show_busy_nodes(const Now& now);
   /// When the live page is shown something again; the maximum: nobody looks.
   [[nodiscard]] MonoTime live_at();
 
@@ -83,6 +86,9 @@ class RunLoop {
   bool live_is_old_ = true;                 // there was a plan since
   MonoTime live_shown_{};
   Millis live_pause_{};
+  bool nodes_are_old_ = true;         // likewise; those on which nothing is wrong are shown more rarely
+  MonoTime nodes_at_{};               // and not before
+  std::set<std::string> busy_nodes_;  // when they were shown last
   std::shared_ptr<const std::vector<Verdict>> published_;
   std::optional<std::string> rules_api_version_;  // as it was last logged
 };

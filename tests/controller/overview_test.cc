@@ -145,12 +145,30 @@ TEST_CASE(
   CHECK(incident["timeline"][0]["what"].get<std::string>().find("<img src=x onerror=alert(1)>") != std::string::npos);
 }
 
+TEST_CASE("a node is busy while a device of it is not healthy, or its incident is open") {
+  Stage stage;
+  stage.node("node-a", 4);
+  stage.node("node-b", 4);
+  stage.pod({.name = "w", .device = "GPU-1"});
+  stage.turn();
+  CHECK(stage.controller().busy_nodes().empty());
+  stage.report("w", Health::Unhealthy, "XID 79");
+  stage.turn();
+  CHECK(stage.controller().busy_nodes() == std::set<std::string>{"node-a"});
+  stage.run_for(Seconds(120));
+  stage.report("w", Health::Healthy);
+  stage.turn();
+  REQUIRE(entry(stage, "incident/node-a/example.com/gpu/GPU-1")["phase"] != "past");
+  CHECK(stage.controller().busy_nodes() == std::set<std::string>{"node-a"});
+}
+
 TEST_CASE("who does not lead shows nothing of the cluster") {
   auto stage = stage_with_bad_device();
   CHECK_FALSE(stage.controller().overview(stage.now()).empty());
   stage.deliver(dhc::Leading{.leads = false});
   stage.turn();
   CHECK(stage.controller().overview(stage.now()).empty());
+  CHECK(stage.controller().busy_nodes().empty());
 }
 
 TEST_CASE("the limits, the caps in use and the policies are shown") {

@@ -58,9 +58,9 @@ std::optional<std::uint64_t> LiveFeed::wanted() {
   return log_ ? std::optional(term_) : std::nullopt;
 }
 
-void LiveFeed::show(OverviewLog::Part part, Overview overview) {
+void LiveFeed::show(OverviewLog::Part part, Overview overview, std::string_view some) {
   const std::lock_guard lock(mutex_);
-  if (log_ && log_->take(part, std::move(overview))) ring();
+  if (log_ && log_->take(part, std::move(overview), some)) ring();
 }
 
 void LiveFeed::close() {

@@ -30,8 +30,8 @@ class LiveFeed {
   /// A number while somebody looks, or did within the last 30 s, another one for each time that begins; none: nobody
   /// does, and nothing need be shown.
   [[nodiscard]] std::optional<std::uint64_t> wanted();
-  /// Shows a part to every reader.
-  void show(OverviewLog::Part part, Overview overview);
+  /// Shows a part to every reader; `some` as OverviewLog takes it.
+  void show(OverviewLog::Part part, Overview overview, std::string_view some = {});
   /// Every reader is told that this process ends, and no more come in.
   void close();
 

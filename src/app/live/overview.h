@@ -1,8 +1,10 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "app/health_report.h"
 #include "base/now.h"
@@ -29,11 +31,18 @@ struct OverviewInput {
   std::span<const Verdict> verdicts;
   std::size_t in_flight = 0;
   Now now;
+  const std::set<std::string>* nodes = nullptr;  ///< Of the nodes only these; null: all.
 };
+
+/// The keys of nodes begin so.
+inline constexpr std::string_view kNodeEntry = "node/";
 
 /// Nodes with their devices, incidents, verdicts with what their reasons mean, brakes, caps, limits and the gates of an
 /// eviction. Names and messages are others' words, as they came: whoever shows them shows text.
 [[nodiscard]] Overview overview_of(const OverviewInput& input);
+
+/// Nodes on which something is wrong: a device that is not healthy, or an incident that is open.
+[[nodiscard]] std::set<std::string> busy_nodes(const World& world, const IncidentStore& incidents);
 
 /// Who leads, whether anything is judged here, the mode, what is wrong with the configuration, and each watch with its
 /// last word, to ten seconds.

@@ -23,21 +23,31 @@ std::string server_sent_event(std::string_view event, std::string_view id, std::
 
 std::int64_t epoch_millis(WallTime at) { return std::chrono::floor<Millis>(at.time_since_epoch()).count(); }
 
-bool OverviewLog::take(Part part, Overview now) {
+bool OverviewLog::take(Part part, Overview now, std::string_view some) {
   const auto next = version_ + 1;
   bool is_news = parts_.insert(part).second;
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    const bool stays = at->second.part != part || now.contains(at->first);
-    if (!stays) {
+  // Both are sorted: one walk over them, and not a search for each of thousands.
+  auto at = entries_.begin();
+  const auto leave_up_to = [&](const std::string* key) {
+    while (at != entries_.end() && (key == nullptr || at->first < *key)) {
+      const bool is_left_out = !some.empty() && at->first.starts_with(some);
+      if (at->second.part != part || is_left_out) {
+        ++at;
+        continue;
+      }
       version_ = next;
       note_gone(at->first);
       is_news = true;
+      at = entries_.erase(at);
     }
-    at = stays ? std::next(at) : entries_.erase(at);
-  }
+  };
   for (auto& [key, text] : now) {
-    auto& entry = entries_[key];
-    if (entry.version != 0 && entry.text == text) continue;
+    leave_up_to(&key);
+    const bool is_known = at != entries_.end() && at->first == key;
+    if (!is_known) at = entries_.emplace_hint(at, key, Entry{});
+    auto& entry = at->second;
+    ++at;
+    if (is_known && entry.text == text) continue;
     entry = {.text = std::move(text), .version = next, .part = part};
     is_news = true;
     if (const auto was = gone_.find(key); was != gone_.end()) {
@@ -45,6 +55,7 @@ bool OverviewLog::take(Part part, Overview now) {
       gone_.erase(was);
     }
   }
+  leave_up_to(nullptr);
   if (is_news) version_ = next;
   while (gone_.size() > kMostGone) {
     const auto oldest = gone_in_.begin();

@@ -21,8 +21,9 @@ class OverviewLog {
   /// `name` tells this log apart from any other: a reader that comes back with a place in another begins anew.
   explicit OverviewLog(std::string name) : name_(std::move(name)) {}
 
-  /// Takes in what a part says now, whole. True if anything has changed, or it is the first time.
-  bool take(Part part, Overview now);
+  /// Takes in what a part says now, whole. True if anything has changed, or it is the first time. Of the keys that
+  /// begin with `some` (empty: none do) it says only some: the others stay as they are.
+  bool take(Part part, Overview now, std::string_view some = {});
 
   /// Whether both parts have been taken in.
   [[nodiscard]] bool is_whole() const { return parts_.size() == 2; }

@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <functional>
 #include <iterator>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -37,6 +42,14 @@ struct Group {
 /// By scope and, of a driver, pool.
 using Groups = std::map<std::pair<std::string, std::string>, Group>;
 
+/// A pool by driver and name.
+using PoolView = std::pair<std::string_view, std::string_view>;
+struct PoolViewHash {
+  std::size_t operator()(const PoolView& pool) const {
+    return std::hash<std::string_view>()(pool.first) * 31 + std::hash<std::string_view>()(pool.second);
+  }
+};
+
 class NodesText {
  public:
   explicit NodesText(const OverviewInput& input) : input_(input) {}
@@ -45,12 +58,24 @@ class NodesText {
     add_pools();
     add_held();
     add_books();
-    for (auto& [node, groups] : nodes_) overview.emplace("node/" + node, text_of(node, groups));
+    for (auto& [node, groups] : nodes_) overview.emplace(std::string(kNodeEntry) + node, text_of(node, groups));
   }
 
  private:
+  /// A device with what is known of its health, if anything is.
+  struct Seen {
+    const DeviceKey* key = nullptr;
+    const DeviceState* state = nullptr;
+  };
+
   void add_pools() {
+    const auto& tracker = input_.world.tracker();
+    if (input_.nodes == nullptr) in_pools_.reserve(tracker.devices().size());
     for (const auto& [name, pool] : input_.world.inventory().pools()) {
+      if (!is_wanted(pool.node)) {
+        elsewhere_.insert({name.first, name.second});
+        continue;
+      }
       auto& group = nodes_[pool.node][name];
       group.dra = true;
       group.pool = name.second;
@@ -59,39 +84,73 @@ class NodesText {
       DeviceKey key = DeviceKey::dra(name.first, name.second, {});
       for (const auto& [device, published] : pool.devices) {
         key.device = device;
-        add(group, key);
+        const auto* state = tracker.find(key);
+        if (state != nullptr) in_pools_.insert(state);
+        add(group, {.key = &key, .state = state});
       }
     }
   }
 
-  /// Held, and of no pool that is known: what a plugin offers has a name only while a pod holds it.
+  /// Held, and of no pool that is known: what a plugin offers has a name only while a pod holds it. Forty thousand are
+  /// sorted node by node, because one sorted tree of them costs more than all the rest.
   void add_held() {
-    std::set<DeviceKey> keys;
-    for (const auto& [key, state] : input_.world.tracker().devices()) {
-      if (!is_in_pool(key)) keys.insert(key);
+    std::unordered_map<std::string, std::vector<Seen>> held;
+    const auto add_to_node = [&](const Seen& seen) {
+      if (auto node = input_.world.node_of(*seen.key); is_wanted(node)) held[std::move(node)].push_back(seen);
+    };
+    const auto& tracker = input_.world.tracker();
+    for (const auto& [key, state] : tracker.devices()) {
+      if (!is_surely_elsewhere(key) && !in_pools_.contains(&state)) add_to_node({.key = &key, .state = &state});
     }
     for (const auto& [key, record] : input_.incidents.records()) {
-      const bool is_kept = record.is_open() && key.is_device() && !is_in_pool(key);
-      if (is_kept) keys.insert(key);
+      const bool is_kept = record.is_open() && key.is_device() && tracker.find(key) == nullptr && !is_in_pool(key);
+      if (is_kept) add_to_node({.key = &key});
     }
-    for (const auto& key : keys) {
-      const bool is_plugins = key.source == DeviceKey::Source::Plugin;
-      const auto pool = is_plugins ? std::string() : key.place;
-      auto& group = nodes_[is_plugins ? key.place : input_.world.node_of(key)][{key.scope, pool}];
-      group.dra = !is_plugins;
-      group.pool = pool;
-      add(group, key);
+    for (auto& [node, devices] : held) {
+      std::ranges::sort(devices, {}, [](const Seen& seen) -> const DeviceKey& { return *seen.key; });
+      add_to(nodes_[node], devices);
+    }
+  }
+
+  void add_to(Groups& groups, const std::vector<Seen>& devices) const {
+    const Seen* before = nullptr;
+    Group* group = nullptr;
+    for (const auto& seen : devices) {
+      const auto& key = *seen.key;
+      const bool is_same = before != nullptr && before->key->source == key.source && before->key->scope == key.scope &&
+                           before->key->place == key.place;
+      if (!is_same) {
+        const bool is_plugins = key.source == DeviceKey::Source::Plugin;
+        const auto pool = is_plugins ? std::string() : key.place;
+        group = &groups[{key.scope, pool}];
+        group->dra = !is_plugins;
+        group->pool = pool;
+      }
+      add(*group, seen);
+      before = &seen;
     }
   }
 
   void add_books() {
     for (const auto& [node, book] : input_.world.books()) {
+      if (!is_wanted(node)) continue;
       for (const auto& [resource, resource_book] : book.resources()) {
         if (resource_book.capacity == 0 && resource_book.largest_capacity == 0 && resource_book.held.total == 0)
           continue;
         nodes_[node][{resource, {}}].book = &resource_book;
       }
     }
+  }
+
+  [[nodiscard]] bool is_wanted(const std::string& node) const {
+    return input_.nodes == nullptr || input_.nodes->contains(node);
+  }
+
+  /// Forty thousand are passed over, and no more than a few looked up.
+  [[nodiscard]] bool is_surely_elsewhere(const DeviceKey& key) const {
+    if (input_.nodes == nullptr) return false;
+    if (key.source == DeviceKey::Source::Plugin) return !input_.nodes->contains(key.place);
+    return elsewhere_.contains({key.scope, key.place});
   }
 
   [[nodiscard]] bool is_in_pool(const DeviceKey& key) const {
@@ -101,12 +160,13 @@ class NodesText {
     return pool != pools.end() && pool->second.devices.contains(key.device);
   }
 
-  void add(Group& group, const DeviceKey& key) {
+  void add(Group& group, const Seen& seen) const {
+    const auto& key = *seen.key;
+    const auto* state = seen.state;
     auto& out = group.text;
     if (!out.empty()) out += ',';
     out += R"({"id":)";
     append_string(out, key.device);
-    const auto* state = input_.world.tracker().find(key);
     if (state != nullptr && state->has_source) {
       out += R"(,"health":)";
       append_string(out, k8s::to_string(state->health));
@@ -195,9 +255,20 @@ class NodesText {
   }
 
   const OverviewInput& input_;
-  std::map<std::string, Groups> nodes_;  // empty: of no node
+  std::map<std::string, Groups> nodes_;                        // empty: of no node
+  std::unordered_set<PoolView, PoolViewHash> elsewhere_ = {};  // pools of nodes that are not wanted
+  std::unordered_set<const DeviceState*> in_pools_ = {};       // those that a pool has shown
 };
 }  // namespace
+
+std::set<std::string> busy_nodes(const World& world, const IncidentStore& incidents) {
+  std::set<std::string> nodes;
+  for (const auto& key : world.tracker().not_healthy()) nodes.insert(world.node_of(key));
+  for (const auto& [key, record] : incidents.records()) {
+    if (record.is_open()) nodes.insert(world.node_of(key));
+  }
+  return nodes;
+}
 
 void add_nodes(Overview& overview, const OverviewInput& input) { NodesText(input).write(overview); }
 

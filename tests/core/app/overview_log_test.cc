@@ -50,6 +50,16 @@ TEST_CASE("a reader gets what has changed since its place, and nothing while not
   CHECK(told(log, place).starts_with("event: change\n"));
 }
 
+TEST_CASE("of keys of which only some are told the others stay, and what else goes is gone") {
+  auto log = log_of({}, {{"limits", "1"}, {"node/a", "1"}, {"node/b", "1"}, {"verdict/x", "1"}});
+  const auto place = place_of(log);
+  CHECK(log.take(Part::Cluster, {{"limits", "1"}, {"node/b", "2"}}, "node/"));
+  CHECK(told(log, place).find(R"("set":{"node/b":2},"gone":["verdict/x"]})") != std::string::npos);
+  CHECK(told(log, "").find(R"("set":{"limits":1,"node/a":1,"node/b":2},"gone":[]})") != std::string::npos);
+  CHECK(log.take(Part::Cluster, {{"limits", "1"}, {"node/b", "2"}}));
+  CHECK(told(log, place).find(R"("gone":["verdict/x","node/a"])") != std::string::npos);
+}
+
 TEST_CASE("a slow reader gets the last of many changes in one piece, and what came and went in between not at all") {
   auto log = log_of({}, {{"node/a", "0"}});
   const auto place = place_of(log);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -99,6 +100,26 @@ std::string state_apart(const Turn& full, const Turn& kept) {
                      one.substr(std::min(from, one.size()), 300), other.substr(std::min(from, other.size()), 300));
 }
 
+/// That the live page shows of some nodes what it shows of them among all, and everything else beside them.
+void compare_overviews(const Controller& controller, const Now& now) {
+  const auto all = controller.overview(now);
+  const auto is_node = [](const std::string& key) { return key.starts_with(kNodeEntry); };
+  std::vector<std::set<std::string>> wanted = {controller.busy_nodes()};
+  for (const auto& [key, text] : all) {
+    if (is_node(key) && wanted.size() < 4) wanted.push_back({key.substr(kNodeEntry.size())});
+  }
+  for (const auto& nodes : wanted) {
+    auto expected = all;
+    std::erase_if(expected, [&](const auto& entry) {
+      return is_node(entry.first) && !nodes.contains(entry.first.substr(kNodeEntry.size()));
+    });
+    if (controller.overview(now, &nodes) != expected) {
+      FAIL_CHECK(fmt::format("the live page shows something else where it is asked for nodes {} alone",
+                             fmt::join(nodes, ", ")));
+    }
+  }
+}
+
 /// That what is kept of earlier plans has changed nothing.
 void compare(const FullPlan& full, const Turn& turn, const Controller& controller, const Now& now) {
   const auto& verdicts = controller.verdicts();
@@ -179,6 +200,7 @@ Turn PlanOracle::plan(Controller& controller, const Now& now) {
   const auto full = is_compared(controller) ? std::optional(controller.plan_from_nothing(now)) : std::nullopt;
   auto turn = controller.plan(now);
   if (full) compare(*full, turn, controller, now);
+  if (full) compare_overviews(controller, now);
   wake_at_ = turn.wake_at;
   to_skip_ = static_cast<unsigned>(lengths_() % (kMostSkipped + 1));
   return turn;
