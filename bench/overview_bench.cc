@@ -91,7 +91,7 @@ void live_page() {
   fmt::print("\n{:<44} {:>12}\n", fmt::format("the live page of {} nodes x {} devices", kNodes, kDevices), "ms of CPU");
   fmt::print("{:<44} {:>12.1f}\n", "the overview is made", made);
   fmt::print("{:<44} {:>12.1f}\n", "and compared with the last", compared);
-  fmt::print("{:<44} {:>12.1f}\n", "what is decided, and the nodes with bad devices", news);
+  fmt::print("{:<44} {:>12.1f}\n", "what is decided, and nodes with bad devices", news);
   fmt::print("{:<44} {:>12.1f}   {:.1f} MB\n", "a new reader gets everything", read,
              whole ? static_cast<double>(whole->text.size()) / 1e6 : 0);
 }
