@@ -126,7 +126,9 @@ Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view 
                                      const ContextOverrides& overrides) {
   const auto context = find_context(config, name, overrides);
   if (!context) return std::unexpected(context.error());
-  KubeCluster cluster{.name = "of --server", .place = {.file = "command line", .line = 1}};
+  KubeCluster cluster;
+  cluster.name = "of --server";
+  cluster.place = {.file = "command line", .line = 1};
   const auto named_cluster = find_entry("cluster", config.clusters, overrides.cluster, context->cluster, *context);
   // With a server the context's cluster adds no more than its authority.
   if (!named_cluster && (overrides.server.empty() || !overrides.cluster.empty()))
@@ -138,8 +140,10 @@ Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view 
   }
   const auto named_user = find_entry("user", config.users, overrides.user, context->user, *context);
   if (!named_user) return std::unexpected(named_user.error());
-  const KubeUser user =
-      *named_user == nullptr ? KubeUser{.name = "nobody", .place = {.file = "command line", .line = 1}} : **named_user;
+  KubeUser user;
+  user.name = "nobody";
+  user.place = {.file = "command line", .line = 1};
+  if (*named_user != nullptr) user = **named_user;
   if (auto fits = check(cluster); !fits) return std::unexpected(fits.error());
   if (auto fits = check(user); !fits) return std::unexpected(fits.error());
   const auto endpoint = parse_server_url(cluster.server);
