@@ -217,6 +217,8 @@ class Unchanged : public Ours {
             [&](const taint::DeleteRule& one) { outcome.status = done(taint::build_delete(one), ErrorKind::NotFound); },
             [&](const taint::PatchNodeTaint& one) { outcome.status = done(taint::build_node_taint(one)); },
             [&](const hand_over::ApplyNodeConditions& one) { outcome.status = done(hand_over::build_conditions(one)); },
+            // No policy here asks for objects of others' kinds.
+            [&](const hand_over::MakeObject&) {}, [&](const hand_over::RemoveObject&) {},
             [&](const status::WriteStatus& one) { outcome.status = done(status::build_status(one, "fleet-year")); },
             [&](const incident_state::WriteState& one) { outcome.status = done(incident_state::build_state(one)); }},
         action);

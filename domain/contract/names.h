@@ -58,6 +58,9 @@ inline constexpr std::string_view kFieldManager = "device-health-controller";
 /// The name under which our conditions of nodes are owned. Never changes, likewise.
 inline constexpr std::string_view kHandOverManager = "device-health-hand-over";
 
+/// On an object of another's kind by which a node is handed over: the incident of which it was made.
+inline constexpr std::string_view kIncidentAnnotation = "device-health.io/incident";
+
 /// What marks an object as made by us.
 inline constexpr std::string_view kManagedByLabel = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kManagedBy = "device-health-controller";

@@ -22,6 +22,11 @@ inline constexpr std::string_view kStatusKey = "status";
   return std::string("hand-over/").append(node);
 }
 
+/// Of writes to one object of another's kind by which a node is handed over.
+[[nodiscard]] inline std::string handed_object_key(std::string_view slot) {
+  return std::string("handed/").append(slot);
+}
+
 /// Of writes to one Job.
 [[nodiscard]] inline std::string job_write_key(std::string_view job_uid) { return std::string("job/").append(job_uid); }
 

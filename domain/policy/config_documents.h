@@ -29,6 +29,9 @@ namespace dhc {
 /// The `handOver` of a policy.
 [[nodiscard]] HandOverRules read_hand_over(const YamlNode& node, MistakeList& mistakes);
 
+/// The `handOver.resource` of a policy.
+[[nodiscard]] std::optional<HandOverResource> read_hand_over_resource(const YamlNode& node, MistakeList& mistakes);
+
 /// The `enforceOn` of a policy.
 [[nodiscard]] EnforceOn read_enforce_on(const YamlNode& node, MistakeList& mistakes);
 
@@ -57,5 +60,10 @@ namespace dhc {
 
 /// True if `text` is a DNS-1123 subdomain: a Kubernetes object's name, or the prefix of a label.
 [[nodiscard]] bool is_dns_subdomain(std::string_view text);
+
+/// Whether it is the key of a label or annotation, or the value of a label that is not empty. **Source:** apimachinery,
+/// util/validation.
+[[nodiscard]] bool is_label_key(std::string_view text);
+[[nodiscard]] bool is_label_value(std::string_view text);
 
 }  // namespace dhc

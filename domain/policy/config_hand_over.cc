@@ -67,7 +67,8 @@ std::optional<HandOverCondition> read_node_condition(const YamlNode& node, Mista
 }  // namespace
 
 HandOverRules read_hand_over(const YamlNode& node, MistakeList& mistakes) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"incidents", "within", "onQuarantine", "nodeCondition"};
+  static constexpr std::array<std::string_view, 5> kKeys = {"incidents", "within", "onQuarantine", "nodeCondition",
+                                                            "resource"};
   constexpr std::int64_t kMostIncidents = 10;  // so many are remembered of a device
   HandOverRules rules;
   if (!check_map(node, "spec.handOver", kKeys, mistakes)) return rules;
@@ -89,9 +90,11 @@ HandOverRules read_hand_over(const YamlNode& node, MistakeList& mistakes) {
   }
   if (const YamlNode* given = node.find("nodeCondition")) {
     rules.condition = read_node_condition(*given, mistakes);
-  } else {
-    mistakes.add(node.place, "spec.handOver tells nobody: it has no nodeCondition",
-                 "add nodeCondition: {type: device-health.io/NodeNeedsRepair}");
+  }
+  if (const YamlNode* given = node.find("resource")) rules.resource = read_hand_over_resource(*given, mistakes);
+  if (node.find("nodeCondition") == nullptr && node.find("resource") == nullptr) {
+    mistakes.add(node.place, "spec.handOver tells nobody: it has neither nodeCondition nor resource",
+                 "add nodeCondition: {type: device-health.io/NodeNeedsRepair}, or a resource");
   }
   return rules;
 }

@@ -22,12 +22,6 @@ bool is_label_part(std::string_view text) {
          std::ranges::all_of(text, inner);
 }
 
-bool is_label_key(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return is_label_part(text);
-  return is_dns_subdomain(text.substr(0, slash)) && is_label_part(text.substr(slash + 1));
-}
-
 /// Notes a key that is no label key.
 void check_label_key(const YamlNode& node, std::string_view path, MistakeList& mistakes) {
   if (is_label_key(node.text)) return;
@@ -109,6 +103,14 @@ void read_expression(const YamlNode& node, const std::string& path, LabelSelecto
 }
 
 }  // namespace
+
+bool is_label_key(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return is_label_part(text);
+  return is_dns_subdomain(text.substr(0, slash)) && is_label_part(text.substr(slash + 1));
+}
+
+bool is_label_value(std::string_view text) { return is_label_part(text); }
 
 bool is_dns_subdomain(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;

@@ -148,8 +148,13 @@ std::string hand_over_text(const HandOverRules& rules) {
     when += fmt::format("{}{} incidents of a device within {}, the last of which goes on", when.empty() ? "" : ", or ",
                         rules.incidents, format_duration(rules.within));
   }
-  return fmt::format("  hands over: a node with {}; condition {}={}\n", when, rules.condition->type,
-                     rules.condition->is_problem ? "True" : "False");
+  std::string text = fmt::format("  hands over: a node with {}", when);
+  if (rules.condition)
+    text += fmt::format("; condition {}={}", rules.condition->type, rules.condition->is_problem ? "True" : "False");
+  if (!rules.resource) return text + "\n";
+  return fmt::format("{}; one object a {}, {} when it is over: {}\n", text,
+                     rules.resource->per_device ? "device" : "node", rules.resource->keeps ? "kept" : "deleted",
+                     rules.resource->text);
 }
 
 std::string enforce_on_text(const EnforceOn& on) {
@@ -180,7 +185,7 @@ std::string policy_text(const DevicePolicy& policy) {
         policy.evict ? fmt::format("  Jobs: {}\n", no_retries_text(NotCreditable::Hold)) : "  Jobs: no retries back\n";
   }
   text += policy.evict ? evict_text(*policy.evict) : "  evict: never\n";
-  if (policy.hand_over && policy.hand_over->condition) text += hand_over_text(*policy.hand_over);
+  if (policy.hand_over) text += hand_over_text(*policy.hand_over);
   return text;
 }
 

@@ -148,12 +148,25 @@ struct HandOverCondition {
   friend bool operator==(const HandOverCondition&, const HandOverCondition&) = default;
 };
 
-/// When a node is handed over to whoever repairs nodes, and how that is told.
+/// A custom resource by which others are told: an order to whoever repairs nodes.
+struct HandOverResource {
+  std::string api_version;  ///< `group/version`; never one of Kubernetes' own groups.
+  std::string kind;
+  std::string ns;           ///< Empty: the kind is cluster-scoped.
+  std::string name;         ///< With its placeholders.
+  std::string text;         ///< The whole template as JSON, with its placeholders.
+  bool per_device = false;  ///< `per: Device`: one for each device that is a ground; else one for the node.
+  bool keeps = false;       ///< `whenRecovered: Keep`.
+  friend bool operator==(const HandOverResource&, const HandOverResource&) = default;
+};
+
+/// When a node is handed over to whoever repairs nodes, and how that is told: by one of the two, or both.
 struct HandOverRules {
   std::int64_t incidents = 0;               ///< So many of one device, the last of which goes on; 0: none is enough.
   Millis within = std::chrono::hours(168);  ///< They opened within this time.
   bool on_quarantine = true;                ///< A quarantined device is enough.
   std::optional<HandOverCondition> condition = {};  ///< `nodeCondition`.
+  std::optional<HandOverResource> resource = {};    ///< `resource`.
   friend bool operator==(const HandOverRules&, const HandOverRules&) = default;
 };
 

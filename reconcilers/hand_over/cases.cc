@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/hash.h"
+#include "domain/history/incident_id.h"
 #include "domain/policy/config_duration.h"
 
 namespace dhc::hand_over {
@@ -26,25 +28,55 @@ std::optional<Ground> ground_of(const DeviceRecord& record, const HandOverRules&
                 .until = now.mono + std::chrono::ceil<Millis>(ends - now.wall)};
 }
 
+/// Each ground, by the key of its device, with the node's name.
+template <class Take>
+void each_ground(const PlanInput& input, Take take) {
+  if (std::ranges::none_of(input.policy.policies, [](const auto& rules) { return rules.hand_over.has_value(); }))
+    return;
+  for (const auto& [key, record] : input.incidents.records()) {
+    if (!record.is_open() || !key.is_device()) continue;
+    const auto* policy = policy_of(record, input.policy);
+    if (policy == nullptr || !policy->hand_over) continue;
+    if (effective_mode(policy, input.policy) == Mode::Off) continue;
+    auto ground = ground_of(record, *policy->hand_over, input.now);
+    if (!ground) continue;
+    ground->policy = policy;
+    // Its driver may have withdrawn it: what has fallen off the bus is nowhere by the World.
+    take(node_of(record, input.world), *std::move(ground));
+  }
+}
+
+/// The same for the same rules and node or device, whatever else of the rules changes.
+std::string slot_of(const HandOverResource& rules, const std::string& node, const DeviceKey& key) {
+  auto text = fmt::format("{}\n{}\n{}\n{}\n{}", rules.api_version, rules.kind, rules.ns, rules.name, node);
+  if (rules.per_device)
+    text += fmt::format("\n{}\n{}\n{}\n{}", to_string(key.source), key.scope, key.place, key.device);
+  return fmt::format("{:016x}", stable_hash(text));
+}
+
 }  // namespace
 
 Cases find_cases(const PlanInput& input) {
   Cases cases;
-  if (std::ranges::none_of(input.policy.policies, [](const auto& rules) { return rules.hand_over.has_value(); }))
-    return cases;
-  for (const auto& [key, record] : input.incidents.records()) {
-    if (!record.is_open() || !key.is_device()) continue;
-    const auto* policy = policy_of(record, input.policy);
-    if (policy == nullptr || !policy->hand_over || !policy->hand_over->condition) continue;
-    if (effective_mode(policy, input.policy) == Mode::Off) continue;
-    auto ground = ground_of(record, *policy->hand_over, input.now);
-    if (!ground) continue;
-    // Its driver may have withdrawn it: what has fallen off the bus is nowhere by the World.
-    const auto node = node_of(record, input.world);
-    if (input.world.node(node) == nullptr) continue;
-    ground->policy = policy;
-    cases[node][policy->hand_over->condition->type].push_back(*std::move(ground));
-  }
+  each_ground(input, [&](const std::string& node, Ground ground) {
+    const auto& condition = ground.policy->hand_over->condition;
+    if (condition && input.world.node(node) != nullptr) cases[node][condition->type].push_back(std::move(ground));
+  });
+  return cases;
+}
+
+ObjectCases find_object_cases(const PlanInput& input) {
+  ObjectCases cases;
+  each_ground(input, [&](const std::string& node, Ground ground) {
+    const auto& rules = ground.policy->hand_over->resource;
+    if (!rules || node.empty()) return;
+    const auto& key = ground.record->key;
+    auto& found = cases[slot_of(*rules, node, key)];
+    found.node = node;
+    if (rules->per_device) found.device = to_string(key);
+    found.incidents.insert(incident_id(key, ground.record->incident.facts()->opened_at));
+    found.grounds.push_back(std::move(ground));
+  });
   return cases;
 }
 

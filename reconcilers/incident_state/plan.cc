@@ -8,6 +8,7 @@
 #include "domain/contract/state_names.h"
 #include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
+#include "domain/incidents/handed_state.h"
 #include "domain/incidents/state_text.h"
 #include "domain/incidents/suspect_state.h"
 #include "domain/limits/write_keys.h"
@@ -111,6 +112,8 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
     sections.push_back({.name = std::string(kSuspectSection), .text = suspect_state_text(*input.suspects)});
   if (input.ailing != nullptr)
     sections.push_back({.name = std::string(kAilingSection), .text = ailing_state_text(*input.ailing)});
+  if (input.handed != nullptr)
+    sections.push_back({.name = std::string(kHandedSection), .text = handed_state_text(*input.handed)});
   if (!file.imported.empty()) {
     sections.push_back({.name = std::string(kImportedSection), .text = json_text(file.imported)});
   }

@@ -16,6 +16,7 @@
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/rollouts.h"
 #include "domain/findings/suspects.h"
+#include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
 #include "domain/incidents/node_case.h"
 #include "domain/limits/brake.h"
@@ -48,6 +49,7 @@ struct PlanInput {
   const Rollouts* rollouts = nullptr;              ///< What roll-outs have broken; null: nothing.
   const std::vector<AilingPod>* ailing = nullptr;  ///< What the state says of Jobs' pods on bad devices; null: nothing.
   const std::set<DeviceKey>* unmatched = nullptr;  ///< As `AffectedPods` says; null: every device may be.
+  const HandedObjects* handed = nullptr;           ///< Objects that were made to hand nodes over; null: none.
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

@@ -33,6 +33,9 @@ Result<std::string> path_of(const Trace& trace) {
     case TraceKind::NodeTaint:
     case TraceKind::NodeCondition:
       return path_of("/api/v1", {}, "nodes", trace.name);
+    case TraceKind::Object:
+      if (trace.path.empty()) return fail(ErrorKind::Invalid, "where the object is is not known");
+      return trace.path;
     case TraceKind::Condition:
     case TraceKind::Notice:
       return k8s::pod_path(trace.ns, trace.name);
@@ -62,6 +65,7 @@ std::string_view name_of(TraceKind kind) {
     case TraceKind::Rule:
     case TraceKind::NodeTaint:
     case TraceKind::NodeCondition:
+    case TraceKind::Object:
     case TraceKind::Condition:
     case TraceKind::Notice:
     case TraceKind::Annotation:
@@ -146,6 +150,7 @@ Result<k8s::Request> build_removal(const Trace& trace) {
       if (trace.resource_version.empty()) return fail(ErrorKind::Invalid, "the node has no version");
       return build_patch(*path, "application/json-patch+json", without_taints(trace));
     case TraceKind::Rule:
+    case TraceKind::Object:
     case TraceKind::StateMap:
     case TraceKind::StatusMap:
     case TraceKind::EarlierStateMap:

@@ -11,6 +11,9 @@
 #include "base/printable.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/contract/state_names.h"
+#include "domain/incidents/handed_state.h"
+#include "domain/incidents/state_text.h"
 
 namespace dhc::uninstall {
 
@@ -194,6 +197,30 @@ Result<Found> find_named(TraceKind kind, std::string_view body) {
     found.left.push_back(fmt::format("{}: it is managed by {}", to_string(trace), printable_cut(manager, 63)));
   }
   return found;
+}
+
+std::vector<ObjectName> remembered_objects(std::string_view state_map) {
+  std::vector<ObjectName> found;
+  const nlohmann::json map = nlohmann::json::parse(state_map, nullptr, false);
+  for (const auto& section : parse_state(json_string(map, {"data", kIncidentsEntry})).sections) {
+    if (section.name != kHandedSection) continue;
+    const auto objects = parse_handed_state(section.text);
+    for (const auto& [slot, object] : objects.all()) {
+      if (object.phase != HandedObject::Phase::Over) found.push_back(object_of(slot, object));
+    }
+  }
+  return found;
+}
+
+Trace trace_of_object(const ObjectName& object, std::string path, std::string uid) {
+  Trace trace;
+  trace.kind = TraceKind::Object;
+  trace.ns = object.ns;
+  trace.name = object.name;
+  trace.uid = std::move(uid);
+  trace.path = std::move(path);
+  trace.object_kind = object.kind;
+  return trace;
 }
 
 void LeaseLooks::add(std::optional<k8s::Lease> lease, MonoTime now) {

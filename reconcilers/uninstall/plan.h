@@ -9,6 +9,7 @@
 #include "base/now.h"
 #include "k8s-client/model/lease.h"
 #include "k8s-client/model/object.h"
+#include "reconcilers/shared/object_requests.h"
 #include "reconcilers/uninstall/trace.h"
 
 namespace dhc::uninstall {
@@ -39,6 +40,12 @@ inline constexpr std::array<Place, 4> kPlaces = {{{k8s::Kind::Pod, "Pods"},
 /// The ConfigMap or Lease of ours, as read by `build_get`; it is left unless our label is on it, which each of our
 /// writes sets.
 [[nodiscard]] Result<Found> find_named(TraceKind kind, std::string_view body);
+
+/// The objects of others' kinds that the state ConfigMap remembers, by its own JSON: what is over is none of them.
+[[nodiscard]] std::vector<ObjectName> remembered_objects(std::string_view state_map);
+
+/// The trace of such an object, which stands at that path with that UID.
+[[nodiscard]] Trace trace_of_object(const ObjectName& object, std::string path, std::string uid);
 
 /// Whether a controller runs, told by looks at its Lease over time. No other clock is trusted: whoever holds it is seen
 /// to renew it, and a standby is seen to take it.

@@ -25,6 +25,9 @@ std::string to_string(const Trace& trace) {
     case TraceKind::NodeCondition:
       text = fmt::format("condition {} of Node {}", fmt::join(trace.types, ", "), trace.name);
       break;
+    case TraceKind::Object:
+      text = fmt::format("{} {}{}{}", trace.object_kind, trace.ns, trace.ns.empty() ? "" : "/", trace.name);
+      break;
     case TraceKind::Condition:
       text = fmt::format("condition {} of Pod {}/{}", kConditionType, trace.ns, trace.name);
       break;
@@ -54,6 +57,8 @@ std::string_view plural_of(TraceKind kind) {
       return "node taints";
     case TraceKind::NodeCondition:
       return "node conditions";
+    case TraceKind::Object:
+      return "objects of hand-over";
     case TraceKind::Condition:
       return "pod conditions";
     case TraceKind::Notice:

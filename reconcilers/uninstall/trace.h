@@ -11,6 +11,7 @@ enum class TraceKind : std::uint8_t {
   Rule,
   NodeTaint,
   NodeCondition,  ///< By which the node was handed over: all of ours.
+  Object,         ///< Of another's kind, likewise.
   Condition,      ///< And the notice beside it, if there is one.
   Notice,         ///< Without a condition.
   Annotation,
@@ -31,6 +32,8 @@ struct Trace {
   std::vector<std::size_t> places;       ///< Of a node: which of its taints are ours, ascending.
   std::vector<std::string> annotations;  ///< Of a Job: which are ours.
   std::vector<std::string> types;        ///< Of a node's conditions that are ours.
+  std::string path;                      ///< Of an object of another's kind: where it is,
+  std::string object_kind;               ///< and its kind.
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 

@@ -52,6 +52,7 @@ struct Controller::State {
   Brake brake;
   IncidentStore incidents;
   Suspects suspects;
+  HandedObjects handed;
   AilingPods ailing;
   Rollouts rollouts;
   ComingPods coming;
@@ -119,6 +120,7 @@ struct Controller::State {
   void take_write(const Outcome& outcome, const Now& now);
   void note_failed(const taint::DeleteRule& removal);
   void note_write(const Action& action, const Now& now);
+  void note_handed(const Outcome& outcome, const Now& now);
   void note_sent(const Action& action, const Now& now);
   void note_eviction(const eviction::EvictPod& evict, const Now& now);
   void note_loaded(const Now& now);
@@ -140,6 +142,8 @@ Action as_action(std::variant<A...>&& action) {
 
 /// What an NTP daemon corrects without a jump is no other clock.
 constexpr Millis kClockStep = Seconds(1);
+/// No API server works on a request for longer.
+constexpr Millis kHappensBy = std::chrono::minutes(2);
 /// What a plan leaves to the next one that follows it.
 constexpr Millis kAtOnce{1};
 
@@ -149,6 +153,13 @@ bool notes_new(std::set<Key>& known, std::set<Key> found) {
   const bool is_new = !std::ranges::includes(known, found);
   known = std::move(found);
   return is_new;
+}
+
+/// Whether it is one of those of which so many are sent in a minute.
+bool hands_over(const Action& action) {
+  return std::holds_alternative<hand_over::ApplyNodeConditions>(action) ||
+         std::holds_alternative<hand_over::MakeObject>(action) ||
+         std::holds_alternative<hand_over::RemoveObject>(action);
 }
 
 std::string event_key(const notice::EmitEvent& event) { return event.regarding.ns + "/" + event.name; }
@@ -265,6 +276,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   incidents = IncidentStore();
   doubted_untaints.clear();
   suspects = Suspects();
+  handed = HandedObjects();
   suspect_revision = 0;
   ailing = AilingPods();
   if (state.begin_term(incidents, now)) note_loaded(now);
@@ -280,6 +292,7 @@ void Controller::State::note_loaded(const Now& now) {
     suspects = *std::move(found);
     suspect_revision = suspects.revision();
   }
+  if (auto found = state.take_handed()) handed = *std::move(found);
   auto noted = state.take_ailing();
   ailing = AilingPods(noted, now);
   world.note_ailing(std::move(noted));
@@ -300,8 +313,8 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (!outcome.status && !may_have_happened(outcome.status.error())) note_asked_taint(outcome.action, false, now);
   const bool never_sent = !outcome.status && outcome.status.error().kind == ErrorKind::Cancelled;
   if (never_sent && facts_of(outcome.action).makes_taint) requests.taint_tokens().give_back(1, now.mono);
-  const bool was_conditions = std::holds_alternative<hand_over::ApplyNodeConditions>(outcome.action);
-  if (never_sent && was_conditions) requests.hand_over_tokens().give_back(1, now.mono);
+  if (never_sent && hands_over(outcome.action)) requests.hand_over_tokens().give_back(1, now.mono);
+  note_handed(outcome, now);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
   if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
     if (surely_not) note_failed(*removal);
@@ -328,7 +341,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   if (!key) return;
   requests.write_sent(key->key, key->seen_version, now);
   if (facts_of(action).makes_taint) requests.taint_tokens().take(1, now.mono);
-  if (std::holds_alternative<hand_over::ApplyNodeConditions>(action)) requests.hand_over_tokens().take(1, now.mono);
+  if (hands_over(action)) requests.hand_over_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     if (removal->of_card) {
@@ -346,6 +359,22 @@ void Controller::State::note_write(const Action& action, const Now& now) {
     requests.state_bytes().take(static_cast<std::int64_t>(written->text.size()), now.mono);
   } else if (const auto* told = std::get_if<status::WriteStatus>(&action)) {
     status_desk.note_sent(*told, now);
+  }
+}
+
+/// What became of an object by which a node is handed over: the next process must know.
+void Controller::State::note_handed(const Outcome& outcome, const Now& now) {
+  if (const auto* make = std::get_if<hand_over::MakeObject>(&outcome.action)) {
+    if (outcome.status) {
+      handed.made(make->object.slot);
+      incidents.note_change();
+    } else if (may_have_happened(outcome.status.error())) {
+      handed.doubted(make->object.slot, now.mono + kHappensBy);
+    }
+  } else if (const auto* removal = std::get_if<hand_over::RemoveObject>(&outcome.action);
+             removal != nullptr && outcome.status) {
+    handed.removed(removal->object.slot);
+    incidents.note_change();
   }
 }
 
@@ -433,7 +462,6 @@ void Controller::State::note_removed(const Now& now) {
 /// An untaint without an answer may still happen: a taint that is gone then is gone by our own doing. Later it is not.
 /// A rule needs none of this: its removal is asked for until it is gone.
 void Controller::State::note_untaint(const std::string& node, const Status& status, const Now& now) {
-  constexpr Millis kHappensBy = std::chrono::minutes(2);  // no API server works on a request for longer
   doubted_untaints.erase(node);
   if (status) return;
   if (may_have_happened(status.error())) {
@@ -720,7 +748,8 @@ Turn Controller::plan_all(const Now& now) {
                   .suspects = &state.suspects,
                   .rollouts = &state.rollouts,
                   .ailing = &state.ailing.all(),
-                  .unmatched = &state.affected_pods.unmatched()};
+                  .unmatched = &state.affected_pods.unmatched(),
+                  .handed = &state.handed};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   if (auto choice = eviction::choose_trial(input, *search)) {
@@ -751,6 +780,11 @@ Turn Controller::plan_all(const Now& now) {
   auto jobs = job_retry::plan(input);
   auto handed = hand_over::plan(input);
   state.nodes_handed_over = handed.handed_over;
+  const bool notes = !handed.changes.empty();
+  if (notes) {
+    state.incidents.note_change();
+    state.handed.take(std::move(handed.changes), state.incidents.revision());
+  }
   auto saving = incident_state::plan(input, state.state.file());
   auto verdicts = evictions.verdicts;
   for (const auto* more : {&taints.verdicts, &jobs.verdicts, &handed.verdicts, &saving.verdicts})
@@ -794,7 +828,8 @@ Turn Controller::plan_all(const Now& now) {
                        .incidents = state.incidents,
                        .requests = state.requests,
                        .saved_revision = state.saved_revision(),
-                       .now = now});
+                       .now = now,
+                       .handed = &state.handed});
 
   const bool brakes = state.notes_new_brake();
   for (const auto& uid : state.revoked) {
@@ -813,7 +848,7 @@ Turn Controller::plan_all(const Now& now) {
     wake.note_after(now.mono, at);
   }
   // What was intended may be done once it is written; of what a suspect holds incidents begin or do not.
-  if (intends || suspects) wake.note(now.mono + kAtOnce);
+  if (intends || suspects || notes) wake.note(now.mono + kAtOnce);
   if (suspects) state.touched.everything();
   if (const auto at = state.suspects.next_change_at())
     wake.note_after(now.mono, now.mono + std::chrono::ceil<Millis>(*at - now.wall));

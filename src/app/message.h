@@ -24,10 +24,10 @@
 namespace dhc {
 
 /// All that the controller can ask for. Each reconciler brings its own alternatives.
-using Action =
-    std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule, taint::DeleteRule,
-                 taint::PatchNodeTaint, hand_over::ApplyNodeConditions, incident_state::WriteState, job_retry::PatchJob,
-                 job_retry::RecreateJob, owners::ReadOwner, status::WriteStatus>;
+using Action = std::variant<eviction::EvictPod, notice::ApplyCondition, notice::EmitEvent, taint::ApplyRule,
+                            taint::DeleteRule, taint::PatchNodeTaint, hand_over::ApplyNodeConditions,
+                            hand_over::MakeObject, hand_over::RemoveObject, incident_state::WriteState,
+                            job_retry::PatchJob, job_retry::RecreateJob, owners::ReadOwner, status::WriteStatus>;
 
 /// What became of one action.
 struct Outcome {

@@ -11,6 +11,7 @@
 #include "domain/contract/state_names.h"
 #include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
+#include "domain/incidents/handed_state.h"
 #include "domain/incidents/state_merge.h"
 #include "domain/incidents/state_text.h"
 #include "domain/incidents/suspect_state.h"
@@ -208,6 +209,7 @@ void StateDesk::add_earlier(StateContent& content) {
 void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now) {
   file_.unknown.clear();
   ailing_.clear();
+  handed_.emplace();  // what the state no longer names is over
   std::size_t size = 0;
   for (auto& section : sections) {
     if (section.name == kBrakeSection) {
@@ -216,6 +218,8 @@ void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now
       suspects_ = parse_suspect_state(section.text);
     } else if (section.name == kAilingSection) {
       ailing_ = parse_ailing_state(section.text);
+    } else if (section.name == kHandedSection) {
+      handed_ = parse_handed_state(section.text);
     } else if (size + section.text.size() <= kUnknownLimit) {
       size += section.text.size();
       file_.unknown.push_back(std::move(section));

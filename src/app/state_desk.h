@@ -7,6 +7,7 @@
 #include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/world.h"
 #include "domain/incidents/brake_state.h"
+#include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/incident_state/plan.h"
@@ -60,6 +61,9 @@ class StateDesk {
   /// The Jobs' pods that were last seen on bad devices, likewise.
   [[nodiscard]] std::vector<AilingPod> take_ailing() { return std::exchange(ailing_, {}); }
 
+  /// The objects by which nodes were handed over, likewise.
+  [[nodiscard]] std::optional<HandedObjects> take_handed() { return std::exchange(handed_, std::nullopt); }
+
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
@@ -74,6 +78,7 @@ class StateDesk {
   std::optional<BrakeState> brakes_;
   std::optional<Suspects> suspects_;
   std::vector<AilingPod> ailing_;
+  std::optional<HandedObjects> handed_;
   bool is_listed_ = false;                 // whether it exists is known
   std::optional<k8s::ConfigMap> seen_;     // as it was last seen
   bool knows_earlier_ = false;             // whether 0.1.0's exists is known

@@ -53,6 +53,8 @@ class Writes {
   void operator()(const taint::PatchNodeTaint& patch) const {
     say(DemoTone::Act, patch.add ? "TAINTED" : "UNTAINTED", "node " + patch.node);
   }
+  void operator()(const hand_over::MakeObject& make) const { say(DemoTone::Act, "HANDED OVER", make.words()); }
+  void operator()(const hand_over::RemoveObject& removal) const { say(DemoTone::Act, "HANDED OVER", removal.words()); }
   void operator()(const hand_over::ApplyNodeConditions& apply) const {
     say(DemoTone::Act, "HANDED OVER", apply.words());
   }

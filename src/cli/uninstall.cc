@@ -17,6 +17,7 @@
 #include "app/clock.h"
 #include "app/signals.h"
 #include "cli/connection.h"
+#include "domain/contract/state_names.h"
 #include "k8s-client/protocol/lease_requests.h"
 #include "k8s-client/protocol/watch_requests.h"
 #include "reconcilers/uninstall/build.h"
@@ -63,6 +64,7 @@ class Sweep {
   [[nodiscard]] Result<Found> pages(k8s::Kind kind, std::size_t version) const;
   [[nodiscard]] Result<Found> kind(k8s::Kind kind) const;
   [[nodiscard]] Result<Found> named(TraceKind kind) const;
+  void look_for_objects(Survey& survey) const;
 
   const k8s::Client& client_;
   std::string ns_;
@@ -114,6 +116,41 @@ Result<Found> Sweep::named(TraceKind kind) const {
   return std::unexpected(answer.error());
 }
 
+/// What the state remembers of objects of others' kinds. Where one cannot be looked for the state is kept: without it
+/// nobody would know of the object.
+void Sweep::look_for_objects(Survey& survey) const {
+  const auto state = std::ranges::find(survey.traces, TraceKind::StateMap, &Trace::kind);
+  if (state == survey.traces.end()) return;
+  const auto request = build_get(TraceKind::StateMap, ns_);
+  const auto map = request ? client_.call(*request, stop_) : Result<k8s::Response>(std::unexpected(request.error()));
+  bool is_known = map.has_value();
+  if (!map) survey.problems.push_back(fmt::format("objects of hand-over: {}", map.error().message));
+  std::vector<Trace> found;
+  for (const auto& object : is_known ? uninstall::remembered_objects(map->body) : std::vector<ObjectName>()) {
+    const auto kinds = build_kinds(object);
+    const auto path =
+        kinds ? object_path(object, client_.call(*kinds, stop_)) : Result<std::string>(std::unexpected(kinds.error()));
+    if (!path && path.error().kind == ErrorKind::Invalid) continue;  // without its kind there is no object
+    const auto seen = path ? sighting_of(object, client_.call(build_object_read(*path), stop_))
+                           : Result<ObjectSighting>(std::unexpected(path.error()));
+    if (!seen) {
+      is_known = false;
+      survey.problems.push_back(fmt::format("{}: {}", title_of(object), seen.error().message));
+    } else if (seen->standing == ObjectStanding::Ours) {
+      found.push_back(uninstall::trace_of_object(object, *path, seen->uid));
+    }
+  }
+  if (is_known) {
+    // Before the state, which is lost with it.
+    survey.traces.insert(state, found.begin(), found.end());
+  } else {
+    survey.traces.erase(state);
+    survey.traces.insert(survey.traces.begin(), found.begin(), found.end());
+    survey.left.push_back(
+        fmt::format("ConfigMap {}/{}: it remembers objects that cannot be looked for", ns_, kIncidentsName));
+  }
+}
+
 Status Sweep::look_at_lease() {
   const auto request = uninstall::build_get(TraceKind::Lease, ns_);
   if (!request) return std::unexpected(request.error());
@@ -162,6 +199,7 @@ Survey Sweep::look() const {
   };
   for (const auto& place : uninstall::kPlaces) add(place.plural, kind(place.kind));
   add("ConfigMap", named(TraceKind::StateMap));
+  look_for_objects(survey);
   add("ConfigMap", named(TraceKind::StatusMap));
   add("ConfigMap of 0.1.0", named(TraceKind::EarlierStateMap));
   add("Lease", named(TraceKind::Lease));
@@ -170,8 +208,13 @@ Survey Sweep::look() const {
 
 bool Sweep::remove(const std::vector<Trace>& traces) {
   bool further = false;
+  bool has_object_left = false;
   for (const Trace& trace : traces) {
     const auto name = to_string(trace);
+    if (trace.kind == TraceKind::StateMap && has_object_left) {
+      errors_[name] = "it remembers objects that could not be removed";
+      continue;
+    }
     const auto request = build_removal(trace);
     const auto answer =
         request ? client_.call(*request, stop_) : Result<k8s::Response>(std::unexpected(request.error()));
@@ -187,6 +230,7 @@ bool Sweep::remove(const std::vector<Trace>& traces) {
       return false;
     }
     errors_[name] = answer.error().message;
+    has_object_left = has_object_left || trace.kind == TraceKind::Object;
     further = further || answer.error().kind == ErrorKind::Conflict;
   }
   return further;

@@ -499,11 +499,23 @@ void fields(V& v, HandOverCondition& x) {
 }
 
 template <class V>
+void fields(V& v, HandOverResource& x) {
+  v("api", x.api_version);
+  v("kind", x.kind);
+  v("ns", x.ns);
+  v("name", x.name);
+  v("text", x.text);
+  v("device", x.per_device);
+  v("keeps", x.keeps);
+}
+
+template <class V>
 void fields(V& v, HandOverRules& x) {
   v("incidents", x.incidents);
   v.always("within", x.within);
   v.always("quarantine", x.on_quarantine);
   v("condition", x.condition);
+  v("resource", x.resource);
 }
 
 template <class V>

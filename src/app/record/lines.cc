@@ -168,6 +168,15 @@ struct Details {
     for (const auto& one : x.conditions) said.push_back(one.type + "=" + one.status + ": " + one.message);
     put("conditions", said);
   }
+  void operator()(const hand_over::MakeObject& x) const {
+    put("slot", x.object.slot);
+    put("api", x.object.api_version);
+    put("text", print_of(x.text));
+  }
+  void operator()(const hand_over::RemoveObject& x) const {
+    put("slot", x.object.slot);
+    put("api", x.object.api_version);
+  }
   void operator()(const incident_state::WriteState& x) const {
     put("text", print_of(x.text));
     put("revision", x.revision);

@@ -11,6 +11,7 @@
 #include "base/rfc3339.h"
 #include "base/wake.h"
 #include "domain/contract/names.h"
+#include "domain/history/incident_id.h"
 
 namespace dhc {
 
@@ -33,12 +34,8 @@ std::string news_id(std::string_view type, const std::string& identity) {
 }
 
 /// What events about one incident have in common.
-std::string incident_name(const std::string& device, WallTime opened_at) {
-  return short_id(device + "|" + format_rfc3339(opened_at));
-}
-
-Json incident_data(const std::string& device, WallTime opened_at, const std::string& node, const std::string& policy) {
-  return {{"incident", incident_name(device, opened_at)}, {"device", device}, {"node", node}, {"policy", policy}};
+Json incident_data(const DeviceKey& key, WallTime opened_at, const std::string& node, const std::string& policy) {
+  return {{"incident", incident_id(key, opened_at)}, {"device", to_string(key)}, {"node", node}, {"policy", policy}};
 }
 
 std::string_view mode_of(const std::string& policy, const Policy& all) {
@@ -75,6 +72,22 @@ News node_news(std::string_view type, const std::string& node, const std::string
                              {"message", printable_cut(why, kLongestTold)}})};
 }
 
+News object_news(std::string_view type, const std::string& slot, const HandedObject& object, const World& world,
+                 WallTime at) {
+  const auto* node = world.node(object.node);
+  Json of_object = {{"apiVersion", object.api_version}, {"kind", object.kind}};
+  if (!object.ns.empty()) of_object["namespace"] = object.ns;
+  of_object["name"] = object.name;
+  return {.id = news_id(type, slot + "|" + object.incident),
+          .type = type,
+          .subject = "Node/" + object.node,
+          .at = at,
+          .data = json_text({{"node", {{"name", object.node}, {"uid", node == nullptr ? "" : node->meta.uid}}},
+                             {"object", std::move(of_object)},
+                             {"incident", object.incident},
+                             {"policy", object.policy}})};
+}
+
 }  // namespace
 
 void Bulletin::look(const BulletinSight& sight) {
@@ -86,6 +99,7 @@ void Bulletin::look(const BulletinSight& sight) {
   look_at_incidents(sight);
   look_at_evictions(sight);
   look_at_nodes(sight);
+  look_at_objects(sight);
   flush(sight);
 }
 
@@ -127,7 +141,7 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
   const auto node = node_of(record, sight.world);
   const auto& policy = record.past.policy;
   going_.insert_or_assign(record.key, Going{.opened_at = facts->opened_at, .node = node, .policy = policy});
-  auto data = incident_data(device, facts->opened_at, node, policy);
+  auto data = incident_data(record.key, facts->opened_at, node, policy);
   data["mode"] = mode_of(policy, sight.policy);
   data["since"] = format_rfc3339(facts->since);
   if (!record.past.incidents.empty()) data["reason"] = printable_cut(record.past.incidents.back().reason, kLongestTold);
@@ -152,7 +166,7 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
 void Bulletin::close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why,
                      const BulletinSight& sight) {
   const auto device = to_string(key);
-  auto data = incident_data(device, going.opened_at, going.node, going.policy);
+  auto data = incident_data(key, going.opened_at, going.node, going.policy);
   data["mode"] = mode_of(going.policy, sight.policy);
   data["why"] = printable_cut(why, kLongestTold);
   add({.id = news_id(kClosed, device + "|" + format_rfc3339(going.opened_at)),
@@ -220,6 +234,21 @@ void Bulletin::look_at_nodes(const BulletinSight& sight) {
     news.id = news_id(kNodeTakenBack, uid + "|" + type + "|gone|" + format_rfc3339(entry->second.at));
     add(std::move(news), 0, sight.now);
     entry = handed_over_.erase(entry);
+  }
+}
+
+void Bulletin::look_at_objects(const BulletinSight& sight) {
+  if (sight.handed == nullptr) return;
+  std::map<std::string, HandedObject> standing;
+  for (const auto& [slot, object] : sight.handed->all()) {
+    if (object.phase != HandedObject::Phase::Made) continue;
+    standing.emplace(slot, object);
+    add(object_news(kNodeHandedOver, slot, object, sight.world, object.at), 0, sight.now);
+  }
+  for (const auto& [slot, object] : std::exchange(objects_, standing)) {
+    const auto still = standing.find(slot);
+    if (still == standing.end() || still->second.incident != object.incident)
+      add(object_news(kNodeTakenBack, slot, object, sight.world, sight.now.wall), 0, sight.now);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "app/webhook/news.h"
 #include "domain/cluster/world.h"
+#include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
 #include "domain/limits/request_tracker.h"
 #include "domain/policy/policy.h"
@@ -24,6 +25,7 @@ struct BulletinSight {
   const RequestTracker& requests;
   std::optional<std::uint64_t> saved_revision;  ///< As in PlanInput.
   Now now;
+  const HandedObjects* handed = nullptr;  ///< Objects by which nodes were handed over; null: none.
 };
 
 /// Finds what is news: incidents that open and close, devices in quarantine, evictions that were accepted, nodes that
@@ -72,11 +74,13 @@ class Bulletin {
   void close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why, const BulletinSight& sight);
   void look_at_evictions(const BulletinSight& sight);
   void look_at_nodes(const BulletinSight& sight);
+  void look_at_objects(const BulletinSight& sight);
   void add(News news, std::uint64_t revision, const Now& now);
   void flush(const BulletinSight& sight);
 
   std::map<DeviceKey, Going> going_;
   std::map<std::pair<std::string, std::string>, HandedOver> handed_over_;  // by the node's UID and the condition's type
+  std::map<std::string, HandedObject> objects_;                            // that stand, by what they are remembered by
   std::set<std::string> evicted_;                                          // UIDs of pods
   std::map<std::string, MonoTime> told_;                                   // ids, or on their way to be, and since when
   std::vector<Pending> pending_;

@@ -1,8 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "base/rfc3339.h"
-#include "domain/contract/names.h"
-#include "tests/controller/taint/gpu_stage.h"
+#include "tests/controller/hand_over/lemon_stage.h"
 
 namespace dhc::test {
 
@@ -19,15 +17,7 @@ HandOverRules by_condition(HandOverRules rules = {}) {
   return rules;
 }
 
-/// gpu-0 of node-a is quarantined at its first incident, and the node handed over for that. Nothing is evicted.
-Stage lemon_stage(HandOverRules rules = by_condition()) {
-  auto stage = gpu_stage();
-  stage.policy().evict.reset();
-  stage.policy().recover.quarantine_above = 0.5;
-  stage.policy().hand_over = std::move(rules);
-  stage.send_policy();
-  return stage;
-}
+Stage told_stage(HandOverRules rules = by_condition()) { return lemon_stage(std::move(rules)); }
 
 /// Our conditions of the node: `Type=Status Reason`, joined.
 std::string told(Stage& stage, const std::string& node = "node-a") {
@@ -46,19 +36,13 @@ std::string conditions(const Stage& stage) {
   return joined;
 }
 
-void acknowledge(Stage& stage, const std::string& name = "node-a") {
-  auto node = stage.node_named(name);
-  node.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(stage.now().wall)}};
-  stage.put(node);
-}
-
 const std::string kBad = kType + "=True DeviceHealthHandedOver";
 const std::string kWell = kType + "=False DeviceHealthRecovered";
 
 }  // namespace
 
 TEST_CASE("A node with a quarantined device is handed over by its condition, once") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.run_for(Seconds(59));
   CHECK(told(stage).empty());
   stage.run_for(Seconds(2));
@@ -77,7 +61,7 @@ TEST_CASE("A node with a quarantined device is handed over by its condition, onc
 }
 
 TEST_CASE("A condition that names health is False while the node is handed over") {
-  auto stage = lemon_stage({.condition = HandOverCondition{.type = kType, .is_problem = false}});
+  auto stage = told_stage({.condition = HandOverCondition{.type = kType, .is_problem = false}});
   stage.run_for(Seconds(61));
   CHECK(told(stage) == kType + "=False DeviceHealthHandedOver");
   acknowledge(stage);
@@ -86,7 +70,7 @@ TEST_CASE("A condition that names health is False while the node is handed over"
 }
 
 TEST_CASE("When an operator vouches for the device the condition says that the node is well, and stays") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.run_for(minutes(30), minutes(1));
   acknowledge(stage);
   stage.run_for(Seconds(1));
@@ -99,7 +83,7 @@ TEST_CASE("When an operator vouches for the device the condition says that the n
 }
 
 TEST_CASE("Incidents count while they are young enough, and only if the last one goes on") {
-  auto stage = lemon_stage(by_condition({.incidents = 2, .within = hours(24), .on_quarantine = false}));
+  auto stage = told_stage(by_condition({.incidents = 2, .within = hours(24), .on_quarantine = false}));
   stage.policy().recover.quarantine_above = 100;
   stage.send_policy();
   stage.run_for(Seconds(61));
@@ -120,7 +104,7 @@ TEST_CASE("Incidents count while they are young enough, and only if the last one
 }
 
 TEST_CASE("The condition ends when an incident is as old as within, and not a millisecond before") {
-  auto stage = lemon_stage(by_condition({.incidents = 1, .within = hours(2), .on_quarantine = false}));
+  auto stage = told_stage(by_condition({.incidents = 1, .within = hours(2), .on_quarantine = false}));
   stage.run_for(Seconds(60));
   CHECK(told(stage) == kBad);
   stage.run_for(hours(2) - Seconds(1), Seconds(59));
@@ -133,12 +117,12 @@ TEST_CASE("The condition ends when an incident is as old as within, and not a mi
 }
 
 TEST_CASE("In observe mode nothing is written, and the verdict says what would be") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.policy().mode = Mode::Observe;
   stage.send_policy();
   stage.run_for(minutes(5), Seconds(10));
   CHECK(conditions(stage).empty());
-  auto by_count = lemon_stage(by_condition({.incidents = 1}));
+  auto by_count = told_stage(by_condition({.incidents = 1}));
   by_count.policy().mode = Mode::Observe;
   by_count.send_policy();
   by_count.run_for(minutes(5), Seconds(10));
@@ -148,7 +132,7 @@ TEST_CASE("In observe mode nothing is written, and the verdict says what would b
 }
 
 TEST_CASE("What stands when a policy begins to observe stays, also when nothing asks for it any more") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.run_for(Seconds(61));
   stage.whole_policy().mode_cap = Mode::Observe;
   stage.send_policy();
@@ -166,7 +150,7 @@ TEST_CASE("What stands when a policy begins to observe stays, also when nothing 
 }
 
 TEST_CASE("A condition that no policy names any more is removed, and another one takes its place") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.run_for(Seconds(61));
   stage.policy().hand_over->condition->type = "Other";
   stage.send_policy();
@@ -180,7 +164,7 @@ TEST_CASE("A condition that no policy names any more is removed, and another one
 }
 
 TEST_CASE("A process that starts anew writes nothing again, and ends what the one before has begun") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.whole_policy().own_namespace = "dhc";
   stage.send_policy();
   stage.run_for(minutes(2));
@@ -196,7 +180,7 @@ TEST_CASE("A process that starts anew writes nothing again, and ends what the on
 }
 
 TEST_CASE("A card that has fallen off the bus keeps its node handed over") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.run_for(Seconds(61));
   publish(stage, {{"gpu-1", {}, {}}});
   drop_pod(stage, "train-1", "train-gpu");
@@ -206,13 +190,13 @@ TEST_CASE("A card that has fallen off the bus keeps its node handed over") {
 }
 
 TEST_CASE("A pause and a brake hold a node back, and neither keeps a condition from ending") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.limits().paused = true;
   stage.send_policy();
   stage.run_for(minutes(5), Seconds(10));
   CHECK(told(stage).empty());
   // Without a taint there is no quarantine.
-  auto by_count = lemon_stage(by_condition({.incidents = 1}));
+  auto by_count = told_stage(by_condition({.incidents = 1}));
   by_count.limits().paused = true;
   by_count.send_policy();
   by_count.run_for(minutes(5), Seconds(10));
@@ -305,7 +289,7 @@ TEST_CASE("A node that others are removing already is not handed over") {
 TEST_CASE(
     "A device of which the kubelet says Unknown just now is no ground for a new condition until it is Unhealthy "
     "again") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.policy().mode = Mode::Observe;
   stage.send_policy();
   stage.run_for(Seconds(61));
@@ -333,7 +317,7 @@ TEST_CASE("A brake holds every node of its scope") {
 }
 
 TEST_CASE("A condition of the same type that another writes is left to him, and not asked for again at once") {
-  auto stage = lemon_stage();
+  auto stage = told_stage();
   stage.run_for(Seconds(59));
   int sent = 0;
   for (int second = 0; second < 60; ++second) {

@@ -237,6 +237,42 @@ TEST_CASE("A node that is handed over and taken back is told, with its condition
   CHECK(told_by(stage).find("node.taken-back") == std::string::npos);
 }
 
+TEST_CASE(
+    "A node that is handed over by an object is told when it is made and when it is taken back, with its incident") {
+  auto stage = telling_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict.reset();
+  stage.policy().recover.quarantine_above = 0.5;
+  stage.policy().hand_over = HandOverRules{
+      .resource = HandOverResource{.api_version = "a.example.com/v1",
+                                   .kind = "Repair",
+                                   .ns = "repair",
+                                   .name = "{node}",
+                                   .text = R"({"apiVersion":"a.example.com/v1","kind":"Repair","metadata":{}})"}};
+  stage.send_policy();
+  stage.run_for(minutes(5), Seconds(10));
+  const auto news = stage.controller().take_news();
+  REQUIRE(outline_of(news) ==
+          "incident.opened " + kBadGpu + ", device.quarantined " + kBadGpu + ", node.handed-over Node/node-a");
+  const auto data = nlohmann::json::parse(news[2].data);
+  CHECK(data["object"] ==
+        nlohmann::json{
+            {"apiVersion", "a.example.com/v1"}, {"kind", "Repair"}, {"namespace", "repair"}, {"name", "node-a"}});
+  CHECK(data["incident"] == nlohmann::json::parse(news[0].data)["incident"]);
+  CHECK(data["policy"] == "p");
+  stage.restart();
+  stage.run_for(minutes(1), Seconds(10));
+  const auto again = stage.controller().take_news();
+  CHECK(ids_of(again) == ids_of(news));
+  auto node = stage.node_named("node-a");
+  node.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(stage.now().wall)}};
+  stage.put(node);
+  stage.run_for(Seconds(30));
+  CHECK(told_by(stage) == "node.taken-back Node/node-a");
+  stage.run_for(minutes(30), minutes(1));
+  CHECK(told_by(stage).find("node.taken-back") == std::string::npos);
+}
+
 TEST_CASE("Who does not lead tells nobody, and who leads again tells it with the same ids") {
   auto stage = telling_stage();
   stage.whole_policy().own_namespace = "dhc";

@@ -38,6 +38,24 @@ AnsweredRequest deletion(const std::string& uid) {
   return {.method = Method::Delete, .target = kRule, .body = {{"preconditions", {{"uid", uid}}}}, .status = 200};
 }
 
+/// An object of another's kind that is made, with these marks of ours.
+AnsweredRequest object(const std::string& manager = "device-health-controller", const std::string& incident = "i",
+                       const std::string& field_manager = "device-health-hand-over") {
+  return {.method = Method::Post,
+          .target = "/apis/repair.example.com/v1/namespaces/repair/repairs?fieldManager=" + field_manager,
+          .body = {{"metadata",
+                    {{"labels", {{"app.kubernetes.io/managed-by", manager}}},
+                     {"annotations", {{"device-health.io/incident", incident}}}}}},
+          .status = 201};
+}
+
+AnsweredRequest object_deletion(const std::string& uid, const std::string& resource = "repairs") {
+  return {.method = Method::Delete,
+          .target = "/apis/repair.example.com/v1/namespaces/repair/" + resource + "/node-a",
+          .body = {{"preconditions", {{"uid", uid}}}},
+          .status = 200};
+}
+
 AnsweredRequest node(const char* operations) {
   return {.method = Method::Patch, .target = "/api/v1/nodes/a", .body = json::parse(operations), .status = 200};
 }
@@ -60,6 +78,16 @@ std::string broken_by(const Requests&... requests) {
 }
 
 }  // namespace
+
+TEST_CASE("an object of another's kind bears our marks, and is deleted by its UID") {
+  CHECK(broken_by(object(), object_deletion("u")).empty());
+  CHECK(broken_by(object("")) == "I14 ");
+  CHECK(broken_by(object("device-health-controller", "")) == "I14 ");
+  CHECK(broken_by(object("device-health-controller", "i", "x")) == "I14 ");
+  CHECK(broken_by(object_deletion("u")) == "I14 ");
+  CHECK(broken_by(object(), object_deletion("")) == "I14 ");
+  CHECK(broken_by(object(), object_deletion("u", "resets")) == "I14 ");
+}
 
 TEST_CASE("An eviction names the UID, and succeeds once for each") {
   CHECK(broken_by(eviction("u"), eviction("v")).empty());

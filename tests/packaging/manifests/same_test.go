@@ -80,10 +80,10 @@ func TestEnforceIsTheSameByKustomizeAndByHelm(t *testing.T) {
 }
 
 func TestEveryComponentIsTheSameByKustomizeAndByHelm(t *testing.T) {
-	compare(t, Kustomize(t, "overlays/enforce", "components/service-monitor", "components/pod-monitor", "components/alerts", "components/dashboard", "components/admission-policy", "components/recreate-jobs", "components/hand-over", "components/webhook"),
-		helm(t, "{mode: enforce, serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, alerts: {enabled: true}, dashboard: {enabled: true}, admissionPolicy: {enabled: true}, recreateJobs: {enabled: true}, handOver: {enabled: true}, webhook: {secretName: device-health-webhook}}"))
+	compare(t, Kustomize(t, "overlays/enforce", "components/service-monitor", "components/pod-monitor", "components/alerts", "components/dashboard", "components/admission-policy", "components/recreate-jobs", "components/hand-over", "components/hand-over-resource", "components/webhook"),
+		helm(t, "{mode: enforce, serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, alerts: {enabled: true}, dashboard: {enabled: true}, admissionPolicy: {enabled: true}, recreateJobs: {enabled: true}, handOver: {enabled: true, resource: true}, webhook: {secretName: device-health-webhook}}"))
 	folders, err := os.ReadDir(filepath.Join(Root(t), "manifests/components"))
-	if err != nil || len(folders) != 9 { // with the README
+	if err != nil || len(folders) != 10 { // with the README
 		t.Errorf("a component is not compared here: %v %v", folders, err)
 	}
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "domain/contract/names.h"
 #include "domain/contract/notice_text.h"
@@ -139,6 +140,8 @@ void Conduct::look_at_write(const sim::ResourcePath& path, const AnsweredRequest
   if (path.resource == "configmaps" && path.subresource.empty()) return look_at_state(path, request);
   if (is(Method::Post, "events", "")) return look_at_event(request);
   if (is(Method::Patch, "leases", "")) return look_at_lease(request);
+  const bool is_others = path.group.contains('.') && !path.group.ends_with(".k8s.io") && path.subresource.empty();
+  if (is_others && (request.method == Method::Post || request.method == Method::Delete)) return look_at_object(request);
   say("I14", request, "nothing of ours is written there");
 }
 
@@ -269,6 +272,25 @@ void Conduct::look_at_lease(const AnsweredRequest& request) {
     if (text(request.body, {"metadata", condition}).empty())
       say("I5", request, fmt::format("who leads is said with no {} as its precondition", condition));
   }
+}
+
+/// An object of another's kind, by which a node is handed over.
+void Conduct::look_at_object(const AnsweredRequest& request) {
+  const auto target = sim::parse_target(request.target);
+  auto collection = target.segments;
+  if (request.method == k8s::Method::Delete) {
+    if (text(request.body, {"preconditions", "uid"}).empty()) say("I14", request, "a deletion without a UID");
+    collection.pop_back();
+    if (!objects_.contains(fmt::format("{}", fmt::join(collection, "/"))))
+      say("I14", request, "an object of a kind that we never made");
+    return;
+  }
+  objects_.insert(fmt::format("{}", fmt::join(collection, "/")));
+  if (target.param("fieldManager") != kHandOverManager)
+    say("I14", request, "not under the name that owns what hands nodes over");
+  if (text(request.body, {"metadata", "labels", kManagedByLabel}) != kManagedBy ||
+      text(request.body, {"metadata", "annotations", kIncidentAnnotation}).empty())
+    say("I14", request, "an object that nobody would know as ours");
 }
 
 void Conduct::look_at_event(const AnsweredRequest& request) {

@@ -57,11 +57,13 @@ class Conduct {
   void look_at_job(const sim::ResourcePath& path, const AnsweredRequest& request);
   void look_at_state(const sim::ResourcePath& path, const AnsweredRequest& request);
   void look_at_lease(const AnsweredRequest& request);
+  void look_at_object(const AnsweredRequest& request);
   void look_at_event(const AnsweredRequest& request);
 
   bool may_take_back_ = false;
   bool has_earlier_release_ = false;
   std::size_t writes_ = 0;
+  std::set<std::string> objects_;                                       // paths of collections with an object of ours
   std::set<std::string> evicted_;                                       // UIDs
   std::set<std::string> rules_;                                         // names of those that we applied
   std::map<std::string, std::pair<std::string, std::int64_t>> limits_;  // of Jobs: UID and what we set last

@@ -47,6 +47,8 @@ Result<k8s::Request> request_for(const Action& action) {
                  [](const taint::DeleteRule& rule) { return taint::build_delete(rule); },
                  [](const taint::PatchNodeTaint& node) { return taint::build_node_taint(node); },
                  [](const hand_over::ApplyNodeConditions& told) { return hand_over::build_conditions(told); },
+                 [](const hand_over::MakeObject& made) { return build_kinds(made.object); },
+                 [](const hand_over::RemoveObject& removal) { return build_kinds(removal.object); },
                  [](const incident_state::WriteState& state) { return incident_state::build_state(state); },
                  [](const status::WriteStatus& told) { return status::build_status(told, "scenario"); },
                  [](const job_retry::PatchJob& patch) { return job_retry::build_patch(patch); },

@@ -270,6 +270,10 @@ void Stage::note_write(const Action& action) {
     writes_.push_back((patch->add ? "taint " : "untaint ") + patch->node);
   } else if (const auto* told = std::get_if<hand_over::ApplyNodeConditions>(&action)) {
     writes_.push_back(told->words());
+  } else if (const auto* make = std::get_if<hand_over::MakeObject>(&action)) {
+    writes_.push_back(make->words());
+  } else if (const auto* unmake = std::get_if<hand_over::RemoveObject>(&action)) {
+    writes_.push_back(unmake->words());
   } else if (std::holds_alternative<incident_state::WriteState>(action)) {
     writes_.emplace_back("state");
   } else if (std::holds_alternative<status::WriteStatus>(action)) {
@@ -352,6 +356,14 @@ void Stage::show(const Action& action) {
     node.kept = told->conditions;
     return put(node);
   }
+  if (const auto* make = std::get_if<hand_over::MakeObject>(&action)) {
+    handed_.emplace(title_of(make->object), make->text);
+    return;
+  }
+  if (const auto* unmake = std::get_if<hand_over::RemoveObject>(&action)) {
+    handed_.erase(title_of(unmake->object));
+    return;
+  }
   if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     return remove(k8s::Kind::DeviceTaintRule, removal->name);
   }
@@ -401,7 +413,8 @@ std::vector<std::string> Stage::settle() {
     if (actions.empty() && waiting_.empty()) break;
     for (const auto& action : actions) {
       const auto* evict = std::get_if<eviction::EvictPod>(&action);
-      const Status status = evict == nullptr ? Status{} : judge_(*evict);
+      const auto* make = std::get_if<hand_over::MakeObject>(&action);
+      const Status status = evict != nullptr ? judge_(*evict) : make != nullptr ? judge_object_(*make) : Status{};
       answer(action, status);
       if (status && evict != nullptr) gone.push_back(evict->name);
       if (status && (evict == nullptr || shows_evictions_)) show(action);

@@ -92,6 +92,10 @@ class Stage {
   [[nodiscard]] bool recalls() const { return recalls_; }
   /// How `settle` answers an eviction from now on; a refused one is not shown on its pod.
   void answer_evictions(std::function<Status(const eviction::EvictPod&)> judge) { judge_ = std::move(judge); }
+  /// How `settle` answers the creation of an object by which a node is handed over.
+  void answer_objects(std::function<Status(const hand_over::MakeObject&)> judge) { judge_object_ = std::move(judge); }
+  /// The objects that stand by `settle`: their JSON, by kind, namespace and name.
+  [[nodiscard]] std::map<std::string, std::string>& handed() { return handed_; }
   /// Whether `settle` shows on their pods the evictions that were accepted.
   void show_evictions(bool shown) { shows_evictions_ = shown; }
   /// What a read of the owner of this name finds from now on, and how it ends; without this it finds one that has not
@@ -144,6 +148,10 @@ class Stage {
   std::optional<MonoTime> wake_at_;
   std::function<Status(const eviction::EvictPod&)> judge_ = [](const eviction::EvictPod&) { return Status{}; };
   bool shows_evictions_ = true;
+  std::function<Status(const hand_over::MakeObject&)> judge_object_ = [](const hand_over::MakeObject&) {
+    return Status{};
+  };
+  std::map<std::string, std::string> handed_;
   Policy policy_;
   bool caps_hold_ = false;
   Millis elapsed_{0};

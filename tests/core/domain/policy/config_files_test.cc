@@ -71,6 +71,10 @@ TEST_CASE("the example of all keys gives every key its default") {
   HandOverRules hand_over;
   hand_over.incidents = 3;  // without a number, within and onQuarantine could be nothing else
   hand_over.condition = HandOverCondition{.type = "device-health.io/NodeNeedsRepair"};
+  REQUIRE(policy.hand_over->resource);
+  CHECK(policy.hand_over->resource->keeps == HandOverResource{}.keeps);
+  CHECK(policy.hand_over->resource->per_device == HandOverResource{}.per_device);
+  hand_over.resource = policy.hand_over->resource;  // a template has no default
   CHECK(policy.hand_over == hand_over);
 }
 

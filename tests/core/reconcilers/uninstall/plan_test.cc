@@ -331,3 +331,41 @@ TEST_CASE("objects of odd shapes are no traces and no crash") {
     CHECK(found.left.empty());
   }
 }
+
+TEST_CASE("The state names the objects by which nodes were handed over, and they go by their path and UID") {
+  const Json made = {{"slot", "s-1"},
+                     {"phase", "Made"},
+                     {"node", "node-a"},
+                     {"policy", "p"},
+                     {"apiVersion", "a.b/v1"},
+                     {"kind", "Repair"},
+                     {"namespace", "repair"},
+                     {"name", "node-a"},
+                     {"incident", "i-1"},
+                     {"incidents", {"i-1"}},
+                     {"at", "2026-11-26T00:00:00Z"}};
+  auto noted = made;
+  noted["slot"] = "s-2";
+  noted["phase"] = "Noted";
+  noted["name"] = "node-b";
+  auto over = made;
+  over["slot"] = "s-3";
+  over["phase"] = "Over";
+  const Json state = {{"version", 2}, {"handedOver", {made, noted, over}}, {"devices", Json::array()}};
+  const auto found = remembered_objects(Json{{"data", {{"incidents.json", state.dump()}}}}.dump());
+  REQUIRE(found.size() == 2);
+  CHECK(title_of(found[0]) == "Repair repair/node-a");
+  CHECK(title_of(found[1]) == "Repair repair/node-b");
+  const auto trace = trace_of_object(found[0], "/apis/a.b/v1/namespaces/repair/repairs/node-a", "u-1");
+  CHECK(to_string(trace) == "Repair repair/node-a");
+  CHECK(plural_of(trace.kind) == "objects of hand-over");
+  const auto request = build_removal(trace);
+  REQUIRE(request);
+  CHECK(request->method == k8s::Method::Delete);
+  CHECK(request->target == trace.path);
+  CHECK(Json::parse(request->body)["preconditions"]["uid"] == "u-1");
+  CHECK(!build_removal(trace_of_object(found[0], {}, "u-1")));
+  CHECK(!build_removal(trace_of_object(found[0], trace.path, {})));
+  for (const auto* none : {"", "[]", "{}", R"({"data":{"incidents.json":"{"}})"})
+    CHECK(remembered_objects(none).empty());
+}

@@ -1,0 +1,57 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reconcilers/hand_over/cases.h"
+#include "reconcilers/shared/hold_reasons.h"
+
+namespace dhc::hand_over {
+
+using Grounds = std::vector<Ground>;
+
+/// Whether a condition of ours says that the node is bad.
+[[nodiscard]] bool is_handed_over(const k8s::Condition& condition);
+
+/// What holds a node back in one plan, whatever it is handed over by.
+class Gates {
+ public:
+  explicit Gates(const PlanInput& input);
+
+  /// Why the node is not newly handed over now. One device that may be a ground is enough. `deed` is what an enforcing
+  /// policy would do.
+  [[nodiscard]] std::optional<HoldReason> not_now(const k8s::Node& node, const Grounds& grounds,
+                                                  std::string_view deed) const;
+  /// Why what stands is not changed.
+  [[nodiscard]] std::optional<HoldReason> not_changed(const Grounds& grounds) const;
+  /// Why what stands does not end now; null: no policy asks for it any more.
+  [[nodiscard]] std::optional<HoldReason> not_ended(const DevicePolicy* policy) const;
+  /// What an earlier request of this key holds back.
+  [[nodiscard]] std::optional<HoldReason> held_back(const std::string& key, const std::string& seen_version) const;
+  /// The cap, counted in nodes that have devices of the same driver or resource; it is no question for a node that is
+  /// handed over already.
+  [[nodiscard]] std::optional<HoldReason> full(const k8s::Node& node, const DeviceKey& key) const;
+  [[nodiscard]] std::optional<HoldReason> too_fast() const;
+
+  /// This plan sends a request; `begins`: by which the node is handed over.
+  void sends() { --left_; }
+  void begins(const std::string& node) { begun_.insert(node); }
+  /// Nodes that are handed over, or may be.
+  [[nodiscard]] std::size_t handed_over() const;
+
+  [[nodiscard]] static HoldReason held(std::string why, std::optional<MonoTime> until);
+
+ private:
+  [[nodiscard]] std::optional<HoldReason> not_now(const k8s::Node& node, const Ground& ground,
+                                                  std::string_view deed) const;
+  [[nodiscard]] bool counts(const std::string& node) const;
+
+  const PlanInput& input_;
+  std::int64_t left_;
+  std::set<std::string> with_object_;  // nodes of which an object stands, or may
+  std::set<std::string> begun_;        // nodes that this plan hands over
+};
+
+}  // namespace dhc::hand_over
