@@ -12,6 +12,7 @@ struct DriverPod {
   std::vector<std::string> folders = {"plugins", "plugins_registry"};
   std::string owner = "DaemonSet";
   k8s::PodPhase phase = k8s::PodPhase::Running;
+  std::string owner_uid = "uid-ds";
 };
 
 /// Put, or put anew, with a container that began at this time by the kubelet's clock.
@@ -23,7 +24,7 @@ inline void put_driver(Stage& stage, WallTime began, const DriverPod& spec = {})
   pod.meta.creation = WallTime(std::chrono::hours(1));
   if (!spec.owner.empty()) {
     pod.meta.controller =
-        k8s::OwnerRef{.api_version = "apps/v1", .kind = spec.owner, .name = "driver", .uid = "uid-ds"};
+        k8s::OwnerRef{.api_version = "apps/v1", .kind = spec.owner, .name = "driver", .uid = spec.owner_uid};
   }
   pod.node_name = "node-a";
   pod.phase = spec.phase;

@@ -77,7 +77,8 @@ TEST_CASE("AMD's Healthy is no evidence once its metrics exporter has begun anew
       stage.send_policy();
       put_node_of(stage, resource, 3);
       put_driver(stage, stage.now().wall - hours(1), {.folders = {"device-plugins"}});
-      const DriverPod exporter = {.name = "exporter-1", .folders = {std::string(k8s::kAmdExporterFolder)}};
+      const DriverPod exporter = {
+          .name = "exporter-1", .folders = {std::string(k8s::kAmdExporterFolder)}, .owner_uid = "uid-exporter"};
       put_driver(stage, stage.now().wall - hours(1), exporter);
       stage.pod({.name = "p-0", .device = "gpu-0", .health = Health::Unhealthy});
       auto& pod = stage.pod_named("p-0");
