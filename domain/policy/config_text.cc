@@ -69,7 +69,11 @@ std::string taint_text(const TaintRules& taint) {
   std::string_view device = "never";
   if (taint.device == TaintRules::Device::NoSchedule) device = "NoSchedule";
   if (taint.device == TaintRules::Device::Staged) device = "None first, then NoSchedule";
-  return fmt::format("  taint: DRA devices {}; nodes {}\n", device,
+  const bool is_of_card = taint.device != TaintRules::Device::Never;
+  return fmt::format("  taint: DRA devices {}{}; nodes {}\n", device,
+                     !is_of_card        ? ""
+                     : taint.partitions ? ", the others of their cards too"
+                                        : ", not the others of their cards",
                      taint.node ? fmt::format("NoSchedule from {} bad plugin devices and {}% of the node's",
                                               taint.node_at_least_devices, taint.node_at_least_percent)
                                 : "never");

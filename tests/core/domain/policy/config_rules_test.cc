@@ -220,7 +220,7 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
     return config ? format_config(*config) : std::string("invalid");
   };
   CHECK(told("  taint: {}\n  jobRetry: {}\n")
-            .contains("  taint: DRA devices NoSchedule; nodes never\n"
+            .contains("  taint: DRA devices NoSchedule, the others of their cards too; nodes never\n"
                       "  recover: healthy for 10m, else probation after 24h; penalty halves in 720h, quarantine above "
                       "2\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction; not creditable: held if the "
@@ -229,7 +229,8 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
   CHECK(told("  taint: {device: Staged, node: NoSchedule}\n"
              "  recover: {then: Keep, halfLife: 168h, quarantineAbove: 1.75, identityAttribute: uuid}\n"
              "  jobRetry: {takeBack: true, whenNotCreditable: Evict, recreate: Once, blackHole: {node: NoSchedule}}\n")
-            .contains("  taint: DRA devices None first, then NoSchedule; nodes NoSchedule from 2 bad plugin devices "
+            .contains("  taint: DRA devices None first, then NoSchedule, the others of their cards too; nodes "
+                      "NoSchedule from 2 bad plugin devices "
                       "and 25% of the node's\n"
                       "  recover: healthy for 10m, else kept for an operator after 24h; penalty halves in 168h, "
                       "quarantine above 1.75; a device is its uuid\n"
