@@ -21,12 +21,12 @@ using Json = nlohmann::ordered_json;
 using Phase = HandedObject::Phase;
 
 /// As long as a text of the state is read back.
-constexpr std::size_t kLongestDevice = 300;
+constexpr std::size_t kLongestHandedDevice = 300;
 constexpr std::array<std::string_view, 3> kPhases = {"Noted", "Made", "Over"};
 
 Json object_json(const std::string& slot, const HandedObject& object) {
   Json json = {{"slot", slot}, {"phase", kPhases.at(static_cast<std::size_t>(object.phase))}, {"node", object.node}};
-  put(json, "device", printable_cut(object.device, kLongestDevice));
+  put(json, "device", printable_cut(object.device, kLongestHandedDevice));
   json["policy"] = object.policy;
   json["apiVersion"] = object.api_version;
   json["kind"] = object.kind;

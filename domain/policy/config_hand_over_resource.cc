@@ -19,7 +19,7 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kPath = "spec.handOver.resource";
+constexpr std::string_view kResourcePath = "spec.handOver.resource";
 constexpr std::string_view kTemplatePath = "spec.handOver.resource.template";
 /// Of the template as JSON: an order to a repairer is short, and one of them is made for each device.
 constexpr std::size_t kMostBytes = std::size_t{8} * 1024;
@@ -40,7 +40,7 @@ std::vector<Placeholder> read_placeholders(const YamlNode& node, std::string_vie
     found.push_back(*part.placeholder);
     if (is_of_device(*part.placeholder) && !per_device)
       mistakes.add(node.place, fmt::format("{}: {{{}}} is not the same for all devices of a node", path, part.text),
-                   fmt::format("write {}.per: Device for one object a device", kPath));
+                   fmt::format("write {}.per: Device for one object a device", kResourcePath));
   }
   return found;
 }
@@ -276,15 +276,16 @@ std::optional<HandOverResource> read_hand_over_resource(const YamlNode& node, Mi
   static constexpr std::array<std::string_view, 3> kKeys = {"per", "whenRecovered", "template"};
   static constexpr std::array<std::string_view, 2> kPer = {"Node", "Device"};
   static constexpr std::array<std::string_view, 2> kWhenRecovered = {"Delete", "Keep"};
-  if (!check_map(node, kPath, kKeys, mistakes)) return std::nullopt;
+  if (!check_map(node, kResourcePath, kKeys, mistakes)) return std::nullopt;
   HandOverResource rules;
   if (const YamlNode* given = node.find("per"))
-    rules.per_device = read_word(*given, fmt::format("{}.per", kPath), kPer, mistakes).value_or(0) == 1;
+    rules.per_device = read_word(*given, fmt::format("{}.per", kResourcePath), kPer, mistakes).value_or(0) == 1;
   if (const YamlNode* given = node.find("whenRecovered"))
-    rules.keeps = read_word(*given, fmt::format("{}.whenRecovered", kPath), kWhenRecovered, mistakes).value_or(0) == 1;
+    rules.keeps =
+        read_word(*given, fmt::format("{}.whenRecovered", kResourcePath), kWhenRecovered, mistakes).value_or(0) == 1;
   const YamlNode* given = node.find("template");
   if (given == nullptr) {
-    mistakes.add(node.place, fmt::format("{} has no template", kPath),
+    mistakes.add(node.place, fmt::format("{} has no template", kResourcePath),
                  "write template: {apiVersion: ..., kind: ..., metadata: {name: \"{node}\"}, spec: {...}}");
     return std::nullopt;
   }
