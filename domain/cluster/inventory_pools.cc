@@ -180,14 +180,16 @@ void Inventory::note_replaced(const PoolName& name, const Pool& before, const Po
 /// it: a pool that is published often would otherwise be counted by its first slices alone.
 std::int64_t Inventory::cards_listed(const PoolName& name, const Pool& pool,
                                      const std::vector<const k8s::ResourceSlice*>& newest) const {
-  auto slices = newest;
-  if (!is_whole(newest)) {
-    for (const auto& uid : slices_of_pool_.find(name)->second) {
-      const auto& slice = slices_.find(uid)->second;
-      if (slice.node_name == pool.node && slice.generation != newest.front()->generation) slices.push_back(&slice);
-    }
-  }
   std::set<std::string_view> cards;
+  if (is_whole(newest)) {
+    for (const auto& [device, published] : pool.devices) cards.insert(published.card);
+    return static_cast<std::int64_t>(cards.size());
+  }
+  auto slices = newest;
+  for (const auto& uid : slices_of_pool_.find(name)->second) {
+    const auto& slice = slices_.find(uid)->second;
+    if (slice.node_name == pool.node && slice.generation != newest.front()->generation) slices.push_back(&slice);
+  }
   if (pool.node.empty()) {
     for (const auto* slice : slices) {
       for (const auto& device : slice->devices) cards.insert(device.name);
