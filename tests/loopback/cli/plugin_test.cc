@@ -80,6 +80,23 @@ struct PluginCluster {
 
 cli::Command parsed_line(std::vector<const char*> arguments) { return cli::parse_command_line(arguments); }
 
+/// A controller that has written its status.
+struct ToldController {
+  explicit ToldController(PluginCluster& world)
+      : program({"run", "--kubeconfig", world.kubeconfig, "--config", world.policy, "--metrics-bind-address", "0",
+                 "--health-probe-bind-address", "0", "--detail-bind-address", "0"},
+                {}, {{"POD_NAMESPACE", "default"}}) {
+    REQUIRE(program.await(
+        [&] {
+          Program devices(world.arguments({"devices"}));
+          return devices.ended(Seconds(20)) == 0;
+        },
+        Seconds(60)));
+  }
+
+  Program program;
+};
+
 }  // namespace
 
 TEST_CASE("kubectl device-health shows the bad device, explains its pod, and acknowledges its node") {
@@ -140,15 +157,7 @@ TEST_CASE("kubectl device-health shows the bad device, explains its pod, and ack
 
 TEST_CASE("a watched view prints what changes, and ends with Ctrl-C as done") {
   PluginCluster world;
-  Program controller({"run", "--kubeconfig", world.kubeconfig, "--config", world.policy, "--metrics-bind-address", "0",
-                      "--health-probe-bind-address", "0", "--detail-bind-address", "0"},
-                     {}, {{"POD_NAMESPACE", "default"}});
-  REQUIRE(controller.await(
-      [&] {
-        Program program(world.arguments({"devices"}));
-        return program.ended(Seconds(20)) == 0;
-      },
-      Seconds(60)));
+  const ToldController controller(world);
   Program watch(world.arguments({"devices", "--watch", "-o", "json"}));
   REQUIRE(watch.await([&] { return watch.out().contains("GPU-0"); }, Seconds(60)));
   world.with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Healthy"); });
@@ -167,15 +176,7 @@ TEST_CASE("a watched view prints what changes, and ends with Ctrl-C as done") {
 TEST_CASE("a watched explanation is printed again when it changes, and from before anything is known") {
   PluginCluster world;
   world.with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Healthy"); });
-  Program controller({"run", "--kubeconfig", world.kubeconfig, "--config", world.policy, "--metrics-bind-address", "0",
-                      "--health-probe-bind-address", "0", "--detail-bind-address", "0"},
-                     {}, {{"POD_NAMESPACE", "default"}});
-  REQUIRE(controller.await(
-      [&] {
-        Program program(world.arguments({"devices"}));
-        return program.ended(Seconds(20)) == 0;
-      },
-      Seconds(60)));
+  const ToldController controller(world);
   Program watch(world.arguments({"explain", "device", "GPU-0", "-w"}));
   REQUIRE(watch.await([&] { return watch.out().contains("nothing is known of device GPU-0"); }, Seconds(60)));
   world.with([](sim::Cluster& cluster) { cluster.set_device_health("node-a", "GPU-0", "Unhealthy"); });
