@@ -222,3 +222,16 @@ TEST_CASE("what a standby sees go is no operator's word: its leader removes such
   world.run_for(2min);
   CHECK(world.covered() == world.others.size());
 }
+
+TEST_CASE("a card that the API server lets nobody taint whole holds its pods for two minutes") {
+  Card world(1, true);
+  world.cluster.faults().add({.method = k8s::Method::Patch, .path_contains = "dhc-card-", .count = -1, .status = 403U});
+  world.breaks();
+  world.run_until_tainted(world.bad);
+  world.run_for(110s);
+  CHECK(world.evictions().empty());
+  CHECK(world.says_of_pod("s-0", "WaitingForTaint"));
+  world.run_for(1min);
+  CHECK(world.evictions() == Words{"default/s-0"});
+  CHECK(world.covered() == 0);
+}
