@@ -284,15 +284,15 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
 
 std::optional<MonoTime> World::next_change_at(const Now& now) const {
   Wake wake;
-  wake.note(views_.next_change_at(now));
+  wake.note_after(now.mono, views_.next_change_at(now));
   if (heard_again_ || ailing_due_ || !dirty_devices_.empty()) wake.note(now.mono + Millis(1));
-  for (const auto& name : settling_) wake.note(books_.at(name).next_change_at(now));
+  for (const auto& name : settling_) wake.note_after(now.mono, books_.at(name).next_change_at(now));
   for (const auto& [key, since] : doubted_) wake.note_after(now.mono, since + settle_of(key));
   for (const auto& [key, standing] : standing_) wake.note_after(now.mono, standing.since + kOwnWord);
   for (const auto& [key, since] : new_cards_) wake.note_after(now.mono, since + kOwnWord);
-  for (const auto& [name, since] : left_pools_) wake.note(since + kLongestUnknown);
-  for (const auto& [name, since] : unpublished_pools_) wake.note(since + kCardMemory);
-  wake.note(cards_.next_change_at());
+  for (const auto& [name, since] : left_pools_) wake.note_after(now.mono, since + kLongestUnknown);
+  for (const auto& [name, since] : unpublished_pools_) wake.note_after(now.mono, since + kCardMemory);
+  wake.note_after(now.mono, cards_.next_change_at());
   for (const auto& [key, at] : bare_) wake.note_after(now.mono, at);
   return wake.at();
 }

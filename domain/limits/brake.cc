@@ -525,17 +525,17 @@ bool Brake::covers(const DeviceKey& key, const std::string& node) const {
   });
 }
 
-std::optional<MonoTime> Brake::next_change_at(const Limits& limits) const {
+std::optional<MonoTime> Brake::next_change_at(const Limits& limits, const Now& now) const {
   if (engaged_.empty()) return std::nullopt;
   Wake wake;
   for (const auto& [scope, brake] : engaged_) {
-    if (brake.low_since) wake.note(*brake.low_since + kReleaseSettle);
-    if (brake.trial) wake.note(next_step_at(*brake.trial, limits));
-    if (!brake.trial) wake.note(next_trial_at(brake, limits));
-    for (const auto& [uid, until] : brake.not_again) wake.note(until);
+    if (brake.low_since) wake.note_after(now.mono, *brake.low_since + kReleaseSettle);
+    if (brake.trial) wake.note_after(now.mono, next_step_at(*brake.trial, limits));
+    if (!brake.trial) wake.note_after(now.mono, next_trial_at(brake, limits));
+    for (const auto& [uid, until] : brake.not_again) wake.note_after(now.mono, until);
   }
   for (const auto& [key, bad] : bad_) {
-    if (bad.out) wake.note(bad.onset.mono + limits.brake_within);
+    if (bad.out) wake.note_after(now.mono, bad.onset.mono + limits.brake_within);
   }
   return wake.at();
 }

@@ -139,7 +139,7 @@ class Brake {
   [[nodiscard]] std::vector<DeviceKey> due(const Now& now) const;
 
   /// When an engaged brake changes by time alone.
-  [[nodiscard]] std::optional<MonoTime> next_change_at(const Limits& limits) const;
+  [[nodiscard]] std::optional<MonoTime> next_change_at(const Limits& limits, const Now& now) const;
 
  private:
   struct Tally;

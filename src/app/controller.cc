@@ -843,7 +843,7 @@ Turn Controller::plan_all(const Now& now) {
   for (const auto& at :
        {evictions.wake_at, taints.wake_at, jobs.wake_at, handed.wake_at, saving.wake_at, reads.wake_at, notices.wake_at,
         told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(), state.world.next_change_at(now),
-        state.brake.next_change_at(state.policy->limits), state.coming.next_change_at(now),
+        state.brake.next_change_at(state.policy->limits, now), state.coming.next_change_at(now),
         state.checks.next_change_at(), state.ailing.next_change_at(), state.bulletin.next_change_at()}) {
     wake.note_after(now.mono, at);
   }

@@ -225,6 +225,19 @@ TEST_CASE("An engaged brake is half-open trialAfter after it engaged, and not a 
   CHECK(!may_try_first(one, minutes(31)));
 }
 
+TEST_CASE("A brake that has been half-open for long hides no later change of another") {
+  EightDevices one;
+  REQUIRE(one.is_engaged_with(3, Millis(0)));
+  const auto next_change = [&](Millis at) { return one.brake.next_change_at(one.policy.limits, brake_time(at)); };
+  CHECK(next_change(Millis(0)) == brake_time(minutes(30)).mono);
+  CHECK(next_change(minutes(30)) == std::nullopt);
+  // The trial is the node's alone: the cluster's brake stays as it is.
+  auto engaged = one.brake.engaged();
+  engaged.at({.scope = "example.com/gpu", .node = "node-a"}).trial = trial_of_first(one, minutes(30));
+  one.brake.load(engaged, {});
+  CHECK(next_change(minutes(30)) == brake_time(minutes(40)).mono);
+}
+
 TEST_CASE("A half-open brake lets one pod go, once its trial is written, and holds every other one") {
   EightDevices one;
   REQUIRE(one.is_engaged_with(3, Millis(0)));
