@@ -38,7 +38,7 @@ Subject subject_of(const Rollout& rollout) {
 }
 
 bool may_have_forgotten(const Reporter& reporter, const LastWord& word) {
-  const bool seems_anew = began_after(reporter.began, word.called_bad_at);
+  const bool seems_anew = began_after(reporter.began, word.called_bad_at, reporter.within);
   // Our sight of the kubelet's own restart is no time of its pods, and may be late.
   if (!reporter.start) return seems_anew;
   // The node's clock may be ahead of ours, so that a start that we know seems to be a new one, or behind, so that a new

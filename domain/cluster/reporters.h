@@ -20,6 +20,7 @@ struct Reporter {
   std::optional<WallTime> start;  ///< The same as its pod says it, however wrong: another start has another.
   WallTime
       newest;  ///< The latest `start` of all that may report on the device: a later one is of one that began since.
+  Millis within = Seconds(1);  ///< It began so much later at most: a kubelet cuts its times to the second.
 };
 
 /// What is known of the words that were said about a device.
@@ -30,8 +31,10 @@ struct LastWord {
   friend bool operator==(const LastWord&, const LastWord&) = default;
 };
 
-/// Whether it may have begun after `then`: a kubelet cuts its times to the second.
-[[nodiscard]] constexpr bool began_after(WallTime began, WallTime then) { return began + Seconds(1) > then; }
+/// Whether it may have begun after `then`.
+[[nodiscard]] constexpr bool began_after(WallTime began, WallTime then, Millis within = Seconds(1)) {
+  return began + within > then;
+}
 
 /// Whether it may have forgotten that the device is bad: it began after it was called so, and before that was taken
 /// back.

@@ -47,7 +47,7 @@ void IncidentTurn::run() {
   for (const auto& [key, outline] : before) note(key);
   for_each_record([&](const DeviceKey& key, const DeviceRecord& /*record*/) { note(key); });
   Wake next;
-  for (const auto& [key, at] : incidents_.wakes_) next.note(at);
+  for (const auto& [key, at] : incidents_.wakes_) next.note_after(seen_.now.mono, at);
   incidents_.next_change_at_ = next.at();
 }
 
@@ -170,7 +170,7 @@ void IncidentTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
   set(facts.called_bad_at, at);
   auto& seen = facts.reporter;
   const auto reporter = seen_.world.reporter_of(record.key);
-  if (reporter && !began_after(reporter->began, at)) note_start(seen, *reporter);
+  if (reporter && !began_after(reporter->began, at, reporter->within)) note_start(seen, *reporter);
   if (seen.began_at && !began_after(*seen.began_at, at)) {
     seen.name.clear();
     seen.began_at.reset();
@@ -203,7 +203,7 @@ void IncidentTurn::look_at_reporter(DeviceRecord& record) {
   const bool anew = reporter && may_have_forgotten(*reporter, last_word_of(record.key, facts));
   // Once: data that went back show an earlier start for a while.
   const bool is_noted = seen.start.has_value();
-  if (reporter && !is_noted && !anew && !began_after(reporter->began, facts.called_bad_at)) {
+  if (reporter && !is_noted && !anew && !began_after(reporter->began, facts.called_bad_at, reporter->within)) {
     note_start(seen, *reporter);
   }
   // A node's clock that is behind tells a start before the word that it came after.

@@ -137,6 +137,26 @@ TEST_CASE("a driver whose pod is not known is not believed once its slices have 
   CHECK((world.effect_of(device) == "NoSchedule") == is_seen);
 }
 
+TEST_CASE("a device called bad in the very second in which its slices were made is believed when it is well again") {
+  // The API server cuts that time to the second.
+  TaintWorld world;
+  world.policy().evict.reset();
+  world.send_policy();
+  const auto device = world.start_one();
+  world.cluster.kill_driver(node_in(device), TaintWorld::kDriver);
+  world.run_for(2min);
+  const auto into_second = world.now.wall.time_since_epoch() % 1s;
+  world.run_for(std::chrono::ceil<Millis>(1'200ms - into_second));
+  world.cluster.start_driver(node_in(device), TaintWorld::kDriver);
+  world.run_for(400ms);
+  world.set_health(device, "Unhealthy", "Xid 79");
+  world.run_until_tainted(device);
+  world.run_for(1min);
+  world.set_health(device, "Healthy");
+  const auto taken = world.run_until_untainted(device, 1h);
+  CHECK(taken < 11min);
+}
+
 TEST_CASE("a new boot of the node is evidence: on probation after healthyFor, and a relapse is an incident at once") {
   Drivers world;
   const auto device = world.start_tainted();
