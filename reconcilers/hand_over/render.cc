@@ -57,7 +57,8 @@ std::string fit_for_name(std::string_view value) {
   }
   const auto before = text.size();
   trim(text, is_small);
-  return with_hash(std::move(text), value, kLongestPart, is_same && text.size() == before, is_small);
+  is_same = is_same && text.size() == before;
+  return with_hash(std::move(text), value, kLongestPart, is_same, is_small);
 }
 
 std::string fit_for_label(std::string value) {
