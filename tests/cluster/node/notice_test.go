@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/workload"
@@ -26,6 +28,32 @@ func volumes(folder string) func(*batchv1.Job) {
 		}
 		pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "device-health", MountPath: "/etc/device-health"}, {Name: "checkpoints", MountPath: "/checkpoints"}}
 	}
+}
+
+// checkpoints is a folder for the trainers of a namespace. They are gone before it is removed: one that runs writes into it meanwhile.
+func checkpoints(t *testing.T, namespace string) string {
+	t.Helper()
+	folder := t.TempDir()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		background, soon := metav1.DeletePropagationBackground, int64(1)
+		if err := cluster.Client.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{}); err != nil {
+			t.Errorf("the trainers' Jobs: %v", err)
+		}
+		realcluster.Eventually(t, time.Minute, "the trainers are gone", func() error {
+			pods := cluster.Client.CoreV1().Pods(namespace)
+			if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &soon}, metav1.ListOptions{}); err != nil {
+				return err
+			}
+			left, err := pods.List(ctx, metav1.ListOptions{})
+			if err == nil && len(left.Items) > 0 {
+				err = fmt.Errorf("%d are left", len(left.Items))
+			}
+			return err
+		})
+	})
+	return folder
 }
 
 // steps is a number that a trainer keeps in its folder; 0 while it has kept none.
@@ -52,7 +80,8 @@ func TestATrainerThatIsToldOfItsEvictionLosesNoStepAndOneThatIsNotLosesAllSinceI
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			namespace, plugin, folder := cluster.Namespace(t), node.NewPlugin(t, 3), t.TempDir()
+			namespace, plugin := cluster.Namespace(t), node.NewPlugin(t, 3)
+			folder := checkpoints(t, namespace)
 			name := jobName()
 			pod := workload.Job{Namespace: namespace, Name: name, Parallelism: 1, Resource: plugin.Resource, Arguments: c.arguments, Change: volumes(folder)}.Create(t, cluster)[0]
 			controller := watchOver(t, namespace, policy{Rest: "after: 0s\nevict: " + c.evict + "\njobRetry: {settle: 3s}"})

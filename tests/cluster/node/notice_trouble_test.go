@@ -39,7 +39,8 @@ type hearing struct {
 // trainer is a Job of one Pod that trains in this manner and has done some steps.
 func trainer(t *testing.T, manner string, change func(*batchv1.Job)) *hearing {
 	t.Helper()
-	h := &hearing{namespace: cluster.Namespace(t), folder: t.TempDir(), plugin: node.NewPlugin(t, 2)}
+	h := &hearing{namespace: cluster.Namespace(t), plugin: node.NewPlugin(t, 2)}
+	h.folder = checkpoints(t, h.namespace)
 	arguments := []string{"train", "/checkpoints"}
 	if manner != "" {
 		arguments = append(arguments, manner)
