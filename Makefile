@@ -119,6 +119,11 @@ lint: ## clang-format, clang-tidy and go vet over every file (half an hour on 2 
 	$(install) lint cluster
 	@scripts/test.py lint
 
+.PHONY: lint-quick
+lint-quick: ## clang-format, and clang-tidy over the program and the simulator without its analyzer, as make verify runs it (some minutes)
+	$(install) lint
+	@scripts/test.py lint-quick
+
 .PHONY: lint-changed
 lint-changed: ## clang-tidy over what has changed since the last release
 	$(install) lint

@@ -101,7 +101,8 @@ std::vector<std::size_t> Fleet::begin(const Fault& fault) {
   node.cause = node.server_faults > 0 ? Cause::Server : Cause::Device;
   std::vector<std::size_t> changed;
   for (const int number : fault.devices) {
-    const auto device = static_cast<std::size_t>(fault.node * shape_.devices + number);
+    const auto device = static_cast<std::size_t>(fault.node) * static_cast<std::size_t>(shape_.devices) +
+                        static_cast<std::size_t>(number);
     if (devices_[device].faults++ > 0) continue;
     changed.push_back(device);
     devices_[device].known = !devices_[device].holders.empty();
@@ -116,7 +117,8 @@ std::vector<std::size_t> Fleet::end(const Fault& fault) {
   auto& node = nodes_[static_cast<std::size_t>(fault.node)];
   if (fault.of_server) --node.server_faults;
   for (const int number : fault.devices) {
-    const auto device = static_cast<std::size_t>(fault.node * shape_.devices + number);
+    const auto device = static_cast<std::size_t>(fault.node) * static_cast<std::size_t>(shape_.devices) +
+                        static_cast<std::size_t>(number);
     if (--devices_[device].faults > 0) continue;
     changed.push_back(device);
     devices_[device].known = false;

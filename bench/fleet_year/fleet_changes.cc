@@ -238,7 +238,8 @@ void Fleet::node_changed(const sim::Change& change) {
   auto& node = nodes_[static_cast<std::size_t>(found->second)];
   if (node.closed == closed) return;
   node.closed = closed;
-  for (int i = 0; i < shape_.devices; ++i) update(static_cast<std::size_t>(found->second * shape_.devices + i));
+  const auto devices = static_cast<std::size_t>(shape_.devices);
+  for (std::size_t i = 0; i < devices; ++i) update(static_cast<std::size_t>(found->second) * devices + i);
 }
 
 }  // namespace dhc::year

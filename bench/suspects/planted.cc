@@ -72,7 +72,7 @@ class Schedule {
   Schedule(Truth truth, std::uint64_t number)
       : truth_(truth), dice_(number * 7919 + static_cast<std::uint64_t>(truth)), now_(begin()), cluster_(number, now_) {
     nodes_ = 4 + dice_.below(13);
-    devices_.resize(static_cast<std::size_t>(nodes_ * kPerNode));
+    devices_.resize(static_cast<std::size_t>(nodes_) * kPerNode);
     cluster_.settings().bookmark_every = hours(24 * 365 * 10);
     for (int n = 0; n < nodes_; ++n)
       cluster_.add_node({.name = node_name(n), .plugins = {}, .drivers = {{driver(), kPerNode}}, .labels = {}});
@@ -136,7 +136,7 @@ class Schedule {
     }
     if (truth_ == Truth::Node) {
       for (int bad = 1 + dice_.below(2); bad > 0; --bad) {
-        const auto first = static_cast<std::size_t>(dice_.below(nodes_) * kPerNode);
+        const auto first = static_cast<std::size_t>(dice_.below(nodes_)) * kPerNode;
         for (std::size_t i = first; i < first + kPerNode; ++i) devices_[i].a_day = 0.5 + 4 * dice_.share();
       }
     }
@@ -320,7 +320,7 @@ class Schedule {
     if (!rolls_at_ || now_.mono < *rolls_at_ || rolled_ == nodes_) return;
     rolls_at_ = now_.mono + roll_pause_;
     restart_driver(rolled_);
-    const auto first = static_cast<std::size_t>(rolled_ * kPerNode);
+    const auto first = static_cast<std::size_t>(rolled_) * kPerNode;
     for (std::size_t i = first; i < first + kPerNode; ++i)
       devices_[i].a_day = std::max(devices_[i].a_day, 0.2 + 3 * dice_.share());
     ++rolled_;

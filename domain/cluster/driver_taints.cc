@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <string_view>
 
 #include "domain/cluster/health_tracker.h"
@@ -74,19 +75,19 @@ std::optional<TaintWord> overwritten_word(const std::vector<SliceTaint>& taints,
     if (!is_standing(standing)) continue;
     auto from = standing.since;
     // Newest first: each is followed by the one before it.
-    for (auto one = taints.rbegin(); one != taints.rend(); ++one) {
-      if (is_standing(*one) || one->taint.key != standing.taint.key || *one->until < from.mono) continue;
-      if (fits_any(*one, wanted)) {
-        TaintWord word{.since = one->since,
-                       .from_the_start = one->from_the_start,
-                       .added = one->taint.time_added,
-                       .unknown_from = one->until,
-                       .key = one->taint.key,
-                       .said = to_string(one->taint) + ", now " + to_string(standing.taint),
+    for (const auto& one : std::views::reverse(taints)) {
+      if (is_standing(one) || one.taint.key != standing.taint.key || *one.until < from.mono) continue;
+      if (fits_any(one, wanted)) {
+        TaintWord word{.since = one.since,
+                       .from_the_start = one.from_the_start,
+                       .added = one.taint.time_added,
+                       .unknown_from = one.until,
+                       .key = one.taint.key,
+                       .said = to_string(one.taint) + ", now " + to_string(standing.taint),
                        .overwritten = true};
         return word;
       }
-      from = std::min(from, one->since);
+      from = std::min(from, one.since);
     }
   }
   return std::nullopt;
@@ -96,13 +97,13 @@ std::optional<TaintWord> overwritten_word(const std::vector<SliceTaint>& taints,
 /// taint of its key was written for a while.
 void follow_back(TaintWord& word, const std::vector<SliceTaint>& taints, const Wanted& wanted) {
   std::map<std::string_view, MonoTime> covered;  // by key: since when some taint of it stood without a gap
-  for (auto one = taints.rbegin(); one != taints.rend(); ++one) {
-    if (is_standing(*one) || one->since >= word.since) continue;
-    const auto from = covered.try_emplace(one->taint.key, word.since.mono).first;
-    if (*one->until < std::min(from->second, word.since.mono)) continue;
-    from->second = std::min(from->second, one->since.mono);
-    const bool is_recent = word.since.mono - *one->until < kLongestUnknown;
-    if (is_recent && fits_any(*one, wanted)) begin_with(word, *one);
+  for (const auto& one : std::views::reverse(taints)) {
+    if (is_standing(one) || one.since >= word.since) continue;
+    const auto from = covered.try_emplace(one.taint.key, word.since.mono).first;
+    if (*one.until < std::min(from->second, word.since.mono)) continue;
+    from->second = std::min(from->second, one.since.mono);
+    const bool is_recent = word.since.mono - *one.until < kLongestUnknown;
+    if (is_recent && fits_any(one, wanted)) begin_with(word, one);
   }
 }
 

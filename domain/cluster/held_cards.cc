@@ -60,7 +60,8 @@ void HeldCards::note_holder(const DeviceKey& key) {
 
 void HeldCards::change(ByStart& counts, const std::optional<WallTime>& began, std::int64_t cards) {
   const auto at = counts.try_emplace(began, 0).first;
-  if ((at->second += cards) == 0) counts.erase(at);
+  at->second += cards;
+  if (at->second == 0) counts.erase(at);
 }
 
 void HeldCards::count_in(const Place& place) {

@@ -34,6 +34,7 @@ std::vector<T> take_all(std::vector<k8s::Object>& objects) {
   return taken;
 }
 
+// What it is asked of stands in a map. NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
 const k8s::Meta& meta_in(const k8s::Meta& meta) { return meta; }
 const k8s::Meta& meta_in(const k8s::Node& node) { return node.meta; }
 const k8s::Meta& meta_in(const k8s::Owner& owner) { return owner.meta; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -137,9 +138,7 @@ std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
   }
   std::string text = R"({"suspicions":)" + json_text(list) + R"(,"incidents":[)";
   std::vector<std::string> pieces;  // newest first
-  for (auto onset = suspects.onsets().rbegin(); onset != suspects.onsets().rend(); ++onset) {
-    pieces.push_back(json_text(onset_json(*onset)));
-  }
+  for (const auto& onset : std::views::reverse(suspects.onsets())) pieces.push_back(json_text(onset_json(onset)));
   bool is_first = true;
   for (const auto& piece : pieces) {
     if (text.size() + piece.size() + 3 > limit) break;

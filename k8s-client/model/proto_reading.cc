@@ -20,7 +20,7 @@ constexpr std::int64_t kLastSecond = 253'402'300'799;
 /// The bytes of the character that `text` begins with; 0 if they are no UTF-8.
 std::size_t character_size(std::string_view text) {
   for (std::size_t size = 1; size <= 4 && size <= text.size(); ++size) {
-    if (simdjson::validate_utf8(text.data(), size)) return size;
+    if (simdjson::validate_utf8(text.substr(0, size))) return size;
   }
   return 0;
 }
@@ -65,7 +65,7 @@ bool read_view(const Value& value, Fault& fault, std::string_view& out) {
 }
 
 bool repair_text(std::string& text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return false;
+  if (simdjson::validate_utf8(text)) return false;
   std::string repaired;
   for (std::string_view rest = text; !rest.empty();) {
     const auto size = character_size(rest);

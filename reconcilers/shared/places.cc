@@ -1,6 +1,7 @@
 #include "reconcilers/shared/places.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -304,16 +305,16 @@ bool Places::pick(const std::string& node, const Demand& demand, const Released&
                   std::vector<DeviceKey>& picked) {
   static constexpr std::string_view kAnywhere;
   // Kinds that say more come first, so that one that says nothing does not take what only they may have.
-  for (auto wanted = demand.devices.rbegin(); wanted != demand.devices.rend(); ++wanted) {
-    auto missing = wanted->second;
+  for (const auto& [kind, count] : std::views::reverse(demand.devices)) {
+    auto missing = count;
     for (const auto& place : {std::string_view(node), kAnywhere}) {
       const auto pools = pools_on_.find(std::string(place));
       if (pools == pools_on_.end() || (place.empty() && has_bad({}, suspect))) continue;
       for (const auto* pool : pools->second) {
         const auto& [name, devices] = *pool;
-        if (name.first != wanted->first.driver) continue;
+        if (name.first != kind.driver) continue;
         for (auto device = devices.devices.begin(); missing > 0 && device != devices.devices.end(); ++device) {
-          if (!is_of_kind(device->second, wanted->first)) continue;
+          if (!is_of_kind(device->second, kind)) continue;
           auto key = DeviceKey::dra(name.first, name.second, device->first);
           if (!is_free(key, released) || std::ranges::find(picked, key) != picked.end()) continue;
           picked.push_back(std::move(key));

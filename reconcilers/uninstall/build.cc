@@ -1,5 +1,6 @@
 #include "reconcilers/uninstall/build.h"
 
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,8 +91,8 @@ Json without_taints(const Trace& trace) {
   Json operations =
       Json::array({{{"op", "replace"}, {"path", "/metadata/resourceVersion"}, {"value", trace.resource_version}}});
   // From the last: each removal moves those behind it.
-  for (auto place = trace.places.rbegin(); place != trace.places.rend(); ++place) {
-    operations.push_back({{"op", "remove"}, {"path", fmt::format("/spec/taints/{}", *place)}});
+  for (const auto place : std::views::reverse(trace.places)) {
+    operations.push_back({{"op", "remove"}, {"path", fmt::format("/spec/taints/{}", place)}});
   }
   return operations;
 }

@@ -200,6 +200,7 @@ def every_step() -> list[Step]:
         Step("image", image("build/release/device-health-controller"), after=("release build", "image build"), alone="image"),
         Step("fuzz", lambda job: job.counted("scripts/fuzz.sh", os.environ.get("FUZZ_SECONDS", "20")), after=("asan-ubsan fuzzers",), alone="build/asan-ubsan"),
         Step("go vet", vet),
+        Step("tidy quick", tidy("quick"), cores=CORES),
         Step("tidy", tidy("tidy"), cores=CORES),
         configure("schedules"),
         build("schedules", "scenario_tests"),
@@ -215,7 +216,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "page", "model", "image", *sanitize, "fuzz", "go vet")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "page", "model", "image", *sanitize, "fuzz", "go vet", "tidy quick")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),
@@ -232,6 +233,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "sanitize": sanitize,
         "fuzz": ("fuzz",),
         "lint": ("format", "tidy", "go vet"),
+        "lint-quick": ("format", "tidy quick"),
         "lint-changed": ("tidy changed",),
         "schedules": ("schedules",),
     }

@@ -11,7 +11,10 @@ std::optional<Fault> FaultScript::take(const k8s::Request& request) {
     if (request.target.find(it->path_contains) == std::string::npos) continue;
     if (is_watch && !it->watches) continue;
     Fault hit = *it;
-    if (it->count > 0 && --it->count == 0) faults_.erase(it);
+    // One without a count stays.
+    const bool is_last = it->count == 1;
+    if (it->count > 0) --it->count;
+    if (is_last) faults_.erase(it);
     return hit;
   }
   return std::nullopt;

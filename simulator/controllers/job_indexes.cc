@@ -61,7 +61,7 @@ std::string ranges_of(const std::set<std::int64_t>& indexes) {
   for (auto at = indexes.begin(); at != indexes.end();) {
     const auto first = *at;
     auto last = first;
-    while (++at != indexes.end() && *at == last + 1) last = *at;
+    for (++at; at != indexes.end() && *at == last + 1; ++at) last = *at;
     if (!text.empty()) text += ',';
     text += last == first ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
   }

@@ -21,7 +21,7 @@ constexpr int kMostRounds = 500;
 }  // namespace
 
 struct Lockstep::Watch {
-  explicit Watch(k8s::WatchTarget target) : kind(target.kind), session(std::move(target)) {}
+  explicit Watch(const k8s::WatchTarget& target) : kind(target.kind), session(target) {}
   k8s::Kind kind;
   k8s::WatchSession session;
   std::optional<sim::WatchStream> open;

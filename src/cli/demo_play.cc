@@ -19,8 +19,9 @@ void append(std::vector<DemoLine>& lines, std::vector<DemoLine> more) {
 }  // namespace
 
 Now demo_beginning() {
-  using namespace std::chrono;
-  return {.mono = MonoTime(hours(1)), .wall = sys_days(year(2027) / 1 / 4) + hours(9) - kWarmUp - kAlone};
+  using std::chrono::hours;
+  const auto day = std::chrono::sys_days(std::chrono::year(2027) / 1 / 4);
+  return {.mono = MonoTime(hours(1)), .wall = day + hours(9) - kWarmUp - kAlone};
 }
 
 DemoPlay::DemoPlay(const DemoAct& act, std::uint64_t seed, DemoPlace place, Policy policy)

@@ -60,7 +60,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
 }
 
 std::string in_words(Millis time) {
-  using namespace std::chrono;
+  using std::chrono::duration_cast, std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   const auto minutes_left = duration_cast<minutes>(time);
   if (minutes_left >= hours(1))
     return fmt::format("{} h {} min", minutes_left / hours(1), minutes_left % hours(1) / minutes(1));

@@ -75,7 +75,7 @@ class AwaySchedule {
   void crash(bool looks) {
     const auto names = world_.live("train-");
     if (names.empty()) return;
-    const auto name = names[static_cast<std::size_t>(dice_.below(static_cast<int>(names.size())))];
+    const auto& name = names[static_cast<std::size_t>(dice_.below(static_cast<int>(names.size())))];
     // What has not been heard of yet nobody can know.
     if ((world_.health(name) == "Unhealthy") != bad_.contains(name)) return;
     const auto place = place_of(name);

@@ -114,8 +114,8 @@ std::unique_ptr<OneDevice> one_device() {
   (*world.*start)();
   return world;
 }
-const auto healthy_device = one_device<&OneDevice::begin>;
-const auto tainted_device = one_device<&OneDevice::begin_tainted>;
+const auto kHealthyDevice = one_device<&OneDevice::begin>;
+const auto kTaintedDevice = one_device<&OneDevice::begin_tainted>;
 
 const Event<OneDevice> kBreaks{"breaks", [](auto& world) { world.set_health(world.device, "Unhealthy", "Xid 79"); }};
 const Event<OneDevice> kKubelet{"kubelet restarts", [](auto& world) { world.cluster.restart_kubelet(world.node, 5s); }};
@@ -138,7 +138,7 @@ TEST_CASE("Orders that are allowed are those in which each event comes after its
 
 TEST_CASE("Whatever happens around a device that breaks, and in whatever order, it is tainted and its pod goes once") {
   const Story<OneDevice> story{
-      .begin = healthy_device,
+      .begin = kHealthyDevice,
       .events = {kBreaks, kKubelet, kCompaction, {"cordon", [](auto& world) { world.cluster.cordon("node-b", true); }}},
       .between = 14s,
       .rest = 4min};
@@ -149,7 +149,7 @@ TEST_CASE("Whatever happens around a device that breaks and recovers, and in wha
   const Story<OneDevice> story{
       .begin =
           [] {
-            auto world = healthy_device();
+            auto world = kHealthyDevice();
             world->policy().evict.reset();
             world->send_policy();
             return world;
@@ -165,7 +165,7 @@ TEST_CASE("Whatever happens around a device that breaks and recovers, and in wha
 TEST_CASE("An operator's word ends the taint for the incident by each of its three means, whatever happens around it") {
   for (const auto word : {&OneDevice::delete_rule, &OneDevice::annotate_rule, &OneDevice::annotate_node}) {
     const Story<OneDevice> story{
-        .begin = tainted_device,
+        .begin = kTaintedDevice,
         .events = {kCompaction,
                    {"acknowledged", [word](auto& world) { (world.*word)(); }},
                    {"other words", [](auto& world) { world.set_health(world.device, "Unhealthy", "Xid 48"); }}},
@@ -177,7 +177,7 @@ TEST_CASE("An operator's word ends the taint for the incident by each of its thr
 
 TEST_CASE("A pod that a budget has blocked goes once it is free, in whatever order") {
   const Story<OneDevice> story{
-      .begin = healthy_device,
+      .begin = kHealthyDevice,
       .events = {kBreaks,
                  kCompaction,
                  {"blocked",
@@ -196,7 +196,7 @@ TEST_CASE("A pod that a budget has blocked goes once it is free, in whatever ord
 TEST_CASE("A node that comes back with its bad device keeps the taint, and well it is as one that has rebooted") {
   for (const bool is_bad : {true, false}) {
     Story<OneDevice> story{
-        .begin = tainted_device,
+        .begin = kTaintedDevice,
         .events = {kCompaction,
                    {"goes", [](auto& world) { world.cluster.remove_node(world.node); }},
                    {"comes",
@@ -272,7 +272,7 @@ TEST_CASE("A device that has failed too often stays in quarantine, whatever happ
 
 TEST_CASE("A pod that opts out and in again goes once, in whatever order") {
   const Story<OneDevice> story{
-      .begin = healthy_device,
+      .begin = kHealthyDevice,
       .events = {kBreaks,
                  {"opts out", [](auto& world) { world.opt_out(Res::Pods, true); }},
                  {"opts in", [](auto& world) { world.opt_out(Res::Pods, false); }, {"opts out"}}},
@@ -283,7 +283,7 @@ TEST_CASE("A pod that opts out and in again goes once, in whatever order") {
 
 TEST_CASE("A pod that has opted out stays, whatever its namespace does, and in whatever order") {
   const Story<OneDevice> story{
-      .begin = healthy_device,
+      .begin = kHealthyDevice,
       .events = {kBreaks,
                  {"opts out", [](auto& world) { world.opt_out(Res::Pods, true); }},
                  {"namespace opts out", [](auto& world) { world.opt_out(Res::Namespaces, true); }},
@@ -297,7 +297,7 @@ TEST_CASE("A pod that has opted out stays, whatever its namespace does, and in w
 }
 
 TEST_CASE("A policy that observes for a while evicts as one that never did, in whatever order") {
-  const Story<OneDevice> story{.begin = healthy_device,
+  const Story<OneDevice> story{.begin = kHealthyDevice,
                                .events = {kBreaks,
                                           kCompaction,
                                           {"observe", [](auto& world) { world.set_mode(Mode::Observe); }},
@@ -314,7 +314,7 @@ TEST_CASE("A pause delays what is due and changes nothing else, in whatever orde
       world.send_policy();
     };
   };
-  const Story<OneDevice> story{.begin = healthy_device,
+  const Story<OneDevice> story{.begin = kHealthyDevice,
                                .events = {kBreaks, {"pause", sets(true)}, {"resume", sets(false), {"pause"}}},
                                .between = 35s,
                                .rest = 4min};

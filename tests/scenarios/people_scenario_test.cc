@@ -244,7 +244,7 @@ TEST_CASE("a workload that is bound to a node with our taint, whose pods somebod
   NodeWorld world;
   world.run_for(2min);
   REQUIRE(world.is_tainted("node-a"));
-  auto shape = world.plugin_pod();
+  auto shape = NodeWorld::plugin_pod();
   shape.node_selector = {{"kubernetes.io/hostname", "node-a"}};
   world.cluster.create_deployment("default", "bound", 1, shape);
   for (int round = 0; round < 6; ++round) {

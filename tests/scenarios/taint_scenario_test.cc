@@ -18,7 +18,7 @@ namespace {
 void expect_taint_then_eviction(TaintWorld& world, const std::string& prefix) {
   const auto pods = world.live(prefix);
   REQUIRE_FALSE(pods.empty());
-  const auto pod = pods.front();
+  const auto& pod = pods.front();
   const auto uid = world.uid(pod);
   const auto device = world.device_of(pod);
   REQUIRE(world.steps().empty());

@@ -107,8 +107,9 @@ void draw_until_left(Latest& latest, Sight sight, const std::stop_token& stop) {
     const bool resized = now_size.columns != size.columns || now_size.rows != size.rows;
     size = now_size;
     auto news = latest.take();
+    const bool is_news = news.has_value();
     if (news) sight = *std::move(news);
-    if (news || resized || mono_now() >= drawn_at + kRedraw) {
+    if (is_news || resized || mono_now() >= drawn_at + kRedraw) {
       auto screen = screen_of(sight, size, first, true);
       first = screen.first;
       Terminal::put(screen_bytes(screen));

@@ -6,8 +6,8 @@ namespace dhc::test {
 namespace {
 
 Now start_of_time() {
-  using namespace std::chrono;
-  return {MonoTime(hours(1)), sys_days(year(2026) / 11 / 20) + hours(18)};
+  using std::chrono::hours;
+  return {MonoTime(hours(1)), std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + hours(18)};
 }
 
 const sim::Json& first_device(const sim::Json& pod) {

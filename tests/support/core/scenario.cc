@@ -74,8 +74,8 @@ void note(std::optional<MonoTime>& earliest, std::optional<MonoTime> when) {
 }  // namespace
 
 struct Scenario::Watch {
-  explicit Watch(k8s::WatchTarget target)
-      : kind(target.kind), is_of_earlier(target.name == kStateName), session(std::move(target)) {}
+  explicit Watch(const k8s::WatchTarget& target)
+      : kind(target.kind), is_of_earlier(target.name == kStateName), session(target) {}
   k8s::Kind kind;
   bool is_of_earlier;  // 0.1.0's state
   k8s::WatchSession session;

@@ -20,7 +20,7 @@ Notice full_notice() {
           .reason = "DeviceUnhealthy",
           .message = "policy p evicts this pod from a bad device: Xid 79",
           .at = *parse_rfc3339("2026-11-20T12:01:00Z"),
-          .deadline = *parse_rfc3339("2026-11-20T12:06:00Z"),
+          .deadline = parse_rfc3339("2026-11-20T12:06:00Z"),
           .retry = "credited",
           .exit_is_safe = true,
           .restarts = 3};

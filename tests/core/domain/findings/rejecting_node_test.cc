@@ -47,7 +47,7 @@ struct Rejections {
     pod.status_message = "Allocate failed due to requested number of devices unavailable for example.com/gpu";
     show(std::move(pod), at);
   }
-  RejectingNodes seen(Millis at) { return find_rejecting_nodes(world, policy, time_after(at)); }
+  [[nodiscard]] RejectingNodes seen(Millis at) const { return find_rejecting_nodes(world, policy, time_after(at)); }
 };
 
 }  // namespace

@@ -51,9 +51,9 @@ EvictionCharge charge_of(const k8s::Pod& pod) {
   return {.pod_uid = pod.meta.uid, .key = device().key, .node = "node-a", .at = tick(Millis(0)).wall};
 }
 
-void try_eviction(RequestTracker& requests, const k8s::Pod& pod, Status status, Millis at) {
+void try_eviction(RequestTracker& requests, const k8s::Pod& pod, const Status& status, Millis at) {
   requests.eviction_sent(pod, device(), {pod.meta.uid}, tick(at));
-  requests.eviction_done(pod.meta.uid, std::move(status), "1", tick(at));
+  requests.eviction_done(pod.meta.uid, status, "1", tick(at));
 }
 
 std::int64_t counted(const CapBook& book) {

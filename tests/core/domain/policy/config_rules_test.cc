@@ -201,7 +201,7 @@ TEST_CASE("quarantineAbove is a decimal number, with a fraction or without") {
 
 TEST_CASE("an attribute's name is an identifier, with or without a domain") {
   const auto good = [](const std::string& name) {
-    return mistakes(policy("  taint: {}\n  recover: {identityAttribute: \"" + name + "\"}\n")) == "";
+    return mistakes(policy("  taint: {}\n  recover: {identityAttribute: \"" + name + "\"}\n")).empty();
   };
   for (const char* name : {"uuid", "_a1", "gpu.nvidia.com/uuid", "a/B"}) CHECK_MESSAGE(good(name), name);
   const std::string long_id(33, 'a');
