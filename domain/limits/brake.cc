@@ -167,7 +167,13 @@ BrakeShare share_for(const BrakeScope& scope, const Limits& limits) {
 
 bool is_narrow(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
 
-/// As many may be bad without a brake. In a large cluster a share alone is more than anybody wants to lose at once.
+/// Whoever holds a device and makes its pods anew; a pod without a controller is not replaced.
+std::string workload_on(const AffectedPod& affected, const World& world) {
+  return top_controller_of(affected.pod(), world) == nullptr ? std::string() : workload_of(affected.pod(), world);
+}
+
+}  // namespace
+
 std::int64_t most_bad(const Limits& limits, const BrakeScope& scope, std::int64_t known) {
   const auto wanted = share_for(scope, limits);
   const auto share = std::max(wanted.at_least - 1, wanted.percent * known / 100);
@@ -175,12 +181,9 @@ std::int64_t most_bad(const Limits& limits, const BrakeScope& scope, std::int64_
   return is_counted ? std::min(share, limits.brake_count - 1) : share;
 }
 
-/// Whoever holds a device and makes its pods anew; a pod without a controller is not replaced.
-std::string workload_on(const AffectedPod& affected, const World& world) {
-  return top_controller_of(affected.pod(), world) == nullptr ? std::string() : workload_of(affected.pod(), world);
+bool engages(const Limits& limits, const BrakeScope& scope, std::int64_t recent, std::int64_t known) {
+  return recent >= share_for(scope, limits).at_least && recent > most_bad(limits, scope, known);
 }
-
-}  // namespace
 
 /// What counts in one scope.
 struct Brake::Tally {
@@ -474,10 +477,9 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
   const auto& limits = seen.policy.limits;
   auto found = engaged_.find(scope);
   const auto at_least = share_for(scope, limits).at_least;
-  if (found == engaged_.end() && tally.recent < at_least) return;
+  if (found == engaged_.end() && !engages(limits, scope, tally.recent, tally.known)) return;
   const auto most = most_bad(limits, scope, tally.known);
   if (found == engaged_.end()) {
-    if (tally.recent <= most) return;
     const auto now = moment_of(seen.now);
     found = engaged_.try_emplace(scope).first;
     found->second.since = now;

@@ -64,6 +64,13 @@ struct EngagedBrake {
 /// An engaged brake with what it covers.
 using HeldScope = std::pair<const BrakeScope, EngagedBrake>;
 
+/// As many of `known` may be bad without a brake. In a large cluster a share alone is more than anybody wants to lose
+/// at once.
+[[nodiscard]] std::int64_t most_bad(const Limits& limits, const BrakeScope& scope, std::int64_t known);
+
+/// Whether so many that went bad within `brake.within` engage it.
+[[nodiscard]] bool engages(const Limits& limits, const BrakeScope& scope, std::int64_t recent, std::int64_t known);
+
 /// What one turn shows the brake.
 struct BrakeSighting {
   const World& world;
