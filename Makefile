@@ -150,6 +150,13 @@ bench-lemons: ## Replay a trace of faults, and print what halfLife and quarantin
 	@cmake --build --preset release --target lemons >/dev/null
 	@build/release/lemons $(TRACE)
 
+.PHONY: tune-page
+tune-page: ## Write what tune prints for the trace in the tree into docs/tuning.md
+	$(install) test
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release --target device-health-controller >/dev/null
+	@bench/tune_page.py build/release/device-health-controller
+
 .PHONY: bench-suspects
 bench-suspects: ## Play days of simulated clusters in which it is known what breaks devices, and write how often the right one is suspected into its decision: make bench-suspects [FROM=0] [TO=10000] (an hour or more; goes on where it was stopped)
 	$(install) test

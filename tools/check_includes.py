@@ -44,6 +44,7 @@ ORDER = (
     "domain/history",
     "domain/limits",
     "domain/incidents",
+    "domain/tuning",
     "reconcilers/shared",
     "reconcilers",  # each of them; none includes another
     "src/app",

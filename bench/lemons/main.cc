@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/lemons/fault_trace.h"
 #include "bench/lemons/tables.h"
+#include "domain/tuning/published_traces.h"
 
 int main(int argc, char** argv) {
   const std::string_view format = argc == 3 ? argv[1] : "";
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const auto trace = format == "titan" ? dhc::lemons::read_titan(text) : dhc::lemons::read_infinitehbd(text);
+  const auto trace = format == "titan" ? dhc::tuning::read_titan(text) : dhc::tuning::read_infinitehbd(text);
   if (!trace) {
     fmt::print(stderr, "{}: {}\n", argv[2], trace.error());
     return 1;

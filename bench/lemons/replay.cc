@@ -12,7 +12,7 @@ namespace {
 
 double days_in_service(const BrokenDevice& device, WallTime since) {
   double days = 0;
-  for (const Span& span : device.in_service) {
+  for (const tuning::Span& span : device.in_service) {
     days +=
         std::max(0.0, std::chrono::duration<double, std::ratio<86400>>(span.to - std::max(span.from, since)).count());
   }
@@ -24,7 +24,7 @@ void replay(const BrokenDevice& device, const RecoverRules& rules, Ending ending
   std::optional<WallTime> open_until;
   std::optional<WallTime> quarantined_at;
   std::size_t prevented = 0;
-  for (const Span& fault : device.faults) {
+  for (const tuning::Fault& fault : device.faults) {
     if (!open_until || fault.from >= *open_until) {
       if (!past.is_lemon && is_negligible(past, rules, fault.from)) past = {};
       count_incident(past, rules, fault.from);

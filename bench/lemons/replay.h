@@ -6,10 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "bench/lemons/fault_trace.h"
 #include "domain/policy/policy.h"
+#include "domain/tuning/fault_trace.h"
 
 namespace dhc::lemons {
+
+using tuning::BrokenDevice;
+using tuning::FaultTrace;
 
 /// What ends an incident in the replay, after the fault's recorded end.
 enum class Ending : std::uint8_t {

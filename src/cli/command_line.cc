@@ -61,6 +61,7 @@ struct Parsed {
   TestOptions test;
   PlanOptions plan;
   ReplayOptions replay;
+  TuneOptions tune;
   UninstallOptions uninstall;
   PluginLine plugin;
   std::string version_output = "text";
@@ -220,6 +221,30 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   return replay;
 }
 
+CLI::App* add_tune(CLI::App& app, TuneOptions& options) {
+  auto* tune = app.add_subcommand("tune",
+                                  "Try hold, halfLife, quarantineAbove and more over known faults, and print the "
+                                  "choices that no other beats; reads "
+                                  "files only");
+  tune->add_option("TRACE", options.paths,
+                   "What 'run --record' has written, folders or files; or InfiniteHBD's fault_trace.json or Titan's "
+                   "gc_full.csv")
+      ->type_name("TRACE")
+      ->required();
+  tune->add_option("-f,--filename", options.files,
+                   "Files of the running configuration, whose place is shown (default: the shipped defaults)")
+      ->type_name("FILE");
+  tune->add_option("--policy", options.policy, "The policy of that configuration (default: the only one)")
+      ->type_name("NAME");
+  tune->add_option("--sweep", options.sweep,
+                   "Try these values of a key, such as hold=1h,12h,24h; may be given several times (keys: after, hold, "
+                   "halfLife, quarantineAbove, brake.* and caps.*)")
+      ->type_name("KEY=VALUES")
+      ->allow_extra_args(false);
+  add_word<bool>(*tune, "-o,--output", options.is_json, "text (default) or json", {{"text", false}, {"json", true}});
+  return tune;
+}
+
 CLI::App* add_uninstall(CLI::App& app, UninstallOptions& options) {
   auto* uninstall = app.add_subcommand(
       "uninstall", "Remove from a cluster every trace of the controller, and only that; stop the controller first");
@@ -295,6 +320,7 @@ struct Commands {
   CLI::App* test = nullptr;
   CLI::App* plan = nullptr;
   CLI::App* replay = nullptr;
+  CLI::App* tune = nullptr;
   CLI::App* uninstall = nullptr;
 };
 
@@ -317,6 +343,7 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   define_plugin(app, parsed.plugin);
   commands.plan = add_plan(app, parsed.plan);
   commands.replay = add_replay(app, parsed.replay);
+  commands.tune = add_tune(app, parsed.tune);
   commands.uninstall = add_uninstall(app, parsed.uninstall);
   auto* version = app.add_subcommand("version", "Print the version");
   version->add_option("--output", parsed.version_output, "text (default) or json")
@@ -325,8 +352,8 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   app.add_subcommand("help", "Print the help of the program, or of one of its commands");
   // They work, and are not what a kubectl plugin is looked up for.
   if (is_plugin) {
-    for (auto* command :
-         {commands.run, commands.demo, commands.validate, commands.test, commands.replay, commands.uninstall})
+    for (auto* command : {commands.run, commands.demo, commands.validate, commands.test, commands.replay, commands.tune,
+                          commands.uninstall})
       command->group("");
   }
   return commands;
@@ -370,6 +397,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (commands.test->parsed()) return parsed.test;
   if (commands.plan->parsed()) return parsed.plan;
   if (commands.replay->parsed()) return parsed.replay;
+  if (commands.tune->parsed()) return parsed.tune;
   if (commands.uninstall->parsed()) return parsed.uninstall;
   auto command = plugin_command(app, parsed.plugin);
   if (!command) {

@@ -95,6 +95,15 @@ struct ReplayOptions {
   ReplayFormat format = ReplayFormat::Text;
 };
 
+/// `tune`: rules over the faults of a trace or of recordings.
+struct TuneOptions {
+  std::vector<std::string> paths;  ///< A published trace, or folders and files of recordings.
+  std::vector<std::string> files;  ///< Of the running configuration; none: the shipped defaults.
+  std::string policy;              ///< Its policy; empty: the only one.
+  std::vector<std::string> sweep;  ///< `KEY=VALUE,VALUE`, as given.
+  bool is_json = false;
+};
+
 /// `uninstall`: removes every trace of ours from a cluster.
 struct UninstallOptions {
   std::string kubeconfig;                   ///< Empty: as kubectl finds it, else in-cluster.
@@ -114,8 +123,9 @@ struct Leave {
   std::string err;  ///< For standard error.
 };
 
-using Command = std::variant<RunOptions, DemoOptions, ValidateOptions, TestOptions, ExplainOptions, PlanOptions,
-                             ReplayOptions, UninstallOptions, VersionOptions, PluginCommand, CompleteOptions, Leave>;
+using Command =
+    std::variant<RunOptions, DemoOptions, ValidateOptions, TestOptions, ExplainOptions, PlanOptions, ReplayOptions,
+                 TuneOptions, UninstallOptions, VersionOptions, PluginCommand, CompleteOptions, Leave>;
 
 /// The name of the file under which kubectl finds us as `kubectl device-health`.
 inline constexpr std::string_view kPluginName = "kubectl-device_health";

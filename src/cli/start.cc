@@ -16,6 +16,7 @@
 #include "cli/policy_test.h"
 #include "cli/replay.h"
 #include "cli/run.h"
+#include "cli/tune.h"
 #include "cli/uninstall.h"
 #include "cli/validate.h"
 #include "cli/version.h"
@@ -38,6 +39,7 @@ struct Start {
   int operator()(const ExplainOptions& options) const { return print(explain(options)); }
   int operator()(const PlanOptions& options) const { return print(plan(options)); }
   int operator()(const ReplayOptions& options) const { return print(replay(options)); }
+  int operator()(const TuneOptions& options) const { return print(tune(options)); }
   int operator()(const UninstallOptions& options) const { return uninstall(options); }
   int operator()(const VersionOptions& options) const {
     return print({.code = 0, .out = version_text(options), .err = {}});

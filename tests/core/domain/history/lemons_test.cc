@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
-#include "bench/lemons/fault_trace.h"
 #include "bench/lemons/replay.h"
 #include "bench/lemons/tables.h"
+#include "domain/tuning/published_traces.h"
 
 using namespace dhc;
 using namespace dhc::lemons;
+using tuning::read_infinitehbd;
+using tuning::read_titan;
 
 namespace {
 

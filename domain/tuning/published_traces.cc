@@ -1,4 +1,4 @@
-#include "bench/lemons/fault_trace.h"
+#include "domain/tuning/published_traces.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 
 #include "base/rfc3339.h"
 
-namespace dhc::lemons {
+namespace dhc::tuning {
 
 namespace {
 
@@ -29,8 +29,9 @@ WallTime day(double days) {
   return kBegin + std::chrono::round<std::chrono::microseconds>(Days(days));
 }
 
-void sort_by_beginning(std::vector<Span>& spans) {
-  std::ranges::sort(spans, {}, [](const Span& span) { return std::pair(span.from, span.to); });
+template <class Spans>
+void sort_by_beginning(Spans& spans) {
+  std::ranges::sort(spans, {}, [](const auto& span) { return std::pair(span.from, span.to); });
 }
 
 /// The same time in spans that do not touch.
@@ -70,18 +71,32 @@ std::optional<WallTime> titan_time(std::string_view text) {
 
 struct Card {
   std::vector<Span> lives;
-  std::vector<Span> faults;
+  std::vector<Fault> faults;
 };
 
 FaultTrace trace_of(std::map<std::string, Card> cards) {
-  FaultTrace trace{.unit = "cards", .devices = cards.size()};
+  FaultTrace trace{.unit = "cards", .devices = cards.size(), .has_lengths = false};
+  trace.from = WallTime::max();
+  trace.to = WallTime::min();
+  const auto note = [&](WallTime from, WallTime to) {
+    trace.from = std::min(trace.from, from);
+    trace.to = std::max(trace.to, to);
+  };
   for (auto& [name, card] : cards) {
     auto lives = merged(std::move(card.lives));
-    for (const Span& life : lives) trace.device_days += days_of(life);
+    for (const Span& life : lives) {
+      trace.device_days += days_of(life);
+      note(life.from, life.to);
+    }
+    for (const Fault& fault : card.faults) note(fault.from, fault.to);
     if (card.faults.empty()) continue;
     sort_by_beginning(card.faults);
     trace.broken.push_back({name, std::move(lives), std::move(card.faults)});
   }
+  trace.known[{}] = static_cast<std::int64_t>(trace.devices);
+  trace.remarks = {
+      "The trace tells when a card was taken out, not for how long it was bad: what `after` would have done cannot be "
+      "told from it, nor what a hold that ends before the repair would have."};
   return trace;
 }
 
@@ -92,10 +107,12 @@ std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
   const auto events = nlohmann::json::parse(json, nullptr, false);
   if (!events.is_array() || events.empty()) return std::unexpected("no JSON list of events");
   std::map<std::tuple<std::string, std::string>, std::deque<double>> open;  // beginnings, by server and fault
-  std::map<std::string, std::vector<Span>> faults;
+  std::map<std::string, std::vector<Fault>> faults;
   double last = 0;
+  std::size_t number = 0;
   try {
     for (const auto& event : events) {
+      ++number;
       const auto server = event.at("node_id").get<std::string>();
       const auto time = event.at("event_time").get<double>();
       last = std::max(last, time);
@@ -112,9 +129,16 @@ std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
       }
     }
   } catch (const nlohmann::json::exception& error) {
-    return std::unexpected(error.what());
+    return std::unexpected(fmt::format("event {}: {}", number, error.what()));
   }
   FaultTrace trace{.unit = "servers", .devices = kServers, .device_days = static_cast<double>(kServers) * last};
+  trace.from = day(0);
+  trace.to = day(last);
+  trace.known[{}] = kServers;
+  trace.remarks = {
+      "The trace names servers, not GPUs: two faults of a server may be two GPUs. For single GPUs repeat failures are "
+      "a "
+      "bound from above."};
   for (auto& [server, spans] : faults) {
     sort_by_beginning(spans);
     trace.broken.push_back({server, {{day(0), day(last)}}, std::move(spans)});
@@ -141,4 +165,13 @@ std::expected<FaultTrace, std::string> read_titan(std::string_view csv) {
   return trace_of(std::move(cards));
 }
 
-}  // namespace dhc::lemons
+std::expected<FaultTrace, std::string> read_published(std::string_view text) {
+  const auto begin = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (begin.starts_with('[')) return read_infinitehbd(text);
+  if (begin.starts_with("SN,location,insert,remove,")) return read_titan(text);
+  return std::unexpected(
+      "no trace that can be read: give InfiniteHBD's fault_trace.json, Titan's gc_full.csv, or a folder or file "
+      "that 'run --record' has written");
+}
+
+}  // namespace dhc::tuning

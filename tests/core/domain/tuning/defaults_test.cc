@@ -1,0 +1,121 @@
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cli/tune_text.h"
+#include "domain/tuning/published_traces.h"
+#include "domain/tuning/sweep.h"
+
+using namespace dhc;
+using namespace dhc::tuning;
+
+namespace {
+
+std::string page(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const FaultTrace& year() {
+  static const auto trace = read_infinitehbd(page("bench/traces/infinitehbd/fault_trace.json"));
+  REQUIRE(trace);
+  return *trace;
+}
+
+const Sweep& swept() {
+  static const auto all = sweep(year(), running_of(nullptr, {}), default_grid());
+  return all;
+}
+
+/// What stands between the marks of a page that a command writes.
+std::string block(const std::string& text) {
+  const std::string begin = "<!-- tune -->\n";
+  const auto from = text.find(begin);
+  REQUIRE(from != std::string::npos);
+  const auto to = text.find("<!-- end of tune -->", from);
+  REQUIRE(to != std::string::npos);
+  return text.substr(from + begin.size(), to - from - begin.size());
+}
+
+}  // namespace
+
+TEST_CASE("the page about tuning shows what the command prints for the trace in the tree") {
+  CHECK_MESSAGE(block(page("docs/tuning.md")) == cli::tune_text(year(), swept()),
+                "make tune-page writes it: " << cli::tune_text(year(), swept()));
+}
+
+TEST_CASE("the shipped defaults are off the line for a year of 400 servers, and their page has the figures") {
+  CHECK_FALSE(swept().silent.distance.is_on_line());
+  CHECK_FALSE(swept().spoken.distance.is_on_line());
+  const auto text = cli::tune_text(year(), swept());
+  const auto lines = block(page("docs/decisions/2026-11-26-the-defaults-are-off-the-line.md"));
+  std::size_t checked = 0;
+  for (std::size_t at = 0; at < lines.size();) {
+    const auto end = lines.find('\n', at);
+    const auto line = lines.substr(at, end - at);
+    at = end + 1;
+    if (line.empty()) continue;
+    CHECK_MESSAGE(text.contains(line + "\n"), line);
+    ++checked;
+  }
+  CHECK(checked >= 4);
+}
+
+TEST_CASE("the running configuration is in the table, marked, whether it is on the line or off it") {
+  const auto off = cli::tune_text(year(), swept());
+  CHECK(off.contains("**running, off the line**"));
+  auto running = running_of(nullptr, {});
+  running.choice.recover.hold = std::chrono::hours(168);
+  running.choice.recover.quarantine_above = 1;
+  const auto on = sweep(year(), running, {});
+  CHECK(on.silent.distance.is_on_line());
+  CHECK(cli::tune_text(year(), on).contains("The running configuration is on the line.\n"));
+}
+
+TEST_CASE("every point of a line beats none of the others, and no choice beats it") {
+  for (const auto* line : {&swept().silent, &swept().spoken}) {
+    REQUIRE(line->points.size() > 2);
+    for (const auto& a : line->points) {
+      for (const auto& b : line->points) CHECK_FALSE(beats(held_and_repeats(a.outcome), held_and_repeats(b.outcome)));
+    }
+  }
+}
+
+TEST_CASE("a bound has the choice with the fewest repeat failures of those that hold no more, whoever speaks") {
+  std::size_t before = std::size_t(-1);
+  for (const auto& [percent, silent, spoken] : swept().budgets) {
+    if (!silent) continue;
+    CHECK(share_held(year(), silent->outcome) * 100 <= percent);
+    CHECK(share_held(year(), spoken->outcome) * 100 <= percent);
+    CHECK(silent->outcome == outcome_of(year(), silent->choice, Witness::Nobody));
+    CHECK(spoken->outcome == outcome_of(year(), spoken->choice, Witness::Driver));
+    CHECK(silent->outcome.repeats <= before);
+    before = silent->outcome.repeats;
+  }
+  CHECK(before != std::size_t(-1));
+}
+
+TEST_CASE("a trace that does not say how long faults lasted says nothing of after") {
+  const auto trace = read_titan(
+      "SN,location,insert,remove,duration,out,event\n"
+      "1,c0,2016-04-20 18:00:00,2016-04-26 18:00:00,518400,TRUE,OTB\n"
+      "1,c1,2016-04-27 18:00:00,2016-05-26 18:00:00,,TRUE,DBE\n");
+  REQUIRE(trace);
+  const auto all = sweep(*trace, running_of(nullptr, {}), {});
+  CHECK(all.after.empty());
+  CHECK(all.silent.running.outcome.repeats == 1);
+  CHECK(cli::tune_text(*trace, all).contains("This trace cannot tell: it does not say how long a fault lasted."));
+  CHECK(cli::tune_json(*trace, all).contains("\"after\":null"));
+}
+
+TEST_CASE("a text that is no trace is refused with what it could be") {
+  for (const char* text : {"", "{}", "SN,place\n"}) {
+    const auto trace = read_published(text);
+    REQUIRE_FALSE(trace);
+    CHECK(trace.error().starts_with("no trace that can be read: give InfiniteHBD's fault_trace.json"));
+  }
+  CHECK(read_published(" \n[]").error() == "no JSON list of events");
+  CHECK(read_published("[{\"node_id\": 7}]").error().starts_with("event 1: "));
+}

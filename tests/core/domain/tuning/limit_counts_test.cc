@@ -1,0 +1,120 @@
+#include "domain/tuning/limit_counts.h"
+
+#include <chrono>
+
+#include <doctest/doctest.h>
+
+using namespace dhc;
+using namespace dhc::tuning;
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+const WallTime kBegin = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + hours(12);
+
+/// Ten devices, five each on two nodes, of which those break that are named: on `a` or `b`, when and for how long.
+struct Break {
+  std::string node;
+  Millis from;
+  Millis length;
+};
+FaultTrace trace_of(const std::vector<Break>& breaks) {
+  FaultTrace trace{.unit = "devices", .devices = 10, .device_days = 1000};
+  trace.from = kBegin;
+  trace.to = kBegin + hours(2400);
+  trace.known = {{{"gpu", ""}, 10}, {{"gpu", "a"}, 5}, {{"gpu", "b"}, 5}};
+  for (const auto& [node, from, length] : breaks) {
+    trace.broken.push_back({.name = "gpu-" + std::to_string(trace.broken.size()),
+                            .in_service = {{trace.from, trace.to}},
+                            .faults = {{kBegin + from, kBegin + from + length}},
+                            .scope = "gpu",
+                            .node = node});
+  }
+  return trace;
+}
+
+BrakeCount braked(const FaultTrace& trace, std::int64_t percent, Reach reach, std::int64_t at_least = 3) {
+  Limits limits;
+  limits.brake_percent = percent;
+  limits.brake_at_least = at_least;
+  return brake_count_of(trace, lives_of(trace, {.after = minutes(1), .recover = {}}, Witness::Nobody), limits, reach);
+}
+
+CapCount capped(const FaultTrace& trace, const Cap& cap, Reach reach) {
+  return cap_count_of(trace, lives_of(trace, {.after = minutes(1), .recover = {}}, Witness::Nobody), cap, reach);
+}
+
+const std::vector<Break> kThree = {
+    {"a", Millis(0), hours(1)}, {"b", minutes(2), hours(1)}, {"b", minutes(4), hours(1)}};
+
+}  // namespace
+
+TEST_CASE("the brake engages on more than the share within the window, and on no fewer than it asks for") {
+  CHECK(braked(trace_of(kThree), 29, Reach::Cluster).engaged == std::vector{kBegin + minutes(4)});
+  CHECK(braked(trace_of(kThree), 30, Reach::Cluster).engaged.empty());
+  CHECK(braked(trace_of(kThree), 10, Reach::Cluster, 4).engaged.empty());
+  CHECK(braked(trace_of(kThree), 30, Reach::Cluster).most == 3);
+}
+
+TEST_CASE("what turned bad a whole window ago counts no more") {
+  auto slow = kThree;
+  slow[2].from = minutes(5);
+  CHECK(braked(trace_of(slow), 10, Reach::Cluster).engaged.empty());
+  slow[2].from = minutes(5) - Millis(1);
+  CHECK(braked(trace_of(slow), 10, Reach::Cluster).engaged.size() == 1);
+}
+
+TEST_CASE("the brake of a node counts that node's devices alone") {
+  CHECK(braked(trace_of(kThree), 20, Reach::Node, 2).engaged == std::vector{kBegin + minutes(4)});
+  CHECK(braked(trace_of(kThree), 20, Reach::Node, 3).engaged.empty());
+  auto nowhere = trace_of(kThree);
+  for (auto& device : nowhere.broken) device.node.clear();
+  CHECK(braked(nowhere, 20, Reach::Node, 2).engaged.empty());
+}
+
+TEST_CASE("a brake that is engaged goes on while too many are bad, and engages again after that") {
+  auto more = kThree;
+  more.push_back({"a", minutes(50), hours(1)});
+  more.push_back({"a", hours(10), hours(1)});
+  more.push_back({"b", hours(10), hours(1)});
+  more.push_back({"b", hours(10), hours(1)});
+  // Of the first four no more than two are bad after 1:02.
+  CHECK(braked(trace_of(more), 20, Reach::Cluster).engaged == std::vector{kBegin + minutes(4), kBegin + hours(10)});
+}
+
+TEST_CASE("a cap refuses what would be one more than it allows, and what it refuses does not count") {
+  // Each is held for a day.
+  const auto trace = trace_of(kThree);
+  const auto full = capped(trace, {.percent = 10, .at_least = 2}, Reach::Cluster);
+  CHECK(full.refused == std::vector{kBegin + minutes(5)});
+  CHECK(full.most == 2);
+  CHECK(capped(trace, {.percent = 30, .at_least = 0}, Reach::Cluster).refused.empty());
+  CHECK(capped(trace, {.percent = 0, .at_least = 1}, Reach::Cluster).refused.size() == 2);
+}
+
+TEST_CASE("a device that is given back makes room") {
+  const auto trace = trace_of({{"a", Millis(0), hours(1)}, {"b", hours(24), hours(1)}});
+  const Cap one{.percent = 0, .at_least = 1};
+  // The first is given back a minute before the second's incident opens.
+  CHECK(capped(trace, one, Reach::Cluster).refused.empty());
+  const auto early = trace_of({{"a", Millis(0), hours(1)}, {"b", hours(24) - Millis(1), hours(1)}});
+  CHECK(capped(early, one, Reach::Cluster).refused.size() == 1);
+}
+
+TEST_CASE("the cap of a node counts that node's devices alone") {
+  CHECK(capped(trace_of(kThree), {.percent = 0, .at_least = 1}, Reach::Node).refused ==
+        std::vector{kBegin + minutes(5)});
+}
+
+TEST_CASE("the cap of a day counts the evictions of the last 24 hours") {
+  const auto refused = [](Millis second) {
+    const auto trace = trace_of({{"a", Millis(0), hours(1)}, {"b", second, hours(1)}});
+    return day_count_of(trace, lives_of(trace, {.after = minutes(1), .recover = {}}, Witness::Nobody),
+                        {.percent = 0, .at_least = 1})
+        .refused.size();
+  };
+  CHECK(refused(hours(24) - Millis(1)) == 1);
+  CHECK(refused(hours(24)) == 0);
+}
