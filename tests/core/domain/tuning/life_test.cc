@@ -100,7 +100,7 @@ TEST_CASE("a lemon is held to the end of the trace, and no fault meets a pod the
   CHECK(outcome_of(trace, choice, Witness::Nobody).quarantined == 1);
 }
 
-TEST_CASE("a penalty that is forgotten takes the longer hold with it") {
+TEST_CASE("a device whose penalty is forgotten is held as for the first time") {
   auto choice = lenient();
   choice.recover.half_life = hours(24);
   const auto second_hold = [&](Millis gap) {
