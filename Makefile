@@ -71,6 +71,22 @@ test-packaging: ## Only manifests, chart, alerts and dashboard
 	$(install) cluster
 	@scripts/test.py packaging
 
+.PHONY: conformance
+conformance: ## Build the conformance suite for any remediator of bad devices: build/device-health-conformance (docs/conformance.md)
+	$(install) cluster
+	@conformance/run build build/device-health-conformance
+	@echo "build/device-health-conformance --help says how to run it against your cluster."
+
+.PHONY: conformance-page
+conformance-page: ## Run that suite against this controller and two rivals, and write the table of docs/evaluation.md (five minutes)
+	$(install) cluster test
+	@cmake --preset dev --log-level=WARNING >/dev/null
+	cmake --build --preset dev --target device-health-controller audit-check
+	@conformance/run build build/device-health-conformance
+	@rm -rf build/conformance
+	DHC_CONFORMANCE_REPORTS=$(CURDIR)/build/conformance DHC_BINARY=$(CURDIR)/build/dev/device-health-controller tests/cluster/run control-plane ./conformance
+	@conformance/page.py build/device-health-conformance build/conformance/ours.json build/conformance/rule.json build/conformance/drain.json
+
 .PHONY: test-peer
 test-peer: ## Only how often an API server is asked: complete lists, reads and writes for each eviction (bench/peer)
 	$(install) cluster

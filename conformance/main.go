@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"device-health.io/controller/device-health-conformance/score"
 	"device-health.io/controller/device-health-conformance/stage"
 	"device-health.io/controller/device-health-conformance/stories"
@@ -26,6 +28,8 @@ const (
 	broken  = 1
 	usage   = 2
 )
+
+const longestDomain = 28
 
 type options struct {
 	stage.Settings
@@ -50,7 +54,7 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	if err == nil && o.table {
 		err = printTable(o.files, stdout)
 	} else if err == nil && o.list {
-		printList(o, stdout)
+		err = printList(o, stdout)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "device-health-conformance: %v\n", err)
@@ -97,7 +101,7 @@ func parse(arguments []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.Image, "image", "registry.k8s.io/pause:3.10", "of the pods, which admission may look at; nobody pulls it")
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit report to this file")
 	flags.StringVar(&o.json, "json", "", "write the results to this file")
-	flags.StringVar(&o.markdown, "markdown", "", "write the table to this file")
+	flags.StringVar(&o.markdown, "markdown", "", "write the table to this file, with --list that of the stories")
 	flags.BoolVar(&o.list, "list", false, "print the stories, and tell none")
 	flags.BoolVar(&o.verbose, "v", false, "say when a story begins, and why it ended as it did")
 	flags.BoolVar(&o.cleanUp, "clean-up", false, "delete what killed runs have left, and tell no story")
@@ -139,6 +143,16 @@ func parse(arguments []string, stderr io.Writer) (o options, err error) {
 	if o.parallel < 1 {
 		return o, fmt.Errorf("--parallel=%d: it must be at least 1", o.parallel)
 	}
+	if o.qps <= 0 {
+		return o, fmt.Errorf("--qps=%g: it must be more than nothing", o.qps)
+	}
+	// A driver's name has 63 bytes at most; before the domain stand "control.", the story and the run.
+	if problems := validation.IsDNS1123Subdomain(o.Domain); len(problems) > 0 || len(o.Domain) > longestDomain {
+		return o, fmt.Errorf("--domain=%s: it must be a DNS name of at most %d bytes", o.Domain, longestDomain)
+	}
+	if o.timeout < 0 {
+		return o, fmt.Errorf("--timeout=%s: it must be more than nothing", o.timeout)
+	}
 	if o.timeout == 0 {
 		o.timeout = 20*time.Second + 2*max(o.ReactWithin, o.RecoverWithin)
 	}
@@ -154,7 +168,25 @@ func (o options) selected() (some []stories.Story) {
 	return some
 }
 
-func printList(o options, stdout io.Writer) {
+// listTable is the list in Markdown.
+func listTable(o options) string {
+	var text strings.Builder
+	text.WriteString("| story | a user is promised | why |\n|---|---|---|\n")
+	for _, required := range []bool{true, false} {
+		fmt.Fprintf(&text, "| **%s** | | |\n", map[bool]string{true: "required", false: "recommended"}[required])
+		for _, story := range o.selected() {
+			if story.Required == required {
+				fmt.Fprintf(&text, "| `%s` | %s | %s%s |\n", story.ID, story.Promise, story.Why, source(story))
+			}
+		}
+	}
+	return text.String()
+}
+
+func printList(o options, stdout io.Writer) error {
+	if o.markdown != "" {
+		return os.WriteFile(o.markdown, []byte(listTable(o)), 0o644)
+	}
 	for _, required := range []bool{true, false} {
 		for _, story := range o.selected() {
 			if story.Required == required {
@@ -163,6 +195,7 @@ func printList(o options, stdout io.Writer) {
 			}
 		}
 	}
+	return nil
 }
 
 func source(story stories.Story) string {

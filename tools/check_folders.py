@@ -15,7 +15,7 @@ from report import report
 LINES = 40
 MANGLED = re.compile(r"^ {20,}\S|^#[^#\s]|^# \S+ - \S+ / |^# .* : ", re.M)
 QUOTED = re.compile(r"^```.*?^```", re.M | re.S)
-OTHERS = ("bench", "cmake", "docs", "docs/decisions", "docs/runbooks", "image", "manifests", "manifests/components", "manifests/presets", "schema", "scripts", "tests", "tools")
+OTHERS = ("bench", "cmake", "conformance", "docs", "docs/decisions", "docs/runbooks", "image", "manifests", "manifests/components", "manifests/presets", "schema", "scripts", "tests", "tools")
 
 
 def pages_of(root: pathlib.Path) -> list[pathlib.Path]:

@@ -40,11 +40,14 @@ var reports = []Story{
 			s.Break(flapping)
 			s.Taint(flapping, true)
 			s.AwaitMoved(victim, 1)
-			s.Scale(app, 3) // more than there are good devices
-			for range 3 {
+			s.Scale(app, 2) // as many as there are good devices
+			s.AwaitRunning("the good devices are used", app, 2)
+			for flap := range int32(3) {
 				s.Heal(flapping)
 				s.Taint(flapping, false)
-				s.Wait(well)
+				s.Wait(well / 2)
+				s.Scale(app, 3+flap) // one more, that no scheduler has put off yet
+				s.Wait(well / 2)
 				s.Break(flapping)
 				s.Taint(flapping, true)
 				// Long enough for who acts on it again.
@@ -90,7 +93,7 @@ var reports = []Story{
 }
 
 // well is how long a flapping device says that it is.
-const well = 3 * time.Second
+const well = 4 * time.Second
 
 // held says that a pod runs on a device.
 func held(s *stage.Stage, d stage.Device) error {

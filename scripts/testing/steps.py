@@ -21,7 +21,7 @@ STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd
 
 def format_(job: Job) -> Counts:
     job.run("scripts/lint.sh", "format")
-    unformatted = job.run("gofmt", "-l", "tests/cluster", "tests/packaging", "bench/peer").split()
+    unformatted = job.run("gofmt", "-l", "tests/cluster", "tests/packaging", "bench/peer", "conformance").split()
     if unformatted:
         raise Failed(f"gofmt would change {', '.join(unformatted)}")
     return Counts(1, 0)
@@ -87,7 +87,7 @@ def story_packages() -> list[str]:
 
 def vet(job: Job) -> Counts:
     """go vet, which the runs of the Go tests leave out."""
-    for module in ("tests/cluster", "tests/packaging", "bench/peer"):
+    for module in ("tests/cluster", "tests/packaging", "bench/peer", "conformance"):
         job.run(f"{module}/run", "vet")
     return Counts(1, 0)
 
@@ -168,6 +168,7 @@ def every_step() -> list[Step]:
         *(Step(f"stories {package}", stories(package), after=("control plane", *also.get(package, ()), *programs), cores=0.5)
           for package in (*STORIES_OF_TEST, *others)),
         Step("peer", lambda job: job.counted("bench/peer/run", "test", **DEV_PROGRAM), after=(program,), cores=0.5),
+        Step("conformance", lambda job: job.counted("conformance/run", "test")),
         build("dev", "page_cluster"),
         Step("page", lambda job: job.counted("tests/page/run"), after=(program, "dev page_cluster")),
         Step("model", lambda job: job.counted("tests/model/run")),
@@ -216,7 +217,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "page", "model", "image", *sanitize, "fuzz", "go vet", "tidy quick")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "conformance", "page", "model", "image", *sanitize, "fuzz", "go vet", "tidy quick")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),

@@ -109,7 +109,7 @@ func tell(t *testing.T, name, short string, contender func(t *testing.T, domain 
 	}
 	must(t, os.MkdirAll(reports, 0o755))
 	request := filepath.Join(folder, "restart")
-	arguments := append([]string{"--kubeconfig", kubeconfig, "--name", name, "--domain", domain, "--qps", "1000", "--react-within", "40s",
+	arguments := append([]string{"--kubeconfig", kubeconfig, "--name", name, "--domain", domain, "--qps", "1000", "--react-within", "40s", "--recover-within", "40s", "--parallel", "24",
 		"--json", filepath.Join(reports, short+".json"), "--junit", filepath.Join(folder, "junit.xml"), "-v"}, more...)
 	var restart func()
 	if contender != nil {
@@ -175,7 +175,7 @@ spec:
   taint: {}
   jobRetry: {settle: 2s}
   evict: {sharedClaims: Together}
-  recover: {healthyFor: 10s}
+  recover: {healthyFor: 15s}
 ---
 apiVersion: device-health.io/v1alpha1
 kind: ControllerLimits
