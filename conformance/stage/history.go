@@ -204,3 +204,14 @@ func (s *Stage) AwaitRunning(promise, app string, count int) {
 func (s *Stage) AwaitRunningWithin(within time.Duration, promise, app string, count int) {
 	s.Await(within, promise, func() error { return s.run(app, count, new([]Life)) })
 }
+
+// Runs says whether so many pods of a workload run, or what keeps them from it.
+func (s *Stage) Runs(app string, count int) error { return s.run(app, count, new([]Life)) }
+
+// HeldBy says whether a running pod of a workload has the device.
+func (s *Stage) HeldBy(app string, d Device) error {
+	if !slices.ContainsFunc(s.Running(app), func(l Life) bool { return slices.Contains(l.Devices, d) }) {
+		return fmt.Errorf("no pod of %s has %s", app, d)
+	}
+	return nil
+}

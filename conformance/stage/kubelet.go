@@ -41,10 +41,9 @@ func (s *Stage) runKubelet() {
 				if pod.Spec.NodeName == "" || s.node(pod.Spec.NodeName) == nil {
 					continue
 				}
-				if err := s.sync(pod, shown); err != nil {
-					s.report("kubelet of "+pod.Name, err)
-					again = true
-				}
+				err := s.sync(pod, shown)
+				s.report("kubelet of "+pod.Name, err)
+				again = again || err != nil
 			}
 			if again {
 				time.AfterFunc(200*time.Millisecond, s.nudge)
@@ -54,12 +53,14 @@ func (s *Stage) runKubelet() {
 }
 
 func (s *Stage) report(what string, err error) {
-	if err == nil || s.ctx.Err() != nil {
+	if s.ctx.Err() != nil {
 		return
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.trouble = fmt.Errorf("%s: %w", what, err)
+	if delete(s.troubles, what); err != nil {
+		s.troubles[what] = err
+	}
 }
 
 func (s *Stage) node(name string) *Node {

@@ -53,7 +53,6 @@ func (s *Stage) AddNode(devices ...Has) *Node {
 			n.devices[has.Source] = append(n.devices[has.Source], fmt.Sprint("gpu-", i))
 		}
 	}
-	s.nodes[n.Name] = n
 	s.mutex.Unlock()
 	meta := s.meta(n.Name)
 	meta.Labels[storyLabel], meta.Labels[corev1.LabelHostname], meta.Labels[corev1.LabelOSStable] = s.Name, n.Name, "linux"
@@ -62,6 +61,9 @@ func (s *Stage) AddNode(devices ...Has) *Node {
 	s.must(err)
 	_, err = s.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(s.ctx, &coordinationv1.Lease{ObjectMeta: s.meta(n.Name)}, metav1.CreateOptions{})
 	s.must(err)
+	s.mutex.Lock()
+	s.nodes[n.Name] = n // its heart beats from now on
+	s.mutex.Unlock()
 	s.must(s.beat(s.ctx, n))
 	s.must(s.publishStatus(n))
 	for source := range n.devices {

@@ -67,14 +67,15 @@ type Stage struct {
 	byUID   map[string]*Life
 	pods    cache.Store
 	wake    chan struct{}
-	trouble error // of the kubelet, shown if the story ends badly
-	control *Source
+	// What the kubelet could not do so far, by what that is.
+	troubles map[string]error
+	control  *Source
 }
 
 // Perform tells one story, cleans up behind it, and says how it ended.
 func Perform(ctx context.Context, settings Settings, name string, tell func(*Stage)) (ending Ending) {
 	s := &Stage{Settings: settings, Name: name, Namespace: "conformance-" + name + "-" + settings.Run, nodes: map[string]*Node{},
-		byUID: map[string]*Life{}, wake: make(chan struct{}, 1)}
+		byUID: map[string]*Life{}, troubles: map[string]error{}, wake: make(chan struct{}, 1)}
 	var stop context.CancelFunc
 	s.ctx, stop = context.WithCancel(ctx)
 	var kubelet sync.WaitGroup
@@ -153,7 +154,10 @@ func (s *Stage) must(err error) {
 func (s *Stage) troubled() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.trouble
+	for what, err := range s.troubles {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // ErrTimeout ends a story that takes too long.

@@ -18,7 +18,6 @@ var budgets = []Story{
 		Tell: func(s *stage.Stage) {
 			pod, control := budgeted(s)
 			s.AwaitControl(control)
-			s.ExpectUntouched("a pod whose budget allows no disruption", pod)
 			s.Allow(app, 1)
 			s.AwaitMoved(pod, 2)
 		},

@@ -1,8 +1,7 @@
 package stories
 
 import (
-	"fmt"
-	"slices"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,18 +39,23 @@ var reports = []Story{
 			s.Break(flapping)
 			s.Taint(flapping, true)
 			s.AwaitMoved(victim, 1)
-			s.Scale(app, 2) // as many as there are good devices
-			s.AwaitRunning("the good devices are used", app, 2)
+			s.Scale(app, 2) // as many as there are good devices, but for who drained some
+			_ = s.Until(2*s.Settle, func() error { return s.Runs(app, 2) })
 			for flap := range int32(3) {
 				s.Heal(flapping)
 				s.Taint(flapping, false)
 				s.Wait(well / 2)
 				s.Scale(app, 3+flap) // one more, that no scheduler has put off yet
-				s.Wait(well / 2)
+				_ = s.Until(well, func() error { return s.HeldBy(app, flapping) })
 				s.Break(flapping)
 				s.Taint(flapping, true)
 				// Long enough for who acts on it again.
-				_ = s.Until(2*s.Settle, func() error { return held(s, flapping) })
+				_ = s.Until(2*s.Settle, func() error {
+					if s.HeldBy(app, flapping) == nil {
+						return errors.New("a pod has it")
+					}
+					return nil
+				})
 			}
 			s.ExpectLostAtMost(app, 2, "pods that were given a device that breaks again and again")
 		},
@@ -94,16 +98,6 @@ var reports = []Story{
 
 // well is how long a flapping device says that it is.
 const well = 4 * time.Second
-
-// held says that a pod runs on a device.
-func held(s *stage.Stage, d stage.Device) error {
-	for _, life := range s.Running(app) {
-		if slices.Contains(life.Devices, d) {
-			return fmt.Errorf("%s does", life.Pod.Name)
-		}
-	}
-	return nil
-}
 
 func optedOut(s *stage.Stage) func(*corev1.PodTemplateSpec) {
 	return func(template *corev1.PodTemplateSpec) { template.Annotations[s.OptOutKey] = s.OptOutValue }

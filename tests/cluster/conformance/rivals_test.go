@@ -33,15 +33,18 @@ type witness struct {
 	client kubernetes.Interface
 	domain string // of the devices that are theirs
 	pods   corelisters.PodLister
+	nodes  corelisters.NodeLister
 	slices resourcelisters.ResourceSliceLister
 	since  map[device]time.Time // that are bad
 	words  map[device]bool      // called bad by their driver
+	ruled  map[device]bool      // that have a rule
 }
 
 // watch the cluster until the end, and have act look at every bad device that is believed, and at every one that is well again.
 func watch(ctx context.Context, client kubernetes.Interface, domain string, act func(*witness, []device, []device) error) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
-	w := &witness{client, domain, factory.Core().V1().Pods().Lister(), factory.Resource().V1().ResourceSlices().Lister(), map[device]time.Time{}, map[device]bool{}}
+	w := &witness{client, domain, factory.Core().V1().Pods().Lister(), factory.Core().V1().Nodes().Lister(), factory.Resource().V1().ResourceSlices().Lister(),
+		map[device]time.Time{}, map[device]bool{}, map[device]bool{}}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	defer factory.Shutdown()
@@ -98,7 +101,12 @@ func (w *witness) look() (bad, well []device, err error) {
 			}
 		}
 	}
-	for d := range w.since { // its driver has taken its word back, or its holder says so
+	for d := range w.since {
+		if _, err := w.nodes.Get(d.node); apierrors.IsNotFound(err) {
+			delete(w.since, d)
+			continue
+		}
+		// Its driver has taken its word back, or its holder says so.
 		if said[d] == corev1.ResourceHealthStatusHealthy || said[d] == "" && w.words[d] {
 			delete(w.since, d)
 			well = append(well, d)
@@ -127,6 +135,7 @@ func noExecute(w *witness, bad, well []device) (err error) {
 		}
 	}
 	for _, d := range well {
+		delete(w.ruled, d)
 		if problem := w.client.ResourceV1().DeviceTaintRules().Delete(context.Background(), ruleName(d), metav1.DeleteOptions{}); !apierrors.IsNotFound(problem) {
 			err = errors.Join(err, problem)
 		}
@@ -137,10 +146,14 @@ func noExecute(w *witness, bad, well []device) (err error) {
 func ruleName(d device) string { return strings.Join([]string{d.driver, d.pool, d.name}, ".") }
 
 func (w *witness) rule(d device, effect resourcev1.DeviceTaintEffect) error {
+	if w.ruled[d] {
+		return nil
+	}
 	_, err := w.client.ResourceV1().DeviceTaintRules().Create(context.Background(), &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: ruleName(d)}, Spec: resourcev1.DeviceTaintRuleSpec{
 		DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: &d.driver, Pool: &d.pool, Device: &d.name},
 		Taint:          resourcev1.DeviceTaint{Key: "example.com/unhealthy", Effect: effect}}}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		w.ruled[d] = true
 		return nil
 	}
 	return err
@@ -169,7 +182,7 @@ func drain(w *witness, bad, well []device) (err error) {
 				continue
 			}
 			problem := w.client.PolicyV1().Evictions(pod.Namespace).Evict(context.Background(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}})
-			if !apierrors.IsTooManyRequests(problem) && !apierrors.IsNotFound(problem) && !apierrors.IsInternalError(problem) {
+			if !apierrors.IsTooManyRequests(problem) && !apierrors.IsNotFound(problem) && !apierrors.IsInternalError(problem) && !apierrors.IsConflict(problem) {
 				err = errors.Join(err, problem)
 			}
 		}
@@ -178,6 +191,9 @@ func drain(w *witness, bad, well []device) (err error) {
 }
 
 func (w *witness) cordon(node string, yes bool) error {
+	if known, err := w.nodes.Get(node); err != nil || known.Spec.Unschedulable == yes {
+		return nil
+	}
 	_, err := w.client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, yes), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -200,7 +216,10 @@ func hasty(w *witness, _, _ []device) (err error) {
 					if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" {
 						err = errors.Join(err, w.rule(device{parts[0], parts[1], parts[2], ""}, resourcev1.DeviceTaintEffectNoSchedule))
 					}
-					err = errors.Join(err, w.client.CoreV1().Pods(pod.Namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
+					problem := w.client.CoreV1().Pods(pod.Namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+					if !apierrors.IsNotFound(problem) {
+						err = errors.Join(err, problem)
+					}
 				}
 			}
 		}
