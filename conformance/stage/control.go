@@ -22,14 +22,9 @@ func (s *Stage) controlSource() *Source {
 	return s.PluginResource(controlApp)
 }
 
-// AwaitControl breaks the control's device, waits until its pod has moved, and then for as long as something wrong may still come.
+// AwaitControl breaks the control's device, after all that the story has done, waits until its pod has moved, and then for as long as something wrong may still come.
 func (s *Stage) AwaitControl(control Life) {
 	s.Break(control.Devices...)
-	s.AwaitBrokenControl(control)
-}
-
-// AwaitBrokenControl is the same for a control that the story broke itself.
-func (s *Stage) AwaitBrokenControl(control Life) {
 	s.awaitMoved("the control, a pod on another bad device, runs elsewhere (else nothing shows that anybody acts)", control, 1)
 	s.Wait(s.Settle)
 }

@@ -228,11 +228,7 @@ func (s *Stage) health(pod *corev1.Pod, life *Life) (entries []any) {
 			if d.Source != source || source.Extended != "" {
 				continue
 			}
-			id := d.Name
-			if source.DRA {
-				id = source.Name + "/" + d.Node + "/" + d.Name
-			}
-			entry := map[string]any{"resourceID": id, "health": s.nodes[d.Node].healthOf(d)}
+			entry := map[string]any{"resourceID": d.resourceID(), "health": s.nodes[d.Node].healthOf(d)}
 			if source.DRA && entry["health"] == corev1.ResourceHealthStatusUnhealthy {
 				entry["message"] = "it does not answer"
 			}

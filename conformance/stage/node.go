@@ -34,6 +34,14 @@ type Device struct {
 
 func (d Device) String() string { return d.Source.Name + "/" + d.Name + " on " + d.Node }
 
+// resourceID by which the kubelet tells of it.
+func (d Device) resourceID() string {
+	if d.Source.DRA {
+		return d.Source.Name + "/" + d.Node + "/" + d.Name
+	}
+	return d.Name
+}
+
 // Has says how many devices of a source a node has.
 type Has struct {
 	Source *Source
@@ -177,7 +185,7 @@ func (n *Node) healthOf(d Device) corev1.ResourceHealthStatus {
 	return corev1.ResourceHealthStatusHealthy
 }
 
-// say has the devices' health reported in the pods that hold them, and a plugin's in its node's allocatable.
+// say has the devices' health reported in the pods that hold them, and a plugin's in its node's allocatable, and returns when the API server shows it.
 func (s *Stage) say(health corev1.ResourceHealthStatus, devices []Device) {
 	nodes := map[*Node]bool{}
 	s.mutex.Lock()
@@ -193,6 +201,37 @@ func (s *Stage) say(health corev1.ResourceHealthStatus, devices []Device) {
 	for n := range nodes {
 		s.must(s.publishStatus(n))
 	}
+	s.prepare(fmt.Sprintf("the pods show %s", health), func() error { return s.shown(health, devices) })
+}
+
+// shown says whether the API server has what the kubelet says of these devices, in each pod that runs on one.
+func (s *Stage) shown(health corev1.ResourceHealthStatus, devices []Device) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, life := range s.lives {
+		if life.Gone || life.ended || life.Pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		for _, d := range life.Devices {
+			if slices.Contains(devices, d) && d.Source.Extended == "" && !shows(life.Pod, d, health) {
+				return fmt.Errorf("%s does not, of %s", life.Pod.Name, d)
+			}
+		}
+	}
+	return nil
+}
+
+func shows(pod *corev1.Pod, d Device, health corev1.ResourceHealthStatus) bool {
+	for _, container := range pod.Status.ContainerStatuses {
+		for _, entry := range container.AllocatedResourcesStatus {
+			for _, report := range entry.Resources {
+				if string(report.ResourceID) == d.resourceID() && report.Health == health {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Break has the kubelet report the devices as Unhealthy.

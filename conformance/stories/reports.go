@@ -19,10 +19,10 @@ var reports = []Story{
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu})
 			pod, control := s.Begin(app, 1)[0], s.BeginControl()
-			s.Break(append(pod.Devices, control.Devices...)...)
+			s.Break(pod.Devices...)
 			s.Wait(s.Blip)
 			s.Heal(pod.Devices...)
-			s.AwaitBrokenControl(control)
+			s.AwaitControl(control)
 			s.ExpectUntouched("a pod whose device was bad for a moment", pod)
 		},
 	},
@@ -70,8 +70,8 @@ var reports = []Story{
 			s.Deployment(app, 6, stage.Ask{Source: gpu})
 			s.Begin(app, 6)
 			control := s.BeginControl()
-			s.Break(append(s.Devices(gpu), control.Devices...)...)
-			s.AwaitBrokenControl(control)
+			s.Break(s.Devices(gpu)...)
+			s.AwaitControl(control)
 			s.ExpectLostAtMost(app, 3, "pods of a driver that calls all its devices bad")
 		},
 	},

@@ -215,6 +215,7 @@ func TestTheSuite(t *testing.T) {
 		t.Run("a NoExecute rule", aRuleForEachDevice)
 		t.Run("a drain of the node", aDrainOfTheNode)
 		t.Run("who deletes at once whatever is not Healthy", breaksWhatOthersKeep)
+		t.Run("who evicts and taints nothing", givesTheBadDeviceAway)
 		t.Run("nobody", noPromiseIsKeptWhereNobodyActs)
 	})
 	nothingIsLeft(t)
@@ -265,12 +266,20 @@ func aDrainOfTheNode(t *testing.T) {
 	}
 }
 
-// What neither rival breaks, this one does: so every promise that something does not happen is known to fail.
+// What neither rival breaks, this one and the next do: so every promise that something does not happen is known to fail.
 func breaksWhatOthersKeep(t *testing.T) {
 	t.Parallel()
 	stories := []string{"unknown", "blip", "roll-out", "grace", "finished", "terminating", "daemonset", "opted-out", "job-failure-policy", "recovery"}
 	_, r, _ := tell(t, "deletes at once", "hasty", rival(hasty), "--opt-out", "example.com/keep=true", "--blip", "4s", "--only", "^("+strings.Join(stories, "|")+")$")
 	expect(t, "broken", slices.Sorted(slices.Values(append(r.are("failed", true), r.are("failed", false)...))), stories...)
+}
+
+func givesTheBadDeviceAway(t *testing.T) {
+	t.Parallel()
+	_, r, _ := tell(t, "taints nothing", "untainting", rival(untainting), "--only", "^kept-off$")
+	if len(r.Results) != 1 || !strings.Contains(r.Results[0].Reason, "which was known to be bad") {
+		t.Errorf("%+v", r.Results)
+	}
 }
 
 func noPromiseIsKeptWhereNobodyActs(t *testing.T) {

@@ -65,13 +65,9 @@ func watch(ctx context.Context, client kubernetes.Interface, domain string, act 
 	}
 }
 
-// look says which devices are bad for long enough, and which no longer are.
-func (w *witness) look() (bad, well []device, err error) {
-	said := map[device]corev1.ResourceHealthStatus{}
+// each report of a pod about a device that is theirs.
+func (w *witness) each(act func(*corev1.Pod, device, corev1.ResourceHealthStatus) error) error {
 	pods, err := w.pods.List(labels.Everything())
-	if err != nil {
-		return nil, nil, err
-	}
 	for _, pod := range pods {
 		for _, container := range pod.Status.ContainerStatuses {
 			for _, entry := range container.AllocatedResourcesStatus {
@@ -81,12 +77,27 @@ func (w *witness) look() (bad, well []device, err error) {
 					if parts := strings.Split(string(report.ResourceID), "/"); len(parts) == 3 {
 						d = device{parts[0], parts[1], parts[2], pod.Spec.NodeName}
 					}
-					if said[d] != corev1.ResourceHealthStatusUnhealthy && pod.Status.Phase == corev1.PodRunning && strings.Contains(d.driver, w.domain) {
-						said[d] = report.Health
+					if strings.Contains(d.driver, w.domain) {
+						err = errors.Join(err, act(pod, d, report.Health))
 					}
 				}
 			}
 		}
+	}
+	return err
+}
+
+// look says which devices are bad for long enough, and which no longer are.
+func (w *witness) look() (bad, well []device, err error) {
+	said := map[device]corev1.ResourceHealthStatus{}
+	err = w.each(func(pod *corev1.Pod, d device, health corev1.ResourceHealthStatus) error {
+		if said[d] != corev1.ResourceHealthStatusUnhealthy && pod.Status.Phase == corev1.PodRunning {
+			said[d] = health
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	slices, err := w.slices.List(labels.Everything())
 	if err != nil {
@@ -203,26 +214,32 @@ func (w *witness) cordon(node string, yes bool) error {
 
 // hasty deletes at once, without grace, every pod that shows a device that is not Healthy, whatever else is so, and keeps new pods off for good, but for those
 // of DaemonSets.
-func hasty(w *witness, _, _ []device) (err error) {
-	pods, err := w.pods.List(labels.Everything())
-	for _, pod := range pods {
-		for _, container := range pod.Status.ContainerStatuses {
-			for _, entry := range container.AllocatedResourcesStatus {
-				for _, report := range entry.Resources {
-					parts := strings.Split(string(report.ResourceID), "/")
-					if len(parts) != 3 || !strings.Contains(parts[0], w.domain) || report.Health == corev1.ResourceHealthStatusHealthy {
-						continue
-					}
-					if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" {
-						err = errors.Join(err, w.rule(device{parts[0], parts[1], parts[2], ""}, resourcev1.DeviceTaintEffectNoSchedule))
-					}
-					problem := w.client.CoreV1().Pods(pod.Namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-					if !apierrors.IsNotFound(problem) {
-						err = errors.Join(err, problem)
-					}
-				}
-			}
+func hasty(w *witness, _, _ []device) error {
+	return w.each(func(pod *corev1.Pod, d device, health corev1.ResourceHealthStatus) (err error) {
+		if health == corev1.ResourceHealthStatusHealthy {
+			return nil
 		}
+		if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" {
+			err = w.rule(d, resourcev1.DeviceTaintEffectNoSchedule)
+		}
+		return errors.Join(err, w.delete(pod, new(int64(0))))
+	})
+}
+
+// untainting evicts the pods on bad devices, and does nothing for those that come after them.
+func untainting(w *witness, _, _ []device) error {
+	return w.each(func(pod *corev1.Pod, _ device, health corev1.ResourceHealthStatus) error {
+		if health != corev1.ResourceHealthStatusUnhealthy || pod.DeletionTimestamp != nil {
+			return nil
+		}
+		return w.delete(pod, nil)
+	})
+}
+
+func (w *witness) delete(pod *corev1.Pod, grace *int64) error {
+	err := w.client.CoreV1().Pods(pod.Namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: grace})
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
 	return err
 }
