@@ -132,7 +132,7 @@ IncidentEnd Incident::end_of(WallTime at, std::string why) const {
           .why = std::move(why),
           .was_tainted = was_tainted(),
           .acknowledged = acknowledged(),
-          .opened_at = facts() == nullptr ? std::nullopt : std::optional(facts()->opened_at)};
+          .opened_at = facts() == nullptr ? std::nullopt : std::optional(named_at(*facts()))};
 }
 
 void Incident::go_on(IncidentPhase phase, IncidentFacts facts, Acknowledged how) {

@@ -38,9 +38,10 @@ struct ReporterSeen {
 
 /// What is known of an incident while it goes on.
 struct IncidentFacts {
-  WallTime since;                              ///< Since when the device has been in the state that opened it.
-  WallTime opened_at;                          ///< When it opened.
-  SignalSource source = SignalSource::Report;  ///< What says that it is bad.
+  WallTime since;                                ///< Since when the device has been in the state that opened it.
+  WallTime opened_at;                            ///< When it opened.
+  std::optional<WallTime> first_opened_at = {};  ///< As that was before a clock was set back; none: it was not.
+  SignalSource source = SignalSource::Report;    ///< What says that it is bad.
   std::string taint_key;  ///< Of the driver's own taint that a policy has named in it; may be empty.
   std::optional<DriverTaint> driver_taint = {};
   WallTime called_bad_at;                          ///< When it was last called bad anew.
@@ -51,13 +52,18 @@ struct IncidentFacts {
   bool was_tainted = false;                   ///< Our rule or taint has been seen in it.
 };
 
+/// When it opened, as its name says: another time would be another incident.
+[[nodiscard]] inline WallTime named_at(const IncidentFacts& facts) {
+  return facts.first_opened_at.value_or(facts.opened_at);
+}
+
 /// How an incident ended.
 struct IncidentEnd {
   WallTime at;
   std::string why;
   bool was_tainted = false;                      ///< As `IncidentFacts` says.
   Acknowledged acknowledged = Acknowledged::No;  ///< As it was then.
-  std::optional<WallTime> opened_at = {};        ///< When it opened; none: not known.
+  std::optional<WallTime> opened_at = {};        ///< Its `named_at`; none: not known.
 };
 
 /// The incident of one device: a phase of the table, with what is known in it.

@@ -324,7 +324,11 @@ void IncidentTurn::repair_times(DeviceRecord& record) {
   repair(record.past.penalty_at, now_.wall);
   if (auto* facts = record.incident.facts()) {
     repair(facts->since, now_.wall);
-    repair(facts->opened_at, now_.wall);
+    const auto name = named_at(*facts);
+    if (pull_back(facts->opened_at, now_.wall)) {
+      facts->first_opened_at = name;
+      repaired = true;
+    }
     repair(facts->called_bad_at, now_.wall);
     repair(facts->called_healthy_at, now_.wall);
     repair(facts->reporter.began_at, now_.wall);
@@ -378,7 +382,7 @@ void IncidentTurn::start_clean(const DeviceRecord& old, DeviceRecord fresh, std:
   fresh.past.policy = old.past.policy;
   const bool was_tainted = old.incident.was_tainted();
   fresh.incident.replace(now_.wall, std::move(why), was_tainted);
-  if (const auto* facts = old.incident.facts()) fresh.incident.end()->opened_at = facts->opened_at;
+  if (const auto* facts = old.incident.facts()) fresh.incident.end()->opened_at = named_at(*facts);
   fresh.ours = old.ours;
   fresh.ours.rule.take(MarkEvent::Meant);
   fresh.ours.node.take(MarkEvent::Kept);

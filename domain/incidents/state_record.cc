@@ -74,6 +74,7 @@ Json reporter_json(const ReporterSeen& seen) {
 void put_facts(Json& json, const IncidentFacts& facts) {
   json["since"] = format_rfc3339(facts.since);
   json["openedAt"] = format_rfc3339(facts.opened_at);
+  put(json, "firstOpenedAt", facts.first_opened_at);
   put(json, "by", word_of(facts.source));
   put(json, "taintKey", facts.taint_key);
   if (facts.driver_taint) {
@@ -160,6 +161,7 @@ IncidentFacts read_facts(StateReader& reader) {
   if (!reader.has("since") || !reader.has("openedAt")) reader.bad();
   reader.time("since", facts.since);
   reader.time("openedAt", facts.opened_at);
+  reader.time("firstOpenedAt", facts.first_opened_at);
   std::string by;
   reader.text("by", by);
   for (const auto source : {SignalSource::Claim, SignalSource::Taint}) {

@@ -130,7 +130,7 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
     const Going ended{.opened_at = *end->opened_at, .node = node_of(record, sight.world), .policy = record.past.policy};
     close(record.key, ended, end->at, end->why, sight);
   }
-  if (known != going_.end() && (facts == nullptr || facts->opened_at != known->second.opened_at)) {
+  if (known != going_.end() && (facts == nullptr || named_at(*facts) != known->second.opened_at)) {
     close(record.key, known->second, facts == nullptr ? sight.now.wall : facts->opened_at,
           facts == nullptr ? "what was remembered of it was deleted" : "another incident of the device has opened",
           sight);
@@ -140,13 +140,13 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
   const auto device = to_string(record.key);
   const auto node = node_of(record, sight.world);
   const auto& policy = record.past.policy;
-  going_.insert_or_assign(record.key, Going{.opened_at = facts->opened_at, .node = node, .policy = policy});
-  auto data = incident_data(record.key, facts->opened_at, node, policy);
+  going_.insert_or_assign(record.key, Going{.opened_at = named_at(*facts), .node = node, .policy = policy});
+  auto data = incident_data(record.key, named_at(*facts), node, policy);
   data["mode"] = mode_of(policy, sight.policy);
   data["since"] = format_rfc3339(facts->since);
   if (!record.past.incidents.empty()) data["reason"] = printable_cut(record.past.incidents.back().reason, kLongestTold);
   const auto revision = sight.incidents.revision();
-  const auto identity = device + "|" + format_rfc3339(facts->opened_at);
+  const auto identity = device + "|" + format_rfc3339(named_at(*facts));
   add({.id = news_id(kOpened, identity),
        .type = kOpened,
        .subject = device,

@@ -54,7 +54,7 @@ class Bulletin {
  private:
   /// An incident that goes on.
   struct Going {
-    WallTime opened_at;
+    WallTime opened_at;  // as the incident is named by
     std::string node;
     std::string policy;
   };
