@@ -40,8 +40,8 @@ ActionFacts facts_of_object(const ObjectName& object, std::string_view name, std
           .object = object.name,
           .uid = {},
           .what = what,
-          // Its server may be a webhook that is slow: no taint waits for it.
-          .queue = Queue::Conditions,
+          // Its server may be a webhook that is slow: nothing else waits for it.
+          .queue = Queue::Objects,
           .is_notable = true,
           .policy = object.policy};
 }

@@ -6,7 +6,7 @@
 namespace dhc {
 
 /// Requests of one queue wait for each other; each queue has threads of its own.
-enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Conditions, State, StatusMap, Events, Reads };
+enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Objects, Conditions, State, StatusMap, Events, Reads };
 
 /// The request tracker's key of a write to one object, and the version of it that the World showed.
 struct WriteKey {

@@ -12,6 +12,7 @@ namespace dhc {
 namespace {
 constexpr int kTaintThreads = 2;
 constexpr int kJobThreads = 2;
+constexpr int kObjectThreads = 2;
 // One at a time: an older state must not arrive after a newer one.
 constexpr int kStateThreads = 1;
 // Likewise; on its own, so that no eviction waits behind it for its charge.
@@ -30,12 +31,13 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
       evictions_(kLaneCapacity),
       taints_(kLaneCapacity),
       jobs_(kLaneCapacity),
+      objects_(kLaneCapacity),
       conditions_(kLaneCapacity),
       state_(kLaneCapacity),
       status_(kLaneCapacity),
       events_(kLaneCapacity),
       reads_(kLaneCapacity),
-      old_(3 * kLaneCapacity) {
+      old_(4 * kLaneCapacity) {
   const auto start = [this](Lane& lane, int count) {
     for (int i = 0; i < count; ++i) {
       threads_.emplace_back([this, &lane](const std::stop_token& stop) { work(lane, stop); });
@@ -44,6 +46,7 @@ Executor::Executor(const k8s::Client& client, std::string reporting_instance, Re
   start(evictions_, kEvictionThreads);
   start(taints_, kTaintThreads);
   start(jobs_, kJobThreads);
+  start(objects_, kObjectThreads);
   start(conditions_, kConditionThreads);
   start(state_, kStateThreads);
   start(status_, kStatusThreads);
@@ -78,17 +81,17 @@ std::vector<Action> Executor::withdraw(std::initializer_list<Lane*> lanes, Stead
 
 std::vector<Action> Executor::withdraw_old_orders() {
   auto actions = withdraw({&old_});
-  for (auto* lane : {&evictions_, &taints_, &jobs_}) {
+  for (auto* lane : {&evictions_, &taints_, &jobs_, &objects_}) {
     auto more = withdraw({lane}, stopwatch_now() - longest_order(*lane));
     std::ranges::move(more, std::back_inserter(actions));
   }
   return actions;
 }
 
-std::vector<Action> Executor::withdraw_orders() { return withdraw({&old_, &evictions_, &taints_, &jobs_}); }
+std::vector<Action> Executor::withdraw_orders() { return withdraw({&old_, &evictions_, &taints_, &jobs_, &objects_}); }
 
 bool Executor::holds_orders(const Lane& lane) const {
-  return &lane == &evictions_ || &lane == &taints_ || &lane == &jobs_;
+  return &lane == &evictions_ || &lane == &taints_ || &lane == &jobs_ || &lane == &objects_;
 }
 
 Millis Executor::longest_order(const Lane& lane) const {
@@ -96,7 +99,8 @@ Millis Executor::longest_order(const Lane& lane) const {
 }
 
 std::vector<Action> Executor::withdraw_all() {
-  return withdraw({&old_, &evictions_, &taints_, &jobs_, &conditions_, &state_, &status_, &events_, &reads_});
+  return withdraw(
+      {&old_, &evictions_, &taints_, &jobs_, &objects_, &conditions_, &state_, &status_, &events_, &reads_});
 }
 
 bool Executor::submit(const Action& action, SteadyTime since) {
@@ -117,6 +121,8 @@ Executor::Lane& Executor::lane_of(const Action& action) {
       return taints_;
     case Queue::Jobs:
       return jobs_;
+    case Queue::Objects:
+      return objects_;
     case Queue::Conditions:
       return conditions_;
     case Queue::State:

@@ -45,8 +45,8 @@ class Executor {
   /// caller reports that.
   [[nodiscard]] bool submit(const Action& action, SteadyTime since);
 
-  /// A taint or a Job's retry is not begun later than this after it was given: it is decided anew. Without any wait the
-  /// threads would have nothing to do while a turn plans.
+  /// A taint, a Job's retry or an object by which a node is handed over is not begun later than this after it was
+  /// given: it is decided anew. Without any wait the threads would have nothing to do while a turn plans.
   static constexpr Millis kLongestOrder{100};
   /// Nor an eviction, which looks at its pod again before it is sent.
   static constexpr Millis kLongestEvictionOrder{1000};
@@ -55,11 +55,12 @@ class Executor {
   static constexpr int kEvictionThreads = 16;
   static constexpr int kConditionThreads = 8;
 
-  /// Takes back the evictions, taints and Jobs' retries that no thread has begun in that time, so that they are decided
-  /// anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller makes one.
+  /// Takes back the evictions, taints, Jobs' retries and objects that no thread has begun in that time, so that they
+  /// are decided anew: a recovery or a newer pod must not find old orders waiting. They have no outcome; the caller
+  /// makes one.
   [[nodiscard]] std::vector<Action> withdraw_old_orders();
 
-  /// Takes back all evictions, taints and Jobs' retries that no thread has begun.
+  /// Takes back all evictions, taints, Jobs' retries and objects that no thread has begun.
   [[nodiscard]] std::vector<Action> withdraw_orders();
 
   /// Whether any of those waits for its thread, or to be taken back: then `withdraw_old_orders` has something to do by
@@ -97,6 +98,7 @@ class Executor {
   Lane evictions_;
   Lane taints_;
   Lane jobs_;
+  Lane objects_;
   Lane conditions_;
   Lane state_;
   Lane status_;

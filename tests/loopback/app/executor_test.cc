@@ -289,6 +289,37 @@ TEST_CASE("an order that has waited too long is not begun when a thread is free 
   CHECK(requests == 2);
 }
 
+TEST_CASE("an object by which a node is handed over waits for no condition, and none that waits outlives a brake") {
+  std::atomic<int> requests = 0;
+  Loopback loopback([&](dhc::test::ServerConnection& connection) {
+    if (!connection.read_request().empty()) ++requests;
+    connection.wait_for_client_to_leave();
+  });
+  const auto client = client_of(loopback);
+  Reports reports;
+  Executor executor(client, "dhc-0", reports.taker());
+  const auto object_of = [](const std::string& name) {
+    dhc::hand_over::MakeObject action;
+    action.object.slot = action.object.name = name;
+    action.object.api_version = "a.b/v1";
+    action.object.kind = "Reset";
+    action.text = "{}";
+    return action;
+  };
+  for (int i = 0; i <= Executor::kConditionThreads; ++i) {
+    dhc::notice::ApplyCondition action;
+    action.ns = "a";
+    action.name = "c" + std::to_string(i);
+    CHECK(executor.submit(action, {}));
+  }
+  // Its servers may be slow: no more than two at once.
+  for (const char* name : {"o1", "o2", "o3"}) CHECK(executor.submit(object_of(name), {}));
+  REQUIRE(dhc::test::eventually([&] { return requests == 2 + Executor::kConditionThreads; }));
+  const auto orders = executor.withdraw_orders();
+  REQUIRE(orders.size() == 1);
+  CHECK(std::get<dhc::hand_over::MakeObject>(orders[0]).object.name == "o3");
+}
+
 TEST_CASE("a credit that no thread has begun is taken back with the evictions, a condition only with the term") {
   std::atomic<int> requests = 0;
   Loopback loopback([&](dhc::test::ServerConnection& connection) {
