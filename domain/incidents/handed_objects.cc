@@ -20,6 +20,12 @@ void HandedObjects::take(Changes changes, std::uint64_t revision) {
   }
 }
 
+void HandedObjects::await_earlier(MonoTime come_by) {
+  for (auto& [slot, object] : all_) {
+    if (object.phase == HandedObject::Phase::Noted) object.comes_by = come_by;
+  }
+}
+
 void HandedObjects::made(const std::string& slot) {
   const auto found = all_.find(slot);
   if (found != all_.end()) found->second.phase = HandedObject::Phase::Made;

@@ -63,6 +63,8 @@ class HandedObjects {
 
   /// Takes in what a process before us has written; replaces everything.
   void load(All all) { all_ = std::move(all); }
+  /// Until then requests of that process may still be carried out.
+  void await_earlier(MonoTime come_by);
 
  private:
   All all_;

@@ -12,20 +12,19 @@ namespace dhc::hand_over {
 
 namespace {
 
-/// Why the device is a ground by these rules, and until when; nothing: it is none.
-std::optional<Ground> ground_of(const DeviceRecord& record, const HandOverRules& rules, const Now& now) {
+/// Why the device is a ground by these rules; nothing: it is none. Time alone makes none of it: whoever repairs the
+/// node would be told to stop while the device is bad.
+std::optional<Ground> ground_of(const DeviceRecord& record, const HandOverRules& rules) {
   if (!record.is_open() || record.is_acknowledged()) return std::nullopt;
   if (rules.on_quarantine && record.is_quarantined()) return Ground{.record = &record, .why = "quarantined"};
   if (rules.incidents == 0) return std::nullopt;
   const auto& past = record.past.incidents;
   const auto wanted = static_cast<std::size_t>(rules.incidents);
   if (past.size() < wanted) return std::nullopt;
-  const auto ends = past[past.size() - wanted].at + rules.within;
-  if (now.wall >= ends) return std::nullopt;
+  if (past.back().at - past[past.size() - wanted].at >= rules.within) return std::nullopt;
   return Ground{.record = &record,
                 .why = fmt::format("{} {} within {}", rules.incidents, rules.incidents == 1 ? "incident" : "incidents",
-                                   format_duration(rules.within)),
-                .until = now.mono + std::chrono::ceil<Millis>(ends - now.wall)};
+                                   format_duration(rules.within))};
 }
 
 /// Each ground, by the key of its device, with the node's name.
@@ -38,7 +37,7 @@ void each_ground(const PlanInput& input, Take take) {
     const auto* policy = policy_of(record, input.policy);
     if (policy == nullptr || !policy->hand_over) continue;
     if (effective_mode(policy, input.policy) == Mode::Off) continue;
-    auto ground = ground_of(record, *policy->hand_over, input.now);
+    auto ground = ground_of(record, *policy->hand_over);
     if (!ground) continue;
     ground->policy = policy;
     // Its driver may have withdrawn it: what has fallen off the bus is nowhere by the World.
@@ -49,8 +48,9 @@ void each_ground(const PlanInput& input, Take take) {
 /// The same for the same rules and node or device, whatever else of the rules changes.
 std::string slot_of(const HandOverResource& rules, const std::string& node, const DeviceKey& key) {
   auto text = fmt::format("{}\n{}\n{}\n{}\n{}", rules.api_version, rules.kind, rules.ns, rules.name, node);
-  if (rules.per_device)
-    text += fmt::format("\n{}\n{}\n{}\n{}", to_string(key.source), key.scope, key.place, key.device);
+  // Replicas of a card are that card: it is not repaired once for each.
+  const auto card = key.source == DeviceKey::Source::Plugin ? card_of_plugin_id(key.device).id : key.device;
+  if (rules.per_device) text += fmt::format("\n{}\n{}\n{}\n{}", to_string(key.source), key.scope, key.place, card);
   return fmt::format("{:016x}", stable_hash(text));
 }
 
@@ -74,7 +74,7 @@ ObjectCases find_object_cases(const PlanInput& input) {
     auto& found = cases[slot_of(*rules, node, key)];
     found.node = node;
     if (rules->per_device) found.device = to_string(key);
-    found.incidents.insert(incident_id(key, ground.record->incident.facts()->opened_at));
+    found.incidents.insert(incident_id(key, named_at(*ground.record->incident.facts())));
     found.grounds.push_back(std::move(ground));
   });
   return cases;

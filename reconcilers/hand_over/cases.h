@@ -14,7 +14,6 @@ struct Ground {
   const DeviceRecord* record = nullptr;  ///< Never null; its incident goes on.
   const DevicePolicy* policy = nullptr;  ///< Never null; has `handOver`.
   std::string why;                       ///< The same as long as it holds: it stands in the condition.
-  std::optional<MonoTime> until = {};    ///< When time alone would end it.
 };
 
 /// Of each node, by the type of the condition, the devices that are grounds, by key.

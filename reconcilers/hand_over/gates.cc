@@ -41,7 +41,9 @@ Gates::Gates(const PlanInput& input)
     : input_(input), left_(input.requests.hand_over_tokens().available(input.now.mono)) {
   if (input.handed == nullptr) return;
   for (const auto& [slot, object] : input.handed->all()) {
-    if (may_stand(input.requests, slot, object)) with_object_.insert(object.node);
+    // Also one that was refused: allowed later, all that are noted are made.
+    if (object.phase != HandedObject::Phase::Over) with_object_.insert(object.node);
+    if (may_stand(input.requests, slot, object)) standing_.insert(object.node);
   }
 }
 
@@ -99,14 +101,26 @@ std::optional<HoldReason> Gates::held_back(const std::string& key, const std::st
 std::optional<HoldReason> Gates::full(const k8s::Node& node, const DeviceKey& key) const {
   if (counts(node.meta.name)) return std::nullopt;
   const auto& cap = input_.policy.limits.cap_nodes_handed_over;
-  const auto there = nodes_with(input_.world, key);
-  const auto out = std::ranges::count_if(there, [&](const auto& name) { return counts(name); });
+  const auto& [there, out, begun] = scope_of(key);
   const auto known = static_cast<std::int64_t>(there.size());
   if (out + 1 <= allowed_by(cap, known)) return std::nullopt;
-  return held(fmt::format("{} of {} nodes with devices of {} are handed over, and caps.nodesHandedOver allows {}% and "
-                          "at least {}: repair those, or raise it",
-                          out, known, key.scope, cap.percent, cap.at_least),
-              {});
+  return held(
+      fmt::format(
+          "{} of {} nodes with devices of {} are handed over or are to be, and caps.nodesHandedOver allows {}% and "
+          "at least {}: repair those, or raise it",
+          out, known, key.scope, cap.percent, cap.at_least),
+      {});
+}
+
+const Gates::Scope& Gates::scope_of(const DeviceKey& key) const {
+  const auto [found, is_new] = scopes_.try_emplace({key.source, key.scope});
+  auto& scope = found->second;
+  if (is_new) scope.nodes = nodes_with(input_.world, key);
+  if (is_new || scope.begun != begun_.size()) {
+    scope.begun = begun_.size();
+    scope.out = std::ranges::count_if(scope.nodes, [&](const auto& name) { return counts(name); });
+  }
+  return scope;
 }
 
 bool Gates::counts(const std::string& name) const {
@@ -127,7 +141,7 @@ std::optional<HoldReason> Gates::too_fast() const {
 }
 
 std::size_t Gates::handed_over() const {
-  std::set<std::string> nodes = with_object_;
+  std::set<std::string> nodes = standing_;
   for (const auto& name : input_.world.nodes_with_conditions()) {
     if (stands(*input_.world.node(name))) nodes.insert(name);
   }

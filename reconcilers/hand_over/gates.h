@@ -1,8 +1,12 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reconcilers/hand_over/cases.h"
@@ -44,14 +48,23 @@ class Gates {
   [[nodiscard]] static HoldReason held(std::string why, std::optional<MonoTime> until);
 
  private:
+  /// The nodes with devices of one driver or resource.
+  struct Scope {
+    std::set<std::string> nodes;
+    std::int64_t out = 0;   // of them, those that count
+    std::size_t begun = 0;  // `begun_` when that was counted
+  };
   [[nodiscard]] std::optional<HoldReason> not_now(const k8s::Node& node, const Ground& ground,
                                                   std::string_view deed) const;
   [[nodiscard]] bool counts(const std::string& node) const;
+  [[nodiscard]] const Scope& scope_of(const DeviceKey& key) const;
 
   const PlanInput& input_;
   std::int64_t left_;
-  std::set<std::string> with_object_;  // nodes of which an object stands, or may
+  std::set<std::string> with_object_;  // nodes of which an object stands, or is to
+  std::set<std::string> standing_;     // of these, those of which one may stand now
   std::set<std::string> begun_;        // nodes that this plan hands over
+  mutable std::map<std::pair<DeviceKey::Source, std::string>, Scope> scopes_;
 };
 
 }  // namespace dhc::hand_over

@@ -25,6 +25,10 @@ bool shares_incident(const HandedObject& object, const ObjectCase& wanted) {
   return std::ranges::any_of(object.incidents, [&](const auto& id) { return wanted.incidents.contains(id); });
 }
 
+std::string id_of(const Ground& ground) {
+  return incident_id(ground.record->key, named_at(*ground.record->incident.facts()));
+}
+
 class Objects {
  public:
   Objects(const PlanInput& input, Gates& gates, Speech& speech, Plan& planned)
@@ -46,7 +50,7 @@ class Objects {
       if (object != nullptr && shares_incident(*object, wanted)) {
         follow(slot, *object, wanted);
       } else if (object == nullptr || object->phase == Phase::Over) {
-        begin(slot, wanted);
+        begin(slot, wanted, wanted.grounds.front());
       } else {
         speech_.say_each(
             wanted.node, wanted.grounds,
@@ -73,9 +77,8 @@ class Objects {
 
   /// The ground of whose incident the object was made; where that has ended, the first.
   static const Ground& origin_of(const ObjectCase& wanted, const std::string& incident) {
-    const auto found = std::ranges::find_if(wanted.grounds, [&](const Ground& ground) {
-      return incident_id(ground.record->key, ground.record->incident.facts()->opened_at) == incident;
-    });
+    const auto found =
+        std::ranges::find_if(wanted.grounds, [&](const Ground& ground) { return id_of(ground) == incident; });
     return found == wanted.grounds.end() ? wanted.grounds.front() : *found;
   }
 
@@ -83,14 +86,20 @@ class Objects {
     return gates_.not_now(node, wanted.grounds, fmt::format("make {}", title));
   }
 
-  /// Nothing is remembered of it yet.
-  void begin(const std::string& slot, const ObjectCase& wanted) {
+  /// The first ground whose incident nothing was made for; null: there is none.
+  static const Ground* new_ground(const ObjectCase& wanted, const std::set<std::string>& known) {
+    const auto found =
+        std::ranges::find_if(wanted.grounds, [&](const Ground& ground) { return !known.contains(id_of(ground)); });
+    return found == wanted.grounds.end() ? nullptr : &*found;
+  }
+
+  /// Nothing stands for this ground, nor is to.
+  void begin(const std::string& slot, const ObjectCase& wanted, const Ground& first) {
     const auto* node = input_.world.node(wanted.node);
     if (node == nullptr) return;
-    const auto& first = wanted.grounds.front();
     const auto& rules = rules_of(wanted);
     const auto& key = first.record->key;
-    const auto incident = incident_id(key, first.record->incident.facts()->opened_at);
+    const auto incident = id_of(first);
     HandedObject object{.node = wanted.node,
                         .device = wanted.device,
                         .policy = first.policy->name,
@@ -121,11 +130,15 @@ class Objects {
     planned_.changes.insert_or_assign(slot, std::move(object));
   }
 
+  /// In what is stored of them, with what this plan adds.
+  bool has_room() const {
+    if (!stored_) stored_ = handed_state_text(known_).size();
+    return *stored_ + (planned_.changes.size() + 1) * kHandedObjectLimit <= kHandedStateLimit;
+  }
+
   std::optional<HoldReason> no_room() const {
     const auto more = planned_.changes.size();
-    const bool fits = known_.all().size() + more < HandedObjects::kMost && !is_full(known_) &&
-                      handed_state_text(known_).size() + (more + 1) * kHandedObjectLimit <= kHandedStateLimit;
-    if (fits) return std::nullopt;
+    if (known_.all().size() + more < HandedObjects::kMost && !is_full(known_) && has_room()) return std::nullopt;
     return Gates::held(
         fmt::format("{} objects are remembered, and no more are made: let some end", known_.all().size()), {});
   }
@@ -141,9 +154,12 @@ class Objects {
 
   /// One that is remembered for these incidents.
   void follow(const std::string& slot, const HandedObject& known, const ObjectCase& wanted) {
+    if (known.phase == Phase::Over) {
+      if (const auto* fresh = new_ground(wanted, known.incidents)) return begin(slot, wanted, *fresh);
+    }
     auto object = known;
     const auto& rules = rules_of(wanted);
-    const bool is_changed = join(object, wanted) || object.keeps != rules.keeps;
+    const bool is_changed = (has_room() && join(object, wanted)) || object.keeps != rules.keeps;
     object.keeps = rules.keeps;
     switch (known.phase) {
       case Phase::Noted:
@@ -230,7 +246,7 @@ class Objects {
     if (!open_) {
       open_.emplace();
       for (const auto& [key, record] : input_.incidents.records()) {
-        if (record.is_open()) open_->insert(incident_id(key, record.incident.facts()->opened_at));
+        if (record.is_open()) open_->insert(incident_id(key, named_at(*record.incident.facts())));
       }
     }
     return std::ranges::any_of(object.incidents, [&](const auto& id) { return open_->contains(id); });
@@ -244,6 +260,7 @@ class Objects {
   const HandedObjects& known_;
   ObjectCases cases_;
   std::optional<std::set<std::string>> open_;
+  mutable std::optional<std::size_t> stored_;  // bytes of the state that are taken
 };
 
 }  // namespace

@@ -9,7 +9,6 @@ namespace dhc::hand_over {
 
 void Speech::say_each(const std::string& node, const std::vector<Ground>& grounds, const HoldReason& hold) {
   for (const auto& ground : grounds) {
-    wake_.note_after(input_.now.mono, ground.until);
     if (hold.reason == Reason::WouldHandOver) planned_.would.emplace_back(ground.record->key, ground.policy->name);
     say(node, to_string(ground.record->key), ground.policy->name, ground.policy, hold,
         ground.record->incident.facts()->since);

@@ -292,7 +292,10 @@ void Controller::State::note_loaded(const Now& now) {
     suspects = *std::move(found);
     suspect_revision = suspects.revision();
   }
-  if (auto found = state.take_handed()) handed = *std::move(found);
+  if (auto found = state.take_handed()) {
+    handed = *std::move(found);
+    handed.await_earlier(now.mono + kHappensBy);
+  }
   auto noted = state.take_ailing();
   ailing = AilingPods(noted, now);
   world.note_ailing(std::move(noted));

@@ -208,6 +208,64 @@ TEST_CASE("An order that is taken back by the configuration is not given again f
   CHECK(held(stage) == "Remediation repair/node-a was made for this incident and is over: none is made twice for one");
 }
 
+TEST_CASE("Another device that is bad is handed over although what was made for the first one is over") {
+  auto stage = object_stage(by_object(remediation(), {.incidents = 1}));
+  stage.run_for(Seconds(70));
+  const auto rules = stage.policy().hand_over;
+  stage.policy().hand_over.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(10));
+  REQUIRE(standing(stage).empty());
+  stage.policy().hand_over = rules;
+  stage.send_policy();
+  stage.claim("other-gpu", {"gpu-1"}, "train-2");
+  stage.pod({.name = "train-2", .owner = "Job/train", .health = Health::Unhealthy, .claim = "other-gpu"});
+  stage.run_for(minutes(3), Seconds(5));
+  CHECK(standing(stage) == "Remediation repair/node-a");
+}
+
+TEST_CASE("A clock that is set back gives no second order for the same incident") {
+  bool is_new_process = false;
+  SUBCASE("in one process") {}
+  SUBCASE("by the next one") { is_new_process = true; }
+  auto kept = reset();
+  kept.keeps = true;
+  kept.name = "{node}-{incident}";
+  auto stage = object_stage(by_object(kept));
+  stage.run_for(Seconds(70));
+  REQUIRE(stage.handed().size() == 1);
+  stage.set_clock(-hours(2));
+  if (is_new_process) stage.restart();
+  stage.run_for(minutes(10), Seconds(10));
+  CHECK(stage.handed().size() == 1);
+  stage.restart();
+  stage.run_for(minutes(10), Seconds(10));
+  CHECK(stage.handed().size() == 1);
+}
+
+TEST_CASE("Replicas of one card are one order, if it is per device") {
+  Stage stage;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().taint.reset();
+  stage.policy().evict.reset();
+  auto rules = reset();
+  rules.name = "{node}-{incident}";
+  rules.text = R"({"apiVersion":"reset.example.com/v1","kind":"Reset","metadata":{"name":"{node}-{incident}"},)"
+               R"("spec":{"uuids":["{identity}"]}})";
+  stage.policy().hand_over = by_object(rules, {.incidents = 1});
+  stage.send_policy();
+  stage.node("node-a", 8, 6);
+  for (const auto* replica : {"0", "1"}) {
+    stage.pod({.name = std::string("p-") + replica,
+               .node = "node-a",
+               .device = std::string("GPU-8a56a4bc-c184-a047-2620-b5d9ad2a5b3d::") + replica,
+               .health = Health::Unhealthy});
+  }
+  stage.run_for(minutes(3), Seconds(5));
+  CHECK(stage.handed().size() == 1);
+  CHECK(held(stage).empty());
+}
+
 TEST_CASE("What is to be kept is left when the incident is over, and a later incident is told by another object") {
   auto kept = reset();
   kept.keeps = true;
@@ -280,6 +338,26 @@ TEST_CASE(
   CHECK(!orders(stage).contains("delete"));
   CHECK(stage.verdict("node-a", Reason::TakingBack)
             ->message.ends_with("not yet: a request without an answer may still be carried out"));
+  stage.run_for(Seconds(90));
+  CHECK(orders(stage).ends_with("delete"));
+}
+
+TEST_CASE("What a process before may have asked for is deleted only when it can come no more") {
+  auto stage = object_stage();
+  for (int second = 0; second < 120 && orders(stage).empty(); ++second) {
+    stage.advance(Seconds(1));
+    for (const auto& action : stage.turn()) {
+      if (std::holds_alternative<hand_over::MakeObject>(action)) continue;
+      stage.answer(action);
+      stage.show(action);
+    }
+  }
+  stage.restart();
+  acknowledge(stage);
+  stage.run_for(Seconds(60));
+  CHECK(!orders(stage).contains("delete"));
+  REQUIRE(stage.verdict("node-a", Reason::TakingBack) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::TakingBack)->message.ends_with("may still be carried out"));
   stage.run_for(Seconds(90));
   CHECK(orders(stage).ends_with("delete"));
 }
@@ -456,7 +534,8 @@ TEST_CASE("No more nodes are handed over by objects at once than the cap allows"
   stage.run_for(minutes(3));
   CHECK(stage.handed().size() == 2);
   CHECK(held(stage, "node-04") ==
-        "2 of 40 nodes with devices of example.com/gpu are handed over, and caps.nodesHandedOver allows 5% and at "
+        "2 of 40 nodes with devices of example.com/gpu are handed over or are to be, and caps.nodesHandedOver allows "
+        "5% and at "
         "least 1: repair those, or raise it");
   acknowledge(stage, "node-00");
   stage.run_for(Seconds(20));
@@ -464,8 +543,11 @@ TEST_CASE("No more nodes are handed over by objects at once than the cap allows"
   CHECK(!stage.handed().contains("Remediation repair/node-00"));
 }
 
-TEST_CASE("What was refused while it could not be made does not break the cap when it can") {
+TEST_CASE("What was refused while it could not be made does not break the cap when it can, also after a restart") {
   int asked = 0;
+  bool is_new_process = false;
+  SUBCASE("in one process") {}
+  SUBCASE("by the next one") { is_new_process = true; }
   auto stage = object_fleet(40);
   stage.hold_caps();
   stage.limits().cap_nodes_handed_over = {.percent = 5, .at_least = 1};
@@ -473,6 +555,8 @@ TEST_CASE("What was refused while it could not be made does not break the cap wh
   answer_with(stage, ErrorKind::Forbidden, "no", asked);
   stage.run_for(minutes(30), Seconds(10));
   CHECK(asked > 2);
+  CHECK(stage.controller().stats().nodes_handed_over == 0);
+  if (is_new_process) stage.restart();
   stage.answer_objects([](const hand_over::MakeObject&) { return Status(); });
   stage.run_for(minutes(30), Seconds(10));
   CHECK(stage.handed().size() == 2);
