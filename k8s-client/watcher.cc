@@ -43,6 +43,8 @@ void Watcher::list_afresh() {
   {
     const std::lock_guard lock(mutex_);
     afresh_ = true;
+    // The list under way is what is wanted; ended, it would be asked for again only after a wait.
+    if (is_listing_) return;
   }
   interrupt();
 }
@@ -98,9 +100,16 @@ void Watcher::run(const std::stop_token& stop) {
   }
 }
 
+void Watcher::note_listing(bool is_listing) {
+  const std::lock_guard lock(mutex_);
+  is_listing_ = is_listing;
+}
+
 void Watcher::list(const Request& request, WatchSession& session, const Stops& stops) {
   const auto sent = calls_.clock();
+  note_listing(true);
   const auto answer = unless_stopping(client_->call(request, stops.step), stops.all);
+  note_listing(false);
   if (answer && calls_.answered) calls_.answered(*answer, sent);
   tell_wishes(session);
   session.list_answered(answer, calls_.clock(), chance(), out_);

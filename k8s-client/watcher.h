@@ -68,6 +68,7 @@ class Watcher {
   [[nodiscard]] std::stop_source begin_step();
   void interrupt();
   void tell_wishes(WatchSession& session);
+  void note_listing(bool is_listing);
   void list(const Request& request, WatchSession& session, const Stops& stops);
   void stream(const Request& request, WatchSession& session, const Stops& stops);
   void pause(Millis time, const std::stop_token& step);
@@ -89,6 +90,7 @@ class Watcher {
   WatchStatus status_;                // Under mutex_.
   std::optional<std::string> doubt_;  // Likewise.
   bool afresh_ = false;               // Likewise: it is to be listed.
+  bool is_listing_ = false;           // A list is under way.
   std::stop_source step_;             // Likewise: ends the request or wait under way.
 
   std::jthread thread_;  // Last: it uses all the others.

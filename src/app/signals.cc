@@ -2,9 +2,11 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <poll.h>
 #include <pthread.h>
@@ -45,16 +47,35 @@ struct Signals::Impl {
   std::atomic<bool> signalled = false;
   std::atomic<bool> done = false;
   std::function<void()> hangup;
+  std::mutex mutex;
+  std::condition_variable_any hung_up;
+  bool is_hung_up = false;
   std::thread thread;
+  std::jthread hangups;  // that may block, and whoever ends the program must not
 
   void watch();
   void take_signal(bool stopping);
+  void pass_on(const std::stop_token& stop);
 };
+
+void Signals::Impl::pass_on(const std::stop_token& stop) {
+  std::unique_lock lock(mutex);
+  while (hung_up.wait(lock, stop, [&] { return is_hung_up; })) {
+    is_hung_up = false;
+    lock.unlock();
+    hangup();
+    lock.lock();
+  }
+}
 
 void Signals::Impl::take_signal(bool stopping) {
   signalfd_siginfo got{};
   if (::read(signals, &got, sizeof got) != static_cast<ssize_t>(sizeof got)) return;
-  if (got.ssi_signo == SIGHUP) return hangup();
+  if (got.ssi_signo == SIGHUP) {
+    const std::lock_guard lock(mutex);
+    is_hung_up = true;
+    return hung_up.notify_one();
+  }
   if (stopping) std::_Exit(128 + static_cast<int>(got.ssi_signo));
   signalled = true;
   source.request_stop();
@@ -85,9 +106,12 @@ Signals::Signals(std::function<void()> hangup) : impl_(std::make_unique<Impl>())
   impl_->bell = ::eventfd(0, EFD_CLOEXEC);
   if (impl_->signals < 0 || impl_->bell < 0) std::abort();
   impl_->thread = std::thread([impl = impl_.get()] { impl->watch(); });
+  if (impl_->hangup)
+    impl_->hangups = std::jthread([impl = impl_.get()](const std::stop_token& stop) { impl->pass_on(stop); });
 }
 
 Signals::~Signals() {
+  impl_->hangups = {};
   impl_->done = true;
   ring(impl_->bell);
   impl_->thread.join();

@@ -10,8 +10,8 @@ namespace dhc {
 /// any thread starts, so that all threads inherit the mask, and keep it until the end.
 class Signals {
  public:
-  /// With `hangup`, SIGHUP calls it, on a thread of its own, and ends nothing; without, it ends the program at once, as
-  /// the terminal's end should.
+  /// With `hangup`, SIGHUP calls it, on a thread of its own, and ends nothing: several while it runs are one; without,
+  /// it ends the program at once, as the terminal's end should.
   explicit Signals(std::function<void()> hangup = {});
   ~Signals();
   Signals(const Signals&) = delete;

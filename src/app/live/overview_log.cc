@@ -51,7 +51,9 @@ bool OverviewLog::take(Part part, Overview now, std::string_view some) {
     entry = {.text = std::move(text), .version = next, .part = part};
     is_news = true;
     if (const auto was = gone_.find(key); was != gone_.end()) {
-      gone_in_[was->second].erase(key);
+      const auto then = gone_in_.find(was->second);
+      then->second.erase(key);
+      if (then->second.empty()) gone_in_.erase(then);
       gone_.erase(was);
     }
   }
