@@ -303,13 +303,14 @@ TEST_CASE("an object by which a node is handed over waits for no condition, and 
     action.object.slot = action.object.name = name;
     action.object.api_version = "a.b/v1";
     action.object.kind = "Reset";
+    action.object.incident = "0123456789abcdef";
     action.text = "{}";
     return action;
   };
   for (int i = 0; i <= Executor::kConditionThreads; ++i) {
     dhc::notice::ApplyCondition action;
     action.ns = "a";
-    action.name = "c" + std::to_string(i);
+    action.name = action.uid = "c" + std::to_string(i);
     CHECK(executor.submit(action, {}));
   }
   // Its servers may be slow: no more than two at once.
