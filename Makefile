@@ -136,7 +136,7 @@ lint: ## clang-format, clang-tidy and go vet over every file (half an hour on 2 
 	@scripts/test.py lint
 
 .PHONY: lint-quick
-lint-quick: ## clang-format, and clang-tidy over the program and the simulator without its analyzer, as make verify runs it (some minutes)
+lint-quick: ## clang-format, and of clang-tidy what finds mistakes quickly, as make verify runs it (some minutes)
 	$(install) lint
 	@scripts/test.py lint-quick
 
