@@ -85,7 +85,7 @@ conformance-page: ## Run that suite against this controller and two rivals, and 
 	@conformance/run build build/device-health-conformance
 	@rm -rf build/conformance
 	DHC_CONFORMANCE_REPORTS=$(CURDIR)/build/conformance DHC_BINARY=$(CURDIR)/build/dev/device-health-controller tests/cluster/run control-plane ./conformance
-	@conformance/page.py build/device-health-conformance build/conformance/ours.json build/conformance/rule.json build/conformance/drain.json
+	@conformance/page.py build/device-health-conformance $(addprefix build/conformance/,$(addsuffix .json,device-health-controller NoExecute-rule drain-the-node))
 
 .PHONY: test-peer
 test-peer: ## Only how often an API server is asked: complete lists, reads and writes for each eviction (bench/peer)

@@ -65,6 +65,11 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ended := context.AfterFunc(ctx, func() {
+		stop() // a second one ends the program at once
+		fmt.Fprintln(stderr, "interrupted: what the run made is being deleted; again, and it is left to --clean-up")
+	})
+	defer ended()
 	if o.cleanUp {
 		err = cleanUp(ctx, o)
 	} else {

@@ -48,6 +48,7 @@ func tellAll(ctx context.Context, o options, stdout, stderr io.Writer) (kept boo
 	if _, err := o.Client.Discovery().ServerResourcesForGroupVersion("resource.k8s.io/v1"); err != nil {
 		o.DRA = false
 	}
+	o.Version = version.GitVersion
 	o.Run = fmt.Sprintf("%05x", rand.N(1<<20))
 	report := score.Report{Name: o.name, Server: version.GitVersion, Began: time.Now().UTC().Truncate(time.Second)}
 	report.Results = o.tell(ctx, stderr)

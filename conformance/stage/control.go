@@ -7,19 +7,12 @@ const controlApp = "control"
 // BeginControl starts the control of a story that promises that something does not happen. "Nothing happened" means nothing where nobody acts:
 // another pod, on a node and a device of its own that breaks for good, must move first.
 func (s *Stage) BeginControl() Life {
-	source := s.controlSource()
+	source := s.Devices(controlApp)
 	s.AddNode(Has{source, 1})
 	s.Deployment(controlApp, 1, Ask{Source: source})
 	control := s.Begin(controlApp, 1)[0]
 	s.AddNode(Has{source, 1})
 	return control
-}
-
-func (s *Stage) controlSource() *Source {
-	if s.DRA {
-		return s.Driver(controlApp)
-	}
-	return s.PluginResource(controlApp)
 }
 
 // AwaitControl breaks the control's device, after all that the story has done, waits until its pod has moved, and then for as long as something wrong may still come.

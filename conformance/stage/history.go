@@ -105,6 +105,11 @@ func (s *Stage) Running(app string) (running []Life) {
 // Begin waits until so many pods of a workload run, and returns them.
 func (s *Stage) Begin(app string, count int) (running []Life) {
 	s.prepare(fmt.Sprintf("%d pods of %s run", count, app), func() error { return s.run(app, count, &running) })
+	for _, life := range running {
+		if status := life.Pod.Status.ContainerStatuses; len(s.health(life.Pod, &life)) > 0 && len(status[0].AllocatedResourcesStatus) == 0 {
+			s.Skip("the API server drops the health of a pod's devices: its feature gate ResourceHealthStatus is off")
+		}
+	}
 	return running
 }
 

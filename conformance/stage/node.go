@@ -127,7 +127,7 @@ func (s *Stage) publishStatus(n *Node) error {
 		}
 		now := metav1.Now()
 		node.Status.Capacity, node.Status.Allocatable = capacity, allocatable
-		node.Status.NodeInfo.BootID, node.Status.NodeInfo.KubeletVersion = "boot-of-"+n.Name, "v1.37.1"
+		node.Status.NodeInfo.BootID, node.Status.NodeInfo.KubeletVersion = "boot-of-"+n.Name, s.Version
 		// As a kubelet, it leaves the conditions of others as they are.
 		node.Status.Conditions = append(slices.DeleteFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady }),
 			corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now})
@@ -263,7 +263,7 @@ func (s *Stage) DriverComes(source *Source) { s.driver(source, false) }
 
 func (s *Stage) driver(source *Source, silent bool) {
 	for _, n := range s.everyNode() {
-		if len(n.devices[source]) > 0 {
+		if source.DRA && len(n.devices[source]) > 0 { // a plugin has no slices
 			s.mutex.Lock()
 			n.silent[source] = silent
 			s.mutex.Unlock()
@@ -281,8 +281,8 @@ func (s *Stage) everyNode() (nodes []*Node) {
 	return nodes
 }
 
-// Devices of a source, on all nodes.
-func (s *Stage) Devices(source *Source) (devices []Device) {
+// All devices of a source, on all nodes.
+func (s *Stage) All(source *Source) (devices []Device) {
 	for _, n := range s.everyNode() {
 		for _, name := range n.devices[source] {
 			devices = append(devices, Device{n.Name, source, name})

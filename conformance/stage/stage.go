@@ -27,6 +27,8 @@ type Settings struct {
 	DRA    bool   // stories of devices that claims allocate may be told
 	Plugin bool   // stories of devices that a device plugin advertises may be told
 	Image  string // of the pods, which nobody pulls
+	// Version that the kubelets report: the API server's.
+	Version string
 
 	ReactWithin   time.Duration // what has to be done about a bad device is done by then
 	RecoverWithin time.Duration // a device that is well again is used again by then
@@ -174,7 +176,7 @@ func (s *Stage) Until(within time.Duration, check func() error) error {
 			return err
 		}
 		if s.ctx.Err() != nil {
-			s.must(fmt.Errorf("%w, and then: %w", context.Cause(s.ctx), err))
+			s.must(fmt.Errorf("%w; it was waiting: %w", context.Cause(s.ctx), err))
 		}
 		s.Wait(look)
 	}

@@ -51,6 +51,14 @@ func (s *Stage) driverOf(short, extended string) *Source {
 	return source
 }
 
+// Devices of a DRA driver or, where the run has none, of a device plugin.
+func (s *Stage) Devices(short string) *Source {
+	if s.DRA {
+		return s.Driver(short)
+	}
+	return s.PluginResource(short)
+}
+
 // PluginResource is a resource of a device plugin. Where the remediator has none of these the story does not apply.
 func (s *Stage) PluginResource(short string) *Source {
 	if !s.Plugin {

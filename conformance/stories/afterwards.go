@@ -30,7 +30,7 @@ var afterwards = []Story{
 			if s.RestartCommand == "" {
 				s.Skip("no --restart-command: nobody can restart the remediator")
 			}
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 4})
 			s.AddNode(stage.Has{Source: gpu, Count: 4})
 			s.Deployment(app, 2, stage.Ask{Source: gpu, Takes: slowly})

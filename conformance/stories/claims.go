@@ -72,7 +72,7 @@ var claims = []Story{
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu})
 			victim := s.Begin(app, 1)[0]
-			s.Doubt(s.Devices(gpu)...)
+			s.Doubt(s.All(gpu)...)
 			s.Taint(victim.Devices[0], true)
 			s.AwaitMoved(victim, 1)
 		},

@@ -14,7 +14,7 @@ var ends = []Story{
 		ID: "grace", Required: true, Promise: "The pod keeps its terminationGracePeriodSeconds.",
 		Why: "It saves its work in that time; a pod whose object is removed may write beside its successor.", Source: "https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination-forced",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu, Takes: slowly, Grace: 16})
@@ -30,7 +30,7 @@ var ends = []Story{
 		ID: "terminating", Promise: "A pod that its user has deleted ends in its own time, also on a bad device.",
 		Why: "It is leaving anyway; a second deletion can only shorten its grace.", Source: "kubernetes/kubernetes#128979",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu, Takes: 3 * slowly, Grace: 40})
@@ -47,7 +47,7 @@ var ends = []Story{
 		ID: "finished", Promise: "A pod that has finished is neither evicted nor deleted, whatever its last status says of its device.",
 		Why: "It holds no device any more; its object is the record of its work.", Source: "KEP-4680: the status stays as it was",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Job(app, 1, 0, stage.Ask{Source: gpu}, nil)
 			pod, control := s.Begin(app, 1)[0], s.BeginControl()

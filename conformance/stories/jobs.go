@@ -14,7 +14,7 @@ var jobs = []Story{
 		ID: "job-kept", Required: true, Promise: "A Job without a retry left is not ended by the eviction.",
 		Why: "An eviction counts as a failure of the Job's pod: backoffLimit 0 ends a week of training for a bad device.", Source: "kubernetes/enhancements#3329, kubernetes/kubernetes#63954",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Job(app, 1, 0, stage.Ask{Source: gpu}, nil)
@@ -43,7 +43,7 @@ var jobs = []Story{
 		ID: "job-parallel", Promise: "Of a Job of three pods only the one on the bad device is replaced, with its index.",
 		Why: "Each pod more is work done again, and a retry.", Source: "kubeflow/trainer#2185",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 6})
 			indexed := batchv1.IndexedCompletion
 			s.Job(app, 3, 6, stage.Ask{Source: gpu}, func(spec *batchv1.JobSpec) { spec.CompletionMode = &indexed })
@@ -62,7 +62,7 @@ var jobs = []Story{
 }
 
 func jobMoves(s *stage.Stage, change func(*batchv1.JobSpec)) {
-	gpu := s.Driver("gpu")
+	gpu := s.Devices("gpu")
 	s.AddNode(stage.Has{Source: gpu, Count: 2})
 	s.AddNode(stage.Has{Source: gpu, Count: 2})
 	s.Job(app, 1, 0, stage.Ask{Source: gpu}, change)

@@ -21,7 +21,7 @@ var moving = []Story{
 		ID: "kept-off", Required: true, Promise: "No new pod gets the bad device.",
 		Why: "The scheduler knows of no health: the pod of the next Job breaks on the same device.", Source: "KEP-5055, pytorch/ci-infra#1057",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu})
@@ -41,7 +41,7 @@ var moving = []Story{
 		ID: "several-devices", Required: true, Promise: "A pod with two devices, one of which is bad, runs on two good ones.",
 		Why: "Distributed training asks for several devices a pod; one bad device stops all of them.", Source: "KEP-4680",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 4})
 			s.AddNode(stage.Has{Source: gpu, Count: 4})
 			s.Deployment(app, 1, stage.Ask{Source: gpu, Count: 2})

@@ -7,7 +7,7 @@ var owners = []Story{
 		ID: "statefulset", Required: true, Promise: "A StatefulSet's pod comes back under its name, on a good device.",
 		Why: "Its name is its identity: rank, volume, peers' addresses.", Source: "https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 3})
 			s.AddNode(stage.Has{Source: gpu, Count: 3})
 			s.StatefulSet(app, 2, stage.Ask{Source: gpu})
@@ -28,7 +28,7 @@ var owners = []Story{
 		ID: "daemonset", Promise: "A DaemonSet's pod on a bad device is not evicted again and again.",
 		Why: "Its replacement is made on the same node at once, whatever is wrong there.", Source: "https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			node := s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.DaemonSet(app, stage.Ask{Source: gpu, Count: 2, On: node})
 			pod, control := s.Begin(app, 1)[0], s.BeginControl()
@@ -42,7 +42,7 @@ var owners = []Story{
 		ID: "bare-pod", Promise: "A pod without a controller is not killed: nothing would make it again.",
 		Why: "Its end is the end of its work; people decide about it.", Source: "kubectl drain, which refuses such pods unless it is forced",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Pod(app, stage.Ask{Source: gpu})
 			pod, control := s.Begin(app, 1)[0], s.BeginControl()
@@ -58,7 +58,7 @@ var owners = []Story{
 			if s.OptOutKey == "" {
 				s.Skip("no --opt-out: the remediator has none, or it was not named")
 			}
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu, Change: optedOut(s)})

@@ -14,7 +14,7 @@ var reports = []Story{
 		ID: "blip", Promise: "A fault that is over after --blip costs nobody a pod.",
 		Why: "Drivers report retries, resets and timeouts that pass by themselves.", Source: "NVIDIA/k8s-device-plugin#1333",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.AddNode(stage.Has{Source: gpu, Count: 2})
 			s.Deployment(app, 1, stage.Ask{Source: gpu})
@@ -64,13 +64,13 @@ var reports = []Story{
 		ID: "liar", Required: true, Promise: "When every device of a driver is bad at once, at most half of its pods are evicted.",
 		Why: "It is the driver that is wrong, or nothing is gained: there is no good device to go to.", Source: "planetlabs/draino#89, kubernetes-sigs/karpenter#2134",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 4})
 			s.AddNode(stage.Has{Source: gpu, Count: 4})
 			s.Deployment(app, 6, stage.Ask{Source: gpu})
 			s.Begin(app, 6)
 			control := s.BeginControl()
-			s.Break(s.Devices(gpu)...)
+			s.Break(s.All(gpu)...)
 			s.AwaitControl(control)
 			s.ExpectLostAtMost(app, 3, "pods of a driver that calls all its devices bad")
 		},
@@ -79,17 +79,17 @@ var reports = []Story{
 		ID: "roll-out", Required: true, Promise: "A driver that is replaced, and is Unknown and without slices meanwhile, costs nobody a pod.",
 		Why: "Drivers are rolled out over every node, in working hours.", Source: "kubernetes-sigs/dra-driver-nvidia-gpu#1455",
 		Tell: func(s *stage.Stage) {
-			gpu := s.Driver("gpu")
+			gpu := s.Devices("gpu")
 			s.AddNode(stage.Has{Source: gpu, Count: 3})
 			s.AddNode(stage.Has{Source: gpu, Count: 3})
 			s.Deployment(app, 4, stage.Ask{Source: gpu})
 			s.Begin(app, 4)
 			control := s.BeginControl()
-			s.Doubt(s.Devices(gpu)...)
+			s.Doubt(s.All(gpu)...)
 			s.DriverGoes(gpu)
 			s.AwaitControl(control)
 			s.DriverComes(gpu)
-			s.Heal(s.Devices(gpu)...)
+			s.Heal(s.All(gpu)...)
 			s.Wait(s.Settle)
 			s.ExpectLostAtMost(app, 0, "pods of a driver that was replaced")
 		},

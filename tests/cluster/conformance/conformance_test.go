@@ -98,22 +98,23 @@ func (r results) are(status string, required bool) (ids []string) {
 	return ids
 }
 
+func domainOf(short string) string { return short + ".example.com" }
+
 // tell runs the suite against whoever acts on devices of this domain, and returns its exit code and results. Its report is kept where
 // $DHC_CONFORMANCE_REPORTS says.
-func tell(t *testing.T, name, short string, contender func(t *testing.T, domain string) (restart func()), more ...string) (code int, r results, junit string) {
+func tell(t *testing.T, name, short string, restart func(), more ...string) (code int, r results, junit string) {
 	t.Helper()
-	domain, folder := short+".example.com", t.TempDir()
+	domain, folder := domainOf(short), t.TempDir()
 	reports := os.Getenv("DHC_CONFORMANCE_REPORTS")
 	if reports == "" {
 		reports = folder
 	}
 	must(t, os.MkdirAll(reports, 0o755))
+	report := filepath.Join(reports, strings.ReplaceAll(name, " ", "-")+".json")
 	request := filepath.Join(folder, "restart")
 	arguments := append([]string{"--kubeconfig", kubeconfig, "--name", name, "--domain", domain, "--qps", "1000", "--react-within", "40s", "--recover-within", "40s", "--parallel", "16",
-		"--json", filepath.Join(reports, short+".json"), "--junit", filepath.Join(folder, "junit.xml"), "-v"}, more...)
-	var restart func()
-	if contender != nil {
-		restart = contender(t, domain)
+		"--json", report, "--junit", filepath.Join(folder, "junit.xml"), "-v"}, more...)
+	if restart != nil {
 		arguments = append(arguments, "--restart-command", fmt.Sprintf("touch %s; while [ -e %[1]s ]; do sleep 0.1; done", request))
 	}
 	command := exec.Command(suite, arguments...)
@@ -142,7 +143,7 @@ func tell(t *testing.T, name, short string, contender func(t *testing.T, domain 
 		}
 	}
 	t.Logf("%s: %s, %s\n%s", name, time.Since(began).Round(time.Second), command.ProcessState, &said)
-	text, err := os.ReadFile(filepath.Join(reports, short+".json"))
+	text, err := os.ReadFile(report)
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
@@ -226,7 +227,8 @@ func TestTheSuite(t *testing.T) {
 
 func keepsEveryPromise(t *testing.T) {
 	t.Parallel()
-	code, r, junit := tell(t, "device-health-controller", "ours", ours, "--opt-out", "device-health.io/opt-out=true")
+	restart := ours(t, domainOf("ours"))
+	code, r, junit := tell(t, "device-health-controller", "ours", restart, "--opt-out", "device-health.io/opt-out=true")
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -244,11 +246,16 @@ func keepsEveryPromise(t *testing.T) {
 	if err := xml.Unmarshal([]byte(junit), &report); err != nil || len(report.Suites) != 1 || report.Suites[0].Tests != len(r.Results) || len(report.Suites[0].Cases) != len(r.Results) {
 		t.Errorf("the JUnit report does not have the %d stories: %v", len(r.Results), err)
 	}
+	// Where there are device plugins alone, most stories are told of theirs.
+	code, r, _ = tell(t, "plugins", "ours", restart, "--devices", "plugin", "--only", "^(kept-off|neighbour|unknown|budget-held|job-moves|liar|roll-out|grace|prioritized)$")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 func aRuleForEachDevice(t *testing.T) {
 	t.Parallel()
-	code, r, junit := tell(t, "NoExecute rule", "rule", rival(noExecute))
+	code, r, junit := tell(t, "NoExecute rule", "rule", rival(t, "rule", noExecute))
 	expect(t, "required, broken", r.are("failed", true), "budget-held", "job-kept", "liar", "moves-plugin")
 	expectAmong(t, "recommended, broken", r.are("failed", false), "bare-pod", "extended-resource", "job-moves", "two-budgets")
 	if code != 1 || !strings.Contains(junit, "<failure") {
@@ -258,7 +265,7 @@ func aRuleForEachDevice(t *testing.T) {
 
 func aDrainOfTheNode(t *testing.T) {
 	t.Parallel()
-	code, r, _ := tell(t, "drain the node", "drain", rival(drain))
+	code, r, _ := tell(t, "drain the node", "drain", rival(t, "drain", drain))
 	expect(t, "required, broken", r.are("failed", true), "job-kept", "liar", "neighbour", "no-device", "node-usable")
 	expectAmong(t, "recommended, broken", r.are("failed", false), "bare-pod", "flapping", "job-moves", "job-parallel")
 	if code != 1 {
@@ -270,13 +277,13 @@ func aDrainOfTheNode(t *testing.T) {
 func breaksWhatOthersKeep(t *testing.T) {
 	t.Parallel()
 	stories := []string{"unknown", "blip", "roll-out", "grace", "finished", "terminating", "daemonset", "opted-out", "job-failure-policy", "recovery"}
-	_, r, _ := tell(t, "deletes at once", "hasty", rival(hasty), "--opt-out", "example.com/keep=true", "--blip", "4s", "--only", "^("+strings.Join(stories, "|")+")$")
+	_, r, _ := tell(t, "deletes at once", "hasty", rival(t, "hasty", hasty), "--opt-out", "example.com/keep=true", "--blip", "4s", "--only", "^("+strings.Join(stories, "|")+")$")
 	expect(t, "broken", slices.Sorted(slices.Values(append(r.are("failed", true), r.are("failed", false)...))), stories...)
 }
 
 func givesTheBadDeviceAway(t *testing.T) {
 	t.Parallel()
-	_, r, _ := tell(t, "taints nothing", "untainting", rival(untainting), "--only", "^kept-off$")
+	_, r, _ := tell(t, "taints nothing", "untainting", rival(t, "untainting", untainting), "--only", "^kept-off$")
 	if len(r.Results) != 1 || !strings.Contains(r.Results[0].Reason, "which was known to be bad") {
 		t.Errorf("%+v", r.Results)
 	}

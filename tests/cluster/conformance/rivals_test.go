@@ -245,23 +245,21 @@ func (w *witness) delete(pod *corev1.Pod, grace *int64) error {
 }
 
 // rival runs one of them until it is restarted or the test ends.
-func rival(act func(*witness, []device, []device) error) func(*testing.T, string) (restart func()) {
-	return func(t *testing.T, domain string) func() {
-		var stop context.CancelFunc
-		ended := make(chan error)
-		start := func() {
-			var ctx context.Context
-			ctx, stop = context.WithCancel(context.Background())
-			go func() { ended <- watch(ctx, cluster.Client, domain, act) }()
-		}
-		end := func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Logf("the last that it could not do: %v", err)
-			}
-		}
-		start()
-		t.Cleanup(end)
-		return func() { end(); start() }
+func rival(t *testing.T, short string, act func(*witness, []device, []device) error) (restart func()) {
+	var stop context.CancelFunc
+	ended := make(chan error)
+	start := func() {
+		var ctx context.Context
+		ctx, stop = context.WithCancel(context.Background())
+		go func() { ended <- watch(ctx, cluster.Client, domainOf(short), act) }()
 	}
+	end := func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Logf("the last that it could not do: %v", err)
+		}
+	}
+	start()
+	t.Cleanup(end)
+	return func() { end(); start() }
 }
