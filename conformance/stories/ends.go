@@ -52,6 +52,8 @@ var ends = []Story{
 			s.Job(app, 1, 0, stage.Ask{Source: gpu}, nil)
 			pod, control := s.Begin(app, 1)[0], s.BeginControl()
 			s.Break(pod.Devices...)
+			s.Wait(s.Blip) // so that everybody has seen it, and nobody has acted
+			s.ExpectUntouched("a pod whose device was bad for no longer than --blip", pod)
 			s.Complete(pod)
 			pod = s.Now(pod)
 			s.AwaitControl(control)

@@ -267,7 +267,7 @@ func aDrainOfTheNode(t *testing.T) {
 	t.Parallel()
 	code, r, _ := tell(t, "drain the node", "drain", rival(t, "drain", drain))
 	expect(t, "required, broken", r.are("failed", true), "job-kept", "liar", "neighbour", "no-device", "node-usable")
-	expectAmong(t, "recommended, broken", r.are("failed", false), "bare-pod", "flapping", "job-moves", "job-parallel")
+	expectAmong(t, "recommended, broken", r.are("failed", false), "bare-pod", "finished", "flapping", "job-moves", "job-parallel")
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
