@@ -104,6 +104,7 @@ FaultTrace trace_of(std::map<std::string, Card> cards) {
 
 std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
   constexpr std::size_t kServers = 400;
+  constexpr double kMostDays = 36'500;
   const auto events = nlohmann::json::parse(json, nullptr, false);
   if (!events.is_array() || events.empty()) return std::unexpected("no JSON list of events");
   std::map<std::tuple<std::string, std::string>, std::deque<double>> open;  // beginnings, by server and fault
@@ -115,6 +116,8 @@ std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
       ++number;
       const auto server = event.at("node_id").get<std::string>();
       const auto time = event.at("event_time").get<double>();
+      if (!(time >= 0 && time <= kMostDays))
+        return std::unexpected(fmt::format("event {}: event_time is {}, no day from 0 to {}", number, time, kMostDays));
       last = std::max(last, time);
       const auto& fault = event.at("fault_type");
       if (fault.at("Class").get<std::string>() != "GPU") continue;
@@ -123,6 +126,9 @@ std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
         beginnings.push_back(time);
       } else if (beginnings.empty()) {
         return std::unexpected(fmt::format("server {}: a fault ends on day {} that has not begun", server, time));
+      } else if (time < beginnings.front()) {
+        return std::unexpected(fmt::format("event {}: server {}: a fault ends on day {}, before it begins on day {}",
+                                           number, server, time, beginnings.front()));
       } else {
         faults[server].push_back({day(beginnings.front()), day(time)});
         beginnings.pop_front();
@@ -159,6 +165,7 @@ std::expected<FaultTrace, std::string> read_titan(std::string_view csv) {
     const auto begin = titan_time(inserted);
     if (!end || (!begin && !inserted.empty())) return std::unexpected(fmt::format("line {}: no time", row));
     Card& card = cards[std::string(serial)];
+    if (begin && *begin > *end) return std::unexpected(fmt::format("line {}: removed before it was inserted", row));
     if (begin) card.lives.push_back({*begin, *end});
     if (!event.empty()) card.faults.push_back({*end, *end});
   }

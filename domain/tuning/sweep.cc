@@ -119,7 +119,10 @@ void sweep_cap(std::string_view key, const Cap& running, const CapGrid& grid, co
 Running running_of(const DevicePolicy* policy, const Limits& limits) {
   const DevicePolicy defaults;
   const auto& rules = policy == nullptr ? defaults : *policy;
-  return {.name = rules.name, .choice = {.after = rules.after, .recover = rules.recover}, .limits = limits};
+  return {.name = rules.name,
+          .choice = {.after = rules.after, .recover = rules.recover},
+          .limits = limits,
+          .evicts = policy == nullptr || policy->evict.has_value()};
 }
 
 Sweep sweep(const FaultTrace& trace, const Running& running, const Grid& grid) {

@@ -15,6 +15,7 @@ struct Running {
   std::string name;  ///< Of the policy; empty: the shipped defaults.
   Choice choice;
   Limits limits;
+  bool evicts = true;  ///< False: pods stay on a bad device, and say when it is well.
 };
 
 /// The Pareto line of one grid, and where the running configuration stands.

@@ -26,6 +26,9 @@ namespace dhc::cli {
 
 namespace {
 
+// Ten times the largest trace that is known; this bounds what is held of a device or a pipe without end.
+constexpr std::size_t kMostTrace = std::size_t{64} << 20U;
+
 /// The policy that runs, and its limits.
 std::expected<tuning::Running, Printed> read_running(const TuneOptions& options) {
   if (options.files.empty()) {
@@ -92,8 +95,11 @@ Result<tuning::FaultTrace> read_trace(const std::vector<std::string>& paths) {
   if (files->size() > 1)
     return fail(ErrorKind::Invalid, fmt::format("{}: a trace is given alone, without other files", name));
   std::ifstream file(name, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text(kMostTrace + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return fail(ErrorKind::Invalid, fmt::format("{}: cannot be read", name));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMostTrace) return fail(ErrorKind::Invalid, fmt::format("{}: larger than 64 MiB", name));
   auto trace = tuning::read_published(text);
   if (!trace) return fail(ErrorKind::Invalid, fmt::format("{}: {}", name, trace.error()));
   return *std::move(trace);

@@ -303,6 +303,11 @@ std::string tune_text(const FaultTrace& trace, const Sweep& sweep) {
       format_rfc3339(trace.to).substr(0, 10), trace.broken.size(), faults_in(trace), running_name(sweep),
       choice_text(sweep.running.choice));
   for (const auto& remark : trace.remarks) text += fmt::format("- {}\n", remark);
+  if (!sweep.running.evicts) {
+    text +=
+        "- The policy evicts nothing: a pod stays on its bad device and says when it is well, so look at the second "
+        "table.\n";
+  }
   text +=
       "\n" + section(trace, sweep.silent, "Nobody speaks of a device that is held: the hold ends the incident", true);
   text += section(trace, sweep.spoken, "The driver says when a held device is well: the hold does not matter", false);

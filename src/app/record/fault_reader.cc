@@ -65,14 +65,16 @@ void FaultReader::take(const Now& now) {
   runs_.back().to = std::max(runs_.back().to, now.wall);
   for (auto& delivery : std::exchange(waiting_, {})) (void)world_.apply(std::move(delivery), now);
   world_.refresh(now);
+  (void)world_.take_touched();
   // What was bad may be well now, and what is bad is so still.
   for (auto& [key, seen] : seen_) {
     if (!seen.goes_on) continue;
     const auto* state = world_.tracker().find(key);
     const bool speaks = state != nullptr && state->has_source;
     if (speaks && state->health == k8s::Health::Healthy) {
-      seen.faults.back().to = now.wall;
-      if (!seen.is_silent) seen.faults.back().told_to = now.wall;
+      auto& fault = seen.faults.back();
+      fault.to = std::max(*fault.told_to, now.wall);  // a clock may have been set back
+      if (!seen.is_silent) fault.told_to = fault.to;
       seen.goes_on = false;
     } else if (!speaks || state->health != k8s::Health::Unhealthy) {
       seen.is_silent = true;
@@ -91,14 +93,15 @@ void FaultReader::note(const DeviceKey& key, const DeviceState& state, const Now
     auto from = state.unhealthy_since ? state.unhealthy_since->wall : now.wall;
     if (from < runs_.front().from) ++already_bad_;
     from = std::max(from, seen.faults.empty() ? runs_.front().from : seen.faults.back().to);
-    seen.faults.push_back({.from = std::min(from, now.wall), .to = now.wall, .told_to = now.wall});
+    seen.faults.push_back({.from = from, .to = from, .told_to = from});
     seen.goes_on = true;
+    if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
+    count_known(key.scope, {});
+    if (!seen.node.empty()) count_known(key.scope, seen.node);
   }
-  if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
-  seen.faults.back().told_to = now.wall;
+  auto& told = *seen.faults.back().told_to;
+  told = std::max(told, now.wall);
   seen.is_silent = false;
-  count_known(key.scope, {});
-  if (!seen.node.empty()) count_known(key.scope, seen.node);
 }
 
 void FaultReader::count_known(const std::string& scope, const std::string& node) {

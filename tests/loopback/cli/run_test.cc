@@ -141,6 +141,13 @@ TEST_CASE("what is recorded replays to the same decisions, and a folder that can
   CHECK(json["differences"] == 0);
   CHECK(json["runs"] == 1);
   CHECK(json["actions"]["EvictPod"] == 1);
+  Program tune({"tune", records.path(), "-o", "json", "--sweep", "hold=1h"});
+  REQUIRE(tune.ended(Seconds(30)) == 0);
+  const auto tuned = nlohmann::json::parse(tune.out());
+  CHECK(tuned["unit"] == "devices");
+  CHECK(tuned["devices"] == 4);
+  CHECK(tuned["faults"] == 1);
+  CHECK(tuned["nobodySpeaks"]["running"]["firstFailures"] == 1);
   Program refused(world.arguments({"--config", world.policy, "--record", "/proc/none"}));
   CHECK(refused.ended(Seconds(10)) == 2);
   CHECK(refused.err().find("--record: /proc/none: ") != std::string::npos);

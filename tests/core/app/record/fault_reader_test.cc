@@ -96,11 +96,35 @@ TEST_CASE("Of a device that lost its pod nobody knows how long it was bad, and t
   REQUIRE(fault.told_to);
   // The pod is evicted a minute later, and is gone within another.
   CHECK(between(fault.from, *fault.told_to) <= minutes(2));
+  CHECK(*fault.told_to - fault.from >= Seconds(50));
   CHECK(fault.to == trace.to);
   CHECK(has_remark(trace, "1 fault: nobody has said when it ended"));
   const auto swept = tuning::sweep(trace, tuning::running_of(nullptr, {}), {});
   CHECK(swept.silent.running.outcome.first == 1);
   CHECK(swept.silent.running.outcome.repeats == 0);
+}
+
+TEST_CASE("A device that a later pod finds well was bad for nobody knows how long, until then at most") {
+  TaintWorld world;
+  world.policy().recover.hold = minutes(5);
+  world.send_policy();
+  const auto device = world.start_one();
+  world.run_for(minutes(10));
+  world.set_health(device, "Unhealthy");
+  world.run_for(minutes(3));
+  world.set_health(device, "Healthy");
+  world.run_for(minutes(12));
+  // The hold is over, and all devices that are left are taken.
+  world.cluster.create_stateful_set("default", "t", 7, TaintWorld::dra_pod());
+  world.run_for(minutes(5));
+  const auto trace = read(world.recording());
+  REQUIRE(trace.broken.size() == 1);
+  REQUIRE(trace.broken.front().faults.size() == 1);
+  const auto& fault = trace.broken.front().faults.front();
+  CHECK(between(fault.from, *fault.told_to) <= minutes(2));
+  CHECK(between(fault.from, fault.to) == minutes(15));
+  CHECK(fault.to < trace.to);
+  CHECK(has_remark(trace, "1 fault: nobody has said when it ended"));
 }
 
 TEST_CASE("A recording in which nothing breaks has no faults") {

@@ -1,8 +1,10 @@
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "cli/tune_text.h"
 #include "domain/tuning/published_traces.h"
@@ -118,4 +120,72 @@ TEST_CASE("a text that is no trace is refused with what it could be") {
   }
   CHECK(read_published(" \n[]").error() == "no JSON list of events");
   CHECK(read_published("[{\"node_id\": 7}]").error().starts_with("event 1: "));
+}
+
+TEST_CASE("an event of a trace whose time cannot be is refused with its number") {
+  const auto event = [](std::string_view type, std::string_view time) {
+    return fmt::format(
+        R"({{"node_id": "a", "event_time": {}, "event_type": "fault_{}", "fault_type": {{"Class": "GPU"}}}})", time,
+        type);
+  };
+  const auto refused = [](const std::string& events) {
+    const auto trace = read_infinitehbd("[" + events + "]");
+    return trace ? std::string() : trace.error();
+  };
+  CHECK(refused(event("start", "1") + "," + event("end", "2")).empty());
+  CHECK(refused(event("start", "1e300")) == "event 1: event_time is 1e+300, no day from 0 to 36500");
+  CHECK(refused(event("start", "1") + "," + event("end", "-1")) == "event 2: event_time is -1, no day from 0 to 36500");
+  CHECK(refused(event("start", "3") + "," + event("end", "2")) ==
+        "event 2: server a: a fault ends on day 2, before it begins on day 3");
+  const auto titan = read_titan(
+      "SN,location,insert,remove,duration,out,event\n1,c0,2016-04-26 18:00:00,2016-04-20 18:00:00,1,TRUE,OTB\n");
+  REQUIRE_FALSE(titan);
+  CHECK(titan.error() == "line 2: removed before it was inserted");
+}
+
+TEST_CASE("a policy that evicts nothing is told to look where pods speak") {
+  DevicePolicy policy;
+  policy.name = "gpus";
+  policy.taint.emplace();
+  const auto text = [&] { return cli::tune_text(year(), sweep(year(), running_of(&policy, {}), {})); };
+  CHECK(text().contains("The policy evicts nothing"));
+  policy.evict.emplace();
+  CHECK_FALSE(text().contains("The policy evicts nothing"));
+}
+
+TEST_CASE("a choice that fits a bound only where nobody speaks is none for it") {
+  using std::chrono::hours;
+  FaultTrace trace{.unit = "cards", .devices = 10, .device_days = 1000};
+  trace.to = WallTime(hours(2400));
+  // The second fault falls into the hold, but is another incident where the driver says that the first is over.
+  trace.broken = {{.name = "a",
+                   .in_service = {{trace.from, trace.to}},
+                   .faults = {{WallTime(), WallTime(hours(1))}, {WallTime(hours(10)), WallTime(hours(11))}}}};
+  Grid grid;
+  grid.quarantine_above = {1, 10};
+  const auto all = sweep(trace, running_of(nullptr, {}), grid);
+  const auto& [percent, silent, spoken] = all.budgets.back();
+  CHECK(percent == 5);
+  REQUIRE(silent);
+  CHECK(silent->choice.recover.quarantine_above > 1);
+  CHECK(share_held(trace, spoken->outcome) < 0.001);
+}
+
+TEST_CASE("of choices that are alike where nobody speaks a bound has the best where the driver does") {
+  using std::chrono::hours;
+  FaultTrace trace{.unit = "cards", .devices = 1000, .device_days = 100'000};
+  trace.to = WallTime(hours(2400));
+  trace.broken = {{.name = "a", .in_service = {{trace.from, trace.to}}, .faults = {}}};
+  for (const int hour : {0, 10, 20}) {
+    trace.broken.front().faults.push_back({WallTime(hours(hour)), WallTime(hours(hour + 1))});
+  }
+  Grid grid;
+  grid.half_life = {hours(1), hours(720)};
+  grid.quarantine_above = {1.5};
+  const auto all = sweep(trace, running_of(nullptr, {}), grid);
+  const auto& best = all.budgets.back();
+  REQUIRE(best.silent);
+  CHECK(best.silent->choice.recover.half_life == hours(720));
+  CHECK(best.silent->choice.recover.quarantine_above == 1.5);
+  CHECK(best.spoken->outcome.repeats == 1);
 }

@@ -52,5 +52,8 @@ TEST_CASE("how far a point is from the line is told in both measures") {
   const auto beside = distance_of(point(4, 6), line, held_and_repeats);
   CHECK(beside.less_first);
   CHECK_FALSE(beside.less_second);
+  const auto above = distance_of(point(1, 10), line, held_and_repeats);
+  CHECK_FALSE(above.less_first);
+  CHECK(above.less_second);
   CHECK(distance_of(point(5, 5), line, held_and_repeats).is_on_line());
 }

@@ -138,6 +138,22 @@ TEST_CASE("faults that overlap or touch are one, and their time counts once") {
   CHECK(outcome.held_well == hours(4) + minutes(1) - hours(2));
 }
 
+TEST_CASE(
+    "faults that touch are one fault for the policy's time as well, and known to be bad as long as one of them is") {
+  const auto twice = trace_with({fault(Millis(0), Seconds(40)), fault(Seconds(40), Seconds(40))});
+  CHECK(outcome_of(twice, lenient(), Witness::Nobody).incidents == 1);
+  auto first = fault(Millis(0), hours(10));
+  first.told_to = kNoon + hours(1);
+  const auto known = trace_with({first, fault(hours(1), hours(29))});
+  CHECK(outcome_of(known, lenient(), Witness::Nobody).unsure == 0);
+}
+
+TEST_CASE("a device that is given back at the moment of its repair meets nobody") {
+  const auto hits = [](Millis length) { return lived(trace_with({fault(Millis(0), length)}), lenient()).hits.size(); };
+  CHECK(hits(hours(4) + minutes(1)) == 1);
+  CHECK(hits(hours(4) + minutes(1) + Millis(1)) == 2);
+}
+
 TEST_CASE("what is not in service is not held") {
   auto trace = trace_with({fault(hours(1), minutes(5))});
   trace.broken.front().in_service = {{kNoon, kNoon + hours(2)}, {kNoon + hours(4), trace.to}};
@@ -174,4 +190,14 @@ TEST_CASE("of a trace of less than a month nothing follows for a year") {
   CHECK(repeats_a_year(trace, outcome) == doctest::Approx(3 * 3.65));
   trace.to = trace.from + hours(24 * 29);
   CHECK(repeats_a_year(trace, outcome) == 0);
+}
+
+TEST_CASE("a policy that keeps its taints after the hold gives nothing back by itself") {
+  auto choice = lenient();
+  choice.recover.probation = false;
+  const auto trace = trace_with({fault(Millis(0), hours(1)), fault(hours(48), hours(1))});
+  const auto life = lived(trace, choice);
+  CHECK(life.hits.size() == 1);
+  CHECK(life.held.back().to == trace.to);
+  CHECK_FALSE(life.quarantined);
 }

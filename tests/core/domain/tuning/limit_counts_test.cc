@@ -76,11 +76,10 @@ TEST_CASE("the brake of a node counts that node's devices alone") {
 
 TEST_CASE("a brake that is engaged goes on while too many are bad, and engages again after that") {
   auto more = kThree;
-  more.push_back({"a", minutes(50), hours(1)});
-  more.push_back({"a", hours(10), hours(1)});
-  more.push_back({"b", hours(10), hours(1)});
-  more.push_back({"b", hours(10), hours(1)});
-  // Of the first four no more than two are bad after 1:02.
+  // More of them while it is engaged, and more while these are bad: it has been engaged all the time.
+  for (const auto at : {minutes(30), minutes(80), minutes(600)}) {
+    for (int i = 0; i < 3; ++i) more.push_back({"a", at, hours(1)});
+  }
   CHECK(braked(trace_of(more), 20, Reach::Cluster).engaged == std::vector{kBegin + minutes(4), kBegin + hours(10)});
 }
 
