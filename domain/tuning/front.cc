@@ -1,8 +1,10 @@
 #include "domain/tuning/front.h"
 
 #include <algorithm>
-#include <ranges>
+#include <cstddef>
+#include <cstdint>
 #include <tuple>
+#include <vector>
 
 namespace dhc::tuning {
 
@@ -17,18 +19,20 @@ Cost waited_and_incidents(const Outcome& outcome) {
 bool beats(const Cost& a, const Cost& b) { return a.first <= b.first && a.second <= b.second && !(a == b); }
 
 std::vector<Point> line_of(const std::vector<Point>& points, Measure measure) {
-  std::vector<Point> sorted = points;
-  std::ranges::stable_sort(sorted, {}, [&](const Point& point) {
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::size_t>> sorted;
+  sorted.reserve(points.size());
+  for (const auto& point : points) {
     const auto cost = measure(point.outcome);
-    return std::tuple(cost.first, cost.second);
-  });
+    sorted.emplace_back(cost.first, cost.second, sorted.size());
+  }
+  // Of those that are alike the first comes first. Not stable_sort: libstdc++ 12's is deprecated to clang.
+  std::ranges::sort(sorted);
   std::vector<Point> line;
-  for (auto& point : sorted) {
-    const auto cost = measure(point.outcome);
-    if (!line.empty() && measure(line.back().outcome) == cost) {
+  for (const auto& [first, second, index] : sorted) {
+    if (!line.empty() && measure(line.back().outcome) == Cost{first, second}) {
       ++line.back().alike;
-    } else if (line.empty() || cost.second < measure(line.back().outcome).second) {
-      line.push_back(std::move(point));
+    } else if (line.empty() || second < measure(line.back().outcome).second) {
+      line.push_back(points[index]);
     }
   }
   return line;
