@@ -1,8 +1,10 @@
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ratio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,9 @@
 #include "base/now.h"
 
 namespace dhc::tuning {
+
+/// Of 24 hours, with a fraction.
+using Days = std::chrono::duration<double, std::ratio<86400>>;
 
 /// From when to when; the ends may be the same moment.
 struct Span {

@@ -36,32 +36,25 @@ struct Stay {
   const BrokenDevice* device;
 };
 
-void sort(std::vector<Stay>& stays) {
-  std::ranges::sort(stays, [](const Stay& a, const Stay& b) {
-    return std::tie(a.from, a.to, a.device->name) < std::tie(b.from, b.to, b.device->name);
-  });
-}
-
-std::map<Place, std::vector<Stay>> hits_by_place(const std::vector<Told>& told, Reach reach) {
+/// By place and in order of time; `stays_of` gives those of one life.
+template <class StaysOf>
+std::map<Place, std::vector<Stay>> by_place(const std::vector<Told>& told, Reach reach, const StaysOf& stays_of) {
   std::map<Place, std::vector<Stay>> all;
   for (const auto& [device, life] : told) {
     const auto place = place_of(*device, reach);
     if (!place) continue;
-    for (const Hit& hit : life.hits) all[*place].push_back({hit.at, hit.over, device});
+    for (const auto& [from, to] : stays_of(life)) all[*place].push_back({from, to, device});
   }
-  for (auto& [place, stays] : all) sort(stays);
+  for (auto& [place, stays] : all) {
+    std::ranges::sort(stays, {}, [](const Stay& stay) { return std::tie(stay.from, stay.to, stay.device->name); });
+  }
   return all;
 }
 
-std::map<Place, std::vector<Stay>> incidents_by_place(const std::vector<Told>& told, Reach reach) {
-  std::map<Place, std::vector<Stay>> all;
-  for (const auto& [device, life] : told) {
-    const auto place = place_of(*device, reach);
-    if (!place) continue;
-    for (const Span& span : life.held) all[*place].push_back({span.from, span.to, device});
-  }
-  for (auto& [place, stays] : all) sort(stays);
-  return all;
+std::vector<Span> hits_of(const Life& life) {
+  std::vector<Span> spans;
+  for (const Hit& hit : life.hits) spans.push_back({hit.at, hit.over});
+  return spans;
 }
 
 /// When no more than `most` of those that were met by then are bad any more.
@@ -100,6 +93,29 @@ std::size_t broken_in(const std::vector<Told>& told, const Place& place, Reach r
   return devices_in(told, [&](const BrokenDevice& device) { return place_of(device, reach) == place; });
 }
 
+/// `counts_until`: when an incident that was allowed counts no more.
+template <class Until>
+CapCount count_cap(const FaultTrace& trace, const std::vector<Told>& told, const Cap& cap, Reach reach,
+                   const Until& counts_until) {
+  CapCount count;
+  for (const auto& [place, incidents] : by_place(told, reach, [](const Life& life) { return life.held; })) {
+    const auto allowed = allowed_by(cap, known_in(trace, place, broken_in(told, place, reach)));
+    std::multiset<WallTime> counted;  // by when each counts no more
+    for (const Stay& incident : incidents) {
+      counted.erase(counted.begin(), counted.upper_bound(incident.from));
+      const auto wanted = static_cast<std::int64_t>(counted.size()) + 1;
+      if (wanted > allowed) {
+        count.refused.push_back(incident.from);
+        continue;
+      }
+      count.most = std::max(count.most, wanted);
+      counted.insert(counts_until(incident));
+    }
+  }
+  std::ranges::sort(count.refused);
+  return count;
+}
+
 }  // namespace
 
 std::vector<Told> lives_of(const FaultTrace& trace, const Choice& choice, Witness witness) {
@@ -110,7 +126,7 @@ std::vector<Told> lives_of(const FaultTrace& trace, const Choice& choice, Witnes
 
 BrakeCount brake_count_of(const FaultTrace& trace, const std::vector<Told>& told, const Limits& limits, Reach reach) {
   BrakeCount count;
-  for (const auto& [place, met] : hits_by_place(told, reach)) {
+  for (const auto& [place, met] : by_place(told, reach, hits_of)) {
     const BrakeScope scope{.scope = place.first, .node = place.second};
     count_brake(met, scope, known_in(trace, place, broken_in(told, place, reach)), limits, count);
   }
@@ -119,43 +135,12 @@ BrakeCount brake_count_of(const FaultTrace& trace, const std::vector<Told>& told
 }
 
 CapCount cap_count_of(const FaultTrace& trace, const std::vector<Told>& told, const Cap& cap, Reach reach) {
-  CapCount count;
-  for (const auto& [place, incidents] : incidents_by_place(told, reach)) {
-    const auto allowed = allowed_by(cap, known_in(trace, place, broken_in(told, place, reach)));
-    std::multiset<WallTime> out;  // when each is given back
-    for (const Stay& incident : incidents) {
-      out.erase(out.begin(), out.upper_bound(incident.from));
-      const auto wanted = static_cast<std::int64_t>(out.size()) + 1;
-      if (wanted > allowed) {
-        count.refused.push_back(incident.from);
-        continue;
-      }
-      count.most = std::max(count.most, wanted);
-      out.insert(incident.to);
-    }
-  }
-  std::ranges::sort(count.refused);
-  return count;
+  return count_cap(trace, told, cap, reach, [](const Stay& incident) { return incident.to; });
 }
 
 CapCount day_count_of(const FaultTrace& trace, const std::vector<Told>& told, const Cap& cap) {
-  CapCount count;
-  for (const auto& [place, incidents] : incidents_by_place(told, Reach::Cluster)) {
-    const auto allowed = allowed_by(cap, known_in(trace, place, broken_in(told, place, Reach::Cluster)));
-    std::multiset<WallTime> evicted;
-    for (const Stay& incident : incidents) {
-      evicted.erase(evicted.begin(), evicted.upper_bound(incident.from - CapBook::kDay));
-      const auto wanted = static_cast<std::int64_t>(evicted.size()) + 1;
-      if (wanted > allowed) {
-        count.refused.push_back(incident.from);
-        continue;
-      }
-      count.most = std::max(count.most, wanted);
-      evicted.insert(incident.from);
-    }
-  }
-  std::ranges::sort(count.refused);
-  return count;
+  return count_cap(trace, told, cap, Reach::Cluster,
+                   [](const Stay& incident) { return incident.from + CapBook::kDay; });
 }
 
 }  // namespace dhc::tuning

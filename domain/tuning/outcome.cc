@@ -8,8 +8,6 @@ namespace dhc::tuning {
 
 namespace {
 
-using Days = std::chrono::duration<double, std::ratio<86400>>;
-
 Millis overlap(const Span& a, const Span& b) {
   const auto from = std::max(a.from, b.from);
   const auto to = std::min(a.to, b.to);
@@ -65,10 +63,11 @@ double share_held(const FaultTrace& trace, const Outcome& outcome) {
   return trace.device_days > 0 ? Days(outcome.held_well).count() / trace.device_days : 0;
 }
 
+bool tells_of_years(const FaultTrace& trace) { return trace.to - trace.from >= Days(30); }
+
 double repeats_a_year(const FaultTrace& trace, const Outcome& outcome) {
-  constexpr double kMonth = 30;
-  const double days = Days(trace.to - trace.from).count();
-  return days < kMonth ? 0 : static_cast<double>(outcome.repeats) * 365 / days;
+  if (!tells_of_years(trace)) return 0;
+  return static_cast<double>(outcome.repeats) * 365 / Days(trace.to - trace.from).count();
 }
 
 }  // namespace dhc::tuning

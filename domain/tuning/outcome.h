@@ -24,7 +24,10 @@ struct Outcome {
 /// The share of the fleet's time that was held although well.
 [[nodiscard]] double share_held(const FaultTrace& trace, const Outcome& outcome);
 
-/// Repeat failures in a year of 365 days; 0 for a trace of less than a month, from which nothing follows for a year.
+/// Whether the trace is long enough for figures of a year: a month.
+[[nodiscard]] bool tells_of_years(const FaultTrace& trace);
+
+/// Repeat failures in a year of 365 days; 0 if it does not tell of years.
 [[nodiscard]] double repeats_a_year(const FaultTrace& trace, const Outcome& outcome);
 
 }  // namespace dhc::tuning

@@ -19,8 +19,6 @@ namespace dhc::tuning {
 
 namespace {
 
-using Days = std::chrono::duration<double, std::ratio<86400>>;
-
 double days_of(const Span& span) { return Days(span.to - span.from).count(); }
 
 /// The moments of a trace that counts in days from its own beginning.

@@ -139,7 +139,7 @@ Sweep sweep(const FaultTrace& trace, const Running& running, const Grid& grid) {
       choice.after = after;
       all.after.push_back(point_of(trace, choice, Witness::Nobody));
     }
-    all.after_line = line(all.after, point_of(trace, running.choice, Witness::Nobody), waited_and_incidents);
+    all.after_line = line(all.after, all.silent.running, waited_and_incidents);
   }
   const auto told = lives_of(trace, running.choice, Witness::Nobody);
   all.brake = sweep_brake(trace, told, running.limits, grid);

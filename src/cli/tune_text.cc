@@ -23,7 +23,6 @@ using Json = nlohmann::ordered_json;
 using tuning::FaultTrace;
 using tuning::Point;
 using tuning::Sweep;
-using Days = std::chrono::duration<double, std::ratio<86400>>;
 using Hours = std::chrono::duration<double, std::ratio<3600>>;
 
 constexpr std::size_t kMostDays = 5;
@@ -47,19 +46,25 @@ std::string hours_text(Millis time) {
   return hours < 10 ? fmt::format("{:.1f}", hours) : fmt::format("{:.0f}", hours);
 }
 
+double percent_held(const FaultTrace& trace, const tuning::Outcome& outcome) {
+  return 100 * tuning::share_held(trace, outcome);
+}
+
 std::string per_year(const FaultTrace& trace, const Point& point) {
-  const double rate = tuning::repeats_a_year(trace, point.outcome);
-  return rate > 0 || Days(trace.to - trace.from).count() >= 30 ? fmt::format("{:.0f}", rate) : "-";
+  return tuning::tells_of_years(trace) ? fmt::format("{:.0f}", tuning::repeats_a_year(trace, point.outcome)) : "-";
 }
 
 std::string unsure(const Point& point) {
   return point.outcome.unsure == 0 ? "" : fmt::format(" (+{} unsure)", point.outcome.unsure);
 }
 
+std::string rules_text(const RecoverRules& rules) {
+  return fmt::format("hold {}, halfLife {}, quarantineAbove {}", format_duration(rules.hold),
+                     format_duration(rules.half_life), rules.quarantine_above);
+}
+
 std::string choice_text(const tuning::Choice& choice) {
-  return fmt::format("after {}, hold {}, halfLife {}, quarantineAbove {}", format_duration(choice.after),
-                     format_duration(choice.recover.hold), format_duration(choice.recover.half_life),
-                     choice.recover.quarantine_above);
+  return fmt::format("after {}, {}", format_duration(choice.after), rules_text(choice.recover));
 }
 
 std::string running_name(const Sweep& sweep) {
@@ -91,11 +96,10 @@ std::string held_line(const FaultTrace& trace, const tuning::Line& line, bool wi
     const auto& [choice, outcome, alike] = point;
     text += "| ";
     if (with_hold) text += format_duration(choice.recover.hold) + " | ";
-    text +=
-        fmt::format("{} | {} | {}{} | {} | {} | {:.4f} | {} | {} | {} | {} |\n",
-                    format_duration(choice.recover.half_life), choice.recover.quarantine_above, outcome.repeats,
-                    unsure(point), per_year(trace, point), outcome.same_fault, 100 * tuning::share_held(trace, outcome),
-                    hours_text(outcome.held_well), outcome.quarantined, alike, mark(point, line));
+    text += fmt::format("{} | {} | {}{} | {} | {} | {:.4f} | {} | {} | {} | {} |\n",
+                        format_duration(choice.recover.half_life), choice.recover.quarantine_above, outcome.repeats,
+                        unsure(point), per_year(trace, point), outcome.same_fault, percent_held(trace, outcome),
+                        hours_text(outcome.held_well), outcome.quarantined, alike, mark(point, line));
   }
   return text;
 }
@@ -108,7 +112,7 @@ std::string distance_text(const FaultTrace& trace, const tuning::Line& line) {
   if (const auto& less = line.distance.less_first) {
     ways.push_back(
         fmt::format("{} holds {:.4f} % less ({} device-hours) with {}", choice_text(less->choice),
-                    100 * (tuning::share_held(trace, running) - tuning::share_held(trace, less->outcome)),
+                    percent_held(trace, running) - percent_held(trace, less->outcome),
                     hours_text(running.held_well - less->outcome.held_well),
                     less->outcome.repeats == running.repeats
                         ? std::string("as many repeat failures")
@@ -117,8 +121,7 @@ std::string distance_text(const FaultTrace& trace, const tuning::Line& line) {
   if (const auto& fewer = line.distance.less_second) {
     ways.push_back(fmt::format("{} has {} repeat failures instead of {} and holds {:.4f} % instead of {:.4f} %",
                                choice_text(fewer->choice), fewer->outcome.repeats, running.repeats,
-                               100 * tuning::share_held(trace, fewer->outcome),
-                               100 * tuning::share_held(trace, running)));
+                               percent_held(trace, fewer->outcome), percent_held(trace, running)));
   }
   return fmt::format("The running configuration is off the line: {}.\n", fmt::join(ways, "; "));
 }
@@ -139,11 +142,9 @@ std::string budgets_text(const FaultTrace& trace, const Sweep& sweep) {
       text += fmt::format("| {} % | none | | | | |\n", percent);
       continue;
     }
-    text += fmt::format("| {} % | hold {}, halfLife {}, quarantineAbove {} | {} | {:.4f} | {} | {:.4f} |\n", percent,
-                        format_duration(silent->choice.recover.hold), format_duration(silent->choice.recover.half_life),
-                        silent->choice.recover.quarantine_above, silent->outcome.repeats,
-                        100 * tuning::share_held(trace, silent->outcome), spoken->outcome.repeats,
-                        100 * tuning::share_held(trace, spoken->outcome));
+    text += fmt::format("| {} % | {} | {} | {:.4f} | {} | {:.4f} |\n", percent, rules_text(silent->choice.recover),
+                        silent->outcome.repeats, percent_held(trace, silent->outcome), spoken->outcome.repeats,
+                        percent_held(trace, spoken->outcome));
   }
   return text + "\n";
 }
@@ -183,7 +184,7 @@ std::string after_text(const FaultTrace& trace, const Sweep& sweep) {
     const auto place = point.choice == line.running.choice ? mark(point, line) : is_on_line ? "on the line" : "";
     text += fmt::format("| {} | {:.2f} | {} | {} | {}{} | {:.4f} | {} |\n", format_duration(point.choice.after),
                         Hours(outcome.waited).count(), outcome.incidents, outcome.passing, outcome.repeats,
-                        unsure(point), 100 * tuning::share_held(trace, outcome), place);
+                        unsure(point), percent_held(trace, outcome), place);
   }
   if (!line.distance.is_on_line() && line.distance.less_first) {
     const auto& less = *line.distance.less_first;
@@ -255,13 +256,13 @@ std::size_t faults_in(const FaultTrace& trace) {
 
 Json point_json(const FaultTrace& trace, const Point& point) {
   const auto& [choice, outcome, alike] = point;
-  const bool is_long = Days(trace.to - trace.from).count() >= 30;
   return {{"after", format_duration(choice.after)},
           {"hold", format_duration(choice.recover.hold)},
           {"halfLife", format_duration(choice.recover.half_life)},
           {"quarantineAbove", choice.recover.quarantine_above},
           {"repeatFailures", outcome.repeats},
-          {"repeatFailuresAYear", is_long ? Json(tuning::repeats_a_year(trace, outcome)) : Json(nullptr)},
+          {"repeatFailuresAYear",
+           tuning::tells_of_years(trace) ? Json(tuning::repeats_a_year(trace, outcome)) : Json(nullptr)},
           {"repeatFailuresBeforeRepair", outcome.same_fault},
           {"unsure", outcome.unsure},
           {"firstFailures", outcome.first},

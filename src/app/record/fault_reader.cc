@@ -12,8 +12,6 @@ namespace dhc::record {
 
 namespace {
 
-using Days = std::chrono::duration<double, std::ratio<86400>>;
-
 std::string runs_left_out(std::size_t count) {
   return fmt::format("{} run{} left out: they overlap with one that was read. Give one replica's files alone.", count,
                      count == 1 ? "" : "s");
@@ -135,7 +133,7 @@ tuning::FaultTrace FaultReader::finish() {
     trace.devices += static_cast<std::size_t>(known);
   }
   double days = 0;
-  for (const auto& run : runs_) days += Days(run.to - run.from).count();
+  for (const auto& run : runs_) days += tuning::Days(run.to - run.from).count();
   trace.device_days = days * static_cast<double>(trace.devices);
   trace.remarks = {
       "A recording knows of a device what the kubelet said of it while a pod held it: claim conditions and drivers' "
@@ -148,8 +146,8 @@ tuning::FaultTrace FaultReader::finish() {
   if (unended > 0) {
     trace.remarks.push_back(fmt::format(
         "{} fault{}: nobody has said when it ended. It is taken to last until the next word, or to the recording's "
-        "end; "
-        "a pod that would have met it meanwhile is counted as unsure, and held although well is a bound from below.",
+        "end; a pod that would have met it meanwhile is counted as unsure, and held although well is a bound from "
+        "below.",
         unended, unended == 1 ? "" : "s"));
   }
   if (already_bad_ > 0)
