@@ -74,7 +74,7 @@ ObjectCases find_object_cases(const PlanInput& input) {
     auto& found = cases[slot_of(*rules, node, key)];
     found.node = node;
     if (rules->per_device) found.device = to_string(key);
-    found.incidents.insert(incident_id(key, named_at(*ground.record->incident.facts())));
+    found.incidents.insert(incident_id(*ground.record));
     found.grounds.push_back(std::move(ground));
   });
   return cases;

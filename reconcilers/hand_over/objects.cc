@@ -25,10 +25,6 @@ bool shares_incident(const HandedObject& object, const ObjectCase& wanted) {
   return std::ranges::any_of(object.incidents, [&](const auto& id) { return wanted.incidents.contains(id); });
 }
 
-std::string id_of(const Ground& ground) {
-  return incident_id(ground.record->key, named_at(*ground.record->incident.facts()));
-}
-
 class Objects {
  public:
   Objects(const PlanInput& input, Gates& gates, Speech& speech, Plan& planned)
@@ -77,8 +73,8 @@ class Objects {
 
   /// The ground of whose incident the object was made; where that has ended, the first.
   static const Ground& origin_of(const ObjectCase& wanted, const std::string& incident) {
-    const auto found =
-        std::ranges::find_if(wanted.grounds, [&](const Ground& ground) { return id_of(ground) == incident; });
+    const auto found = std::ranges::find_if(
+        wanted.grounds, [&](const Ground& ground) { return incident_id(*ground.record) == incident; });
     return found == wanted.grounds.end() ? wanted.grounds.front() : *found;
   }
 
@@ -88,8 +84,8 @@ class Objects {
 
   /// The first ground whose incident nothing was made for; null: there is none.
   static const Ground* new_ground(const ObjectCase& wanted, const std::set<std::string>& known) {
-    const auto found =
-        std::ranges::find_if(wanted.grounds, [&](const Ground& ground) { return !known.contains(id_of(ground)); });
+    const auto found = std::ranges::find_if(
+        wanted.grounds, [&](const Ground& ground) { return !known.contains(incident_id(*ground.record)); });
     return found == wanted.grounds.end() ? nullptr : &*found;
   }
 
@@ -99,7 +95,7 @@ class Objects {
     if (node == nullptr) return;
     const auto& rules = rules_of(wanted);
     const auto& key = first.record->key;
-    const auto incident = id_of(first);
+    const auto incident = incident_id(*first.record);
     HandedObject object{.node = wanted.node,
                         .device = wanted.device,
                         .policy = first.policy->name,
@@ -246,7 +242,7 @@ class Objects {
     if (!open_) {
       open_.emplace();
       for (const auto& [key, record] : input_.incidents.records()) {
-        if (record.is_open()) open_->insert(incident_id(key, named_at(*record.incident.facts())));
+        if (record.is_open()) open_->insert(incident_id(record));
       }
     }
     return std::ranges::any_of(object.incidents, [&](const auto& id) { return open_->contains(id); });

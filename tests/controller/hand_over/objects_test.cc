@@ -65,6 +65,17 @@ std::string held(Stage& stage, const std::string& node = "node-a") {
   return verdict == nullptr ? std::string() : verdict->message;
 }
 
+/// No policy asks for a hand-over for ten seconds, in which what was made is deleted.
+void take_back_and_ask_again(Stage& stage) {
+  const auto rules = stage.policy().hand_over;
+  stage.policy().hand_over.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(10));
+  REQUIRE(standing(stage).empty());
+  stage.policy().hand_over = rules;
+  stage.send_policy();
+}
+
 /// From now on the creation of objects gets this answer; `stands`: it is carried out all the same.
 void answer_with(Stage& stage, ErrorKind kind, const std::string& words, int& asked) {
   stage.answer_objects([kind, words, &asked](const hand_over::MakeObject&) -> Status {
@@ -196,13 +207,7 @@ TEST_CASE("What could not be deleted after an incident is not taken for what the
 TEST_CASE("An order that is taken back by the configuration is not given again for the same incident") {
   auto stage = object_stage();
   stage.run_for(Seconds(70));
-  const auto rules = stage.policy().hand_over;
-  stage.policy().hand_over.reset();
-  stage.send_policy();
-  stage.run_for(Seconds(10));
-  CHECK(standing(stage).empty());
-  stage.policy().hand_over = rules;
-  stage.send_policy();
+  take_back_and_ask_again(stage);
   stage.run_for(minutes(5), Seconds(10));
   CHECK(standing(stage).empty());
   CHECK(held(stage) == "Remediation repair/node-a was made for this incident and is over: none is made twice for one");
@@ -211,13 +216,7 @@ TEST_CASE("An order that is taken back by the configuration is not given again f
 TEST_CASE("Another device that is bad is handed over although what was made for the first one is over") {
   auto stage = object_stage(by_object(remediation(), {.incidents = 1}));
   stage.run_for(Seconds(70));
-  const auto rules = stage.policy().hand_over;
-  stage.policy().hand_over.reset();
-  stage.send_policy();
-  stage.run_for(Seconds(10));
-  REQUIRE(standing(stage).empty());
-  stage.policy().hand_over = rules;
-  stage.send_policy();
+  take_back_and_ask_again(stage);
   stage.claim("other-gpu", {"gpu-1"}, "train-2");
   stage.pod({.name = "train-2", .owner = "Job/train", .health = Health::Unhealthy, .claim = "other-gpu"});
   stage.run_for(minutes(3), Seconds(5));
