@@ -90,7 +90,7 @@ class Watcher {
   WatchStatus status_;                // Under mutex_.
   std::optional<std::string> doubt_;  // Likewise.
   bool afresh_ = false;               // Likewise: it is to be listed.
-  bool is_listing_ = false;           // A list is under way.
+  bool is_listing_ = false;           // Likewise: the request under way is a list.
   std::stop_source step_;             // Likewise: ends the request or wait under way.
 
   std::jthread thread_;  // Last: it uses all the others.

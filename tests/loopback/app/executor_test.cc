@@ -42,6 +42,14 @@ dhc::job_retry::PatchJob credit_of(const std::string& name) {
   return action;
 }
 
+dhc::notice::ApplyCondition condition_of(const std::string& name) {
+  dhc::notice::ApplyCondition action;
+  action.ns = "a";
+  action.name = name;
+  action.uid = "u-" + name;
+  return action;
+}
+
 /// Keeps what was reported.
 struct Reports {
   std::mutex mutex;
@@ -76,6 +84,12 @@ void answer_late(dhc::test::ServerConnection& connection, std::atomic<int>& requ
     (void)dhc::test::eventually([&] { return answer.load(); });
     if (!connection.send("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")) return;
   }
+}
+
+/// Counts what is asked.
+void answer_never(dhc::test::ServerConnection& connection, std::atomic<int>& requests) {
+  if (!connection.read_request().empty()) ++requests;
+  connection.wait_for_client_to_leave();
 }
 
 /// Events are never answered, everything else at once.
@@ -291,10 +305,7 @@ TEST_CASE("an order that has waited too long is not begun when a thread is free 
 
 TEST_CASE("an object by which a node is handed over waits for no condition, and none that waits outlives a brake") {
   std::atomic<int> requests = 0;
-  Loopback loopback([&](dhc::test::ServerConnection& connection) {
-    if (!connection.read_request().empty()) ++requests;
-    connection.wait_for_client_to_leave();
-  });
+  Loopback loopback([&](dhc::test::ServerConnection& connection) { answer_never(connection, requests); });
   const auto client = client_of(loopback);
   Reports reports;
   Executor executor(client, "dhc-0", reports.taker());
@@ -308,10 +319,7 @@ TEST_CASE("an object by which a node is handed over waits for no condition, and 
     return action;
   };
   for (int i = 0; i <= Executor::kConditionThreads; ++i) {
-    dhc::notice::ApplyCondition action;
-    action.ns = "a";
-    action.name = action.uid = "c" + std::to_string(i);
-    CHECK(executor.submit(action, {}));
+    CHECK(executor.submit(condition_of("c" + std::to_string(i)), {}));
   }
   // Its servers may be slow: no more than two at once.
   for (const char* name : {"o1", "o2", "o3"}) CHECK(executor.submit(object_of(name), {}));
@@ -323,20 +331,10 @@ TEST_CASE("an object by which a node is handed over waits for no condition, and 
 
 TEST_CASE("a credit that no thread has begun is taken back with the evictions, a condition only with the term") {
   std::atomic<int> requests = 0;
-  Loopback loopback([&](dhc::test::ServerConnection& connection) {
-    if (!connection.read_request().empty()) ++requests;
-    connection.wait_for_client_to_leave();
-  });
+  Loopback loopback([&](dhc::test::ServerConnection& connection) { answer_never(connection, requests); });
   const auto client = client_of(loopback);
   Reports reports;
   Executor executor(client, "dhc-0", reports.taker());
-  const auto condition_of = [](const std::string& name) {
-    dhc::notice::ApplyCondition action;
-    action.ns = "a";
-    action.name = name;
-    action.uid = "u-" + name;
-    return action;
-  };
   // As many as there are threads for, so that the next ones wait.
   for (const char* name : {"j1", "j2"}) CHECK(executor.submit(credit_of(name), {}));
   for (int i = 0; i < Executor::kConditionThreads; ++i) {
