@@ -31,8 +31,7 @@ var afterwards = []Story{
 				s.Skip("no --restart-command: nobody can restart the remediator")
 			}
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
+			twoNodes(s, gpu, 4)
 			s.Deployment(app, 2, stage.Ask{Source: gpu, Takes: slowly})
 			victims := s.Begin(app, 2)
 			s.AddNode(stage.Has{Source: gpu, Count: 2}) // a place for who drains the others

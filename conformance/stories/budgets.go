@@ -37,8 +37,7 @@ var budgets = []Story{
 // budgeted is one of two pods that a budget keeps, on a device that is bad from now on.
 func budgeted(s *stage.Stage) (pod, control stage.Life) {
 	gpu := s.Devices("gpu")
-	s.AddNode(stage.Has{Source: gpu, Count: 4})
-	s.AddNode(stage.Has{Source: gpu, Count: 4})
+	twoNodes(s, gpu, 4)
 	s.Deployment(app, 2, stage.Ask{Source: gpu})
 	pod = s.Begin(app, 2)[0]
 	control = s.BeginControl()

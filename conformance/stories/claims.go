@@ -17,8 +17,7 @@ var claims = []Story{
 		Why: "While one pod keeps the claim, its allocation stays: the other's replacement gets the same device, and is evicted, for ever.", Source: "KEP-5055, KEP-4381",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Driver("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
+			twoNodes(s, gpu, 2)
 			s.Claim("shared", gpu)
 			// A Job waits 10 s before it makes the next pods; a Deployment makes them before the claim can be free.
 			s.Job(app, 2, 6, stage.Ask{Source: gpu, Claim: "shared"}, nil)
@@ -41,10 +40,7 @@ var claims = []Story{
 		Why: "The names of its requests differ from those of other claims, and who looks them up finds nothing.", Source: "KEP-4816",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Driver("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
-			s.Deployment(app, 1, stage.Ask{Source: gpu, OrMore: true})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 4, stage.Ask{Source: gpu, OrMore: true})
 			s.Break(victim.Devices[0])
 			s.AwaitMoved(victim, 1)
 		},
@@ -54,10 +50,7 @@ var claims = []Story{
 		Why: "Its claim is not in its specification, and no kubelet reports its devices' health.", Source: "KEP-5004, kubernetes/kubernetes#141290",
 		Tell: func(s *stage.Stage) {
 			gpu := s.ExtendedDriver("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu})
 			s.Break(victim.Devices...)
 			s.Taint(victim.Devices[0], true)
 			s.AwaitMoved(victim, 1)
@@ -68,10 +61,7 @@ var claims = []Story{
 		Why: "Half of the drivers report to no kubelet: their taint is the only word.", Source: "KEP-5055, ROCm/k8s-gpu-dra-driver",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Driver("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu})
 			s.Doubt(s.All(gpu)...)
 			s.Taint(victim.Devices[0], true)
 			s.AwaitMoved(victim, 1)
@@ -82,10 +72,7 @@ var claims = []Story{
 		Why: "A device that falls off the bus is not listed any more; who looks it up there never finds it.", Source: "kubernetes/enhancements#4680",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Driver("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu})
 			s.Vanish(victim.Devices[0])
 			s.Break(victim.Devices...)
 			s.AwaitMoved(victim, 1)

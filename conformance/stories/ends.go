@@ -15,10 +15,7 @@ var ends = []Story{
 		Why: "It saves its work in that time; a pod whose object is removed may write beside its successor.", Source: "https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination-forced",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu, Takes: slowly, Grace: 16})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu, Takes: slowly, Grace: 16})
 			s.Break(victim.Devices...)
 			s.AwaitMoved(victim, 1)
 			if now := s.Now(victim); now.Hurried || now.Grace < 16 {
@@ -31,10 +28,7 @@ var ends = []Story{
 		Why: "It is leaving anyway; a second deletion can only shorten its grace.", Source: "kubernetes/kubernetes#128979",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu, Takes: 3 * slowly, Grace: 40})
-			pod, control := s.Begin(app, 1)[0], s.BeginControl()
+			pod, control := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu, Takes: 3 * slowly, Grace: 40}), s.BeginControl()
 			s.Delete(pod)
 			s.Break(pod.Devices...)
 			s.AwaitControl(control)

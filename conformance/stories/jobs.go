@@ -15,8 +15,7 @@ var jobs = []Story{
 		Why: "An eviction counts as a failure of the Job's pod: backoffLimit 0 ends a week of training for a bad device.", Source: "kubernetes/enhancements#3329, kubernetes/kubernetes#63954",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
+			twoNodes(s, gpu, 2)
 			s.Job(app, 1, 0, stage.Ask{Source: gpu}, nil)
 			victim, control := s.Begin(app, 1)[0], s.BeginControl()
 			s.Break(victim.Devices...)
@@ -63,8 +62,7 @@ var jobs = []Story{
 
 func jobMoves(s *stage.Stage, change func(*batchv1.JobSpec)) {
 	gpu := s.Devices("gpu")
-	s.AddNode(stage.Has{Source: gpu, Count: 2})
-	s.AddNode(stage.Has{Source: gpu, Count: 2})
+	twoNodes(s, gpu, 2)
 	s.Job(app, 1, 0, stage.Ask{Source: gpu}, change)
 	victim := s.Begin(app, 1)[0]
 	s.Break(victim.Devices...)

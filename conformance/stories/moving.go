@@ -22,10 +22,7 @@ var moving = []Story{
 		Why: "The scheduler knows of no health: the pod of the next Job breaks on the same device.", Source: "KEP-5055, pytorch/ci-infra#1057",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu})
 			s.Break(victim.Devices...)
 			s.AwaitMoved(victim, 1)
 			s.Scale(app, 4) // one more than there are good devices
@@ -42,10 +39,7 @@ var moving = []Story{
 		Why: "Distributed training asks for several devices a pod; one bad device stops all of them.", Source: "KEP-4680",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
-			s.Deployment(app, 1, stage.Ask{Source: gpu, Count: 2})
-			victim := s.Begin(app, 1)[0]
+			victim := onTwoNodes(s, gpu, 4, stage.Ask{Source: gpu, Count: 2})
 			s.Break(victim.Devices[0])
 			if moved := s.AwaitMoved(victim, 1); len(moved[0].Devices) != 2 {
 				s.Fail("it has %d devices afterwards", len(moved[0].Devices))
@@ -55,10 +49,7 @@ var moving = []Story{
 }
 
 func moves(s *stage.Stage, gpu *stage.Source) {
-	s.AddNode(stage.Has{Source: gpu, Count: 2})
-	s.AddNode(stage.Has{Source: gpu, Count: 2})
-	s.Deployment(app, 1, stage.Ask{Source: gpu})
-	victim := s.Begin(app, 1)[0]
+	victim := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu})
 	s.Break(victim.Devices...)
 	s.AwaitMoved(victim, 1)
 }

@@ -8,8 +8,7 @@ var owners = []Story{
 		Why: "Its name is its identity: rank, volume, peers' addresses.", Source: "https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 3})
-			s.AddNode(stage.Has{Source: gpu, Count: 3})
+			twoNodes(s, gpu, 3)
 			s.StatefulSet(app, 2, stage.Ask{Source: gpu})
 			victim := s.Begin(app, 2)[0]
 			s.Break(victim.Devices...)
@@ -59,10 +58,7 @@ var owners = []Story{
 				s.Skip("no --opt-out: the remediator has none, or it was not named")
 			}
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu, Change: optedOut(s)})
-			pod, control := s.Begin(app, 1)[0], s.BeginControl()
+			pod, control := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu, Change: optedOut(s)}), s.BeginControl()
 			s.Break(pod.Devices...)
 			s.AwaitControl(control)
 			s.ExpectUntouched("a pod that opted out", pod)

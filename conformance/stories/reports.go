@@ -15,10 +15,7 @@ var reports = []Story{
 		Why: "Drivers report retries, resets and timeouts that pass by themselves.", Source: "NVIDIA/k8s-device-plugin#1333",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.AddNode(stage.Has{Source: gpu, Count: 2})
-			s.Deployment(app, 1, stage.Ask{Source: gpu})
-			pod, control := s.Begin(app, 1)[0], s.BeginControl()
+			pod, control := onTwoNodes(s, gpu, 2, stage.Ask{Source: gpu}), s.BeginControl()
 			s.Break(pod.Devices...)
 			s.Wait(s.Blip)
 			s.Heal(pod.Devices...)
@@ -65,8 +62,7 @@ var reports = []Story{
 		Why: "It is the driver that is wrong, or nothing is gained: there is no good device to go to.", Source: "planetlabs/draino#89, kubernetes-sigs/karpenter#2134",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
-			s.AddNode(stage.Has{Source: gpu, Count: 4})
+			twoNodes(s, gpu, 4)
 			s.Deployment(app, 6, stage.Ask{Source: gpu})
 			s.Begin(app, 6)
 			control := s.BeginControl()
@@ -80,8 +76,7 @@ var reports = []Story{
 		Why: "Drivers are rolled out over every node, in working hours.", Source: "kubernetes-sigs/dra-driver-nvidia-gpu#1455",
 		Tell: func(s *stage.Stage) {
 			gpu := s.Devices("gpu")
-			s.AddNode(stage.Has{Source: gpu, Count: 3})
-			s.AddNode(stage.Has{Source: gpu, Count: 3})
+			twoNodes(s, gpu, 3)
 			s.Deployment(app, 4, stage.Ask{Source: gpu})
 			s.Begin(app, 4)
 			control := s.BeginControl()

@@ -23,3 +23,16 @@ func All() (all []Story) {
 }
 
 const app = "train"
+
+// twoNodes have so many devices each.
+func twoNodes(s *stage.Stage, gpu *stage.Source, devices int) {
+	s.AddNode(stage.Has{Source: gpu, Count: devices})
+	s.AddNode(stage.Has{Source: gpu, Count: devices})
+}
+
+// onTwoNodes of so many devices a Deployment's only pod begins that asks for this.
+func onTwoNodes(s *stage.Stage, gpu *stage.Source, devices int, ask stage.Ask) stage.Life {
+	twoNodes(s, gpu, devices)
+	s.Deployment(app, 1, ask)
+	return s.Begin(app, 1)[0]
+}
