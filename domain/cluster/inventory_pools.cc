@@ -240,7 +240,7 @@ void Inventory::settle_by_nodes(const std::set<PoolName>& kept) {
 }
 
 std::string_view Inventory::card_of(const DeviceKey& key) const {
-  if (key.source == DeviceKey::Source::Plugin) return card_of_plugin_id(key.device).id;
+  if (key.source == DeviceKey::Source::Plugin) return card_by_name(key);
   const auto pool = pools_.find({key.scope, key.place});
   if (pool == pools_.end()) return key.device;
   for (const auto* devices : {&pool->second.devices, &pool->second.awaited}) {

@@ -84,6 +84,10 @@ PluginCard card_of_plugin_id(std::string_view id) {
   return {.id = id};
 }
 
+std::string_view card_by_name(const DeviceKey& key) {
+  return key.source == DeviceKey::Source::Plugin ? card_of_plugin_id(key.device).id : key.device;
+}
+
 bool names_hardware(const DeviceKey& key) {
   const std::string_view name = key.device;
   for (std::size_t at = 0; at < name.size(); ++at) {

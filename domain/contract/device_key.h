@@ -42,6 +42,9 @@ struct PluginCard {
 };
 [[nodiscard]] PluginCard card_of_plugin_id(std::string_view id);
 
+/// The card that the device's own name tells: of a device plugin's the one behind a replica.
+[[nodiscard]] std::string_view card_by_name(const DeviceKey& key);
+
 /// `driver/pool/device`, `node/resource/id`, or for a node `node/resource` or `node`; for people.
 [[nodiscard]] std::string to_string(const DeviceKey& key);
 

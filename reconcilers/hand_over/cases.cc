@@ -49,8 +49,8 @@ void each_ground(const PlanInput& input, Take take) {
 std::string slot_of(const HandOverResource& rules, const std::string& node, const DeviceKey& key) {
   auto text = fmt::format("{}\n{}\n{}\n{}\n{}", rules.api_version, rules.kind, rules.ns, rules.name, node);
   // Replicas of a card are that card: it is not repaired once for each.
-  const auto card = key.source == DeviceKey::Source::Plugin ? card_of_plugin_id(key.device).id : key.device;
-  if (rules.per_device) text += fmt::format("\n{}\n{}\n{}\n{}", to_string(key.source), key.scope, key.place, card);
+  if (rules.per_device)
+    text += fmt::format("\n{}\n{}\n{}\n{}", to_string(key.source), key.scope, key.place, card_by_name(key));
   return fmt::format("{:016x}", stable_hash(text));
 }
 

@@ -154,7 +154,7 @@ Fillings fillings_of(const Ground& ground, const std::string& node, const std::s
   if (is_dra) set(Placeholder::Pool, key.place);
   auto identity = ground.record->card.value;
   // A replica goes with its card.
-  if (identity.empty() && names_hardware(key)) identity = is_dra ? key.device : card_of_plugin_id(key.device).id;
+  if (identity.empty() && names_hardware(key)) identity = card_by_name(key);
   set(Placeholder::Identity, std::move(identity));
   return fillings;
 }
