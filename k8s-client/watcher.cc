@@ -43,8 +43,6 @@ void Watcher::list_afresh() {
   {
     const std::lock_guard lock(mutex_);
     afresh_ = true;
-    // The list under way is what is wanted; ended, it would be asked for again only after a wait.
-    if (is_listing_) return;
   }
   interrupt();
 }
@@ -53,6 +51,8 @@ void Watcher::interrupt() {
   std::stop_source step(std::nostopstate);
   {
     const std::lock_guard lock(mutex_);
+    // The list under way is what is wanted; ended, it would be asked for again only after a wait.
+    if (is_listing_) return;
     step = step_;
   }
   step.request_stop();

@@ -224,6 +224,37 @@ TEST_CASE("a doubt about what was delivered ends the stream and lists afresh, an
   CHECK(watched.time_to_stop() < kSoon);
 }
 
+TEST_CASE("a list that is under way is not ended by the wish for one") {
+  std::atomic<int> lists = 0;
+  std::atomic<bool> answers = false;
+  const auto list = read_fixture("recordings/list/slices.json");
+  Watched watched([&](ServerConnection& c) {
+    while (true) {
+      const auto request = c.read_request();
+      if (request.empty()) return;
+      if (request.find("sendInitialEvents") != std::string::npos) {
+        c.send(refusal_with(422, "", R"({"kind":"Status","reason":"Invalid","code":422})"));
+      } else if (request.find("limit=500") != std::string::npos) {
+        ++lists;
+        (void)eventually([&] { return answers.load(); });
+        c.send(ok(list));
+      } else {
+        c.send(kStreamHead);
+        return c.wait_for_client_to_leave();
+      }
+    }
+  });
+  REQUIRE(eventually([&] { return lists == 1; }));
+  SUBCASE("by a reload") { watched.watcher->list_afresh(); }
+  SUBCASE("by a doubt") { watched.watcher->doubt("a read of pod default/web-1"); }
+  answers = true;
+  CHECK(eventually([&] { return watched.watcher->status().state == WatchState::Watching; }));
+  CHECK(watched.delivered().size() == 1);
+  CHECK(lists == 1);
+  watched.watcher.reset();
+  CHECK(std::ranges::count(watched.states, WatchState::BackingOff) == 0);
+}
+
 TEST_CASE("after an ERROR event of 410 the stream is left and the kind listed again") {
   std::atomic<int> lists = 0;
   Watched watched([&](ServerConnection& c) {
