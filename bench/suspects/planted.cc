@@ -306,6 +306,7 @@ class Schedule {
     DeviceOnset onset{.card = DeviceKey::dra(driver(), node_of(broken), name_of(broken)),
                       .node = node_of(broken),
                       .at = now_.wall,
+                      .named_at = now_.wall,
                       .since = now_.wall,
                       .workloads = {{who, of_who.share()}}};
     if (workload.is_job) onset.images = {{workload.image, of_image.share()}};
@@ -416,11 +417,16 @@ class Schedule {
     const auto state = Json::parse(sim::text(*map, {"data", std::string(kIncidentsEntry)}), nullptr, false);
     if (!state.is_object() || !state.contains(kSuspectSection)) return;
     const auto suspects = parse_suspect_state(state[std::string(kSuspectSection)].dump());
+    // All that one card broke under one workload is excused at once.
+    std::set<std::size_t> at_once;
     for (const auto& onset : suspects.onsets()) {
       const auto at = device_at(onset.card.place, onset.card.device);
       if (!onset.excused || !at || !bad_cards_.contains(*at) || !excused_.emplace(*at, onset.at).second) continue;
+      at_once.insert(*at);
+    }
+    for (const auto device : at_once) {
       ++tally_.bad_excused;
-      tally_.most_excused = std::max(tally_.most_excused, ++times_excused_[*at]);
+      tally_.most_excused = std::max(tally_.most_excused, ++times_excused_[device]);
     }
   }
 

@@ -326,8 +326,7 @@ void Suspects::accuse(const OwnerInScope& who, std::string evidence, WallTime no
     if (onset.excused) not_again.insert(onset.card);
   }
   for (auto& onset : onsets_) {
-    if (onset.card.scope != who.second || !accused(onset)) continue;
-    if (!not_again.insert(onset.card).second) continue;
+    if (onset.card.scope != who.second || !accused(onset) || not_again.contains(onset.card)) continue;
     onset.excused = true;
     excused.push_back(onset);
   }

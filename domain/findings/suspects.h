@@ -20,6 +20,7 @@ struct DeviceOnset {
   DeviceKey card;
   std::string node;                               ///< Empty: it belongs to none.
   WallTime at;                                    ///< When its incident opened.
+  WallTime named_at;                              ///< The same, whatever becomes of the clock: it names the incident.
   WallTime since;                                 ///< Since when it had been bad.
   std::int64_t well = 0;                          ///< How many devices others held on its node then that were not bad.
   std::map<std::string, OwnerShare> workloads;    ///< That held it, by `workload_of`.

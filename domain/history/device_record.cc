@@ -85,6 +85,13 @@ bool is_negligible(const DeviceHistory& past, const RecoverRules& rules, WallTim
   return penalty_of(past, rules, now) < kNegligiblePenalty;
 }
 
+bool is_same_break(const Incident& incident, WallTime now) {
+  const auto until = incident.probation_until();
+  return until && now < *until && incident.trial()->is_unproven;
+}
+
+void count_without_penalty(DeviceHistory& past) { ++past.count; }
+
 void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now, Quarantine quarantine) {
   past.penalty = penalty_of(past, rules, now) + 1;
   past.penalty_at = now;
@@ -94,11 +101,14 @@ void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now
 }
 
 void take_back_incident(DeviceHistory& past, const RecoverRules& rules, WallTime opened_at, WallTime now) {
-  DeviceHistory alone;
-  alone.penalty = 1;
-  alone.penalty_at = opened_at;
-  past.penalty = std::max(0.0, penalty_of(past, rules, now) - penalty_of(alone, rules, now));
-  past.penalty_at = now;
+  const auto opened = std::ranges::find(past.incidents, opened_at, &PastIncident::at);
+  if (opened == past.incidents.end() || !opened->without_penalty) {
+    DeviceHistory alone;
+    alone.penalty = 1;
+    alone.penalty_at = opened_at;
+    past.penalty = std::max(0.0, penalty_of(past, rules, now) - penalty_of(alone, rules, now));
+    past.penalty_at = now;
+  }
   past.count = std::max<std::int64_t>(past.count - 1, 0);
   past.is_lemon = past.is_lemon && past.penalty > rules.quarantine_above;
 }
@@ -204,7 +214,10 @@ Recovery recovery_of(const DeviceRecord& record, const RecoverRules* known, cons
     return waits(silence + "; then: Keep waits for an operator");
   }
   if (now.wall < at) return waits(fmt::format("{}{} {}", silence, forgotten ? ";" : ":", held), at);
-  return {.over = true, .on_probation = true, .why = held + " without evidence: on probation for 24 h"};
+  return {.over = true,
+          .on_probation = true,
+          .is_unproven = !facts.evidence.was_well(),
+          .why = held + " without evidence: on probation for 24 h"};
 }
 
 }  // namespace dhc

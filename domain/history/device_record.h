@@ -22,7 +22,8 @@ class World;
 /// One time that a device broke.
 struct PastIncident {
   WallTime at;
-  std::string reason;  ///< The driver's words, short and printable.
+  std::string reason;            ///< The driver's words, short and printable.
+  bool without_penalty = false;  ///< It added none.
   friend bool operator==(const PastIncident&, const PastIncident&) = default;
 };
 
@@ -96,11 +97,19 @@ using DeviceRecords = std::map<DeviceKey, DeviceRecord>;
 /// that the device is out of service, and its incident would never end.
 enum class Quarantine : std::uint8_t { Never, AboveLimit };
 
+/// Whether the device has not been well since its last incident as far as anybody can tell: the hold alone has ended
+/// that, it is on probation, and no pod has worked on it since. What opens then is the same break.
+[[nodiscard]] bool is_same_break(const Incident& incident, WallTime now);
+
+/// Adds an incident that opens now, without a penalty: the next hold is longer, and nothing else.
+void count_without_penalty(DeviceHistory& past);
+
 /// Adds an incident that opens now: one more penalty, and quarantine above the policy's limit.
 void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now,
                     Quarantine quarantine = Quarantine::AboveLimit);
 
-/// The incident that opened then was not the device's fault: what it added is taken away again.
+/// The incident that opened then, among those that are remembered, was not the device's fault: what it added is taken
+/// away again.
 void take_back_incident(DeviceHistory& past, const RecoverRules& rules, WallTime opened_at, WallTime now);
 
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.
@@ -121,7 +130,8 @@ bool acknowledge(DeviceRecord& record, Acknowledged how);
 /// Whether and when an open incident ends.
 struct Recovery {
   bool over = false;
-  bool on_probation = false;        ///< It ends without evidence.
+  bool on_probation = false;        ///< It ends without evidence,
+  bool is_unproven = false;         ///< by the hold alone, and nobody has called the device Healthy in it.
   std::string why;                  ///< The evidence, or what is waited for.
   std::optional<WallTime> at = {};  ///< When time alone would end it.
 };

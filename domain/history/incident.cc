@@ -14,10 +14,11 @@ Incident Incident::going_on(IncidentFacts facts, bool is_lemon, Acknowledged ack
   return incident;
 }
 
-Incident Incident::over(IncidentEnd end, std::optional<WallTime> probation_until) {
+Incident Incident::over(IncidentEnd end, std::optional<WallTime> probation_until, bool is_unproven) {
   Incident incident;
   if (probation_until) {
-    incident.state_ = OnProbation{.end = std::move(end), .until = *probation_until};
+    incident.state_ =
+        OnProbation{.end = std::move(end), .until = *probation_until, .trial = {.is_unproven = is_unproven}};
   } else {
     incident.state_ = Over{std::move(end)};
   }
@@ -48,6 +49,15 @@ std::optional<WallTime> Incident::probation_until() const {
   return probation == nullptr ? std::nullopt : std::optional(probation->until);
 }
 
+const Trial* Incident::trial() const {
+  const auto* probation = std::get_if<OnProbation>(&state_);
+  return probation == nullptr ? nullptr : &probation->trial;
+}
+Trial* Incident::trial() {
+  auto* probation = std::get_if<OnProbation>(&state_);
+  return probation == nullptr ? nullptr : &probation->trial;
+}
+
 Acknowledged Incident::acknowledged() const {
   if (const auto* vouched = std::get_if<Vouched>(&state_)) return vouched->how;
   return end() == nullptr ? Acknowledged::No : end()->acknowledged;
@@ -76,18 +86,20 @@ IncidentStep Incident::recover(WallTime at, std::string why) {
   return step;
 }
 
-IncidentStep Incident::hold_out(WallTime at, std::string why, WallTime probation_until) {
-  return put_on_probation(IncidentEvent::HeldOut, at, std::move(why), probation_until);
+IncidentStep Incident::hold_out(WallTime at, std::string why, WallTime probation_until, bool is_unproven) {
+  return put_on_probation(IncidentEvent::HeldOut, at, std::move(why), probation_until, is_unproven);
 }
 
 IncidentStep Incident::excuse(WallTime at, std::string why, WallTime probation_until) {
-  return put_on_probation(IncidentEvent::Excused, at, std::move(why), probation_until);
+  return put_on_probation(IncidentEvent::Excused, at, std::move(why), probation_until, false);
 }
 
-IncidentStep Incident::put_on_probation(IncidentEvent event, WallTime at, std::string why, WallTime probation_until) {
+IncidentStep Incident::put_on_probation(IncidentEvent event, WallTime at, std::string why, WallTime probation_until,
+                                        bool is_unproven) {
   const auto step = step_of(phase(), event);
   if (step.then == IncidentThen::End) {
-    state_ = OnProbation{.end = end_of(at, std::move(why)), .until = probation_until};
+    state_ =
+        OnProbation{.end = end_of(at, std::move(why)), .until = probation_until, .trial = {.is_unproven = is_unproven}};
   }
   return step;
 }

@@ -66,13 +66,22 @@ struct IncidentEnd {
   std::optional<WallTime> opened_at = {};        ///< Its `named_at`; none: not known.
 };
 
+/// What a device on probation has been tried with.
+struct Trial {
+  bool is_unproven = false;  ///< The hold alone has ended the incident, and no pod has worked on the device since.
+  // of this process alone
+  std::optional<MonoTime> used_since = {};  ///< Since when pods hold it and nobody calls it bad.
+  friend bool operator==(const Trial&, const Trial&) = default;
+};
+
 /// The incident of one device: a phase of the table, with what is known in it.
 class Incident {
  public:
   Incident() = default;
   /// As they are remembered.
   [[nodiscard]] static Incident going_on(IncidentFacts facts, bool is_lemon, Acknowledged acknowledged);
-  [[nodiscard]] static Incident over(IncidentEnd end, std::optional<WallTime> probation_until);
+  [[nodiscard]] static Incident over(IncidentEnd end, std::optional<WallTime> probation_until,
+                                     bool is_unproven = false);
 
   [[nodiscard]] IncidentPhase phase() const { return static_cast<IncidentPhase>(state_.index()); }
   [[nodiscard]] bool is_open() const { return dhc::is_open(phase()); }
@@ -83,6 +92,9 @@ class Incident {
   [[nodiscard]] const IncidentEnd* end() const;
   [[nodiscard]] IncidentEnd* end();
   [[nodiscard]] std::optional<WallTime> probation_until() const;
+  /// Of one on probation, else null.
+  [[nodiscard]] const Trial* trial() const;
+  [[nodiscard]] Trial* trial();
   /// Of the incident that goes on or was the last one.
   [[nodiscard]] Acknowledged acknowledged() const;
   [[nodiscard]] bool is_acknowledged() const { return acknowledged() != Acknowledged::No; }
@@ -92,7 +104,8 @@ class Incident {
   IncidentStep begin(IncidentFacts facts, bool is_lemon);
   IncidentStep vouch(Acknowledged how);
   IncidentStep recover(WallTime at, std::string why);
-  IncidentStep hold_out(WallTime at, std::string why, WallTime probation_until);
+  /// `is_unproven`: as `Trial` says.
+  IncidentStep hold_out(WallTime at, std::string why, WallTime probation_until, bool is_unproven);
   IncidentStep excuse(WallTime at, std::string why, WallTime probation_until);
   /// `was_tainted`: what stands there of ours was made for the one before.
   IncidentStep replace(WallTime at, std::string why, bool was_tainted);
@@ -102,7 +115,8 @@ class Incident {
   bool end_probation_by(WallTime latest);
 
  private:
-  IncidentStep put_on_probation(IncidentEvent event, WallTime at, std::string why, WallTime probation_until);
+  IncidentStep put_on_probation(IncidentEvent event, WallTime at, std::string why, WallTime probation_until,
+                                bool is_unproven);
   struct None {};
   struct Open {
     IncidentFacts facts;
@@ -117,6 +131,7 @@ class Incident {
   struct OnProbation {
     IncidentEnd end;
     WallTime until;
+    Trial trial = {};
   };
   struct Over {
     IncidentEnd end;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,9 +22,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestBrakeName = 1024;
 constexpr std::size_t kLongestBrakeText = 300;
-constexpr std::size_t kUnheldOfOne = 64;
 constexpr const char* kNarrowName = "of";
 constexpr std::int64_t kMostTrials = 1000;
+constexpr std::int64_t kMostUnnamed = 10'000'000;
 
 Json json_of(const DeviceKey& key) {
   return {{"source", to_string(key.source)}, {"scope", key.scope}, {"place", key.place}, {"device", key.device}};
@@ -44,8 +46,17 @@ Json json_of(const BrakeTrial& trial) {
   return json;
 }
 
-Json json_of(const DeviceKey& key, const BadDevice& bad) {
-  Json json = json_of(key);
+using Unheld = std::pair<const DeviceKey, BadDevice>;
+
+bool is_narrow_scope(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
+
+/// Among the devices of a brake: what they have in common with it is not said again.
+Json json_of(const BrakeScope& scope, const Unheld& unheld) {
+  const auto& [key, bad] = unheld;
+  Json json = {{"source", to_string(key.source)}};
+  if (bad.node != scope.node) json["node"] = bad.node;
+  if (key.place != bad.node) json["place"] = key.place;
+  json["device"] = key.device;
   if (bad.card != key.device) json["card"] = bad.card;
   if (!bad.words.empty()) json["words"] = bad.words;
   if (!bad.workload.empty()) json["workload"] = bad.workload;
@@ -55,25 +66,7 @@ Json json_of(const DeviceKey& key, const BadDevice& bad) {
   return json;
 }
 
-using Unheld = std::map<BrakeScope, std::vector<const std::pair<const DeviceKey, BadDevice>*>>;
-
-/// Bad devices that nobody holds, by what engaged brakes cover: no pod will speak of them after a restart. The
-/// cluster's brake has those of its nodes' own brakes.
-Unheld unheld_of(const Brake& brake) {
-  Unheld unheld;
-  for (const auto& entry : brake.bad()) {
-    const auto& [key, bad] = entry;
-    if (!bad.unheld_since) continue;
-    unheld[{.scope = key.scope, .node = bad.node}].push_back(&entry);
-    if (!bad.words.empty()) unheld[{.scope = key.scope, .node = {}, .words = bad.words}].push_back(&entry);
-    if (!bad.workload.empty()) unheld[{.scope = key.scope, .node = {}, .workload = bad.workload}].push_back(&entry);
-  }
-  return unheld;
-}
-
-bool is_narrow_scope(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
-
-std::string text_of(const BrakeScope& scope, const EngagedBrake& brake, const Unheld& unheld) {
+Json json_of(const BrakeScope& scope, const EngagedBrake& brake) {
   Json json;
   // A version that does not know narrow brakes must not take one for the cluster's.
   json[is_narrow_scope(scope) ? kNarrowName : "scope"] = scope.scope;
@@ -86,16 +79,103 @@ std::string text_of(const BrakeScope& scope, const EngagedBrake& brake, const Un
   if (brake.trials > 0) json["trials"] = brake.trials;
   if (!brake.last_trial.empty()) json["lastTrial"] = printable_cut(brake.last_trial, kLongestBrakeText);
   if (brake.trial) json["trial"] = json_of(*brake.trial);
-  const auto found = unheld.find(scope);
-  if (found != unheld.end()) {
-    for (std::size_t i = 0; i < std::min(found->second.size(), kUnheldOfOne); ++i) {
-      auto device = json_of(found->second[i]->first, found->second[i]->second);
-      if (is_narrow_scope(scope)) device["node"] = found->second[i]->second.node;
-      json["unheld"].push_back(std::move(device));
+  return json;
+}
+
+/// What is written of one brake.
+struct BrakeEntry {
+  using Cards = std::set<std::pair<std::string_view, std::string_view>>;
+  Json json;
+  Cards named = {};
+  Cards unnamed = {};
+};
+
+/// The brakes that are written, each with those of its bad devices that nobody holds: no pod will speak of them after a
+/// restart.
+class BrakeText {
+ public:
+  BrakeText(const Brake& brake, std::size_t limit) : brake_(brake), room_(limit) {
+    for (const auto& entry : brake.bad()) {
+      if (entry.second.unheld_since) unheld_.push_back(&entry);
+    }
+    add_brakes();
+    add_unheld();
+  }
+
+  [[nodiscard]] std::string text() {
+    Json list = Json::array();
+    for (const auto* scope : order_) {
+      auto& entry = entries_.at(*scope);
+      for (const auto& card : entry.named) entry.unnamed.erase(card);
+      const auto unnamed = std::ssize(entry.unnamed) + brake_.unnamed(*scope);
+      if (unnamed > 0) entry.json["unnamed"] = unnamed;
+      list.push_back(std::move(entry.json));
+    }
+    return list.empty() ? std::string() : json_text(list);
+  }
+
+ private:
+  static constexpr std::size_t kAround = std::string_view(R"(,"unheld":[],"unnamed":12345678)").size();
+
+  [[nodiscard]] std::size_t names_size() const {
+    std::size_t size = 0;
+    for (const auto* unheld : unheld_)
+      size += json_text(json_of({.scope = unheld->first.scope, .node = {}}, *unheld)).size() + 1;
+    return size;
+  }
+
+  /// The cluster's first; those of nodes leave room for names, up to half of all.
+  void add_brakes() {
+    const auto names = names_size();
+    const auto for_names = std::min(names, room_ / 2);
+    for (const bool of_nodes : {false, true}) {
+      for (const auto& [scope, engaged] : brake_.engaged()) {
+        if (scope.node.empty() == of_nodes) continue;
+        auto json = json_of(scope, engaged);
+        const auto size = json_text(json).size() + 1 + kAround;
+        if (size + (of_nodes ? for_names : 0) > room_) continue;
+        room_ -= size;
+        entries_.emplace(scope, BrakeEntry{.json = std::move(json)});
+        order_.push_back(&entries_.find(scope)->first);
+      }
+    }
+    // Where there is no room for all every second has its name, or every third: some of each scope.
+    stride_ = names <= room_ || room_ == 0 ? 1 : names / room_ + 1;
+  }
+
+  void add_unheld() {
+    for (std::size_t i = 0; i < unheld_.size(); ++i) add(*unheld_[i], i % stride_ == 0);
+  }
+
+  /// Once by its name: whoever reads it counts it in each brake that it belongs to.
+  void add(const Unheld& unheld, bool by_name) {
+    const auto& [key, bad] = unheld;
+    const auto scopes = scopes_of(key, bad);
+    for (const auto& scope : scopes) {
+      const auto found = entries_.find(scope);
+      if (found == entries_.end()) continue;
+      auto json = json_of(scope, unheld);
+      const auto size = json_text(json).size() + 1;
+      by_name = by_name && size <= room_;
+      if (!by_name) break;
+      room_ -= size;
+      found->second.json["unheld"].push_back(std::move(json));
+      break;
+    }
+    for (const auto& scope : scopes) {
+      const auto found = entries_.find(scope);
+      if (found == entries_.end()) continue;
+      (by_name ? found->second.named : found->second.unnamed).emplace(key.place, bad.card);
     }
   }
-  return json_text(json);
-}
+
+  const Brake& brake_;
+  std::size_t room_;
+  std::size_t stride_ = 1;
+  std::vector<const Unheld*> unheld_;
+  std::map<BrakeScope, BrakeEntry> entries_;
+  std::vector<const BrakeScope*> order_;
+};
 
 /// Members of one JSON object; a wrong one makes all of it bad.
 class Members {
@@ -115,10 +195,10 @@ class Members {
     const auto* value = find(key);
     return value != nullptr && value->is_boolean() && value->get<bool>();
   }
-  std::int64_t count(const char* key) {
+  std::int64_t count(const char* key, std::int64_t most) {
     const auto* value = find(key);
     if (value == nullptr) return 0;
-    good_ = good_ && value->is_number_integer() && *value >= 0 && *value <= kMostTrials;
+    good_ = good_ && value->is_number_integer() && *value >= 0 && *value <= most;
     return good_ ? value->get<std::int64_t>() : 0;
   }
   std::optional<Moment> time(const char* key, const Now& now, bool required = false) {
@@ -135,12 +215,15 @@ class Members {
     good_ = good_ && (said.empty() || at.has_value());
     return at;
   }
-  DeviceKey key() {
+  /// What is not said is this.
+  DeviceKey key(const std::string& scope = {}, const std::string& place = {}) {
     const auto source = parse_source(name("source", true));
     DeviceKey key{.source = source.value_or(DeviceKey::Source::Dra),
-                  .scope = name("scope", true),
-                  .place = name("place", true),
+                  .scope = name("scope", scope.empty()),
+                  .place = name("place", place.empty()),
                   .device = name("device", true)};
+    if (key.scope.empty()) key.scope = scope;
+    if (key.place.empty()) key.place = place;
     good_ = good_ && source && key.is_device();
     return key;
   }
@@ -173,15 +256,17 @@ std::optional<BrakeTrial> read_trial(const Json& json, const Now& now) {
   return part.good() ? std::optional(std::move(trial)) : std::nullopt;
 }
 
-void read_unheld(const Json& list, const std::string& node, const Now& now, BrakeState& state) {
+void read_unheld(const Json& list, const BrakeScope& scope, const Now& now, BrakeMemory& state) {
   if (!list.is_array()) return;
   for (const auto& item : list) {
     Members part(item);
-    const auto key = part.key();
+    auto node = part.name("node");
+    if (node.empty()) node = scope.node;
+    const auto key = part.key(scope.scope, node);
     const auto onset = part.time("onset", now, true);
     const auto began = part.time("began", now, true);
     BadDevice bad;
-    bad.node = node.empty() ? part.name("node") : node;
+    bad.node = std::move(node);
     bad.words = part.name("words");
     bad.workload = part.name("workload");
     bad.card = part.name("card");
@@ -195,7 +280,7 @@ void read_unheld(const Json& list, const std::string& node, const Now& now, Brak
   }
 }
 
-void read_brake(const Json& json, const Now& now, BrakeState& state) {
+void read_brake(const Json& json, const Now& now, BrakeMemory& state) {
   Members part(json);
   const bool is_narrow = part.find(kNarrowName) != nullptr;
   const BrakeScope scope{.scope = part.name(is_narrow ? kNarrowName : "scope", true),
@@ -205,38 +290,28 @@ void read_brake(const Json& json, const Now& now, BrakeState& state) {
                          .workload = part.name("workload")};
   const auto since = part.time("since", now, true);
   EngagedBrake brake;
-  brake.trials = part.count("trials");
+  brake.trials = part.count("trials", kMostTrials);
   brake.last_trial = printable_cut(part.name("lastTrial"), kLongestBrakeText);
   const auto waits_from = part.time("waitsFrom", now);
+  const auto unnamed = part.count("unnamed", kMostUnnamed);
   if (!part.good() || !since || scope.scope.empty() || is_narrow != is_narrow_scope(scope)) return;
   brake.since = *since;
   brake.waits_from = waits_from.value_or(*since);
   if (const auto* trial = part.find("trial")) brake.trial = read_trial(*trial, now);
-  if (const auto* unheld = part.find("unheld")) read_unheld(*unheld, scope.node, now, state);
+  if (const auto* unheld = part.find("unheld")) read_unheld(*unheld, scope, now, state);
+  if (unnamed > 0) state.unnamed.emplace(scope, unnamed);
   state.engaged.emplace(scope, std::move(brake));
 }
 
 }  // namespace
 
 std::string brake_state_text(const Brake& brake, std::size_t limit) {
-  std::vector<const HeldScope*> order;
-  for (const bool of_nodes : {false, true}) {
-    for (const auto& entry : brake.engaged()) {
-      if (entry.first.node.empty() != of_nodes) order.push_back(&entry);
-    }
-  }
-  const auto unheld = unheld_of(brake);
-  std::string text;
-  for (const auto* entry : order) {
-    const auto piece = text_of(entry->first, entry->second, unheld);
-    if (text.size() + piece.size() + 3 > limit) continue;
-    text += (text.empty() ? "[" : ",") + piece;
-  }
-  return text.empty() ? text : text + "]";
+  constexpr std::size_t kBrackets = 2;
+  return limit < kBrackets ? std::string() : BrakeText(brake, limit - kBrackets).text();
 }
 
-BrakeState parse_brake_state(std::string_view text, const Now& now) {
-  BrakeState state;
+BrakeMemory parse_brake_state(std::string_view text, const Now& now) {
+  BrakeMemory state;
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_array()) return state;
   for (const auto& item : json) read_brake(item, now, state);

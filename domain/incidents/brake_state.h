@@ -1,6 +1,5 @@
 #pragma once
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -13,17 +12,11 @@ inline constexpr std::string_view kBrakeSection = "brakes";
 /// The most that it takes: some 1,900 nodes; at 30 % of the devices the cluster's brake is engaged, which comes first.
 inline constexpr std::size_t kBrakeStateLimit = 160UL * 1024;
 
-/// What was written of the brake.
-struct BrakeState {
-  std::map<BrakeScope, EngagedBrake> engaged;
-  std::map<DeviceKey, BadDevice> unheld;
-};
-
-/// What of the brake must survive a restart, as a JSON list of at most `limit` bytes: the cluster's brakes first.
-/// Empty: there is nothing.
+/// What of the brake must survive a restart, as a JSON list of at most `limit` bytes: the cluster's brakes first, then
+/// their bad devices that nobody holds, by name while there is room and else as a number. Empty: there is nothing.
 [[nodiscard]] std::string brake_state_text(const Brake& brake, std::size_t limit = kBrakeStateLimit);
 
 /// Reads what `brake_state_text` made; what it did not make is left out. Times ahead of the clock count as now.
-[[nodiscard]] BrakeState parse_brake_state(std::string_view text, const Now& now);
+[[nodiscard]] BrakeMemory parse_brake_state(std::string_view text, const Now& now);
 
 }  // namespace dhc

@@ -97,6 +97,7 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   if (const auto until = record.incident.probation_until()) {
     if (now_.wall < *until) {
       wake(*until);
+      look_at_trial(record);
     } else {
       record.incident.take(IncidentEvent::ProbationOver);
       changed();
@@ -109,6 +110,26 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   const auto recovery = recovery_of(record, rules_of(record, seen_.policy), now_);
   if (recovery.over) return close(record, recovery);
   if (recovery.at) wake(*recovery.at);
+}
+
+/// A pod that holds the device for `healthyFor`, while nobody calls that bad, works on it.
+void IncidentTurn::look_at_trial(DeviceRecord& record) {
+  auto& trial = *record.incident.trial();
+  if (!trial.is_unproven) return;
+  const auto* state = seen_.world.tracker().find(record.key);
+  const bool is_called_bad =
+      affected_devices_.contains(record.key) || seen_.world.inventory().tainted_by_driver(record.key) == true;
+  const bool is_used = state != nullptr && !state->holders.empty() && state->health != k8s::Health::Unhealthy;
+  if (!is_used || is_called_bad) {
+    trial.used_since.reset();
+    return;
+  }
+  const auto* rules = rules_of(record, seen_.policy);
+  const auto needed = (rules == nullptr ? RecoverRules() : *rules).healthy_for;
+  if (!trial.used_since) trial.used_since = now_.mono;
+  if (now_.mono - *trial.used_since < needed) return wake(wall_of(*trial.used_since + needed, now_));
+  trial = {};
+  changed();
 }
 
 /// An operator's word on the node that is dated ahead counts once its time has come.
@@ -349,7 +370,7 @@ void IncidentTurn::close(DeviceRecord& record, const Recovery& recovery) {
   // From here on the absence of our rule is our own doing, also for the process after us.
   if (record.incident.acknowledged() != Acknowledged::Changed) record.ours.rule.take(MarkEvent::Meant);
   if (recovery.on_probation) {
-    record.incident.hold_out(now_.wall, recovery.why, now_.wall + kProbation);
+    record.incident.hold_out(now_.wall, recovery.why, now_.wall + kProbation, recovery.is_unproven);
     wake(now_.wall + kProbation);
   } else {
     record.incident.recover(now_.wall, recovery.why);

@@ -70,23 +70,28 @@ void IncidentStore::rule_removal_failed(const DeviceKey& key) {
 void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspects& suspects, const World& world,
                            const Policy& policy, const Now& now) {
   if (onsets.empty()) return;
-  std::map<DeviceKey, const DeviceOnset*> by_card;
-  for (const auto& onset : onsets) by_card.emplace(onset.card, &onset);
+  std::map<DeviceKey, std::set<WallTime>> by_card;
+  for (const auto& onset : onsets) by_card[onset.card].insert(onset.named_at);
   for (auto& [key, record] : records_) {
     const auto found = by_card.find(world.card_of(key));
     if (found == by_card.end()) continue;
-    const auto at = found->second->at;
-    const auto has_opened_it = [&](const PastIncident& past) { return past.at == at; };
-    if (std::ranges::none_of(record.past.incidents, has_opened_it) || record.is_acknowledged()) continue;
+    const auto& blamed = found->second;
+    std::vector<WallTime> excused;
+    for (const auto& past : record.past.incidents) {
+      if (blamed.contains(past.at)) excused.push_back(past.at);
+    }
+    if (excused.empty() || record.is_acknowledged()) continue;
     const auto* facts = record.incident.facts();
     const auto* state = world.tracker().find(key);
     const bool is_held = state != nullptr && !state->holders.empty();
     if (facts != nullptr && is_held && !is_with_suspects(suspects, key, world)) continue;
     const auto* rules = rules_of(record, policy);
-    take_back_incident(record.past, rules == nullptr ? RecoverRules() : *rules, at, now.wall);
+    for (const auto at : excused)
+      take_back_incident(record.past, rules == nullptr ? RecoverRules() : *rules, at, now.wall);
     touched_.insert(key);
     ++revision_;
-    if (facts == nullptr || facts->opened_at != at || (record.is_quarantined() && record.past.is_lemon)) continue;
+    if (facts == nullptr || !blamed.contains(named_at(*facts)) || (record.is_quarantined() && record.past.is_lemon))
+      continue;
     // From here on the absence of our rule is our own doing, also for the process after us.
     record.ours.rule.take(MarkEvent::Meant);
     record.ours.noted_by = revision_;

@@ -312,15 +312,18 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   auto& past = record.past;
   past.policy = onset.policy.name;
   const auto* node = seen_.world.node_under(record.key);
-  if (node != nullptr && why_leaving(*node)) {
-    // Whoever works on the node makes devices look bad that are not.
-    ++past.count;
+  // Whoever works on the node makes devices look bad that are not. And a device that is given back bad and found bad
+  // has not broken again.
+  const bool without_penalty = (node != nullptr && why_leaving(*node)) || is_same_break(record.incident, now_.wall);
+  if (without_penalty) {
+    count_without_penalty(past);
   } else {
     // A node that rejects pods is no card: it is held as long as it does, or for the hold.
     const bool may_be_lemon = record.key.is_device() && taints(onset.policy, record.key, seen_.world);
     count_incident(past, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
   }
-  past.incidents.push_back({.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit)});
+  past.incidents.push_back(
+      {.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit), .without_penalty = without_penalty});
   if (past.incidents.size() > kHistory) past.incidents.pop_front();
   IncidentFacts facts{.since = onset.since,
                       .opened_at = now_.wall,

@@ -61,6 +61,7 @@ class IncidentTurn {
 
   // what goes on and ends
   void look_at(DeviceRecord& record);
+  void look_at_trial(DeviceRecord& record);
   void await_word(const DeviceRecord& record);
   void look_at_policy(DeviceRecord& record);
   void remove_rule(OurMarks& ours);

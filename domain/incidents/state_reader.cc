@@ -85,6 +85,7 @@ PastIncident read_past_incident(StateReader& part) {
   PastIncident incident;
   part.time("at", incident.at);
   part.text("reason", incident.reason);
+  part.flag("withoutPenalty", incident.without_penalty);
   return incident;
 }
 

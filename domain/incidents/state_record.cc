@@ -53,7 +53,8 @@ Json past_json(const DeviceHistory& past) {
   }
   put(json, "lemon", past.is_lemon);
   for (const auto& incident : past.incidents) {
-    json["history"].push_back({{"at", format_rfc3339(incident.at)}, {"reason", incident.reason}});
+    auto& entry = json["history"].emplace_back(Json{{"at", format_rfc3339(incident.at)}, {"reason", incident.reason}});
+    put(entry, "withoutPenalty", incident.without_penalty);
   }
   for (const auto& loss : past.losses) {
     json["lostBy"].push_back({{"owner", loss.owner_uid}, {"at", format_rfc3339(loss.at)}, {"holders", loss.holders}});
@@ -101,6 +102,7 @@ Json incident_json(const Incident& incident) {
     put(json, "because", end->why);
   }
   put(json, "until", incident.probation_until());
+  if (const auto* trial = incident.trial()) put(json, "unproven", trial->is_unproven);
   return json;
 }
 
@@ -203,8 +205,10 @@ Incident read_incident(const DeviceHistory& past, StateReader& reader) {
     reader.text("because", end.why);
     reader.flag("wasTainted", end.was_tainted);
     end.acknowledged = acknowledged;
+    bool is_unproven = false;
     reader.time("until", until);
-    incident = Incident::over(std::move(end), until);
+    reader.flag("unproven", is_unproven);
+    incident = Incident::over(std::move(end), until, is_unproven);
   }
   if (incident.phase() != *phase) reader.bad();
   return incident;

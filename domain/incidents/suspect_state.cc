@@ -42,6 +42,7 @@ Json onset_json(const DeviceOnset& onset) {
                {"since", format_rfc3339(onset.since)},
                {"well", onset.well},
                {"workloads", shares_json(onset.workloads)}};
+  if (onset.named_at != onset.at) json["namedAt"] = format_rfc3339(onset.named_at);
   if (!onset.images.empty()) json["images"] = shares_json(onset.images);
   if (onset.excused) json["excused"] = true;
   return json;
@@ -99,6 +100,7 @@ std::optional<DeviceOnset> read_onset(const Json& json) {
                              .device = *std::move(device)},
                     .node = *std::move(node),
                     .at = *at,
+                    .named_at = suspect_time(json, "namedAt").value_or(*at),
                     .since = *since,
                     .well = std::min<std::int64_t>(well->get<std::int64_t>(), kMostWell),
                     .workloads = {},

@@ -74,6 +74,7 @@ void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const In
     DeviceOnset onset{.card = world.card_of(key),
                       .node = world.node_of(key),
                       .at = facts->opened_at,
+                      .named_at = named_at(*facts),
                       .since = facts->since,
                       .well = well_beside(key, workloads, world),
                       .workloads = {},

@@ -224,6 +224,14 @@ std::vector<BrakeScope> Brake::scopes_on(const DeviceKey& key, const std::string
   return scopes;
 }
 
+std::vector<BrakeScope> scopes_of(const DeviceKey& key, const BadDevice& bad) {
+  std::vector<BrakeScope> scopes = {{.scope = key.scope, .node = {}}};
+  if (!bad.words.empty()) scopes.push_back({.scope = key.scope, .node = {}, .words = bad.words});
+  if (!bad.workload.empty()) scopes.push_back({.scope = key.scope, .node = {}, .workload = bad.workload});
+  if (!bad.node.empty()) scopes.push_back({.scope = key.scope, .node = bad.node});
+  return scopes;
+}
+
 std::int64_t known_cards(const World& world, const BrakeScope& scope) {
   return scope.nodes ? world.cards().nodes_with(scope.scope) : cards_of(world, scope, &CardCount::known);
 }
@@ -240,12 +248,29 @@ void Brake::observe(const BrakeSighting& seen) {
   follow_trials(seen);
 }
 
-void Brake::load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey, BadDevice> unheld) {
-  engaged_ = std::move(engaged);
-  for (auto& [key, bad] : unheld) {
+void Brake::load(BrakeMemory memory, const Now& now) {
+  engaged_ = std::move(memory.engaged);
+  unnamed_.clear();
+  for (const auto& [scope, cards] : memory.unnamed) {
+    if (engaged_.contains(scope)) unnamed_[scope] = {.cards = cards, .like = {}, .before = now.wall};
+  }
+  for (auto& [key, bad] : memory.unheld) {
+    for (const auto& scope : scopes_of(key, bad)) {
+      if (const auto found = unnamed_.find(scope); found != unnamed_.end()) found->second.like.insert(key);
+    }
     bad_.try_emplace(key, std::move(bad));
     count(key);
   }
+}
+
+std::int64_t Brake::unnamed(const BrakeScope& scope, std::optional<WallTime> released) const {
+  const auto found = unnamed_.find(scope);
+  if (found == unnamed_.end()) return 0;
+  const auto& [cards, like, before] = found->second;
+  if (like.empty() || (released && before <= *released)) return 0;
+  const auto still = std::ranges::count_if(like, [&](const auto& key) { return counted_.contains(key); });
+  const auto all = std::ssize(like);
+  return (cards * still + all - 1) / all;
 }
 
 void Brake::note_signals(const BrakeSighting& seen) {
@@ -342,13 +367,6 @@ void Brake::drop_most(const World& world) {
 
 /// Brings the groups to what is known of the device now.
 void Brake::count(const DeviceKey& key) {
-  const auto scopes = [&](const BadDevice& bad) {
-    std::vector<BrakeScope> found = {{.scope = key.scope, .node = {}}};
-    if (!bad.node.empty()) found.push_back({.scope = key.scope, .node = bad.node});
-    if (!bad.words.empty()) found.push_back({.scope = key.scope, .node = {}, .words = bad.words});
-    if (!bad.workload.empty()) found.push_back({.scope = key.scope, .node = {}, .workload = bad.workload});
-    return found;
-  };
   const auto known = counted_.find(key);
   const auto found = bad_.find(key);
   const auto is_same = [&] {
@@ -359,7 +377,7 @@ void Brake::count(const DeviceKey& key) {
   };
   if (is_same()) return;
   if (known != counted_.end()) {
-    for (const auto& scope : scopes(known->second)) {
+    for (const auto& scope : scopes_of(key, known->second)) {
       const auto group = groups_.find(scope);
       group->second.devices.erase(key);
       const auto card = group->second.cards.find({key.place, known->second.card});
@@ -369,7 +387,7 @@ void Brake::count(const DeviceKey& key) {
     counted_.erase(known);
   }
   if (found == bad_.end() || found->second.acknowledged) return;
-  for (const auto& scope : scopes(found->second)) {
+  for (const auto& scope : scopes_of(key, found->second)) {
     auto& group = groups_[scope];
     group.devices.insert(key);
     ++group.cards[{key.place, found->second.card}];
@@ -435,7 +453,8 @@ std::int64_t Brake::known_of(const BrakeScope& scope, const Group& group, const 
 Brake::Tally Brake::tally_of(const BrakeScope& scope, const Group& group, const BrakeSighting& seen) const {
   Tally tally;
   tally.released = released_until(scope, seen);
-  tally.standing = static_cast<std::int64_t>(group.cards.size());
+  const auto unnamed = this->unnamed(scope, tally.released);
+  tally.standing = static_cast<std::int64_t>(group.cards.size()) + unnamed;
   tally.known = known_of(scope, group, seen.world);
   const auto most = most_bad(seen.policy.limits, scope, tally.known);
   if (tally.standing <= most && !tally.released) return tally;
@@ -447,7 +466,7 @@ Brake::Tally Brake::tally_of(const BrakeScope& scope, const Group& group, const 
     standing.emplace(key.place, bad.card);
     if (seen.now.mono - bad.onset.mono < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
   }
-  tally.standing = static_cast<std::int64_t>(standing.size());
+  tally.standing = static_cast<std::int64_t>(standing.size()) + unnamed;
   tally.recent = static_cast<std::int64_t>(recent.size());
   return tally;
 }
@@ -496,6 +515,7 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
   const bool by_operator = is_off || (tally.released && brake.since.wall <= *tally.released);
   if (!by_operator && seen.now.mono - *brake.low_since < kReleaseSettle) return;
   engaged_.erase(found);
+  unnamed_.erase(scope);
   ++revision_;
 }
 

@@ -101,6 +101,21 @@ struct BadDevice {
   std::optional<MonoTime> unheld_since;
 };
 
+/// Bad devices that were known before a restart, and for whose names there was no room in the state. They go the way of
+/// those of their scope whose names were kept.
+struct UnnamedDevices {
+  std::int64_t cards = 0;    ///< Physical cards.
+  std::set<DeviceKey> like;  ///< The devices that have names.
+  WallTime before;           ///< All went bad before.
+};
+
+/// What a process before us has written of the brake.
+struct BrakeMemory {
+  std::map<BrakeScope, EngagedBrake> engaged;
+  std::map<DeviceKey, BadDevice> unheld;            ///< Bad devices that nobody holds.
+  std::map<BrakeScope, std::int64_t> unnamed = {};  ///< Cards of more such devices.
+};
+
 /// How long no more than `most` devices must count before a brake is released: the reports of one node's pods change
 /// one after the other, and the last of them would be evicted while they do.
 inline constexpr Millis kReleaseSettle = Seconds(30);
@@ -137,8 +152,10 @@ class Brake {
   /// Each brake that holds the device on this node lets this pod go, once that is written down.
   void begin_trial(const BrakeTrial& trial, const std::string& node);
 
-  /// Takes in what a process before us has written: brakes, and of their devices those that nobody holds.
-  void load(std::map<BrakeScope, EngagedBrake> engaged, std::map<DeviceKey, BadDevice> unheld);
+  /// Takes in what a process before us has written.
+  void load(BrakeMemory memory, const Now& now);
+  /// How many cards of this scope count that have no names.
+  [[nodiscard]] std::int64_t unnamed(const BrakeScope& scope, std::optional<WallTime> released = {}) const;
   /// Counts changes of what is to be written down.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
 
@@ -177,6 +194,7 @@ class Brake {
   std::set<DeviceKey> asked_again_;         // whose acknowledgement is not valid yet
   bool has_new_unheld_ = false;
   std::map<BrakeScope, EngagedBrake> engaged_;
+  std::map<BrakeScope, UnnamedDevices> unnamed_;  // of engaged_
   std::uint64_t revision_ = 0;
 };
 
@@ -194,6 +212,9 @@ class Brake {
 
 /// What an engaged brake waits for, in words.
 [[nodiscard]] std::string waits_for(const EngagedBrake& brake, const Limits& limits, const Now& now);
+
+/// The brakes that count this device.
+[[nodiscard]] std::vector<BrakeScope> scopes_of(const DeviceKey& key, const BadDevice& bad);
 
 /// How many physical cards of a scope are known: node capacities by what one card is offered as, and published pools,
 /// over time as `CardCounts` has it; and devices that pods hold.

@@ -68,6 +68,7 @@ class Player {
                             .waited = between(at, std::min(opens, told)),
                             .is_passing = is_passing});
       if (is_passing) return free;
+      if (at - choice_.recover.healthy_for >= free) prove();
       open(opens);
       const auto ended = end(number, opens);
       life_.held.push_back({opens, std::min(ended.value_or(trace_.to), trace_.to)});
@@ -75,6 +76,11 @@ class Player {
       at = free = *ended;
     }
     return free;
+  }
+
+  /// A pod has worked on the device for `healthyFor` since it was given back.
+  void prove() {
+    if (auto* trial = record_.incident.trial()) *trial = {};
   }
 
   /// One report is enough on probation; else the policy's time must pass.
@@ -86,9 +92,15 @@ class Player {
 
   void open(WallTime at) {
     auto& past = record_.past;
-    if (!past.is_lemon && is_negligible(past, choice_.recover, at)) past = {};
+    const auto probation = record_.incident.probation_until();
+    const bool is_remembered = past.is_lemon || (probation && at < *probation);
+    if (!is_remembered && is_negligible(past, choice_.recover, at)) past = {};
     past.policy = "tuned";
-    count_incident(past, choice_.recover, at);
+    if (is_same_break(record_.incident, at)) {
+      count_without_penalty(past);
+    } else {
+      count_incident(past, choice_.recover, at);
+    }
     IncidentFacts facts{
         .since = at, .opened_at = at, .taint_key = {}, .called_bad_at = at, .reporter = {}, .evidence = {}};
     facts.reporter.is_known = true;
@@ -112,7 +124,7 @@ class Player {
       const auto recovery = recovery_of(record_, &choice_.recover, now_at(at));
       if (recovery.over) {
         if (recovery.on_probation) {
-          record_.incident.hold_out(at, recovery.why, at + kProbation);
+          record_.incident.hold_out(at, recovery.why, at + kProbation, recovery.is_unproven);
         } else {
           record_.incident.recover(at, recovery.why);
         }

@@ -299,7 +299,7 @@ void Controller::State::note_loaded(const Now& now) {
   auto noted = state.take_ailing();
   ailing = AilingPods(noted, now);
   world.note_ailing(std::move(noted));
-  if (auto brakes = state.take_brakes()) brake.load(std::move(brakes->engaged), std::move(brakes->unheld));
+  if (auto brakes = state.take_brakes()) brake.load(*std::move(brakes), now);
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {

@@ -53,7 +53,7 @@ class StateDesk {
   [[nodiscard]] bool is_current(const incident_state::WriteState& written) const { return written.term == file_.term; }
 
   /// The brakes that were loaded with the incidents last, once.
-  [[nodiscard]] std::optional<BrakeState> take_brakes() { return std::exchange(brakes_, std::nullopt); }
+  [[nodiscard]] std::optional<BrakeMemory> take_brakes() { return std::exchange(brakes_, std::nullopt); }
 
   /// The suspects, likewise.
   [[nodiscard]] std::optional<Suspects> take_suspects() { return std::exchange(suspects_, std::nullopt); }
@@ -75,7 +75,7 @@ class StateDesk {
   void take_sections(std::vector<StateSection> sections, const Now& now);
 
   incident_state::StateFile file_;
-  std::optional<BrakeState> brakes_;
+  std::optional<BrakeMemory> brakes_;
   std::optional<Suspects> suspects_;
   std::vector<AilingPod> ailing_;
   std::optional<HandedObjects> handed_;

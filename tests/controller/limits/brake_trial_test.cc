@@ -346,7 +346,7 @@ TEST_CASE("Five thousand nodes: the written brakes stay within their bound, the 
   std::map<BrakeScope, EngagedBrake> engaged;
   for (int i = 0; i < 5000; ++i) engaged[{.scope = "example.com/gpu", .node = fmt::format("node-{:04}", i)}];
   engaged[{.scope = "example.com/gpu", .node = {}}];
-  brake.load(std::move(engaged), {});
+  brake.load({.engaged = std::move(engaged), .unheld = {}}, Stage().now());
   const auto text = brake_state_text(brake);
   CHECK(text.size() <= kBrakeStateLimit);
   const auto state = parse_brake_state(text, Stage().now());

@@ -136,6 +136,63 @@ TEST_CASE(
   CHECK_FALSE(state.contains(R"("penalty":1)"));
 }
 
+TEST_CASE("All that a device broke under a suspected workload is taken back, and the incident that goes on") {
+  Poisoned fleet;
+  fleet.policy().recover.hold = hours(1);
+  fleet.policy().recover.quarantine_above = 1.5;
+  fleet.send_policy();
+  CHECK(fleet.let_break(0).size() == 1);
+  CHECK(fleet.let_break(8).size() == 1);
+  fleet.run_for(hours(24), minutes(10));
+  REQUIRE(fleet.rule() == nullptr);
+  fleet.put_pod(0, "ReplicaSet/poison", "again");
+  fleet.run_for(minutes(11), Seconds(30));
+  CHECK(fleet.let_break(0, minutes(20), "again").size() == 1);
+  REQUIRE(fleet.verdict("node-0", Reason::Quarantined) != nullptr);
+  fleet.let_break(16);
+  REQUIRE(fleet.verdict("poison", Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.rule() == nullptr);
+  const auto content = parse_state(fleet.state_text());
+  for (const auto& record : content.records) {
+    CAPTURE(record.key.place);
+    CHECK_FALSE(record.is_open());
+    CHECK_FALSE(record.past.is_lemon);
+    CHECK(record.past.count == 0);
+    CHECK(record.past.penalty == 0);
+  }
+}
+
+TEST_CASE("What was broken before a clock was set back is taken back as well") {
+  Poisoned fleet;
+  bool restarts = false;
+  SUBCASE("") {}
+  SUBCASE("by the process after it") { restarts = true; }
+  CHECK(fleet.let_break(0).size() == 1);
+  CHECK(fleet.let_break(8).size() == 1);
+  fleet.set_clock(-hours(1));
+  fleet.run_for(Seconds(30));
+  if (restarts) fleet.restart();
+  fleet.let_break(16);
+  REQUIRE(fleet.verdict("poison", Reason::WorkloadSuspected) != nullptr);
+  CHECK(fleet.rule() == nullptr);
+  CHECK(fleet.count("delete gpu-0") == 2);
+}
+
+TEST_CASE("What added no penalty has none to take back") {
+  DeviceHistory past;
+  const RecoverRules rules;
+  const WallTime noon(hours(12));
+  count_incident(past, rules, noon);
+  past.incidents.push_back({.at = noon, .reason = "Xid 79"});
+  count_without_penalty(past);
+  past.incidents.push_back({.at = noon + hours(1), .reason = "Xid 79", .without_penalty = true});
+  take_back_incident(past, rules, noon + hours(1), noon + hours(1));
+  CHECK(past.penalty == 1);
+  CHECK(past.count == 1);
+  take_back_incident(past, rules, noon, noon + hours(1));
+  CHECK(past.penalty == 0);
+}
+
 TEST_CASE("A Job that breaks its devices gets its retries back until it is suspected, and none after that") {
   Poisoned fleet("Job/poison");
   auto& job = fleet.job_named("poison");

@@ -32,6 +32,7 @@ DeviceOnset broken(int number, Millis later, const std::string& workload = kPois
   return {.card = DeviceKey::dra(kBroken, name, fmt::format("gpu-{}", number % 8)),
           .node = name,
           .at = morning(later),
+          .named_at = morning(later),
           .since = morning(later) - minutes(1),
           .well = 5,
           .workloads = {{workload, {.scope = scope, .node = node}}},

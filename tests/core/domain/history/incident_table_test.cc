@@ -48,7 +48,7 @@ struct Life {
         incident.recover(now, "evidence");
         break;
       case E::HeldOut:
-        incident.hold_out(now, "no evidence", now + hours(24));
+        incident.hold_out(now, "no evidence", now + hours(24), false);
         break;
       case E::Replaced:
         incident.replace(now, "another device", incident.was_tainted());

@@ -234,7 +234,7 @@ TEST_CASE("A brake that has been half-open for long hides no later change of ano
   // The trial is the node's alone: the cluster's brake stays as it is.
   auto engaged = one.brake.engaged();
   engaged.at({.scope = "example.com/gpu", .node = "node-a"}).trial = trial_of_first(one, minutes(30));
-  one.brake.load(engaged, {});
+  one.brake.load({.engaged = engaged, .unheld = {}}, brake_time(Millis(0)));
   CHECK(next_change(minutes(30)) == brake_time(minutes(40)).mono);
 }
 
@@ -290,7 +290,7 @@ TEST_CASE(
   EightDevices one;
   REQUIRE(one.is_engaged_with(3, Millis(0)));
   EightDevices next;
-  next.brake.load(one.brake.engaged(), {});
+  next.brake.load({.engaged = one.brake.engaged(), .unheld = {}}, brake_time(Millis(0)));
   CHECK(next.brake.holding(EightDevices::key(7), "node-a") != nullptr);
   CHECK(next.is_engaged_with(3, hours(1)));
   CHECK(may_try_first(next, hours(1)));
@@ -303,7 +303,9 @@ TEST_CASE(
   gone.node = "node-a";
   gone.card = "gone";
   gone.unheld_since = brake_time(Millis(0)).mono;
-  unheld.brake.load(one.brake.engaged(), {{DeviceKey::plugin("node-a", "example.com/gpu", "gone"), gone}});
+  unheld.brake.load(
+      {.engaged = one.brake.engaged(), .unheld = {{DeviceKey::plugin("node-a", "example.com/gpu", "gone"), gone}}},
+      brake_time(Millis(0)));
   CHECK(unheld.is_engaged_with(2, minutes(10)));
   CHECK(unheld.is_engaged_with(2, minutes(10) + kReleaseSettle));
   CHECK(node_brake(unheld).devices == 3);

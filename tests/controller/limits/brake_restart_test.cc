@@ -1,0 +1,163 @@
+// What an engaged brake knows after a restart of the devices that nobody holds.
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/rfc3339.h"
+#include "domain/incidents/brake_state.h"
+#include "tests/support/core/stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+/// A hundred nodes of one device, each held by a pod.
+struct SingleStage : Stage {
+  SingleStage() {
+    limits() = {.evictions_per_minute = 6000, .max_in_flight = 100, .per_node = 100, .per_owner = 100};
+    limits().brake_trial_after = hours(720);
+    policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+    whole_policy().own_namespace = "dhc";
+    send_policy();
+    for (int n = 0; n < 100; ++n) {
+      node(fmt::format("node-{}", n), 1);
+      pod({.name = fmt::format("p-{}", n),
+           .node = fmt::format("node-{}", n),
+           .owner = fmt::format("ReplicaSet/rs-{}", n),
+           .device = "gpu-0"});
+    }
+    settle();
+  }
+
+  void break_node(int n) {
+    report(fmt::format("p-{}", n), Health::Unhealthy, "Xid 79");
+    node(fmt::format("node-{}", n), 1, 0);
+  }
+};
+
+constexpr std::string_view kGpus = "example.com/gpu";
+
+/// A brake of the cluster with so many bad devices that nobody holds, eight a node; all nodes stand, and none of these
+/// devices can be allocated.
+struct Emptied {
+  World world;
+  Policy policy;
+  Brake brake;
+  Now now{.mono = MonoTime(hours(100)), .wall = WallTime(hours(400'000))};
+
+  explicit Emptied(int devices) {
+    BrakeMemory memory;
+    memory.engaged[{.scope = std::string(kGpus), .node = {}}].since = moment_of(now);
+    for (int i = 0; i < devices; ++i) {
+      const auto node = fmt::format("node-{}", i / 8);
+      memory.unheld[DeviceKey::plugin(node, std::string(kGpus), fmt::format("gpu-{}", i % 8))] = {
+          .node = node,
+          .card = fmt::format("gpu-{}", i % 8),
+          .onset = moment_of(now),
+          .began = now.wall,
+          .unheld_since = now.mono};
+    }
+    for (int n = 0; n * 8 < 2 * devices; ++n) show_node(n, 0);
+    brake.load(std::move(memory), now);
+    observe();
+  }
+
+  void show_node(int number, std::int64_t allocatable) {
+    k8s::Node node;
+    node.meta.name = fmt::format("node-{}", number);
+    node.ready = true;
+    node.capacity = {{std::string(kGpus), 8}};
+    node.allocatable = {{std::string(kGpus), allocatable}};
+    world.apply(k8s::Upsert{node}, now);
+    world.refresh(now);
+  }
+
+  void observe() {
+    const std::vector<AffectedPod> none;
+    brake.observe({.world = world,
+                   .policy = policy,
+                   .affected_pods = none,
+                   .records = {},
+                   .losses = {},
+                   .rejecting_nodes = {},
+                   .saved_revision = {},
+                   .now = now});
+  }
+
+  [[nodiscard]] std::int64_t counted() const {
+    const auto found = brake.engaged().find({.scope = std::string(kGpus), .node = {}});
+    return found == brake.engaged().end() ? 0 : found->second.devices;
+  }
+
+  /// By another process.
+  void restart(std::size_t limit) {
+    const auto text = brake_state_text(brake, limit);
+    CHECK(text.size() <= limit);
+    brake = {};
+    brake.load(parse_brake_state(text, now), now);
+    observe();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("The cluster's brake holds over a restart also where the pods of its bad devices have ended by themselves") {
+  SingleStage stage;
+  for (int n = 0; n < 40; ++n) stage.break_node(n);
+  stage.run_for(minutes(3), Seconds(10));
+  REQUIRE(stage.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr);
+  for (int n = 0; n < 38; ++n) stage.remove_pod(fmt::format("p-{}", n));
+  CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+  REQUIRE(stage.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr);
+  for (int i = 0; i < 2; ++i) {
+    stage.restart();
+    CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+    REQUIRE(stage.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr);
+    CHECK(stage.verdict("example.com/gpu", Reason::BrakeEngaged)->message.contains("40 of 100 devices"));
+  }
+}
+
+TEST_CASE("Bad devices for whose names the state has no room are kept as a number, and go the way of the others") {
+  Emptied fleet(800);
+  REQUIRE(fleet.counted() == 800);
+  for (int i = 0; i < 3; ++i) {
+    fleet.restart(20'000);
+    CHECK(fleet.counted() == 800);
+  }
+  const auto named = fleet.brake.bad().size();
+  CHECK(named > 50);
+  CHECK(named < 800);
+  // Half of the nodes are repaired.
+  for (int n = 0; n < 100; n += 2) fleet.show_node(n, 8);
+  fleet.observe();
+  CHECK(fleet.counted() > 350);
+  CHECK(fleet.counted() < 450);
+  for (int n = 0; n < 100; ++n) fleet.show_node(n, 8);
+  fleet.observe();
+  CHECK(fleet.counted() == 0);
+}
+
+TEST_CASE("An operator's release of the brake counts for devices without a name as well") {
+  Emptied fleet(800);
+  fleet.restart(20'000);
+  REQUIRE(fleet.counted() == 800);
+  fleet.now.mono += minutes(1);
+  fleet.now.wall += minutes(1);
+  fleet.policy.brake_release = format_rfc3339(fleet.now.wall);
+  fleet.observe();
+  CHECK(fleet.counted() == 0);
+}
+
+TEST_CASE("With room for all no device is left without its name, whatever brakes it belongs to") {
+  Emptied fleet(400);
+  fleet.restart(kBrakeStateLimit);
+  CHECK(fleet.counted() == 400);
+  CHECK(fleet.brake.bad().size() == 400);
+}
+
+}  // namespace dhc::test
