@@ -158,14 +158,6 @@ bench: ## Measure, and print one table
 	build/release/bench
 	bench/first_request.py build/release/device-health-controller
 
-TRACE ?= infinitehbd bench/traces/infinitehbd/fault_trace.json
-.PHONY: bench-lemons
-bench-lemons: ## Replay a trace of faults, and print what halfLife and quarantineAbove would have done: make bench-lemons [TRACE="titan gc_full.csv"]
-	$(install) test
-	@cmake --preset release --log-level=WARNING >/dev/null
-	@cmake --build --preset release --target lemons >/dev/null
-	@build/release/lemons $(TRACE)
-
 .PHONY: tune-page
 tune-page: ## Write what tune prints for the trace in the tree into docs/tuning.md
 	$(install) test

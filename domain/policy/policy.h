@@ -116,9 +116,9 @@ struct TaintRules {
 /// When a taint goes away again, and how long a device that fails again is held.
 struct RecoverRules {
   Millis healthy_for = std::chrono::minutes(10);  ///< Evidence of health must last so long without interruption.
-  Millis hold = std::chrono::hours(24);           ///< Without evidence: doubled with each incident, at most 7 days.
+  Millis hold = std::chrono::hours(72);           ///< Without evidence: doubled with each incident, at most 7 days.
   bool probation = true;  ///< `then: Probation` untaints after the hold; Keep waits for an operator.
-  Millis half_life = std::chrono::hours(720);  ///< Of the penalty.
+  Millis half_life = std::chrono::hours(336);  ///< Of the penalty.
   double quarantine_above = 2;          ///< A penalty above this holds the device until an operator acknowledges.
   std::string identity_attribute = {};  ///< Slice attribute that names the physical device; empty: a well-known one.
   friend bool operator==(const RecoverRules&, const RecoverRules&) = default;

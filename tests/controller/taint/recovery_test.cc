@@ -15,7 +15,7 @@ using std::chrono::minutes;
 namespace {
 
 /// Tainted and evicted, the pod gone: nobody reports on the device any more.
-Stage emptied(const RecoverRules& recover = {}) {
+Stage emptied(const RecoverRules& recover = {.hold = hours(24)}) {
   auto stage = gpu_stage();
   stage.policy().recover = recover;
   stage.send_policy();
@@ -23,6 +23,14 @@ Stage emptied(const RecoverRules& recover = {}) {
   drop_pod(stage, "train-1", "train-gpu");
   stage.settle();
   return stage;
+}
+
+/// A pod has the device for so long, and then it breaks.
+void break_after(Stage& stage, const std::string& pod, Millis time) {
+  stage.claim(pod + "-gpu", {"gpu-0"}, pod);
+  stage.pod({.name = pod, .owner = "Job/" + pod, .health = Health::Healthy, .claim = pod + "-gpu"});
+  stage.run_for(time, Seconds(30));
+  stage.report(pod, Health::Unhealthy, "Xid 79");
 }
 
 /// The device breaks again under another pod.
@@ -99,11 +107,11 @@ TEST_CASE("After probation a report needs its window again") {
 TEST_CASE("The hold never exceeds seven days") {
   DeviceHistory past;
   past.count = 1;
-  CHECK(hold_of(past, {}) == hours(24));
+  CHECK(hold_of(past, {.hold = hours(24)}) == hours(24));
   past.count = 3;
-  CHECK(hold_of(past, {}) == hours(96));
+  CHECK(hold_of(past, {.hold = hours(24)}) == hours(96));
   past.count = 1000;
-  CHECK(hold_of(past, {}) == hours(168));
+  CHECK(hold_of(past, {.hold = hours(24)}) == hours(168));
 }
 
 TEST_CASE("A holder that reports Healthy for healthyFor ends the incident, to the millisecond") {
@@ -324,7 +332,7 @@ TEST_CASE("Incidents close to each other make a lemon, the same number far apart
     for (const std::string pod : {"train-2", "train-3"}) {
       stage.run_for(close ? minutes(10) : hours(5), minutes(1));
       CHECK(stage.verdict("node-a", Reason::Quarantined) == nullptr);
-      break_again(stage, pod);
+      break_after(stage, pod, minutes(11));
       stage.run_for(Seconds(61));
       CHECK(stage.rule() != nullptr);
       drop_pod(stage, pod, pod + "-gpu");

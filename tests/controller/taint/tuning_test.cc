@@ -60,7 +60,7 @@ std::vector<tuning::Span> ruled(const tuning::Choice& choice, const std::vector<
 TEST_CASE("The controller holds a device when tune says that it would") {
   tuning::Choice choice{.after = minutes(1), .recover = {}};
   choice.recover.hold = hours(1);
-  choice.recover.quarantine_above = 3.5;
+  choice.recover.quarantine_above = 1.5;
   tuning::FaultTrace trace{.unit = "cards", .devices = 1, .device_days = 1};
   trace.to = WallTime(hours(24));
   trace.broken = {
@@ -69,7 +69,7 @@ TEST_CASE("The controller holds a device when tune says that it would") {
        .faults = {{WallTime(), WallTime(hours(5))}, {WallTime(hours(8)), WallTime(hours(8) + minutes(30))}}}};
   const auto told = tuning::life_of(trace.broken.front(), trace, choice, tuning::Witness::Nobody).held;
   const auto seen = ruled(choice, trace.broken.front().faults, hours(24));
-  // An hour, two and four on the first fault; the second makes a lemon of it.
+  // An hour, two and four on the first fault, which is one break; the second makes a lemon of it.
   REQUIRE(told.size() == 4);
   CHECK(told.back().to == trace.to);
   REQUIRE(seen.size() == told.size());

@@ -26,6 +26,7 @@ Stage::Stage() {
   policy_.mode_cap = Mode::Enforce;
   policy_.policies.push_back(
       DevicePolicy{.name = "p", .mode = Mode::Enforce, .after = Seconds(60), .evict = EvictRules{}});
+  policy().recover = {.hold = std::chrono::hours(24), .half_life = std::chrono::hours(720)};
   policy_.limits.evictions_per_minute = 60;
   k8s::Namespace ns;
   ns.meta.name = "default";

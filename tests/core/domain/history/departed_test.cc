@@ -53,11 +53,11 @@ void look(IncidentStore& incidents, Millis since) {
 TEST_CASE("A quarantined card that has left its place is forgotten once its penalty is as good as none") {
   IncidentStore incidents;
   incidents.load({}, {lemon("node-a", "GPU-1")});
-  // Three become less than a tenth in 4.907 half-lives of 720 hours.
-  look(incidents, hours(3532));
+  // Three become less than a tenth in 4.907 half-lives of 336 hours.
+  look(incidents, hours(1648));
   CHECK(incidents.departed().size() == 1);
   CHECK(incidents.revision() == 0);
-  look(incidents, hours(3534));
+  look(incidents, hours(1650));
   CHECK(incidents.departed().empty());
   CHECK(incidents.revision() == 1);
 }

@@ -155,8 +155,7 @@ TEST_CASE("An incident that opens adds one to the penalty, and above the limit t
   CHECK(past.is_lemon);
 }
 
-TEST_CASE(
-    "By the defaults the third incident within three weeks of each other quarantines, and the second never does") {
+TEST_CASE("By the defaults the third incident within nine days of each other quarantines, and the second never does") {
   const RecoverRules defaults;
   const auto after = [&](std::initializer_list<WallTime> times) {
     DeviceHistory past;
@@ -165,8 +164,8 @@ TEST_CASE(
   };
   CHECK_FALSE(after({kNoon, kNoon}));
   CHECK(after({kNoon, kNoon, kNoon + hours(1)}));
-  CHECK(after({kNoon, kNoon + hours(20 * 24), kNoon + hours(40 * 24)}));
-  CHECK_FALSE(after({kNoon, kNoon + hours(21 * 24), kNoon + hours(42 * 24)}));
+  CHECK(after({kNoon, kNoon + hours(9 * 24), kNoon + hours(18 * 24)}));
+  CHECK_FALSE(after({kNoon, kNoon + hours(10 * 24), kNoon + hours(20 * 24)}));
 }
 
 TEST_CASE(
@@ -181,6 +180,7 @@ TEST_CASE(
     return most;
   };
   RecoverRules old;
+  old.hold = hours(24);
   old.half_life = hours(168);
   old.quarantine_above = 5;
   CHECK(highest(old) == doctest::Approx(2.73).epsilon(0.01));

@@ -221,7 +221,7 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
   };
   CHECK(told("  taint: {}\n  jobRetry: {}\n")
             .contains("  taint: DRA devices NoSchedule, the others of their cards too; nodes never\n"
-                      "  recover: healthy for 10m, else probation after 24h; penalty halves in 720h, quarantine above "
+                      "  recover: healthy for 10m, else probation after 72h; penalty halves in 336h, quarantine above "
                       "2\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction; not creditable: held if the "
                       "loss would end the Job; 3 "
@@ -232,7 +232,7 @@ TEST_CASE("taint, recover and jobRetry are told in words") {
             .contains("  taint: DRA devices None first, then NoSchedule, the others of their cards too; nodes "
                       "NoSchedule from 2 bad plugin devices "
                       "and 25% of the node's\n"
-                      "  recover: healthy for 10m, else kept for an operator after 24h; penalty halves in 168h, "
+                      "  recover: healthy for 10m, else kept for an operator after 72h; penalty halves in 168h, "
                       "quarantine above 1.75; a device is its uuid\n"
                       "  Jobs: up to 3 retries back each, seen 10s before the eviction, taken back if unspent; not "
                       "creditable: evicted all the same; a Job that died of hardware is created once more; 3 rejected "

@@ -84,7 +84,7 @@ TEST_CASE("a brake that is engaged goes on while too many are bad, and engages a
 }
 
 TEST_CASE("a cap refuses what would be one more than it allows, and what it refuses does not count") {
-  // Each is held for a day.
+  // Each is held for three days.
   const auto trace = trace_of(kThree);
   const auto full = capped(trace, {.percent = 10, .at_least = 2}, Reach::Cluster);
   CHECK(full.refused == std::vector{kBegin + minutes(5)});
@@ -94,11 +94,11 @@ TEST_CASE("a cap refuses what would be one more than it allows, and what it refu
 }
 
 TEST_CASE("a device that is given back makes room") {
-  const auto trace = trace_of({{"a", Millis(0), hours(1)}, {"b", hours(24), hours(1)}});
+  const auto trace = trace_of({{"a", Millis(0), hours(1)}, {"b", hours(72), hours(1)}});
   const Cap one{.percent = 0, .at_least = 1};
   // The first is given back a minute before the second's incident opens.
   CHECK(capped(trace, one, Reach::Cluster).refused.empty());
-  const auto early = trace_of({{"a", Millis(0), hours(1)}, {"b", hours(24) - Millis(1), hours(1)}});
+  const auto early = trace_of({{"a", Millis(0), hours(1)}, {"b", hours(72) - Millis(1), hours(1)}});
   CHECK(capped(early, one, Reach::Cluster).refused.size() == 1);
 }
 
