@@ -8,6 +8,11 @@
 
 namespace dhc {
 
+namespace {
+/// Of our clock. What is less is a correction.
+constexpr Millis kStep = std::chrono::minutes(1);
+}  // namespace
+
 ClockDesk::ClockDesk(Tell tell, StatusStore& status_store, Metrics& metrics, Log& log)
     : tell_(std::move(tell)), status_store_(status_store), metrics_(metrics), log_(log) {}
 
@@ -29,7 +34,15 @@ void ClockDesk::answered(const k8s::Response& answer, const Now& sent) {
     log_.info("the API server's clock and ours agree again", {{"serverAheadSeconds", seconds}});
   }
   is_much_ = is_much;
-  if (const auto news = clock_.news(); news && tell_(*news)) clock_.take(*news);
+  // After a step of ours that the server agrees with the difference is the same, and nobody would know that it agrees.
+  const auto offset = std::chrono::duration_cast<Millis>(sent.wall.time_since_epoch()) - sent.mono.time_since_epoch();
+  const bool is_set = offset_ && std::chrono::abs(offset - *offset_) > kStep;
+  const auto news = clock_.news();
+  if (!news && !is_set) return (void)(offset_ = offset_.value_or(offset));
+  const auto said = news.value_or(k8s::relevant_ahead(*ahead));
+  if (!tell_(said)) return;
+  clock_.take(said);
+  offset_ = offset;
 }
 
 }  // namespace dhc

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "app/log.h"
 #include "app/metrics.h"
@@ -29,8 +30,9 @@ class ClockDesk {
   Metrics& metrics_;
   Log& log_;
   std::mutex mutex_;
-  k8s::ServerClock clock_;  // under mutex_
-  bool is_much_ = false;    // under mutex_: the last that was said
+  k8s::ServerClock clock_;        // under mutex_
+  bool is_much_ = false;          // under mutex_: the last that was said
+  std::optional<Millis> offset_;  // under mutex_: of our wall clock to the steady one when we last told
 };
 
 }  // namespace dhc

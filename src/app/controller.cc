@@ -14,6 +14,7 @@
 #include "app/state_desk.h"
 #include "app/verdict_containers.h"
 #include "app/webhook/bulletin.h"
+#include "base/believed_clock.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/our_taint.h"
 #include "domain/findings/affected_pod.h"
@@ -47,6 +48,7 @@
 namespace dhc {
 
 struct Controller::State {
+  BelievedClock clock;
   World world;
   RequestTracker requests;
   Brake brake;
@@ -193,8 +195,6 @@ bool Controller::State::take(Message&& message, const Now& now) {
     take(*leading, now);
   } else if (auto* earlier = std::get_if<EarlierState>(&message)) {
     if (state.take_earlier(std::move(earlier->map), incidents, now)) note_loaded(now);
-  } else if (const auto* clock = std::get_if<ServerClockSeen>(&message)) {
-    world.note_server_ahead(clock->ahead);
   } else if (auto* webhook = std::get_if<WebhookSeen>(&message)) {
     note_webhook(std::move(webhook->problem), now);
   }
@@ -611,7 +611,12 @@ Controller::~Controller() = default;
 Controller::Controller(Controller&&) noexcept = default;
 Controller& Controller::operator=(Controller&&) noexcept = default;
 
-bool Controller::take(std::span<Message> messages, const Now& now) {
+bool Controller::take(std::span<Message> messages, const Now& raw) {
+  // Whatever comes with it is read by the clock that it speaks of.
+  for (const auto& message : messages) {
+    if (const auto* seen = std::get_if<ServerClockSeen>(&message)) state_->clock.server_is_ahead(seen->ahead, raw);
+  }
+  const auto now = state_->clock.take(raw);
   bool is_news = false;
   for (auto& message : messages) {
     if (recorder_) recorder_->hear(message);
@@ -624,16 +629,18 @@ bool Controller::take(std::span<Message> messages, const Now& now) {
   const bool is_set = now.wall - state_->planned_at.wall > passed + kClockStep ||
                       now.wall - state_->planned_at.wall < passed - kClockStep;
   if (is_set) state_->touched.everything();
-  if (recorder_) recorder_->took(now, is_set);
+  if (recorder_) recorder_->took(raw, is_set);
   return is_news || is_set || state_->due_at <= now.mono + kAtOnce;
 }
 
-Turn Controller::plan(const Now& now) {
+Turn Controller::plan(const Now& raw) {
+  const auto now = state_->clock.take(raw);
+  state_->world.note_server_ahead(state_->clock.server_ahead());
   state_->losses.advance(now);
   auto turn = plan_all(now);
   state_->planned_at = now;
   state_->due_at = std::min(turn.wake_at.value_or(MonoTime::max()), now.mono + kLongestPlan);
-  if (recorder_) recorder_->planned(turn, verdicts(), now);
+  if (recorder_) recorder_->planned(turn, verdicts(), raw);
   return turn;
 }
 
@@ -656,6 +663,7 @@ Turn Controller::plan_all(const Now& now) {
   if (!state.leads) state.standing = {};
   if (!state.leads || !state.policy) state.touched.everything();
   if (!state.world.synced()) return {};
+  state.clock.settle();
   state.blind = state.world.views().is_silent(kEveryView, now);
   state.world.refresh(now);
   if (!std::exchange(state.coverage_told, true)) state.coverage = coverage_of(state.world, *state.policy);
@@ -881,7 +889,8 @@ std::set<std::string> Controller::busy_nodes() const {
   return dhc::busy_nodes(state_->world, state_->incidents);
 }
 
-Overview Controller::overview(const Now& now, const std::set<std::string>* nodes) const {
+Overview Controller::overview(const Now& raw, const std::set<std::string>* nodes) const {
+  const auto now = state_->clock.at(raw);
   const auto& state = *state_;
   if (!state.leads || !synced() || !state.policy) return {};
   const Caps caps({.world = state.world,

@@ -333,7 +333,10 @@ TEST_CASE("A clock that jumps takes no time from a pod that has been told, and g
   }
   SUBCASE("an hour ahead, and a done that is dated by it counts") {
     stage.set_clock(std::chrono::hours(1));
-    stage.answer("done: 2026-11-20T13:02:00Z");
+    CHECK(stage.run_for(Seconds(5)) == kNobody);
+    stage.deliver(ServerClockSeen{.ahead = Millis(0)});
+    CHECK(stage.run_for(minutes(1)) == kNobody);
+    stage.answer("done: 2026-11-20T13:03:00Z");
     CHECK(stage.run_for(Seconds(5)) == kWeb1);
   }
   SUBCASE("an hour back") {
