@@ -167,6 +167,13 @@ BrakeShare share_for(const BrakeScope& scope, const Limits& limits) {
 
 bool is_narrow(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
 
+/// Since when the device counts there: what changes its words, or its workload, is news to a brake that counts by them.
+MonoTime began_in(const BrakeScope& scope, const BadDevice& bad) {
+  if (!scope.words.empty()) return std::max(bad.onset.mono, bad.words_since);
+  if (!scope.workload.empty()) return std::max(bad.onset.mono, bad.workload_since);
+  return bad.onset.mono;
+}
+
 /// Whoever holds a device and makes its pods anew; a pod without a controller is not replaced.
 std::string workload_on(const AffectedPod& affected, const World& world) {
   return top_controller_of(affected.pod(), world) == nullptr ? std::string() : workload_of(affected.pod(), world);
@@ -294,8 +301,14 @@ void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) 
   }
   if (!bad.speaks) {
     const auto& limits = seen.policy.limits;
-    bad.words = limits.brake_by_message.at_least > 0 ? folded_words(affected.said) : std::string();
-    bad.workload = limits.brake_by_owner.at_least > 0 ? workload_on(affected, seen.world) : std::string();
+    // A driver that says no more has taken nothing back.
+    auto words = limits.brake_by_message.at_least > 0 ? folded_words(affected.said) : std::string();
+    if (words.empty() && limits.brake_by_message.at_least > 0) words = bad.words;
+    auto workload = limits.brake_by_owner.at_least > 0 ? workload_on(affected, seen.world) : std::string();
+    if (!is_new && words != bad.words) bad.words_since = seen.now.mono;
+    if (!is_new && workload != bad.workload) bad.workload_since = seen.now.mono;
+    bad.words = std::move(words);
+    bad.workload = std::move(workload);
   }
   if (!bad.speaks || affected.since.wall < bad.began) bad.began = affected.since.wall;
   bad.speaks = true;
@@ -464,7 +477,7 @@ Brake::Tally Brake::tally_of(const BrakeScope& scope, const Group& group, const 
     const auto& bad = bad_.at(key);
     if (tally.released && bad.began <= *tally.released) continue;
     standing.emplace(key.place, bad.card);
-    if (seen.now.mono - bad.onset.mono < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
+    if (seen.now.mono - began_in(scope, bad) < seen.policy.limits.brake_within) recent.emplace(key.place, bad.card);
   }
   tally.standing = static_cast<std::int64_t>(standing.size()) + unnamed;
   tally.recent = static_cast<std::int64_t>(recent.size());

@@ -92,12 +92,14 @@ struct BadDevice {
   std::string card;        ///< The physical card, on its node or in its pool.
   std::string words = {};  ///< Of its driver, folded, where brakes count by them.
   std::string workload =
-      {};               ///< That holds it, or held it last, where brakes count by it; empty: it has no controller.
-  Moment onset;         ///< When a policy first meant it.
-  WallTime began;       ///< Since when it has been bad, by the report.
-  bool speaks = false;  ///< It is reported now.
-  bool acknowledged = false;  ///< An operator vouches for it.
-  bool out = false;           ///< Out of service on our account, and nobody holds it.
+      {};        ///< That holds it, or held it last, where brakes count by it; empty: it has no controller.
+  Moment onset;  ///< When a policy first meant it.
+  MonoTime words_since = MonoTime::min();     ///< Since when its driver says that, if that is later.
+  MonoTime workload_since = MonoTime::min();  ///< Since when that workload holds it, if that is later.
+  WallTime began;                             ///< Since when it has been bad, by the report.
+  bool speaks = false;                        ///< It is reported now.
+  bool acknowledged = false;                  ///< An operator vouches for it.
+  bool out = false;                           ///< Out of service on our account, and nobody holds it.
   std::optional<MonoTime> unheld_since;
 };
 

@@ -106,6 +106,19 @@ TEST_CASE("With byOwner a workload loses nothing while more than its share is ba
   }
 }
 
+TEST_CASE("With byMessage a driver that says something else of all of them lets none of them go") {
+  for (const std::string words : {"GPU is lost", ""}) {
+    CAPTURE(words);
+    WordsStage stage;
+    for (int n = 0; n < 6; ++n) stage.break_one(n, 1);
+    CHECK(stage.run_for(minutes(12), Seconds(10)).empty());
+    REQUIRE(stage.brake_with("in the same words") != nullptr);
+    for (int n = 0; n < 6; ++n) stage.break_one(n, 1, words);
+    CHECK(stage.run_for(minutes(12), Seconds(10)).empty());
+    CHECK(stage.brake_with("in the same words") != nullptr);
+  }
+}
+
 TEST_CASE("A brake of a workload is off by default, and ends where it is switched off") {
   WideStage off;
   off.send_policy();
