@@ -20,8 +20,18 @@ constexpr std::uint64_t kVersion = 2;
 /// What 0.1.0 wrote.
 constexpr std::uint64_t kEarlierVersion = 1;
 
+/// What must be kept rather than what: the cluster tells of our taints again, and of nothing that people have said.
+enum class Keep : std::uint8_t { History, Marked, Open, Quarantined, Acknowledged };
+
+Keep keep_of(const DeviceRecord& record) {
+  if (record.is_open() && record.is_acknowledged()) return Keep::Acknowledged;
+  if (record.is_quarantined()) return Keep::Quarantined;
+  if (record.ours.any()) return Keep::Marked;
+  return record.is_open() ? Keep::Open : Keep::History;
+}
+
 struct Piece {
-  bool open;
+  Keep keep;
   double penalty;
   WallTime at;
   std::string text;
@@ -32,7 +42,7 @@ struct Piece {
 StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections, std::size_t limit) {
   std::vector<Piece> pieces;
   const auto add = [&](const DeviceRecord& record, bool departed) {
-    pieces.push_back({.open = record.is_open() || record.ours.any(),
+    pieces.push_back({.keep = keep_of(record),
                       .penalty = record.past.penalty,
                       .at = record.past.penalty_at,
                       .text = json_text(state_json(record, departed))});
@@ -42,7 +52,7 @@ StateText state_text(const IncidentStore& incidents, const std::vector<StateSect
   std::vector<const Piece*> by_weight;
   for (const auto& piece : pieces) by_weight.push_back(&piece);
   std::ranges::sort(by_weight, [](const Piece* a, const Piece* b) {
-    return std::tie(a->open, a->penalty, a->at, a->text) > std::tie(b->open, b->penalty, b->at, b->text);
+    return std::tie(a->keep, a->penalty, a->at, a->text) > std::tie(b->keep, b->penalty, b->at, b->text);
   });
   std::string head = fmt::format(R"({{"version":{},)", kVersion);
   if (const auto caps = caps_text(incidents.caps()); !caps.empty()) head += fmt::format(R"("caps":{},)", caps);

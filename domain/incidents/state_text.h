@@ -10,8 +10,8 @@
 
 namespace dhc {
 
-/// The most that we write: half of what a ConfigMap may hold. **Source:** core/v1: 1 MiB.
-inline constexpr std::size_t kStateLimit = 512UL * 1024;
+/// The most that we write: a little less than a ConfigMap may hold. **Source:** core/v1: 1 MiB.
+inline constexpr std::size_t kStateLimit = 960UL * 1024;
 
 /// A part of the state beside the devices, under a name of its own; versions that do not know it keep it as it is.
 struct StateSection {

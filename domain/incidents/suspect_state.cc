@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <ranges>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestSuspectName = 1024;
 constexpr std::size_t kLongestEvidence = 1024;
+/// Where there is no room for all of it.
+constexpr std::size_t kShortEvidence = 160;
 /// Of one incident: who shares a device, and who held it before.
 constexpr std::size_t kMostSuspects = 16;
 constexpr std::int64_t kMostWell = 1'000'000;
@@ -45,6 +49,16 @@ Json onset_json(const DeviceOnset& onset) {
   if (onset.named_at != onset.at) json["namedAt"] = format_rfc3339(onset.named_at);
   if (!onset.images.empty()) json["images"] = shares_json(onset.images);
   if (onset.excused) json["excused"] = true;
+  return json;
+}
+
+Json suspicion_json(const std::pair<const OwnerInScope, Suspicion>& entry, std::size_t longest_evidence) {
+  const auto& [who, suspicion] = entry;
+  Json json = {{"workload", who.first},
+               {"scope", who.second},
+               {"since", format_rfc3339(suspicion.since)},
+               {"evidence", printable_cut(suspicion.evidence, longest_evidence)}};
+  if (suspicion.clean_since) json["cleanSince"] = format_rfc3339(*suspicion.clean_since);
   return json;
 }
 
@@ -129,23 +143,33 @@ void read_suspicion(const Json& json, std::map<OwnerInScope, Suspicion>& suspici
 
 std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
   if (suspects.onsets().empty() && suspects.suspicions().empty()) return {};
-  Json list = Json::array();
-  for (const auto& [who, suspicion] : suspects.suspicions()) {
-    Json entry = {{"workload", who.first},
-                  {"scope", who.second},
-                  {"since", format_rfc3339(suspicion.since)},
-                  {"evidence", printable_cut(suspicion.evidence, kLongestEvidence)}};
-    if (suspicion.clean_since) entry["cleanSince"] = format_rfc3339(*suspicion.clean_since);
-    list.push_back(std::move(entry));
-  }
-  std::string text = R"({"suspicions":)" + json_text(list) + R"(,"incidents":[)";
-  std::vector<std::string> pieces;  // newest first
-  for (const auto& onset : std::views::reverse(suspects.onsets())) pieces.push_back(json_text(onset_json(onset)));
-  bool is_first = true;
-  for (const auto& piece : pieces) {
-    if (text.size() + piece.size() + 3 > limit) break;
+  const std::string_view between = R"(],"incidents":[)";
+  std::string text = R"({"suspicions":[)";
+  const auto put = [&](const std::string& piece, std::size_t most) {
+    const bool is_first = text.back() == '[';
+    if (text.size() + piece.size() + 1 > most) return false;
     text += (is_first ? "" : ",") + piece;
-    is_first = false;
+    return true;
+  };
+  // Who is suspected is what holds evictions; why, in full, is for people.
+  const auto room = limit - std::min(limit, between.size() + 2);
+  const auto most = room - room / 4;
+  std::vector<const std::pair<const OwnerInScope, Suspicion>*> newest;
+  for (const auto& entry : suspects.suspicions()) newest.push_back(&entry);
+  std::ranges::sort(newest, [](const auto* a, const auto* b) {
+    return std::tuple(a->second.clean_since.has_value(), b->second.since, a->first) <
+           std::tuple(b->second.clean_since.has_value(), a->second.since, b->first);
+  });
+  for (const auto longest : {kLongestEvidence, kShortEvidence}) {
+    const auto begin = text.size();
+    const bool fits = std::ranges::all_of(
+        newest, [&](const auto* entry) { return put(json_text(suspicion_json(*entry, longest)), most); });
+    if (fits || longest == kShortEvidence) break;
+    text.resize(begin);
+  }
+  text += between;
+  for (const auto& onset : std::views::reverse(suspects.onsets())) {
+    if (!put(json_text(onset_json(onset)), limit - 2)) break;
   }
   text += "]}";
   return text.size() <= limit ? text : std::string();

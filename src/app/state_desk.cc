@@ -12,6 +12,7 @@
 #include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/handed_state.h"
+#include "domain/incidents/state_caps.h"
 #include "domain/incidents/state_merge.h"
 #include "domain/incidents/state_text.h"
 #include "domain/incidents/suspect_state.h"
@@ -22,6 +23,12 @@ namespace {
 
 // What worked without a stored state goes on without one.
 constexpr Millis kStatePatience = Seconds(30);
+
+// However full all else is, this much is left for devices.
+constexpr std::size_t kRoomForDevices = 192UL * 1024;
+static_assert(kBrakeStateLimit + kSuspectStateLimit + kAilingStateLimit + kHandedStateLimit + kUnknownLimit +
+                  kCapsLimit + kRoomForDevices <=
+              kStateLimit);
 
 std::string version_id(const k8s::ConfigMap& map) { return map.meta.uid + "/" + map.meta.resource_version; }
 

@@ -166,7 +166,7 @@ TEST_CASE("The larger the state, the longer a write for charges waits for more o
   using incident_state::charge_interval;
   CHECK(charge_interval(0) == Millis(5));
   CHECK(charge_interval(incident_state::kBurstBytesPerSecond / 4) == Millis(250));
-  CHECK(charge_interval(kStateLimit) == Millis(125));
+  CHECK(charge_interval(512UL * 1024) == Millis(125));
 }
 
 TEST_CASE("A thousand devices that fail at once are each charged once, and their pods go after a few writes") {

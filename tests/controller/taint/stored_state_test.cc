@@ -308,6 +308,34 @@ TEST_CASE("Names as long as the API lets them in are read back as they were writ
   }
 }
 
+TEST_CASE("Where the state is full it keeps what people have said rather than what our taints tell again") {
+  const auto device = [](const std::string& name, Acknowledged acknowledged, bool is_lemon) {
+    DeviceRecord record;
+    record.key = DeviceKey::dra("gpu.example.com", "node-a", name);
+    record.past.incidents = {{WallTime(hours(1)), std::string(100, 'x')}};
+    record.past.is_lemon = is_lemon;
+    if (acknowledged == Acknowledged::No) {
+      record.past.penalty = 3;
+      record.ours.rule.see("uid-" + name);
+    }
+    record.incident = Incident::going_on({}, is_lemon, acknowledged);
+    return record;
+  };
+  IncidentStore incidents;
+  incidents.load({device("acknowledged", Acknowledged::Removed, false), device("lemon", Acknowledged::No, true),
+                  device("tainted-1", Acknowledged::No, false), device("tainted-2", Acknowledged::No, false)},
+                 {});
+  const auto all = state_text(incidents).text.size();
+  const auto written = state_text(incidents, {}, all - 1);
+  CHECK(written.left_out == 1);
+  const auto two = state_text(incidents, {}, all / 2 + 80);
+  REQUIRE(two.left_out == 2);
+  const auto content = parse_state(two.text);
+  REQUIRE(content.records.size() == 2);
+  CHECK(content.records[0].is_acknowledged());
+  CHECK(content.records[1].is_quarantined());
+}
+
 TEST_CASE("The state never exceeds its limit: the lightest and oldest closed incidents go first") {
   std::vector<DeviceRecord> records;
   for (int i = 0; i < 5000; ++i) {
@@ -321,8 +349,9 @@ TEST_CASE("The state never exceeds its limit: the lightest and oldest closed inc
   }
   IncidentStore incidents;
   incidents.load(records, {});
-  const auto written = state_text(incidents);
-  CHECK(written.text.size() <= kStateLimit);
+  constexpr std::size_t kLimit = 512UL * 1024;
+  const auto written = state_text(incidents, {}, kLimit);
+  CHECK(written.text.size() <= kLimit);
   CHECK(written.left_out > 0);
   const auto content = parse_state(written.text);
   CHECK_FALSE(content.damage);

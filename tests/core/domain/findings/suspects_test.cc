@@ -277,6 +277,28 @@ TEST_CASE("no more than the newest incidents are remembered, and no more than th
   CHECK(read.onsets().back() == suspects.onsets().back());
 }
 
+TEST_CASE("however many workloads are suspected, the newest are written down, and some incidents") {
+  std::map<OwnerInScope, Suspicion> suspicions;
+  for (int i = 0; i < 300; ++i) {
+    suspicions[{fmt::format("ml/Deployment/{}", i), kBroken}] = {
+        .since = morning(Seconds(i)), .clean_since = {}, .evidence = std::string(1000, 'e')};
+  }
+  Suspects suspects;
+  suspects.load({broken(0, hours(0)), broken(8, hours(1))}, suspicions);
+  const auto text = suspect_state_text(suspects);
+  CHECK(text.size() <= kSuspectStateLimit);
+  const auto read = parse_suspect_state(text);
+  CHECK(read.suspicions().size() > 100);
+  CHECK(read.suspicions().size() < 300);
+  CHECK(read.find("ml/Deployment/299", kBroken) != nullptr);
+  CHECK(read.find("ml/Deployment/0", kBroken) == nullptr);
+  CHECK(read.onsets() == suspects.onsets());
+  // Those that fit in full are told in full.
+  while (suspicions.size() > 30) suspicions.erase(suspicions.begin());
+  suspects.load({}, suspicions);
+  CHECK(parse_suspect_state(suspect_state_text(suspects)).suspicions() == suspicions);
+}
+
 TEST_CASE("a restart changes nothing: who is suspected, since when, and what was excused") {
   auto suspects = convicted();
   (void)suspects.judge(heard(hours(3), 3, {}));
