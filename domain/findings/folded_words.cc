@@ -23,6 +23,33 @@ bool begins_with_uuid_alone(std::string_view text) {
   return begins_with_uuid(text) && (text.size() == size || !is_letter_or_digit(text[size]));
 }
 
+/// Addresses, of which a byte may be letters alone: PCI, with the domain or the function or both (lspci, NVRM,
+/// nvidia-smi's long domain, VMD's), and Ethernet.
+constexpr std::string_view kAddressShapes[] = {"xxxx:xx:xx.x", "xxxxx:xx:xx.x",  "xxxxxxxx:xx:xx.x",  "xxxx:xx:xx",
+                                               "xxxxx:xx:xx",  "xxxxxxxx:xx:xx", "xx:xx:xx:xx:xx:xx", "xx:xx.x"};
+
+/// How long the address is with which it begins, as a word of its own; 0: with none.
+std::size_t address_size(std::string_view text) {
+  for (const auto shape : kAddressShapes) {
+    const bool fits = std::ranges::equal(shape, text.substr(0, shape.size()), [](char wanted, char c) {
+      return wanted == 'x' ? is_hex_digit(c) : wanted == c;
+    });
+    if (fits && (text.size() == shape.size() || !is_letter_or_digit(text[shape.size()]))) return shape.size();
+  }
+  return 0;
+}
+
+/// Each part of an address is a number.
+void fold_address(std::string_view address, std::string& folded) {
+  for (std::size_t i = 0; i < address.size(); ++i) {
+    if (!is_hex_digit(address[i])) {
+      folded += address[i];
+    } else if (i == 0 || !is_hex_digit(address[i - 1])) {
+      folded += '#';
+    }
+  }
+}
+
 /// One word of letters and digits: a number in whatever base, or the numbers in it.
 void fold_word(std::string_view word, std::string& folded) {
   const bool is_address = word.starts_with("0x") || word.starts_with("0X");
@@ -57,6 +84,9 @@ std::string folded_words(std::string_view said) {
     } else if (begins_with_uuid_alone(rest)) {
       folded += '#';
       at += kUuidShape.size();
+    } else if (const auto size = address_size(rest); size > 0) {
+      fold_address(rest.substr(0, size), folded);
+      at += size;
     } else {
       const auto end = std::ranges::find_if_not(rest, is_letter_or_digit) - rest.begin();
       const auto word = rest.substr(0, static_cast<std::size_t>(end));

@@ -20,6 +20,27 @@ TEST_CASE("What differs from device to device is folded, and what was said stays
   CHECK(folded_words(" \n ").empty());
 }
 
+TEST_CASE("An address is folded whichever of its bytes are letters") {
+  for (const char* bus : {"3b", "df", "AF", "aa", "00"}) {
+    CAPTURE(bus);
+    const auto at = [&](const std::string& before, const std::string& after) {
+      return folded_words(before + bus + after);
+    };
+    CHECK(at("0000:", ":00.0 fell off the bus") == "#:#:#.# fell off the bus");
+    CHECK(at("PCI device 0000:", ":00.0 is not present") == "PCI device #:#:#.# is not present");
+    CHECK(at("GPU at PCI:0000:", ":00: GPU is lost") == "GPU at PCI:#:#:#: GPU is lost");
+    CHECK(at("[0000:", ":00.0]") == "[#:#:#.#]");
+    CHECK(at("10000:", ":1f.7.") == "#:#:#.#.");
+    CHECK(at("GPU 00000000:", ":00.0: lost") == "GPU #:#:#.#: lost");
+    CHECK(at("nvidia ", ":00.0 lost") == "nvidia #:#.# lost");
+    CHECK(at("link of b8:59:9f:", ":d4:fe is down") == "link of #:#:#:#:#:# is down");
+  }
+  CHECK(folded_words("feed:de:ad.b") == "#:#:#.#");
+  // A word is no part of an address, nor is what goes on after one.
+  CHECK(folded_words("ECC:3, be:ad and dead:be:efx") == "ECC:#, be:ad and dead:be:efx");
+  CHECK(folded_words("12:34:56.7") == folded_words("12:34:56.78"));
+}
+
 TEST_CASE("Folded words are one short line, whatever a driver says") {
   CHECK(folded_words("a\nb\tc\x01\xff") == "a b c ?");
   CHECK(folded_words(std::string(100'000, 'x')).size() == 160);
