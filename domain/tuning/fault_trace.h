@@ -38,18 +38,22 @@ struct BrokenDevice {
   std::vector<Fault> faults;     ///< By their beginning.
   std::string scope = {};        ///< Driver or resource; empty: the trace does not say.
   std::string node = {};         ///< Empty: the trace does not say, or the device is the node.
+  /// The physical card that it shares with others of `broken`; empty: it is one.
+  std::string card = {};
+
+  [[nodiscard]] const std::string& card_name() const { return card.empty() ? name : card; }
 };
 
 /// The faults of one fleet.
 struct FaultTrace {
   std::string unit;                       ///< What a device is in it, in the plural: `servers`.
-  std::size_t devices = 0;                ///< Those that never broke included.
+  std::size_t devices = 0;                ///< Physical cards, those that never broke included.
   double device_days = 0;                 ///< In service, all devices together.
   std::vector<BrokenDevice> broken = {};  ///< By name.
   WallTime from = {};
   WallTime to = {};
   bool has_lengths = true;  ///< False: it tells when a device broke, and not for how long.
-  /// How many devices there are of a driver or resource, on a node or (empty node) in all.
+  /// How many physical cards there are of a driver or resource, on a node or (empty node) in all.
   std::map<std::pair<std::string, std::string>, std::int64_t> known = {};
   std::vector<std::string> remarks = {};  ///< What it does not know, a sentence each.
 };

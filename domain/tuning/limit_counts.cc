@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -57,12 +58,15 @@ std::vector<Span> hits_of(const Life& life) {
   return spans;
 }
 
-/// When no more than `most` of those that were met by then are bad any more.
+/// When no more than `most` cards of those that were met by then are bad any more.
 WallTime released_at(const std::vector<Stay>& met, std::size_t count, std::int64_t most) {
-  std::map<const BrokenDevice*, WallTime> ends;
-  for (std::size_t i = 0; i < count; ++i) ends[met[i].device] = std::max(ends[met[i].device], met[i].to);
+  std::map<std::string_view, WallTime> ends;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& end = ends[met[i].device->card_name()];
+    end = std::max(end, met[i].to);
+  }
   std::vector<WallTime> times;
-  for (const auto& [device, end] : ends) times.push_back(end);
+  for (const auto& [card, end] : ends) times.push_back(end);
   std::ranges::sort(times, std::ranges::greater());
   return times[static_cast<std::size_t>(most)];
 }
@@ -71,9 +75,9 @@ void count_brake(const std::vector<Stay>& met, const BrakeScope& scope, std::int
                  BrakeCount& count) {
   std::optional<WallTime> engaged_until;
   for (std::size_t i = 0; i < met.size(); ++i) {
-    std::set<const BrokenDevice*> recent;
+    std::set<std::string_view> recent;
     for (std::size_t j = i + 1; j-- > 0 && met[i].from - met[j].from < limits.brake_within;)
-      recent.insert(met[j].device);
+      recent.insert(met[j].device->card_name());
     const auto bad = static_cast<std::int64_t>(recent.size());
     count.most = std::max(count.most, bad);
     if (!engages(limits, scope, bad, known)) continue;
@@ -84,32 +88,43 @@ void count_brake(const std::vector<Stay>& met, const BrakeScope& scope, std::int
   }
 }
 
-template <class Is>
-std::size_t devices_in(const std::vector<Told>& told, const Is& is) {
-  return static_cast<std::size_t>(std::ranges::count_if(told, [&](const Told& one) { return is(*one.device); }));
+std::size_t cards_in(const std::vector<Told>& told, const Place& place, Reach reach) {
+  std::set<std::string_view> cards;
+  for (const auto& [device, life] : told) {
+    if (place_of(*device, reach) == place) cards.insert(device->card_name());
+  }
+  return cards.size();
 }
 
-std::size_t broken_in(const std::vector<Told>& told, const Place& place, Reach reach) {
-  return devices_in(told, [&](const BrokenDevice& device) { return place_of(device, reach) == place; });
-}
+/// What of an incident counts, and until when.
+struct Counting {
+  std::pair<std::string_view, std::size_t> what;
+  WallTime until;
+};
 
-/// `counts_until`: when an incident that was allowed counts no more.
-template <class Until>
+/// What counts already does not count once more. `counting_of`: of an incident, with its number from 1.
+template <class CountingOf>
 CapCount count_cap(const FaultTrace& trace, const std::vector<Told>& told, const Cap& cap, Reach reach,
-                   const Until& counts_until) {
+                   const CountingOf& counting_of) {
   CapCount count;
   for (const auto& [place, incidents] : by_place(told, reach, [](const Life& life) { return life.held; })) {
-    const auto allowed = allowed_by(cap, known_in(trace, place, broken_in(told, place, reach)));
-    std::multiset<WallTime> counted;  // by when each counts no more
+    const auto allowed = allowed_by(cap, known_in(trace, place, cards_in(told, place, reach)));
+    std::map<std::pair<std::string_view, std::size_t>, WallTime> counted;
+    std::size_t number = 0;
     for (const Stay& incident : incidents) {
-      counted.erase(counted.begin(), counted.upper_bound(incident.from));
+      std::erase_if(counted, [&](const auto& one) { return one.second <= incident.from; });
+      const Counting counting = counting_of(incident, ++number);
+      if (const auto known = counted.find(counting.what); known != counted.end()) {
+        known->second = std::max(known->second, counting.until);
+        continue;
+      }
       const auto wanted = static_cast<std::int64_t>(counted.size()) + 1;
       if (wanted > allowed) {
         count.refused.push_back(incident.from);
         continue;
       }
       count.most = std::max(count.most, wanted);
-      counted.insert(counts_until(incident));
+      counted.emplace(counting.what, counting.until);
     }
   }
   std::ranges::sort(count.refused);
@@ -128,19 +143,22 @@ BrakeCount brake_count_of(const FaultTrace& trace, const std::vector<Told>& told
   BrakeCount count;
   for (const auto& [place, met] : by_place(told, reach, hits_of)) {
     const BrakeScope scope{.scope = place.first, .node = place.second};
-    count_brake(met, scope, known_in(trace, place, broken_in(told, place, reach)), limits, count);
+    count_brake(met, scope, known_in(trace, place, cards_in(told, place, reach)), limits, count);
   }
   std::ranges::sort(count.engaged);
   return count;
 }
 
 CapCount cap_count_of(const FaultTrace& trace, const std::vector<Told>& told, const Cap& cap, Reach reach) {
-  return count_cap(trace, told, cap, reach, [](const Stay& incident) { return incident.to; });
+  return count_cap(trace, told, cap, reach, [](const Stay& incident, std::size_t /*number*/) {
+    return Counting{{incident.device->card_name(), 0}, incident.to};
+  });
 }
 
 CapCount day_count_of(const FaultTrace& trace, const std::vector<Told>& told, const Cap& cap) {
-  return count_cap(trace, told, cap, Reach::Cluster,
-                   [](const Stay& incident) { return incident.from + CapBook::kDay; });
+  return count_cap(trace, told, cap, Reach::Cluster, [](const Stay& incident, std::size_t number) {
+    return Counting{{incident.device->name, number}, incident.from + CapBook::kDay};
+  });
 }
 
 }  // namespace dhc::tuning

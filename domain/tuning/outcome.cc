@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dhc::tuning {
@@ -14,16 +17,16 @@ Millis overlap(const Span& a, const Span& b) {
   return from < to ? std::chrono::duration_cast<Millis>(to - from) : Millis(0);
 }
 
-/// In service, held and not bad. Faults may overlap each other.
-Millis held_well(const BrokenDevice& device, const std::vector<Span>& held) {
+/// In service, held and not bad. Faults may overlap each other; what is held may not.
+Millis held_well(const std::vector<Span>& in_service, const std::vector<Fault>& faults, const std::vector<Span>& held) {
   Millis sum{0};
   for (const Span& span : held) {
-    for (const Span& service : device.in_service) {
+    for (const Span& service : in_service) {
       const Span both{std::max(span.from, service.from), std::min(span.to, service.to)};
       if (both.from >= both.to) continue;
       sum += overlap(span, service);
       WallTime counted = both.from;
-      for (const Fault& fault : device.faults) {
+      for (const Fault& fault : faults) {
         const Span bad{std::max(fault.from, counted), fault.to};
         if (bad.from >= bad.to) continue;
         sum -= overlap(bad, both);
@@ -34,10 +37,32 @@ Millis held_well(const BrokenDevice& device, const std::vector<Span>& held) {
   return sum;
 }
 
+/// A card with several devices that broke: it is bad while one of them is, and held while one is.
+struct SharedCard {
+  std::vector<Span> in_service;
+  std::vector<Fault> faults;
+  std::vector<Span> held;
+};
+
+Millis held_well(SharedCard card) {
+  std::ranges::sort(card.faults, {}, &Fault::from);
+  std::ranges::sort(card.held, {}, &Span::from);
+  std::vector<Span> held;
+  for (const Span& span : card.held) {
+    if (!held.empty() && span.from <= held.back().to) {
+      held.back().to = std::max(held.back().to, span.to);
+    } else {
+      held.push_back(span);
+    }
+  }
+  return held_well(card.in_service, card.faults, held);
+}
+
 }  // namespace
 
 Outcome outcome_of(const FaultTrace& trace, const Choice& choice, Witness witness) {
   Outcome outcome;
+  std::map<std::string_view, SharedCard> cards;
   for (const BrokenDevice& device : trace.broken) {
     const auto life = life_of(device, trace, choice, witness);
     for (const Hit& hit : life.hits) {
@@ -54,8 +79,16 @@ Outcome outcome_of(const FaultTrace& trace, const Choice& choice, Witness witnes
     }
     outcome.incidents += life.held.size();
     if (life.quarantined) ++outcome.quarantined;
-    outcome.held_well += held_well(device, life.held);
+    if (device.card.empty()) {
+      outcome.held_well += held_well(device.in_service, device.faults, life.held);
+      continue;
+    }
+    auto& card = cards[device.card];
+    card.in_service = device.in_service;
+    card.faults.insert(card.faults.end(), device.faults.begin(), device.faults.end());
+    card.held.insert(card.held.end(), life.held.begin(), life.held.end());
   }
+  for (auto& [name, card] : cards) outcome.held_well += held_well(std::move(card));
   return outcome;
 }
 

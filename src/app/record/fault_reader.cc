@@ -94,6 +94,7 @@ void FaultReader::note(const DeviceKey& key, const DeviceState& state, const Now
     seen.faults.push_back({.from = from, .to = from, .told_to = from});
     seen.goes_on = true;
     if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
+    seen.card = to_string(world_.card_of(key));
     count_known(key.scope, {});
     if (!seen.node.empty()) count_known(key.scope, seen.node);
   }
@@ -114,17 +115,24 @@ tuning::FaultTrace FaultReader::finish() {
   trace.from = runs_.front().from;
   trace.to = runs_.back().to;
   std::size_t unended = 0;
-  std::map<std::string, std::int64_t> broken;
+  std::map<std::string, std::size_t> devices_of;  // by card
+  for (const auto& [key, seen] : seen_) ++devices_of[seen.card];
+  std::map<std::string, std::int64_t> broken;  // cards of a scope
+  std::size_t sharing = 0;
+  std::set<std::string_view> counted;
   for (auto& [key, seen] : seen_) {
     // Nobody has called it well: it may have been bad to the end.
     if (seen.goes_on) seen.faults.back().to = trace.to;
     for (const auto& fault : seen.faults) unended += *fault.told_to < fault.to ? 1U : 0U;
-    ++broken[key.scope];
+    const bool shares = devices_of.at(seen.card) > 1;
+    sharing += shares ? 1U : 0U;
+    if (counted.insert(seen.card).second) ++broken[key.scope];
     trace.broken.push_back({.name = to_string(key),
                             .in_service = runs_,
                             .faults = std::move(seen.faults),
                             .scope = key.scope,
-                            .node = seen.node});
+                            .node = seen.node,
+                            .card = shares ? seen.card : std::string()});
   }
   trace.known = known_;
   for (const auto& [scope, count] : broken) {
@@ -143,6 +151,13 @@ tuning::FaultTrace FaultReader::finish() {
       "is "
       "not known, and a device that was bad before and after was bad in between.",
       "Devices are those of drivers and resources that had a fault."};
+  if (sharing > 0) {
+    const auto cards = counted.size() + sharing - seen_.size();
+    trace.remarks.push_back(fmt::format(
+        "{} of the devices that broke are replicas or partitions of {} physical card{}: brake, caps of what is out of "
+        "service and capacity count cards; failures and evictions are those of each device's pods.",
+        sharing, cards, cards == 1 ? "" : "s"));
+  }
   if (unended > 0) {
     trace.remarks.push_back(fmt::format(
         "{} fault{}: nobody has said when it ended. It is taken to last until the next word, or to the recording's "

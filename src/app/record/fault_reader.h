@@ -28,6 +28,7 @@ class FaultReader {
  private:
   struct Seen {
     std::string node;
+    std::string card;
     std::vector<tuning::Fault> faults;  // `told_to` set; of the last one `to` is not known while it goes on
     bool goes_on = false;
     bool is_silent = false;  // nobody has called it bad since `told_to`

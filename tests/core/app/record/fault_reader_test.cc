@@ -154,3 +154,28 @@ TEST_CASE("A second replica's run, which overlaps with the first, is left out an
   CHECK(trace.broken.front().faults.size() == 1);
   CHECK(has_remark(trace, "1 run left out"));
 }
+
+TEST_CASE("The devices of one card say so, and the card counts once") {
+  Watched world;
+  world.cluster.add_node({"node-c", {{TaintWorld::kResource, 0}}, {}, {}});
+  for (const auto* device : {"GPU-0::0", "GPU-0::1", "GPU-0::2", "GPU-1::0"})
+    world.cluster.restore_device("node-c", TaintWorld::kResource, device);
+  world.cluster.create_stateful_set("default", "t", 12, TaintWorld::plugin_pod());
+  world.run_for(minutes(10));
+  for (const auto* device : {"GPU-0::0", "GPU-0::1", "GPU-0::2"})
+    world.cluster.set_device_health("node-c", device, "Unhealthy");
+  world.run_for(minutes(5));
+  auto trace = read(world.recording());
+  REQUIRE(trace.broken.size() == 3);
+  CHECK_FALSE(trace.broken.front().card.empty());
+  for (const auto& device : trace.broken) CHECK(device.card == trace.broken.front().card);
+  CHECK(trace.devices == 10);
+  CHECK(trace.known.at({TaintWorld::kResource, "node-c"}) == 2);
+  CHECK(has_remark(trace, "3 of the devices that broke are replicas or partitions of 1 physical card:"));
+  world.cluster.set_device_health("node-c", "GPU-1::0", "Unhealthy");
+  world.run_for(minutes(5));
+  trace = read(world.recording());
+  REQUIRE(trace.broken.size() == 4);
+  CHECK(trace.broken.back().card.empty());
+  CHECK(has_remark(trace, "3 of the devices that broke are replicas or partitions of 1 physical card:"));
+}

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "domain/tuning/outcome.h"
+
 using namespace dhc;
 using namespace dhc::tuning;
 
@@ -116,4 +118,60 @@ TEST_CASE("the cap of a day counts the evictions of the last 24 hours") {
   };
   CHECK(refused(hours(24) - Millis(1)) == 1);
   CHECK(refused(hours(24)) == 0);
+}
+
+TEST_CASE("the devices of one card count once, against cards") {
+  // One card of node a with four replicas, and one of node b.
+  auto trace = trace_of({{"a", Millis(0), hours(1)},
+                         {"a", Millis(0), hours(1)},
+                         {"a", Seconds(1), hours(1)},
+                         {"a", Seconds(2), hours(2)},
+                         {"b", minutes(2), hours(1)}});
+  const auto as_cards = [&] {
+    auto cards = trace;
+    for (std::size_t i = 0; i < 4; ++i) cards.broken[i].card = "card-0";
+    return cards;
+  }();
+  CHECK(braked(trace, 20, Reach::Cluster).most == 5);
+  CHECK(braked(as_cards, 20, Reach::Cluster).most == 2);
+  CHECK(braked(as_cards, 20, Reach::Cluster).engaged.empty());
+  CHECK(braked(as_cards, 10, Reach::Cluster, 2).engaged == std::vector{kBegin + minutes(2)});
+  CHECK(braked(as_cards, 20, Reach::Node, 2).engaged.empty());
+  const auto two = capped(as_cards, {.percent = 0, .at_least = 2}, Reach::Cluster);
+  CHECK(two.refused.empty());
+  CHECK(two.most == 2);
+  CHECK(capped(as_cards, {.percent = 0, .at_least = 1}, Reach::Node).refused.empty());
+  CHECK(capped(as_cards, {.percent = 0, .at_least = 1}, Reach::Cluster).refused == std::vector{kBegin + minutes(3)});
+  // Each replica's pod is evicted.
+  const auto told = lives_of(as_cards, {.after = minutes(1), .recover = {}}, Witness::Nobody);
+  CHECK(day_count_of(as_cards, told, {.percent = 0, .at_least = 3}).refused.size() == 2);
+  // The card is released by its last device.
+  const auto brake_again = [&](Millis after) {
+    auto later = as_cards;
+    for (int i = 0; i < 2; ++i) {
+      later.broken.push_back(later.broken.back());
+      later.broken.back().name = "late-" + std::to_string(i);
+      later.broken.back().faults = {{kBegin + after, kBegin + after + hours(1)}};
+    }
+    return braked(later, 10, Reach::Cluster, 2).engaged.size();
+  };
+  CHECK(brake_again(hours(3)) == 2);
+}
+
+TEST_CASE("a card is held well once, however many of its devices are held") {
+  auto trace = trace_of({{"a", Millis(0), hours(1)}, {"a", Millis(0), hours(1)}, {"a", hours(1), hours(1)}});
+  const Choice choice{.after = minutes(1), .recover = {}};
+  trace.broken.resize(1);
+  const auto alone = outcome_of(trace, choice, Witness::Nobody);
+  trace.broken.push_back(trace.broken.front());
+  trace.broken.back().name = "gpu-1";
+  CHECK(outcome_of(trace, choice, Witness::Nobody).held_well == 2 * alone.held_well);
+  for (auto& device : trace.broken) device.card = "card-0";
+  const auto both = outcome_of(trace, choice, Witness::Nobody);
+  CHECK(both.held_well == alone.held_well);
+  CHECK(both.incidents == 2);
+  // Another device of it that breaks when the first is repaired, and is held for an hour longer: what the card is held
+  // well for begins an hour later, and ends so.
+  trace.broken.back().faults = {{kBegin + hours(1), kBegin + hours(2)}};
+  CHECK(outcome_of(trace, choice, Witness::Nobody).held_well == alone.held_well);
 }
