@@ -2,14 +2,19 @@
 
 #include <chrono>
 #include <list>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
@@ -27,6 +32,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kRequestPatience{5};
+constexpr std::size_t kPieceBytes = 64UL * 1024;
+constexpr std::size_t kMostShared = 4;
 constexpr std::size_t kMostConnections = 64;
 constexpr std::uint32_t kHeaderBytes = 8 * 1024;
 
@@ -42,12 +49,19 @@ class Counted {
   std::size_t& count_;
 };
 
+class Session;
+using SharedText = std::shared_ptr<const std::string>;
+
 /// What all connections of one server share.
 struct Serving {
   PageMaker pages;
   Audience audience = Audience::Everybody;
   EventStream events;
-  std::size_t streams = 0;  // that are open
+  std::size_t streams = 0;                                 // that are open
+  std::list<std::weak_ptr<Session>> sessions = {};         // oldest first
+  std::list<std::weak_ptr<const std::string>> texts = {};  // that answers under way share, oldest first
+
+  void note_shared(const SharedText& text);
 };
 
 /// One connection, from the request to the end of its answer, or to the stream that it becomes. Lives as long as an
@@ -67,6 +81,7 @@ class Session : public std::enable_shared_from_this<Session> {
                             [self = shared_from_this()](error_code ec, std::size_t) { self->asked(ec); });
   }
   void close() { stream_.close(); }
+  [[nodiscard]] bool reads(const SharedText& text) const { return shared_ == text; }
 
  private:
   void asked(error_code ec) {
@@ -115,6 +130,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void answer(Page page) {
+    body_ = std::move(page.body);
+    shared_ = std::move(page.shared);
     response_.version(11);
     response_.result(page.status);
     response_.set(http::field::content_type, page.content_type);
@@ -122,14 +139,34 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.set("X-Content-Type-Options", "nosniff");
     for (const auto& [name, value] : page.headers) response_.set(name, value);
     response_.keep_alive(false);
-    response_.body() = std::move(page.body);
-    response_.prepare_payload();
-    if (parser_.get().method() == http::verb::head) response_.body().clear();
+    response_.content_length(body_.size() + (shared_ ? shared_->size() : 0));
+    if (parser_.get().method() == http::verb::head) {
+      body_.clear();
+      shared_.reset();
+    }
+    if (shared_) serving_.note_shared(shared_);
+    left_ = body_;
     stream_.expires_after(kRequestPatience);
-    http::async_write(stream_, response_, [self = shared_from_this()](error_code, std::size_t) {
-      error_code ignored;
-      self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    http::async_write(stream_, response_, [self = shared_from_this()](error_code ec, std::size_t) {
+      if (!ec) self->write_piece();
     });
+  }
+
+  /// The body, and then what is shared.
+  void write_piece() {
+    if (left_.empty() && shared_ && !std::exchange(is_last_, true)) left_ = *shared_;
+    if (left_.empty()) {
+      error_code ignored;
+      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+      return;
+    }
+    const auto piece = left_.substr(0, kPieceBytes);
+    left_.remove_prefix(piece.size());
+    stream_.expires_after(kRequestPatience);
+    asio::async_write(stream_, asio::buffer(piece.data(), piece.size()),
+                      [self = shared_from_this()](error_code ec, std::size_t) {
+                        if (!ec) self->write_piece();
+                      });
   }
 
   beast::tcp_stream stream_;
@@ -137,15 +174,33 @@ class Session : public std::enable_shared_from_this<Session> {
   std::function<void()> done_;
   beast::flat_buffer buffer_{2UL * kHeaderBytes};
   http::request_parser<http::empty_body> parser_;
-  http::response<http::string_body> response_;
+  http::response<http::empty_body> response_;
+  std::string body_;
+  SharedText shared_;
+  std::string_view left_;  // of the body, or of what is shared
+  bool is_last_ = false;   // of what is shared
 };
+
+/// Each text may be large, and a slow client keeps its own alive: those of the oldest make room.
+void Serving::note_shared(const SharedText& text) {
+  std::erase_if(texts, [&](const auto& one) { return one.expired() || one.lock() == text; });
+  texts.push_back(text);
+  if (texts.size() <= kMostShared) return;
+  const auto oldest = texts.front().lock();
+  std::vector<std::shared_ptr<Session>> readers;  // one that ends leaves the list
+  for (const auto& one : sessions) {
+    auto session = one.lock();
+    if (oldest && session && session->reads(oldest)) readers.push_back(std::move(session));
+  }
+  for (const auto& reader : readers) reader->close();
+  texts.pop_front();
+}
 }  // namespace
 
 struct AdminServer::Impl {
-  // Before `io`: what is still pending when `io` goes down is destroyed by it, and sessions leave the list then.
+  // Before `io`: what is still pending when `io` goes down is destroyed by it, and sessions leave their list then.
   Serving serving;
   std::string address;
-  std::list<std::weak_ptr<Session>> sessions;  // oldest first
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
   asio::steady_timer pause{io};
@@ -198,13 +253,13 @@ void AdminServer::Impl::accept() {
 }
 
 void AdminServer::Impl::add(tcp::socket socket) {
-  if (sessions.size() >= kMostConnections) {
-    if (const auto oldest = sessions.front().lock()) oldest->close();
-    sessions.pop_front();
+  if (serving.sessions.size() >= kMostConnections) {
+    if (const auto oldest = serving.sessions.front().lock()) oldest->close();
+    serving.sessions.pop_front();
   }
-  const auto forget = [this] { sessions.remove_if([](const auto& session) { return session.expired(); }); };
+  const auto forget = [this] { serving.sessions.remove_if([](const auto& session) { return session.expired(); }); };
   const auto session = std::make_shared<Session>(std::move(socket), serving, forget);
-  sessions.push_back(session);
+  serving.sessions.push_back(session);
   session->start();
 }
 

@@ -19,6 +19,8 @@ struct Page {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< Beside those that every answer has.
+  /// Follows the body: the same text for all who ask meanwhile, however many and slow they are.
+  std::shared_ptr<const std::string> shared = {};
 };
 
 /// Makes the page of a path (without the query). Called on the server's own thread: it must not wait.
@@ -36,10 +38,10 @@ struct EventStream {
 };
 
 /// A plain HTTP server for probes, metrics and detail, each on a listener and a thread of its own: a flood of one keeps
-/// nobody from the others. GET and HEAD, one request a connection. A client gets 5 s to ask and 5 s
-/// to take its answer, 8 KiB of headers, and at most 64 may be connected (the one that waits longest makes room), so
-/// that slow or hostile clients block nobody. Streams are counted apart, and end with a reader that does not take a
-/// piece in 20 s.
+/// nobody from the others. GET and HEAD, one request a connection. A client gets 5 s to ask and 5 s for each 64 KiB of
+/// its answer, 8 KiB of headers, and at most 64 may be connected (the one that waits longest makes room), so
+/// that slow or hostile clients block nobody. Of texts that pages share four are held at once, and whoever still reads
+/// the oldest then is cut off. Streams are counted apart, and end with a reader that does not take a piece in 20 s.
 class AdminServer {
  public:
   /// Listens and serves on a thread of its own. Unavailable, naming the address, if it cannot listen there.

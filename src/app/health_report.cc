@@ -163,12 +163,9 @@ std::string why_silent(const Facts& facts) {
   return {};
 }
 
-Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, MonoTime now) {
-  Json json = {{"leader", nullptr},
-               {"role", role_of(facts)},
-               {"mode", to_string(facts.mode)},
-               {"viewAges", Json::object()},
-               {"verdicts", nullptr}};
+Report verdicts_report(const Facts& facts, MonoTime now) {
+  Json json = {
+      {"leader", nullptr}, {"role", role_of(facts)}, {"mode", to_string(facts.mode)}, {"viewAges", Json::object()}};
   if (const auto leader = leader_of(facts); !leader.empty()) json["leader"] = leader;
   for (const auto& watch : facts.watches) {
     const auto seconds = seconds_since_heard(watch, now);
@@ -176,12 +173,22 @@ Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, Mo
   }
   const auto silent = why_silent(facts);
   if (!silent.empty()) {
+    json["verdicts"] = nullptr;
     json["message"] = silent;
     return {.ok = false, .text = json_text(json) + "\n"};
   }
-  json["verdicts"] = Json::array();
-  for (const auto& verdict : verdicts) json["verdicts"].push_back(verdict_json(verdict));
-  return {.ok = true, .text = json_text(json) + "\n"};
+  auto text = json_text(json);
+  text.back() = ',';
+  return {.ok = true, .text = text + R"("verdicts":)"};
+}
+
+std::string verdicts_list(std::span<const Verdict> verdicts) {
+  std::string text = "[";
+  for (const auto& verdict : verdicts) {
+    if (text.size() > 1) text += ',';
+    text += json_text(verdict_json(verdict));
+  }
+  return text + "]}\n";
 }
 
 }  // namespace dhc

@@ -75,10 +75,14 @@ struct Report {
 [[nodiscard]] std::string why_silent(const Facts& facts);
 
 /// What this replica says of every subject, as a JSON object: who leads, whether that is this one, the mode, the age of
-/// each watch's last word in seconds (null: none), and the verdicts, each with subject, device, policy, mode, reason,
-/// gate, message, since and nextStepAt (null if time alone brings nothing). Not ok while this replica judges nothing,
-/// because it stands by or has not seen everything yet: `verdicts` is null then, so that nobody takes it for "nothing
-/// is wrong", and `message` says whom to ask or what is missing.
-[[nodiscard]] Report verdicts_report(const Facts& facts, std::span<const Verdict> verdicts, MonoTime now);
+/// each watch's last word in seconds (null: none), and the verdicts. Ok: it ends before their list, which follows as
+/// `verdicts_list` has it, so that one text of it serves all who ask. Not ok while this replica judges nothing, because
+/// it stands by or has not seen everything yet: then it is whole, `verdicts` is null, so that nobody takes it for
+/// "nothing is wrong", and `message` says whom to ask or what is missing.
+[[nodiscard]] Report verdicts_report(const Facts& facts, MonoTime now);
+
+/// The rest of it: the verdicts, each with subject, device, policy, mode, reason, gate, message, since and nextStepAt
+/// (null if time alone brings nothing), and the object's end.
+[[nodiscard]] std::string verdicts_list(std::span<const Verdict> verdicts);
 
 }  // namespace dhc

@@ -10,8 +10,12 @@ namespace dhc {
 
 namespace {
 Page page_of(Report report) { return {.status = report.ok ? 200U : 503U, .body = std::move(report.text)}; }
-Page json_page_of(Report report) {
-  return {.status = report.ok ? 200U : 503U, .content_type = "application/json", .body = std::move(report.text)};
+Page verdicts_page(const StatusStore& status_store) {
+  auto report = verdicts_report(status_store.facts(), mono_now());
+  return {.status = report.ok ? 200U : 503U,
+          .content_type = "application/json",
+          .body = std::move(report.text),
+          .shared = report.ok ? status_store.verdicts_text() : nullptr};
 }
 /// A part of the live page. It may load from and speak to its own origin alone, runs no script but its own file, and no
 /// other page may hold it in a frame.
@@ -56,9 +60,7 @@ Page health_page(const StatusStore& status_store, std::string_view path) {
 }
 
 Page detail_page(const StatusStore& status_store, std::string_view path) {
-  if (path == "/verdicts") {
-    return json_page_of(verdicts_report(status_store.facts(), *status_store.verdicts(), mono_now()));
-  }
+  if (path == "/verdicts") return verdicts_page(status_store);
   if (path == "/healthz" || path == "/livez" || path == "/readyz") return health_page(status_store, path);
   if (auto page = live_page(path)) return *std::move(page);
   return not_here("/ (the live page) /healthz /readyz /verdicts");

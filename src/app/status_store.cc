@@ -23,6 +23,7 @@ void StatusStore::turn_done(MonoTime now) {
 void StatusStore::show(std::shared_ptr<const std::vector<Verdict>> verdicts) {
   const std::lock_guard lock(mutex_);
   verdicts_ = std::move(verdicts);
+  text_.reset();
 }
 
 void StatusStore::watch(const WatchFact& fact) {
@@ -60,6 +61,20 @@ Facts StatusStore::facts() const {
 std::shared_ptr<const std::vector<Verdict>> StatusStore::verdicts() const {
   const std::lock_guard lock(mutex_);
   return verdicts_;
+}
+
+std::shared_ptr<const std::string> StatusStore::verdicts_text() const {
+  std::shared_ptr<const std::vector<Verdict>> shown;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto text = text_.lock()) return text;
+    shown = verdicts_;
+  }
+  // Made without the lock: whoever shows verdicts waits for nobody.
+  auto text = std::make_shared<const std::string>(verdicts_list(*shown));
+  const std::lock_guard lock(mutex_);
+  if (shown == verdicts_) text_ = text;
+  return text;
 }
 
 }  // namespace dhc

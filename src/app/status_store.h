@@ -26,11 +26,14 @@ class StatusStore {
 
   [[nodiscard]] Facts facts() const;
   [[nodiscard]] std::shared_ptr<const std::vector<Verdict>> verdicts() const;
+  /// Of the verdicts that were shown last, as `verdicts_list` has it: made once for all who hold it meanwhile.
+  [[nodiscard]] std::shared_ptr<const std::string> verdicts_text() const;
 
  private:
   mutable std::mutex mutex_;
   Facts facts_;
   std::shared_ptr<const std::vector<Verdict>> verdicts_;
+  mutable std::weak_ptr<const std::string> text_;  // of them, while somebody holds it
 };
 
 }  // namespace dhc

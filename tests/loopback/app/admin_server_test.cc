@@ -1,7 +1,11 @@
 #include "app/admin_server.h"
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <boost/asio/connect.hpp>
@@ -40,6 +44,13 @@ class Caller {
   void say(std::string_view text) {
     boost::system::error_code ignored;
     asio::write(socket_, asio::buffer(text.data(), text.size()), ignored);
+  }
+  /// What comes next, at most so much; empty: the end.
+  std::string some(std::size_t most) {
+    std::string text(most, '\0');
+    boost::system::error_code end;
+    text.resize(socket_.read_some(asio::buffer(text), end));
+    return text;
   }
   /// Everything until the server closes.
   std::string rest() {
@@ -121,6 +132,64 @@ TEST_CASE("a server stops at once while clients are silent and while one does no
   const auto before = dhc::mono_now();
   server.reset();
   CHECK(dhc::mono_now() - before < dhc::Seconds(1));
+}
+
+TEST_CASE("what pages share follows their own body, and a HEAD request gets the length of both") {
+  const auto server = serve([text = std::make_shared<const std::string>(200'000, 'y')](std::string_view) {
+    return Page{.body = std::string(70'000, 'x'), .shared = text};
+  });
+  const auto answer = ask(*server, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(answer.find("Content-Length: 270000\r\n") != std::string::npos);
+  CHECK(answer.ends_with("\r\n\r\n" + std::string(70'000, 'x') + std::string(200'000, 'y')));
+  const auto head = ask(*server, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(head.find("Content-Length: 270000\r\n") != std::string::npos);
+  CHECK(head.ends_with("\r\n\r\n"));
+}
+
+TEST_CASE("of texts that pages share four are held, and whoever still reads the oldest is cut off") {
+  // More than the sockets hold.
+  constexpr std::size_t kSize = 32UL << 20U;
+  std::vector<std::weak_ptr<const std::string>> made;
+  std::mutex mutex;
+  auto server = serve([&](std::string_view) {
+    const std::lock_guard lock(mutex);
+    const auto text = std::make_shared<const std::string>(kSize, static_cast<char>('a' + made.size()));
+    made.push_back(text);
+    return Page{.body = {}, .shared = text};
+  });
+  std::vector<std::unique_ptr<Caller>> slow;
+  for (int i = 0; i < 6; ++i) {
+    slow.push_back(std::make_unique<Caller>(*server));
+    slow.back()->say("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(slow.back()->some(10) == "HTTP/1.1 2");
+  }
+  const auto held = [&] {
+    const std::lock_guard lock(mutex);
+    return std::ranges::count_if(made, [](const auto& text) { return !text.expired(); });
+  };
+  const auto before = dhc::mono_now();
+  while (held() > 4 && dhc::mono_now() - before < dhc::Seconds(2)) ::usleep(1000);
+  CHECK(held() == 4);
+  CHECK(slow[0]->rest().size() < kSize);
+  CHECK(slow[1]->rest().size() < kSize);
+  CHECK(slow[5]->rest().ends_with(std::string(kSize, 'f')));
+}
+
+TEST_CASE("who takes a big page slowly gets all of it, and who takes nothing for five seconds is cut off") {
+  constexpr std::size_t kSize = 64UL << 20U;
+  const auto server = serve([](std::string_view) { return Page{.body = std::string(kSize, 'x')}; });
+  Caller slow(*server);
+  Caller dead(*server);
+  const auto asked = dhc::mono_now();
+  for (auto* caller : {&slow, &dead}) caller->say("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::size_t got = 0;
+  while (dhc::mono_now() - asked < dhc::Millis(6500)) {
+    got += slow.some(64 * 1024).size();
+    ::usleep(10'000);
+  }
+  got += slow.rest().size();
+  CHECK(got > kSize);
+  CHECK(dead.rest().size() < kSize);
 }
 
 TEST_CASE("an address that is taken is an error that names it") {

@@ -1,5 +1,9 @@
 #include "app/pages.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "app/clock.h"
@@ -23,7 +27,29 @@ TEST_CASE(
   store.election({.leads = true, .holder = "me_1"});
   page = dhc::detail_page(store, "/verdicts");
   CHECK(page.status == 200);
-  CHECK(page.body.find(R"("verdicts":[])") != std::string::npos);
+  REQUIRE(page.shared);
+  CHECK((page.body + *page.shared).find(R"("verdicts":[])") != std::string::npos);
+}
+
+TEST_CASE("the verdicts are one text for all who hold it meanwhile, until others are shown") {
+  dhc::StatusStore store({});
+  store.policy_loaded();
+  dhc::Verdict verdict;
+  verdict.subject = {.kind = "Pod", .ns = "a", .name = "p", .uid = "u"};
+  store.show(std::make_shared<const std::vector<dhc::Verdict>>(3, verdict));
+  auto first = dhc::detail_page(store, "/verdicts").shared;
+  auto second = dhc::detail_page(store, "/verdicts").shared;
+  REQUIRE(first);
+  CHECK(first == second);
+  store.show(std::make_shared<const std::vector<dhc::Verdict>>(1, verdict));
+  const auto third = dhc::detail_page(store, "/verdicts").shared;
+  CHECK(third != first);
+  CHECK(third->size() < first->size());
+  const std::weak_ptr kept = first;
+  first.reset();
+  CHECK_FALSE(kept.expired());
+  second.reset();
+  CHECK(kept.expired());
 }
 
 TEST_CASE("without an election there is no standby") {
