@@ -211,7 +211,7 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
       ->type_name("DIR")
       ->required();
   replay->add_flag("--audit", options.is_audit,
-                   "DIR names audit logs of an API server instead, one event a line (needs -f)");
+                   "DIR names audit logs of all API servers instead, one event a line (needs -f)");
   replay
       ->add_option("-f,--filename", options.files,
                    "Files of another configuration: show what it would have done, beside what was done")

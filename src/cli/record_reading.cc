@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,37 +17,64 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 20U;
 
-/// One file; how many lines it has had is counted in `number`.
-Status read_file_lines(const std::string& name, const std::function<Status(std::string_view line)>& feed,
-                       const std::function<void(std::string)>& remark) {
-  std::ifstream file(name, std::ios::binary);
-  if (!file) return fail(ErrorKind::Invalid, fmt::format("{}: cannot be opened", name));
-  std::string text;
-  std::string piece(kReadAtOnce, '\0');
-  std::size_t number = 0;
-  while (file) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    text.append(piece, 0, static_cast<std::size_t>(file.gcount()));
-    std::size_t at = 0;
-    for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
-      ++number;
-      const auto line = std::string_view(text).substr(at, end - at);
-      at = end + 1;
-      if (line.empty()) continue;
-      if (auto fed = feed(line); !fed) {
-        fed.error().message = fmt::format("{}:{}: {}", name, number, fed.error().message);
-        return fed;
+/// The lines of one file, one after the other.
+class LineFile {
+ public:
+  explicit LineFile(std::string name) : name_(std::move(name)), file_(name_, std::ios::binary) {}
+
+  /// To the next line that is not empty; false: there is none. An error names the file.
+  [[nodiscard]] Result<bool> next() {
+    if (!file_.is_open()) return fail(ErrorKind::Invalid, fmt::format("{}: cannot be opened", name_));
+    while (true) {
+      const auto end = text_.find('\n', std::max(at_, sought_));
+      if (end != std::string::npos) {
+        ++number_;
+        line_ = {at_, end - at_};
+        at_ = end + 1;
+        if (line_.second > 0) return true;
+        continue;
       }
+      if (!file_) break;
+      text_.erase(0, std::exchange(at_, 0));
+      sought_ = text_.size();
+      text_.resize(sought_ + kReadAtOnce);
+      file_.read(text_.data() + sought_, static_cast<std::streamsize>(kReadAtOnce));
+      text_.resize(sought_ + static_cast<std::size_t>(file_.gcount()));
     }
-    text.erase(0, at);
+    if (file_.bad()) return fail(ErrorKind::Invalid, fmt::format("{}: cannot be read", name_));
+    return false;
   }
-  if (file.bad()) return fail(ErrorKind::Invalid, fmt::format("{}: cannot be read", name));
-  if (!text.empty()) {
+
+  /// Until the next one is asked for.
+  [[nodiscard]] std::string_view line() const { return std::string_view(text_).substr(line_.first, line_.second); }
+
+  [[nodiscard]] Status feed_to(const std::function<Status(std::string_view line)>& feed) const {
+    auto fed = feed(line());
+    if (!fed) fed.error().message = fmt::format("{}:{}: {}", name_, number_, fed.error().message);
+    return fed;
+  }
+
+  void remark_torn(const std::function<void(std::string)>& remark) const {
+    if (at_ == text_.size()) return;
     remark(fmt::format("{}:{}: the last line is torn, as a crash leaves it: the replay of this file ends before it",
-                       name, number + 1));
+                       name_, number_ + 1));
   }
-  return {};
-}
+
+ private:
+  std::string name_;
+  std::ifstream file_;
+  std::string text_;
+  std::size_t at_ = 0;      // behind the line
+  std::size_t sought_ = 0;  // so far of `text_` there is no other end of a line
+  std::size_t number_ = 0;
+  std::pair<std::size_t, std::size_t> line_;  // where, and how long
+};
+
+/// A file among several, with the time of its line.
+struct TimedFile {
+  std::unique_ptr<LineFile> file;
+  std::optional<WallTime> at;
+};
 
 }  // namespace
 
@@ -74,7 +102,45 @@ Result<std::vector<std::string>> recordings_of(const std::vector<std::string>& p
 Status read_lines(const std::vector<std::string>& files, const std::function<Status(std::string_view line)>& feed,
                   const std::function<void(std::string)>& remark) {
   for (const auto& name : files) {
-    if (auto read = read_file_lines(name, feed, remark); !read) return read;
+    LineFile file(name);
+    while (true) {
+      const auto has_line = file.next();
+      if (!has_line) return std::unexpected(has_line.error());
+      if (!*has_line) break;
+      if (auto fed = file.feed_to(feed); !fed) return fed;
+    }
+    file.remark_torn(remark);
+  }
+  return {};
+}
+
+Status read_lines_by_time(const std::vector<std::string>& files,
+                          const std::function<std::optional<WallTime>(std::string_view line)>& time_of,
+                          const std::function<Status(std::string_view line)>& feed,
+                          const std::function<void(std::string)>& remark) {
+  if (files.size() == 1) return read_lines(files, feed, remark);
+  std::vector<TimedFile> open;
+  for (const auto& name : files) open.push_back({std::make_unique<LineFile>(name), std::nullopt});
+  // Of each file the time of its next line; of one that has ended nothing.
+  const auto advance = [&](TimedFile& one) -> Result<bool> {
+    auto has_line = one.file->next();
+    if (!has_line) return has_line;
+    if (!*has_line) one.file->remark_torn(remark);
+    if (const auto at = *has_line ? time_of(one.file->line()) : std::nullopt)
+      one.at = std::max(one.at.value_or(*at), *at);
+    return has_line;
+  };
+  for (auto one = open.begin(); one != open.end();) {
+    const auto has_line = advance(*one);
+    if (!has_line) return std::unexpected(has_line.error());
+    one = *has_line ? one + 1 : open.erase(one);
+  }
+  while (!open.empty()) {
+    const auto first = std::ranges::min_element(open, {}, &TimedFile::at);
+    if (auto fed = first->file->feed_to(feed); !fed) return fed;
+    const auto has_line = advance(*first);
+    if (!has_line) return std::unexpected(has_line.error());
+    if (!*has_line) open.erase(first);
   }
   return {};
 }

@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/moment.h"
 
 namespace dhc::cli {
 
@@ -17,5 +19,13 @@ namespace dhc::cli {
 [[nodiscard]] Status read_lines(const std::vector<std::string>& files,
                                 const std::function<Status(std::string_view line)>& feed,
                                 const std::function<void(std::string)>& remark);
+
+/// Likewise of several logs whose lines have times: those of all files in the order of time, and within a file in its
+/// own, so that the logs of several servers are one, and rotated files may be named in any order. `time_of` is not
+/// asked of a single file; a line without a time follows the one before it.
+[[nodiscard]] Status read_lines_by_time(const std::vector<std::string>& files,
+                                        const std::function<std::optional<WallTime>(std::string_view line)>& time_of,
+                                        const std::function<Status(std::string_view line)>& feed,
+                                        const std::function<void(std::string)>& remark);
 
 }  // namespace dhc::cli

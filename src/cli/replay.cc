@@ -49,6 +49,19 @@ void note_audit(const record::AuditCounts& counts, std::vector<std::string>& rem
                     "taken for there",
                     counts.collections));
   }
+  if (counts.dry_runs > 0) remarks.push_back(fmt::format("{} dry runs have changed nothing", counts.dry_runs));
+  if (counts.old > 0) {
+    remarks.push_back(
+        fmt::format("{} objects were known as new or newer already, as after an update that changes nothing, where a "
+                    "later write was logged before, or after a restore from a backup: left out",
+                    counts.old));
+  }
+  if (counts.late > 0) {
+    remarks.push_back(
+        fmt::format("{} events are more than a minute older than one before them, as after a server's clock was set "
+                    "back: played at the later time",
+                    counts.late));
+  }
 }
 
 Printed rehearse(const ReplayOptions& options, const std::vector<std::string>& recordings) {
@@ -60,8 +73,9 @@ Printed rehearse(const ReplayOptions& options, const std::vector<std::string>& r
   record::AuditReader audit(feed);
   const auto feed_audit = [&](std::string_view line) { return audit.feed(line); };
   const auto remark = [&](std::string text) { remarks.push_back(std::move(text)); };
-  const auto read =
-      options.is_audit ? read_lines(recordings, feed_audit, remark) : read_lines(recordings, feed, remark);
+  const auto time_of = [&](std::string_view line) { return audit.time_of(line); };
+  const auto read = options.is_audit ? read_lines_by_time(recordings, time_of, feed_audit, remark)
+                                     : read_lines(recordings, feed, remark);
   if (!read) return failure(read.error().message);
   if (options.is_audit) note_audit(audit.counts(), remarks);
   const auto report = rehearsal.finish();

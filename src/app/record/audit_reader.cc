@@ -12,6 +12,7 @@
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "k8s-client/model/decoder.h"
+#include "k8s-client/protocol/version_order.h"
 
 namespace dhc::record {
 
@@ -21,6 +22,8 @@ using Element = simdjson::dom::element;
 
 /// A quiet log is no blind watch.
 constexpr Millis kWordEvery = std::chrono::minutes(1);
+/// Answers are logged as requests end, a little out of order.
+constexpr Millis kLate = std::chrono::minutes(1);
 /// Any time will do, but one before which something may have been.
 constexpr MonoTime kAuditBegins{std::chrono::hours(24)};
 
@@ -63,6 +66,52 @@ bool is_gone(const Element& object, k8s::Kind kind) {
   return kind != k8s::Kind::Pod || number_at(object, "/metadata/deletionGracePeriodSeconds").value_or(0) == 0;
 }
 
+/// Whether the request was to change nothing. kubectl and client-go put `dryRun` of a deletion into its options, all
+/// else into the query. **Source:** meta/v1 CreateOptions, UpdateOptions, PatchOptions, DeleteOptions.
+bool is_dry_run(const Element& event) {
+  if (has_items_at(event, "/requestObject/dryRun") && text_at(event, "/requestObject/kind") == "DeleteOptions")
+    return true;
+  auto rest = text_at(event, "/requestURI");
+  const auto query = rest.find('?');
+  if (query == std::string_view::npos) return false;
+  rest.remove_prefix(query);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    if (rest.starts_with("dryRun=")) return true;
+    rest.remove_prefix(std::min(rest.find('&'), rest.size()));
+  }
+  return false;
+}
+
+/// Of the object itself, where a deletion answers with it, or of the Status that tells of it. **Source:** kubernetes
+/// registry/generic/registry/store.go, finalizeDelete.
+std::string deleted_uid(const Element& event) {
+  for (const auto* place : {"/responseObject/metadata/uid", "/responseObject/details/uid", "/objectRef/uid"}) {
+    if (const auto uid = text_at(event, place); !uid.empty()) return std::string(uid);
+  }
+  return {};
+}
+
+std::optional<WallTime> time_at(const Element& event) {
+  const auto at = parse_rfc3339(text_at(event, "/stageTimestamp"));
+  return at ? at : parse_rfc3339(text_at(event, "/requestReceivedTimestamp"));
+}
+
+/// What is known of an object by its kind, namespace and name.
+struct Latest {
+  std::string uid;
+  std::string version;
+  bool is_gone = false;
+};
+
+/// Whether an object tells nothing that is newer. Versions of one kind can be compared over all of its objects, so
+/// those of an earlier object of the name too. **Source:** KEP-5504.
+bool is_old(const k8s::Meta& meta, const Latest& known) {
+  if (known.is_gone && meta.uid == known.uid) return true;
+  const auto order = k8s::version_order(meta.resource_version, known.version);
+  return order && *order <= 0;
+}
+
 }  // namespace
 
 struct AuditReader::State {
@@ -75,6 +124,7 @@ struct AuditReader::State {
   [[nodiscard]] Status take();
   [[nodiscard]] Status upsert(k8s::Object object);
   [[nodiscard]] Status remove(k8s::Kind kind, std::string ns, std::string name, std::string uid);
+  [[nodiscard]] Status send_gone(k8s::Kind kind, std::string ns, std::string name, std::string uid);
   [[nodiscard]] Status read_object(const Element& object, k8s::Kind kind);
   [[nodiscard]] Status read_list(const Element& list, k8s::Kind kind);
   [[nodiscard]] Status say_all();
@@ -84,7 +134,7 @@ struct AuditReader::State {
   AuditCounts counts;
   simdjson::dom::parser parser;
   std::map<k8s::Kind, k8s::Decoder> decoders;
-  std::map<std::tuple<k8s::Kind, std::string, std::string>, std::string> uids;
+  std::map<std::tuple<k8s::Kind, std::string, std::string>, Latest> latest;
   std::optional<Now> begun;
   Now now;
   MonoTime said_at;
@@ -95,6 +145,11 @@ AuditReader::AuditReader(Sink sink) : state_(std::make_unique<State>(std::move(s
 AuditReader::~AuditReader() = default;
 
 Status AuditReader::feed(std::string_view line) { return state_->feed(line); }
+std::optional<WallTime> AuditReader::time_of(std::string_view line) {
+  Element event;
+  if (state_->parser.parse(line.data(), line.size()).get(event) != simdjson::SUCCESS) return std::nullopt;
+  return time_at(event);
+}
 const AuditCounts& AuditReader::counts() const { return state_->counts; }
 
 Status AuditReader::State::feed(std::string_view line) {
@@ -110,11 +165,15 @@ Status AuditReader::State::feed(std::string_view line) {
   const auto verb = text_at(event, "/verb");
   const auto sub = text_at(event, "/objectRef/subresource");
   const bool writes = verb == "create" || verb == "update" || verb == "patch" || verb == "delete";
-  if (verb == "deletecollection") ++counts.collections;
+  const bool is_tried = is_dry_run(event);
+  if (verb == "deletecollection") ++(is_tried ? counts.dry_runs : counts.collections);
   // What binds, evicts or scales answers with no object; what it has done shows in the next write.
   if ((!writes && verb != "list") || (!sub.empty() && sub != "status")) return {};
-  auto at = parse_rfc3339(text_at(event, "/stageTimestamp"));
-  if (!at) at = parse_rfc3339(text_at(event, "/requestReceivedTimestamp"));
+  if (is_tried) {
+    ++counts.dry_runs;
+    return {};
+  }
+  const auto at = time_at(event);
   if (!at) return fail(ErrorKind::Malformed, "stageTimestamp is no time");
   if (auto passed = pass_to(*at); !passed) return passed;
   ++counts.events;
@@ -135,8 +194,7 @@ Status AuditReader::State::feed(std::string_view line) {
     if (!stays) {
       ++counts.used;
       return remove(kind, std::string(text_at(event, "/objectRef/namespace")),
-                    std::string(text_at(event, "/objectRef/name")),
-                    std::string(is_whole ? text_at(object, "/metadata/uid") : text_at(event, "/objectRef/uid")));
+                    std::string(text_at(event, "/objectRef/name")), deleted_uid(event));
     }
   }
   if (!is_whole) {
@@ -172,18 +230,33 @@ Status AuditReader::State::read_list(const Element& list, k8s::Kind kind) {
 
 Status AuditReader::State::upsert(k8s::Object object) {
   const auto& meta = k8s::meta_of(object);
-  uids.insert_or_assign({k8s::kind_of(object), meta.ns, meta.name}, meta.uid);
+  const auto kind = k8s::kind_of(object);
+  auto& known = latest[{kind, meta.ns, meta.name}];
+  if (is_old(meta, known)) {
+    ++counts.old;
+    return {};
+  }
+  const auto before = std::exchange(known, {.uid = meta.uid, .version = meta.resource_version});
+  // Its deletion is logged later, or never: two of one name there cannot be.
+  if (!before.uid.empty() && !before.is_gone && before.uid != meta.uid) {
+    if (auto done = send_gone(kind, meta.ns, meta.name, before.uid); !done) return done;
+  }
   if (auto done = put(Message(std::in_place_type<k8s::Delivery>, k8s::Upsert{std::move(object)})); !done) return done;
   return take();
 }
 
 Status AuditReader::State::remove(k8s::Kind kind, std::string ns, std::string name, std::string uid) {
-  const auto known = uids.find({kind, ns, name});
-  if (known != uids.end()) {
-    if (uid.empty()) uid = known->second;
-    uids.erase(known);
-  }
+  auto& known = latest[{kind, ns, name}];
+  if (uid.empty()) uid = known.uid;
   if (uid.empty()) return {};  // of what was never seen
+  if (known.uid.empty()) known.uid = uid;
+  // It was seen to be gone, or to have been followed by another.
+  if (known.uid != uid || known.is_gone) return {};
+  known.is_gone = true;
+  return send_gone(kind, std::move(ns), std::move(name), std::move(uid));
+}
+
+Status AuditReader::State::send_gone(k8s::Kind kind, std::string ns, std::string name, std::string uid) {
   k8s::Remove gone{.kind = kind, .ns = std::move(ns), .name = std::move(name), .uid = std::move(uid)};
   if (auto done = put(Message(std::in_place_type<k8s::Delivery>, std::move(gone))); !done) return done;
   return take();
@@ -236,6 +309,7 @@ Status AuditReader::State::pass_to(WallTime when) {
     begun = now = Now{.mono = kAuditBegins, .wall = when};
     return begin();
   }
+  if (when + kLate < now.wall) ++counts.late;
   const auto to = std::max(when, now.wall);
   const auto set = [&](WallTime wall) {
     now = {.mono = begun->mono + std::chrono::duration_cast<Millis>(wall - begun->wall), .wall = wall};

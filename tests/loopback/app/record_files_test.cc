@@ -184,3 +184,35 @@ TEST_CASE("An audit log is rehearsed with a configuration, and never without one
   const auto wrong = cli::replay({.paths = {policy}, .is_audit = true, .files = {policy}});
   CHECK(wrong.err.find("policy.yaml:1: not JSON") != std::string::npos);
 }
+
+TEST_CASE("The audit logs of several servers, and rotated ones in any order, are played as one") {
+  const RecordFolder folder;
+  const auto node = [](int minute, int version) {
+    return fmt::format(
+        R"({{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"patch","objectRef":{{"resource":"nodes","name":"n"}},"responseStatus":{{"code":200}},"responseObject":{{"kind":"Node","metadata":{{"name":"n","uid":"u","resourceVersion":"{}"}}}},"stageTimestamp":"2026-11-20T12:{:02}:00.000000Z"}})"
+        "\n",
+        version, minute);
+  };
+  const auto first = folder.write("a.log", node(0, 1) + node(20, 5));
+  const auto other = folder.write("b.log", node(2, 2) + "\n" + node(10, 4) + node(40, 8));
+  const auto rotated = folder.write("a-1.log", node(25, 6) + node(30, 7) + R"({"kind":)");
+  const auto empty = folder.write("c.log", "");
+  const auto policy = folder.write("policy.yaml",
+                                   "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\n"
+                                   "metadata: {name: p}\nspec: {mode: observe, match: {}}\n");
+  const auto played = cli::replay({.paths = {rotated, first, empty, other}, .is_audit = true, .files = {policy}});
+  CHECK_MESSAGE(played.code == 0, played.err);
+  CHECK(played.out.starts_with("2026-11-20T12:00:00Z to 2026-11-20T12:40:00Z"));
+  CHECK_MESSAGE(played.out.find("note: 7 of 7 events of the audit log were used") != std::string::npos, played.out);
+  CHECK(played.out.find("known as new or newer") == std::string::npos);
+  CHECK(played.out.find("more than a minute older") == std::string::npos);
+  CHECK(played.out.find("a-1.log:3: the last line is torn") != std::string::npos);
+  // A file's own order is kept: a clock that was set back is said.
+  const auto set_back = folder.write("d.log", node(50, 9) + node(45, 10));
+  const auto late = cli::replay({.paths = {first, set_back}, .is_audit = true, .files = {policy}});
+  CHECK_MESSAGE(late.out.find("note: 1 events are more than a minute older") != std::string::npos, late.out);
+  const auto wrong = cli::replay({.paths = {first, policy}, .is_audit = true, .files = {policy}});
+  CHECK(wrong.err.find("policy.yaml:1: not JSON") != std::string::npos);
+  const auto none = cli::replay({.paths = {first, "/nowhere"}, .is_audit = true, .files = {policy}});
+  CHECK(none.err == "error: /nowhere: cannot be opened\n");
+}
