@@ -41,27 +41,37 @@ void merge_losses(std::vector<OwnerLoss>& ours, std::vector<OwnerLoss> theirs) {
   if (ours.size() > kMostRemembered) ours.resize(kMostRemembered);
 }
 
+/// One more penalty for an incident that opened then, each as far as it has decayed by the later time.
+void add_penalty(DeviceHistory& ours, const RecoverRules& rules, WallTime opened_at) {
+  DeviceHistory alone;
+  alone.penalty = 1;
+  alone.penalty_at = opened_at;
+  const auto at = std::max(ours.penalty_at, opened_at);
+  ours.penalty = penalty_of(ours, rules, at) + penalty_of(alone, rules, at);
+  ours.penalty_at = at;
+}
+
 /// The incidents that began after the last one of ours.
-void merge_past(DeviceHistory& ours, const DeviceHistory& theirs) {
+void merge_past(DeviceHistory& ours, const DeviceHistory& theirs, const RecoverRules& rules) {
   const WallTime last = ours.incidents.empty() ? WallTime() : ours.incidents.back().at;
   for (const auto& incident : theirs.incidents) {
     if (incident.at <= last) continue;
     ours.incidents.push_back(incident);
     if (ours.incidents.size() > kMostRemembered) ours.incidents.pop_front();
     ++ours.count;
-    ours.penalty += 1;
-    ours.penalty_at = std::max(ours.penalty_at, incident.at);
+    add_penalty(ours, rules, incident.at);
   }
   ours.policy = theirs.policy;
   ours.count = std::max(ours.count, theirs.count);
   ours.is_lemon = theirs.is_lemon;
 }
 
-void merge_record(DeviceRecord& ours, DeviceRecord theirs) {
+void merge_record(DeviceRecord& ours, DeviceRecord theirs, const Policy& policy) {
   merge_losses(ours.past.losses, std::move(theirs.past.losses));
   if (is_adopted(theirs)) return;
   if (began_at(theirs) > began_at(ours)) {
-    merge_past(ours.past, theirs.past);
+    const auto* rules = rules_of(theirs, policy);
+    merge_past(ours.past, theirs.past, rules == nullptr ? RecoverRules() : *rules);
     ours.incident = std::move(theirs.incident);
     ours.ours = std::move(theirs.ours);
   } else if (began_at(theirs) == began_at(ours) && ours.is_open()) {
@@ -82,7 +92,7 @@ bool is_other_card(const CardIdentity& a, const CardIdentity& b) {
 
 }  // namespace
 
-void merge_earlier(StateContent& ours, StateContent earlier) {
+void merge_earlier(StateContent& ours, StateContent earlier, const Policy& policy) {
   std::map<DeviceKey, DeviceRecord*> known;
   std::set<std::string> cards;
   for (auto& record : ours.records) {
@@ -99,7 +109,7 @@ void merge_earlier(StateContent& ours, StateContent earlier) {
       // What it has read off our rule or taint, we read there as well.
       if (!is_adopted(theirs)) others.push_back(std::move(theirs));
     } else if (!is_other_card(found->second->card, theirs.card)) {
-      merge_record(*found->second, std::move(theirs));
+      merge_record(*found->second, std::move(theirs), policy);
     } else if (!is_adopted(theirs) && began_at(theirs) > began_at(*found->second)) {
       *found->second = std::move(theirs);
     }

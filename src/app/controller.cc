@@ -188,6 +188,7 @@ bool Controller::State::take(Message&& message, const Now& now) {
     coverage_told = false;
     rejected.reset();
     set_rates(now);
+    if (state.note_policy(policy, incidents, now)) note_loaded(now);
   } else if (auto* refused = std::get_if<PolicyRejected>(&message)) {
     rejected = notice::RejectedConfig{
         .why = std::move(refused->why), .source = std::move(refused->source), .since = moment_of(now)};

@@ -85,6 +85,13 @@ bool StateDesk::do_without_earlier(IncidentStore& incidents, const Now& now) {
   return true;
 }
 
+bool StateDesk::note_policy(std::shared_ptr<const Policy> policy, IncidentStore& incidents, const Now& now) {
+  policy_ = std::move(policy);
+  if (!std::exchange(is_unweighed_, false) || has_saved_) return false;
+  load(incidents, now);
+  return true;
+}
+
 /// Nothing is decided on half of what is remembered.
 bool StateDesk::load_first(IncidentStore& incidents, const Now& now) {
   if (!is_listed_ || !knows_earlier_) return false;
@@ -179,7 +186,8 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
     return;
   }
   const auto imported = take_imported(content.sections);
-  if (imported) file_.imported = *imported;
+  // What was taken over and never written is to be taken over again.
+  if (seen_) file_.imported = imported.value_or(std::string());
   const bool imports = has_unread_earlier();
   if (imports) {
     // Of a state that cannot be read nobody knows what it had taken over: that may be old by now.
@@ -209,7 +217,8 @@ void StateDesk::add_earlier(StateContent& content) {
     earlier.damage = std::move(content.damage);
     content = std::move(earlier);
   } else {
-    merge_earlier(content, std::move(earlier));
+    is_unweighed_ = policy_ == nullptr;
+    merge_earlier(content, std::move(earlier), policy_ ? *policy_ : Policy());
   }
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
+#include "domain/policy/policy.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/incident_state/plan.h"
 
@@ -32,6 +34,10 @@ class StateDesk {
   /// A new term begins: what we remember from an earlier one is older than what another leader may have written since.
   /// True if the incident store has been loaded anew.
   [[nodiscard]] bool begin_term(IncidentStore& incidents, const Now& now);
+
+  /// By which penalties decay that 0.1.0 has added to. True if the incident store has been loaded anew: what was taken
+  /// over before the first policy was known is weighed by it.
+  [[nodiscard]] bool note_policy(std::shared_ptr<const Policy> policy, IncidentStore& incidents, const Now& now);
 
   /// Until when the state is waited for; none: it is there, no longer waited for, or there is none (`own_namespace`
   /// is empty).
@@ -75,6 +81,8 @@ class StateDesk {
   void take_sections(std::vector<StateSection> sections, const Now& now);
 
   incident_state::StateFile file_;
+  std::shared_ptr<const Policy> policy_;
+  bool is_unweighed_ = false;  // 0.1.0's state was taken over without a policy
   std::optional<BrakeMemory> brakes_;
   std::optional<Suspects> suspects_;
   std::vector<AilingPod> ailing_;

@@ -140,6 +140,33 @@ TEST_CASE("After a rollback what 0.1.0 has seen counts, and what it only knows f
   }
 }
 
+TEST_CASE("What 0.1.0 has counted after a rollback adds to a penalty that has decayed by then, at the policy's pace") {
+  for (const bool stands_by : {false, true}) {
+    CAPTURE(stands_by);
+    auto stage = upgraded_stage();
+    stage.policy().recover.half_life = hours(1);
+    stage.send_policy();
+    stage.run_for(Seconds(70));
+    REQUIRE(phase_in(stage) == IncidentPhase::Open);
+    stage.deliver(Leading{.leads = false});
+    stage.turn();
+    stage.advance(hours(2));
+    stage.put(earlier_map(earlier_text(stage, minutes(1), open_members(stage, minutes(1)))));
+    stage.restart();
+    if (stands_by) {
+      // What it has taken over while standing by is taken over anew, not forgotten.
+      stage.deliver(Leading{.leads = false});
+      stage.turn();
+      stage.deliver(Leading{.leads = true});
+    }
+    stage.run_for(Seconds(30));
+    const auto content = parse_state(stage.state_text());
+    REQUIRE(remembered(content) != nullptr);
+    CHECK(remembered(content)->past.count == 2);
+    CHECK(remembered(content)->past.penalty == doctest::Approx(1.25).epsilon(0.01));
+  }
+}
+
 TEST_CASE("A rule that went away while 0.1.0 led is made again: nobody knows who removed it") {
   auto stage = upgraded_stage();
   stage.run_for(Seconds(70));

@@ -38,12 +38,12 @@ DeviceRecord ended(DeviceRecord record, WallTime at) {
   return record;
 }
 
-DeviceRecord merged(DeviceRecord ours, std::vector<DeviceRecord> theirs) {
+DeviceRecord merged(DeviceRecord ours, std::vector<DeviceRecord> theirs, const Policy& policy = {}) {
   StateContent content;
   content.records = {std::move(ours)};
   StateContent earlier;
   earlier.records = std::move(theirs);
-  merge_earlier(content, std::move(earlier));
+  merge_earlier(content, std::move(earlier), policy);
   REQUIRE(content.records.size() == 1);
   return content.records.front();
 }
@@ -60,9 +60,30 @@ TEST_CASE("an incident that 0.1.0 has opened since counts, and adds to what is r
   CHECK(record.incident.phase() == IncidentPhase::Open);
   CHECK(record.incident.facts()->opened_at == kNoon + hours(5));
   CHECK(record.past.count == 2);
-  CHECK(record.past.penalty == 2);
+  CHECK(record.past.penalty == doctest::Approx(2).epsilon(0.01));
   CHECK(record.past.incidents.size() == 2);
   CHECK(record.ours.rule.uid() == "rule-2");
+}
+
+TEST_CASE("what is remembered has decayed by the time of an incident that 0.1.0 has opened") {
+  const auto day = hours(24);
+  auto ours = ended(record_of(kNoon - 60 * day), kNoon - 59 * day);
+  Policy policy;
+  policy.policies.push_back({.name = "p"});
+  policy.policies.front().recover.half_life = 30 * day;
+  auto record = merged(ours, {record_of(kNoon)}, policy);
+  CHECK(record.past.penalty == doctest::Approx(1.25));
+  CHECK(record.past.penalty_at == kNoon);
+  policy.policies.front().recover.half_life = 60 * day;
+  CHECK(merged(ours, {record_of(kNoon)}, policy).past.penalty == doctest::Approx(1.5));
+  // What ours says is of a later time than the incident: a part of it was taken back since.
+  ours.past.penalty_at = kNoon + 60 * day;
+  record = merged(ours, {record_of(kNoon)}, policy);
+  CHECK(record.past.penalty == doctest::Approx(1.5));
+  CHECK(record.past.penalty_at == kNoon + 60 * day);
+  // Of a policy that is gone nobody knows: the default.
+  ours.past.penalty_at = kNoon - 2 * RecoverRules().half_life;
+  CHECK(merged(ours, {record_of(kNoon)}).past.penalty == doctest::Approx(1.25));
 }
 
 TEST_CASE("an incident that 0.1.0 has ended is over, and one that it never saw goes on") {
@@ -99,7 +120,7 @@ TEST_CASE("what 0.1.0 has read off a rule of ours whose name it does not know en
   StateContent none;
   StateContent earlier;
   earlier.records = {vouched};
-  merge_earlier(none, std::move(earlier));
+  merge_earlier(none, std::move(earlier), {});
   CHECK(none.records.empty());
 }
 
@@ -173,7 +194,7 @@ TEST_CASE("a card that has left its place is remembered once, and the caps are o
   other.card.value = "GPU-2";
   earlier.departed.push_back(other);
   earlier.caps.recall(kKey, {.node = "node-a", .at = kNoon, .evicted = true});
-  merge_earlier(ours, std::move(earlier));
+  merge_earlier(ours, std::move(earlier), {});
   CHECK(ours.departed.size() == 2);
   CHECK(ours.caps == CapBook());
 }
