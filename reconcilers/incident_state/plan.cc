@@ -9,6 +9,7 @@
 #include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/handed_state.h"
+#include "domain/incidents/news_state.h"
 #include "domain/incidents/state_text.h"
 #include "domain/incidents/suspect_state.h"
 #include "domain/limits/write_keys.h"
@@ -114,6 +115,8 @@ Planned<WriteState> plan(const PlanInput& input, const StateFile& file) {
     sections.push_back({.name = std::string(kAilingSection), .text = ailing_state_text(*input.ailing)});
   if (input.handed != nullptr)
     sections.push_back({.name = std::string(kHandedSection), .text = handed_state_text(*input.handed)});
+  if (input.news != nullptr)
+    sections.push_back({.name = std::string(kNewsSection), .text = news_state_text(*input.news)});
   if (!file.imported.empty()) {
     sections.push_back({.name = std::string(kImportedSection), .text = json_text(file.imported)});
   }

@@ -18,6 +18,7 @@
 #include "domain/findings/suspects.h"
 #include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
+#include "domain/incidents/news.h"
 #include "domain/incidents/node_case.h"
 #include "domain/limits/brake.h"
 #include "domain/limits/caps.h"
@@ -50,6 +51,8 @@ struct PlanInput {
   const std::vector<AilingPod>* ailing = nullptr;  ///< What the state says of Jobs' pods on bad devices; null: nothing.
   const std::set<DeviceKey>* unmatched = nullptr;  ///< As `AffectedPods` says; null: every device may be.
   const HandedObjects* handed = nullptr;           ///< Objects that were made to hand nodes over; null: none.
+  /// What the next leader is to tell the webhook again; null: nothing.
+  const std::vector<RecentNews>* news = nullptr;
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

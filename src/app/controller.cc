@@ -297,6 +297,7 @@ void Controller::State::note_loaded(const Now& now) {
     handed = *std::move(found);
     handed.await_earlier(now.mono + kHappensBy);
   }
+  bulletin.recall(state.take_news(), now);
   auto noted = state.take_ailing();
   ailing = AilingPods(noted, now);
   world.note_ailing(std::move(noted));
@@ -761,7 +762,8 @@ Turn Controller::plan_all(const Now& now) {
                   .rollouts = &state.rollouts,
                   .ailing = &state.ailing.all(),
                   .unmatched = &state.affected_pods.unmatched(),
-                  .handed = &state.handed};
+                  .handed = &state.handed,
+                  .news = &state.bulletin.kept()};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   if (auto choice = eviction::choose_trial(input, *search)) {
@@ -797,6 +799,14 @@ Turn Controller::plan_all(const Now& now) {
     state.incidents.note_change();
     state.handed.take(std::move(handed.changes), state.incidents.revision());
   }
+  if (state.bulletin.look({.world = state.world,
+                           .policy = *state.policy,
+                           .incidents = state.incidents,
+                           .requests = state.requests,
+                           .saved_revision = state.saved_revision(),
+                           .now = now,
+                           .handed = &state.handed}))
+    state.incidents.note_change();
   auto saving = incident_state::plan(input, state.state.file());
   auto verdicts = evictions.verdicts;
   for (const auto* more : {&taints.verdicts, &jobs.verdicts, &handed.verdicts, &saving.verdicts})
@@ -835,13 +845,6 @@ Turn Controller::plan_all(const Now& now) {
   auto told = state.status_desk.plan(input, state.standing.verdicts());
   std::ranges::move(state.of_webhook(now), std::back_inserter(told.verdicts));
   state.standing.replace_last(std::move(told.verdicts));
-  state.bulletin.look({.world = state.world,
-                       .policy = *state.policy,
-                       .incidents = state.incidents,
-                       .requests = state.requests,
-                       .saved_revision = state.saved_revision(),
-                       .now = now,
-                       .handed = &state.handed});
 
   const bool brakes = state.notes_new_brake();
   for (const auto& uid : state.revoked) {

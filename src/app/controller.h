@@ -10,11 +10,11 @@
 #include "app/live/overview.h"
 #include "app/losses/losses.h"
 #include "app/message.h"
-#include "app/webhook/news.h"
 #include "base/now.h"
 #include "domain/cluster/view_checks.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/policy_coverage.h"
+#include "domain/incidents/news.h"
 
 namespace dhc::record {
 class Recorder;

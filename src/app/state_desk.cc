@@ -12,6 +12,7 @@
 #include "domain/incidents/ailing_state.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/handed_state.h"
+#include "domain/incidents/news_state.h"
 #include "domain/incidents/state_caps.h"
 #include "domain/incidents/state_merge.h"
 #include "domain/incidents/state_text.h"
@@ -26,8 +27,8 @@ constexpr Millis kStatePatience = Seconds(30);
 
 // However full all else is, this much is left for devices.
 constexpr std::size_t kRoomForDevices = 192UL * 1024;
-static_assert(kBrakeStateLimit + kSuspectStateLimit + kAilingStateLimit + kHandedStateLimit + kUnknownLimit +
-                  kCapsLimit + kRoomForDevices <=
+static_assert(kBrakeStateLimit + kSuspectStateLimit + kAilingStateLimit + kHandedStateLimit + kNewsStateLimit +
+                  kUnknownLimit + kCapsLimit + kRoomForDevices <=
               kStateLimit);
 
 std::string version_id(const k8s::ConfigMap& map) { return map.meta.uid + "/" + map.meta.resource_version; }
@@ -225,6 +226,7 @@ void StateDesk::add_earlier(StateContent& content) {
 void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now) {
   file_.unknown.clear();
   ailing_.clear();
+  news_.clear();
   handed_.emplace();  // what the state no longer names is over
   std::size_t size = 0;
   for (auto& section : sections) {
@@ -236,6 +238,8 @@ void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now
       ailing_ = parse_ailing_state(section.text);
     } else if (section.name == kHandedSection) {
       handed_ = parse_handed_state(section.text);
+    } else if (section.name == kNewsSection) {
+      news_ = parse_news_state(section.text);
     } else if (size + section.text.size() <= kUnknownLimit) {
       size += section.text.size();
       file_.unknown.push_back(std::move(section));

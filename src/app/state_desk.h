@@ -10,6 +10,7 @@
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
+#include "domain/incidents/news.h"
 #include "domain/policy/policy.h"
 #include "k8s-client/protocol/delivery.h"
 #include "reconcilers/incident_state/plan.h"
@@ -70,6 +71,9 @@ class StateDesk {
   /// The objects by which nodes were handed over, likewise.
   [[nodiscard]] std::optional<HandedObjects> take_handed() { return std::exchange(handed_, std::nullopt); }
 
+  /// What the webhook is to be told again, likewise.
+  [[nodiscard]] std::vector<News> take_news() { return std::exchange(news_, {}); }
+
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
@@ -87,6 +91,7 @@ class StateDesk {
   std::optional<Suspects> suspects_;
   std::vector<AilingPod> ailing_;
   std::optional<HandedObjects> handed_;
+  std::vector<News> news_;
   bool is_listed_ = false;                 // whether it exists is known
   std::optional<k8s::ConfigMap> seen_;     // as it was last seen
   bool knows_earlier_ = false;             // whether 0.1.0's exists is known

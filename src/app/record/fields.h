@@ -557,6 +557,12 @@ void fields(V& v, BrakeShare& x) {
   v.always("least", x.at_least);
 }
 
+/// That there is one: what is told is kept with the state. No more: its URL may hold a token.
+template <class V>
+void fields(V& v, WebhookRules& x) {
+  v.always("perMinute", x.per_minute);
+}
+
 template <class V>
 void fields(V& v, Limits& x) {
   v("paused", x.paused);
@@ -581,7 +587,7 @@ void fields(V& v, Limits& x) {
   v("capOwner", x.cap_owner_per_day);
   v("capHandOver", x.cap_nodes_handed_over);
   v.always("suspect", x.suspect_after);
-  // Not the webhook: nothing is decided on it, and its URL may hold a token.
+  v("webhook", x.webhook);
 }
 
 template <class V>

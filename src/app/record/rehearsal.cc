@@ -214,6 +214,7 @@ void Rehearsal::turn() {
     auto turn = controller_.plan(at_);
     (void)controller_.take_doubts();
     (void)controller_.take_coverage();
+    (void)controller_.take_news();
     wake_at_ = turn.wake_at;
     note_verdicts();
     if (turn.actions.empty()) return;

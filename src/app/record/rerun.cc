@@ -72,6 +72,7 @@ void Rerun::plan(const Now& now, const Stamp& stamp, std::string_view recorded) 
   auto turn = controller_.plan(now);
   (void)controller_.take_doubts();
   (void)controller_.take_coverage();
+  (void)controller_.take_news();
   const auto line = decisions_.line(turn, controller_.verdicts(), stamp);
   for (auto& action : turn.actions) open_.emplace(++actions_, std::move(action));
   if (!compares_) return;

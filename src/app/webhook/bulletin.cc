@@ -27,6 +27,9 @@ constexpr std::string_view kNodeHandedOver = "io.device-health.node.handed-over"
 constexpr std::string_view kNodeTakenBack = "io.device-health.node.taken-back";
 constexpr std::size_t kLongestTold = 1024;
 
+/// Somebody has told it.
+bool is_over(const News& news, const Now& now) { return news.at + Bulletin::kNewsFor <= now.wall; }
+
 std::string short_id(const std::string& identity) { return fmt::format("{:016x}", stable_hash(identity)); }
 
 std::string news_id(std::string_view type, const std::string& identity) {
@@ -46,7 +49,7 @@ std::string_view mode_of(const std::string& policy, const Policy& all) {
 News eviction_news(const eviction::EvictPod& evict, const std::string& policy, const Policy& all, const Now& now) {
   const auto device = to_string(evict.key);
   return {.id = news_id(kEvicted, evict.uid),
-          .type = kEvicted,
+          .type = std::string(kEvicted),
           .subject = "Pod/" + evict.ns + "/" + evict.name,
           .at = now.wall,
           .data = json_text({{"pod", {{"namespace", evict.ns}, {"name", evict.name}, {"uid", evict.uid}}},
@@ -64,7 +67,7 @@ std::string policy_for_device(const DeviceKey& key, const IncidentStore& inciden
 News node_news(std::string_view type, const std::string& node, const std::string& uid, const std::string& condition,
                std::string_view status, const std::string& why, WallTime at) {
   return {.id = news_id(type, uid + "|" + condition + "|" + format_rfc3339(at)),
-          .type = type,
+          .type = std::string(type),
           .subject = "Node/" + node,
           .at = at,
           .data = json_text({{"node", {{"name", node}, {"uid", uid}}},
@@ -79,7 +82,7 @@ News object_news(std::string_view type, const std::string& slot, const HandedObj
   if (!object.ns.empty()) of_object["namespace"] = object.ns;
   of_object["name"] = object.name;
   return {.id = news_id(type, slot + "|" + object.incident),
-          .type = type,
+          .type = std::string(type),
           .subject = "Node/" + object.node,
           .at = at,
           .data = json_text({{"node", {{"name", object.node}, {"uid", node == nullptr ? "" : node->meta.uid}}},
@@ -90,23 +93,49 @@ News object_news(std::string_view type, const std::string& slot, const HandedObj
 
 }  // namespace
 
-void Bulletin::look(const BulletinSight& sight) {
+bool Bulletin::look(const BulletinSight& sight) {
   if (!sight.policy.limits.webhook) {
     *this = Bulletin();
-    return;
+    return false;
   }
   std::erase_if(told_, [&](const auto& entry) { return sight.now.mono - entry.second > 2 * kNewsFor; });
   look_at_incidents(sight);
   look_at_evictions(sight);
   look_at_nodes(sight);
   look_at_objects(sight);
+  const bool has_more = keep(sight.now);
   flush(sight);
+  return has_more;
+}
+
+void Bulletin::recall(std::vector<News> news, const Now& now) {
+  for (auto& one : news) {
+    const auto id = one.id;
+    add(std::move(one), 0, now);
+    added_.erase(id);
+  }
+}
+
+/// What is no news any more is left out when the state is written for another reason.
+bool Bulletin::keep(const Now& now) {
+  std::erase_if(kept_, [&](const RecentNews& one) { return !told_.contains(one.news->id) || is_over(*one.news, now); });
+  if (kept_.size() > kMostKept) kept_.erase(kept_.begin(), kept_.end() - kMostKept);
+  if (!std::exchange(is_changed_, false)) return false;
+  bool has_more = false;
+  for (auto& one : kept_) {
+    one.follows = follows_.contains(one.news->id);
+    has_more = has_more || (!one.follows && added_.contains(one.news->id));
+  }
+  added_.clear();
+  return has_more;
 }
 
 void Bulletin::look_at_incidents(const BulletinSight& sight) {
   // Whatever opens or ends an incident counts it up.
   const auto revision = sight.incidents.revision();
   if (std::exchange(seen_revision_, revision) == revision) return;
+  follows_.clear();
+  is_changed_ = true;
   const auto& records = sight.incidents.records();
   for (const auto& [key, record] : records) {
     if (key.is_device()) look_at(record, sight);
@@ -128,7 +157,7 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
   // Perhaps before this term.
   if (end != nullptr && end->opened_at) {
     const Going ended{.opened_at = *end->opened_at, .node = node_of(record, sight.world), .policy = record.past.policy};
-    close(record.key, ended, end->at, end->why, sight);
+    follows_.insert(close(record.key, ended, end->at, end->why, sight));
   }
   if (known != going_.end() && (facts == nullptr || named_at(*facts) != known->second.opened_at)) {
     close(record.key, known->second, facts == nullptr ? sight.now.wall : facts->opened_at,
@@ -147,34 +176,34 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
   if (!record.past.incidents.empty()) data["reason"] = printable_cut(record.past.incidents.back().reason, kLongestTold);
   const auto revision = sight.incidents.revision();
   const auto identity = device + "|" + format_rfc3339(named_at(*facts));
+  follows_.insert(news_id(kOpened, identity));
   add({.id = news_id(kOpened, identity),
-       .type = kOpened,
+       .type = std::string(kOpened),
        .subject = device,
        .at = facts->opened_at,
        .data = json_text(data)},
       revision, sight.now);
   if (!record.is_quarantined()) return;
   data["incidents"] = record.past.count;
+  follows_.insert(news_id(kQuarantined, identity));
   add({.id = news_id(kQuarantined, identity),
-       .type = kQuarantined,
+       .type = std::string(kQuarantined),
        .subject = device,
        .at = facts->opened_at,
        .data = json_text(data)},
       revision, sight.now);
 }
 
-void Bulletin::close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why,
-                     const BulletinSight& sight) {
+std::string Bulletin::close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why,
+                            const BulletinSight& sight) {
   const auto device = to_string(key);
   auto data = incident_data(key, going.opened_at, going.node, going.policy);
   data["mode"] = mode_of(going.policy, sight.policy);
   data["why"] = printable_cut(why, kLongestTold);
-  add({.id = news_id(kClosed, device + "|" + format_rfc3339(going.opened_at)),
-       .type = kClosed,
-       .subject = device,
-       .at = at,
-       .data = json_text(data)},
+  auto id = news_id(kClosed, device + "|" + format_rfc3339(going.opened_at));
+  add({.id = id, .type = std::string(kClosed), .subject = device, .at = at, .data = json_text(data)},
       sight.incidents.revision(), sight.now);
+  return id;
 }
 
 void Bulletin::note_eviction(const eviction::EvictPod& evict, const Policy& policy, const IncidentStore& incidents,
@@ -253,7 +282,10 @@ void Bulletin::look_at_objects(const BulletinSight& sight) {
 }
 
 void Bulletin::add(News news, std::uint64_t revision, const Now& now) {
-  if (news.at + kNewsFor <= now.wall || !told_.try_emplace(news.id, now.mono).second) return;
+  if (is_over(news, now) || !told_.try_emplace(news.id, now.mono).second) return;
+  kept_.push_back({.news = std::make_shared<const News>(news)});
+  added_.insert(news.id);
+  is_changed_ = true;
   pending_.push_back({.news = std::move(news), .revision = revision, .since = now.mono});
 }
 

@@ -1,16 +1,17 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "app/webhook/news.h"
 #include "domain/cluster/world.h"
 #include "domain/incidents/handed_objects.h"
 #include "domain/incidents/incident_store.h"
+#include "domain/incidents/news.h"
 #include "domain/limits/request_tracker.h"
 #include "domain/policy/policy.h"
 #include "reconcilers/eviction/action.h"
@@ -30,15 +31,26 @@ struct BulletinSight {
 
 /// Finds what is news: incidents that open and close, devices in quarantine, evictions that were accepted, nodes that
 /// are handed over and taken back. Part of one leader's term; whoever leads next tells again what became so within the
-/// hour, with the same ids. So an incident is told once it is written down, or could not be for half a minute.
+/// hour, with the same ids: it is kept with the state, and follows as far as it still stands. So an incident is told
+/// once it is written down, or could not be for half a minute.
 class Bulletin {
  public:
   /// Older facts are told no more: somebody has told them.
   static constexpr Millis kNewsFor = std::chrono::hours(1);
   static constexpr Millis kUnsavedPatience = Seconds(30);
 
-  /// After a turn's observations. Safe to repeat. Nothing is news without a webhook.
-  void look(const BulletinSight& sight);
+  /// Of what is kept, the newest.
+  static constexpr std::size_t kMostKept = 1024;
+
+  /// After a turn's observations. Safe to repeat. Nothing is news without a webhook. True if `kept` has more that is to
+  /// be written down.
+  [[nodiscard]] bool look(const BulletinSight& sight);
+
+  /// Takes in what a leader before has kept: it is told again.
+  void recall(std::vector<News> news, const Now& now);
+
+  /// What was news within the hour, in the order in which it is told.
+  [[nodiscard]] const std::vector<RecentNews>& kept() const { return kept_; }
 
   /// The API server has accepted this eviction: the pod may be gone before the next look.
   void note_eviction(const eviction::EvictPod& evict, const Policy& policy, const IncidentStore& incidents,
@@ -71,11 +83,14 @@ class Bulletin {
 
   void look_at_incidents(const BulletinSight& sight);
   void look_at(const DeviceRecord& record, const BulletinSight& sight);
-  void close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why, const BulletinSight& sight);
+  /// The id of what is told.
+  std::string close(const DeviceKey& key, const Going& going, WallTime at, const std::string& why,
+                    const BulletinSight& sight);
   void look_at_evictions(const BulletinSight& sight);
   void look_at_nodes(const BulletinSight& sight);
   void look_at_objects(const BulletinSight& sight);
   void add(News news, std::uint64_t revision, const Now& now);
+  [[nodiscard]] bool keep(const Now& now);
   void flush(const BulletinSight& sight);
 
   std::map<DeviceKey, Going> going_;
@@ -83,6 +98,10 @@ class Bulletin {
   std::map<std::string, HandedObject> objects_;                            // that stand, by what they are remembered by
   std::set<std::string> evicted_;                                          // UIDs of pods
   std::map<std::string, MonoTime> told_;                                   // ids, or on their way to be, and since when
+  std::vector<RecentNews> kept_;
+  std::set<std::string> added_;    // ids of those of them that no leader before has kept, since the last look
+  std::set<std::string> follows_;  // ids of those that the incidents that are remembered tell
+  bool is_changed_ = true;         // what `kept_` is made of
   std::vector<Pending> pending_;
   std::vector<News> ready_;
   std::optional<std::uint64_t> seen_revision_;

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/webhook/news.h"
+#include "domain/incidents/news.h"
 
 namespace dhc {
 

@@ -220,6 +220,7 @@ void Webhook::tell(const WebhookRules* rules, std::vector<News> news) {
     const bool is_other = rules == nullptr ? known != nullptr : known == nullptr || *known != *rules;
     if (!is_other && news.empty()) return;
     if (is_other) {
+      if (known && rules != nullptr && known->url != rules->url) state_->queue.redirect();
       known = rules == nullptr ? nullptr : std::make_shared<const WebhookRules>(*rules);
       if (known) state_->queue.set_rate(known->per_minute);
       state_->queue.begin_anew();

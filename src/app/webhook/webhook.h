@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "app/log.h"
-#include "app/webhook/news.h"
 #include "app/webhook/webhook_queue.h"
+#include "domain/incidents/news.h"
 #include "domain/policy/policy.h"
 #include "k8s-client/protocol/request.h"
 

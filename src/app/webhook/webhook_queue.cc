@@ -61,6 +61,7 @@ void WebhookQueue::sent(MonoTime now) {
 
 std::optional<WebhookEnd> WebhookQueue::answered(const WebhookAnswer& answer, MonoTime now) {
   using Means = WebhookAnswer::Means;
+  if (std::exchange(is_astray_, false)) return std::nullopt;
   const bool fails = answer.means == Means::Later || answer.means == Means::Nothing;
   failures_ = fails ? failures_ + 1 : 0;
   not_before_ = fails ? now + std::max(pause_after(failures_), answer.wait) : now;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/now.h"
 
@@ -63,6 +64,9 @@ class WebhookQueue {
     not_before_ = MonoTime::min();
   }
 
+  /// Another address: what is on its way goes to the one before, whose answer says nothing of what waits.
+  void redirect() { is_astray_ = std::exchange(under_way_, false) || is_astray_; }
+
   /// Nothing waits any more; the pause and the rate go on.
   void clear() {
     waiting_.clear();
@@ -80,6 +84,7 @@ class WebhookQueue {
   std::deque<MonoTime> sent_;  // requests of the last minute
   std::int64_t per_minute_ = 30;
   bool under_way_ = false;  // the first of those that wait
+  bool is_astray_ = false;  // a request is, to an address that is no longer ours
   int failures_ = 0;        // requests in a row, of whichever events
   MonoTime not_before_ = MonoTime::min();
 };

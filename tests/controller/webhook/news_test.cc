@@ -130,23 +130,62 @@ TEST_CASE("A new process tells what was within the hour again, with the same ids
   CHECK(told_by(stage).empty());
 }
 
-TEST_CASE("The end of an incident keeps its id over a restart as well") {
+TEST_CASE("A new process tells an incident that is over from its beginning, and the one before the last as well") {
   auto stage = telling_stage();
   stage.whole_policy().own_namespace = "dhc";
   stage.policy().evict.reset();
+  stage.policy().recover.quarantine_above = 0.5;
   stage.send_policy();
   stage.run_for(minutes(2), Seconds(5));
-  (void)stage.controller().take_news();
+  auto node = stage.node_named("node-a");
+  node.meta.annotations = {{std::string(kAcknowledgeAnnotation), format_rfc3339(stage.now().wall)}};
+  stage.put(node);
   stage.report("train-1", Health::Healthy);
   stage.run_for(minutes(15), Seconds(5));
+  auto before = stage.controller().take_news();
+  const std::string first =
+      "incident.opened " + kBadGpu + ", device.quarantined " + kBadGpu + ", incident.closed " + kBadGpu;
+  REQUIRE(outline_of(before) == first);
+  stage.restart();
+  stage.run_for(minutes(1));
+  auto after = stage.controller().take_news();
+  CHECK(outline_of(after) == first);
+  CHECK(ids_of(after) == ids_of(before));
+  CHECK(after[2].data == before[2].data);
+  stage.report("train-1", Health::Unhealthy);
+  stage.run_for(minutes(3), Seconds(5));
+  REQUIRE(told_by(stage) == "incident.opened " + kBadGpu + ", device.quarantined " + kBadGpu);
+  stage.restart();
+  stage.run_for(minutes(1));
+  after = stage.controller().take_news();
+  CHECK(outline_of(after) == first + ", incident.opened " + kBadGpu + ", device.quarantined " + kBadGpu);
+  CHECK(after[0].data == before[0].data);
+  stage.run_for(hours(1), minutes(1));
+  CHECK(told_by(stage).empty());
+  stage.restart();
+  stage.run_for(minutes(1));
+  CHECK(told_by(stage).empty());
+}
+
+TEST_CASE("A new process tells of evictions whose pods are gone, and keeps nothing where nobody is told") {
+  auto stage = telling_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.send_policy();
+  stage.run_for(minutes(2), Seconds(1));
   const auto before = stage.controller().take_news();
-  REQUIRE(outline_of(before) == "incident.closed " + kBadGpu);
+  REQUIRE(outline_of(before) == "incident.opened " + kBadGpu + ", pod.evicted Pod/default/train-1");
+  drop_pod(stage, "train-1", "train-gpu");
+  stage.run_for(Seconds(10));
   stage.restart();
   stage.run_for(minutes(1));
   const auto after = stage.controller().take_news();
-  REQUIRE(outline_of(after) == "incident.closed " + kBadGpu);
-  CHECK(after[0].id == before[0].id);
-  CHECK(after[0].data == before[0].data);
+  CHECK(ids_of(after) == ids_of(before));
+  REQUIRE(after.size() == 2);
+  CHECK(after[1].data == before[1].data);
+  stage.limits().webhook.reset();
+  stage.send_policy();
+  stage.run_for(hours(25), minutes(5));  // its end is written down
+  CHECK(stage.state_text().find("pod.evicted") == std::string::npos);
 }
 
 TEST_CASE("An incident is told once it is written down, or could not be for half a minute") {
@@ -206,6 +245,7 @@ TEST_CASE("A node that is handed over and taken back is told, with its condition
   stage.policy().evict.reset();
   stage.policy().recover.quarantine_above = 0.5;
   stage.policy().hand_over = HandOverRules{.condition = HandOverCondition{.type = "example.com/Bad"}};
+  stage.whole_policy().own_namespace = "dhc";
   stage.send_policy();
   stage.run_for(minutes(5), Seconds(10));
   const auto news = stage.controller().take_news();
@@ -235,6 +275,9 @@ TEST_CASE("A node that is handed over and taken back is told, with its condition
   }
   stage.run_for(minutes(30), minutes(1));
   CHECK(told_by(stage).find("node.taken-back") == std::string::npos);
+  stage.restart();
+  stage.run_for(Seconds(30));
+  CHECK(told_by(stage).find("node.taken-back Node/node-a") != std::string::npos);
 }
 
 TEST_CASE(
@@ -271,6 +314,9 @@ TEST_CASE(
   CHECK(told_by(stage) == "node.taken-back Node/node-a");
   stage.run_for(minutes(30), minutes(1));
   CHECK(told_by(stage).find("node.taken-back") == std::string::npos);
+  stage.restart();
+  stage.run_for(Seconds(30));
+  CHECK(told_by(stage).find("node.handed-over Node/node-a, node.taken-back Node/node-a") != std::string::npos);
 }
 
 TEST_CASE("Who does not lead tells nobody, and who leads again tells it with the same ids") {

@@ -120,3 +120,22 @@ TEST_CASE("a receiver's answer says whether to try again") {
     CHECK(meaning_of_status(status) == WebhookMeans::Refused);
   CHECK(to_string(WebhookEnd::GivenUp) == "gave_up");
 }
+
+TEST_CASE("an answer from the address before says nothing of what waits for another") {
+  WebhookQueue queue;
+  queue.set_rate(600);
+  REQUIRE(queue.push("first", kQueueBegan));
+  for (const auto means : {WebhookMeans::Refused, WebhookMeans::Delivered, WebhookMeans::Later}) {
+    queue.sent(kQueueBegan);
+    queue.begin_anew();
+    queue.redirect();
+    queue.redirect();  // once more before it answers
+    CHECK(queue.answered({.means = means, .wait = std::chrono::minutes(5)}, kQueueBegan) == std::nullopt);
+    REQUIRE(queue.due(kQueueBegan) != nullptr);
+    CHECK(*queue.due(kQueueBegan) == "first");
+  }
+  queue.redirect();  // nothing is on its way
+  queue.sent(kQueueBegan);
+  CHECK(queue.answered({.means = WebhookMeans::Delivered}, kQueueBegan) == WebhookEnd::Delivered);
+  CHECK(queue.size() == 0);
+}
