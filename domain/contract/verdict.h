@@ -10,7 +10,8 @@
 
 namespace dhc {
 
-/// What we would do, do, or do not do about one subject, and why. At most one for each (subject, device, reason).
+/// What we would do, do, or do not do about one subject, and why. At most one for each (subject, device, reason), but
+/// for a node that is handed over by a condition and by an object: it has one for each.
 struct Verdict {
   Subject subject;
   std::string device;          ///< As `to_string(DeviceKey)`; empty if no single device is meant.

@@ -154,6 +154,7 @@ void IncidentStore::load(std::vector<DeviceRecord> records, std::vector<DeviceRe
 }
 
 void IncidentStore::forget_past() {
+  for (const auto& [key, record] : records_) touched_.insert(key);
   departed_.clear();
   // What still has a taint to lose is kept until that is gone.
   std::erase_if(records_, [](const auto& entry) {

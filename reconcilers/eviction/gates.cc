@@ -45,6 +45,11 @@ Caps::Workloads workloads_in(const Unit& unit, const World& world) {
 /// A pod that goes with its gang leaves a device that is well, and its replacement finds that.
 Unit needing_places(const Unit& unit) { return {.affected_pods = with_bad_devices(unit.affected_pods)}; }
 
+/// What is past must not stand before what is to come.
+void wake(Candidate& candidate, MonoTime at, const Now& now) {
+  if (at > now.mono) candidate.wake_at = std::min(candidate.wake_at.value_or(at), at);
+}
+
 /// As a member of what goes together is called.
 std::string words_of_member(const AffectedPod& member, const GangUnit* gang) {
   return gang == nullptr ? fmt::format("holder {}", member.pod().meta.name)
@@ -119,20 +124,23 @@ std::optional<HoldReason> Gates::is_going(Candidate& candidate) {
   const auto& pod = candidate.affected.pod();
   candidate.remarks = remarks_on_notice(candidate.affected, input_);
   candidate.again = candidate.again || changes_with_time(candidate.affected, input_);
+  // What is said of its notice changes when its own time is over, whatever holds the pod then.
+  if (const auto own = has_time_left(candidate.affected, input_); own && own->reason == Reason::WaitingForCheckpoint)
+    wake(candidate, *own->until, input_.now);
   if (chosen_.contains(pod.meta.uid)) {
     return HoldReason{.reason = Reason::Evicting, .message = "evicted in this turn", .until = {}};
   }
   if (pod.meta.deletion) {
     // What it says changes then, also before the pod is to be gone.
     if (const auto* attempt = input_.requests.eviction(pod.meta.uid))
-      candidate.wake_at = slot_until(*attempt, pod, input_.policy.limits);
+      wake(candidate, slot_until(*attempt, pod, input_.policy.limits), input_.now);
     return departing(pod, input_);
   }
   // Between the server's answer and the watch event with the deletionTimestamp the pod looks as if nothing had
   // happened.
   const auto* attempt = input_.requests.eviction(pod.meta.uid);
   if (attempt != nullptr && attempt->state == Attempt::State::Accepted)
-    candidate.wake_at = slot_until(*attempt, pod, input_.policy.limits);
+    wake(candidate, slot_until(*attempt, pod, input_.policy.limits), input_.now);
   if (auto remark = in_vain(pod, input_)) candidate.remarks.push_back(*std::move(remark));
   return is_under_way(pod, input_) ? held_by_last_attempt(pod, input_) : std::nullopt;
 }
@@ -218,9 +226,7 @@ std::optional<HoldReason> Gates::waits(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::waits_for_siblings(Candidate& candidate) {
   const auto& followers = followers_of_job(candidate.affected);
-  if (followers.more_at) {
-    candidate.wake_at = std::min(candidate.wake_at.value_or(*followers.more_at), *followers.more_at);
-  }
+  if (followers.more_at) wake(candidate, *followers.more_at, input_.now);
   return waiting_for_siblings(candidate.affected, followers.waiting);
 }
 
@@ -261,12 +267,7 @@ std::optional<HoldReason> Gates::ends_a_job(Candidate& candidate) {
 
 /// Behind all that holds for good: nobody is told of an eviction that will not be.
 std::optional<HoldReason> Gates::has_notice(Candidate& candidate) {
-  auto hold = waits_for_checkpoint(candidate.unit, candidate.gang, input_);
-  // What is said of the pod's own notice changes when its own time is over, although another's holds it.
-  if (const auto own = hold ? has_time_left(candidate.affected, input_) : std::nullopt; own && own->until) {
-    candidate.wake_at = std::min(candidate.wake_at.value_or(*own->until), *own->until);
-  }
-  return hold;
+  return waits_for_checkpoint(candidate.unit, candidate.gang, input_);
 }
 
 std::optional<HoldReason> Gates::only_observes(Candidate& candidate) {
@@ -328,8 +329,13 @@ std::optional<HoldReason> Gates::is_over_cap(Candidate& candidate) {
   if (auto hold = caps_.refuses_eviction(first.key, first.pod().node_name, uncounted(candidate.unit), workloads))
     return hold;
   if (candidate.gang == nullptr) return std::nullopt;
+  // Of its bad devices each alone may fit, and all together not.
+  Caps together = caps_;
+  together.take_eviction(first.key, first.pod().node_name, uncounted(candidate.unit), workloads);
   for (const auto* member : with_bad_devices(candidate.unit.affected_pods)) {
-    if (auto hold = caps_.refuses_eviction(member->key, member->pod().node_name, 0, workloads)) return hold;
+    const auto& node = member->pod().node_name;
+    if (auto hold = together.refuses_eviction(member->key, node, 0, workloads)) return hold;
+    together.take_eviction(member->key, node, 0, workloads);
   }
   return std::nullopt;
 }

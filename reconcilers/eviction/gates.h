@@ -93,6 +93,11 @@ class Gates {
 
   /// The pod goes in this turn.
   void note_chosen(const std::string& uid) { chosen_.insert(uid); }
+  /// It follows others of its gang in this turn, past the limits: what it takes of them is not there for others.
+  void note_following(const AffectedPod& member) {
+    note_chosen(member.pod().meta.uid);
+    budget_.take({.affected_pods = {&member}});
+  }
   /// A gang is begun in this turn, with one of its pods.
   void note_begun(const std::string& gang, const std::string& pod) { begun_.try_emplace(gang, pod); }
 

@@ -30,6 +30,11 @@ std::string time_left(const NoticeTerms& terms, const AffectedPod& affected) {
   return words;
 }
 
+std::string time_to_come(const AffectedPod& affected) {
+  return fmt::format("it is to be told, and has {} s from then",
+                     std::chrono::ceil<Seconds>(affected.policy->evict->notice->deadline).count());
+}
+
 std::optional<HoldReason> remark_of(const NoticeTerms& terms) {
   switch (terms.state) {
     case State::Waits:
@@ -61,12 +66,13 @@ std::optional<HoldReason> has_time_left(const AffectedPod& affected, const PlanI
   const auto next = std::min(over, terms->effective_at.value_or(over));
   const bool is_told = terms->given.is_shown || affected.mode != Mode::Enforce;
   return HoldReason{.reason = is_told ? Reason::WaitingForCheckpoint : Reason::Noticed,
-                    .message = time_left(*terms, affected),
+                    .message = terms->is_begun ? time_left(*terms, affected) : time_to_come(affected),
                     .until = input.now.mono + std::chrono::ceil<Millis>(next - input.now.wall)};
 }
 
 std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const GangUnit* gang, const PlanInput& input) {
   std::optional<HoldReason> longest;
+  bool is_begun = true;
   for (const auto* member : unit.affected_pods) {
     auto hold = has_time_left(*member, input);
     if (!hold || (longest && *longest->until >= *hold->until)) continue;
@@ -77,7 +83,10 @@ std::optional<HoldReason> waits_for_checkpoint(const Unit& unit, const GangUnit*
       hold->message = "holder " + name + ": " + hold->message;
     }
     longest = std::move(hold);
+    is_begun = notice_terms(*member, input)->is_begun;
   }
+  // Whatever holds the notice back: its time does not run yet.
+  if (longest && !is_begun) longest->until.reset();
   return longest;
 }
 

@@ -72,7 +72,7 @@ class Planner {
       if (is_sent && !held) standing_.insert(charge->pod_uid);
       if (!held) held = held_by_last_attempt(record.pod, input_);
       if (!held) {
-        gates_.note_chosen(charge->pod_uid);
+        gates_.note_following(member);
         order(member, *charge);
       } else {
         say_half(member, *charge, static_cast<std::int64_t>(charges.size()), *std::move(held));

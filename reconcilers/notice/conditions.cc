@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,10 @@ namespace {
 
 /// A driver that changes its words every second must not make us write every second.
 constexpr Millis kRewordInterval = Seconds(60);
+
+// Of our condition while it is True, and while it is False.
+constexpr std::string_view kToldReason = "DeviceUnhealthy";
+constexpr std::string_view kRecoveredReason = "Recovered";
 
 class ConditionPlanner {
  public:
@@ -94,7 +99,7 @@ class ConditionPlanner {
     }
     apply(pod,
           ApplyCondition::Wanted{.status = true,
-                                 .reason = "DeviceUnhealthy",
+                                 .reason = std::string(kToldReason),
                                  .message = message,
                                  .last_transition = since,
                                  .noticed_at = read_condition(message).noticed()},
@@ -139,6 +144,7 @@ class ConditionPlanner {
     const auto& pod = record.pod;
     const auto* seen = our_condition(pod);
     if (!is_live(pod) || !record.readable || input_.policy.mode_cap != Mode::Enforce) return;
+    if (is_of_other(*seen) && !shows_notice(pod)) return;
     if (seen->status != "True") return forget(record, *seen);
     std::vector<RecoveryLine> recovered;
     for (const auto& held_device : record.held_devices) {
@@ -156,10 +162,20 @@ class ConditionPlanner {
     std::ranges::sort(recovered, {}, &RecoveryLine::device);
     apply(pod,
           ApplyCondition::Wanted{.status = false,
-                                 .reason = "Recovered",
+                                 .reason = std::string(kRecoveredReason),
                                  .message = recovery_message(recovered),
                                  .last_transition = input_.now.wall},
           annotation_of(notice_of_recovery(pod, input_), pod, input_));
+  }
+
+  /// What we take away of another program's condition leaves it there, to be taken away again and again.
+  [[nodiscard]] static bool is_of_other(const k8s::Condition& seen) {
+    return seen.reason != (seen.status == "True" ? kToldReason : kRecoveredReason);
+  }
+
+  [[nodiscard]] bool shows_notice(const k8s::Pod& pod) const {
+    const auto text = k8s::find(pod.meta.annotations, kNoticeAnnotation);
+    return text && !input_.requests.notices().is_contested(pod.meta.uid, *text);
   }
 
   /// A False that speaks of no device which the pod still holds says nothing any more.

@@ -38,7 +38,7 @@ std::optional<NoticeTerms> terms_with(const AffectedPod& affected, const PlanInp
   const auto seen = k8s::find(pod.meta.annotations, kNoticeAnnotation);
   const bool is_contested = input.requests.notices().is_contested(pod.meta.uid, seen.value_or(""));
   const auto found = answered(given, pod, input.now.wall);
-  return NoticeTerms{found, std::move(given), is_contested};
+  return NoticeTerms{found, std::move(given), terms->is_begun, is_contested};
 }
 
 }  // namespace
@@ -54,12 +54,15 @@ std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanI
                     .extend_up_to = rules.extend_up_to,
                     .device = to_string(affected.key),
                     .restarts = affected.held_device->restarts};
+  bool is_begun = affected.mode != Mode::Enforce;
   bool is_contested = false;
   if (affected.mode == Mode::Enforce) {
     given.clock_jump = input.requests.notices().clock_jump(pod.meta.uid, input.now);
     const WallTime now = std::chrono::floor<Seconds>(input.now.wall - given.clock_jump);
     const auto remembered = affected.record->told.noticed();
-    given.at = remembered.value_or(input.requests.notices().sent_at(pod.meta.uid).value_or(now));
+    const auto sent = input.requests.notices().sent_at(pod.meta.uid);
+    is_begun = remembered || sent;
+    given.at = remembered.value_or(sent.value_or(now));
     given.at = std::min(given.at, now);
     // Not of an earlier incident. A clock that was set back a little must not make the time move along with it.
     if (given.at + kSetBack < opened) given.at = std::min(opened, now);
@@ -69,7 +72,7 @@ std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanI
   }
   given.deadline = std::max(eviction_due_at(affected), given.at + std::chrono::ceil<Seconds>(rules.deadline));
   const auto found = answered(given, pod, input.now.wall);
-  return NoticeTerms{found, std::move(given), is_contested};
+  return NoticeTerms{found, std::move(given), is_begun, is_contested};
 }
 
 }  // namespace dhc

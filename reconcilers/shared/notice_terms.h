@@ -9,6 +9,7 @@ namespace dhc {
 /// How long a pod that is told before its eviction (`evict.notice`) may stay, and what it has answered.
 struct NoticeTerms : AnsweredNotice {
   GivenNotice given = {};     ///< What it was told, whatever it has answered.
+  bool is_begun = false;      ///< It has been told, or its notice is on its way: `given.at` is no longer now.
   bool is_contested = false;  ///< The annotation belongs to another client: the program reads that one's words.
 };
 

@@ -545,6 +545,10 @@ Focus Controller::State::take_focus(const Now& now) {
   touched.add(requests.take_touched());
   for (auto& key : incidents.take_touched()) touched.device(key);
   for (const auto& uid : incidents.take_touched_pods()) touched.pod(uid);
+  // One that went with its gang is spoken of by a device that it does not hold.
+  for (const auto& uid : touched.pods()) {
+    if (const auto* attempt = requests.eviction(uid)) touched.device(attempt->key);
+  }
   for (auto& key : incidents.due(now)) touched.device(std::move(key));
   for (auto& key : brake.due(now)) touched.device(std::move(key));
   std::vector<OldView> old;

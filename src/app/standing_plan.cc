@@ -13,7 +13,10 @@ namespace dhc {
 
 namespace {
 
-auto place_of(const Verdict& verdict) { return std::tie(verdict.subject, verdict.device, verdict.reason); }
+/// The message as well: of a node that is handed over in two ways both may be held for one reason.
+auto place_of(const Verdict& verdict) {
+  return std::tie(verdict.subject, verdict.device, verdict.reason, verdict.message);
+}
 
 /// With more changes than these sorting costs less than putting each in its place.
 constexpr std::size_t kFewChanges = 64;

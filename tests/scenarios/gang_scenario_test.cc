@@ -195,3 +195,29 @@ TEST_CASE("Where PodGroups are not served a pod that names one is evicted by its
   world.run_for(60s);
   CHECK(world.evictions() == std::vector<std::string>{"default/" + bad});
 }
+
+TEST_CASE("A gang whose bad devices fit one by one into a cap and not together stays whole until they do") {
+  GangWorld world;
+  auto& limits = world.whole_policy().limits;
+  limits.cap_cluster = {.percent = 0, .at_least = 1};
+  limits.cap_node = limits.cap_per_day = limits.cap_owner_per_day = {.percent = 100, .at_least = 100};
+  world.hold_caps();
+  world.send_policy();
+  const auto bad = world.break_device();
+  world.cluster.step(world.now);
+  REQUIRE_FALSE(bad.empty());
+  // Both break before either is known.
+  for (const auto& name : world.live("train-")) {
+    if (name == bad) continue;
+    world.cluster.set_device_health(text(world.pod(name), {"spec", "nodeName"}), world.plugin_device(name),
+                                    "Unhealthy");
+    break;
+  }
+  world.run_for(2min);
+  CHECK(world.evictions().empty());
+  CHECK(world.says(bad, "CapReached"));
+  limits.cap_cluster.at_least = 2;
+  world.send_policy();
+  world.run_for(2min);
+  CHECK(world.left() == 0);
+}

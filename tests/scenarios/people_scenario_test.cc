@@ -258,3 +258,18 @@ TEST_CASE("a workload that is bound to a node with our taint, whose pods somebod
   world.run_for(11min);
   CHECK_FALSE(world.says_of_pod("bound", "ReplacementStorm"));
 }
+
+TEST_CASE("a condition of our type that another program has taken over is left to it when the device is well") {
+  TaintWorld world;
+  const auto device = world.start_tainted();
+  const Json condition = {{"type", "device-health.io/DeviceUnhealthy"}, {"status", "False"}, {"reason", "Theirs"}};
+  const Json status = {{"conditions", Json::array({condition})}};
+  const auto answer = world.apply("/api/v1/namespaces/default/pods/s-0/status",
+                                  {{"metadata", {{"name", "s-0"}}}, {"status", status}}, "another", true);
+  REQUIRE(answer.status == 200);
+  world.set_health(device, "Healthy");
+  world.run_for(20min);
+  const auto before = world.write_count();
+  world.run_for(10min);
+  CHECK(world.write_count() == before);
+}

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "domain/contract/names.h"
+#include "domain/contract/state_names.h"
 #include "domain/incidents/state_text.h"
 #include "tests/controller/taint/gpu_stage.h"
 
@@ -201,6 +202,17 @@ TEST_CASE("An eviction of the leader before us that shows late holds its slot") 
     CAPTURE(late);
     CHECK(stage.controller().stats().in_flight == (late ? 0 : 1));
   }
+}
+
+TEST_CASE("What is told of a device's past ends at once when an operator deletes the state") {
+  auto stage = remembering();
+  stage.run_for(Seconds(70));
+  drop_pod(stage, "train-1", "train-gpu");
+  stage.run_for(minutes(3));
+  REQUIRE(stage.verdict("node-a", Reason::OnProbation) != nullptr);
+  stage.remove(k8s::Kind::ConfigMap, std::string(kIncidentsName));
+  stage.turn();
+  CHECK(stage.verdict("node-a", Reason::OnProbation) == nullptr);
 }
 
 }  // namespace dhc::test
