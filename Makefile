@@ -46,7 +46,7 @@ test-dev: ## Core, scenario and loopback tests, checks and schema
 	@scripts/test.py dev
 
 .PHONY: schedules
-schedules: ## Random schedules of each kind by number: make schedules [FROM=0] [TO=10000] (make test runs 500 of each)
+schedules: ## Random schedules of each kind by number, and a table of what they reached: make schedules [FROM=0] [TO=10000] (make test runs 500 of each)
 	$(install) test
 	@FROM=$(FROM) TO=$(TO) scripts/test.py schedules
 

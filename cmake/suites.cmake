@@ -66,6 +66,8 @@ if(DHC_TESTS)
   endif()
   dhc_suite(core_tests core dhc_simulator)
   dhc_suite(scenario_tests scenarios dhc_simulator)
+  # The scenarios count each step of an incident (tests/scenarios/counted_table.cc): every call of the table goes through them.
+  target_link_options(scenario_tests PRIVATE "-Wl,--wrap=_ZN3dhc7step_ofENS_13IncidentPhaseENS_13IncidentEventE")
   dhc_suite(loopback_tests loopback dhc_shell Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
   if(TARGET dhc_cpprest AND NOT DHC_SANITIZE MATCHES thread)
     dhc_suite(cpprest_tests cpprest dhc_cpprest Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
@@ -142,6 +144,18 @@ if(DHC_PYTHON AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
     ${DHC_PYTHON} tools/check_core_symbols.py $<TARGET_FILE:dhc_core> $<TARGET_FILE:dhc_simulator>)
 endif()
 if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
+  # Of what the schedules have counted in the same run.
+  set(dhc_schedules
+    "in any schedule of faults, with brake, caps and limits on and off, no step breaks an invariant"
+    "in any schedule credits are the pods lost to hardware, bounded, the limit never falls, no healthy pod dies"
+    "in any schedule a Job on failing hardware ends as it would have on good hardware"
+    "in any schedule the pods that died on their bad devices are credited, whoever looked, and no others"
+    "in any schedule of a device's life, whoever vouches, exchanges or forgets, no step breaks an invariant"
+    "in any schedule of work on failing devices, whatever runs and whoever writes, no step breaks an invariant")
+  list(TRANSFORM dhc_schedules PREPEND "scenarios: ")
+  dhc_check(scenarios "the usual random schedules reach every cell that they can"
+    ${DHC_PYTHON} tools/schedule_coverage.py "${CMAKE_BINARY_DIR}/coverage" faults jobs jobs-to-the-end jobs-away life work)
+  set_tests_properties("scenarios: the usual random schedules reach every cell that they can" PROPERTIES DEPENDS "${dhc_schedules}")
   dhc_check(checks "includes point one way and core stays core" ${DHC_PYTHON} tools/check_includes.py)
   dhc_check(checks "every header includes the standard headers it needs" ${DHC_PYTHON} tools/check_headers.py)
   dhc_check(checks "no test passes without testing" ${DHC_PYTHON} tools/check_tests.py)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 
 from . import counts
 from .counts import Counts
@@ -15,7 +16,8 @@ DEV_PROGRAM = {"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")}
 
 # Stories on a real API server that `make test` tells: what is seen, noticed, tainted, evicted once and replaced; all others belong to `make verify`.
 STORIES_OF_TEST = ("controller", "taint")
-SCHEDULES_OF_A_PART = 500  # of each kind: a minute or two
+SCHEDULES_OF_A_PART = 500  # of each kind: some minutes
+SCHEDULE_COUNTS = ROOT / "build/schedules/coverage"  # what they have reached, from FROM=0 on
 STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd of their own, as root
 
 
@@ -99,6 +101,8 @@ def schedules(job: Job) -> Counts:
     kinds = cases_of(job, *command)
     if first >= last or not kinds:
         raise Failed(f"no schedule of {kinds} kinds is in FROM={first} TO={last}")
+    if first == 0:
+        shutil.rmtree(SCHEDULE_COUNTS, ignore_errors=True)
     total = Counts()
     while first < last:
         end = min(last, first + SCHEDULES_OF_A_PART * CORES)
@@ -107,7 +111,9 @@ def schedules(job: Job) -> Counts:
             verdict = counts.doctest(output)
             total = total.plus(verdict if code == 0 and verdict.passed == kinds else Counts(verdict.passed, max(verdict.failed, 1)))
         first = end
+        reached = job.run("tools/schedule_coverage.py", str(SCHEDULE_COUNTS), "--fold")
         print(f"  schedules up to {first} of each of {kinds} kinds: {total.failed} failed; to go on: FROM={first} TO={last}", flush=True)
+    print(reached, flush=True)
     return total
 
 

@@ -15,8 +15,7 @@
 using namespace dhc;
 using namespace dhc::sim;
 using dhc::test::Dice;
-using dhc::test::first_schedule;
-using dhc::test::schedule_count;
+using dhc::test::run_schedules;
 using dhc::test::TaintWorld;
 using namespace std::chrono_literals;
 
@@ -298,8 +297,5 @@ class FaultSchedule {
 }  // namespace
 
 TEST_CASE("in any schedule of faults, with brake, caps and limits on and off, no step breaks an invariant") {
-  for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
-    CAPTURE(seed);
-    FaultSchedule(static_cast<unsigned>(seed)).run();
-  }
+  run_schedules("faults", [](unsigned seed) { FaultSchedule(seed).run(); });
 }

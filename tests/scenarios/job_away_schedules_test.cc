@@ -13,10 +13,9 @@
 using namespace dhc;
 using namespace dhc::sim;
 using dhc::test::Dice;
-using dhc::test::first_schedule;
 using dhc::test::job_shape;
 using dhc::test::JobWorld;
-using dhc::test::schedule_count;
+using dhc::test::run_schedules;
 
 namespace {
 
@@ -106,8 +105,5 @@ class AwaySchedule {
 }  // namespace
 
 TEST_CASE("in any schedule the pods that died on their bad devices are credited, whoever looked, and no others") {
-  for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
-    CAPTURE(seed);
-    AwaySchedule(static_cast<unsigned>(seed)).run();
-  }
+  run_schedules("jobs-away", [](unsigned seed) { AwaySchedule(seed).run(); });
 }

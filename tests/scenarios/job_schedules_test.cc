@@ -11,10 +11,9 @@
 using namespace dhc;
 using namespace dhc::sim;
 using dhc::test::Dice;
-using dhc::test::first_schedule;
 using dhc::test::job_shape;
 using dhc::test::JobWorld;
-using dhc::test::schedule_count;
+using dhc::test::run_schedules;
 
 namespace {
 
@@ -174,15 +173,9 @@ class Schedule {
 
 TEST_CASE(
     "in any schedule credits are the pods lost to hardware, bounded, the limit never falls, no healthy pod dies") {
-  for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
-    CAPTURE(seed);
-    Schedule(static_cast<unsigned>(seed)).run();
-  }
+  run_schedules("jobs", [](unsigned seed) { Schedule(seed).run(); });
 }
 
 TEST_CASE("in any schedule a Job on failing hardware ends as it would have on good hardware") {
-  for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
-    CAPTURE(seed);
-    Schedule(static_cast<unsigned>(seed), std::chrono::minutes(6)).run_to_the_end();
-  }
+  run_schedules("jobs-to-the-end", [](unsigned seed) { Schedule(seed, std::chrono::minutes(6)).run_to_the_end(); });
 }

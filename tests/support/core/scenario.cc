@@ -109,6 +109,12 @@ void Scenario::send_policy() {
   inbox_.emplace_back(PolicyChanged{std::move(policy)});
 }
 
+void Scenario::reject_policy(std::string why) {
+  inbox_.emplace_back(PolicyRejected{.why = std::move(why), .source = policy_.source});
+}
+
+void Scenario::webhook_says(std::string problem) { inbox_.emplace_back(WebhookSeen{std::move(problem)}); }
+
 void Scenario::lead(bool leads) {
   leads_ = leads;
   inbox_.emplace_back(Leading{.leads = leads});
@@ -118,6 +124,15 @@ void Scenario::restore_etcd(const sim::Store& backup) {
   cluster.restore_etcd(backup);
   conduct_.etcd_restored();
   truth_.etcd_restored();
+}
+
+void Scenario::spoil_state(std::optional<std::string> text) {
+  const auto& ns = policy_.own_namespace;
+  const std::string name(kIncidentsName);
+  if (cluster.get(sim::Res::ConfigMaps, ns, name) == nullptr) return;
+  truth_.memory_lost();
+  if (text) return cluster.set_config_map(ns, name, {{std::string(kIncidentsEntry), *std::move(text)}});
+  (void)cluster.kubectl_delete(sim::Res::ConfigMaps, ns, name);
 }
 
 void Scenario::set_clock_ahead(Millis ahead, bool is_measured) {

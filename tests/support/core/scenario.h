@@ -25,6 +25,10 @@ class Scenario : public Lab {
   Policy& whole_policy() { return policy_; }
   DevicePolicy& policy() { return policy_.policies.front(); }
   void send_policy();
+  /// A new configuration that cannot be read.
+  void reject_policy(std::string why);
+  /// What the webhook's sender says of its receiver; empty: all is well.
+  void webhook_says(std::string problem);
   /// From now on the limits' own caps hold; before, none is ever reached.
   void hold_caps() { caps_hold_ = true; }
 
@@ -39,6 +43,9 @@ class Scenario : public Lab {
 
   /// etcd is restored from what `cluster.store().back_up()` gave earlier.
   void restore_etcd(const sim::Store& backup);
+
+  /// What the controller keeps in its namespace is written over with this; nothing: deleted.
+  void spoil_state(std::optional<std::string> text);
 
   /// How far the server's clock is ahead of the controller's; the controller is told, unless it cannot measure it.
   void set_clock_ahead(Millis ahead, bool is_measured = true);

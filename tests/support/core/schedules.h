@@ -2,8 +2,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <random>
+#include <string>
+
+#include <doctest/doctest.h>
 
 #include "base/now.h"
+#include "tests/support/core/coverage.h"
 
 namespace dhc::test {
 
@@ -16,6 +20,17 @@ inline int schedule_number(const char* variable, int otherwise) {
 }
 inline int schedule_count() { return schedule_number("DHC_SCHEDULES", 500); }
 inline int first_schedule() { return schedule_number("DHC_FIRST_SCHEDULE", 0); }
+
+/// Runs every schedule of this kind that is asked for, and counts what they reach.
+template <class Run>
+void run_schedules(const std::string& kind, const Run& run) {
+  Coverage coverage(kind, first_schedule(), schedule_count());
+  for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
+    CAPTURE(seed);
+    coverage.begin_schedule();
+    run(static_cast<unsigned>(seed));
+  }
+}
 
 /// The choices of one schedule: the same seed, the same choices on every machine.
 class Dice {

@@ -41,7 +41,8 @@ bool speaks_for(std::string_view value, WallTime began, const Now& now) {
   return said && *said <= now.wall && began - minutes(1) <= *said;
 }
 
-/// The state has since when a brake is engaged in whole seconds: after a restart its trial may come so much earlier.
+/// The state has times in whole seconds: after a restart a brake's trial, or what waits for an hour, may come so much
+/// earlier.
 constexpr Millis kWholeSeconds{999};
 
 /// Whether a policy has no selector but of devices, so that it means every pod's.
@@ -67,12 +68,14 @@ void ServerTruth::told(const Policy& policy) {
 void ServerTruth::restarted() {
   calm_since_.reset();
   is_stale_ = false;
-  if (policy_.own_namespace.empty()) {
-    brakes_.clear();
-    lost_.clear();
-    gone_.clear();
-    taken_.begun_anew();
-  }
+  if (policy_.own_namespace.empty()) memory_lost();
+}
+
+void ServerTruth::memory_lost() {
+  brakes_.clear();
+  lost_.clear();
+  gone_.clear();
+  taken_.begun_anew();
 }
 
 void ServerTruth::etcd_restored() {
@@ -240,6 +243,11 @@ std::string ServerTruth::gang_of(const Json& pod) const {
   return name.empty() ? name : text(pod, {"metadata", "namespace"}) + "/" + name;
 }
 
+/// With whom the pod goes: the other holders of a shared claim, or its gang; empty: alone.
+std::string ServerTruth::group_of(const eviction::EvictPod& eviction, const Json& pod) const {
+  return eviction.shared_claim_uid.empty() ? gang_of(pod) : eviction.shared_claim_uid;
+}
+
 /// Of a PodGroup that is disrupted only as a whole no pod goes before others of it, but with its gang.
 void ServerTruth::check_group(const eviction::EvictPod& eviction, const Json& pod) {
   const auto name = text(pod, {"spec", "schedulingGroup", "podGroupName"});
@@ -252,6 +260,15 @@ void ServerTruth::check_group(const eviction::EvictPod& eviction, const Json& po
                        sim::text(*object, {"status", "phase"}) == "Running";
     if (stays) return say("group", eviction, fmt::format("{} of PodGroup {} stays", other.name, name));
   }
+}
+
+/// A pod of a gang of which one is on a bad device, and may be thought to go: somebody said that its eviction was
+/// accepted.
+bool ServerTruth::goes_with_its_gang(const Json& pod) const {
+  const auto gang = gang_of(pod);
+  return !gang.empty() && std::ranges::any_of(cluster_.store().all(Res::Pods), [&](const auto& entry) {
+    return sick_.contains(sim::uid_of(*entry.second)) && gang_of(*entry.second) == gang;
+  });
 }
 
 /// A pod of a gang of which one on a bad device has gone.
@@ -296,7 +313,7 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
   const bool is_still = object != nullptr && sim::uid_of(*object) == eviction.uid && !sim::is_deleting(*object);
   if (before_ == nullptr || is_still) return !is_still;
   const auto& pod = pods_.at(eviction.uid);
-  if (!shows_signal(eviction, *before_) && !follows_its_gang(*before_, now))
+  if (!shows_signal(eviction, *before_) && !follows_its_gang(*before_, now) && !goes_with_its_gang(*before_))
     say("I17", eviction, "the server shows no signal that the policy names");
   check_gang(eviction, *before_, now);
   check_group(eviction, *before_);
@@ -310,7 +327,7 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
                       .scope = eviction.key.scope,
                       .at = now,
                       .holds_until = now.mono + grace + kHangs,
-                      .group = eviction.shared_claim_uid});
+                      .group = group_of(eviction, *before_)});
   for (const auto& [device, since] : pod.bad) lost_[{pod.owner, device}] = {now.mono, numbers_};
   check_rates(eviction, now);
   check_workload(eviction, now);
@@ -354,7 +371,7 @@ void ServerTruth::check_again(const eviction::EvictPod& eviction, const Pod& pod
     const auto lost = lost_.find({pod.owner, device});
     if (lost == lost_.end()) continue;
     const auto& [at, number] = lost->second;
-    if (pod.number <= number || now.mono - at >= hours(1)) continue;
+    if (pod.number <= number || now.mono - at >= hours(1) - kWholeSeconds) continue;
     say("I15", eviction, fmt::format("its owner lost a pod to {} within the hour", device.id));
   }
 }
@@ -363,20 +380,25 @@ void ServerTruth::check_again(const eviction::EvictPod& eviction, const Pod& pod
 void ServerTruth::check_slots(const eviction::EvictPod& eviction, const std::string& node, const Now& now) {
   std::int64_t all = 0;
   std::int64_t there = 0;
+  std::string names;
+  const auto group = group_of(eviction, *before_);
   for (const auto& one : evicted_) {
     const auto found = pods_.find(one.uid);
     const bool is_there = found != pods_.end() && now.mono < one.holds_until;
-    const bool is_together = !eviction.shared_claim_uid.empty() && one.group == eviction.shared_claim_uid;
+    const bool is_together = !group.empty() && one.group == group;
     if (!is_there || is_together) continue;
     ++all;
     if (one.node == node) ++there;
+    names += (names.empty() ? "" : ", ") + found->second.name;
   }
   const auto& limits = policy_.limits;
   if (all > 0 && all + 1 > limits.max_in_flight) {
-    say("I3", eviction, fmt::format("{} evicted pods still exist, maxInFlight is {}", all, limits.max_in_flight));
+    say("I3", eviction,
+        fmt::format("{} evicted pods still exist ({}), maxInFlight is {}", all, names, limits.max_in_flight));
   }
   if (there > 0 && there + 1 > limits.per_node) {
-    say("I3", eviction, fmt::format("{} evicted pods of its node still exist, perNode is {}", there, limits.per_node));
+    say("I3", eviction,
+        fmt::format("{} evicted pods of its node still exist (of {}), perNode is {}", there, names, limits.per_node));
   }
 }
 

@@ -29,6 +29,8 @@ class ServerTruth {
   /// The policy that the controller has been told. A new process knows nothing of the brake unless it keeps a state.
   void told(const Policy& policy);
   void restarted();
+  /// Somebody has deleted or spoilt what the controller keeps in the cluster: what is asked of its memory begins anew.
+  void memory_lost();
   /// Somebody has set a clock: what is written down of a wait counts by the wall clock, and is longer or shorter by
   /// that.
   void clock_set(Millis by);
@@ -74,7 +76,7 @@ class ServerTruth {
     std::string scope;
     Now at;
     MonoTime holds_until;
-    std::string group;  // the shared claim whose holders go together
+    std::string group;  // the shared claim whose holders go together, or the gang
   };
   /// A brake as its rules say it, of a driver or resource on one node or (empty) in the cluster.
   struct Engaged {
@@ -102,6 +104,8 @@ class ServerTruth {
   [[nodiscard]] std::string driver_of(const sim::Json& pod, std::string_view entry) const;
   [[nodiscard]] bool is_meant(const Device& device, const std::string& health) const;
   [[nodiscard]] std::string gang_of(const sim::Json& pod) const;
+  [[nodiscard]] std::string group_of(const eviction::EvictPod& eviction, const sim::Json& pod) const;
+  [[nodiscard]] bool goes_with_its_gang(const sim::Json& pod) const;
   [[nodiscard]] bool follows_its_gang(const sim::Json& pod, const Now& now) const;
   void check_group(const eviction::EvictPod& eviction, const sim::Json& pod);
   void check_gang(const eviction::EvictPod& eviction, const sim::Json& pod, const Now& now);
