@@ -1,9 +1,10 @@
 #pragma once
 #include <cstddef>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
+
+#include "base/shared_text.h"
 
 namespace dhc {
 
@@ -17,6 +18,6 @@ struct StringHash {
 
 /// A hash map by strings, in which views are looked up as they are.
 template <class V>
-using StringIndex = std::unordered_map<std::string, V, StringHash, std::equal_to<>>;
+using StringIndex = std::unordered_map<SharedText, V, StringHash, std::equal_to<>>;
 
 }  // namespace dhc

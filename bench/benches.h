@@ -5,8 +5,8 @@ namespace dhc::bench {
 /// Microseconds and allocations for each decoded object, on stdout.
 void decode();
 
-/// Bytes that the World keeps for each pod, on stdout.
-void world_memory();
+/// Bytes that the World keeps for each pod, on stdout. False if a pod with a device keeps more than it may.
+[[nodiscard]] bool world_memory();
 
 /// Microseconds from the bytes of a watch event to those of the eviction request, p50 and p99, on stdout. False if some
 /// event led to no eviction: then the figures say nothing.

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     bool (*run)();
   };
   const Part parts[] = {{"decode", [] { return decode(), true; }},
-                        {"memory", [] { return world_memory(), true; }},
+                        {"memory", world_memory},
                         {"reaction", reaction},
                         {"taints", taints},
                         {"many-devices", [] { return many_devices(), true; }},

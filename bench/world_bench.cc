@@ -28,7 +28,11 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-void fill(std::string_view what, int pods, bool with_device) {
+/// A pod with a device may cost no more than this, the C library's own part included.
+constexpr double kMostResident = 2000;
+
+/// Resident bytes for each pod.
+double fill(std::string_view what, int pods, bool with_device) {
   World world;
   k8s::Decoder decoder(k8s::Kind::Pod, kKeptFields);
   k8s::SharedParts shared;
@@ -48,16 +52,21 @@ void fill(std::string_view what, int pods, bool with_device) {
   const auto each = [&](std::size_t after, std::size_t before) {
     return (static_cast<double>(after) - static_cast<double>(before)) / pods;
   };
-  fmt::print("{:<44} {:>8} {:>12.0f} {:>12.0f}\n", what, pods, each(resident_bytes(), resident),
-             each(allocations().live_bytes, live));
+  const auto each_resident = each(resident_bytes(), resident);
+  fmt::print("{:<44} {:>8} {:>12.0f} {:>12.0f}\n", what, pods, each_resident, each(allocations().live_bytes, live));
+  return each_resident;
 }
 
 }  // namespace
 
-void world_memory() {
+bool world_memory() {
   fmt::print("\n{:<44} {:>8} {:>12} {:>12}\n", "kept for each pod, in bytes", "pods", "resident", "allocated");
-  fill("pods with one plugin device", 20'000, true);
+  const auto with_device = fill("pods with one plugin device", 20'000, true);
   fill("pods without devices", 20'000, false);
+  if (with_device <= kMostResident) return true;
+  fmt::print(stderr, "bench: {:.0f} resident bytes for each pod with a device, at most {:.0f} are allowed\n",
+             with_device, kMostResident);
+  return false;
 }
 
 }  // namespace dhc::bench

@@ -8,31 +8,30 @@ namespace dhc {
 namespace {
 constexpr Millis kOrphanMemory = std::chrono::hours(1);
 constexpr Millis kRecoveredMemory = std::chrono::minutes(5);
-void insert_sorted(std::vector<std::string>& sorted, const std::string& value) {
+template <class Texts>
+void insert_sorted(Texts& sorted, const SharedText& value) {
   const auto at = std::ranges::lower_bound(sorted, value);
   if (at == sorted.end() || *at != value) sorted.insert(at, value);
 }
 }  // namespace
 
-bool DeviceState::is_witness(const std::string& pod_uid) const {
-  return std::ranges::binary_search(witnesses, pod_uid);
-}
+bool DeviceState::is_witness(std::string_view pod_uid) const { return std::ranges::binary_search(witnesses, pod_uid); }
 
-void HealthTracker::add_holder(const DeviceKey& key, const std::string& pod_uid) {
+void HealthTracker::add_holder(const DeviceKey& key, const SharedText& pod_uid) {
   const auto [found, is_new] = devices_.try_emplace(key);
   if (is_new) count(key, 1);
   auto& device = found->second;
   device.orphaned_at.reset();
-  insert_sorted(device.holders, pod_uid);
+  device.holders.insert(pod_uid);
 }
 
-void HealthTracker::remove_holder(const DeviceKey& key, const std::string& pod_uid, const Now& now) {
+void HealthTracker::remove_holder(const DeviceKey& key, const SharedText& pod_uid, const Now& now) {
   const auto found = devices_.find(key);
   if (found == devices_.end()) return;
   auto& device = found->second;
-  std::erase(device.holders, pod_uid);
-  std::erase(device.witnesses, pod_uid);
-  std::erase(device.relieved, pod_uid);
+  device.holders.erase(pod_uid);
+  erase(device.witnesses, pod_uid);
+  erase(device.relieved, pod_uid);
   if (const auto word = other_words_.find(key); word != other_words_.end()) std::erase(word->second.witnesses, pod_uid);
   if (!device.holders.empty()) return;
   if (device.not_healthy_since) {
@@ -112,7 +111,7 @@ void HealthTracker::observe(const DeviceKey& key, const Evidence& evidence, cons
   }
 }
 
-void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word, const std::string& boot_id) {
+void HealthTracker::note_called_bad(const DeviceKey& key, const Moment& word, const SharedText& boot_id) {
   const auto found = devices_.find(key);
   if (found == devices_.end()) return;
   found->second.called_bad_at = word;
@@ -204,7 +203,7 @@ void HealthTracker::count(const DeviceKey& key, std::int64_t change) {
   if (count == 0) dra_.erase(key.scope);
 }
 
-std::int64_t HealthTracker::count_of(const std::string& driver) const {
+std::int64_t HealthTracker::count_of(std::string_view driver) const {
   const auto found = dra_.find(driver);
   return found == dra_.end() ? 0 : found->second;
 }

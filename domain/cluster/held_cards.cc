@@ -18,7 +18,7 @@ DeviceKey place_of_key(DeviceKey key) {
 
 }  // namespace
 
-DeviceKey HeldCards::Place::key_of(const std::string& device) const {
+DeviceKey HeldCards::Place::key_of(const SharedText& device) const {
   auto key = at;
   key.device = device;
   return key;
@@ -28,7 +28,7 @@ void HeldCards::add(const DeviceKey& key) {
   auto at = place_of_key(key);
   auto& place = places_[at];
   place.at = at;
-  if (place.devices.insert(key.device).second) stale_.insert(std::move(at));
+  if (place.devices.insert(key.device)) stale_.insert(std::move(at));
 }
 
 void HeldCards::remove(const DeviceKey& key) {
@@ -37,13 +37,13 @@ void HeldCards::remove(const DeviceKey& key) {
   if (found != places_.end() && found->second.devices.erase(key.device) > 0) stale_.insert(std::move(at));
 }
 
-void HeldCards::note_pool(const std::string& driver, const std::string& pool) {
+void HeldCards::note_pool(const SharedText& driver, const SharedText& pool) {
   auto at = DeviceKey::dra(driver, pool, {});
   if (places_.contains(at)) stale_.insert(std::move(at));
 }
 
-void HeldCards::note_node(const std::string& node) {
-  for (auto at = units_.lower_bound({node, ""}); at != units_.end() && at->first.first == node; ++at) {
+void HeldCards::note_node(const SharedText& node) {
+  for (auto at = units_.lower_bound({node, {}}); at != units_.end() && at->first.first == node; ++at) {
     stale_.insert(at->second.begin(), at->second.end());
   }
 }

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/now.h"
+#include "base/shared_text.h"
+#include "base/sorted_texts.h"
 #include "domain/contract/device_key.h"
 #include "k8s-client/model/shared_list.h"
 
@@ -23,14 +25,14 @@ class HeldCards {
  public:
   struct Place {
     DeviceKey at;                          ///< Of its devices, without a name.
-    std::set<std::string> devices;         ///< By name, those that have a holder.
+    SortedTexts devices;                   ///< By name, those that have a holder.
     std::int64_t cards = 0;                ///< Physical ones among them.
-    std::string unit;                      ///< What breaks together: the node, or a pool of the network.
+    SharedText unit;                       ///< What breaks together: the node, or a pool of the network.
     std::optional<WallTime> driver_began;  ///< Its driver or plugin there; none: not known.
     /// How many of the physical ones pods hold that run an image, by `image_names_of`, sorted by name.
     std::vector<std::pair<k8s::SharedEntry<std::string>, std::int64_t>> images;
 
-    [[nodiscard]] DeviceKey key_of(const std::string& device) const;
+    [[nodiscard]] DeviceKey key_of(const SharedText& device) const;
     /// How many of the physical ones pods hold that run the image.
     [[nodiscard]] std::int64_t count_of(std::string_view image) const;
   };
@@ -42,9 +44,9 @@ class HeldCards {
   /// Another pod holds the device, or its pod runs another image.
   void note_holder(const DeviceKey& key);
   /// The pool's node, or the cards of its devices, may be others.
-  void note_pool(const std::string& driver, const std::string& pool);
+  void note_pool(const SharedText& driver, const SharedText& pool);
   /// Who reports on the node's devices, or since when, may be another.
-  void note_node(const std::string& node);
+  void note_node(const SharedText& node);
 
   /// Counts what has changed since the last call: once a turn, after whatever the counts depend on.
   void settle(const World& world);
@@ -84,8 +86,8 @@ class HeldCards {
   void count_out(const Place& place);
 
   std::map<DeviceKey, Place> places_;  // by `at`
-  std::map<std::string, Scope, std::less<>> scopes_;
-  std::map<std::pair<std::string, std::string>, std::set<DeviceKey>> units_;  // by unit and scope
+  std::map<SharedText, Scope, std::less<>> scopes_;
+  std::map<std::pair<SharedText, SharedText>, std::set<DeviceKey>> units_;  // by unit and scope
   std::set<DeviceKey> stale_;
 };
 

@@ -153,7 +153,7 @@ const k8s::DeviceTaintRule* Inventory::rule_named_for(const DeviceKey& key) cons
 
 std::string Inventory::rule_name_for(const DeviceKey& key) const {
   const auto* rule = rule_named_for(key);
-  return rule != nullptr ? rule->meta.name : rule_name(key);
+  return rule != nullptr ? rule->meta.name.str() : rule_name(key);
 }
 
 std::optional<std::pair<std::string, std::string>> Inventory::pool_of_slice(std::string_view uid) const {

@@ -148,7 +148,7 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
       const auto card = cards.find(device.name);
       known.devices[device.name] = {.taints = device.taints,
                                     .attributes = device.attributes,
-                                    .card = card == cards.end() ? device.name : card->second};
+                                    .card = card == cards.end() ? device.name.str() : card->second};
     }
   }
   known.shared_identities = shared_identities(known.devices);

@@ -8,8 +8,9 @@ namespace dhc {
 std::string owner_key(const std::string& ns, const k8s::OwnerRef& owner) {
   std::string key;
   // With their lengths: no text that stands in one part can look like the border to the next.
-  for (const auto* part : {&ns, &owner.api_version, &owner.kind, &owner.name, &owner.uid}) {
-    key.append(std::to_string(part->size())).append(":").append(*part);
+  for (const std::string_view part :
+       {std::string_view(ns), owner.api_version.view(), owner.kind.view(), owner.name.view(), owner.uid.view()}) {
+    key.append(std::to_string(part.size())).append(":").append(part);
   }
   return key;
 }

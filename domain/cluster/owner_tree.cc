@@ -13,12 +13,12 @@ std::uint64_t by_name(const k8s::Meta& child) {
 
 }  // namespace
 
-void OwnerTree::add_pod(const k8s::Meta& pod) {
-  if (pod.controller) add(by_name(pod), pod.controller_identity());
+void OwnerTree::add_pod(const k8s::Meta& pod, const SharedText& controller) {
+  if (pod.controller) add(by_name(pod), controller);
 }
 
-void OwnerTree::remove_pod(const k8s::Meta& pod) {
-  if (pod.controller) remove(by_name(pod), pod.controller_identity());
+void OwnerTree::remove_pod(const k8s::Meta& pod, const SharedText& controller) {
+  if (pod.controller) remove(by_name(pod), controller);
 }
 
 void OwnerTree::add_owner(const k8s::Meta& owner) {
@@ -33,9 +33,9 @@ void OwnerTree::remove_owner(const k8s::Meta& owner) {
   remove(stable_hash(owner.controller_identity()), owner.identity());
 }
 
-void OwnerTree::add(std::uint64_t hash, const std::string& identity) { ++children_[{hash, identity}]; }
+void OwnerTree::add(std::uint64_t hash, const SharedText& identity) { ++children_[{hash, identity}]; }
 
-void OwnerTree::remove(std::uint64_t hash, const std::string& identity) {
+void OwnerTree::remove(std::uint64_t hash, const SharedText& identity) {
   const auto found = children_.find({hash, identity});
   if (found != children_.end() && --found->second == 0) children_.erase(found);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_text.h"
 #include "k8s-client/model/meta.h"
 
 namespace dhc {
@@ -15,8 +16,8 @@ namespace dhc {
 class OwnerTree {
  public:
   /// The pods of one controller are known by its identity.
-  void add_pod(const k8s::Meta& pod);
-  void remove_pod(const k8s::Meta& pod);
+  void add_pod(const k8s::Meta& pod, const SharedText& controller);
+  void remove_pod(const k8s::Meta& pod, const SharedText& controller);
   /// A Job, ReplicaSet or StatefulSet, which may have a controller itself.
   void add_owner(const k8s::Meta& owner);
   void remove_owner(const k8s::Meta& owner);
@@ -26,11 +27,11 @@ class OwnerTree {
   [[nodiscard]] std::vector<std::string> under(std::string_view controller) const;
 
  private:
-  void add(std::uint64_t hash, const std::string& identity);
-  void remove(std::uint64_t hash, const std::string& identity);
+  void add(std::uint64_t hash, const SharedText& identity);
+  void remove(std::uint64_t hash, const SharedText& identity);
 
   /// An ordered map: hostile names may share a hash, and then cost no more.
-  std::map<std::pair<std::uint64_t, std::string>, std::uint32_t> children_;
+  std::map<std::pair<std::uint64_t, SharedText>, std::uint32_t> children_;
 };
 
 }  // namespace dhc

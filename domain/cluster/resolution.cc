@@ -317,7 +317,7 @@ Resolution resolve_held_devices(const k8s::Pod& pod, const ClaimLookup& find_cla
   return Builder(pod, find_claim).build();
 }
 
-const HeldDevice* find_held_device(const std::vector<HeldDevice>& held_devices, const DeviceKey& key) {
+const HeldDevice* find_held_device(std::span<const HeldDevice> held_devices, const DeviceKey& key) {
   const auto found = std::ranges::lower_bound(held_devices, key, {}, &HeldDevice::key);
   return found == held_devices.end() || found->key != key ? nullptr : &*found;
 }

@@ -3,11 +3,14 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/moment.h"
+#include "base/shared_text.h"
+#include "base/slim_vector.h"
 #include "domain/contract/device_key.h"
 #include "k8s-client/model/pod.h"
 #include "k8s-client/model/resource_claim.h"
@@ -19,15 +22,15 @@ struct HeldDevice {
   DeviceKey key;           ///< Of an ambiguous device: of this report of this pod, no other's.
   bool inferred = false;   ///< Found by the name at the end of the resource ID.
   bool ambiguous = false;  ///< One of `candidates`, nobody knows which: the pod may be evicted, nothing may be tainted.
-  std::optional<k8s::Health> reported;       ///< The worst of the pod's containers; absent: the kubelet says nothing.
-  std::string message;                       ///< The driver's words with an Unhealthy report.
-  std::string other_word = {};               ///< The kubelet's word, of any container, that is none of the three.
-  std::vector<std::string> containers = {};  ///< Those of the pod whose status names the device, sorted.
-  std::int64_t restarts = 0;                 ///< How often these have been restarted, added up.
-  std::string claim;                         ///< `namespace/name` of the claim; empty for a device-plugin device.
-  std::string claim_uid;
+  std::optional<k8s::Health> reported;     ///< The worst of the pod's containers; absent: the kubelet says nothing.
+  SharedText message;                      ///< The driver's words with an Unhealthy report.
+  SharedText other_word = {};              ///< The kubelet's word, of any container, that is none of the three.
+  SlimVector<SharedText> containers = {};  ///< Those of the pod whose status names the device, sorted.
+  std::int64_t restarts = 0;               ///< How often these have been restarted, added up.
+  SharedText claim;                        ///< `namespace/name` of the claim; empty for a device-plugin device.
+  SharedText claim_uid;
   bool shared = false;  ///< The claim is not the pod's own.
-  std::vector<DeviceKey> candidates;
+  SlimVector<DeviceKey> candidates;
   std::optional<Moment> seen_at = {};  ///< Since when it has been known to be held; the World's affair.
   friend bool operator==(const HeldDevice&, const HeldDevice&) = default;
 };
@@ -49,9 +52,9 @@ struct ReportDoubt {
 
 /// What a pod holds and what could not be told.
 struct Resolution {
-  std::vector<HeldDevice> held_devices;  ///< Sorted by key.
-  std::vector<ReportDoubt> doubts;       ///< Of claims that are behind only where the kubelet says Unhealthy.
-  std::set<std::string> behind;          ///< `namespace/name` of claims of which nothing may be concluded.
+  SlimVector<HeldDevice> held_devices;  ///< Sorted by key.
+  SlimVector<ReportDoubt> doubts;       ///< Of claims that are behind only where the kubelet says Unhealthy.
+  std::set<std::string> behind;         ///< `namespace/name` of claims of which nothing may be concluded.
 };
 
 /// Finds a claim by namespace and name; null if it is not known.
@@ -66,7 +69,7 @@ using ClaimLookup = std::function<const k8s::ResourceClaim*(std::string_view ns,
 [[nodiscard]] Resolution resolve_held_devices(const k8s::Pod& pod, const ClaimLookup& find_claim);
 
 /// This device among `held_devices`, which are sorted by key; null if there is none.
-[[nodiscard]] const HeldDevice* find_held_device(const std::vector<HeldDevice>& held_devices, const DeviceKey& key);
+[[nodiscard]] const HeldDevice* find_held_device(std::span<const HeldDevice> held_devices, const DeviceKey& key);
 
 /// True if `pod` owns the claim (made from a template): then the claim goes away with the pod.
 [[nodiscard]] bool owns_claim(const k8s::Pod& pod, const k8s::ResourceClaim& claim);

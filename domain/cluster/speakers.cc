@@ -7,7 +7,7 @@ namespace dhc {
 
 namespace {
 
-Heard& heard_from(std::vector<Heard>& heard, const Speaker& who) {
+Heard& heard_from(SlimVector<Heard>& heard, const Speaker& who) {
   const auto found = std::ranges::find(heard, who, &Heard::who);
   return found == heard.end() ? heard.emplace_back(Heard{.who = who}) : *found;
 }
@@ -18,8 +18,8 @@ bool says_something(const HeldDevice& held_device) {
 
 }  // namespace
 
-std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<HeldDevice>& held_devices) {
-  std::vector<Heard> heard;
+SlimVector<Heard> heard_of(const k8s::Pod& pod, std::span<const HeldDevice> held_devices) {
+  SlimVector<Heard> heard;
   for (const auto& held_device : held_devices) {
     auto& entry = heard_from(heard, {.source = held_device.key.source, .scope = held_device.key.scope});
     entry.has_spoken = entry.has_spoken || says_something(held_device);
@@ -36,7 +36,7 @@ std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<HeldDevice>& 
   return heard;
 }
 
-void Speakers::add(const std::vector<Heard>& heard, const Now& now) {
+void Speakers::add(std::span<const Heard> heard, const Now& now) {
   for (const auto& entry : heard) {
     auto& sight = all_[entry.who];
     if (entry.has_spoken) note_word(sight);
@@ -50,7 +50,7 @@ void Speakers::note_word(SpeakerSight& sight) {
   if (!std::exchange(sight.has_spoken, true)) ++first_words_;
 }
 
-void Speakers::remove(const std::vector<Heard>& heard) {
+void Speakers::remove(std::span<const Heard> heard) {
   for (const auto& entry : heard) {
     const auto found = all_.find(entry.who);
     if (found == all_.end()) continue;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace dhc {
 /// A DRA driver, or a device plugin by its resource.
 struct Speaker {
   DeviceKey::Source source = DeviceKey::Source::Dra;
-  std::string scope;  ///< As in DeviceKey.
+  SharedText scope;  ///< As in DeviceKey.
   friend auto operator<=>(const Speaker&, const Speaker&) = default;
 };
 
@@ -28,7 +29,7 @@ struct Heard {
 
 /// By reporter, each once. Where the kubelet says nothing, a plugin's devices are known by the pod's requests alone,
 /// and count as one.
-[[nodiscard]] std::vector<Heard> heard_of(const k8s::Pod& pod, const std::vector<HeldDevice>& held_devices);
+[[nodiscard]] SlimVector<Heard> heard_of(const k8s::Pod& pod, std::span<const HeldDevice> held_devices);
 
 /// What has been heard of one reporter since this process began.
 struct SpeakerSight {
@@ -42,8 +43,8 @@ struct SpeakerSight {
 /// a DRA driver only if it has a health stream, and its node the feature gate.
 class Speakers {
  public:
-  void add(const std::vector<Heard>& heard, const Now& now);
-  void remove(const std::vector<Heard>& heard);
+  void add(std::span<const Heard> heard, const Now& now);
+  void remove(std::span<const Heard> heard);
   /// A driver's conditions on a claim's devices.
   void note(const k8s::ResourceClaim& claim);
   /// How often somebody has spoken for the first time.

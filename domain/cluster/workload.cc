@@ -43,7 +43,7 @@ std::string workload_of(const k8s::Pod& pod, const World& world) {
 
 bool is_held(const DeviceKey& key, const World& world) {
   const auto* state = world.tracker().find(key);
-  return state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+  return state != nullptr && std::ranges::any_of(state->holders, [&](std::string_view uid) {
            const auto* record = world.pod(uid);
            return record != nullptr && is_live(record->pod);
          });
@@ -98,7 +98,7 @@ std::optional<Subject> top_subject_of(const k8s::Pod& pod, const World& world) {
 
 Subject subject_of_workload(const std::string& workload, const World& world) {
   std::optional<Subject> found;
-  for_each_group_of(workload, world, [&](const std::set<std::string>& /*pods*/, const k8s::Pod& first) {
+  for_each_group_of(workload, world, [&](const SortedTexts& /*pods*/, const k8s::Pod& first) {
     found = top_subject_of(first, world);
     return !found;
   });
@@ -107,7 +107,7 @@ Subject subject_of_workload(const std::string& workload, const World& world) {
 
 std::vector<const PodRecord*> pods_of_workload(std::string_view workload, const World& world) {
   std::vector<const PodRecord*> found;
-  for_each_group_of(workload, world, [&](const std::set<std::string>& pods, const k8s::Pod& /*first*/) {
+  for_each_group_of(workload, world, [&](const SortedTexts& pods, const k8s::Pod& /*first*/) {
     for (const auto& uid : pods) {
       if (const auto* record = world.pod(uid)) found.push_back(record);
     }

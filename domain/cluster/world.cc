@@ -43,17 +43,17 @@ const k8s::Meta& meta_in(const PodRecord& record) { return record.pod.meta; }
 const k8s::Meta& meta_in(const JobRecord& record) { return record.job.meta; }
 const k8s::Meta& meta_in(const auto& record) { return record.claim.meta; }
 
-std::string uid_of(const k8s::Meta& meta) { return meta.uid; }
-std::string name_of(const k8s::Meta& meta) { return meta.name; }
-std::string claim_of(const k8s::Meta& meta) { return claim_key(meta.ns, meta.name); }
+SharedText uid_of(const k8s::Meta& meta) { return meta.uid; }
+SharedText name_of(const k8s::Meta& meta) { return meta.name; }
+SharedText claim_of(const k8s::Meta& meta) { return claim_key(meta.ns, meta.name); }
 
 /// The keys of `map` that a list does not have, neither readable nor unreadable.
 template <class Map, class KeyOf>
-std::vector<std::string> stale_keys(const Map& map, KeyOf key_of, const std::vector<k8s::Object>& objects,
-                                    const k8s::UnreadableNames& unreadable) {
-  std::set<std::string> keep;
+std::vector<SharedText> stale_keys(const Map& map, KeyOf key_of, const std::vector<k8s::Object>& objects,
+                                   const k8s::UnreadableNames& unreadable) {
+  TextSet keep;
   for (const auto& object : objects) keep.insert(key_of(k8s::meta_of(object)));
-  std::vector<std::string> stale;
+  std::vector<SharedText> stale;
   for (const auto& [key, value] : map) {
     if (!keep.contains(key) && !unreadable.contains(meta_in(value))) stale.push_back(key);
   }
@@ -282,11 +282,13 @@ void World::doubt_pods(const k8s::UnreadableNames& unreadable) {
 }
 
 bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
-  const std::string uid = pod.meta.uid;
   const auto reporting = reporters_.put(pod, server_ahead_, is_news, now);
   note_reporters(reporting);
-  if (!k8s::is_kept_whole(pod)) return drop_pod(uid, now) || !reporting.empty();
-  auto& record = pods_[uid];
+  if (!k8s::is_kept_whole(pod)) return drop_pod(SharedText(pod.meta.uid), now) || !reporting.empty();
+  auto& [known_uid, record] = *pods_.try_emplace(pod.meta.uid).first;
+  // Each version comes with texts of its own: what is there already stays, so that all indexes share it.
+  pod.meta.uid = known_uid;
+  const SharedText uid = known_uid;
   if (record.readable && is_repeated(record.pod, pod)) return !reporting.empty();
   // What the pod said last of its device must be known before it ends: both may arrive in one turn.
   if (dirty_pods_.contains(uid) && is_live(record.pod) && !is_live(pod)) {
@@ -312,13 +314,14 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   const auto* known = our_condition(record.pod);
   const bool told = known != nullptr && known->status == "True";
   if (!tells) {
-    record.told = {};
+    record.told.reset();
   } else if (!told || known->message != condition->message) {
     record.told = read_condition(condition->message);
   }
   if (!(record.pod.images == pod.images)) {
     for (const auto& held_device : record.held_devices) held_cards_.note_holder(held_device.key);
   }
+  if (record.pod.allocated == pod.allocated) pod.allocated = std::move(record.pod.allocated);
   record.pod = std::move(pod);
   scheduling_.share(record.pod.scheduling);
   record.readable = true;
@@ -333,16 +336,14 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
 
 void World::index_pod(const PodRecord& record) {
   const auto& uid = record.pod.meta.uid;
-  const auto index = [&](std::set<std::string>& uids, bool is_in) {
-    is_in ? (void)uids.insert(uid) : (void)uids.erase(uid);
-  };
+  const auto index = [&](TextSet& uids, bool is_in) { is_in ? (void)uids.insert(uid) : (void)uids.erase(uid); };
   index(unbound_, record.pod.node_name.empty() && is_live(record.pod));
   index(terminating_, record.pod.meta.deletion.has_value());
   index(with_condition_, our_condition(record.pod) != nullptr);
   index(with_notice_, k8s::find(record.pod.meta.annotations, kNoticeAnnotation).has_value());
 }
 
-bool World::drop_pod(const std::string& uid, const Now& now) {
+bool World::drop_pod(const SharedText& uid, const Now& now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return false;
   const auto record = std::move(found->second);
@@ -489,7 +490,7 @@ void World::index_class(const k8s::ResourceClaim& claim, const k8s::AllocationRe
   if (drivers.empty()) class_drivers_.erase(request->device_class);
 }
 
-std::string World::driver_of_class(const std::string& device_class) const {
+std::string World::driver_of_class(std::string_view device_class) const {
   const auto found = class_drivers_.find(device_class);
   return found == class_drivers_.end() ? std::string() : found->second.begin()->first;
 }
@@ -526,14 +527,14 @@ bool World::put(k8s::Node&& node) {
 
 /// A node made anew under a name has other devices, unless their names say that they are the same. What has opened an
 /// incident is remembered elsewhere, with its node.
-void World::forget_devices_of(const std::string& node) {
+void World::forget_devices_of(std::string_view node) {
   tracker_.forget_unheld([&](const DeviceKey& key) {
     const auto home = inventory_.node_of(key);
-    return (home.empty() ? key.place : home) == node && !names_hardware(key);
+    return (home.empty() ? key.place.view() : std::string_view(home)) == node && !names_hardware(key);
   });
 }
 
-void World::drop_node(const std::string& name) {
+void World::drop_node(const SharedText& name) {
   touched_.everything();
   reporters_.forget_gone(name);
   nodes_.erase(name);

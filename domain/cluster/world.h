@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_text.h"
+#include "base/sorted_texts.h"
 #include "base/string_index.h"
+#include "base/text_set.h"
 #include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/card_counts.h"
 #include "domain/cluster/driver_taints.h"
@@ -70,13 +73,18 @@ struct ConditionSight {
 /// One pod that can hold devices, and those it holds.
 struct PodRecord {
   k8s::Pod pod;
-  std::vector<HeldDevice> held_devices;  ///< Kept while the pod lives: a template claim is gone within a second of the
-                                         ///< pod's end (seen on 1.37.1).
-  std::vector<Heard> heard;              ///< What the speakers have counted of it.
-  bool was_live = false;                 ///< A kubelet ran it when we last drew conclusions.
-  bool readable = true;                  ///< False: its last version could not be read, nothing may be decided on it.
-  ConditionWords told;                   ///< What our condition on it says, if it is True.
-  std::vector<ReportDoubt> doubts;       ///< What the kubelet says of it that is laid on no device.
+  SlimVector<HeldDevice> held_devices;  ///< Kept while the pod lives: a template claim is gone within a second of the
+                                        ///< pod's end (seen on 1.37.1).
+  SlimVector<Heard> heard;              ///< What the speakers have counted of it.
+  bool was_live = false;                ///< A kubelet ran it when we last drew conclusions.
+  bool readable = true;                 ///< False: its last version could not be read, nothing may be decided on it.
+  k8s::SharedOptional<ConditionWords> told;  ///< What our condition on it says, if it is True.
+  SlimVector<ReportDoubt> doubts;            ///< What the kubelet says of it that is laid on no device.
+
+  /// What our condition says of the device; null: nothing.
+  [[nodiscard]] const ConditionWords::Word* word_of(std::string_view device) const {
+    return told ? told->find(device) : nullptr;
+  }
 };
 
 /// What this process has seen of one credit.
@@ -175,45 +183,45 @@ class World {
   [[nodiscard]] const PodRecord* pod(std::string_view uid) const;
   [[nodiscard]] const StringIndex<PodRecord>& pods() const { return pods_; }
   /// UIDs of the pods with devices on a node, sorted.
-  [[nodiscard]] const std::set<std::string>& pods_on(const std::string& node) const;
+  [[nodiscard]] const SortedTexts& pods_on(std::string_view node) const;
   /// UIDs of pods with a deletionTimestamp, sorted.
-  [[nodiscard]] const std::set<std::string>& terminating() const { return terminating_; }
+  [[nodiscard]] const TextSet& terminating() const { return terminating_; }
   /// UIDs of pods that no node has yet, sorted.
-  [[nodiscard]] const std::set<std::string>& unbound() const { return unbound_; }
+  [[nodiscard]] const TextSet& unbound() const { return unbound_; }
   /// UIDs of pods with our condition, whatever its status, sorted.
-  [[nodiscard]] const std::set<std::string>& with_condition() const { return with_condition_; }
+  [[nodiscard]] const TextSet& with_condition() const { return with_condition_; }
   /// UIDs of the pods with the annotation of a notice, whoever wrote it.
-  [[nodiscard]] const std::set<std::string>& with_notice() const { return with_notice_; }
+  [[nodiscard]] const TextSet& with_notice() const { return with_notice_; }
   /// UIDs of pods with reports that are laid on no device, sorted.
-  [[nodiscard]] const std::set<std::string>& with_doubts() const { return with_doubts_; }
+  [[nodiscard]] const TextSet& with_doubts() const { return with_doubts_; }
   [[nodiscard]] const k8s::ResourceClaim* claim(std::string_view key) const;
   /// As above; null also for one that has been deleted and is remembered for the pods that still name it.
   [[nodiscard]] const k8s::ResourceClaim* standing_claim(std::string_view key) const;
   /// Null: no such condition stands on the claim's device.
-  [[nodiscard]] const ConditionSight* claim_condition(const std::string& claim, const DeviceKey& key,
-                                                      const std::string& type) const;
+  [[nodiscard]] const ConditionSight* claim_condition(std::string_view claim, const DeviceKey& key,
+                                                      std::string_view type) const;
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
   /// UIDs of the pods of a gang, by its key, sorted.
-  [[nodiscard]] const std::set<std::string>& members_of(const std::string& gang) const;
+  [[nodiscard]] const SortedTexts& members_of(std::string_view gang) const;
   /// Whose replacements end before they run, because of nodes with our taint.
   [[nodiscard]] const LostReplacements& lost_replacements() const { return lost_replacements_; }
   /// Whether the pod is of a PodGroup that is disrupted only as a whole; false also for one that is not known.
   [[nodiscard]] bool is_indivisible(const k8s::Pod& pod) const;
   /// UIDs of the pods that name the same PodGroup as this one, itself included, sorted.
-  [[nodiscard]] const std::set<std::string>& pod_group_of(const k8s::Pod& pod) const;
+  [[nodiscard]] const SortedTexts& pod_group_of(const k8s::Pod& pod) const;
   /// The PodDisruptionBudgets of a namespace, by name.
-  [[nodiscard]] std::vector<const k8s::DisruptionBudget*> budgets_in(const std::string& ns) const;
+  [[nodiscard]] std::vector<const k8s::DisruptionBudget*> budgets_in(std::string_view ns) const;
   /// UIDs of the pods whose spec names the claim, sorted.
-  [[nodiscard]] const std::set<std::string>& users_of(const std::string& claim) const;
+  [[nodiscard]] const SortedTexts& users_of(std::string_view claim) const;
   /// Claims on which a driver has written device conditions (KEP-4817), sorted by key.
-  [[nodiscard]] const std::set<std::string>& claims_with_conditions() const { return claims_with_conditions_; }
+  [[nodiscard]] const TextSet& claims_with_conditions() const { return claims_with_conditions_; }
   /// The driver whose devices claims of this DeviceClass were given; empty: no claim shows it.
-  [[nodiscard]] std::string driver_of_class(const std::string& device_class) const;
+  [[nodiscard]] std::string driver_of_class(std::string_view device_class) const;
   /// True if some claim holds the device now.
   [[nodiscard]] bool is_allocated(const DeviceKey& key) const { return allocated_.contains(key); }
   /// True if the claim with this UID exists and is allocated.
-  [[nodiscard]] bool is_claim_allocated(const std::string& uid) const { return allocated_claims_.contains(uid); }
-  [[nodiscard]] const k8s::Node* node(const std::string& name) const;
+  [[nodiscard]] bool is_claim_allocated(std::string_view uid) const { return allocated_claims_.contains(uid); }
+  [[nodiscard]] const k8s::Node* node(std::string_view name) const;
   /// The node of a device; empty: unknown, or network-attached.
   [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
   /// As above; null: network-attached, or not known.
@@ -226,10 +234,10 @@ class World {
     key.device = std::string(inventory_.card_of(key));
     return key;
   }
-  [[nodiscard]] const std::map<std::string, k8s::Node>& nodes() const { return nodes_; }
-  [[nodiscard]] const std::map<std::string, NodeBook>& books() const { return books_; }
+  [[nodiscard]] const std::map<std::string, k8s::Node, std::less<>>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::map<std::string, NodeBook, std::less<>>& books() const { return books_; }
   /// What a node says of one device-plugin resource; null: it lists none, and no pod there holds one.
-  [[nodiscard]] const ResourceBook* resource_book(const std::string& node, std::string_view resource) const;
+  [[nodiscard]] const ResourceBook* resource_book(std::string_view node, std::string_view resource) const;
   /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
   /// pod.
   [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
@@ -243,37 +251,37 @@ class World {
   /// The physical cards of drivers and device-plugin resources.
   [[nodiscard]] const CardCounts& cards() const { return cards_; }
   /// Nodes with an annotation of an operator for us, sorted.
-  [[nodiscard]] const std::set<std::string>& annotated_nodes() const { return annotated_nodes_; }
+  [[nodiscard]] const TextSet& annotated_nodes() const { return annotated_nodes_; }
   /// Names of the nodes that have conditions of ours.
-  [[nodiscard]] const std::set<std::string>& nodes_with_conditions() const { return nodes_with_conditions_; }
+  [[nodiscard]] const TextSet& nodes_with_conditions() const { return nodes_with_conditions_; }
   /// Nodes on which a plugin is silent or a device has vanished, however short.
-  [[nodiscard]] const std::set<std::string>& suspicious_nodes() const { return suspicious_; }
-  [[nodiscard]] const k8s::Meta* namespace_of(const std::string& name) const;
+  [[nodiscard]] const TextSet& suspicious_nodes() const { return suspicious_; }
+  [[nodiscard]] const k8s::Meta* namespace_of(std::string_view name) const;
   /// A Job, ReplicaSet or StatefulSet of this namespace.
-  [[nodiscard]] const k8s::Meta* owner(std::string_view ns, const std::string& uid) const;
+  [[nodiscard]] const k8s::Meta* owner(std::string_view ns, std::string_view uid) const;
   /// Owners of every other kind, as far as they have been read.
   [[nodiscard]] const OwnerSights& owner_sights() const { return owner_sights_; }
   [[nodiscard]] OwnerSights& owner_sights() { return owner_sights_; }
-  [[nodiscard]] const JobRecord* job(const std::string& uid) const;
+  [[nodiscard]] const JobRecord* job(std::string_view uid) const;
   /// As above; null also for a Job of another namespace.
-  [[nodiscard]] const JobRecord* job(std::string_view ns, const std::string& uid) const;
+  [[nodiscard]] const JobRecord* job(std::string_view ns, std::string_view uid) const;
   /// The Job that manages the object; null: none that is known, in its namespace.
   [[nodiscard]] const JobRecord* job_of(const k8s::Meta& meta) const;
   /// UIDs of the Jobs that carry an annotation of ours, sorted.
-  [[nodiscard]] const std::set<std::string>& noted_jobs() const { return noted_jobs_; }
+  [[nodiscard]] const TextSet& noted_jobs() const { return noted_jobs_; }
   /// Whether a replacement of the Job is there, in its namespace.
   [[nodiscard]] bool is_recreated(const k8s::Job& job) const { return recreations_.contains(job.meta.identity()); }
   /// UIDs of a Job's pods that can hold devices, sorted.
-  [[nodiscard]] const std::set<std::string>& pods_of_job(const k8s::Job& job) const;
+  [[nodiscard]] const SortedTexts& pods_of_job(const k8s::Job& job) const;
   /// UIDs of the pods that can hold devices and whose controller has this identity: those that call it a Job, and the
   /// others; each sorted.
-  [[nodiscard]] std::array<const std::set<std::string>*, 2> pods_owned_by(const std::string& identity) const;
+  [[nodiscard]] std::array<const SortedTexts*, 2> pods_owned_by(std::string_view identity) const;
   /// Which controllers those and the Jobs, ReplicaSets and StatefulSets are under.
   [[nodiscard]] const OwnerTree& owner_tree() const { return owner_tree_; }
   /// Pods that ended or were rejected within the last hour, by UID.
-  [[nodiscard]] const std::map<std::string, PodEnding>& endings() const { return endings_; }
+  [[nodiscard]] const std::map<std::string, PodEnding, std::less<>>& endings() const { return endings_; }
   /// Pods that were noted, run, and have neither failed nor had their devices called healthy, by UID.
-  [[nodiscard]] const std::map<std::string, AilingPod>& noted_ailing() const { return ailing_; }
+  [[nodiscard]] const std::map<std::string, AilingPod, std::less<>>& noted_ailing() const { return ailing_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
   /// The physical devices that pods hold.
   [[nodiscard]] const HeldCards& held_cards() const { return held_cards_; }
@@ -294,7 +302,7 @@ class World {
   /// Whether the rule or the node's taint of ours went away because the server's data went back, until it is seen
   /// again: nobody has said anything by that.
   [[nodiscard]] bool is_lost_rule(const std::string& name) const { return inventory_.is_lost_rule(name); }
-  [[nodiscard]] bool is_lost_taint(const std::string& node) const { return lost_taints_.contains(node); }
+  [[nodiscard]] bool is_lost_taint(std::string_view node) const { return lost_taints_.contains(node); }
 
  private:
   struct ClaimRecord {
@@ -329,7 +337,7 @@ class World {
   bool put(k8s::ResourceClaim&& claim, const Now& now);
   static void look_at_conditions(ClaimRecord& record, bool is_first, const Now& now);
   bool put(k8s::Job&& job, const Now& now);
-  void drop_job(const std::string& uid);
+  void drop_job(const SharedText& uid);
   bool put(k8s::Owner&& owner);
   void drop_owner(const std::string& uid);
   void index_owned_pod(const k8s::Pod& pod, bool add);
@@ -357,22 +365,22 @@ class World {
   void settle_remembered_pools();
   void settle_disputed_pools(const Now& now);
   void settle_disputed_pool(const Inventory::PoolName& name, const std::set<std::string>& held_on, const Now& now);
-  [[nodiscard]] bool has_disputed_device(const std::vector<HeldDevice>& held_devices) const;
+  [[nodiscard]] bool has_disputed_device(std::span<const HeldDevice> held_devices) const;
   [[nodiscard]] std::map<Inventory::PoolName, std::set<std::string>> holders_of_disputed_pools() const;
   void note_lost_taints(const std::vector<k8s::Object>& nodes);
-  bool drop_pod(const std::string& uid, const Now& now);
+  bool drop_pod(const SharedText& uid, const Now& now);
   void drop_claim(const std::string& key);
-  void drop_node(const std::string& name);
-  void forget_devices_of(const std::string& node);
+  void drop_node(const SharedText& name);
+  void forget_devices_of(std::string_view node);
   void index_claim(const k8s::ResourceClaim& claim, bool add);
   void index_class(const k8s::ResourceClaim& claim, const k8s::AllocationResult& result, bool add);
-  void refresh_pod(const std::string& uid, const Now& now);
-  void add_holder(const DeviceKey& key, const std::string& uid);
-  void remove_holder(const DeviceKey& key, const std::string& uid, const Now& now);
+  void refresh_pod(const SharedText& uid, const Now& now);
+  void add_holder(const DeviceKey& key, const SharedText& uid);
+  void remove_holder(const DeviceKey& key, const SharedText& uid, const Now& now);
   /// A claim is deallocated once its pod has ended, and a watch of its own may say so before the pod's: until that says
   /// it too, the pod holds what it held. So it does while its claim is known as another than it has.
   void keep_deallocated(const PodRecord& record, Resolution& resolved) const;
-  void refresh_node(const std::string& name, const Now& now);
+  void refresh_node(const SharedText& name, const Now& now);
   void refresh_device(const DeviceKey& key, const Now& now);
   [[nodiscard]] const OpenIncident* remembered(const DeviceKey& key) const;
   [[nodiscard]] const OpenIncident* reported_incident(const DeviceKey& key) const;
@@ -381,7 +389,7 @@ class World {
   void note_other_card(const DeviceKey& key, const Now& now);
   void look_at_card(const DeviceKey& key, const Now& now);
   void look_again_at_incidents_of(const Inventory::PoolName& pool);
-  void note_reporters(const std::string& node);
+  void note_reporters(std::string_view node);
   [[nodiscard]] std::optional<Reporter> publisher_of(const DeviceKey& key) const;
   void follow_kept_taints(const Now& now);
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
@@ -399,57 +407,57 @@ class World {
   /// Its Healthy is said by one that began after it was called bad.
   [[nodiscard]] bool is_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] Evidence evidence_of(const DeviceKey& key, const DeviceState& state, const Now& now) const;
-  static void note_other_word(Evidence& evidence, const HeldDevice& held_device, const std::string& uid);
+  static void note_other_word(Evidence& evidence, const HeldDevice& held_device, const SharedText& uid);
   void release_claim_if_unused(const std::string& key);
 
-  StringIndex<PodRecord> pods_;                           // by UID
-  std::map<std::string, std::set<std::string>> pods_on_;  // by node
-  std::set<std::string> terminating_;
-  std::set<std::string> unbound_;
-  std::set<std::string> with_condition_;
-  std::set<std::string> with_notice_;
-  std::set<std::string> with_doubts_;
-  std::map<std::string, std::set<std::string>> gang_pods_;    // by the gang's key
-  std::map<std::string, std::set<std::string>> group_pods_;   // by namespace and PodGroup
-  std::map<std::string, k8s::Meta> indivisible_;              // PodGroups, likewise
-  std::map<std::string, k8s::DisruptionBudget> budgets_;      // by namespace and name
-  std::map<std::string, std::set<std::string>> claim_users_;  // by claim key
-  StringIndex<ClaimRecord> claims_;                           // by claim key
-  std::set<std::string> claims_with_conditions_;
+  StringIndex<PodRecord> pods_;                             // by UID
+  std::map<SharedText, SortedTexts, std::less<>> pods_on_;  // by node
+  TextSet terminating_;
+  TextSet unbound_;
+  TextSet with_condition_;
+  TextSet with_notice_;
+  TextSet with_doubts_;
+  std::map<SharedText, SortedTexts, std::less<>> gang_pods_;           // by the gang's key
+  std::map<SharedText, SortedTexts, std::less<>> group_pods_;          // by namespace and PodGroup
+  std::map<std::string, k8s::Meta, std::less<>> indivisible_;          // PodGroups, likewise
+  std::map<std::string, k8s::DisruptionBudget, std::less<>> budgets_;  // by namespace and name
+  std::map<SharedText, SortedTexts, std::less<>> claim_users_;         // by claim key
+  StringIndex<ClaimRecord> claims_;                                    // by claim key
+  TextSet claims_with_conditions_;
   std::unordered_map<DeviceKey, int, DeviceKeyHash> allocated_;
-  std::unordered_set<std::string> allocated_claims_;                 // UIDs
-  std::map<std::string, std::map<std::string, int>> class_drivers_;  // DeviceClass -> driver -> requests
+  std::unordered_set<SharedText, StringHash, std::equal_to<>> allocated_claims_;  // UIDs
+  std::map<std::string, std::map<std::string, int>, std::less<>> class_drivers_;  // DeviceClass -> driver -> requests
   k8s::SharedPool<k8s::SchedulingTerms> scheduling_;
   k8s::SharedPool<std::vector<k8s::DeviceRequest>> requests_;
-  std::map<std::string, k8s::Node> nodes_;
-  std::map<std::string, NodeBook> books_;
+  std::map<std::string, k8s::Node, std::less<>> nodes_;
+  std::map<std::string, NodeBook, std::less<>> books_;
   Reporters reporters_;
   std::map<DeviceKey, Standing> standing_;  // Unhealthy devices whose reporter has begun anew
-  std::set<std::string> annotated_nodes_;
-  std::set<std::string> nodes_with_conditions_;
-  std::set<std::string> our_tainted_nodes_;
-  std::map<std::string, k8s::Meta> namespaces_;
+  TextSet annotated_nodes_;
+  TextSet nodes_with_conditions_;
+  TextSet our_tainted_nodes_;
+  std::map<std::string, k8s::Meta, std::less<>> namespaces_;
   StringIndex<k8s::Owner> owners_;
   OwnerSights owner_sights_;
   OwnerTree owner_tree_;
-  StringIndex<JobRecord> jobs_;                              // by UID
-  std::set<std::string> noted_jobs_;                         // UIDs
-  std::set<std::string> recreations_;                        // identities of dead Jobs
-  std::map<std::string, std::set<std::string>> job_pods_;    // by the Job's identity
-  std::map<std::string, std::set<std::string>> other_pods_;  // by the identity of their controller, if it is no Job
+  StringIndex<JobRecord> jobs_;                     // by UID
+  TextSet noted_jobs_;                              // UIDs
+  std::set<std::string, std::less<>> recreations_;  // identities of dead Jobs
+  StringIndex<SortedTexts> job_pods_;               // by the Job's identity
+  StringIndex<SortedTexts> other_pods_;             // by the identity of their controller, if it is no Job
   LostReplacements lost_replacements_;
-  std::map<std::string, PodEnding> endings_;  // by pod UID
+  std::map<std::string, PodEnding, std::less<>> endings_;  // by pod UID
   // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
   std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
-  std::map<std::string, AilingPod> ailing_;  // by pod UID
-  bool ailing_due_ = false;                  // they have not been looked at since they were noted
+  std::map<std::string, AilingPod, std::less<>> ailing_;  // by pod UID
+  bool ailing_due_ = false;                               // they have not been looked at since they were noted
   Views views_;
   Millis server_ahead_{0};
-  std::set<std::string> lost_taints_;     // nodes
+  TextSet lost_taints_;                   // nodes
   std::set<std::string> removed_taints_;  // nodes
   Inventory inventory_;
   CardCounts cards_;
-  std::set<std::string> turned_nodes_;                         // gone or made anew since the last refresh
+  TextSet turned_nodes_;                                       // gone or made anew since the last refresh
   std::set<Inventory::PoolName> dirty_pools_;                  // to be counted anew
   std::map<Inventory::PoolName, MonoTime> unpublished_pools_;  // since when, or since they were last in use
   DriverTaints driver_taints_;
@@ -471,13 +479,13 @@ class World {
   Touched touched_;
   std::size_t first_words_ = 0;                         // of drivers and plugins, at the last refresh
   std::map<std::string, std::string> touched_classes_;  // and whose devices they were given before
-  std::set<std::string> nobody_;                        // what an index without an entry answers
+  SortedTexts nobody_;                                  // what an index without an entry answers
   std::set<k8s::Kind> seen_;
-  std::set<std::string> dirty_pods_;
-  std::set<std::string> dirty_nodes_;
+  TextSet dirty_pods_;
+  TextSet dirty_nodes_;
   std::set<DeviceKey> dirty_devices_;
-  std::set<std::string> suspicious_;
-  std::set<std::string> settling_;  // nodes whose plugins' Healthy is not believed yet
+  TextSet suspicious_;
+  TextSet settling_;  // nodes whose plugins' Healthy is not believed yet
 };
 
 /// Our condition on the pod, or null.

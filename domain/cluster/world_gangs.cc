@@ -6,7 +6,7 @@
 namespace dhc {
 
 void World::index_gang(const k8s::Pod& pod, bool add) {
-  const auto index = [&](std::map<std::string, std::set<std::string>>& groups, const std::string& key) {
+  const auto index = [&](std::map<SharedText, SortedTexts, std::less<>>& groups, const std::string& key) {
     auto& members = groups[key];
     if (add) {
       members.insert(pod.meta.uid);
@@ -23,7 +23,7 @@ bool World::is_indivisible(const k8s::Pod& pod) const {
   return !pod.pod_group.empty() && indivisible_.contains(claim_key(pod.meta.ns, pod.pod_group));
 }
 
-const std::set<std::string>& World::pod_group_of(const k8s::Pod& pod) const {
+const SortedTexts& World::pod_group_of(const k8s::Pod& pod) const {
   const auto found = group_pods_.find(claim_key(pod.meta.ns, pod.pod_group));
   return found == group_pods_.end() ? nobody_ : found->second;
 }
@@ -49,7 +49,7 @@ void World::drop_pod_group(const std::string& key) {
   indivisible_.erase(found);
 }
 
-const std::set<std::string>& World::members_of(const std::string& gang) const {
+const SortedTexts& World::members_of(std::string_view gang) const {
   const auto found = gang_pods_.find(gang);
   return found == gang_pods_.end() ? nobody_ : found->second;
 }
@@ -71,9 +71,9 @@ void World::drop_budget(const k8s::Remove& remove) {
   budgets_.erase(found);
 }
 
-std::vector<const k8s::DisruptionBudget*> World::budgets_in(const std::string& ns) const {
+std::vector<const k8s::DisruptionBudget*> World::budgets_in(std::string_view ns) const {
   std::vector<const k8s::DisruptionBudget*> found;
-  const auto prefix = ns + "/";
+  const auto prefix = claim_key(ns, {});
   for (auto at = budgets_.lower_bound(prefix); at != budgets_.end() && at->first.starts_with(prefix); ++at) {
     found.push_back(&at->second);
   }

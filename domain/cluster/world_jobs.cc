@@ -41,7 +41,7 @@ k8s::Pod only_rejection(const k8s::Pod& pod) {
 }  // namespace
 
 bool World::put(k8s::Job&& job, const Now& now) {
-  const std::string uid = job.meta.uid;
+  const SharedText uid = job.meta.uid;
   auto& record = jobs_[uid];
   if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel))
     recreations_.insert(fmt::format("{}/{}", job.meta.ns, *dead));
@@ -108,7 +108,7 @@ void World::note_departure(const k8s::Pod& pod) {
   if (seen != credit_seen.end()) seen->second.pod_went = true;
 }
 
-void World::drop_job(const std::string& uid) {
+void World::drop_job(const SharedText& uid) {
   if (const auto found = jobs_.find(uid); found != jobs_.end()) {
     touched_.owner(found->second.job.meta.identity());
     owner_tree_.remove_owner(found->second.job.meta);
@@ -118,7 +118,7 @@ void World::drop_job(const std::string& uid) {
 }
 
 bool World::put(k8s::Owner&& owner) {
-  const std::string uid = owner.meta.uid;
+  const SharedText uid = owner.meta.uid;
   auto& known = owners_[uid];
   if (is_repeated(known, owner)) return false;
   touched_.owner(owner.meta.identity());
@@ -138,16 +138,20 @@ void World::drop_owner(const std::string& uid) {
 
 void World::index_owned_pod(const k8s::Pod& pod, bool add) {
   if (!pod.meta.controller) return;
-  add ? owner_tree_.add_pod(pod.meta) : owner_tree_.remove_pod(pod.meta);
   auto& by_owner = is_job_pod(pod) ? job_pods_ : other_pods_;
-  const auto owner = pod.meta.controller_identity();
-  auto& pods = by_owner[owner];
+  const auto identity = pod.meta.controller_identity();
+  auto known = by_owner.find(identity);
+  if (known == by_owner.end()) known = by_owner.try_emplace(identity).first;
+  // Every index holds the same text.
+  const SharedText owner = known->first;
+  auto& pods = known->second;
+  add ? owner_tree_.add_pod(pod.meta, owner) : owner_tree_.remove_pod(pod.meta, owner);
   if (add) {
     pods.insert(pod.meta.uid);
   } else {
     pods.erase(pod.meta.uid);
   }
-  if (pods.empty()) by_owner.erase(owner);
+  if (pods.empty()) by_owner.erase(known);
 }
 
 void World::note_ending(const PodRecord& record, const Now& now) {
@@ -167,10 +171,10 @@ void World::note_ending(const PodRecord& record, const Now& now) {
     const bool is_said = word != nullptr && std::ranges::binary_search(word->witnesses, pod.meta.uid);
     ending.devices.push_back({.key = held_device.key,
                               .was_unhealthy = state != nullptr && state->is_witness(pod.meta.uid),
-                              .message = state == nullptr ? std::string() : state->message,
+                              .message = state == nullptr ? SharedText() : state->message,
                               .taints = driver_taints_.standing(held_device.key),
-                              .other_word = is_said ? word->word : std::string(),
-                              .other_message = is_said ? word->message : std::string()});
+                              .other_word = is_said ? word->word : SharedText(),
+                              .other_message = is_said ? word->message : SharedText()});
   }
   if (of_job) ending.told = told_of(pod);
   if (const auto ailing = ailing_.find(pod.meta.uid); ailing != ailing_.end() && died)
@@ -187,7 +191,7 @@ std::string World::told_of(const k8s::Pod& pod) const {
 
 void World::keep_ending(PodEnding ending) {
   const bool of_job = is_job_pod(ending.pod);
-  auto& order = ending_order_[of_job ? std::string() : ending.pod.node_name];
+  auto& order = ending_order_[of_job ? SharedText() : ending.pod.node_name];
   const std::string uid = ending.pod.meta.uid;
   order.emplace(ending.at.mono, uid);
   endings_.emplace(uid, std::move(ending));
@@ -206,12 +210,12 @@ void World::forget_endings(const Now& now) {
   std::erase_if(ending_order_, [](const auto& entry) { return entry.second.empty(); });
 }
 
-const JobRecord* World::job(const std::string& uid) const {
+const JobRecord* World::job(std::string_view uid) const {
   const auto found = jobs_.find(uid);
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-const JobRecord* World::job(std::string_view ns, const std::string& uid) const {
+const JobRecord* World::job(std::string_view ns, std::string_view uid) const {
   const auto* record = job(uid);
   return record != nullptr && record->job.meta.ns == ns ? record : nullptr;
 }
@@ -220,11 +224,9 @@ const JobRecord* World::job_of(const k8s::Meta& meta) const {
   return meta.controller ? job(meta.ns, meta.controller->uid) : nullptr;
 }
 
-const std::set<std::string>& World::pods_of_job(const k8s::Job& job) const {
-  return *pods_owned_by(job.meta.identity()).front();
-}
+const SortedTexts& World::pods_of_job(const k8s::Job& job) const { return *pods_owned_by(job.meta.identity()).front(); }
 
-std::array<const std::set<std::string>*, 2> World::pods_owned_by(const std::string& identity) const {
+std::array<const SortedTexts*, 2> World::pods_owned_by(std::string_view identity) const {
   const auto in = [&](const auto& by_owner) {
     const auto found = by_owner.find(identity);
     return found == by_owner.end() ? &nobody_ : &found->second;

@@ -142,7 +142,7 @@ void World::bound_pools() {
   }
 }
 
-bool World::has_disputed_device(const std::vector<HeldDevice>& held_devices) const {
+bool World::has_disputed_device(std::span<const HeldDevice> held_devices) const {
   const auto& disputed = inventory_.disputed_pools();
   return !disputed.empty() && std::ranges::any_of(held_devices, [&](const HeldDevice& held_device) {
     const auto& key = held_device.key;

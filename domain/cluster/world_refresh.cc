@@ -24,12 +24,12 @@ void World::refresh(const Now& now) {
   // A plugin's Healthy becomes believable by time alone: its devices are looked at again until that has happened.
   dirty_nodes_.insert(settling_.begin(), settling_.end());
   while (!dirty_pods_.empty()) {
-    const std::string uid = std::move(dirty_pods_.extract(dirty_pods_.begin()).value());
+    const SharedText uid = std::move(dirty_pods_.extract(dirty_pods_.begin()).value());
     refresh_pod(uid, now);
   }
   settle_pools(now);
   while (!dirty_nodes_.empty()) {
-    const std::string name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
+    const SharedText name = std::move(dirty_nodes_.extract(dirty_nodes_.begin()).value());
     refresh_node(name, now);
   }
   turned_nodes_.clear();
@@ -70,12 +70,12 @@ void World::keep_deallocated(const PodRecord& record, Resolution& resolved) cons
   std::ranges::move(missing, std::back_inserter(resolved.held_devices));
   std::ranges::sort(resolved.held_devices, {}, &HeldDevice::key);
   // What was joined while the claim was known needs no word about it.
-  std::erase_if(resolved.doubts, [&](const ReportDoubt& doubt) {
+  erase_if(resolved.doubts, [&](const ReportDoubt& doubt) {
     return doubt.kind == ReportDoubt::Kind::ClaimBehind && kept.contains(doubt.claim);
   });
 }
 
-void World::refresh_pod(const std::string& uid, const Now& now) {
+void World::refresh_pod(const SharedText& uid, const Now& now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   auto& record = found->second;
@@ -107,7 +107,7 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
     if (find_held_device(resolved.held_devices, old.key) == nullptr) remove_holder(old.key, uid, now);
   }
   const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
-  auto heard = counts ? heard_of(record.pod, resolved.held_devices) : std::vector<Heard>();
+  auto heard = counts ? heard_of(record.pod, resolved.held_devices) : SlimVector<Heard>();
   // First the new: what goes on is held without a break.
   speakers_.add(heard, now);
   speakers_.remove(record.heard);
@@ -132,12 +132,12 @@ void World::refresh_pod(const std::string& uid, const Now& now) {
   if (!record.pod.node_name.empty()) dirty_nodes_.insert(record.pod.node_name);
 }
 
-void World::add_holder(const DeviceKey& key, const std::string& uid) {
+void World::add_holder(const DeviceKey& key, const SharedText& uid) {
   tracker_.add_holder(key, uid);
   held_cards_.add(key);
 }
 
-void World::remove_holder(const DeviceKey& key, const std::string& uid, const Now& now) {
+void World::remove_holder(const DeviceKey& key, const SharedText& uid, const Now& now) {
   tracker_.remove_holder(key, uid, now);
   const auto* state = tracker_.find(key);
   if (state == nullptr || state->holders.empty()) {
@@ -147,7 +147,7 @@ void World::remove_holder(const DeviceKey& key, const std::string& uid, const No
   }
 }
 
-void World::refresh_node(const std::string& name, const Now& now) {
+void World::refresh_node(const SharedText& name, const Now& now) {
   touched_.node(name);
   held_cards_.note_node(name);
   std::map<std::string, HeldDevices, std::less<>> held;
@@ -192,7 +192,7 @@ void World::refresh_node(const std::string& name, const Now& now) {
   if (pods_on(name).empty()) pods_on_.erase(name);
 }
 
-void World::note_other_word(Evidence& evidence, const HeldDevice& held_device, const std::string& uid) {
+void World::note_other_word(Evidence& evidence, const HeldDevice& held_device, const SharedText& uid) {
   const auto& word = held_device.other_word;
   if (word.empty() || (!evidence.other_word.empty() && evidence.other_word < word)) return;
   if (word != evidence.other_word) {
@@ -208,12 +208,12 @@ Evidence World::evidence_of(const DeviceKey& key, const DeviceState& state, cons
   Evidence evidence;
   if (const auto* incident = reported_incident(key)) evidence.remembered = incident->since;
   if (const auto* host = node_under(key)) evidence.boot_id = host->boot_id;
-  std::vector<std::string> silent;
+  std::vector<SharedText> silent;
   std::optional<std::string> name;  // most pods carry no condition of ours, and need none
   const auto told_of = [&](const PodRecord& record) -> const ConditionWords::Word* {
-    if (record.told.devices.empty()) return nullptr;
+    if (!record.told || record.told->devices.empty()) return nullptr;
     if (!name) name = to_string(key);
-    return record.told.find(*name);
+    return record.word_of(*name);
   };
   for (const auto& uid : state.holders) {
     const auto* record = pod(uid);
@@ -302,12 +302,12 @@ const PodRecord* World::pod(std::string_view uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
-const std::set<std::string>& World::pods_on(const std::string& node) const {
+const SortedTexts& World::pods_on(std::string_view node) const {
   const auto found = pods_on_.find(node);
   return found == pods_on_.end() ? nobody_ : found->second;
 }
 
-const ResourceBook* World::resource_book(const std::string& node, std::string_view resource) const {
+const ResourceBook* World::resource_book(std::string_view node, std::string_view resource) const {
   const auto book = books_.find(node);
   if (book == books_.end()) return nullptr;
   const auto entry = book->second.resources().find(resource);
@@ -324,30 +324,30 @@ const k8s::ResourceClaim* World::standing_claim(std::string_view key) const {
   return found == claims_.end() || found->second.gone ? nullptr : &found->second.claim;
 }
 
-const ConditionSight* World::claim_condition(const std::string& claim, const DeviceKey& key,
-                                             const std::string& type) const {
+const ConditionSight* World::claim_condition(std::string_view claim, const DeviceKey& key,
+                                             std::string_view type) const {
   const auto found = claims_.find(claim);
   if (found == claims_.end()) return nullptr;
-  const auto sight = found->second.sights.find({key, type});
+  const auto sight = found->second.sights.find({key, std::string(type)});
   return sight == found->second.sights.end() ? nullptr : &sight->second;
 }
 
-const std::set<std::string>& World::users_of(const std::string& claim) const {
+const SortedTexts& World::users_of(std::string_view claim) const {
   const auto found = claim_users_.find(claim);
   return found == claim_users_.end() ? nobody_ : found->second;
 }
 
-const k8s::Node* World::node(const std::string& name) const {
+const k8s::Node* World::node(std::string_view name) const {
   const auto found = nodes_.find(name);
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
-const k8s::Meta* World::namespace_of(const std::string& name) const {
+const k8s::Meta* World::namespace_of(std::string_view name) const {
   const auto found = namespaces_.find(name);
   return found == namespaces_.end() ? nullptr : &found->second;
 }
 
-const k8s::Meta* World::owner(std::string_view ns, const std::string& uid) const {
+const k8s::Meta* World::owner(std::string_view ns, std::string_view uid) const {
   const k8s::Meta* meta = nullptr;
   if (const auto* record = job(uid)) {
     meta = &record->job.meta;

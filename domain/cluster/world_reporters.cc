@@ -68,7 +68,7 @@ const OpenIncident* World::reported_incident(const DeviceKey& key) const {
 }
 
 /// Devices that pods on the node hold are judged again by who reports on them.
-void World::note_reporters(const std::string& node) {
+void World::note_reporters(std::string_view node) {
   if (node.empty()) return;
   touched_.node(node);
   held_cards_.note_node(node);

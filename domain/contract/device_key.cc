@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/uuid.h"
 
 namespace dhc {
@@ -20,28 +22,28 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 
 }  // namespace
 
-DeviceKey DeviceKey::dra(std::string driver, std::string pool, std::string device) {
+DeviceKey DeviceKey::dra(SharedText driver, SharedText pool, SharedText device) {
   return {.source = Source::Dra, .scope = std::move(driver), .place = std::move(pool), .device = std::move(device)};
 }
 
-DeviceKey DeviceKey::plugin(std::string node, std::string resource, std::string id) {
+DeviceKey DeviceKey::plugin(SharedText node, SharedText resource, SharedText id) {
   return {.source = Source::Plugin, .scope = std::move(resource), .place = std::move(node), .device = std::move(id)};
 }
 
-DeviceKey DeviceKey::rejecting_node(std::string node, std::string resource) {
+DeviceKey DeviceKey::rejecting_node(SharedText node, SharedText resource) {
   return {.source = Source::RejectingNode, .scope = std::move(resource), .place = std::move(node), .device = {}};
 }
 
-DeviceKey DeviceKey::node_taint(std::string node) {
+DeviceKey DeviceKey::node_taint(SharedText node) {
   return {.source = Source::NodeTaint, .scope = {}, .place = std::move(node), .device = {}};
 }
 
 std::string to_string(const DeviceKey& key) {
   switch (key.source) {
     case DeviceKey::Source::Dra:
-      return key.scope + "/" + key.place + "/" + key.device;
+      return fmt::format("{}/{}/{}", key.scope, key.place, key.device);
     case DeviceKey::Source::Plugin:
-      return key.place + "/" + key.scope + "/" + key.device;
+      return fmt::format("{}/{}/{}", key.place, key.scope, key.device);
     case DeviceKey::Source::RejectingNode:
       return key.place + "/" + key.scope;
     case DeviceKey::Source::NodeTaint:
@@ -85,7 +87,7 @@ PluginCard card_of_plugin_id(std::string_view id) {
 }
 
 std::string_view card_by_name(const DeviceKey& key) {
-  return key.source == DeviceKey::Source::Plugin ? card_of_plugin_id(key.device).id : key.device;
+  return key.source == DeviceKey::Source::Plugin ? card_of_plugin_id(key.device).id : key.device.view();
 }
 
 bool names_hardware(const DeviceKey& key) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/shared_text.h"
+
 namespace dhc {
 
 /// The identity of one device, or of a node that has an incident of its own. DRA: driver, pool, device, cluster-wide.
@@ -18,14 +20,14 @@ struct DeviceKey {
     NodeTaint,      ///< No device: a node with our taint, of which nothing else is remembered.
   };
   Source source = Source::Dra;
-  std::string scope;   ///< DRA: driver. Plugin, RejectingNode: resource.
-  std::string place;   ///< DRA: pool. Else: node.
-  std::string device;  ///< DRA: device. Plugin: ID.
+  SharedText scope;   ///< DRA: driver. Plugin, RejectingNode: resource.
+  SharedText place;   ///< DRA: pool. Else: node.
+  SharedText device;  ///< DRA: device. Plugin: ID.
 
-  [[nodiscard]] static DeviceKey dra(std::string driver, std::string pool, std::string device);
-  [[nodiscard]] static DeviceKey plugin(std::string node, std::string resource, std::string id);
-  [[nodiscard]] static DeviceKey rejecting_node(std::string node, std::string resource);
-  [[nodiscard]] static DeviceKey node_taint(std::string node);
+  [[nodiscard]] static DeviceKey dra(SharedText driver, SharedText pool, SharedText device);
+  [[nodiscard]] static DeviceKey plugin(SharedText node, SharedText resource, SharedText id);
+  [[nodiscard]] static DeviceKey rejecting_node(SharedText node, SharedText resource);
+  [[nodiscard]] static DeviceKey node_taint(SharedText node);
 
   /// Whether it is a device, and not a node with an incident of its own.
   [[nodiscard]] bool is_device() const { return source == Source::Dra || source == Source::Plugin; }

@@ -32,7 +32,7 @@ bool covers(const DevicePolicy& policy, const World& world, const k8s::Pod& pod,
 }
 
 std::string text_of_word(const OtherWord& word) {
-  return word.message.empty() ? word.word : word.word + ": " + word.message;
+  return word.message.empty() ? word.word.str() : word.word + ": " + word.message;
 }
 
 /// A word of the kubelet that is none of the three, and is named by the policy.
@@ -92,7 +92,7 @@ struct Beginning {
 /// a process before this one.
 Moment since_of(const Beginning& began, SignalSource source, const PodRecord& record, const DeviceKey& key,
                 const Now& now) {
-  const auto* word = record.told.find(to_string(key));
+  const auto* word = record.word_of(to_string(key));
   const bool is_remembered = began.from_the_start && word != nullptr && word->source == source && word->since;
   if (!is_remembered || *word->since >= began.since.wall) return began.since;
   // A time ahead of our first sight says nothing about when it began, also once the clock has passed it.
@@ -122,7 +122,7 @@ std::optional<Signal> condition_signal(const Match& match, const World& world, c
 
 /// Whether the pod held the device then, as far as we or our condition on it know.
 bool held_until(const PodRecord& record, const HeldDevice& held_device, WallTime then) {
-  const bool was_told = record.told.cut || record.told.find(to_string(held_device.key)) != nullptr;
+  const bool was_told = (record.told && record.told->cut) || record.word_of(to_string(held_device.key)) != nullptr;
   return was_told || (held_device.seen_at && held_device.seen_at->wall <= then);
 }
 
@@ -391,7 +391,7 @@ void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, co
   for (const auto& affected : found) matched.emplace(affected.key, affected.pod().meta.uid);
   const auto look = [&](const DeviceKey& key) {
     const auto* state = world.tracker().find(key);
-    const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+    const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](std::string_view uid) {
                                 return state->is_witness(uid) && !matched.contains({key, uid}) &&
                                        find_live_hold(world.pod(uid), key) != nullptr;
                               });

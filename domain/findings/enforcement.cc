@@ -65,8 +65,7 @@ std::optional<EnforceMiss> miss_of_share(const EnforceOn& on, const World& world
 /// A device that is attached to no node is on those of its holders.
 bool is_on_its_holders_nodes(const EnforceOn& on, const World& world, const DeviceKey& key) {
   const auto* state = world.tracker().find(key);
-  return state != nullptr && !state->holders.empty() &&
-         std::ranges::all_of(state->holders, [&](const std::string& uid) {
+  return state != nullptr && !state->holders.empty() && std::ranges::all_of(state->holders, [&](std::string_view uid) {
            const auto* record = world.pod(uid);
            return record != nullptr && selects_node(on, world, record->pod.node_name);
          });

@@ -30,7 +30,7 @@ bool pauses_namespace(const ScopedPause& pause, std::string_view ns) {
 /// Whether it pauses a pod that holds the device.
 bool pauses_a_holder(const ScopedPause& pause, const World& world, const DeviceKey& key) {
   const auto* state = world.tracker().find(key);
-  return state != nullptr && std::ranges::any_of(state->holders, [&](const std::string& uid) {
+  return state != nullptr && std::ranges::any_of(state->holders, [&](std::string_view uid) {
            const auto* record = world.pod(uid);
            return record != nullptr && pauses_namespace(pause, record->pod.meta.ns) &&
                   pauses_node(pause, world, record->pod.node_name);

@@ -34,7 +34,7 @@ std::int64_t known_devices(const Match& match, const World& world) {
 std::int64_t held_devices(const Match& match, const World& world) {
   return std::ranges::count_if(world.tracker().devices(), [&](const auto& entry) {
     const auto& [key, state] = entry;
-    return names_device(match, key) && std::ranges::any_of(state.holders, [&](const std::string& uid) {
+    return names_device(match, key) && std::ranges::any_of(state.holders, [&](std::string_view uid) {
              const auto* record = world.pod(uid);
              return record != nullptr && !selector_misfit(match, world, record->pod, key);
            });

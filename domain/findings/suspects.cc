@@ -17,7 +17,9 @@ constexpr std::size_t kMostNamed = 5;
 auto order_of(const DeviceOnset& onset) { return std::tie(onset.at, onset.card); }
 
 /// What breaks on one node may have one cause.
-const std::string& unit_of(const DeviceOnset& onset) { return onset.node.empty() ? onset.card.place : onset.node; }
+std::string_view unit_of(const DeviceOnset& onset) {
+  return onset.node.empty() ? onset.card.place.view() : std::string_view(onset.node);
+}
 
 /// That a device was excused once is remembered, whoever is acquitted.
 bool is_of_no_use(const DeviceOnset& onset) {
@@ -53,7 +55,7 @@ std::vector<BrokenDevice> broken_devices(const std::vector<DeviceOnset>& onsets,
                                          Accused accused) {
   const auto guilty = guilty_cards(onsets, accused);
   std::set<DeviceKey> seen;
-  std::set<std::string> units;
+  std::set<std::string_view> units;
   std::vector<BrokenDevice> broken;
   for (const auto& onset : onsets) {
     if (onset.card.scope != scope || (onset.*accused).empty() || guilty.contains(onset.card)) continue;
@@ -67,7 +69,7 @@ std::vector<BrokenDevice> broken_devices(const std::vector<DeviceOnset>& onsets,
 /// nobody knows that it is, and of each further one the share of the node counts.
 std::vector<double> chances_of(const std::string& who, const CaseAgainst& found,
                                const std::vector<BrokenDevice>& broken, Accused accused) {
-  std::map<std::string, double> on_node;
+  std::map<std::string_view, double> on_node;
   for (const auto* onset : found.onsets) {
     auto& share = on_node[unit_of(*onset)];
     share = std::max(share, (onset->*accused).at(who).node);
@@ -95,7 +97,7 @@ std::set<std::string> scopes_with(const std::vector<DeviceOnset>& onsets, std::s
 
 std::string words_of_case(const std::string& scope, const CaseAgainst& found) {
   std::string devices;
-  std::set<std::string> nodes;
+  std::set<std::string_view> nodes;
   std::int64_t well = 0;
   for (const auto* onset : found.onsets) {
     if (nodes.insert(unit_of(*onset)).second) well += onset->well;

@@ -18,6 +18,12 @@ void StateReader::text(const char* key, std::string& out) {
   if (value != nullptr) out = printable_cut(value->get<std::string>(), kLongestStateText);
 }
 
+void StateReader::name(const char* key, SharedText& out) {
+  std::string read = out;
+  name(key, read);
+  out = read;
+}
+
 void StateReader::name(const char* key, std::string& out) {
   const auto* value = find(key, nlohmann::ordered_json::value_t::string);
   if (value == nullptr) return;

@@ -21,6 +21,7 @@ class StateReader {
   void text(const char* key, std::string& out);
   /// A name as it stands: it is compared with others.
   void name(const char* key, std::string& out);
+  void name(const char* key, SharedText& out);
   void names(const char* key, std::vector<std::string>& out);
   void flag(const char* key, bool& out);
   void time(const char* key, WallTime& out);

@@ -87,7 +87,7 @@ Step follow(BrakeTrial& trial, const BrakeSighting& seen, const std::set<std::st
     } else {
       later = nullptr;
     }
-    trial.later_uid = later == nullptr ? std::string() : later->pod.meta.uid;
+    trial.later_uid = later == nullptr ? SharedText() : later->pod.meta.uid;
     trial.well_since.reset();
   }
   if (later != nullptr && affected_uids.contains(later->pod.meta.uid)) {

@@ -34,7 +34,8 @@ bool is_seen(std::string_view key, const Attempt& attempt, const World& world) {
 }
 
 std::vector<DeviceKey> devices_of(const HeldDevice& held_device) {
-  return held_device.ambiguous ? held_device.candidates : std::vector{held_device.key};
+  if (!held_device.ambiguous) return {held_device.key};
+  return {held_device.candidates.begin(), held_device.candidates.end()};
 }
 
 /// To the process before us: what we know ourselves stands.
@@ -92,7 +93,7 @@ void RequestTracker::eviction_sent(const k8s::Pod& pod, const HeldDevice& held_d
   attempt.holders = std::move(holders);
   attempt.owner = pod.meta.controller_identity();
   attempt.loser = loss_owner(pod);
-  attempt.shared_claim = held_device.shared ? held_device.claim_uid : std::string();
+  attempt.shared_claim = held_device.shared ? held_device.claim_uid : SharedText();
   note_holder_sent(pod.meta.uid, attempt);
   touch(pod.meta.uid, attempt);
   served_[pod.meta.ns] = now.mono;
@@ -338,7 +339,7 @@ std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key) con
 /// down, before the eviction or after it. A condition may be missing: the eviction waits for it, but not for ever.
 bool RequestTracker::was_ours(const PodRecord& record, const HeldDevice& held_device,
                               const EvictionCharge* charge) const {
-  if (record.told.find(to_string(held_device.key)) != nullptr) return true;
+  if (record.word_of(to_string(held_device.key)) != nullptr) return true;
   if (charge != nullptr && charge->key == held_device.key) return true;
   return std::ranges::any_of(devices_of(held_device), [&](const DeviceKey& key) {
     const auto loss = losses_.find({loss_owner(record.pod), key});

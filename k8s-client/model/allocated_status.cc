@@ -47,7 +47,7 @@ bool read_state(JsonValue value, Fault& fault, ContainerState& state) {
 }
 
 // By ID; of one ID the worst first, then by message, so that the result does not depend on the order.
-void sort_devices(std::vector<ReportedDevice>& devices) {
+void sort_devices(SlimVector<ReportedDevice>& devices) {
   std::ranges::sort(devices, [](const ReportedDevice& a, const ReportedDevice& b) {
     return std::tie(a.resource_id, b.health, b.message, b.other_word) <
            std::tie(b.resource_id, a.health, a.message, a.other_word);
@@ -128,19 +128,26 @@ bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& rep
 
 std::vector<AllocatedResource> merge_allocated(std::span<std::vector<AllocatedResource>> lists) {
   std::vector<AllocatedResource> all;
-  for (auto& list : lists) std::ranges::move(list, std::back_inserter(all));
-  std::ranges::sort(all, {}, &AllocatedResource::name);
-  std::vector<AllocatedResource> merged;
-  for (auto& resource : all) {
-    if (!merged.empty() && merged.back().name == resource.name) {
-      std::ranges::move(resource.devices, std::back_inserter(merged.back().devices));
+  for (auto& list : lists) {
+    if (all.empty()) {
+      all = std::move(list);
     } else {
-      merged.push_back(std::move(resource));
+      std::ranges::move(list, std::back_inserter(all));
     }
   }
-  for (auto& resource : merged) sort_devices(resource.devices);
-  merged.shrink_to_fit();
-  return merged;
+  std::ranges::sort(all, {}, &AllocatedResource::name);
+  auto last = all.begin();
+  for (auto at = all.begin(); at != all.end(); ++at) {
+    if (at == last) continue;
+    if (at->name == last->name) {
+      std::ranges::move(at->devices, std::back_inserter(last->devices));
+    } else if (++last != at) {
+      *last = std::move(*at);
+    }
+  }
+  if (!all.empty()) all.erase(last + 1, all.end());
+  for (auto& resource : all) sort_devices(resource.devices);
+  return all;
 }
 
 }  // namespace dhc::k8s

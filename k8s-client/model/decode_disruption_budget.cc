@@ -24,7 +24,7 @@ LabelRequirement::Operator label_operator_of(std::string_view word) {
 bool read_expression(JsonValue value, Fault& fault, LabelRequirement& requirement) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "key") return read_name(field, fault, requirement.key) || fault.in(key);
-    if (key == "values") return read_list(field, fault, requirement.values, read_name) || fault.in(key);
+    if (key == "values") return read_names(field, fault, requirement.values) || fault.in(key);
     if (key != "operator") return true;
     std::string word;
     if (!read_name(field, fault, word)) return fault.in(key);

@@ -10,6 +10,9 @@ namespace dhc::k8s {
 
 namespace {
 
+/// Room that most maps need.
+constexpr std::size_t kUsualEntries = 8;
+
 bool is_any_key(std::string_view) { return true; }
 
 // `any` learns whether there is an entry at all, kept or not.
@@ -18,6 +21,7 @@ bool read_map(JsonValue value, Fault& fault, StringMap& map, bool& any, Keep kee
   map.clear();
   any = false;
   std::vector<MapEntry<std::string_view>> entries;
+  entries.reserve(kUsualEntries);
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue text) {
     bool null = false;
     if (!any && !read_null(text, fault, null)) return false;

@@ -28,7 +28,7 @@ bool read_conditions(JsonValue value, Fault& fault, const KeptFields& kept, Node
   });
 }
 
-bool read_node_info(JsonValue value, Fault& fault, std::string& boot_id) {
+bool read_node_info(JsonValue value, Fault& fault, SharedText& boot_id) {
   boot_id.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     return key != "bootID" || read_name(field, fault, boot_id) || fault.in(key);

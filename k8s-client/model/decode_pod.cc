@@ -81,7 +81,7 @@ bool read_volumes(JsonValue value, Fault& fault, Pod& pod, std::vector<std::stri
   return each_item(value, fault, [&](JsonValue item) { return read_volume(item, fault, pod, shown); });
 }
 
-bool read_scheduling_group(JsonValue value, Fault& fault, std::string& group) {
+bool read_scheduling_group(JsonValue value, Fault& fault, SharedText& group) {
   group.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     return key != "podGroupName" || read_name(field, fault, group) || fault.in(key);
@@ -124,6 +124,7 @@ bool read_phase(JsonValue value, Fault& fault, Pod& pod) {
 
 bool read_pod_conditions(JsonValue value, Fault& fault, std::vector<Condition>& conditions) {
   conditions.clear();
+  conditions.reserve(kUsualConditions);
   return each_item(value, fault, [&](JsonValue item) {
     Condition condition;
     if (!read_condition(item, fault, condition)) return false;

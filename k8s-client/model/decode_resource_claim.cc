@@ -14,10 +14,6 @@ namespace {
 /// **Source:** resource.k8s.io/v1 AllocationResultsMaxSize.
 constexpr std::int64_t kMostDevices = 32;
 
-bool read_words(JsonValue value, Fault& fault, std::vector<std::string>& words) {
-  return read_list(value, fault, words, read_name);
-}
-
 bool read_result(JsonValue value, Fault& fault, AllocationResult& result) {
   std::vector<std::string> failure_conditions;
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
@@ -26,8 +22,8 @@ bool read_result(JsonValue value, Fault& fault, AllocationResult& result) {
     if (key == "pool") return read_name(field, fault, result.pool) || fault.in(key);
     if (key == "device") return read_name(field, fault, result.device) || fault.in(key);
     if (key == "adminAccess") return read_bool(field, fault, result.admin_access) || fault.in(key);
-    if (key == "bindingConditions") return read_words(field, fault, result.binding_conditions) || fault.in(key);
-    if (key == "bindingFailureConditions") return read_words(field, fault, failure_conditions) || fault.in(key);
+    if (key == "bindingConditions") return read_names(field, fault, result.binding_conditions) || fault.in(key);
+    if (key == "bindingFailureConditions") return read_names(field, fault, failure_conditions) || fault.in(key);
     if (key == "tolerations") return read_tolerations(field, fault, result.tolerations) || fault.in(key);
     return true;
   });
@@ -72,7 +68,7 @@ bool read_network(JsonValue value, Fault& fault, std::string& words) {
   const bool read = each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "interfaceName") return read_name(field, fault, network.interface) || fault.in(key);
     if (key == "hardwareAddress") return read_name(field, fault, network.hardware) || fault.in(key);
-    if (key == "ips") return read_words(field, fault, network.addresses) || fault.in(key);
+    if (key == "ips") return read_names(field, fault, network.addresses) || fault.in(key);
     return true;
   });
   words = network.joined();

@@ -28,7 +28,7 @@ bool read_labels(JsonValue value, Fault& fault, StringMap& labels) {
 bool read_requirement(JsonValue value, Fault& fault, NodeRequirement& requirement) {
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "key") return read_name(field, fault, requirement.key) || fault.in(key);
-    if (key == "values") return read_list(field, fault, requirement.values, read_name) || fault.in(key);
+    if (key == "values") return read_names(field, fault, requirement.values) || fault.in(key);
     if (key != "operator") return true;
     std::string word;
     if (!read_name(field, fault, word)) return fault.in(key);

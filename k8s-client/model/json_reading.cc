@@ -18,26 +18,40 @@ bool read_view(JsonValue value, Fault& fault, std::optional<std::string_view>& o
 }
 
 // Each string is made anew: assigning to one that has room leaves up to twice the room needed.
-bool read_text(JsonValue value, Fault& fault, std::string& out) {
+template <class Text>
+bool read_any_text(JsonValue value, Fault& fault, Text& out) {
   std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
-  out = std::string(text.value_or(""));
+  out = Text(text.value_or(""));
   return true;
 }
 
-bool read_message(JsonValue value, Fault& fault, std::string& out) {
+template <class Text>
+bool read_cut_message(JsonValue value, Fault& fault, Text& out) {
   std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
-  out = std::string(cut_message(text.value_or("")));
+  out = Text(cut_message(text.value_or("")));
   return true;
 }
 
-bool read_name(JsonValue value, Fault& fault, std::string& out) {
+template <class Text>
+bool read_clean_name(JsonValue value, Fault& fault, Text& out) {
   std::optional<std::string_view> text;
   if (!read_view(value, fault, text)) return false;
   if (!is_clean_name(text.value_or(""))) return fault.is("control character or too long");
-  out = std::string(text.value_or(""));
+  out = Text(text.value_or(""));
   return true;
+}
+
+bool read_text(JsonValue value, Fault& fault, std::string& out) { return read_any_text(value, fault, out); }
+bool read_text(JsonValue value, Fault& fault, SharedText& out) { return read_any_text(value, fault, out); }
+bool read_message(JsonValue value, Fault& fault, std::string& out) { return read_cut_message(value, fault, out); }
+bool read_message(JsonValue value, Fault& fault, SharedText& out) { return read_cut_message(value, fault, out); }
+bool read_name(JsonValue value, Fault& fault, std::string& out) { return read_clean_name(value, fault, out); }
+bool read_name(JsonValue value, Fault& fault, SharedText& out) { return read_clean_name(value, fault, out); }
+
+bool read_names(JsonValue value, Fault& fault, std::vector<std::string>& out) {
+  return read_list(value, fault, out, [](auto item, auto& why, auto& name) { return read_name(item, why, name); });
 }
 
 bool read_integer(JsonValue value, Fault& fault, std::optional<std::int64_t>& out) {
@@ -66,6 +80,20 @@ bool read_time(JsonValue value, Fault& fault, std::optional<WallTime>& out) {
   if (!text) return true;
   out = parse_rfc3339(*text);
   return out ? true : fault.is("not an RFC 3339 time");
+}
+
+bool read_integer(JsonValue value, Fault& fault, SharedOptional<std::int64_t>& out) {
+  std::optional<std::int64_t> number;
+  if (!read_integer(value, fault, number)) return false;
+  out = number;
+  return true;
+}
+
+bool read_time(JsonValue value, Fault& fault, SharedOptional<WallTime>& out) {
+  std::optional<WallTime> time;
+  if (!read_time(value, fault, time)) return false;
+  out = time;
+  return true;
 }
 
 }  // namespace dhc::k8s

@@ -70,8 +70,8 @@ bool each_item(JsonValue value, Fault& fault, OnItem&& on_item) {
 
 /// A list of records: what was there is dropped (of duplicate keys the last counts), `read(value, fault, record)` fills
 /// one.
-template <class T, class Read>
-bool read_list(JsonValue value, Fault& fault, std::vector<T>& out, Read&& read) {
+template <class List, class Read>
+bool read_list(JsonValue value, Fault& fault, List& out, Read&& read) {
   out.clear();
   return each_item(value, fault, [&](JsonValue item) { return read(item, fault, out.emplace_back()); });
 }
@@ -81,20 +81,27 @@ bool read_view(JsonValue value, Fault& fault, std::optional<std::string_view>& o
 
 /// Any text; null is empty.
 bool read_text(JsonValue value, Fault& fault, std::string& out);
+bool read_text(JsonValue value, Fault& fault, SharedText& out);
 
 /// Text for people, cut to 1,024 characters. **Source:** KEP-4680, events/v1.
+bool read_message(JsonValue value, Fault& fault, SharedText& out);
 bool read_message(JsonValue value, Fault& fault, std::string& out);
 
 /// A name, UID or version: no control characters, at most 1,024 bytes. It goes into keys, requests and logs.
 bool read_name(JsonValue value, Fault& fault, std::string& out);
+bool read_name(JsonValue value, Fault& fault, SharedText& out);
+
+bool read_names(JsonValue value, Fault& fault, std::vector<std::string>& out);
 
 /// A whole number that fits, never a float.
 bool read_integer(JsonValue value, Fault& fault, std::optional<std::int64_t>& out);
+bool read_integer(JsonValue value, Fault& fault, SharedOptional<std::int64_t>& out);
 
 /// True or false; null is false.
 bool read_bool(JsonValue value, Fault& fault, bool& out);
 
 /// An RFC 3339 time.
 bool read_time(JsonValue value, Fault& fault, std::optional<WallTime>& out);
+bool read_time(JsonValue value, Fault& fault, SharedOptional<WallTime>& out);
 
 }  // namespace dhc::k8s

@@ -7,34 +7,35 @@
 #include <vector>
 
 #include "base/now.h"
+#include "base/shared_text.h"
 #include "k8s-client/model/shared_list.h"
 
 namespace dhc::k8s {
 
 /// Labels or annotations, sorted by key, keys unique; what many have in common is kept once.
-using StringMap = SharedList<std::pair<std::string, std::string>>;
+using StringMap = SharedList<std::pair<SharedText, SharedText>>;
 
 /// The value of `key`, or nothing.
 [[nodiscard]] std::optional<std::string_view> find(const StringMap& map, std::string_view key);
 
 /// The owner reference whose `controller` is true.
 struct OwnerRef {
-  std::string api_version;
-  std::string kind;
-  std::string name;
-  std::string uid;
+  SharedText api_version;
+  SharedText kind;
+  SharedText name;
+  SharedText uid;
   friend bool operator==(const OwnerRef&, const OwnerRef&) = default;
 };
 
 /// The part of ObjectMeta that we read.
 struct Meta {
-  std::string ns;  ///< Empty for cluster-scoped kinds.
-  std::string name;
-  std::string uid;
-  std::string resource_version;
+  SharedText ns;  ///< Empty for cluster-scoped kinds.
+  SharedText name;
+  SharedText uid;
+  SharedText resource_version;
   std::optional<WallTime> creation;
-  std::optional<WallTime> deletion;  ///< deletionTimestamp: already includes the grace period. **Source:** ObjectMeta.
-  std::optional<std::int64_t> deletion_grace_seconds;
+  SharedOptional<WallTime> deletion;  ///< deletionTimestamp: already includes the grace period. **Source:** ObjectMeta.
+  SharedOptional<std::int64_t> deletion_grace_seconds;
   StringMap labels;
   /// Only those that its reader was told to keep, `kubernetes.io/config.mirror`, and a Job pod's completion index and
   /// failure count of that index.
@@ -60,7 +61,7 @@ struct Meta {
 
 /// An amount of one extended resource (name with a domain, such as `nvidia.com/gpu`).
 struct ResourceAmount {
-  std::string resource;
+  SharedText resource;
   std::int64_t amount = 0;
   friend bool operator==(const ResourceAmount&, const ResourceAmount&) = default;
 };

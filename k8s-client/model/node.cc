@@ -29,7 +29,7 @@ void note_condition(Node& node, const Condition& condition, const KeptFields& ke
   if (node.kept.size() > kMostKept) node.kept.pop_back();
 }
 
-std::int64_t amount_of(const std::vector<ResourceAmount>& amounts, std::string_view resource) {
+std::int64_t amount_of(std::span<const ResourceAmount> amounts, std::string_view resource) {
   const auto at = std::ranges::find(amounts, resource, &ResourceAmount::resource);
   return at == amounts.end() ? 0 : at->amount;
 }

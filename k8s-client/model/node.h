@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct Node {
   std::string lifecycle = {};
   std::vector<Condition> kept = {};  ///< Conditions with one of `KeptFields::node_reasons`, by type; at most 16.
   bool unschedulable = false;
-  std::string boot_id;
+  SharedText boot_id;
   std::vector<Taint> taints;
   std::vector<ResourceAmount> capacity;     ///< Extended resources, sorted by name.
   std::vector<ResourceAmount> allocatable;  ///< Extended resources, sorted by name.
@@ -27,6 +28,6 @@ struct Node {
 void note_condition(Node& node, const Condition& condition, const KeptFields& kept);
 
 /// The amount of `resource`, 0 if it is not listed.
-[[nodiscard]] std::int64_t amount_of(const std::vector<ResourceAmount>& amounts, std::string_view resource);
+[[nodiscard]] std::int64_t amount_of(std::span<const ResourceAmount> amounts, std::string_view resource);
 
 }  // namespace dhc::k8s

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shared_text.h"
+#include "base/slim_vector.h"
 #include "k8s-client/model/meta.h"
 #include "k8s-client/model/scheduling.h"
 #include "k8s-client/model/shared.h"
@@ -28,28 +30,28 @@ enum class PodPhase : std::uint8_t { Pending, Running, Succeeded, Failed, Unknow
 
 /// One device that a container holds, as the kubelet names it.
 struct ReportedDevice {
-  std::string resource_id;  ///< Plugin device ID, or for DRA a CDI id or `driver/pool/device`. **Source:** kubelet
-                            ///< buildResourceHealth.
+  SharedText resource_id;  ///< Plugin device ID, or for DRA a CDI id or `driver/pool/device`. **Source:** kubelet
+                           ///< buildResourceHealth.
   Health health = Health::Unknown;
-  std::string message;  ///< DRA only, at most 1,024 characters, hostile text.
+  SharedText message;  ///< DRA only, at most 1,024 characters, hostile text.
   /// The kubelet's word where it is none of the three, `health` is Unknown then; printable, cut to
   /// `kLongestHealthWord`. **Source:** KEP-4680 announces PermanentlyUnhealthy.
-  std::string other_word = {};
-  std::vector<std::string> containers = {};  ///< That hold it, by name, sorted.
-  std::int64_t restarts = 0;                 ///< `restartCount` of these containers, added up.
+  SharedText other_word = {};
+  SlimVector<SharedText> containers = {};  ///< That hold it, by name, sorted.
+  std::int64_t restarts = 0;               ///< `restartCount` of these containers, added up.
   friend bool operator==(const ReportedDevice&, const ReportedDevice&) = default;
 };
 
 /// One entry of `allocatedResourcesStatus`, sorted by resource ID because the kubelet's order is random.
 struct AllocatedResource {
-  std::string name;  ///< A resource (`nvidia.com/gpu`), `claim:<pod claim>` or `claim:<pod claim>/<request>`.
-  std::vector<ReportedDevice> devices;
+  SharedText name;  ///< A resource (`nvidia.com/gpu`), `claim:<pod claim>` or `claim:<pod claim>/<request>`.
+  SlimVector<ReportedDevice> devices;
   friend bool operator==(const AllocatedResource&, const AllocatedResource&) = default;
 };
 
 /// A container that ended with another code than 0.
 struct ContainerExit {
-  std::string container;
+  SharedText container;
   std::int64_t code = 0;
   friend bool operator==(const ContainerExit&, const ContainerExit&) = default;
 };
@@ -67,8 +69,8 @@ struct ContainerImage {
 
 /// A claim that the pod uses.
 struct PodClaim {
-  std::string name;        ///< `spec.resourceClaims[].name`.
-  std::string claim_name;  ///< The ResourceClaim's name in the pod's namespace; empty while it is not created.
+  SharedText name;        ///< `spec.resourceClaims[].name`.
+  SharedText claim_name;  ///< The ResourceClaim's name in the pod's namespace; empty while it is not created.
   friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 
@@ -87,31 +89,31 @@ inline constexpr std::string_view kAmdExporterFolder = "amd-metrics-exporter";
 /// The part of Pod that we read.
 struct Pod {
   Meta meta;
-  std::string node_name;
+  SharedText node_name;
   PodPhase phase = PodPhase::Unknown;
-  std::string status_reason;                         ///< `status.reason`, such as UnexpectedAdmissionError.
-  std::string status_message;                        ///< `status.message` of a rejected pod, at most 1 KiB.
+  SharedText status_reason;                          ///< `status.reason`, such as UnexpectedAdmissionError.
+  SharedText status_message;                         ///< `status.message` of a rejected pod, at most 1 KiB.
   std::optional<std::int64_t> grace_period_seconds;  ///< `spec.terminationGracePeriodSeconds`.
-  std::vector<PodClaim> claims;
-  std::vector<ResourceAmount>
+  SlimVector<PodClaim> claims;
+  SlimVector<ResourceAmount>
       requests;  ///< Extended resources over all containers (init containers: the larger counts).
-  std::vector<AllocatedResource> allocated;  ///< Of all its containers merged, sorted by name.
+  SlimVector<AllocatedResource> allocated;  ///< Of all its containers merged, sorted by name.
   bool kubelet_plugin =
       false;  ///< Mounts /var/lib/kubelet/device-plugins, plugins or plugins_registry from the host: a driver.
   /// Which of them, each once, sorted: `device-plugins`, `plugins`, `plugins_registry`, or one driver's `plugins/NAME`;
   /// and `kAmdExporterFolder` of whoever mounts that, which is no driver for it.
-  std::vector<std::string> plugin_folders;
+  SlimVector<SharedText> plugin_folders;
   /// Of a driver: when one of its containers last began; of one that has ended, its end. Of a Job's pod that has
   /// failed: when the last of its containers ended.
-  std::optional<WallTime> last_start;
-  std::vector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
+  SharedOptional<WallTime> last_start;
+  SlimVector<ContainerExit> exits;  ///< Of containers and init containers, as they stand now.
   /// Those that its reader was told to keep and `DisruptionTarget`; of a Job's pod the type and status of all others
   /// too, because a podFailurePolicy may name any; of a marked pod those of `Ready`.
   SharedList<Condition> conditions;
   bool has_kept_condition = false;  ///< One that its reader was told to keep.
   /// A volume of it shows an annotation that its reader was told to keep: its program wants to know.
   bool shows_kept_annotation = false;
-  std::string pod_group;   ///< `spec.schedulingGroup.podGroupName`. **Source:** core/v1 PodSchedulingGroup, 1.36.
+  SharedText pod_group;    ///< `spec.schedulingGroup.podGroupName`. **Source:** core/v1 PodSchedulingGroup, 1.36.
   bool is_marked = false;  ///< It is in a PodGroup, or carries a mark that its reader was told to look for.
   Shared<SchedulingTerms> scheduling;
   /// Of the containers that ask for devices, sorted; none: there is no such container.

@@ -31,8 +31,7 @@ void keep_rejection(Pod& pod) {
   constexpr std::string_view kRejected = "UnexpectedAdmissionError";
   constexpr std::size_t kLongest = 1024;
   if (pod.status_reason != kRejected || !is_of_job(pod)) pod.status_message.clear();
-  if (pod.status_message.size() > kLongest) pod.status_message.resize(kLongest);
-  pod.status_message.shrink_to_fit();
+  if (pod.status_message.size() > kLongest) pod.status_message = pod.status_message.view().substr(0, kLongest);
 }
 
 // The claims of the spec with the names that the status knows; claims that only the status knows follow.
@@ -133,10 +132,12 @@ void note_plugin_folder(std::string_view path, Pod& pod) {
 }
 
 bool finish_pod(PodParts& parts, const KeptFields& kept, Fault& fault, Pod& pod) {
-  if (!total_requests(parts.container_requests, parts.init_requests, pod.requests)) {
+  std::vector<ResourceAmount> requests;
+  if (!total_requests(parts.container_requests, parts.init_requests, requests)) {
     fault.is("resource amounts add up to more than 2^63-1");
     return fault.in("spec");
   }
+  pod.requests = std::move(requests);
   pod.claims = merge_claims(parts);
   pod.scheduling = Shared(std::move(parts.scheduling));
   std::array lists = {std::move(parts.reports[0].allocated), std::move(parts.reports[1].allocated),

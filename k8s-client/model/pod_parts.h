@@ -12,6 +12,9 @@
 
 namespace dhc::k8s {
 
+/// Room for those that the kubelet and the scheduler write.
+inline constexpr std::size_t kUsualConditions = 8;
+
 /// What a pod's record is put together from, once all of it is known: the fields may come in any order.
 struct PodParts {
   std::vector<ResourceAmount> container_requests;

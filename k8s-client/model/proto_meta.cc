@@ -8,6 +8,9 @@ namespace dhc::k8s::proto {
 
 namespace {
 
+/// Room that most objects need.
+constexpr std::size_t kUsualLabels = 8;
+
 using TextEntries = std::vector<MapEntry<std::string_view>>;
 
 template <class Keep>
@@ -64,6 +67,7 @@ bool read_meta(std::string_view message, Fault& fault, const KeptFields& kept, M
   meta = {};
   if (generation != nullptr) *generation = 0;
   TextEntries labels;
+  labels.reserve(kUsualLabels);
   TextEntries annotations;
   const auto is_any = [](std::string_view) { return true; };
   const auto is_kept = [&](std::string_view key) { return is_own_annotation(key) || kept.contains(key); };

@@ -87,7 +87,7 @@ bool read_volume(const Value& value, Fault& fault, Pod& pod, std::vector<std::st
 }
 
 // **Source:** core/v1 generated.proto, PodSchedulingGroup.
-bool read_scheduling_group(const Value& value, Fault& fault, std::string& group) {
+bool read_scheduling_group(const Value& value, Fault& fault, SharedText& group) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     return tag != 1 || read_name(field, fault, group) || fault.in("podGroupName");
   });
@@ -156,6 +156,7 @@ bool read_status(const Value& value, Fault& fault, Pod& pod, PodParts& parts) {
 
 bool read_pod(std::string_view message, Fault& fault, const KeptFields& kept, Pod& pod) {
   PodParts parts;
+  parts.conditions.reserve(kUsualConditions);
   SchedulingReader scheduling;
   const bool read = read_root(message, fault, kept, Kind::Pod, pod.meta, [&](std::uint32_t tag, const Value& value) {
     if (tag == 2) return read_spec(value, fault, pod, parts, scheduling) || fault.in("spec");

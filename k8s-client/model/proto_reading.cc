@@ -27,8 +27,8 @@ std::size_t character_size(std::string_view text) {
 
 // What is repaired may stand elsewhere, and twice.
 template <class Item>
-void sort_anew(std::vector<Item>& items, std::string Item::* key) {
-  std::map<std::string, Item> sorted;
+void sort_anew(std::vector<Item>& items, SharedText Item::* key) {
+  std::map<SharedText, Item> sorted;
   for (auto& item : items) {
     auto name = item.*key;
     sorted.insert_or_assign(std::move(name), std::move(item));
@@ -76,6 +76,14 @@ bool repair_text(std::string& text) {
   return true;
 }
 
+bool repair_text(SharedText& text) {
+  if (simdjson::validate_utf8(text.view().data(), text.size())) return false;
+  std::string repaired = text;
+  repair_text(repaired);
+  text = repaired;
+  return true;
+}
+
 bool read_part(const Value& value, Fault& fault, std::string& joined, std::string_view& whole) {
   std::string_view part;
   if (!read_view(value, fault, part)) return false;
@@ -105,6 +113,30 @@ bool read_message(const Value& value, Fault& fault, std::string& out) {
 
 bool read_name(const Value& value, Fault& fault, std::string& out) {
   return read_text(value, fault, out) && (is_clean_name(out) || fault.is("control character or too long"));
+}
+
+bool read_text(const Value& value, Fault& fault, SharedText& out) {
+  std::string_view text;
+  if (!read_view(value, fault, text)) return false;
+  out = text;
+  repair_text(out);
+  return true;
+}
+
+bool read_message(const Value& value, Fault& fault, SharedText& out) {
+  SharedText text;
+  if (!read_text(value, fault, text)) return false;
+  const auto cut = cut_message(text);
+  out = cut.size() == text.size() ? std::move(text) : SharedText(cut);
+  return true;
+}
+
+bool read_name(const Value& value, Fault& fault, SharedText& out) {
+  return read_text(value, fault, out) && (is_clean_name(out) || fault.is("control character or too long"));
+}
+
+bool read_one_name(const Value& value, Fault& fault, std::vector<std::string>& out) {
+  return read_item(value, fault, out, [](auto& item, auto& why, auto& name) { return read_name(item, why, name); });
 }
 
 bool read_number(const Value& value, Fault& fault, std::int64_t& out) {
@@ -177,6 +209,20 @@ std::vector<ResourceAmount> to_map(std::vector<MapEntry<std::int64_t>>& entries)
   for (auto& amount : amounts) repaired = repair_text(amount.resource) || repaired;
   if (repaired) sort_anew(amounts, &ResourceAmount::resource);
   return amounts;
+}
+
+bool read_integer(const Value& value, Fault& fault, SharedOptional<std::int64_t>& out) {
+  std::optional<std::int64_t> number;
+  if (!read_integer(value, fault, number)) return false;
+  out = number;
+  return true;
+}
+
+bool read_time(const Value& value, Fault& fault, SharedOptional<WallTime>& out) {
+  std::optional<WallTime> time;
+  if (!read_time(value, fault, time)) return false;
+  out = time;
+  return true;
 }
 
 }  // namespace dhc::k8s::proto

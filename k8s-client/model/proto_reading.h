@@ -66,8 +66,8 @@ bool each_field(const Value& value, Fault& fault, OnField&& on_field) {
 }
 
 /// One more item of a list of records: `read(value, fault, record)` fills it.
-template <class T, class Read>
-bool read_item(const Value& value, Fault& fault, std::vector<T>& out, Read&& read) {
+template <class List, class Read>
+bool read_item(const Value& value, Fault& fault, List& out, Read&& read) {
   if (read(value, fault, out.emplace_back())) return true;
   return fault.in(out.size() - 1);
 }
@@ -76,6 +76,7 @@ bool read_item(const Value& value, Fault& fault, std::vector<T>& out, Read&& rea
 /// another.
 /// **Source:** Go's encoding/json; protobuf's strings are stored as a client sent them.
 bool repair_text(std::string& text);
+bool repair_text(SharedText& text);
 
 /// Adds a part to a message of which parts may come apart: one after the other they are the message. `whole` is a view
 /// of the value, or of `joined`.
@@ -83,16 +84,23 @@ bool read_part(const Value& value, Fault& fault, std::string& joined, std::strin
 
 /// Any text.
 bool read_text(const Value& value, Fault& fault, std::string& out);
+bool read_text(const Value& value, Fault& fault, SharedText& out);
 
 /// Text for people, cut to 1,024 characters.
 bool read_message(const Value& value, Fault& fault, std::string& out);
+bool read_message(const Value& value, Fault& fault, SharedText& out);
 
 /// A name, UID or version: no control characters, at most 1,024 bytes.
 bool read_name(const Value& value, Fault& fault, std::string& out);
+bool read_name(const Value& value, Fault& fault, SharedText& out);
+
+/// One more name of a list.
+bool read_one_name(const Value& value, Fault& fault, std::vector<std::string>& out);
 
 /// A whole number; `out` stays as it is without one, which is the API's default.
 bool read_number(const Value& value, Fault& fault, std::int64_t& out);
 bool read_integer(const Value& value, Fault& fault, std::optional<std::int64_t>& out);
+bool read_integer(const Value& value, Fault& fault, SharedOptional<std::int64_t>& out);
 
 /// Adds the whole numbers of a list that stands packed in one field. False: it is broken.
 [[nodiscard]] bool read_packed(std::string_view bytes, std::vector<std::int64_t>& out);
@@ -103,6 +111,7 @@ bool read_bool(const Value& value, Fault& fault, bool& out);
 /// A metav1.Time: an empty message stands for none, and what is below a second is not read, because JSON has none.
 /// **Source:** apimachinery meta/v1 time_proto.go.
 bool read_time(const Value& value, Fault& fault, std::optional<WallTime>& out);
+bool read_time(const Value& value, Fault& fault, SharedOptional<WallTime>& out);
 
 /// One entry of a map, whose value is text or a message. **Source:** a map is a list of messages {key = 1, value = 2}.
 bool read_map_entry(const Value& value, Fault& fault, std::string_view& key, Value& held);

@@ -32,9 +32,9 @@ bool read_result(const Value& value, Fault& fault, AllocationResult& result) {
       case 6:
         return read_toleration(field, fault, result.tolerations) || fault.in("tolerations");
       case 7:
-        return read_item(field, fault, result.binding_conditions, read_name) || fault.in("bindingConditions");
+        return read_one_name(field, fault, result.binding_conditions) || fault.in("bindingConditions");
       case 8:
-        return read_item(field, fault, failure_conditions, read_name) || fault.in("bindingFailureConditions");
+        return read_one_name(field, fault, failure_conditions) || fault.in("bindingFailureConditions");
       default:
         return true;
     }
@@ -76,7 +76,7 @@ bool read_consumer(const Value& value, Fault& fault, ClaimConsumer& consumer) {
 bool read_network(const Value& value, Fault& fault, NetworkWords& network) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
     if (tag == 1) return read_name(field, fault, network.interface) || fault.in("interfaceName");
-    if (tag == 2) return read_item(field, fault, network.addresses, read_name) || fault.in("ips");
+    if (tag == 2) return read_one_name(field, fault, network.addresses) || fault.in("ips");
     if (tag == 3) return read_name(field, fault, network.hardware) || fault.in("hardwareAddress");
     return true;
   });

@@ -19,7 +19,7 @@ bool read_requirement(const Value& value, Fault& fault, NodeRequirement& require
       case 2:
         return read_name(field, fault, word) || fault.in("operator");
       case 3:
-        return read_item(field, fault, requirement.values, read_name) || fault.in("values");
+        return read_one_name(field, fault, requirement.values) || fault.in("values");
       default:
         return true;
     }

@@ -53,9 +53,9 @@ bool is_clean_name(std::string_view text) {
          std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7F; });
 }
 
-std::vector<std::pair<std::string, std::string>> settled(std::vector<MapEntry<std::string_view>>& entries) {
+std::vector<StringMap::value_type> settled(std::vector<MapEntry<std::string_view>>& entries) {
   settle(entries);
-  std::vector<std::pair<std::string, std::string>> map;
+  std::vector<StringMap::value_type> map;
   map.reserve(entries.size());
   for (const auto& entry : entries) map.emplace_back(entry.key, entry.value.value_or(std::string_view()));
   return map;
@@ -65,7 +65,7 @@ std::vector<ResourceAmount> settled(std::vector<MapEntry<std::int64_t>>& entries
   settle(entries);
   std::vector<ResourceAmount> amounts;
   amounts.reserve(entries.size());
-  for (const auto& entry : entries) amounts.emplace_back(std::string(entry.key), entry.value.value_or(0));
+  for (const auto& entry : entries) amounts.emplace_back(entry.key, entry.value.value_or(0));
   return amounts;
 }
 

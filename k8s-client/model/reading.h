@@ -36,7 +36,7 @@ class Fault {
 };
 
 /// False, with the fault set, if `text` is empty.
-inline bool require(const std::string& text, Fault& fault, std::string_view field) {
+inline bool require(std::string_view text, Fault& fault, std::string_view field) {
   if (!text.empty()) return true;
   fault.is("missing");
   return fault.in(field);
@@ -57,8 +57,7 @@ struct MapEntry {
 };
 
 /// Sorted by key, the last of equal keys, without absent ones. Linear but for the sort, whatever a hostile map holds.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> settled(
-    std::vector<MapEntry<std::string_view>>& entries);
+[[nodiscard]] std::vector<StringMap::value_type> settled(std::vector<MapEntry<std::string_view>>& entries);
 [[nodiscard]] std::vector<ResourceAmount> settled(std::vector<MapEntry<std::int64_t>>& entries);
 
 /// The annotations that are kept of every object, whatever its reader was told.

@@ -21,10 +21,10 @@ struct DeviceRequest {
 
 /// One allocated device of a claim. **Source:** resource.k8s.io/v1 DeviceRequestAllocationResult.
 struct AllocationResult {
-  std::string request;  ///< `request` or `request/subrequest`.
-  std::string driver;
-  std::string pool;
-  std::string device;
+  SharedText request;  ///< `request` or `request/subrequest`.
+  SharedText driver;
+  SharedText pool;
+  SharedText device;
   bool admin_access = false;
   std::vector<std::string> binding_conditions = {};  ///< bindingConditions and bindingFailureConditions: never evidence
                                                      ///< of health. **Source:** KEP-5007.
@@ -34,9 +34,9 @@ struct AllocationResult {
 
 /// What the driver says of one allocated device. **Source:** KEP-4817 AllocatedDeviceStatus.
 struct ClaimDeviceStatus {
-  std::string driver;
-  std::string pool;
-  std::string device;
+  SharedText driver;
+  SharedText pool;
+  SharedText device;
   std::vector<Condition> conditions;
   std::string network = {};  ///< networkData in words: interface, addresses, hardware address; empty if there is none.
   friend bool operator==(const ClaimDeviceStatus&, const ClaimDeviceStatus&) = default;
@@ -44,10 +44,10 @@ struct ClaimDeviceStatus {
 
 /// A consumer of the claim.
 struct ClaimConsumer {
-  std::string api_group;  ///< Empty for pods.
-  std::string resource;   ///< `pods` for pods.
-  std::string name;
-  std::string uid;
+  SharedText api_group;  ///< Empty for pods.
+  SharedText resource;   ///< `pods` for pods.
+  SharedText name;
+  SharedText uid;
   friend bool operator==(const ClaimConsumer&, const ClaimConsumer&) = default;
 };
 

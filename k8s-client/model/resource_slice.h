@@ -10,7 +10,7 @@ namespace dhc::k8s {
 
 /// One device that a driver publishes.
 struct SliceDevice {
-  std::string name;
+  SharedText name;
   std::vector<Taint> taints;
   StringMap attributes = {};  ///< Those with a string value, by the name as published; sorted by name.
   /// The set of shared counters that it draws on, as the partitions of one card do; empty: none, or several.
@@ -28,10 +28,10 @@ struct SliceDevice {
 /// there when they are `pool_slices`. **Source:** KEP-4381.
 struct ResourceSlice {
   Meta meta;
-  std::string driver;
-  std::string pool;
+  SharedText driver;
+  SharedText pool;
   std::int64_t generation = 0;
-  std::string node_name;
+  SharedText node_name;
   std::vector<SliceDevice> devices;
   std::int64_t pool_slices = 0;  ///< Of how many slices the pool is made in this generation; 0: not said.
   friend bool operator==(const ResourceSlice&, const ResourceSlice&) = default;

@@ -7,9 +7,11 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "base/handle_set.h"
+#include "base/slim_vector.h"
 
 namespace dhc::k8s {
 
@@ -46,6 +48,8 @@ class SharedEntry {
   };
   template <class>
   friend class SharedOptional;
+  template <class, class>
+  friend class SharedEntries;
   Body* body_ = nullptr;
 };
 
@@ -62,6 +66,9 @@ class SharedOptional {
   explicit operator bool() const { return has_value(); }
   [[nodiscard]] const T& operator*() const { return *entry_; }
   const T* operator->() const { return &*entry_; }
+  operator std::optional<T>() const {  // NOLINT(google-explicit-constructor): as std::optional
+    return has_value() ? std::optional<T>(*entry_) : std::nullopt;
+  }
   [[nodiscard]] T value_or(T other) const { return has_value() ? *entry_ : std::move(other); }
   void reset() { entry_ = {}; }
   /// A copy that nobody else holds takes its place, to be changed at once.
@@ -141,12 +148,14 @@ class SharedList {
   void emplace_back(A&&... parts) {
     entries_.emplace_back(T(std::forward<A>(parts)...));
   }
-  void insert(Iterator before, T value) { entries_.emplace(entries_.begin() + (before - begin()), std::move(value)); }
+  void insert(Iterator before, T value) {
+    entries_.insert(entries_.begin() + (before - begin()), SharedEntry<T>(std::move(value)));
+  }
   void clear() { entries_.clear(); }
   /// Takes out what the predicate names.
   template <class Is>
   void erase_if(Is is) {
-    std::erase_if(entries_, [&](const SharedEntry<T>& entry) { return is(*entry); });
+    entries_.erase_if([&](const SharedEntry<T>& entry) { return is(*entry); });
   }
   /// Puts changed ones in the place of those that the predicate names.
   template <class Is, class Change>
@@ -174,7 +183,7 @@ class SharedList {
  private:
   template <class, class>
   friend class SharedEntries;
-  std::vector<SharedEntry<T>> entries_;
+  SlimVector<SharedEntry<T>> entries_;
 };
 
 /// The entries in use, so that equal ones are kept once. `Hash` of a `T`.
@@ -182,10 +191,19 @@ template <class T, class Hash>
 class SharedEntries {
  public:
   void share(SharedList<T>& list) {
-    for (auto& entry : list.entries_) share(entry);
+    share(list, [](const T&) {});
   }
   void share(SharedOptional<T>& maybe) {
-    if (maybe) share(maybe.entry_);
+    share(maybe, [](const T&) {});
+  }
+  /// `settle` is called with each one that is new, before anybody else sees it, and must not change what it says.
+  template <class Settle>
+  void share(SharedList<T>& list, Settle settle) {
+    for (auto& entry : list.entries_) share(entry, settle);
+  }
+  template <class Settle>
+  void share(SharedOptional<T>& maybe, Settle settle) {
+    if (maybe) share(maybe.entry_, settle);
   }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
@@ -196,20 +214,23 @@ class SharedEntries {
   struct IsEqual {
     bool operator()(const SharedEntry<T>& a, const SharedEntry<T>& b) const { return a.is_same(b) || *a == *b; }
   };
-  void share(SharedEntry<T>& entry) {
-    const auto [known, is_new] = entries_.insert(entry);
-    if (!is_new) {
-      entry = *known;
-      return;
+  struct IsFree {
+    bool operator()(const SharedEntry<T>& entry) const { return !entry.has_value(); }
+  };
+  struct IsUsed {
+    bool operator()(const SharedEntry<T>& entry) const { return !entry.is_last(); }
+  };
+  template <class Settle>
+  void share(SharedEntry<T>& entry, Settle& settle) {
+    const auto [known, is_new] = entries_.take_in(entry);
+    if (is_new) {
+      settle(entry.body_->value);
+    } else {
+      entry = known;
     }
-    if (entries_.size() < sweep_at_) return;
-    std::erase_if(entries_, [](const auto& one) { return one.is_last(); });
-    sweep_at_ = std::max(kFewest, entries_.size() * 2);
   }
 
-  static constexpr std::size_t kFewest = 256;
-  std::unordered_set<SharedEntry<T>, EntryHash, IsEqual> entries_;
-  std::size_t sweep_at_ = kFewest;
+  HandleSet<SharedEntry<T>, EntryHash, IsEqual, IsFree, IsUsed> entries_;
 };
 
 }  // namespace dhc::k8s

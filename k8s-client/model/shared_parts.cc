@@ -16,7 +16,7 @@ std::size_t hash_of(std::string_view first, std::string_view second) {
 
 }  // namespace
 
-std::size_t SharedParts::PairHash::operator()(const std::pair<std::string, std::string>& pair) const {
+std::size_t SharedParts::PairHash::operator()(const StringMap::value_type& pair) const {
   return hash_of(pair.first, pair.second);
 }
 
@@ -32,10 +32,39 @@ std::size_t SharedParts::ImagesHash::operator()(const std::vector<ContainerImage
   return hash;
 }
 
+void SharedParts::share_text(SharedText& text) {
+  if (text.has_body()) text = texts_.take_in(text).first;
+}
+
+/// What the values of several labels have in common, as a Job's pods have its name and UID in two each.
+void SharedParts::share_pairs(StringMap& map) {
+  pairs_.share(map, [this](StringMap::value_type& pair) {
+    share_text(pair.first);
+    share_text(pair.second);
+  });
+}
+
+void SharedParts::share_pod(Pod& pod) {
+  share_text(pod.node_name);
+  for (auto& request : pod.requests) share_text(request.resource);
+  for (auto& resource : pod.allocated) {
+    share_text(resource.name);
+    for (auto& device : resource.devices) {
+      for (auto& container : device.containers) share_text(container);
+    }
+  }
+  conditions_.share(pod.conditions);
+  scheduling_.share(pod.scheduling);
+  images_.share(pod.images);
+}
+
 void SharedParts::share_meta(Meta& meta) {
-  pairs_.share(meta.labels);
-  pairs_.share(meta.annotations);
-  owners_.share(meta.controller);
+  share_text(meta.ns);
+  share_pairs(meta.labels);
+  share_pairs(meta.annotations);
+  owners_.share(meta.controller, [this](OwnerRef& owner) {
+    for (auto* part : {&owner.api_version, &owner.kind, &owner.name, &owner.uid}) share_text(*part);
+  });
 }
 
 void SharedParts::share(Object& object) {
@@ -43,13 +72,16 @@ void SharedParts::share(Object& object) {
       [this]<class T>(T& one) {
         share_meta(one.meta);
         if constexpr (std::is_same_v<T, Pod>) {
-          conditions_.share(one.conditions);
-          scheduling_.share(one.scheduling);
-          images_.share(one.images);
+          share_pod(one);
         } else if constexpr (std::is_same_v<T, ResourceClaim>) {
           requests_.share(one.requests);
+          for (auto& result : one.results) {
+            share_text(result.request);
+            share_text(result.driver);
+            share_text(result.pool);
+          }
         } else if constexpr (std::is_same_v<T, ResourceSlice>) {
-          for (auto& device : one.devices) pairs_.share(device.attributes);
+          for (auto& device : one.devices) share_pairs(device.attributes);
         }
       },
       object);

@@ -14,8 +14,8 @@ ActionFacts EvictPod::facts() const {
           .queue = Queue::Evictions,
           .is_notable = true,
           .policy = policy,
-          .driver = key.source == DeviceKey::Source::Dra ? key.scope : std::string_view(),
-          .resource = key.source == DeviceKey::Source::Plugin ? key.scope : std::string_view()};
+          .driver = key.source == DeviceKey::Source::Dra ? key.scope.view() : std::string_view(),
+          .resource = key.source == DeviceKey::Source::Plugin ? key.scope.view() : std::string_view()};
 }
 
 std::string EvictPod::words() const { return fmt::format("eviction of {}/{}", ns, name); }

@@ -232,7 +232,7 @@ class Planner {
          .uid = pod.meta.uid,
          .seen_version = pod.meta.resource_version,
          .grace_period_seconds = affected.policy->evict->grace_period_seconds,
-         .shared_claim_uid = affected.held_device->shared ? affected.held_device->claim_uid : std::string(),
+         .shared_claim_uid = affected.held_device->shared ? affected.held_device->claim_uid.str() : std::string(),
          .key = affected.key,
          .device_node = pod.node_name,
          .workload = workload_of(pod, input_.world),

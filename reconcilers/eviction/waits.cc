@@ -39,8 +39,8 @@ std::optional<HoldReason> full_for_taint(const AffectedPod& affected, const Plan
 
 /// Our condition on the pod, while it names this device, or more devices than it has room for.
 const k8s::Condition* condition_of(const AffectedPod& affected) {
-  const auto& told = affected.record->told;
-  const bool names = told.cut || told.find(to_string(affected.key)) != nullptr;
+  const auto& record = *affected.record;
+  const bool names = (record.told && record.told->cut) || record.word_of(to_string(affected.key)) != nullptr;
   return names ? our_condition(affected.pod()) : nullptr;
 }
 

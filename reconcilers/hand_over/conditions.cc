@@ -44,7 +44,7 @@ class Conditions {
       : input_(input), gates_(gates), speech_(speech), planned_(planned), cases_(find_cases(input)) {}
 
   void run() {
-    std::set<std::string> names = input_.world.nodes_with_conditions();
+    TextSet names = input_.world.nodes_with_conditions();
     for (const auto& [name, cases] : cases_) names.insert(name);
     for (const auto& name : names) consider(*input_.world.node(name));
   }

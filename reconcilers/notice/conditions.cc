@@ -89,10 +89,11 @@ class ConditionPlanner {
     // Without a notice of ours nothing is asked for: if one was shown, the condition says so and changes too.
     const bool told_so = notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == notice;
     if (seen != nullptr && seen->status == "True" && seen->message == message && told_so) return;
-    const auto& told = affected_pods.front()->record->told;
+    const auto& record = *affected_pods.front()->record;
     const bool only_words = seen != nullptr && seen->status == "True" && shows_but_for_words(notice, pod) &&
-                            std::ranges::all_of(read_condition(message).devices,
-                                                [&](const auto& word) { return told.devices.contains(word.first); });
+                            std::ranges::all_of(read_condition(message).devices, [&](const auto& word) {
+                              return record.word_of(word.first) != nullptr;
+                            });
     const auto* attempt = input_.requests.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
       return planned_.wake(affected_pods.front()->key, attempt->at + kRewordInterval);
@@ -149,7 +150,7 @@ class ConditionPlanner {
     std::vector<RecoveryLine> recovered;
     for (const auto& held_device : record.held_devices) {
       auto device = to_string(held_device.key);
-      const auto* word = record.told.find(device);
+      const auto* word = record.word_of(device);
       if (word == nullptr) continue;
       const auto fate = fate_of(pod, held_device, word->source);
       if (fate == Fate::Stays) return;

@@ -73,7 +73,8 @@ std::string words_for(const AffectedPod& affected, std::size_t others) {
 
 NoticedDevice device_of(const AffectedPod& affected) {
   const auto& containers = affected.held_device->containers;
-  return {.device = to_string(affected.key), .container = containers.empty() ? std::string() : containers.front()};
+  return {.device = to_string(affected.key),
+          .container = containers.empty() ? std::string() : containers.front().str()};
 }
 
 /// The pod's bad devices but for this one, in the order of their keys.

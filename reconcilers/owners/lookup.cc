@@ -46,7 +46,7 @@ bool fits(const std::string& part) { return part.empty() || k8s::is_path_segment
 }  // namespace
 
 Lookup::Lookup(ReadOwner action) : action_(std::move(action)) {
-  const auto& version = action_.owner.api_version;
+  const std::string version = action_.owner.api_version;
   const auto slash = version.find('/');
   if (slash != std::string::npos) group_ = version.substr(0, slash);
   versions_ = {slash == std::string::npos ? version : version.substr(slash + 1)};

@@ -40,7 +40,7 @@ bool is_done(const k8s::OwnerRef& owner, const std::string& ns, const World& wor
 /// What one pod needs; a claim that it shares counts for the first of its pods alone.
 Demand demand_of_one(const k8s::Pod& pod, const World& world) {
   k8s::Pod alone = pod;
-  std::erase_if(alone.claims, [&](const k8s::PodClaim& claim) {
+  erase_if(alone.claims, [&](const k8s::PodClaim& claim) {
     const auto& users = world.users_of(claim_key(pod.meta.ns, claim.claim_name));
     return !users.empty() && *users.begin() != pod.meta.uid;
   });

@@ -59,7 +59,8 @@ std::optional<NoticeTerms> notice_terms(const AffectedPod& affected, const PlanI
   if (affected.mode == Mode::Enforce) {
     given.clock_jump = input.requests.notices().clock_jump(pod.meta.uid, input.now);
     const WallTime now = std::chrono::floor<Seconds>(input.now.wall - given.clock_jump);
-    const auto remembered = affected.record->told.noticed();
+    const auto& told = affected.record->told;
+    const auto remembered = told ? told->noticed() : std::nullopt;
     const auto sent = input.requests.notices().sent_at(pod.meta.uid);
     is_begun = remembered || sent;
     given.at = remembered.value_or(sent.value_or(now));

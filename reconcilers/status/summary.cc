@@ -197,7 +197,7 @@ class Summary {
       status_.verdicts.push_back({.kind = verdict.subject.kind,
                                   .ns = verdict.subject.ns,
                                   .name = verdict.subject.name,
-                                  .node = record == nullptr ? std::string() : record->pod.node_name,
+                                  .node = record == nullptr ? std::string() : record->pod.node_name.str(),
                                   .device = verdict.device,
                                   .policy = verdict.policy,
                                   .mode = std::string(verdict.mode),

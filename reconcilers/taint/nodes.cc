@@ -18,7 +18,7 @@ namespace dhc::taint {
 namespace {
 
 /// What the taint is for, in logs.
-std::string what_of(const DeviceKey& key) { return key.scope.empty() ? to_string(key) : key.scope; }
+std::string what_of(const DeviceKey& key) { return key.scope.empty() ? to_string(key) : key.scope.str(); }
 
 class NodePlanner {
  public:

@@ -37,7 +37,7 @@ class RulePlanner {
         policy_(policy_of(record, input.policy)),
         mode_(effective_mode(policy_, input.policy)),
         rule_(input.world.inventory().rule_named_for(record.key)),
-        name_(rule_ == nullptr ? rule_name(record.key) : rule_->meta.name) {}
+        name_(rule_ == nullptr ? rule_name(record.key) : rule_->meta.name.str()) {}
 
   void run() {
     say_standing();
@@ -259,8 +259,8 @@ class RulePlanner {
   void apply(std::string effect) {
     speech_.act(ApplyRule{.name = name_,
                           .api_version = input_.world.inventory().rules_api_version(),
-                          .uid = rule_ == nullptr ? std::string() : rule_->meta.uid,
-                          .resource_version = rule_ == nullptr ? std::string() : rule_->meta.resource_version,
+                          .uid = rule_ == nullptr ? std::string() : rule_->meta.uid.str(),
+                          .resource_version = rule_ == nullptr ? std::string() : rule_->meta.resource_version.str(),
                           .driver = record_.key.scope,
                           .pool = record_.key.place,
                           .device_name = record_.key.device,

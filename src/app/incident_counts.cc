@@ -33,8 +33,8 @@ std::vector<IncidentCount> count_incidents(const DeviceRecords& records, const W
   for (const auto& [record, node] : open) {
     const bool is_dra = record->key.source == DeviceKey::Source::Dra;
     IncidentCount row{.policy = record->past.policy,
-                      .driver = is_dra ? record->key.scope : std::string(),
-                      .resource = is_dra ? std::string() : record->key.scope,
+                      .driver = is_dra ? record->key.scope.str() : std::string(),
+                      .resource = is_dra ? std::string() : record->key.scope.str(),
                       .node = named.contains(node) ? node : std::string()};
     auto& kept = rows.try_emplace({row.policy, row.driver, row.resource, row.node}, row).first->second;
     ++kept.open;

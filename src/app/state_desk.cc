@@ -109,8 +109,8 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents,
   if (!map && seen_ && is_loaded_) incidents.forget_past();
   const bool news = map && (!seen_ || map->data != seen_->data);
   seen_ = std::move(map);
-  file_.uid = seen_ ? seen_->meta.uid : std::string();
-  file_.version = seen_ ? seen_->meta.resource_version : std::string();
+  file_.uid = seen_ ? seen_->meta.uid.str() : std::string();
+  file_.version = seen_ ? seen_->meta.resource_version.str() : std::string();
   if (!seen_ && file_.newer_version) {
     file_.newer_version.reset();
     file_.saved.reset();

@@ -121,7 +121,7 @@ class NodesText {
                            before->key->place == key.place;
       if (!is_same) {
         const bool is_plugins = key.source == DeviceKey::Source::Plugin;
-        const auto pool = is_plugins ? std::string() : key.place;
+        const auto pool = is_plugins ? std::string() : key.place.str();
         group = &groups[{key.scope, pool}];
         group->dra = !is_plugins;
         group->pool = pool;
@@ -186,7 +186,7 @@ class NodesText {
     out += '}';
   }
 
-  void add_holders(std::string& out, const std::vector<std::string>& holders) const {
+  void add_holders(std::string& out, std::span<const SharedText> holders) const {
     out += R"(,"pods":[)";
     bool is_first = true;
     for (const auto& uid : holders) {

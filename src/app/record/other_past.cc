@@ -36,7 +36,8 @@ std::set<std::string> devices_of(const k8s::Pod& pod) {
   for (const auto& resource : pod.allocated) {
     const bool is_claimed = resource.name.starts_with("claim:");
     for (const auto& device : resource.devices)
-      all.insert(is_claimed ? device.resource_id : pod.node_name + "/" + resource.name + "/" + device.resource_id);
+      all.insert(is_claimed ? device.resource_id.str()
+                            : pod.node_name + "/" + resource.name + "/" + device.resource_id);
   }
   return all;
 }

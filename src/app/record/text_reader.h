@@ -46,6 +46,11 @@ class TextReader {
     if (json.get(view) != simdjson::SUCCESS) return fail_as("text");
     text = view;
   }
+  void value(Json json, SharedText& text) {
+    std::string_view view;
+    if (json.get(view) != simdjson::SUCCESS) return fail_as("text");
+    text = view;
+  }
   void value(Json json, bool& flag) {
     if (json.get(flag) != simdjson::SUCCESS) fail_as("true or false");
   }
@@ -114,6 +119,12 @@ class TextReader {
       value(item, list.emplace_back());
       if (!ok()) return;
     }
+  }
+  template <class T>
+  void value(Json json, SlimVector<T>& list) {
+    std::vector<T> values;
+    value(json, values);
+    list = std::move(values);
   }
   template <class T>
   void value(Json json, k8s::SharedOptional<T>& maybe) {

@@ -40,6 +40,7 @@ class TextWriter {
   void raw(std::string_view json) { out_ += json; }
 
   void value(const std::string& text) { put_string(out_, text); }
+  void value(const SharedText& text) { put_string(out_, text); }
   void value(bool flag) { out_ += flag ? "true" : "false"; }
   void value(double number) {
     char buffer[32];
@@ -79,12 +80,11 @@ class TextWriter {
   void value(std::map<std::string, std::string, std::less<>>& map) { members(map); }
   template <class T>
   void value(std::vector<T>& list) {
-    out_ += '[';
-    for (auto& item : list) {
-      if (&item != &list.front()) out_ += ',';
-      value(item);
-    }
-    out_ += ']';
+    items(list);
+  }
+  template <class T>
+  void value(SlimVector<T>& list) {
+    items(list);
   }
   template <class T>
   void value(k8s::SharedOptional<T>& maybe) {
@@ -118,6 +118,15 @@ class TextWriter {
   }
 
  private:
+  template <class List>
+  void items(List& list) {
+    out_ += '[';
+    for (auto& item : list) {
+      if (&item != &list.front()) out_ += ',';
+      value(item);
+    }
+    out_ += ']';
+  }
   template <class T>
   static bool says_nothing(const T& field) {
     if constexpr (requires { field.empty(); }) {

@@ -9,7 +9,7 @@ namespace dhc::test {
 /// A pod on node-a that may be the one that reports on its devices.
 struct DriverPod {
   std::string name = "gpu-driver-1";
-  std::vector<std::string> folders = {"plugins", "plugins_registry"};
+  SlimVector<SharedText> folders = {"plugins", "plugins_registry"};
   std::string owner = "DaemonSet";
   k8s::PodPhase phase = k8s::PodPhase::Running;
   std::string owner_uid = "uid-ds";

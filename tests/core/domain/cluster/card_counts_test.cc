@@ -254,8 +254,8 @@ namespace {
 /// A pool of two slices with four devices each.
 k8s::ResourceSlice half_of_pool(int half, std::int64_t generation) {
   auto slice = slice_of(0);
-  slice.meta.name += std::to_string(half);
-  slice.meta.uid += std::to_string(half);
+  slice.meta.name = slice.meta.name + std::to_string(half);
+  slice.meta.uid = slice.meta.uid + std::to_string(half);
   slice.generation = generation;
   slice.pool_slices = 2;
   for (int i = 0; i < 4; ++i) slice.devices.push_back({.name = "gpu-" + std::to_string(4 * half + i), .taints = {}});

@@ -97,10 +97,10 @@ TEST_CASE("The World knows the members of a gang as they come, change their gang
   const std::string one = R"("device-health.io/gang":"one")";
   put(read(one, "", "", "a"));
   put(read(one, "", "", "b"));
-  CHECK(world.members_of("ml/gang/one") == std::set<std::string>{"a", "b"});
+  CHECK(std::vector<std::string>(world.members_of("ml/gang/one")) == std::vector<std::string>{"a", "b"});
   put(read(R"("device-health.io/gang":"two")", "", "", "b"));
-  CHECK(world.members_of("ml/gang/one") == std::set<std::string>{"a"});
-  CHECK(world.members_of("ml/gang/two") == std::set<std::string>{"b"});
+  CHECK(std::vector<std::string>(world.members_of("ml/gang/one")) == std::vector<std::string>{"a"});
+  CHECK(std::vector<std::string>(world.members_of("ml/gang/two")) == std::vector<std::string>{"b"});
   put(read("", "", "", "b"));
   CHECK(world.members_of("ml/gang/two").empty());
   CHECK(world.pod("b") == nullptr);
@@ -156,8 +156,8 @@ TEST_CASE("The World knows which PodGroups are disrupted as a whole, and who is 
   const auto marked = read(R"("device-health.io/gang":"g")", "", in_group, "b");
   (void)apply(k8s::Upsert{plain});
   (void)apply(k8s::Upsert{marked});
-  CHECK(world.pod_group_of(plain) == std::set<std::string>{"a", "b"});
-  CHECK(world.members_of("ml/PodGroup/pg") == std::set<std::string>{"a"});
+  CHECK(std::vector<std::string>(world.pod_group_of(plain)) == std::vector<std::string>{"a", "b"});
+  CHECK(std::vector<std::string>(world.members_of("ml/PodGroup/pg")) == std::vector<std::string>{"a"});
   CHECK_FALSE(world.is_indivisible(plain));
   CHECK_FALSE(apply(k8s::Upsert{group(false, "1")}));
   CHECK_FALSE(world.is_indivisible(plain));

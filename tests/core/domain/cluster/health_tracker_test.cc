@@ -15,7 +15,7 @@ namespace {
 using k8s::Health;
 using std::chrono::hours;
 using std::chrono::minutes;
-using Uids = std::vector<std::string>;
+using Uids = std::vector<dhc::SharedText>;
 
 const WallTime kStart = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + hours(12);
 
@@ -182,7 +182,7 @@ TEST_CASE(
   one.tracker.add_holder(gpu(), "b");
   one.observe(unhealthy({"a"}), Millis(0));
   one.observe(healthy(), minutes(1));  // before its start was known
-  CHECK(one.state().relieved == Uids{"a"});
+  CHECK(Uids(one.state().relieved) == Uids{"a"});
   auto evidence = forgotten();
   evidence.remembered = kStart;
   one.observe(evidence, minutes(2));
@@ -308,14 +308,14 @@ TEST_CASE("The boot in which the device was called bad stays that of its last tu
 TEST_CASE("An incident is of the holders that saw it, as long as they hold the device") {
   Tracked one;
   for (const auto* uid : {"c", "b"}) one.tracker.add_holder(gpu(), uid);
-  CHECK(one.state().holders == Uids{"a", "b", "c"});
+  CHECK(Uids(one.state().holders) == Uids{"a", "b", "c"});
   one.observe(unknown(), Millis(0));
   one.observe(unhealthy({"c"}), Seconds(1));
   one.observe(unhealthy({"a"}), Seconds(2));
-  CHECK(one.state().witnesses == Uids{"a", "c"});
+  CHECK(Uids(one.state().witnesses) == Uids{"a", "c"});
   CHECK(!one.state().is_witness("b"));
   one.tracker.remove_holder(gpu(), "c", time_at(Seconds(3)));
-  CHECK(one.state().witnesses == Uids{"a"});
+  CHECK(Uids(one.state().witnesses) == Uids{"a"});
   one.tracker.add_holder(gpu(), "c");
   CHECK(!one.state().is_witness("c"));
 }
@@ -326,7 +326,7 @@ TEST_CASE("Holders that come in any order, and twice, are the same holders") {
     HealthTracker tracker;
     for (const auto& uid : uids) tracker.add_holder(gpu(), uid);
     tracker.add_holder(gpu(), "b");
-    CHECK(tracker.find(gpu())->holders == Uids{"a", "b", "c"});
+    CHECK(Uids(tracker.find(gpu())->holders) == Uids{"a", "b", "c"});
   } while (std::ranges::next_permutation(uids).found);
 }
 
@@ -408,10 +408,10 @@ TEST_CASE("Another word that is none of the three begins anew, and a Healthy end
   one.tracker.add_holder(gpu(), "b");
   one.observe(another_word("Retired", {"b"}), Millis(0));
   one.observe(another_word("Retired", {"a"}), Seconds(1));
-  CHECK(one.tracker.other_word_of(gpu())->witnesses == Uids{"a", "b"});
+  CHECK(Uids(one.tracker.other_word_of(gpu())->witnesses) == Uids{"a", "b"});
   CHECK(one.tracker.other_word_of(gpu())->message == "lost");
   one.tracker.remove_holder(gpu(), "b", time_at(Seconds(2)));
-  CHECK(one.tracker.other_word_of(gpu())->witnesses == Uids{"a"});
+  CHECK(Uids(one.tracker.other_word_of(gpu())->witnesses) == Uids{"a"});
   one.observe(another_word("Failing", {}), Seconds(3));
   CHECK(one.tracker.other_word_of(gpu())->since == moment_at(Seconds(3)));
   CHECK(one.tracker.other_word_of(gpu())->witnesses.empty());

@@ -57,13 +57,13 @@ class ComingAndGoing {
   }
 
   /// One device may be held by containers of two pods, and of two images.
-  std::vector<std::string> run_images(k8s::Pod& pod) {
+  SlimVector<SharedText> run_images(k8s::Pod& pod) {
     std::vector<k8s::ContainerImage> images;
     for (const auto* container : {"a", "b"}) {
       if (!dice_.one_in(3)) images.push_back({.container = container, .image = "train:" + number(3)});
     }
     if (!images.empty()) pod.images = std::move(images);
-    std::vector<std::string> holds = {"a", "b"};
+    SlimVector<SharedText> holds = {"a", "b"};
     if (dice_.one_in(3)) holds.erase(holds.begin());
     return holds;
   }
@@ -192,7 +192,7 @@ struct Counted {
           place.images[image].insert(std::string(world.inventory().card_of(key)));
         }
       }
-      place.unit = world.node_of(key).empty() ? key.place : world.node_of(key);
+      place.unit = world.node_of(key).empty() ? key.place.str() : world.node_of(key);
       const auto reporter = world.reporter_of(key);
       place.began = reporter ? std::optional(reporter->began) : std::nullopt;
     }

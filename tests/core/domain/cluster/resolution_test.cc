@@ -53,7 +53,7 @@ TEST_CASE("A held device names the containers of all entries that report it, sor
   other.containers = {"main", "train"};
   const auto held_devices = resolve(pod_of({{"claim:gpu", {one}}, {"claim:gpu/gpu", {other}}}), claim);
   REQUIRE(held_devices.size() == 1);
-  CHECK(held_devices[0].containers == std::vector<std::string>{"main", "train"});
+  CHECK(held_devices[0].containers == dhc::SlimVector<dhc::SharedText>{"main", "train"});
 }
 
 TEST_CASE("One result for the request is the device, whatever the resource ID says") {

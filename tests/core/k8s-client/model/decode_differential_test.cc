@@ -42,14 +42,15 @@ Meta dom_meta(const json& object) {
   meta.resource_version = text(from, "resourceVersion");
   meta.creation = time(from, "creationTimestamp");
   meta.deletion = time(from, "deletionTimestamp");
-  if (from.contains("deletionGracePeriodSeconds")) meta.deletion_grace_seconds = from["deletionGracePeriodSeconds"];
+  if (from.contains("deletionGracePeriodSeconds"))
+    meta.deletion_grace_seconds = from["deletionGracePeriodSeconds"].get<std::int64_t>();
   const auto labels = part(from, "labels");
   const auto annotations = part(from, "annotations");
-  for (const auto& [key, value] : labels.items()) meta.labels.emplace_back(key, value);
+  for (const auto& [key, value] : labels.items()) meta.labels.emplace_back(key, value.get<std::string>());
   for (const auto& [key, value] : annotations.items()) {
     meta.has_annotations = true;
     if (key.starts_with("device-health.io/") || key.starts_with("batch.kubernetes.io/job-"))
-      meta.annotations.emplace_back(key, value);
+      meta.annotations.emplace_back(key, value.get<std::string>());
   }
   for (const auto& owner : part(from, "ownerReferences")) {
     if (owner.value("controller", false)) {
@@ -129,7 +130,8 @@ Pod dom_pod(const json& object) {
   }
   for (const auto& said : part(status, "containerStatuses")) {
     const auto ended = part(part(said, "state"), "terminated");
-    if (ended.is_object() && ended["exitCode"] != 0) pod.exits.push_back({said["name"], ended["exitCode"]});
+    if (ended.is_object() && ended["exitCode"] != 0)
+      pod.exits.push_back({said["name"].get<std::string>(), ended["exitCode"]});
     const bool is_failed_job =
         pod.phase == PodPhase::Failed && pod.meta.controller && pod.meta.controller->kind == "Job";
     if (is_failed_job && ended.is_object()) pod.last_start = time(ended, "finishedAt");
@@ -147,7 +149,8 @@ Pod dom_pod(const json& object) {
   if (pod.status_reason == "UnexpectedAdmissionError") pod.status_message = text(status, "message");
   SchedulingTerms scheduling;
   const auto node_selector = part(spec, "nodeSelector");
-  for (const auto& [key, value] : node_selector.items()) scheduling.node_selector.emplace_back(key, value);
+  for (const auto& [key, value] : node_selector.items())
+    scheduling.node_selector.emplace_back(key, value.get<std::string>());
   for (const auto& toleration : part(spec, "tolerations")) {
     const auto key = text(toleration, "key");
     const bool everybodys = key == "node.kubernetes.io/not-ready" || key == "node.kubernetes.io/unreachable";
@@ -215,17 +218,17 @@ Node dom_node(const json& object) {
 ResourceSlice dom_slice(const json& object) {
   const auto& spec = object.at("spec");
   ResourceSlice slice{dom_meta(object),
-                      spec["driver"],
-                      spec["pool"]["name"],
+                      spec["driver"].get<std::string>(),
+                      spec["pool"]["name"].get<std::string>(),
                       spec["pool"]["generation"],
                       text(spec, "nodeName"),
                       {},
                       spec["pool"]["resourceSliceCount"]};
   for (const auto& device : part(spec, "devices")) {
-    auto& read = slice.devices.emplace_back(SliceDevice{device["name"], {}});
+    auto& read = slice.devices.emplace_back(SliceDevice{device["name"].get<std::string>(), {}});
     const auto attributes = part(device, "attributes");
     for (const auto& [name, value] : attributes.items()) {
-      if (value.contains("string")) read.attributes.emplace_back(name, value["string"]);
+      if (value.contains("string")) read.attributes.emplace_back(name, value["string"].get<std::string>());
     }
     const auto counters = part(device, "consumesCounters");
     if (counters.size() == 1) read.counter_set = counters[0]["counterSet"];

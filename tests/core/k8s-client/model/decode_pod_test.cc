@@ -176,8 +176,8 @@ TEST_CASE("Entries of all containers are merged by name and sorted, whatever the
   std::vector<std::string> entries = {entry("b", "1", "Healthy"), entry("a", "2", "Unhealthy"),
                                       entry("a", "1", "Healthy"), entry("b", "1", "Unhealthy")};
   std::ranges::sort(entries);
-  const std::vector<AllocatedResource> expected = {{"a", {{"1", Health::Healthy, ""}, {"2", Health::Unhealthy, ""}}},
-                                                   {"b", {{"1", Health::Unhealthy, ""}}}};
+  const dhc::SlimVector<AllocatedResource> expected = {
+      {"a", {{"1", Health::Healthy, ""}, {"2", Health::Unhealthy, ""}}}, {"b", {{"1", Health::Unhealthy, ""}}}};
   do {
     const auto status = fmt::format(
         R"({{"initContainerStatuses":[{{"allocatedResourcesStatus":[{}]}}],
@@ -229,8 +229,8 @@ TEST_CASE("A device names the containers that hold it, each once and sorted, whi
   const auto devices = read_pod("{}", status).allocated.at(0).devices;
   REQUIRE(devices.size() == 2);
   CHECK(devices[0].health == Health::Unhealthy);
-  CHECK(devices[0].containers == std::vector<std::string>{"main", "sidecar", "train"});
-  CHECK(devices[1].containers == std::vector<std::string>{"train"});
+  CHECK(devices[0].containers == dhc::SlimVector<dhc::SharedText>{"main", "sidecar", "train"});
+  CHECK(devices[1].containers == dhc::SlimVector<dhc::SharedText>{"train"});
 }
 
 TEST_CASE("Health that we do not know, or none, is Unknown") {
@@ -362,7 +362,7 @@ TEST_CASE("Of AMD's metrics exporter as much is kept as of a driver, and it is n
   for (const std::string path : {"/var/lib/amd-metrics-exporter", "/var/lib/amd-metrics-exporter/"}) {
     const auto pod = read_pod(R"({"nodeName":"node-a","volumes":[{"hostPath":{"path":")" + path + R"("}}]})",
                               R"({"containerStatuses":[{"state":{"running":{"startedAt":"2026-11-22T08:00:07Z"}}}]})");
-    CHECK(pod.plugin_folders == std::vector<std::string>{"amd-metrics-exporter"});
+    CHECK(pod.plugin_folders == dhc::SlimVector<dhc::SharedText>{"amd-metrics-exporter"});
     CHECK_FALSE(pod.kubelet_plugin);
     CHECK(pod.last_start == dhc::parse_rfc3339("2026-11-22T08:00:07Z"));
     CHECK(pod.node_name == "node-a");
@@ -381,7 +381,8 @@ TEST_CASE("Of a driver's pod its folders are kept, and when its containers last 
        "lastState":{"terminated":{"exitCode":1,"startedAt":"2026-11-22T07:00:00Z","finishedAt":"2026-11-22T08:00:05Z"}}},
       {"state":{"waiting":{}},"lastState":{"terminated":{"finishedAt":"2026-11-22T08:00:06Z"}}}]})");
   CHECK(pod.kubelet_plugin);
-  CHECK(pod.plugin_folders == std::vector<std::string>{"plugins", "plugins/gpu.example.com", "plugins_registry"});
+  CHECK(pod.plugin_folders ==
+        dhc::SlimVector<dhc::SharedText>{"plugins", "plugins/gpu.example.com", "plugins_registry"});
   CHECK(pod.last_start == dhc::parse_rfc3339("2026-11-22T08:00:07Z"));
   CHECK(pod.node_name == "node-a");
   CHECK(pod.phase == PodPhase::Running);
