@@ -46,7 +46,7 @@ TEST_CASE("tune prints one JSON object") {
   CHECK(json["devices"] == 400);
   CHECK(json["policy"] == nullptr);
   CHECK(json["nobodySpeaks"]["line"].size() > 1);
-  CHECK(json["nobodySpeaks"]["running"]["hold"] == "24h");
+  CHECK(json["nobodySpeaks"]["running"]["hold"] == "72h");
 }
 
 TEST_CASE("tune names what it cannot read, and what to give instead") {
