@@ -7,6 +7,9 @@ set(dhc_test_environment "DHC_BINARY=${CMAKE_BINARY_DIR}/device-health-controlle
 # of the whole controller, too.
 function(dhc_suite name directory)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${directory}/*.cc")
+  if(NOT DHC_OPEN_SCHEDULES)
+    list(FILTER tests EXCLUDE REGEX "/scenarios/open/")
+  endif()
   if(directory STREQUAL core)
     file(GLOB_RECURSE controller_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/controller/*.cc")
     # The traces that the documented figures rest on.
@@ -144,18 +147,6 @@ if(DHC_PYTHON AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
     ${DHC_PYTHON} tools/check_core_symbols.py $<TARGET_FILE:dhc_core> $<TARGET_FILE:dhc_simulator>)
 endif()
 if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
-  # Of what the schedules have counted in the same run.
-  set(dhc_schedules
-    "in any schedule of faults, with brake, caps and limits on and off, no step breaks an invariant"
-    "in any schedule credits are the pods lost to hardware, bounded, the limit never falls, no healthy pod dies"
-    "in any schedule a Job on failing hardware ends as it would have on good hardware"
-    "in any schedule the pods that died on their bad devices are credited, whoever looked, and no others"
-    "in any schedule of a device's life, whoever vouches, exchanges or forgets, no step breaks an invariant"
-    "in any schedule of work on failing devices, whatever runs and whoever writes, no step breaks an invariant")
-  list(TRANSFORM dhc_schedules PREPEND "scenarios: ")
-  dhc_check(scenarios "the usual random schedules reach every cell that they can"
-    ${DHC_PYTHON} tools/schedule_coverage.py "${CMAKE_BINARY_DIR}/coverage" faults jobs jobs-to-the-end jobs-away life work)
-  set_tests_properties("scenarios: the usual random schedules reach every cell that they can" PROPERTIES DEPENDS "${dhc_schedules}")
   dhc_check(checks "includes point one way and core stays core" ${DHC_PYTHON} tools/check_includes.py)
   dhc_check(checks "every header includes the standard headers it needs" ${DHC_PYTHON} tools/check_headers.py)
   dhc_check(checks "no test passes without testing" ${DHC_PYTHON} tools/check_tests.py)
