@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ using std::chrono::minutes;
 namespace {
 
 Outcome no_read(const owners::ReadOwner& read) {
-  FAIL("read " << read.owner.name);
+  FAIL("read " << std::string_view(read.owner.name));
   return {.action = read, .status = {}};
 }
 
