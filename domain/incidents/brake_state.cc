@@ -95,6 +95,7 @@ struct BrakeEntry {
 class BrakeText {
  public:
   BrakeText(const Brake& brake, std::size_t limit) : brake_(brake), room_(limit) {
+    if (brake.engaged().empty()) return;
     for (const auto& entry : brake.bad()) {
       if (entry.second.unheld_since) unheld_.push_back(&entry);
     }
@@ -115,12 +116,18 @@ class BrakeText {
   }
 
  private:
+  using Entries = std::map<BrakeScope, BrakeEntry>;
   static constexpr std::size_t kAround = std::string_view(R"(,"unheld":[],"unnamed":12345678)").size();
 
+  /// About so much: most names need no escapes, and each is measured when it is added.
   [[nodiscard]] std::size_t names_size() const {
+    static constexpr std::string_view kFixed =
+        R"({"source":"plugin","node":"","device":"","onset":"2026-11-20T12:00:00.000000Z","began":"2026-11-20T12:00:00.000000Z"},)";
     std::size_t size = 0;
-    for (const auto* unheld : unheld_)
-      size += json_text(json_of({.scope = unheld->first.scope, .node = {}}, *unheld)).size() + 1;
+    for (const auto* unheld : unheld_) {
+      const auto& [key, bad] = *unheld;
+      size += kFixed.size() + bad.node.size() + key.device.size() + bad.words.size() + bad.workload.size();
+    }
     return size;
   }
 
@@ -135,45 +142,49 @@ class BrakeText {
         const auto size = json_text(json).size() + 1 + kAround;
         if (size + (of_nodes ? for_names : 0) > room_) continue;
         room_ -= size;
-        entries_.emplace(scope, BrakeEntry{.json = std::move(json)});
-        order_.push_back(&entries_.find(scope)->first);
+        order_.push_back(&entries_.emplace(scope, BrakeEntry{.json = std::move(json)}).first->first);
       }
     }
-    // Where there is no room for all every second has its name, or every third: some of each scope.
     stride_ = names <= room_ || room_ == 0 ? 1 : names / room_ + 1;
   }
 
+  /// Where there is no room for all every second has its name, or every third, and the first of each driver or
+  /// resource.
   void add_unheld() {
-    for (std::size_t i = 0; i < unheld_.size(); ++i) add(*unheld_[i], i % stride_ == 0);
+    std::string_view scope;
+    for (std::size_t i = 0; i < unheld_.size(); ++i) {
+      const bool is_first = std::exchange(scope, unheld_[i]->first.scope) != unheld_[i]->first.scope;
+      add(*unheld_[i], is_first || i % stride_ == 0);
+    }
   }
 
   /// Once by its name: whoever reads it counts it in each brake that it belongs to.
   void add(const Unheld& unheld, bool by_name) {
-    const auto& [key, bad] = unheld;
-    const auto scopes = scopes_of(key, bad);
-    for (const auto& scope : scopes) {
-      const auto found = entries_.find(scope);
-      if (found == entries_.end()) continue;
-      auto json = json_of(scope, unheld);
-      const auto size = json_text(json).size() + 1;
-      by_name = by_name && size <= room_;
-      if (!by_name) break;
-      room_ -= size;
-      found->second.json["unheld"].push_back(std::move(json));
-      break;
+    std::vector<Entries::iterator> covering;
+    for (const auto& scope : scopes_of(unheld.first, unheld.second)) {
+      if (const auto found = entries_.find(scope); found != entries_.end()) covering.push_back(found);
     }
-    for (const auto& scope : scopes) {
-      const auto found = entries_.find(scope);
-      if (found == entries_.end()) continue;
-      (by_name ? found->second.named : found->second.unnamed).emplace(key.place, bad.card);
-    }
+    if (covering.empty()) return;
+    by_name = by_name && put_name(covering.front(), unheld);
+    for (const auto& entry : covering)
+      (by_name ? entry->second.named : entry->second.unnamed).emplace(unheld.first.place, unheld.second.card);
+  }
+
+  /// False: there is no room for it.
+  bool put_name(Entries::iterator entry, const Unheld& unheld) {
+    auto json = json_of(entry->first, unheld);
+    const auto size = json_text(json).size() + 1;
+    if (size > room_) return false;
+    room_ -= size;
+    entry->second.json["unheld"].push_back(std::move(json));
+    return true;
   }
 
   const Brake& brake_;
   std::size_t room_;
   std::size_t stride_ = 1;
   std::vector<const Unheld*> unheld_;
-  std::map<BrakeScope, BrakeEntry> entries_;
+  Entries entries_;
   std::vector<const BrakeScope*> order_;
 };
 

@@ -9,7 +9,7 @@ namespace dhc {
 
 /// The name of the brake's section of the state; versions that do not know it ignore it.
 inline constexpr std::string_view kBrakeSection = "brakes";
-/// The most that it takes: some 1,900 nodes; at 30 % of the devices the cluster's brake is engaged, which comes first.
+/// The most that it takes: some 1,500 nodes; at 30 % of the devices the cluster's brake is engaged, which comes first.
 inline constexpr std::size_t kBrakeStateLimit = 160UL * 1024;
 
 /// What of the brake must survive a restart, as a JSON list of at most `limit` bytes: the cluster's brakes first, then

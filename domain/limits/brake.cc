@@ -167,6 +167,12 @@ BrakeShare share_for(const BrakeScope& scope, const Limits& limits) {
 
 bool is_narrow(const BrakeScope& scope) { return !scope.words.empty() || !scope.workload.empty(); }
 
+/// A driver that says no more has taken nothing back.
+std::string words_after(const BadDevice& bad, const AffectedPod& affected) {
+  auto words = folded_words(affected.said);
+  return words.empty() ? bad.words : words;
+}
+
 /// Since when the device counts there: what changes its words, or its workload, is news to a brake that counts by them.
 MonoTime began_in(const BrakeScope& scope, const BadDevice& bad) {
   if (!scope.words.empty()) return std::max(bad.onset.mono, bad.words_since);
@@ -218,23 +224,28 @@ std::string_view suspect_of(const BrakeScope& scope) {
   return scope.workload.empty() ? "a reporting fault" : "what the workload runs";
 }
 
+namespace {
+
+/// The brakes that count it by what is said of it, or by who holds it.
+void add_narrow(std::vector<BrakeScope>& scopes, const DeviceKey& key, const BadDevice& bad) {
+  if (!bad.words.empty()) scopes.push_back({.scope = key.scope, .node = {}, .words = bad.words});
+  if (!bad.workload.empty()) scopes.push_back({.scope = key.scope, .node = {}, .workload = bad.workload});
+}
+
+}  // namespace
+
 /// The brakes that can hold a device on a node.
 std::vector<BrakeScope> Brake::scopes_on(const DeviceKey& key, const std::string& node) const {
   std::vector<BrakeScope> scopes = {{.scope = key.scope, .node = node},
                                     {.scope = key.scope, .node = {}},
                                     {.scope = key.scope, .node = {}, .nodes = true}};
-  const auto bad = bad_.find(key);
-  if (bad == bad_.end()) return scopes;
-  const auto& [words, workload] = std::tie(bad->second.words, bad->second.workload);
-  if (!words.empty()) scopes.push_back({.scope = key.scope, .node = {}, .words = words});
-  if (!workload.empty()) scopes.push_back({.scope = key.scope, .node = {}, .workload = workload});
+  if (const auto bad = bad_.find(key); bad != bad_.end()) add_narrow(scopes, key, bad->second);
   return scopes;
 }
 
 std::vector<BrakeScope> scopes_of(const DeviceKey& key, const BadDevice& bad) {
   std::vector<BrakeScope> scopes = {{.scope = key.scope, .node = {}}};
-  if (!bad.words.empty()) scopes.push_back({.scope = key.scope, .node = {}, .words = bad.words});
-  if (!bad.workload.empty()) scopes.push_back({.scope = key.scope, .node = {}, .workload = bad.workload});
+  add_narrow(scopes, key, bad);
   if (!bad.node.empty()) scopes.push_back({.scope = key.scope, .node = bad.node});
   return scopes;
 }
@@ -267,6 +278,13 @@ void Brake::load(BrakeMemory memory, const Now& now) {
     }
     bad_.try_emplace(key, std::move(bad));
     count(key);
+  }
+  // Of a brake of few devices none may have a name: others of the driver or resource do.
+  for (auto& [scope, unnamed] : unnamed_) {
+    if (!unnamed.like.empty()) continue;
+    for (const auto& [key, bad] : memory.unheld) {
+      if (key.scope == scope.scope) unnamed.like.insert(key);
+    }
   }
 }
 
@@ -301,9 +319,7 @@ void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) 
   }
   if (!bad.speaks) {
     const auto& limits = seen.policy.limits;
-    // A driver that says no more has taken nothing back.
-    auto words = limits.brake_by_message.at_least > 0 ? folded_words(affected.said) : std::string();
-    if (words.empty() && limits.brake_by_message.at_least > 0) words = bad.words;
+    auto words = limits.brake_by_message.at_least > 0 ? words_after(bad, affected) : std::string();
     auto workload = limits.brake_by_owner.at_least > 0 ? workload_on(affected, seen.world) : std::string();
     if (!is_new && words != bad.words) bad.words_since = seen.now.mono;
     if (!is_new && workload != bad.workload) bad.workload_since = seen.now.mono;

@@ -42,6 +42,13 @@ struct SingleStage : Stage {
 
 constexpr std::string_view kGpus = "example.com/gpu";
 
+/// Of what some of them the driver says something of its own.
+struct Saying {
+  std::string words;
+  int first = 0;
+  int count = 0;
+};
+
 /// A brake of the cluster with so many bad devices that nobody holds, eight a node; all nodes stand, and none of these
 /// devices can be allocated.
 struct Emptied {
@@ -50,14 +57,18 @@ struct Emptied {
   Brake brake;
   Now now{.mono = MonoTime(hours(100)), .wall = WallTime(hours(400'000))};
 
-  explicit Emptied(int devices) {
+  explicit Emptied(int devices, const Saying& saying = {}) {
     BrakeMemory memory;
+    policy.limits.brake_by_message.at_least = 3;
+    if (saying.count > 0)
+      memory.engaged[{.scope = std::string(kGpus), .node = {}, .words = saying.words}].since = moment_of(now);
     memory.engaged[{.scope = std::string(kGpus), .node = {}}].since = moment_of(now);
     for (int i = 0; i < devices; ++i) {
       const auto node = fmt::format("node-{}", i / 8);
       memory.unheld[DeviceKey::plugin(node, std::string(kGpus), fmt::format("gpu-{}", i % 8))] = {
           .node = node,
           .card = fmt::format("gpu-{}", i % 8),
+          .words = i >= saying.first && i < saying.first + saying.count ? saying.words : std::string(),
           .onset = moment_of(now),
           .began = now.wall,
           .unheld_since = now.mono};
@@ -140,6 +151,19 @@ TEST_CASE("Bad devices for whose names the state has no room are kept as a numbe
   for (int n = 0; n < 100; ++n) fleet.show_node(n, 8);
   fleet.observe();
   CHECK(fleet.counted() == 0);
+}
+
+TEST_CASE("A brake of so few devices that none of them has a name holds over a restart all the same") {
+  const std::string words = "GPU is lost";
+  for (int first = 0; first < 800; first += 40) {
+    Emptied fleet(800, {.words = words, .first = first, .count = 5});
+    const BrakeScope narrow{.scope = std::string(kGpus), .node = {}, .words = words};
+    REQUIRE(fleet.brake.engaged().at(narrow).devices == 5);
+    fleet.restart(20'000);
+    CAPTURE(first);
+    REQUIRE(fleet.brake.engaged().contains(narrow));
+    CHECK(fleet.brake.engaged().at(narrow).devices == 5);
+  }
 }
 
 TEST_CASE("An operator's release of the brake counts for devices without a name as well") {
