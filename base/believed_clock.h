@@ -27,6 +27,8 @@ class BelievedClock {
   Now take(const Now& raw);
   /// The same, of a time that has been taken.
   [[nodiscard]] Now at(const Now& raw) const;
+  /// Whether the clock that was taken last says another time than the one that is believed.
+  [[nodiscard]] bool is_in_doubt() const { return doubted_since_.has_value(); }
   /// How far the API server's clock is ahead of the believed one. It changes by a second or more, or not at all: the
   /// clocks run a little apart from turn to turn.
   [[nodiscard]] Millis server_ahead();

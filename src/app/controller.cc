@@ -66,6 +66,13 @@ struct Controller::State {
   Bulletin bulletin;
   std::optional<std::pair<std::string, Moment>> webhook_problem;  // and since when
   std::vector<ViewDoubt> doubts;
+  /// The time to decide by; the API server's times are read by it from then on.
+  Now believe(const Now& raw) {
+    const auto now = clock.take(raw);
+    world.note_server_ahead(clock.server_ahead());
+    return now;
+  }
+
   // Not yet told to the incident store, and when they went away.
   std::map<std::string, WallTime> removed_rules;
   std::map<std::string, WallTime> removed_taints;  // nodes
@@ -622,7 +629,7 @@ bool Controller::take(std::span<Message> messages, const Now& raw) {
   for (const auto& message : messages) {
     if (const auto* seen = std::get_if<ServerClockSeen>(&message)) state_->clock.server_is_ahead(seen->ahead, raw);
   }
-  const auto now = state_->clock.take(raw);
+  const auto now = state_->believe(raw);
   bool is_news = false;
   for (auto& message : messages) {
     if (recorder_) recorder_->hear(message);
@@ -635,13 +642,13 @@ bool Controller::take(std::span<Message> messages, const Now& raw) {
   const bool is_set = now.wall - state_->planned_at.wall > passed + kClockStep ||
                       now.wall - state_->planned_at.wall < passed - kClockStep;
   if (is_set) state_->touched.everything();
-  if (recorder_) recorder_->took(raw, is_set);
+  // How long a clock has been in doubt decides when it is believed: also in a replay.
+  if (recorder_) recorder_->took(raw, is_set || state_->clock.is_in_doubt());
   return is_news || is_set || state_->due_at <= now.mono + kAtOnce;
 }
 
 Turn Controller::plan(const Now& raw) {
-  const auto now = state_->clock.take(raw);
-  state_->world.note_server_ahead(state_->clock.server_ahead());
+  const auto now = state_->believe(raw);
   state_->losses.advance(now);
   auto turn = plan_all(now);
   state_->planned_at = now;

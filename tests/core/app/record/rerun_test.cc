@@ -81,6 +81,29 @@ TwoFiles cut(const std::vector<record::Line>& lines, std::size_t at) {
 
 }  // namespace
 
+TEST_CASE("how long a clock has been in doubt is recorded, also while nothing else comes") {
+  using std::chrono::hours;
+  Stage stage;
+  stage.node("node-a", 4);
+  stage.run_for(Seconds(30), Seconds(10));
+  std::vector<std::string> lines;
+  stage.controller().record_to(
+      std::make_shared<record::Recorder>([&](const record::Line& line) { lines.push_back(line.text); }));
+  const auto taken_after = [&](Millis time, Millis step) {
+    lines.clear();
+    auto now = stage.now();
+    now.mono += time;
+    now.wall += time + step;
+    (void)stage.controller().take({}, now);
+    return std::ranges::count_if(lines, [](const std::string& line) { return line.starts_with(R"({"take":)"); });
+  };
+  CHECK(taken_after(Millis(1), Millis(0)) == 0);
+  CHECK(taken_after(Millis(2), hours(25)) == 1);
+  CHECK(taken_after(Millis(3), hours(25)) == 1);
+  CHECK(taken_after(Millis(4), Millis(0)) == 0);
+  stage.controller().record_to(nullptr);
+}
+
 TEST_CASE("A recording replays to the same decisions, and says what it holds") {
   record::Rerun rerun;
   REQUIRE(feed(rerun, file_of(1, text_of(recorded_story()))));
