@@ -50,7 +50,7 @@ class Counted {
 };
 
 class Session;
-using SharedText = std::shared_ptr<const std::string>;
+using PageText = std::shared_ptr<const std::string>;
 
 /// What all connections of one server share.
 struct Serving {
@@ -61,7 +61,7 @@ struct Serving {
   std::list<std::weak_ptr<Session>> sessions = {};         // oldest first
   std::list<std::weak_ptr<const std::string>> texts = {};  // that answers under way share, oldest first
 
-  void note_shared(const SharedText& text);
+  void note_shared(const PageText& text);
 };
 
 /// One connection, from the request to the end of its answer, or to the stream that it becomes. Lives as long as an
@@ -81,7 +81,7 @@ class Session : public std::enable_shared_from_this<Session> {
                             [self = shared_from_this()](error_code ec, std::size_t) { self->asked(ec); });
   }
   void close() { stream_.close(); }
-  [[nodiscard]] bool reads(const SharedText& text) const { return shared_ == text; }
+  [[nodiscard]] bool reads(const PageText& text) const { return shared_ == text; }
 
  private:
   void asked(error_code ec) {
@@ -176,13 +176,13 @@ class Session : public std::enable_shared_from_this<Session> {
   http::request_parser<http::empty_body> parser_;
   http::response<http::empty_body> response_;
   std::string body_;
-  SharedText shared_;
+  PageText shared_;
   std::string_view left_;  // of the body, or of what is shared
   bool is_last_ = false;   // of what is shared
 };
 
 /// Each text may be large, and a slow client keeps its own alive: those of the oldest make room.
-void Serving::note_shared(const SharedText& text) {
+void Serving::note_shared(const PageText& text) {
   std::erase_if(texts, [&](const auto& one) { return one.expired() || one.lock() == text; });
   texts.push_back(text);
   if (texts.size() <= kMostShared) return;

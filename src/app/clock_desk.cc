@@ -38,7 +38,8 @@ void ClockDesk::answered(const k8s::Response& answer, const Now& sent) {
   const auto offset = std::chrono::duration_cast<Millis>(sent.wall.time_since_epoch()) - sent.mono.time_since_epoch();
   const bool is_set = offset_ && std::chrono::abs(offset - *offset_) > kStep;
   const auto news = clock_.news();
-  if (!news && !is_set) return (void)(offset_ = offset_.value_or(offset));
+  if (!offset_) offset_ = offset;
+  if (!news && !is_set) return;
   const auto said = news.value_or(k8s::relevant_ahead(*ahead));
   if (!tell_(said)) return;
   clock_.take(said);
