@@ -125,7 +125,7 @@ class SharedText {
   static std::uint64_t made_of(std::string_view text);
   static void release(Body* body) noexcept;
   static std::string joined(std::string_view a, std::string_view b);
-  [[nodiscard]] Body* body() const noexcept { return reinterpret_cast<Body*>(word_); }
+  [[nodiscard]] Body* body() const noexcept { return std::bit_cast<Body*>(word_); }
 
   std::uint64_t word_ = 0;  ///< A Body's address; or the text, with twice its length and one in the first byte.
 };
