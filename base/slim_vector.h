@@ -41,8 +41,7 @@ class SlimVector {
   SlimVector(const SlimVector& other) : SlimVector(other.begin(), other.end()) {}
   SlimVector(SlimVector&& other) noexcept : items_(std::exchange(other.items_, nullptr)) {}
   SlimVector& operator=(const SlimVector& other) {
-    SlimVector copy(other);
-    std::swap(items_, copy.items_);
+    if (this != &other) SlimVector(other).swap(*this);
     return *this;
   }
   SlimVector& operator=(SlimVector&& other) noexcept {

@@ -143,10 +143,10 @@ std::int64_t size_in(const Json& entry, const char* key) {
 std::optional<DeviceKey> place_in(const Json& entry) {
   const auto word = name_in(entry, "source");
   const auto source = word ? parse_source(*word) : std::nullopt;
-  auto scope = name_in(entry, "scope");
-  auto place = name_in(entry, "place");
+  const auto scope = name_in(entry, "scope");
+  const auto place = name_in(entry, "place");
   if (!source || !scope || scope->empty() != (*source == DeviceKey::Source::NodeTaint) || !place) return std::nullopt;
-  return DeviceKey{.source = *source, .scope = std::move(*scope), .place = std::move(*place), .device = {}};
+  return DeviceKey{.source = *source, .scope = *scope, .place = *place, .device = {}};
 }
 
 /// The devices of one place; earlier versions wrote an entry for each.
@@ -173,9 +173,9 @@ std::vector<DeviceKey> candidates_in(const Json& entry, DeviceKey::Source source
     const auto scope = name_in(place, "scope");
     const auto where = name_in(place, "place");
     if (!scope || !where) continue;
-    for (auto& device : devices_in(place)) {
+    for (const auto& device : devices_in(place)) {
       if (keys.size() == kMostCandidates) return keys;
-      keys.push_back({.source = source, .scope = *scope, .place = *where, .device = std::move(device)});
+      keys.push_back({.source = source, .scope = *scope, .place = *where, .device = device});
     }
   }
   return keys;
@@ -183,12 +183,12 @@ std::vector<DeviceKey> candidates_in(const Json& entry, DeviceKey::Source source
 
 bool read_charge(const Json& entry, CapBook& book) {
   auto key = place_in(entry);
-  auto device = name_in(entry, "device");
+  const auto device = name_in(entry, "device");
   auto pod = name_in(entry, "pod");
   auto node = name_in(entry, "node");
   const auto at = time_in(entry, "at");
   if (!key || !key->is_device() || !device || !pod || pod->empty() || !node || !at) return false;
-  key->device = std::move(*device);
+  key->device = *device;
   auto may_be = candidates_in(entry, key->source);
   book.recall(EvictionCharge{.pod_uid = std::move(*pod),
                              .key = std::move(*key),

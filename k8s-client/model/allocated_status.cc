@@ -81,7 +81,7 @@ void note_health(std::string_view word, ReportedDevice& device) {
   if (!word.empty()) device.other_word = printable_cut(word, kLongestHealthWord);
 }
 
-void note_container(ContainerWord word, std::size_t first, ContainerReports& reports) {
+void note_container(const ContainerWord& word, std::size_t first, ContainerReports& reports) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // of the API's field; sums stay in range
   for (auto& entry : std::span(reports.allocated).subspan(first)) {
     if (word.name.empty()) break;
@@ -91,7 +91,7 @@ void note_container(ContainerWord word, std::size_t first, ContainerReports& rep
     }
   }
   reports.last_start = std::max({reports.last_start, word.state.turned, word.before.turned});
-  if (word.state.exit_code != 0) reports.exits.push_back({std::move(word.name), word.state.exit_code});
+  if (word.state.exit_code != 0) reports.exits.push_back({word.name, word.state.exit_code});
 }
 
 bool read_allocated_resource(JsonValue value, Fault& fault, AllocatedResource& resource) {
@@ -121,7 +121,7 @@ bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& rep
     const auto first = reports.allocated.size();
     std::ranges::move(of_container, std::back_inserter(reports.allocated));
     word.restarts = restarts.value_or(0);
-    note_container(std::move(word), first, reports);
+    note_container(word, first, reports);
     return read;
   });
 }

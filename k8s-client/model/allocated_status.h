@@ -40,7 +40,7 @@ struct ContainerWord {
 };
 
 /// Notes one container, and that it holds the devices of the entries from number `first` on.
-void note_container(ContainerWord word, std::size_t first, ContainerReports& reports);
+void note_container(const ContainerWord& word, std::size_t first, ContainerReports& reports);
 
 bool read_container_reports(JsonValue value, Fault& fault, ContainerReports& reports);
 

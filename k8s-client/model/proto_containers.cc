@@ -129,7 +129,7 @@ bool read_container_report(const Value& value, Fault& fault, ContainerReports& r
         return true;
     }
   });
-  note_container(std::move(word), first, reports);
+  note_container(word, first, reports);
   return read;
 }
 

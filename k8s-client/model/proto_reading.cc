@@ -77,7 +77,7 @@ bool repair_text(std::string& text) {
 }
 
 bool repair_text(SharedText& text) {
-  if (simdjson::validate_utf8(text.view().data(), text.size())) return false;
+  if (simdjson::validate_utf8(text.view())) return false;
   std::string repaired = text;
   repair_text(repaired);
   text = repaired;
