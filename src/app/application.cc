@@ -352,6 +352,9 @@ void Application::run(const std::stop_token& stop) {
         (void)check_access(verbs, *parts.client, parts.log, token);
         check_version(*parts.client, parts.settings.frame.mode_cap, parts.log, token);
       });
+  // The machine may refuse one of the threads below: nobody may wait for an answer then.
+  const std::unique_ptr<std::stop_source, void (*)(std::stop_source*)> at_end(
+      &parts.stopping, [](std::stop_source* source) { source->request_stop(); });
   const auto admit = [&parts](k8s::Request& request) { return parts.fence.admit(request); };
   const k8s::Client writer = settings.election ? parts.client->admitted_by(admit) : *parts.client;
   Executor executor(writer, settings.reporting_instance,

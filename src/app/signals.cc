@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -104,10 +106,11 @@ Signals::Signals(std::function<void()> hangup) : impl_(std::make_unique<Impl>())
   std::signal(SIGPIPE, SIG_IGN);
   impl_->signals = ::signalfd(-1, &set, SFD_CLOEXEC);
   impl_->bell = ::eventfd(0, EFD_CLOEXEC);
-  if (impl_->signals < 0 || impl_->bell < 0) std::abort();
-  impl_->thread = std::thread([impl = impl_.get()] { impl->watch(); });
+  if (impl_->signals < 0 || impl_->bell < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  // First the one that can be joined without the other: the machine may refuse a thread.
   if (impl_->hangup)
     impl_->hangups = std::jthread([impl = impl_.get()](const std::stop_token& stop) { impl->pass_on(stop); });
+  impl_->thread = std::thread([impl = impl_.get()] { impl->watch(); });
 }
 
 Signals::~Signals() {

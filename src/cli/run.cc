@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -91,16 +92,25 @@ class Hangup {
   std::function<void()> call_;
 };
 
+/// Has it passed on for as long as this lives, also if something throws.
+class PassesOn {
+ public:
+  PassesOn(Hangup& hangup, std::function<void()> call) : hangup_(hangup) { hangup_.pass_on_to(std::move(call)); }
+  ~PassesOn() { hangup_.pass_on_to({}); }
+  PassesOn(const PassesOn&) = delete;
+  PassesOn& operator=(const PassesOn&) = delete;
+
+ private:
+  Hangup& hangup_;
+};
+
 /// A service is told by SIGHUP to read its configuration again; on a terminal it says that the terminal has gone.
 std::function<void()> on_hangup(Hangup& hangup) {
   if (::isatty(STDERR_FILENO) == 1) return {};
   return [&hangup] { hangup.came(); };
 }
-}  // namespace
 
-int run(const RunOptions& options) {
-  keep_little_memory();
-  Log log(options.log_format, options.log_level);
+int run(const RunOptions& options, Log& log) {
   if (options.mode == Mode::Enforce && options.config_file.empty() && !options.config_map) {
     log.error("--mode enforce needs a configuration: give --config FILE or --config-map NAMESPACE/NAME");
     return kUsage;
@@ -133,12 +143,27 @@ int run(const RunOptions& options) {
     log.error("cannot start", {{"error", application.error().message}});
     return application.error().kind == ErrorKind::Invalid ? kUsage : 1;
   }
-  hangup.pass_on_to([&application] { (*application)->reload(); });
-  (*application)->run(signals.token());
-  hangup.pass_on_to({});
+  {
+    const PassesOn passes(hangup, [&application] { (*application)->reload(); });
+    (*application)->run(signals.token());
+  }
   application->reset();
   log.info("stopped");
   return 0;
+}
+}  // namespace
+
+int run(const RunOptions& options) {
+  keep_little_memory();
+  Log log(options.log_format, options.log_level);
+  try {
+    return run(options, log);
+  } catch (const std::system_error& error) {
+    log.error("the machine refuses a thread or a file that the controller needs",
+              {{"error", error.what()},
+               {"remedy", "it runs with 80 threads and 200 open files: look at pids.max, ulimit -u and ulimit -n"}});
+    return 1;
+  }
 }
 
 }  // namespace dhc::cli
