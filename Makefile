@@ -55,6 +55,11 @@ test-cluster: ## Only the tests against a real control plane
 	$(install) cluster
 	@scripts/test.py cluster
 
+.PHONY: campaign
+campaign: ## One fault at each place of a main story on a real API server: make campaign [PART=writes|codes|streams|machine|bytes] [FROM=0] [TO=100] (root; hours, bytes days; goes on where it was stopped)
+	$(install) cluster
+	@PART=$(PART) FROM=$(FROM) TO=$(TO) scripts/test.py campaign
+
 .PHONY: quiet
 quiet: ## A real control plane where nothing happens for half an hour: make quiet [QUIET=30m] (needs a built program)
 	$(install) cluster

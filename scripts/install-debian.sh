@@ -12,9 +12,9 @@ build=(g++ make cmake ninja-build pkg-config git ca-certificates
 test=(doctest-dev librapidcheck-dev libcpprest-dev mold openssl binutils clang-19 libclang-rt-19-dev llvm-19
   python3 python3-jsonschema python3-yaml zsh fish)
 lint=(clang-19 clang-tidy-19 clang-format-19 python3)
-# The real control plane is built from Go modules; Go itself is looked at below.
+# The real control plane is built from Go modules; Go itself is looked at below. faketime sets the clock of one program.
 # runc, for the real node, is the one program of it that needs a C compiler; nsenter and mount start it, ip makes its network.
-cluster=(gcc libc6-dev libseccomp-dev pkg-config mount util-linux iproute2 git ca-certificates openssl python3)
+cluster=(gcc libc6-dev libseccomp-dev pkg-config faketime mount util-linux iproute2 git ca-certificates openssl python3)
 # The protocol's model; spin turns it into a C program.
 model=(spin gcc libc6-dev python3)
 # The image's build stage needs Python; its test a builder and engine without a daemon, and a Debian to build in.

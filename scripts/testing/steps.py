@@ -1,6 +1,7 @@
 """Every step there is, and which of them a suite asks for."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -17,6 +18,8 @@ DEV_PROGRAM = {"DHC_BINARY": str(ROOT / "build/dev/device-health-controller")}
 # Stories on a real API server that `make test` tells: what is seen, noticed, tainted, evicted once and replaced; all others belong to `make verify`.
 STORIES_OF_TEST = ("controller", "taint")
 SCHEDULES_OF_A_PART = 500  # of each kind: some minutes
+CAMPAIGN = {"writes": 60, "codes": 60, "streams": 400, "machine": 1, "bytes": 120}  # parts, and so many places before what was found is said
+CAMPAIGN_RESULTS = ROOT / "build/campaign"
 SCHEDULE_COUNTS = ROOT / "build/schedules/coverage"  # what they have reached, from FROM=0 on
 STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd of their own, as root
 
@@ -117,6 +120,32 @@ def schedules(job: Job) -> Counts:
     return total
 
 
+def campaign(job: Job) -> Counts:
+    """$PART of the fault campaign, or all of it, by the numbers of its places from $FROM up to $TO: an interrupted one is taken up where its last line says."""
+    first, last = int(os.environ.get("FROM") or 0), int(os.environ.get("TO") or 1_000_000)
+    part = os.environ.get("PART")
+    if part and part not in CAMPAIGN or not part and (first, last) != (0, 1_000_000):
+        raise Failed(f"PART is one of {', '.join(CAMPAIGN)}, and FROM and TO are of one part")
+    CAMPAIGN_RESULTS.mkdir(parents=True, exist_ok=True)
+    for name in [part] if part else CAMPAIGN:
+        low, high = first, last
+        while low < high:
+            end = min(high, low + CAMPAIGN[name])
+            # A failed place is in the results, and others go on.
+            code, output = job.attempt("tests/cluster/run", "control-plane", "./campaign", "-timeout", "5h", "-parallel", os.environ.get("DHC_CAMPAIGN_PLANES", "2"), **DEV_PROGRAM,
+                                       DHC_CAMPAIGN=name, DHC_CAMPAIGN_FROM=str(low), DHC_CAMPAIGN_TO=str(end), DHC_CAMPAIGN_RESULTS=str(CAMPAIGN_RESULTS))
+            told = re.search(rf"{name}: \d+ of (\d+) places", output)
+            if code != 0 and not re.search(r"^--- FAIL", output, re.M):
+                raise Failed(f"{name} from {low} to {end} did not run")
+            high, low = min(high, int(told[1]) if told else 0), end
+            if low < high:
+                print(f"  {name} up to {low}; to go on: PART={name} FROM={low} TO={high}", flush=True)
+    print(job.run("tests/cluster/campaign/table.py", str(CAMPAIGN_RESULTS)), flush=True)
+    found = [json.loads(line) for line in (CAMPAIGN_RESULTS / "results.jsonl").read_text().splitlines()]
+    latest = {(one["Part"], one["Place"], one["Fault"]): one["Same"] for one in found}
+    return Counts(sum(latest.values()), len(latest) - sum(latest.values()))
+
+
 def program_says_its_version(preset: str):
     def work(job: Job) -> Counts:
         job.run(f"build/{preset}/device-health-controller", "version")
@@ -209,6 +238,7 @@ def every_step() -> list[Step]:
         Step("go vet", vet),
         Step("tidy quick", tidy("quick"), cores=CORES),
         Step("tidy", tidy("tidy"), cores=CORES),
+        Step("campaign", campaign, after=("control plane", *programs), cores=CORES),
         configure("schedules"),
         build("schedules", "scenario_tests"),
         Step("schedules", schedules, after=("schedules scenario_tests",), cores=CORES),
@@ -242,6 +272,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "lint": ("format", "tidy", "go vet"),
         "lint-quick": ("format", "tidy quick"),
         "lint-changed": ("tidy changed",),
+        "campaign": ("campaign",),
         "schedules": ("schedules",),
     }
 

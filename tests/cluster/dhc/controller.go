@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,9 +27,11 @@ type Settings struct {
 	Mode       string // default enforce
 	WireFormat string // default that of the controller, protobuf
 	NoEvents   bool
-	Elect      bool   // it takes part in the election; only with InCluster
-	InCluster  bool   // it knows its own namespace, as in a Pod, and keeps the devices' histories there
-	Earlier    string // the program of release 0.1.0, instead of the one to test
+	Elect      bool     // it takes part in the election; only with InCluster
+	InCluster  bool     // it knows its own namespace, as in a Pod, and keeps the devices' histories there
+	Earlier    string   // the program of release 0.1.0, instead of the one to test
+	Wrapper    []string // a program and its arguments that begin another one, the controller, under a limit of the machine
+	Records    string   // a folder for its records, instead of one of its own; what is in it is not replayed
 }
 
 // Controller is a running binary. It is stopped, and its exit code checked, at the end of the test; what it has recorded is then replayed, and must be decided again as it was.
@@ -99,7 +102,10 @@ func launch(folder string, settings Settings) (*Controller, error) {
 		arguments = append(arguments, "--detail-bind-address", "127.0.0.1:0")
 	}
 	program, records := binary, ""
-	if settings.Earlier == "" {
+	switch {
+	case settings.Records != "":
+		arguments = append(arguments, "--record", settings.Records)
+	case settings.Earlier == "":
 		if records, err = os.MkdirTemp(folder, "records-"); err != nil {
 			return nil, err
 		}
@@ -122,6 +128,10 @@ func launch(folder string, settings Settings) (*Controller, error) {
 		arguments = append([]string{"POD_NAMESPACE=" + Namespace, binary}, arguments...)
 		binary = "env"
 	}
+	if len(settings.Wrapper) > 0 {
+		arguments = append(append(slices.Clone(settings.Wrapper[1:]), binary), arguments...)
+		binary = settings.Wrapper[0]
+	}
 	process, err := realcluster.StartProcess("controller", filepath.Join(folder, "controller.log"), binary, arguments...)
 	if err != nil {
 		return nil, err
@@ -141,32 +151,55 @@ func Start(t *testing.T, settings Settings) *Controller {
 func (c *Controller) AwaitServing(t *testing.T) {
 	t.Helper()
 	realcluster.Eventually(t, 30*time.Second, "the controller serves", func() error {
-		for _, line := range c.Log(t) {
-			if line["msg"] == "serving" {
-				address := fmt.Sprint("http://", line["address"])
-				switch line["what"] {
-				case "health":
-					c.health = address
-					if c.isEarlier {
-						c.detail = address
-					}
-				case "detail":
-					c.detail = address
-				case "metrics":
-					c.metrics = address
-				}
-			}
-		}
-		if c.health == "" || c.detail == "" || c.metrics == "" {
+		err := c.serves(t)
+		if err != nil {
 			select {
 			case <-c.process.Done():
 				t.Fatalf("the controller ended with code %d", c.process.ExitCode())
 			default:
 			}
-			return fmt.Errorf("no line says serving what=health, what=detail and what=metrics")
 		}
-		return nil
+		return err
 	})
+}
+
+// serves reads from its log where its pages are.
+func (c *Controller) serves(t *testing.T) error {
+	t.Helper()
+	for _, line := range c.Log(t) {
+		if line["msg"] == "serving" {
+			address := fmt.Sprint("http://", line["address"])
+			switch line["what"] {
+			case "health":
+				c.health = address
+				if c.isEarlier {
+					c.detail = address
+				}
+			case "detail":
+				c.detail = address
+			case "metrics":
+				c.metrics = address
+			}
+		}
+	}
+	if c.health == "" || c.detail == "" || c.metrics == "" {
+		return fmt.Errorf("no line says serving what=health, what=detail and what=metrics")
+	}
+	return nil
+}
+
+// Ready returns why it is not ready yet. It asks once, also a controller that has ended.
+func (c *Controller) Ready(t *testing.T) error {
+	t.Helper()
+	if c.health == "" || c.detail == "" || c.metrics == "" {
+		if err := c.serves(t); err != nil {
+			return err
+		}
+	}
+	if code, text := c.Readyz(t); code != http.StatusOK {
+		return fmt.Errorf("%d %s", code, text)
+	}
+	return nil
 }
 
 // StartReady also waits until it is ready: every kind listed, a policy read.

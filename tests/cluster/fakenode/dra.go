@@ -47,6 +47,9 @@ func (n *Node) PublishSlice(ctx context.Context, driver string, taints map[strin
 	return err
 }
 
+// Drivers are those of its DRA devices, with the names of these.
+func (n *Node) Drivers() map[string][]string { return n.spec.DRA }
+
 // SetCard says which physical card sits in the place of a device; the slice tells it with the next PublishSlice.
 func (n *Node) SetCard(driver, name, uuid string) {
 	n.mutex.Lock()

@@ -243,6 +243,13 @@ func (n *Node) SetPodStatus(pod types.UID, field string, value any) {
 	n.extra[pod] = map[string]any{field: value}
 }
 
+// Forget lets the node write everything again: what it has written may be gone.
+func (n *Node) Forget() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	clear(n.shown)
+}
+
 // Break makes a plugin's device Unhealthy in the Pod and lowers allocatable.
 func (n *Node) Break(t *testing.T, source, id string) {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -391,6 +392,16 @@ func (cp *ControlPlane) Tails(lines int) string {
 // StopAPIServer ends the API server only: etcd keeps what is stored.
 func (cp *ControlPlane) StopAPIServer() error {
 	return cp.component("kube-apiserver").Stop(5 * time.Second)
+}
+
+// FreezeAPIServer stops the API server where it is: its connections stay, and nobody answers.
+func (cp *ControlPlane) FreezeAPIServer() error {
+	return cp.component("kube-apiserver").Signal(syscall.SIGSTOP)
+}
+
+// ThawAPIServer lets it go on.
+func (cp *ControlPlane) ThawAPIServer() error {
+	return cp.component("kube-apiserver").Signal(syscall.SIGCONT)
 }
 
 // StartAPIServer starts it again, on the same port, with an empty watch cache.
