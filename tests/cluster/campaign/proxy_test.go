@@ -275,16 +275,15 @@ func (p *proxy) strike(f *fault, r *http.Request) {
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	made, f := p.begin(r)
 	ctx := r.Context()
-	if f != nil {
-		switch f.Moment {
-		case before:
-			p.strike(f, r)
-		case instead:
-			f.Answer.write(w)
-			return
-		case after:
-			ctx = context.WithoutCancel(ctx) // the API server does what it was asked, whoever is left to hear of it
-		}
+	if made.writes() {
+		ctx = context.WithoutCancel(ctx) // the API server does what it was asked, and says so in its audit log, whoever is left to hear of it
+	}
+	if f != nil && f.Moment == before {
+		p.strike(f, r)
+	}
+	if f != nil && f.Moment == instead {
+		f.Answer.write(w)
+		return
 	}
 	out := r.Clone(ctx)
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = p.target.Scheme, p.target.Host, p.target.Host, ""

@@ -28,6 +28,7 @@ type twist struct {
 	wrapper    []string    // of the controller's program
 	records    string      // a folder for what it records
 	evictAfter string      // of the policy
+	rulesMore  int         // than in the undisturbed story
 	before     func(*told) // is called when the controller is ready and all is well
 	broken     func(*told) // is called when the devices have gone bad
 }
