@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,28 +13,40 @@ import (
 	"device-health.io/controller/tests/cluster/realcluster"
 )
 
-// ailing tells the story on a machine, or with a server, that is not well, and holds its end against that of the undisturbed one.
-func ailing(t *testing.T, inSample bool, name string, twisted func(t *testing.T, on *plane) twist) {
-	t.Helper()
-	switch wanted := os.Getenv("DHC_CAMPAIGN"); {
-	case wanted == "" && !inSample, wanted != "" && wanted != "machine":
+// ailment is a machine, or a server, that is not well.
+type ailment struct {
+	name     string
+	inSample bool
+	twist    func(*testing.T, *plane) twist
+}
+
+// Each of them ends as the undisturbed story.
+func TestAnAilingMachineOrServerEndsAsTheUndisturbedStory(t *testing.T) {
+	wanted := os.Getenv("DHC_CAMPAIGN")
+	if wanted != "" && wanted != "machine" {
 		return
 	}
 	want, _ := undisturbed(t)
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		on := <-free
-		defer func() { free <- on }()
-		began, done := time.Now(), false
-		defer func() { note(t, result{"machine", 0, 0, name, true, done && !t.Failed(), time.Since(began).Seconds()}) }()
-		w := twisted(t, on)
-		want.RulesMade += w.rulesMore
-		got, _ := on.tell(t, nil, w)
-		if got.String() != want.String() {
-			t.Errorf("%s: it ends otherwise\n%s, not\n%s", name, got, want)
+	for _, one := range slices.Concat(frozen(), restored(), setClocks(t), littleMeans()) {
+		if wanted == "" && !one.inSample {
+			continue
 		}
-		done = true
-	})
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			on := <-free
+			defer func() { free <- on }()
+			began, done := time.Now(), false
+			defer func() {
+				note(t, result{"machine", 0, 0, one.name, true, done && !t.Failed(), time.Since(began).Seconds()})
+			}()
+			w, want := one.twist(t, on), want
+			want.RulesMade += w.rulesMore
+			if got, _ := on.tell(t, nil, w); got.String() != want.String() {
+				t.Errorf("%s: it ends otherwise\n%s, not\n%s", one.name, got, want)
+			}
+			done = true
+		})
+	}
 }
 
 func (s *told) must(err error) {
@@ -43,21 +56,24 @@ func (s *told) must(err error) {
 	}
 }
 
-func TestAnAPIServerThatIsFrozenEndsAsTheUndisturbedStory(t *testing.T) {
-	for _, frozen := range []time.Duration{10 * time.Second, 40 * time.Second, 100 * time.Second} {
+// frozen is an API server that nobody hears of for a while, and whose connections stay.
+func frozen() (all []ailment) {
+	for _, long := range []time.Duration{10 * time.Second, 40 * time.Second, 100 * time.Second} {
 		freeze := func(s *told) {
 			s.must(s.on.cp.FreezeAPIServer())
-			time.Sleep(frozen) // the story itself
+			time.Sleep(long) // the story itself
 			s.must(s.on.cp.ThawAPIServer())
 		}
-		ailing(t, false, fmt.Sprint("frozen for ", frozen, " as the devices go bad"), func(*testing.T, *plane) twist { return twist{broken: freeze} })
-		ailing(t, frozen == 10*time.Second, fmt.Sprint("frozen for ", frozen, " when the taints stand"), func(*testing.T, *plane) twist {
-			return twist{evictAfter: "1s", broken: func(s *told) {
-				s.await("the taints stand", s.isTainted)
-				freeze(s)
-			}}
-		})
+		all = append(all,
+			ailment{fmt.Sprint("frozen for ", long, " as the devices go bad"), false, func(*testing.T, *plane) twist { return twist{broken: freeze} }},
+			ailment{fmt.Sprint("frozen for ", long, " when the taints stand"), long == 10*time.Second, func(*testing.T, *plane) twist {
+				return twist{evictAfter: "1s", broken: func(s *told) {
+					s.await("the taints stand", s.isTainted)
+					freeze(s)
+				}}
+			}})
 	}
+	return all
 }
 
 func (s *told) isTainted() error {
@@ -67,9 +83,9 @@ func (s *told) isTainted() error {
 	return nil
 }
 
-// What is restored is as it was before the devices went bad: no taint, no credit, no state. The kubelet says again what it sees.
-func TestAnEtcdThatIsRestoredBeforeTheEvictionsEndsAsTheUndisturbedStory(t *testing.T) {
-	ailing(t, false, "etcd restored when the taints stand", func(_ *testing.T, on *plane) twist {
+// restored is an etcd as it was before the devices went bad: no taint, no credit, no state. The kubelet says again what it sees.
+func restored() []ailment {
+	return []ailment{{"etcd restored when the taints stand", false, func(_ *testing.T, on *plane) twist {
 		return twist{evictAfter: "30s", rulesMore: 2, // made again
 			before: func(s *told) { s.must(on.cp.SaveEtcd()) },
 			broken: func(s *told) {
@@ -78,19 +94,17 @@ func TestAnEtcdThatIsRestoredBeforeTheEvictionsEndsAsTheUndisturbedStory(t *test
 				s.node.Forget()
 				s.must(s.node.PublishStatus(s.t.Context()))
 			}}
-	})
+	}}}
 }
 
-// A clock that is set only changes what is said of times: what has begun goes on as if it had not been.
-func TestAClockThatIsSetEndsAsTheUndisturbedStory(t *testing.T) {
+// setClocks are steps of the controller's wall clock alone (a monotonic clock has none): what has begun goes on as if it had not been set.
+func setClocks(t *testing.T) (all []ailment) {
 	const library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
-	if os.Getenv("DHC_CAMPAIGN") == "machine" {
-		if _, err := os.Stat(library); err != nil {
-			t.Fatalf("the controller's clock cannot be set: %v (apt-get install faketime)", err)
-		}
+	if _, err := os.Stat(library); err != nil {
+		t.Fatalf("the controller's clock cannot be set: %v (apt-get install faketime)", err)
 	}
 	for _, offset := range []string{"+3600", "-3600", "+86400", "-86400"} {
-		ailing(t, false, "the controller's clock set by "+offset+" s when the taints stand", func(t *testing.T, _ *plane) twist {
+		all = append(all, ailment{"the controller's clock set by " + offset + " s when the taints stand", offset == "+3600", func(t *testing.T, _ *plane) twist {
 			clock := filepath.Join(t.TempDir(), "clock")
 			set := func(offset string) {
 				if err := os.WriteFile(clock, []byte(offset+"\n"), 0o600); err != nil {
@@ -99,23 +113,33 @@ func TestAClockThatIsSetEndsAsTheUndisturbedStory(t *testing.T) {
 			}
 			set("+0")
 			return twist{
-				// Steps of the wall clock alone: a monotonic clock has none.
 				wrapper: []string{"env", "LD_PRELOAD=" + library, "FAKETIME_TIMESTAMP_FILE=" + clock, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"},
 				broken: func(s *told) {
 					s.await("the taints stand", s.isTainted)
 					set(offset)
 				}}
-		})
+		}})
 	}
+	return all
 }
 
-func TestARecorderWhoseDiskIsFullEndsAsTheUndisturbedStory(t *testing.T) {
-	ailing(t, true, "64 KiB for records", func(t *testing.T, _ *plane) twist {
-		folder := t.TempDir()
-		// A mount namespace of its own: the file system goes with the process.
-		script := `mount -t tmpfs -o size=64k none "$0" && exec "$@"`
-		return twist{records: folder, wrapper: []string{"unshare", "--mount", "sh", "-c", script, folder}}
-	})
+// littleMeans are a controller's, who has more on a machine that is well.
+func littleMeans() []ailment {
+	return []ailment{
+		{"64 KiB of disk for records", true, func(t *testing.T, _ *plane) twist {
+			folder := t.TempDir()
+			// A mount namespace of its own: the file system goes with the process.
+			script := `mount -t tmpfs -o size=64k none "$0" && exec "$@"`
+			return twist{records: folder, wrapper: []string{"unshare", "--mount", "sh", "-c", script, folder}}
+		}},
+		{"a twentieth of a processor", false, func(t *testing.T, on *plane) twist {
+			return twist{wrapper: group(t, on, "cpu", "starved", "cpu.cfs_quota_us", "cpu.max", "5000")}
+		}},
+		{"64 MiB of memory", false, func(t *testing.T, on *plane) twist {
+			return twist{wrapper: group(t, on, "memory", "narrow", "memory.limit_in_bytes", "memory.max", fmt.Sprint(64<<20))}
+		}},
+		{"200 open files", true, func(*testing.T, *plane) twist { return twist{wrapper: openFiles(200)} }},
+	}
 }
 
 // group makes a control group that ends with the control plane, and returns what begins a program in it.
@@ -132,16 +156,6 @@ func group(t *testing.T, on *plane, controller, name, file1, file2, value string
 		t.Fatalf("this machine lets nobody limit %s: %v", controller, err)
 	}
 	return []string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(folder, "cgroup.procs")}
-}
-
-func TestAControllerOfLittleMeansEndsAsTheUndisturbedStory(t *testing.T) {
-	ailing(t, false, "a twentieth of a processor", func(t *testing.T, on *plane) twist {
-		return twist{wrapper: group(t, on, "cpu", "starved", "cpu.cfs_quota_us", "cpu.max", "5000")}
-	})
-	ailing(t, false, "64 MiB of memory", func(t *testing.T, on *plane) twist {
-		return twist{wrapper: group(t, on, "memory", "narrow", "memory.limit_in_bytes", "memory.max", fmt.Sprint(64<<20))}
-	})
-	ailing(t, true, "200 open files", func(*testing.T, *plane) twist { return twist{wrapper: openFiles(200)} })
 }
 
 func openFiles(most int) []string {
