@@ -340,7 +340,11 @@ std::optional<HoldReason> Gates::is_over_cap(Candidate& candidate) {
   return std::nullopt;
 }
 
-std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) { return budget_.refuses(candidate.unit); }
+std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) {
+  auto hold = budget_.refuses(candidate.unit);
+  if (hold && hold->reason == Reason::RateLimited) budget_.reserve(candidate.unit);
+  return hold;
+}
 
 /// Late: an owner is read again only for what would go now.
 std::optional<HoldReason> Gates::knows_old_owner(Candidate& candidate) {

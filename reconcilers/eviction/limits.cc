@@ -138,11 +138,11 @@ std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
 
 std::optional<HoldReason> Budget::refuses_by_rate(std::int64_t size) const {
   const auto& limits = input_.policy.limits;
-  const auto& now = input_.now.mono;
+  const auto& past = input_.requests;
   if (tokens_ < std::min(size, limits.evictions_per_minute) || limits.evictions_per_minute == 0) {
     return HoldReason{.reason = Reason::RateLimited,
                       .message = fmt::format("evictions.perMinute is {}", limits.evictions_per_minute),
-                      .until = input_.requests.tokens().ready_at(size, now)};
+                      .until = enough_at(past.tokens(), size)};
   }
   const auto attempts = attempts_per_minute(limits);
   if (attempts_ < std::min(size, attempts)) {
@@ -150,15 +150,30 @@ std::optional<HoldReason> Budget::refuses_by_rate(std::int64_t size) const {
         .reason = Reason::RateLimited,
         .message = fmt::format("{} attempts a minute are made at evictions.perMinute {}, refused ones included",
                                attempts, limits.evictions_per_minute),
-        .until = input_.requests.attempt_tokens().ready_at(size, now)};
+        .until = enough_at(past.attempt_tokens(), size)};
   }
   return std::nullopt;
 }
 
-void Budget::take(const Unit& unit) {
+/// None: there are enough now, and those who come first have yet to take theirs.
+std::optional<MonoTime> Budget::enough_at(const TokenBucket& bucket, std::int64_t size) const {
+  const auto at = bucket.ready_at(promised_ + size, input_.now.mono);
+  return at && *at > input_.now.mono ? at : std::nullopt;
+}
+
+void Budget::promise(std::int64_t count) {
+  promised_ += count;
+  tokens_ -= count;
+  attempts_ -= count;
+}
+
+void Budget::reserve(const Unit& unit) {
   const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
-  tokens_ -= size;
-  attempts_ -= size;
+  if (size > 1) promise(size);
+}
+
+void Budget::take(const Unit& unit) {
+  promise(static_cast<std::int64_t>(unit.affected_pods.size()));
   for (const auto* affected : unit.affected_pods)
     count(affected->pod(), affected->pod().meta.controller_identity(), to_string(affected->key), input_.now.mono);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/wake.h"
+#include "domain/limits/token_bucket.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
@@ -47,6 +48,10 @@ class Budget {
 
   void take(const Unit& unit);
 
+  /// Keeps the tokens for a unit of several pods that is refused for want of them alone: pods that go one by one would
+  /// leave too few for it again and again. A full bucket, which takes a minute, is always enough.
+  void reserve(const Unit& unit);
+
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
   /// When the first slot becomes free by time alone.
   [[nodiscard]] std::optional<MonoTime> next_free_at() const { return next_free_.at(); }
@@ -55,12 +60,16 @@ class Budget {
   void count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at);
   [[nodiscard]] std::optional<HoldReason> refuses_by_flight(std::int64_t size) const;
   [[nodiscard]] std::optional<HoldReason> refuses_by_rate(std::int64_t size) const;
+  [[nodiscard]] std::optional<MonoTime> enough_at(const TokenBucket& bucket, std::int64_t size) const;
+  void promise(std::int64_t count);
   [[nodiscard]] bool is_counted(const AffectedPod& affected) const;
 
   const PlanInput& input_;
   std::int64_t in_flight_ = 0;
+  // What is left of them, and what this plan has promised, which is gone when it is sent.
   std::int64_t tokens_ = 0;
   std::int64_t attempts_ = 0;
+  std::int64_t promised_ = 0;
   std::map<std::string, std::int64_t> on_node_;
   std::map<std::string, std::map<std::string, MonoTime>> incidents_of_;  // owner UID -> device -> last eviction
   Wake next_free_;

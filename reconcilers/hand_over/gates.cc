@@ -37,8 +37,7 @@ bool may_stand(const RequestTracker& requests, const std::string& slot, const Ha
 
 bool is_handed_over(const k8s::Condition& condition) { return condition.reason == kHandedOverReason; }
 
-Gates::Gates(const PlanInput& input)
-    : input_(input), left_(input.requests.hand_over_tokens().available(input.now.mono)) {
+Gates::Gates(const PlanInput& input) : input_(input), tokens_(input.requests.hand_over_tokens()) {
   if (input.handed == nullptr) return;
   for (const auto& [slot, object] : input.handed->all()) {
     // Also one that was refused: allowed later, all that are noted are made.
@@ -135,9 +134,9 @@ bool Gates::counts(const std::string& name) const {
 }
 
 std::optional<HoldReason> Gates::too_fast() const {
-  if (left_ > 0) return std::nullopt;
+  if (tokens_.available(input_.now.mono) > 0) return std::nullopt;
   return held(fmt::format("{} nodes a minute are handed over or taken back, and they are used up", kWritesPerMinute),
-              input_.requests.hand_over_tokens().ready_at(1, input_.now.mono));
+              tokens_.ready_at(1, input_.now.mono));
 }
 
 std::size_t Gates::handed_over() const {

@@ -40,7 +40,7 @@ class Gates {
   [[nodiscard]] std::optional<HoldReason> too_fast() const;
 
   /// This plan sends a request; `begins`: by which the node is handed over.
-  void sends() { --left_; }
+  void sends() { tokens_.take(1, input_.now.mono); }
   void begins(const std::string& node) { begun_.insert(node); }
   /// Nodes that are handed over, or may be.
   [[nodiscard]] std::size_t handed_over() const;
@@ -60,7 +60,7 @@ class Gates {
   [[nodiscard]] const Scope& scope_of(const DeviceKey& key) const;
 
   const PlanInput& input_;
-  std::int64_t left_;
+  TokenBucket tokens_;                 // without those that this plan takes
   std::set<std::string> with_object_;  // nodes of which an object stands, or is to
   std::set<std::string> standing_;     // of these, those of which one may stand now
   std::set<std::string> begun_;        // nodes that this plan hands over

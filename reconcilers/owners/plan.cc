@@ -88,9 +88,10 @@ class Planner {
       }
     }
     std::ranges::sort(order);
-    auto tokens = past.tokens().available(input_.now.mono);
+    auto tokens = past.tokens();  // without those that this plan takes
     for (const auto& [last, ns, read] : order) {
-      if (tokens-- <= 0) return wake_.note(past.tokens().ready_at(1, input_.now.mono));
+      if (tokens.available(input_.now.mono) <= 0) return wake_.note(tokens.ready_at(1, input_.now.mono));
+      tokens.take(1, input_.now.mono);
       planned_.actions.push_back(*read);
     }
   }

@@ -90,14 +90,15 @@ std::optional<HoldReason> Speech::takes_node_from_caps(const std::string& scope,
 }
 
 std::optional<HoldReason> Speech::takes_taint() {
-  if (taints_left_ > 0) {
-    --taints_left_;
+  const auto now = input_.now.mono;
+  if (taint_tokens_.available(now) > 0) {
+    taint_tokens_.take(1, now);
     return std::nullopt;
   }
   return HoldReason{
       .reason = Reason::RateLimited,
       .message = fmt::format("taints.perMinute is {}, and they are used up", input_.policy.limits.taints_per_minute),
-      .until = input_.requests.taint_tokens().ready_at(1, input_.now.mono)};
+      .until = taint_tokens_.ready_at(1, now)};
 }
 
 std::optional<HoldReason> Speech::unsaved(const DeviceRecord& record) {

@@ -22,7 +22,7 @@ struct TaintPlan : Planned<TaintAction> {
 class Speech {
  public:
   explicit Speech(const PlanInput& input)
-      : input_(input), caps_(input.caps), taints_left_(input.requests.taint_tokens().available(input.now.mono)) {}
+      : input_(input), caps_(input.caps), taint_tokens_(input.requests.taint_tokens()) {}
 
   /// About one device; the subject is its node, or its rule where the node is not known.
   void say(const DeviceRecord& record, HoldReason hold);
@@ -60,7 +60,7 @@ class Speech {
  private:
   const PlanInput& input_;
   Caps caps_;
-  std::int64_t taints_left_;
+  TokenBucket taint_tokens_;  // without those that this plan takes
   TaintPlan planned_;
 };
 

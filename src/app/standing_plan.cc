@@ -220,8 +220,22 @@ bool StandingPlan::add_changed(Focus& focus, const eviction::Plan& plan, const W
 eviction::CommonQuestions StandingPlan::questions(const Focus& focus) const {
   eviction::CommonQuestions questions;
   if (focus.all) return questions;
-  for (const auto& [scope, count] : limited_) questions.scopes.insert(scope);
-  for (const auto& [demand, count] : looking_) questions.places.insert(demand);
+  // Whoever is decided about anew asks for himself, if he still asks.
+  auto limited = limited_;
+  auto looking = looking_;
+  for (const auto& key : focus.devices) {
+    const auto part = parts_.find(key);
+    if (part == parts_.end() || !part->second.rests) continue;
+    const auto& rests = *part->second.rests;
+    if (rests.on_limits) --limited[key.scope];
+    if (rests.on_place) --looking[*rests.on_place];
+  }
+  for (const auto& [scope, count] : limited) {
+    if (count > 0) questions.scopes.insert(scope);
+  }
+  for (const auto& [demand, count] : looking) {
+    if (count > 0) questions.places.insert(demand);
+  }
   return questions;
 }
 

@@ -41,7 +41,9 @@ void Predictions::foretell(const std::string& uid, const std::string& policy, co
   const auto label = label_of(policy);
   auto& count = foretold_[label];
   if (is_new) ++count;
-  if (open_.size() < kMostPods) open_.emplace(uid, Open{.policy = label, .key = key});
+  if (open_.size() == kMostPods) return;
+  open_.emplace(uid, Open{.policy = label, .key = key});
+  pods_of_[key].insert(uid);
 }
 
 void Predictions::look(const World& world, const Focus& focus, const std::function<bool(const DeviceKey&)>& is_bad) {
@@ -57,7 +59,9 @@ void Predictions::look(const World& world, const Focus& focus, const std::functi
     return;
   }
   if (open_.empty()) return;
-  for (const auto& uid : focus.pods) {
+  auto pods = focus.pods;
+  for_each_in(&focus, pods_of_, [&](const auto&, const auto& those) { pods.insert(those.begin(), those.end()); });
+  for (const auto& uid : pods) {
     if (const auto open = open_.find(uid); open != open_.end()) settle(open);
   }
 }
@@ -68,6 +72,9 @@ void Predictions::evicted(const std::string& uid) {
 
 void Predictions::end(std::map<std::string, Open, std::less<>>::iterator open, PredictionEnd how) {
   ++ends_[{open->second.policy, how}];
+  const auto those = pods_of_.find(open->second.key);
+  those->second.erase(open->first);
+  if (those->second.empty()) pods_of_.erase(those);
   open_.erase(open);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,7 +48,10 @@ class Predictions {
   /// We have evicted the pod.
   void evicted(const std::string& uid);
   /// Follows none any more.
-  void clear() { open_.clear(); }
+  void clear() {
+    open_.clear();
+    pods_of_.clear();
+  }
 
   [[nodiscard]] const CountByPolicy& foretold() const { return foretold_; }
   [[nodiscard]] const PredictionEnds& ends() const { return ends_; }
@@ -61,6 +65,8 @@ class Predictions {
   void end(std::map<std::string, Open, std::less<>>::iterator open, PredictionEnd how);
 
   std::map<std::string, Open, std::less<>> open_;  // by pod UID
+  /// Their UIDs. A member of a gang goes for a device that another holds.
+  std::map<DeviceKey, std::set<std::string>> pods_of_;
   CountByPolicy foretold_;
   PredictionEnds ends_;
 };

@@ -17,6 +17,8 @@ using GangNames = std::vector<std::string>;
 namespace {
 const GangNames kAllFour = {"w-0", "w-1", "w-2", "w-3"};
 const GangNames kNoneGone;
+
+bool is_of_gang(const std::string& pod) { return pod.starts_with("w-"); }
 }  // namespace
 
 TEST_CASE("All pods of a gang go with the one on a bad device, and not before its time") {
@@ -339,6 +341,37 @@ TEST_CASE("The caps count each pod of a gang, and one device") {
   CHECK(stage.verdict("x-0", Reason::CapReached) != nullptr);
 }
 
+TEST_CASE("Pods that go one by one leave a gang its tokens, though each needs fewer") {
+  GangStage stage;
+  stage.limits().evictions_per_minute = 2;
+  stage.send_policy();
+  stage.annotate("w-2", kOptOutAnnotation, "true");
+  stage.node("node-x", 60, 0);
+  int broken = 0;
+  const auto break_one_more = [&] {
+    const auto number = broken++;
+    stage.pod({.name = fmt::format("alone-{}", number),
+               .node = "node-x",
+               .owner = fmt::format("ReplicaSet/r-{}", number),
+               .device = fmt::format("gpu-{}", number),
+               .health = Health::Unhealthy});
+    return stage.run_for(Seconds(20));
+  };
+  for (int i = 0; i < 12; ++i) CHECK(std::ranges::none_of(break_one_more(), is_of_gang));
+  stage.annotate("w-2", kOptOutAnnotation, "");
+  stage.settle();
+  REQUIRE(stage.verdict("w-0", Reason::RateLimited) != nullptr);
+  const auto ready_at = stage.verdict("w-0", Reason::RateLimited)->next_at;
+  GangNames gone;
+  for (int i = 0; i < 6 && gone.empty(); ++i) {
+    // What is told of its turn stands, whoever else is refused or comes.
+    CHECK(stage.verdict("w-0", Reason::RateLimited)->next_at == ready_at);
+    gone = break_one_more();
+    std::erase_if(gone, [](const auto& name) { return !is_of_gang(name); });
+  }
+  CHECK(gone == kAllFour);
+}
+
 TEST_CASE("Selectors of the policy that do not fit one pod of the gang hold it") {
   GangStage stage;
   stage.policy().match.pods.requirements = {{.key = "app", .op = LabelSelector::Operator::In, .values = {"w"}}};
@@ -356,6 +389,25 @@ TEST_CASE("In observe mode a gang would be evicted as one, and nothing is done")
   CHECK(stage.run_until("12:05:00") == kNoneGone);
   CHECK(stage.verdict("w-0", Reason::WouldEvict) != nullptr);
   CHECK(stage.verdict("w-3", Reason::WouldEvict) != nullptr);
+}
+
+TEST_CASE("Who has left a gang is still followed for the device that he would have gone for") {
+  GangStage stage;
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.run_until("12:05:00");
+  const auto ends = [&] { return stage.controller().losses().ends; };
+  REQUIRE(stage.verdict("w-1", Reason::WouldEvict) != nullptr);
+  REQUIRE(ends().empty());
+  stage.mark("w-1", "");
+  stage.settle();
+  stage.report("w-0", Health::Healthy);
+  stage.run_for(minutes(30));
+
+  const auto known = ends();
+  REQUIRE(known.size() == 1);
+  CHECK(known.begin()->first.second == PredictionEnd::Recovered);
+  CHECK(known.begin()->second == 4);
 }
 
 TEST_CASE("Two bad devices in one gang are one move") {
