@@ -7,9 +7,6 @@ set(dhc_test_environment "DHC_BINARY=${CMAKE_BINARY_DIR}/device-health-controlle
 # of the whole controller, too.
 function(dhc_suite name directory)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${directory}/*.cc")
-  if(NOT DHC_OPEN_SCHEDULES)
-    list(FILTER tests EXCLUDE REGEX "/scenarios/open/")
-  endif()
   if(directory STREQUAL core)
     file(GLOB_RECURSE controller_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/controller/*.cc")
     # The traces that the documented figures rest on.

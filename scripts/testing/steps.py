@@ -81,6 +81,19 @@ def whole(preset: str, target: str, **environment: str):
     return work
 
 
+def scenarios(job: Job) -> Counts:
+    """Every scenario and the first schedules of each kind, and whether these have reached what they are to reach."""
+    folder = ROOT / "build/dev/coverage"
+    shutil.rmtree(folder, ignore_errors=True)
+    total = ctest("dev", "scenarios")(job)
+    sources = "".join(file.read_text() for file in sorted((ROOT / "tests/scenarios").glob("*_test.cc")))
+    kinds = re.findall(r'run_schedules\("([^"]+)"', sources)
+    code, output = job.attempt("tools/schedule_coverage.py", str(folder), *kinds)
+    if code != 0:
+        print("".join(f"  {line}\n" for line in output.splitlines()), end="", flush=True)
+    return total.plus(Counts(1, 0) if kinds and code == 0 else Counts(0, 1))
+
+
 def stories(package: str, place: str = "control-plane"):
     return lambda job: job.counted("tests/cluster/run", place, f"./{package}", **DEV_PROGRAM)
 
@@ -195,7 +208,7 @@ def every_step() -> list[Step]:
         build("dev", "scenario_tests"),
         build("dev", "loopback_tests"),
         Step("core", ctest("dev", "core"), after=("dev core_tests",), cores=CORES),
-        Step("scenarios", ctest("dev", "scenarios"), after=("dev scenario_tests",), cores=CORES),
+        Step("scenarios", scenarios, after=("dev scenario_tests",), cores=CORES),
         Step("loopback", ctest("dev", "loopback"), after=("dev loopback_tests",)),
         Step("schema", ctest("dev", "schema"), after=(program,)),
         Step("packaging", lambda job: job.counted("tests/packaging/run", **DEV_PROGRAM), after=(program,), cores=2),
