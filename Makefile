@@ -102,6 +102,16 @@ model: ## Only the model of the protocol: spin searches it, and finds each of it
 	$(install) model
 	@scripts/test.py model
 
+.PHONY: conform
+conform: ## Only whether the model of the protocol can do what the scenarios record (a minute or two)
+	$(install) test model
+	@scripts/test.py conform
+
+.PHONY: mutants
+mutants: ## Mutants of the code that plans, each of which a test must reject: make mutants [MUTANTS="--count 40"] (an hour on 2 cores)
+	$(install) test model
+	@tools/plan_mutants.py $(MUTANTS)
+
 .PHONY: test-node
 test-node: ## Only the stories on a real node: kubelet, containerd, device plugin, DRA driver (root)
 	$(install) cluster engine

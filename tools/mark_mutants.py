@@ -10,13 +10,10 @@ code is 1 when a mutant survives.
 import argparse
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from mutant_tree import ROOT, SUITES, build, copy_of_tree, run
+
 FILES = [
     "domain/cluster/world.cc",
     "domain/cluster/world_jobs.cc",
@@ -33,7 +30,6 @@ FILES = [
     "src/app/controller.cc",
 ]
 MARK = re.compile(r"\btouched(?:_|_pods_)?\.(?:device|pod|node|owner|owners_in|pool|everything|insert)\([^;]*\);")
-SUITES = ("core_tests", "scenario_tests")
 
 
 def marks():
@@ -44,16 +40,11 @@ def marks():
             yield name, found, line
 
 
-def run(tree, *command, quiet=True, env=None):
-    out = subprocess.DEVNULL if quiet else None
-    return subprocess.run(command, cwd=tree, stdout=out, stderr=out, env=env, check=False).returncode == 0
-
-
 def is_killed(tree):
     """By which suite; none: it survives."""
     env = dict(os.environ, DHC_EVERY_PLAN="1", DHC_SCHEDULES=os.environ.get("DHC_SCHEDULES", "20"))
     for suite in SUITES:
-        if not run(tree, "cmake", "--build", "--preset", "dev", "--target", suite):
+        if not build(tree, suite):
             return "the compiler"
         if not run(tree, f"build/dev/{suite}", "--abort-after=1", env=env):
             return suite
@@ -71,11 +62,7 @@ def main():
             print(f"{i:3} {name}:{line}: {' '.join(found.group().split())}")
         return 0
     survivors = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        tree = Path(scratch) / "tree"
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git"))
-        if not run(tree, "cmake", "--preset", "dev"):
-            sys.exit("mark_mutants: the copy cannot be configured: run cmake --preset dev here to see why")
+    with copy_of_tree() as tree:
         for i, (name, found, line) in chosen:
             text = (ROOT / name).read_text()
             whose = found.group().split(".")[0]

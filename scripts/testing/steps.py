@@ -20,6 +20,7 @@ STORIES_OF_TEST = ("controller", "taint")
 SCHEDULES_OF_A_PART = 500  # of each kind: some minutes
 CAMPAIGN = {"writes": 60, "codes": 60, "streams": 400, "machine": 1, "bytes": 120}  # parts, and so many places before what was found is said
 CAMPAIGN_RESULTS = ROOT / "build/campaign"
+RECORDINGS = ROOT / "build/recordings"  # of scenarios and stories
 SCHEDULE_COUNTS = ROOT / "build/schedules/coverage"  # what they have reached, from FROM=0 on
 STORIES_OF_NODES = ("realnode", "node", "incluster")  # a kubelet and containerd of their own, as root
 
@@ -94,8 +95,23 @@ def scenarios(job: Job) -> Counts:
     return total.plus(Counts(1, 0) if kinds and code == 0 else Counts(0, 1))
 
 
+def emptied(folder: pathlib.Path) -> str:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return str(folder)
+
+
 def stories(package: str, place: str = "control-plane"):
-    return lambda job: job.counted("tests/cluster/run", place, f"./{package}", **DEV_PROGRAM)
+    return lambda job: job.counted("tests/cluster/run", place, f"./{package}", **DEV_PROGRAM, DHC_RECORDINGS=emptied(RECORDINGS / "stories" / package))
+
+
+def conform(job: Job) -> Counts:
+    """Whether the model can go the ways of all that the scenarios record."""
+    folder = emptied(RECORDINGS / "scenarios")
+    played = whole("dev", "scenario_tests", DHC_RECORDINGS=folder, DHC_COVERAGE=folder, DHC_SCHEDULES=os.environ.get("DHC_SCHEDULES", "12"))(job)
+    if played.failed:
+        raise Failed(f"{played.failed} scenarios failed")
+    return job.counted("tests/model/conform", folder)
 
 
 def story_packages() -> list[str]:
@@ -220,6 +236,10 @@ def every_step() -> list[Step]:
         build("dev", "page_cluster"),
         Step("page", lambda job: job.counted("tests/page/run"), after=(program, "dev page_cluster")),
         Step("model", lambda job: job.counted("tests/model/run")),
+        Step("conform", conform, after=("dev scenario_tests",), cores=CORES),
+        # Those of `make test` have begun long before, or in the run before this one.
+        Step("conform stories", lambda job: job.counted("tests/model/conform", str(RECORDINGS / "stories")),
+             after=tuple(f"stories {package}" for package in (*others, *STORIES_OF_NODES))),
         configure("release"),
         build("release", "all", "build"),
         Step("image build", only("tests/image/run", "--only-build"), cores=2, alone="image"),
@@ -266,7 +286,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
     every_story = tuple(step.name for step in steps if step.name.startswith("stories "))
     of_nodes = tuple(f"stories {package}" for package in STORIES_OF_NODES)
     sanitize = ("asan core", "asan scenarios", "asan loopback", "tsan loopback")
-    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "conformance", "page", "model", "image", *sanitize, "fuzz", "go vet", "tidy quick")
+    verify = (*TEST, *every_story, "headers", "release", "release program", "second transport", "cpprest", "peer", "conformance", "page", "model", "conform", "conform stories", "image", *sanitize, "fuzz", "go vet", "tidy quick")
     return {
         "test": TEST,
         "verify": tuple(dict.fromkeys(verify)),
@@ -279,6 +299,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "peer": ("peer",),
         "page": ("page",),
         "model": ("model",),
+        "conform": ("conform",),
         "image": ("image",),
         "sanitize": sanitize,
         "fuzz": ("fuzz",),

@@ -44,6 +44,13 @@
 #else
 #define SAY(name) printf name
 #endif
+#ifdef RECORDED /* a recording has as many faults, and as many words, as it has: nothing is counted */
+#define FAULT skip
+#define FLIP skip
+#else
+#define FAULT left--
+#define FLIP flips++
+#endif
 #define STEP(name, guard, ...) :: d_step { guard -> SAY(name); __VA_ARGS__; k = 0; m = 0; n = 0 }
 #if JOBS * PODS == 1
 #define EACH_U(a) a(0) a(1)
@@ -269,11 +276,14 @@ inline watch_jobs(l) {
   for (k : 0 .. UIDS - 1) { seen_credit[V(l, k)] = credit[k] }
   for (k : 0 .. JOBS - 1) { seen_revert[X(l, k)] = reverted[k] }
 }
-/* StateDesk::see: what is not ours of this term is loaded */
+/* StateDesk::see: what shows our last write is as good as its answer; what is not ours of this term is loaded */
+inline shows_own(l) {
+  for (k : 0 .. UIDS - 1) { book[V(l, k)] = (book[V(l, k)] == CHARGED && charge[k] != NONE -> SAVED : book[V(l, k)]) }
+}
 inline watch_state(l) {
   state_is_current[l] = 1;
   if
-  :: term[l] == LEADS && last_writer == l -> skip
+  :: term[l] == LEADS && last_writer == l -> shows_own(l)
   :: else ->
      load(l);
      if
@@ -332,6 +342,9 @@ inline lease_runs_out(l) {
   drop_state_write(l);
 #endif
   term[l] = STANDBY;
+#ifdef RECORDED
+  forget_orders(l);
+#endif
   next_begins(l)
 }
 /* Nobody needs to wait: one who has seen nothing yet does nothing. Two processes that know the same are the same; so the other one is needed while this
@@ -404,9 +417,9 @@ inline drop_state_write(l) {
 #endif
 #define ENDS(l) \
   STEP(("lease_runs_out %d\n", l), term[l] == CLOSED, lease_runs_out(l)) \
-  STEP(("crash %d\n", l), left > 1 && term[l] == LEADS && IS_BUSY(l), left--; crash(l)) \
-  STEP(("crash_and_lease_runs_out %d\n", l), left > 1 && term[l] == LEADS && !IS_BUSY(l), left--; crash(l); lease_runs_out(l)) \
-  STEP(("freeze %d\n", l), left > 1 && term[l] == LEADS && has_orders(l), left--; freeze(l))
+  STEP(("crash %d\n", l), left > 1 && term[l] == LEADS && IS_BUSY(l), FAULT; crash(l)) \
+  STEP(("crash_and_lease_runs_out %d\n", l), left > 1 && term[l] == LEADS && !IS_BUSY(l), FAULT; crash(l); lease_runs_out(l)) \
+  STEP(("freeze %d\n", l), left > 1 && term[l] == LEADS && has_orders(l), FAULT; freeze(l))
 /* the process is stopped in the middle: what it has decided waits for the fence */
 inline freeze(l) { term[l] = CLOSED }
 
@@ -414,7 +427,7 @@ inline freeze(l) { term[l] = CLOSED }
 #define TAINT(l, d) \
   STEP(("taint_plan %d %d\n", l, d), term[l] == LEADS && seen_bad[W(l, d)] && seen_rule[W(l, d)] == NONE && rule_write[W(l, d)] == 0, rule_write[W(l, d)] = SENT) \
   STEP(("apply_rule %d %d\n", l, d), rule_write[W(l, d)] == SENT, apply_rule(l, d)) \
-  STEP(("taint_fails %d %d\n", l, d), left > 1 && rule_write[W(l, d)] == SENT && term[l] == LEADS, left--; rule_write[W(l, d)] = 0)
+  STEP(("taint_fails %d %d\n", l, d), left > 1 && rule_write[W(l, d)] == SENT && term[l] == LEADS, FAULT; rule_write[W(l, d)] = 0)
 /* by server-side apply under one name: whether the answer arrives makes no difference */
 inline apply_rule(l, d) {
   writes(l);
@@ -467,7 +480,7 @@ inline patch_job(l, u, to) {
 }
 #define PATCH(l, j) \
   STEP(("patch_job %d %d\n", l, j), job_write[X(l, j)] == SENT, job_changes(l, j)) \
-  STEP(("job_conflict %d %d\n", l, j), left > 1 && job_write[X(l, j)] == SENT, left--; drop_job_write(l, j)) /* conflict: another client has written the Job; or lost on its way */ \
+  STEP(("job_conflict %d %d\n", l, j), left > 1 && job_write[X(l, j)] == SENT, FAULT; drop_job_write(l, j)) /* conflict: another client has written the Job; or lost on its way */ \
   DOUBLE(l, j)
 /* Draft::credit: an unspent credit moves to the pod, or the limit rises by one. Whether the answer arrives makes no difference. */
 inline job_changes(l, j) {
@@ -504,7 +517,7 @@ inline give_or_mark(u, to, j) {
   credit[u] = to
 }
 #ifdef MUTANT_DOUBLE_CREDIT
-#define DOUBLE(l, j) STEP(("patch_twice %d %d\n", l, j), left > 1 && job_write[X(l, j)] == SENT && job_credit[X(l, j)] == GIVEN, left--; raised[j]++; credit[job_pod[X(l, j)]] = GIVEN; credits_are_owed(j))
+#define DOUBLE(l, j) STEP(("patch_twice %d %d\n", l, j), left > 1 && job_write[X(l, j)] == SENT && job_credit[X(l, j)] == GIVEN, FAULT; raised[j]++; credit[job_pod[X(l, j)]] = GIVEN; credits_are_owed(j))
 #else
 #define DOUBLE(l, j)
 #endif
@@ -519,6 +532,8 @@ inline give_or_mark(u, to, j) {
 #define GATE_SAME_DEVICE(l, u) (!(again[u] && lost[Y(l, u)]))
 #ifdef MUTANT_NO_TAINT_WAIT
 #define GATE_TAINT(l, u) (1)
+#elif defined RECORDED
+#define GATE_TAINT(l, u) (TAINT_IS_NOT_ASKED(l) || seen_rule[W(l, on[u])] == OURS)
 #else
 #define GATE_TAINT(l, u) (seen_rule[W(l, on[u])] == OURS)
 #endif
@@ -528,18 +543,27 @@ inline give_or_mark(u, to, j) {
 /* held_for_credit: a change of ours that the watch does not show yet may have taken back the credit that it shows. */
 #define SHOWS_OWN_PATCH(l, u) (credit[u] != UNSPENT && !(job_credit[X(l, JOB(u))] == UNSPENT && job_pod[X(l, JOB(u))] == u))
 #endif
+#define SHOWS_CREDIT(l, u) (SHOWS_OWN_PATCH(l, u) && (seen_credit[V(l, u)] == GIVEN || seen_credit[V(l, u)] == SPENT) && !seen_revert[X(l, JOB(u))])
 #ifdef MUTANT_NO_CREDIT_WAIT
 #define GATE_CREDIT(l, u) (1)
+#elif defined RECORDED
+#define GATE_CREDIT(l, u) (CREDIT_IS_NOT_ASKED(l) || SHOWS_CREDIT(l, u))
 #else
-#define GATE_CREDIT(l, u) (SHOWS_OWN_PATCH(l, u) && (seen_credit[V(l, u)] == GIVEN || seen_credit[V(l, u)] == SPENT) && !seen_revert[X(l, JOB(u))])
+#define GATE_CREDIT(l, u) SHOWS_CREDIT(l, u)
 #endif
 #define GATE_CAPS(l, u) (book[V(l, u)] != NONE || SUM_U(CHARGES_##l) < CAP)
 #ifdef MUTANT_CHARGE_AFTER_EVICT
 #define GATE_CHARGE(l, u) (book[V(l, u)] != NONE)
+#elif defined RECORDED
+#define GATE_CHARGE(l, u) (CHARGE_IS_NOT_ASKED(l) || book[V(l, u)] == SAVED || book[V(l, u)] == RECALLED)
 #else
 #define GATE_CHARGE(l, u) (book[V(l, u)] == SAVED || book[V(l, u)] == RECALLED)
 #endif
 #define PASSES(l, u) (term[l] == LEADS && on[u] < DEVICES && GATE_EVICTION(l, u) && GATE_WINDOW(l, u) && GATE_SAME_DEVICE(l, u) && GATE_TAINT(l, u) && GATE_CREDIT(l, u) && GATE_CAPS(l, u))
+
+/* ASSUMED: in an hour every eviction that was sent before has come to its end, and the watch has shown it. */
+#define OUT_OF_USE_FOR_LONG(u) (pod[u] == RUNS && !under_way[V(0, u)] && !under_way[V(1, u)])
+#define MAY_BE_GIVEN_UP(l, u) (book[V(l, u)] != NONE && book[V(l, u)] != COUNTED && (attempt[V(l, u)] == 0 || attempt[V(l, u)] == FAILED || attempt[V(l, u)] == OUTDATED) && !IN_DOUBT(l, u))
 
 #ifdef MUTANT_NO_READ_BEFORE_EVICT
 #define STANDS(u) (1)
@@ -548,13 +572,14 @@ inline give_or_mark(u, to, j) {
 #endif
 #define EVICT(l, u) \
   STEP(("charge %d %d\n", l, u), PASSES(l, u) && book[V(l, u)] == NONE, book[V(l, u)] = CHARGED) /* Gates::is_not_charged */ \
+  STEP(("give_charge_up %d %d\n", l, u), left > 1 && term[l] == LEADS && seen_pod[V(l, u)] == RUNS && MAY_BE_GIVEN_UP(l, u) && OUT_OF_USE_FOR_LONG(u), FAULT; book[V(l, u)] = NONE) /* CapBook::settle */ \
   STEP(("order_eviction %d %d\n", l, u), PASSES(l, u) && GATE_CHARGE(l, u), order_eviction(l, u)) \
   STEP(("read_before_eviction %d %d\n", l, u), attempt[V(l, u)] == ORDERED && admits(l), read_before_eviction(l, u)) \
   STEP(("send_eviction %d %d\n", l, u), attempt[V(l, u)] == READ && admits(l), attempt[V(l, u)] = SENT; under_way[V(l, u)] = 1) \
   STEP(("fence_refuses %d %d\n", l, u), attempt[V(l, u)] >= ORDERED && attempt[V(l, u)] <= READ && term[l] != LEADS, attempt[V(l, u)] = 0; keep_word(l, u)) /* LeaderFence: not sent */ \
-  STEP(("eviction_refused %d %d\n", l, u), left > 1 && attempt[V(l, u)] == READ && term[l] == LEADS, left--; attempt[V(l, u)] = FAILED; keep_word(l, u); learn_and_settle(l)) /* the read failed, or a budget refuses */ \
-  STEP(("no_answer %d %d\n", l, u), left > 1 && attempt[V(l, u)] == SENT && term[l] == LEADS, left--; no_answer(l, u)) \
-  STEP(("eviction_lost %d %d\n", l, u), left > 1 && under_way[V(l, u)] && attempt[V(l, u)] != SENT, left--; under_way[V(l, u)] = 0; was_bad[V(l, u)] = attempt[V(l, u)] >= ORDERED && attempt[V(l, u)] <= SENT && was_bad[V(l, u)]) \
+  STEP(("eviction_refused %d %d\n", l, u), left > 1 && attempt[V(l, u)] == READ && term[l] == LEADS, FAULT; attempt[V(l, u)] = FAILED; keep_word(l, u); learn_and_settle(l)) /* the read failed, or a budget refuses */ \
+  STEP(("no_answer %d %d\n", l, u), left > 1 && attempt[V(l, u)] == SENT && term[l] == LEADS, FAULT; no_answer(l, u)) \
+  STEP(("eviction_lost %d %d\n", l, u), left > 1 && under_way[V(l, u)] && attempt[V(l, u)] != SENT, FAULT; under_way[V(l, u)] = 0; was_bad[V(l, u)] = attempt[V(l, u)] >= ORDERED && attempt[V(l, u)] <= SENT && was_bad[V(l, u)]) \
   STEP(("evict %d %d\n", l, u), under_way[V(l, u)], evict(l, u))
 
 inline order_eviction(l, u) {
@@ -607,7 +632,9 @@ inline evict(l, u) {
      assert(evictions < CAP);
      assert(!again[u]);                                            /* nobody is evicted twice for the same device */
      pod[u] = TERMINATING;
+#ifndef RECORDED
      evictions++;
+#endif
      evicted[u] = 1;
      ever_lost[LOSS(u)] = 1;
      if
@@ -645,8 +672,8 @@ inline evict(l, u) {
 #define STATE(l) \
   STEP(("plan_state %d\n", l), term[l] == LEADS && state_write[l] == 0 && STATE_IS_CURRENT(l) && (SUM_U(BOOK_DIFFERS_##l) > 0 || LOSS_DIFFERS(l)), plan_state(l)) \
   STEP(("write_state %d\n", l), state_write[l] == SENT, write_state(l, 1)) \
-  STEP(("write_state_unanswered %d\n", l), left > 1 && state_write[l] == SENT, left--; write_state(l, 0)) \
-  STEP(("state_conflict %d\n", l), left > 1 && state_write[l] == SENT, left--; drop_state_write(l))
+  STEP(("write_state_unanswered %d\n", l), left > 1 && state_write[l] == SENT, FAULT; write_state(l, 0)) \
+  STEP(("state_conflict %d\n", l), left > 1 && state_write[l] == SENT, FAULT; drop_state_write(l))
 inline plan_state(l) {
   state_write[l] = SENT;
   for (k : 0 .. UIDS - 1) { sent_charge[V(l, k)] = WRITTEN(l, k) }
@@ -677,8 +704,8 @@ inline write_state(l, answered) {
 /* --- the others --------------------------------------------------------------------------------------------------------------------------------------- */
 /* The devices are alike: the first one goes bad first. */
 #define REPORTS(d) \
-  STEP(("device_unhealthy %d\n", d), left > 0 && flips < FLIPS && !bad[d] && (d == 0 || ever_bad[0]), bad[d] = 1; ever_bad[d] = 1; flips++; note_bad(d)) \
-  STEP(("device_healthy %d\n", d), left > 0 && flips < FLIPS && bad[d], bad[d] = 0; flips++)
+  STEP(("device_unhealthy %d\n", d), left > 0 && flips < FLIPS && !bad[d] && (d == 0 || ever_bad[0]), bad[d] = 1; ever_bad[d] = 1; FLIP; note_bad(d)) \
+  STEP(("device_healthy %d\n", d), left > 0 && flips < FLIPS && bad[d], bad[d] = 0; FLIP)
 inline note_bad(d) {
   for (k : 0 .. UIDS - 1) {
     if
@@ -691,14 +718,19 @@ inline note_bad(d) {
     fi
   }
 }
-#define OPERATOR(d) STEP(("operator_deletes_rule %d\n", d), left > 1 && !has_removed && rule[d] == OURS, left--; rule[d] = REMOVED; has_removed = 1)
+#define OPERATOR(d) STEP(("operator_deletes_rule %d\n", d), left > 1 && !has_removed && rule[d] == OURS, FAULT; rule[d] = REMOVED; has_removed = 1)
 #define KUBELET(u) STEP(("pod_ends %d\n", u), pod[u] == TERMINATING, pod[u] = GONE)
-#define COUNT(u) STEP(("count %d\n", u), pod[u] >= TERMINATING && !counted[u] && !FIRST(u), count(u))
+#ifdef RECORDED /* its replacement is another recording */
+#define IS_LAST(u) (1)
+#else
+#define IS_LAST(u) (!FIRST(u))
+#endif
+#define COUNT(u) STEP(("count %d\n", u), pod[u] >= TERMINATING && !counted[u] && IS_LAST(u), count(u))
 /* The scheduler's cache may be as old as can be: a replacement that comes to one of our devices is one of the faults. */
 #define REPLACE(u) \
   STEP(("replace_elsewhere %d\n", u), pod[u] >= TERMINATING && !counted[u], count(u); come(u, ELSEWHERE)) \
   REPLACE_ON(u, 0) REPLACE_ON(u, 1)
-#define REPLACE_ON(u, d) STEP(("replace_on %d %d\n", u, d), left > 1 && d < DEVICES && pod[u] >= TERMINATING && !counted[u], left--; count(u); come(u, d))
+#define REPLACE_ON(u, d) STEP(("replace_on %d %d\n", u, d), left > 1 && d < DEVICES && pod[u] >= TERMINATING && !counted[u], FAULT; count(u); come(u, d))
 inline count(u) {
   counted[u] = 1;
   no_job_ends(JOB(u));
@@ -718,8 +750,8 @@ inline come(u, d) {
   :: else
   fi
 }
-#define DRAIN(u) STEP(("drain %d\n", u), left > 1 && !has_drained && pod[u] == RUNS, left--; pod[u] = TERMINATING; drained[u] = 1; has_drained = 1)
-#define REVERT(j) STEP(("revert_limit %d\n", j), left > 1 && !has_reverted && raised[j] > 0, left--; revert(j))
+#define DRAIN(u) STEP(("drain %d\n", u), left > 1 && !has_drained && pod[u] == RUNS, FAULT; pod[u] = TERMINATING; drained[u] = 1; has_drained = 1)
+#define REVERT(j) STEP(("revert_limit %d\n", j), left > 1 && !has_reverted && raised[j] > 0, FAULT; revert(j))
 inline revert(j) {
   reverted[j] = 1;
   has_reverted = 1;
@@ -758,7 +790,11 @@ init {
       :: else
       fi
     }
+#ifdef RECORDED
+    FIRST_STEP;
+#else
     term[0] = LEADS;
+#endif
     k = 0
   }
 #ifdef NO_CYCLES
@@ -804,7 +840,11 @@ accept:
   EACH_U(EVICT_1)
   STATE(0)
   STATE(1)
+#ifdef RECORDED
+  RECORDING
+#else
   STEP(("faults_stop\n"), left > 0, left = 0)
+#endif
   :: else ->
      d_step {
        assert(left == 0);

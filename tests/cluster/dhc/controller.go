@@ -3,8 +3,10 @@ package dhc
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -255,11 +257,27 @@ func (c *Controller) Replay() error {
 	if files, err := filepath.Glob(filepath.Join(c.records, "*.jsonl")); err != nil || len(files) == 0 {
 		return err // it ended before it could begin
 	}
+	if err := keep(c.records); err != nil {
+		return err
+	}
 	out, err := exec.Command(c.program, "replay", c.records).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("replay of what the controller recorded: %w\n%s", err, out[:min(len(out), 20_000)])
 	}
 	return nil
+}
+
+// keep leaves a copy of a recording in the folder that $DHC_RECORDINGS names, for tests/model/conform.
+func keep(records string) error {
+	folder := os.Getenv("DHC_RECORDINGS")
+	if folder == "" {
+		return nil
+	}
+	err := os.CopyFS(filepath.Join(folder, filepath.Base(records)), os.DirFS(records))
+	if errors.Is(err, fs.ErrExist) {
+		return nil // it was replayed before
+	}
+	return err
 }
 
 // LogOf is the end of the log, only lines that name a namespace.

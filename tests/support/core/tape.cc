@@ -1,6 +1,12 @@
 #include "tests/support/core/tape.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -10,6 +16,24 @@
 #include "base/rfc3339.h"
 
 namespace dhc::test {
+
+namespace {
+
+/// Where DHC_RECORDINGS names a folder, what tells of an eviction or of a credit is left there, under the test's name.
+void keep(const std::string& text) {
+  const char* folder = std::getenv("DHC_RECORDINGS");
+  const bool tells = text.contains(R"("do":"EvictPod")") || text.contains(R"("do":"PatchJob")");
+  if (folder == nullptr || !tells) return;
+  static int kept = 0;
+  std::string name = doctest::getContextOptions()->currentTest->m_name;
+  for (auto& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+  name.resize(std::min<std::size_t>(name.size(), 80));
+  std::ofstream file(std::filesystem::path(folder) / fmt::format("{}-{}-{}.jsonl", name, getpid(), ++kept));
+  file << text;
+  if (!file) FAIL_CHECK("a recording could not be kept in DHC_RECORDINGS");
+}
+
+}  // namespace
 
 Tape::Tape(Controller& controller) : reel_(std::make_shared<Reel>()) {
   reel_->text = record::file_line("test", 1).text;
@@ -29,6 +53,7 @@ Tape::Tape(Controller& controller) : reel_(std::make_shared<Reel>()) {
 std::string Tape::text() const { return reel_->text; }
 
 Tape::~Tape() {
+  keep(reel_->text);
   record::Rerun rerun;
   std::string_view rest = reel_->text;
   std::size_t number = 0;
