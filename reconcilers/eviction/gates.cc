@@ -342,7 +342,10 @@ std::optional<HoldReason> Gates::is_over_cap(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) {
   auto hold = budget_.refuses(candidate.unit);
-  if (hold && hold->reason == Reason::RateLimited) budget_.reserve(candidate.unit);
+  if (!hold) return hold;
+  budget_.reserve(candidate.unit, hold->reason);
+  if (hold->reason == Reason::TooManyInFlight && candidate.unit.affected_pods.size() > 1)
+    wake(candidate, candidate.unit.affected_pods.front()->opens_at + kSlotsKeptAfter, input_.now);
   return hold;
 }
 

@@ -87,11 +87,14 @@ bool Budget::is_counted(const AffectedPod& affected) const {
 std::optional<HoldReason> Budget::refuses_by_flight(std::int64_t size) const {
   const auto& limits = input_.policy.limits;
   // A unit larger than a limit would never fit: it goes alone.
-  if (in_flight_ > 0 && in_flight_ + size > limits.max_in_flight) {
-    return HoldReason{.reason = Reason::TooManyInFlight,
-                      .message = fmt::format("{} evicted pods still exist, evictions.maxInFlight is {}", in_flight_,
-                                             limits.max_in_flight),
-                      .until = next_free_.at()};
+  const auto taken = in_flight_ + reserved_;
+  if (taken > 0 && taken + size > limits.max_in_flight) {
+    return HoldReason{
+        .reason = Reason::TooManyInFlight,
+        .message = fmt::format(
+            "{} evicted pods still exist, evictions.maxInFlight is {}{}", in_flight_, limits.max_in_flight,
+            reserved_ == 0 ? std::string() : fmt::format(", and {} pods that go together come first", reserved_)),
+        .until = next_free_.at()};
   }
   if (limits.max_in_flight == 0) {
     return HoldReason{.reason = Reason::TooManyInFlight, .message = "evictions.maxInFlight is 0", .until = {}};
@@ -105,9 +108,14 @@ std::optional<HoldReason> Budget::refuses_all() const {
 }
 
 std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
-  const auto& limits = input_.policy.limits;
   const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
   if (auto hold = refuses_by_flight(size)) return hold;
+  if (auto hold = refuses_by_share(unit)) return hold;
+  return refuses_by_rate(size);
+}
+
+std::optional<HoldReason> Budget::refuses_by_share(const Unit& unit) const {
+  const auto& limits = input_.policy.limits;
   std::map<std::string, std::int64_t> wanted;
   for (const auto* affected : unit.affected_pods) ++wanted[affected->pod().node_name];
   for (const auto& [node, more] : wanted) {
@@ -133,7 +141,7 @@ std::optional<HoldReason> Budget::refuses(const Unit& unit) const {
                         .until = next_free_.at()};
     }
   }
-  return refuses_by_rate(size);
+  return std::nullopt;
 }
 
 std::optional<HoldReason> Budget::refuses_by_rate(std::int64_t size) const {
@@ -167,9 +175,12 @@ void Budget::promise(std::int64_t count) {
   attempts_ -= count;
 }
 
-void Budget::reserve(const Unit& unit) {
+void Budget::reserve(const Unit& unit, Reason refused) {
   const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
-  if (size > 1) promise(size);
+  if (size == 1) return;
+  if (refused == Reason::RateLimited) return promise(size);
+  const bool has_waited = input_.now.mono >= unit.affected_pods.front()->opens_at + kSlotsKeptAfter;
+  if (refused == Reason::TooManyInFlight && has_waited && !refuses_by_share(unit)) reserved_ += size;
 }
 
 void Budget::take(const Unit& unit) {

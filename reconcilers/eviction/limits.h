@@ -28,6 +28,9 @@ inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
 /// Whether the API server accepted the eviction, and the pod has shown no deletionTimestamp in all its time.
 [[nodiscard]] bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const PlanInput& input);
 
+/// How long pods that go one by one still go before a unit that fits only when others have gone.
+inline constexpr Millis kSlotsKeptAfter = std::chrono::minutes(10);
+
 /// Pods to be evicted together: one pod, all holders of a shared claim, or a gang.
 struct Unit {
   std::vector<const AffectedPod*> affected_pods;  ///< One for each pod.
@@ -48,9 +51,10 @@ class Budget {
 
   void take(const Unit& unit);
 
-  /// Keeps the tokens for a unit of several pods that is refused for want of them alone: pods that go one by one would
-  /// leave too few for it again and again. A full bucket, which takes a minute, is always enough.
-  void reserve(const Unit& unit);
+  /// Keeps for a unit of several pods what it is refused for want of: pods that go one by one would leave too little
+  /// for it again and again. A full bucket of tokens, which takes a minute, is always enough; slots are kept once it
+  /// has waited for `kSlotsKeptAfter`, until those in flight are gone.
+  void reserve(const Unit& unit, Reason refused);
 
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
   /// When the first slot becomes free by time alone.
@@ -59,6 +63,8 @@ class Budget {
  private:
   void count(const k8s::Pod& pod, const std::string& owner, const std::string& device, MonoTime at);
   [[nodiscard]] std::optional<HoldReason> refuses_by_flight(std::int64_t size) const;
+  /// Of its nodes or owners.
+  [[nodiscard]] std::optional<HoldReason> refuses_by_share(const Unit& unit) const;
   [[nodiscard]] std::optional<HoldReason> refuses_by_rate(std::int64_t size) const;
   [[nodiscard]] std::optional<MonoTime> enough_at(const TokenBucket& bucket, std::int64_t size) const;
   void promise(std::int64_t count);
@@ -66,6 +72,7 @@ class Budget {
 
   const PlanInput& input_;
   std::int64_t in_flight_ = 0;
+  std::int64_t reserved_ = 0;  // slots that are kept
   // What is left of them, and what this plan has promised, which is gone when it is sent.
   std::int64_t tokens_ = 0;
   std::int64_t attempts_ = 0;

@@ -372,6 +372,41 @@ TEST_CASE("Pods that go one by one leave a gang its tokens, though each needs fe
   CHECK(gone == kAllFour);
 }
 
+TEST_CASE("A gang that fits only when others have gone has the slots kept for it after ten minutes") {
+  GangStage stage;
+  stage.limits().max_in_flight = 3;
+  stage.send_policy();
+  stage.node("node-x", 99, 0);
+  stage.node("node-free", 99, 99);
+  const auto began = stage.now().mono;
+  int broken = 0;
+  GangNames in_flight;
+  const auto pass = [&] {
+    const auto number = broken++;
+    stage.pod({.name = fmt::format("alone-{}", number),
+               .node = "node-x",
+               .owner = fmt::format("ReplicaSet/r-{}", number),
+               .device = fmt::format("gpu-{}", number),
+               .health = Health::Unhealthy});
+    auto gone = stage.run_for(Seconds(20));
+    for (const auto& name : std::exchange(in_flight, gone)) stage.remove_pod(name);
+    return gone;
+  };
+  stage.annotate("w-2", kOptOutAnnotation, "true");
+  for (int i = 0; i < 9; ++i) (void)pass();  // until 12:03, when one has gone each 20 s
+  stage.annotate("w-2", kOptOutAnnotation, "");
+  int alone = 0;
+  GangNames gone;
+  while (broken < 60 && (gone.empty() || !is_of_gang(gone.front()))) {
+    gone = pass();
+    alone += gone.empty() ? 0 : 1;
+    if (stage.now().mono - began < minutes(11)) CHECK(std::ranges::none_of(gone, is_of_gang));
+  }
+  CHECK(gone == kAllFour);
+  CHECK(alone > 20);  // nobody was kept before
+  CHECK(stage.now().mono - began <= minutes(13));
+}
+
 TEST_CASE("Selectors of the policy that do not fit one pod of the gang hold it") {
   GangStage stage;
   stage.policy().match.pods.requirements = {{.key = "app", .op = LabelSelector::Operator::In, .values = {"w"}}};
