@@ -17,6 +17,23 @@ Result<std::string> find_path(const ObjectName& object, const k8s::Client& clien
   return object_path(object, client.call(*request, stop));
 }
 
+/// Where it is, in whatever version its group is served: what was made in one that has gone is stored all the same.
+/// Empty: its kind is served in none, and without its kind there is no object.
+Result<std::string> find_in_any_version(const ObjectName& object, const k8s::Client& client,
+                                        const std::stop_token& stop) {
+  auto path = find_path(object, client, stop);
+  if (path || path.error().kind != ErrorKind::Invalid) return path;
+  const auto request = build_group(object);
+  if (!request) return std::string();
+  const auto others = other_versions(object, client.call(*request, stop));
+  if (!others) return std::unexpected(others.error());
+  for (const auto& other : *others) {
+    path = find_path(other, client, stop);
+    if (path || path.error().kind != ErrorKind::Invalid) return path;
+  }
+  return std::string();
+}
+
 Result<ObjectSighting> look(const ObjectName& object, const std::string& path, const k8s::Client& client,
                             const std::stop_token& stop) {
   return sighting_of(object, client.call(build_object_read(path), stop));
@@ -74,10 +91,9 @@ Status execute(const MakeObject& action, const k8s::Client& client, const std::s
 
 Status execute(const RemoveObject& action, const k8s::Client& client, const std::stop_token& stop) {
   const auto& object = action.object;
-  const auto path = find_path(object, client, stop);
-  // Without its kind there is no object either.
-  if (!path && path.error().kind == ErrorKind::Invalid) return {};
+  const auto path = find_in_any_version(object, client, stop);
   if (!path) return std::unexpected(path.error());
+  if (path->empty()) return {};
   auto found = look(object, *path, client, stop);
   if (!found) return std::unexpected(with_remedy(std::move(found.error()), object, *path));
   if (found->standing != ObjectStanding::Ours) return {};

@@ -16,10 +16,25 @@ namespace dhc {
 namespace {
 using Json = nlohmann::ordered_json;
 
-std::string group_path(const ObjectName& object) {
+/// Of `apps/v1`: what stands before and behind the slash.
+std::string_view group_of(const ObjectName& object) {
+  return std::string_view(object.api_version).substr(0, object.api_version.find('/'));
+}
+std::string_view version_of(const ObjectName& object) {
   const auto slash = object.api_version.find('/');
-  return fmt::format("/apis/{}/{}", k8s::percent_encode(std::string_view(object.api_version).substr(0, slash)),
-                     k8s::percent_encode(std::string_view(object.api_version).substr(slash + 1)));
+  return slash == std::string::npos ? std::string_view() : std::string_view(object.api_version).substr(slash + 1);
+}
+
+std::string group_path(const ObjectName& object) {
+  return fmt::format("/apis/{}/{}", k8s::percent_encode(group_of(object)), k8s::percent_encode(version_of(object)));
+}
+
+/// Whether paths can name the object.
+Status check_name(const ObjectName& object) {
+  const bool is_whole = k8s::is_path_segment(group_of(object)) && k8s::is_path_segment(version_of(object)) &&
+                        k8s::is_path_segment(object.name) && (object.ns.empty() || k8s::is_path_segment(object.ns));
+  if (is_whole && !object.incident.empty()) return {};
+  return fail(ErrorKind::Invalid, "the object has no usable name");
 }
 
 /// The last part of the collection's path: `gpuresets`.
@@ -61,13 +76,29 @@ std::string title_of(const ObjectName& object) {
 }
 
 Result<k8s::Request> build_kinds(const ObjectName& object) {
-  const auto slash = object.api_version.find('/');
-  const auto group = std::string_view(object.api_version).substr(0, slash);
-  const bool is_whole = slash != std::string::npos && k8s::is_path_segment(group) &&
-                        k8s::is_path_segment(std::string_view(object.api_version).substr(slash + 1)) &&
-                        k8s::is_path_segment(object.name) && (object.ns.empty() || k8s::is_path_segment(object.ns));
-  if (!is_whole || object.incident.empty()) return fail(ErrorKind::Invalid, "the object has no usable name");
+  if (const auto named = check_name(object); !named) return std::unexpected(named.error());
   return build_object_read(group_path(object));
+}
+
+Result<k8s::Request> build_group(const ObjectName& object) {
+  if (const auto named = check_name(object); !named) return std::unexpected(named.error());
+  return build_object_read(fmt::format("/apis/{}", k8s::percent_encode(group_of(object))));
+}
+
+Result<std::vector<ObjectName>> other_versions(const ObjectName& object, const Result<k8s::Response>& group) {
+  std::vector<ObjectName> others;
+  if (!group && group.error().kind == ErrorKind::NotFound) return others;
+  if (!group) return std::unexpected(as_unread(group.error()));
+  const Json served = Json::parse(group->body, nullptr, false);
+  if (!served.is_object() || json_field(served, {"versions"}) == nullptr)
+    return fail(ErrorKind::Malformed, "the API server's list of versions cannot be read");
+  for (const Json& one : json_list(served, {"versions"})) {
+    const auto version = json_string(one, {"version"});
+    if (version == version_of(object) || !k8s::is_path_segment(version)) continue;
+    auto& other = others.emplace_back(object);
+    other.api_version = fmt::format("{}/{}", group_of(object), version);
+  }
+  return others;
 }
 
 Result<std::string> object_path(const ObjectName& object, const Result<k8s::Response>& kinds) {
@@ -146,9 +177,8 @@ Result<ObjectSighting> sighting_of(const ObjectName& object, const Result<k8s::R
 
 Error with_remedy(Error error, const ObjectName& object, std::string_view path) {
   if (error.kind == ErrorKind::Forbidden) {
-    const auto group = object.api_version.substr(0, object.api_version.find('/'));
-    error.message +=
-        fmt::format("; get, create and delete of {}.{} are needed: see docs/hand-over.md", plural_of(path), group);
+    error.message += fmt::format("; get, create and delete of {}.{} are needed: see docs/hand-over.md", plural_of(path),
+                                 group_of(object));
   } else if (error.kind == ErrorKind::NotFound) {
     // Of a creation: its namespace is not there, or its kind has just gone.
     error.kind = ErrorKind::Invalid;

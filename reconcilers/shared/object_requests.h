@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "domain/incidents/handed_objects.h"
@@ -34,6 +35,14 @@ inline constexpr Millis kReadTime = Seconds(5);
 /// Asks for the kinds of a group and version. **Source:** Kubernetes' API concepts, discovery; every account may.
 /// Invalid if the object's group, namespace or name does not fit in a path.
 [[nodiscard]] Result<k8s::Request> build_kinds(const ObjectName& object);
+
+/// Asks for the versions of the object's group; Invalid as `build_kinds`.
+[[nodiscard]] Result<k8s::Request> build_group(const ObjectName& object);
+
+/// The object by each other version in which its group is served, as one stored object is read by any of them; none if
+/// the group is not served. Malformed if what the server says of the group cannot be read.
+[[nodiscard]] Result<std::vector<ObjectName>> other_versions(const ObjectName& object,
+                                                             const Result<k8s::Response>& group);
 
 /// The path of the object by what the server says of its kind. Invalid, with the remedy, if the kind is not served or
 /// the namespace is missing, or one is given to a kind that has none.

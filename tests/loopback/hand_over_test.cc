@@ -199,6 +199,26 @@ TEST_CASE("only ours of that incident is deleted, by its UID") {
         ErrorKind::Conflict);
 }
 
+TEST_CASE("an object whose version is served no longer is deleted by another one of its group") {
+  const auto group = said(200, R"({"kind":"APIGroup","name":"repair.example.com","versions":[
+    {"groupVersion":"repair.example.com/v2beta1","version":"v2beta1"},
+    {"groupVersion":"repair.example.com/v2","version":"v2"}]})");
+  const auto empty = said(200, R"({"resources":[]})");
+  const auto tried = try_with(kRemove, {kNone, group, empty, kKinds, standing("0123456789ab"), said(200, "{}")});
+  CHECK(tried.status.has_value());
+  CHECK(tried.sent == std::vector<std::string>{"GET /apis/repair.example.com/v1", "GET /apis/repair.example.com",
+                                               "GET /apis/repair.example.com/v2beta1",
+                                               "GET /apis/repair.example.com/v2",
+                                               "GET /apis/repair.example.com/v2/namespaces/repair/repairs/node-a",
+                                               "DELETE /apis/repair.example.com/v2/namespaces/repair/repairs/node-a"});
+  // Its version may be there without it, and its group be gone.
+  CHECK(try_with(kRemove, {empty, group, empty, empty}).status.has_value());
+  CHECK(try_with(kRemove, {kNone}).sent.size() == 2);
+  CHECK(error_of(try_with(kRemove, {kNone, ""}).status) == ErrorKind::Unread);
+  CHECK(error_of(try_with(kRemove, {kNone, said(200, "[]")}).status) == ErrorKind::Malformed);
+  CHECK(error_of(try_with(kRemove, {kNone, group, ""}).status) == ErrorKind::Unread);
+}
+
 TEST_CASE("a name that does not fit in a path sends nothing") {
   auto bad = kMake;
   bad.object.name = "../nodes/a";
