@@ -43,7 +43,7 @@ function(dhc_suite name directory)
   doctest_discover_tests(${name}
     TEST_PREFIX "${directory}: "
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
-    PROPERTIES LABELS ${directory} TIMEOUT 600 FAIL_REGULAR_EXPRESSION "test cases: +0 "
+    PROPERTIES LABELS ${directory} TIMEOUT 1500 FAIL_REGULAR_EXPRESSION "test cases: +0 "
                ENVIRONMENT "${dhc_test_environment}"
                # Sanitizers look for llvm-symbolizer there.
                ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:/usr/lib/llvm-19/bin")
