@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,12 +22,27 @@ def build(tree: Path, suite: str, quiet: bool = True) -> bool:
     return run(tree, "cmake", "--build", "--preset", "dev", "--target", suite, "--parallel", str(os.cpu_count()), quiet=quiet)
 
 
+def put(path: Path, content: bytes) -> None:
+    """Writes what differs: the rest need not be compiled again."""
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 @contextlib.contextmanager
-def copy_of_tree() -> Iterator[Path]:
-    """Configured, not built."""
+def copy_of_tree(folder: Path | None = None, mutated: dict[str, str] | None = None) -> Iterator[Path]:
+    """Configured, not built, with these files as they are given; in `folder`, which stays there, or in one that does not."""
+    mutated = mutated or {}
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        tree = Path(scratch) / "tree"
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git"))
+        tree = (folder or Path(scratch)) / "tree"
+        for name in filter(None, listed.split("\0")):
+            source = ROOT / name
+            if name in mutated:
+                put(tree / name, mutated[name].encode())
+            elif source.is_file():
+                put(tree / name, source.read_bytes())
+                (tree / name).chmod(source.stat().st_mode)
         if not run(tree, "cmake", "--preset", "dev"):
             sys.exit("the copy cannot be configured: run cmake --preset dev here to see why")
         yield tree
