@@ -48,6 +48,28 @@ TEST_CASE("The token bucket starts empty and gives one eviction each sixtieth of
   CHECK(stage.run_for(Seconds(1)) == Names{"p-1"});
 }
 
+TEST_CASE("Who is refused in the turn in which another goes is told when there is a token for it, too") {
+  auto stage = many(2);
+  stage.limits().evictions_per_minute = 2;
+  stage.policy().after = Seconds(30);
+  stage.send_policy();
+  CHECK(stage.run_for(Seconds(29)).empty());
+  stage.advance(Seconds(1));
+  Names gone;
+  for (int turns = 0; turns < 5 && gone.empty(); ++turns) {
+    const auto actions = stage.turn();
+    gone = evicted(actions);
+    for (const auto& action : actions) {
+      stage.answer(action);
+      stage.show(action);
+    }
+  }
+  REQUIRE(gone == Names{"p-0"});
+  const auto* refused = stage.verdict("p-1", Reason::RateLimited);
+  REQUIRE(refused != nullptr);
+  CHECK(refused->next_at == stage.now().wall + Seconds(30));
+}
+
 TEST_CASE("A restart gives nobody a fresh budget") {
   auto stage = many(3);
   stage.limits().evictions_per_minute = 1;

@@ -631,6 +631,21 @@ TEST_CASE("Acknowledged devices do not count") {
   CHECK(stage.run_for(Seconds(2)).size() == 3);
 }
 
+TEST_CASE("An acknowledgement vouches for what broke up to its time, and for nothing that broke later") {
+  auto stage = eight();
+  break_devices(stage, 3);
+  stage.run_for(minutes(2));
+  SUBCASE("at that moment") {
+    annotate(stage, kAcknowledgeAnnotation, "2026-11-20T12:00:00Z");
+    CHECK(stage.run_for(Seconds(31)).size() == 3);
+  }
+  SUBCASE("a second later") {
+    annotate(stage, kAcknowledgeAnnotation, "2026-11-20T11:59:59Z");
+    CHECK(stage.run_for(Seconds(31)).empty());
+    CHECK(stage.reasons("p-0") == "Braked");
+  }
+}
+
 TEST_CASE("An acknowledgement ahead of the clock vouches for nothing until its time has come, and is said") {
   auto stage = eight();
   break_devices(stage, 3);
