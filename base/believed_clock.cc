@@ -16,9 +16,10 @@ Now BelievedClock::take(const Now& raw) {
   } else if (std::chrono::abs(offset - *believed_) <= kApart) {
     believed_ = offset;
     doubted_since_.reset();
-  } else if (!doubted_since_ || (has_answered && !word_->agrees)) {
+  } else if (!doubted_since_ || std::chrono::abs(offset - doubted_) > kApart || (has_answered && !word_->agrees)) {
     // A machine that slept has the server on its side, and a clock that was set wrongly has not.
     doubted_since_ = raw.mono;
+    doubted_ = offset;
   } else if (raw.mono - *doubted_since_ >= (has_answered ? kStands : kUnanswered)) {
     believed_ = offset;
     doubted_since_.reset();

@@ -50,6 +50,7 @@ class BelievedClock {
   bool is_settled_ = false;
   std::optional<Offset> believed_;
   std::optional<MonoTime> doubted_since_;
+  Offset doubted_{};  // since when it has stood so
 };
 
 }  // namespace dhc

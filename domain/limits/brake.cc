@@ -264,6 +264,8 @@ void Brake::observe(const BrakeSighting& seen) {
   weigh_devices(seen);
   weigh_nodes(seen);
   follow_trials(seen);
+  looked_at_words_ = seen.policy.limits.brake_by_message.at_least > 0;
+  looked_at_workloads_ = seen.policy.limits.brake_by_owner.at_least > 0;
 }
 
 void Brake::load(BrakeMemory memory, const Now& now) {
@@ -321,8 +323,8 @@ void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) 
     const auto& limits = seen.policy.limits;
     auto words = limits.brake_by_message.at_least > 0 ? words_after(bad, affected) : std::string();
     auto workload = limits.brake_by_owner.at_least > 0 ? workload_on(affected, seen.world) : std::string();
-    if (!is_new && words != bad.words) bad.words_since = seen.now.mono;
-    if (!is_new && workload != bad.workload) bad.workload_since = seen.now.mono;
+    if (!is_new && looked_at_words_ && words != bad.words) bad.words_since = seen.now.mono;
+    if (!is_new && looked_at_workloads_ && workload != bad.workload) bad.workload_since = seen.now.mono;
     bad.words = std::move(words);
     bad.workload = std::move(workload);
   }

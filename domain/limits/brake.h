@@ -194,6 +194,9 @@ class Brake {
   std::map<DeviceKey, BadDevice> counted_;  // as it stands in the groups
   std::map<DeviceKey, MonoTime> due_;       // silent devices that time alone may end
   std::set<DeviceKey> asked_again_;         // whose acknowledgement is not valid yet
+  // What is looked at for the first time is as old as its device is bad.
+  bool looked_at_words_ = false;
+  bool looked_at_workloads_ = false;
   bool has_new_unheld_ = false;
   std::map<BrakeScope, EngagedBrake> engaged_;
   std::map<BrakeScope, UnnamedDevices> unnamed_;  // of engaged_

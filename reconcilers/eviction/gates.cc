@@ -78,6 +78,7 @@ std::optional<Held> Gates::ask(Candidate& candidate) {
   for (const auto& gate : in_order()) {
     candidate.rests.on_limits = candidate.rests.on_limits || gate.is_shared;
     if (auto hold = (this->*gate.asks)(candidate)) {
+      if (candidate.fits && !candidate.rests.takes) budget_.keep_for(candidate.unit);
       candidate.again = candidate.again || (gate.is_shared && !is_common(*hold, candidate.affected.key.scope));
       return Held{.hold = *std::move(hold), .gate = gate.text.name, .whole_unit = gate.whole_unit};
     }
@@ -342,10 +343,10 @@ std::optional<HoldReason> Gates::is_over_cap(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::is_over_limit(Candidate& candidate) {
   auto hold = budget_.refuses(candidate.unit);
-  if (!hold) return hold;
-  budget_.reserve(candidate.unit, hold->reason);
-  if (hold->reason == Reason::TooManyInFlight && candidate.unit.affected_pods.size() > 1)
-    wake(candidate, candidate.unit.affected_pods.front()->opens_at + kSlotsKeptAfter, input_.now);
+  candidate.fits = !hold;
+  if (candidate.unit.affected_pods.size() > 1)
+    wake(candidate, kept_slots(*candidate.unit.affected_pods.front(), input_.now).changes_at, input_.now);
+  if (hold) budget_.reserve(candidate.unit, hold->reason);
   return hold;
 }
 

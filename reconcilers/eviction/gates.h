@@ -60,6 +60,7 @@ struct Candidate {
   std::vector<HoldReason> remarks = {};     ///< Said of the pod whether it passes or not.
   std::optional<MonoTime> wake_at = {};
   Rests rests = {};
+  bool fits = false;   ///< It is within the limits.
   bool again = false;  ///< It is to be asked about by the next plan, whatever happens.
 };
 

@@ -32,6 +32,14 @@ bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const
          input.now.mono >= slot_until(attempt, pod, input.policy.limits);
 }
 
+KeptSlots kept_slots(const AffectedPod& first, const Now& now) {
+  const auto from = first.opens_at + kSlotsKeptAfter;
+  if (now.mono < from) return {.now = false, .changes_at = from};
+  const auto turn = now.mono - (now.mono - from) % kSlotsKeptEvery;
+  if (now.mono < turn + kSlotsKeptFor) return {.now = true, .changes_at = turn + kSlotsKeptFor};
+  return {.now = false, .changes_at = turn + kSlotsKeptEvery};
+}
+
 namespace {
 
 /// Until when the attempt holds the pod's slot by what is known of it; none: it holds none. A request on its way holds
@@ -179,8 +187,13 @@ void Budget::reserve(const Unit& unit, Reason refused) {
   const auto size = static_cast<std::int64_t>(unit.affected_pods.size());
   if (size == 1) return;
   if (refused == Reason::RateLimited) return promise(size);
-  const bool has_waited = input_.now.mono >= unit.affected_pods.front()->opens_at + kSlotsKeptAfter;
-  if (refused == Reason::TooManyInFlight && has_waited && !refuses_by_share(unit)) reserved_ += size;
+  const bool keeps = kept_slots(*unit.affected_pods.front(), input_.now).now;
+  if (refused == Reason::TooManyInFlight && keeps && !refuses_by_share(unit)) reserved_ += size;
+}
+
+void Budget::keep_for(const Unit& unit) {
+  reserve(unit, Reason::RateLimited);
+  reserve(unit, Reason::TooManyInFlight);
 }
 
 void Budget::take(const Unit& unit) {

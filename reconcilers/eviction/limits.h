@@ -28,8 +28,17 @@ inline constexpr Millis kSlotPatience = std::chrono::minutes(2);
 /// Whether the API server accepted the eviction, and the pod has shown no deletionTimestamp in all its time.
 [[nodiscard]] bool accepted_in_vain(const EvictionAttempt& attempt, const k8s::Pod& pod, const PlanInput& input);
 
-/// How long pods that go one by one still go before a unit that fits only when others have gone.
+/// When slots that become free are kept for a unit of several pods, which fits only when others have gone: else pods
+/// that go one by one would hold it for ever. In turns, because whose pods are in flight decides how long that lasts.
 inline constexpr Millis kSlotsKeptAfter = std::chrono::minutes(10);
+inline constexpr Millis kSlotsKeptFor = std::chrono::minutes(10);
+inline constexpr Millis kSlotsKeptEvery = std::chrono::minutes(30);
+
+struct KeptSlots {
+  bool now = false;
+  MonoTime changes_at;
+};
+[[nodiscard]] KeptSlots kept_slots(const AffectedPod& first, const Now& now);
 
 /// Pods to be evicted together: one pod, all holders of a shared claim, or a gang.
 struct Unit {
@@ -52,9 +61,10 @@ class Budget {
   void take(const Unit& unit);
 
   /// Keeps for a unit of several pods what it is refused for want of: pods that go one by one would leave too little
-  /// for it again and again. A full bucket of tokens, which takes a minute, is always enough; slots are kept once it
-  /// has waited for `kSlotsKeptAfter`, until those in flight are gone.
+  /// for it again and again. A full bucket of tokens, which takes a minute, is always enough; slots are kept in turns.
   void reserve(const Unit& unit, Reason refused);
+  /// Keeps all for one that fits and is held for a moment by what is asked behind the limits.
+  void keep_for(const Unit& unit);
 
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
   /// When the first slot becomes free by time alone.

@@ -67,6 +67,7 @@ class Planner {
       const auto& member = gates_.gangs().member_of_round(record, charge->key, policy == nullptr ? nobodys_ : *policy,
                                                           moment_of(*charge->half_since, input_.now));
       auto held = held_in_round(member, *charge, policy);
+      if (held && held->reason == Reason::OptOutUnknown) planned_.asks_owners.insert(charge->pod_uid);
       const auto* attempt = input_.requests.eviction(charge->pod_uid);
       const bool is_sent = attempt != nullptr && attempt->state == Attempt::State::Sending;
       if (is_sent && !held) standing_.insert(charge->pod_uid);
@@ -146,6 +147,7 @@ class Planner {
     }
     const auto& name = first.pod().meta.name;
     for (const auto* member : candidate.unit.affected_pods) {
+      if (held && waits_for_owner(*member, *held)) planned_.asks_owners.insert(member->pod().meta.uid);
       if (member->goes_with == nullptr || following_.contains(member->pod().meta.uid)) continue;
       if (!held) {
         say(*member, {.reason = Reason::GangHeld,
@@ -162,6 +164,13 @@ class Planner {
             held->gate);
       }
     }
+  }
+
+  /// A word that was read is too old only for who would go now.
+  bool waits_for_owner(const AffectedPod& member, const Held& held) const {
+    const auto own = excluded_because(member, input_);
+    if (own) return own->reason == Reason::OptOutUnknown;
+    return held.hold.reason == Reason::OptOutUnknown && owner_word_too_old(member.pod(), input_.world, input_.now);
   }
 
   void note_rests(const Candidate& candidate) {

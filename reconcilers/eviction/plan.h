@@ -15,6 +15,8 @@ struct Plan : Planned<EvictPod> {
   std::vector<EvictionCharge> charges;  ///< Written down against the caps first.
   /// UIDs of pods whose eviction is on its way and would not be ordered now: what is not begun must not be.
   std::set<std::string> revoked;
+  /// UIDs of pods of which an owner's word is waited for, whatever is said of them: a gang waits for each of its own.
+  std::set<std::string> asks_owners;
   std::map<DeviceKey, Rests> rests;  ///< Of the devices in focus: of several pods what all rest on together.
   CommonAnswers before;              ///< To whoever was asked first,
   CommonAnswers after;               ///< and to whoever was asked last.

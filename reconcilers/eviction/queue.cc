@@ -7,11 +7,15 @@
 #include <string_view>
 #include <tuple>
 
+#include "domain/cluster/gang.h"
+#include "reconcilers/eviction/limits.h"
+
 namespace dhc::eviction {
 
 namespace {
 
 struct Place {
+  bool is_later = true;  ///< No slots are kept for it now.
   MonoTime tried_at;
   std::int64_t round = 0;  ///< Of those of one namespace that have not been tried; the others are all in one.
   MonoTime served_at;      ///< The namespace, last: with few slots each turn has one round only.
@@ -30,7 +34,10 @@ std::vector<const AffectedPod*> fair_order(const PlanInput& input) {
     const auto* attempt = input.requests.eviction(meta.uid);
     const auto tried_at = attempt == nullptr ? MonoTime::min() : attempt->tried_at;
     const bool is_untried = tried_at == MonoTime::min();
-    places.push_back({.tried_at = tried_at,
+    const auto& rules = affected.policy->evict;
+    const bool is_gang = rules && rules->groups_together && gang_of(affected.pod());
+    places.push_back({.is_later = !is_gang || !kept_slots(affected, input.now).now,
+                      .tried_at = tried_at,
                       .round = is_untried ? untried[meta.ns]++ : 0,
                       .served_at = is_untried ? input.requests.served_at(meta.ns) : MonoTime::min(),
                       .index = places.size(),
@@ -38,7 +45,7 @@ std::vector<const AffectedPod*> fair_order(const PlanInput& input) {
   }
   // Not stable_sort: libstdc++ 12's is deprecated to clang.
   std::ranges::sort(places, {}, [](const Place& place) {
-    return std::tie(place.tried_at, place.round, place.served_at, place.index);
+    return std::tie(place.is_later, place.tried_at, place.round, place.served_at, place.index);
   });
   std::vector<const AffectedPod*> order;
   order.reserve(places.size());

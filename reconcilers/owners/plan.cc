@@ -24,7 +24,10 @@ class Planner {
  public:
   explicit Planner(const PlanInput& input) : input_(input) {}
 
-  Planned<ReadOwner> run(std::span<const Verdict> verdicts) {
+  Planned<ReadOwner> run(std::span<const Verdict> verdicts, const std::set<std::string>& pods) {
+    for (const auto& uid : pods) {
+      if (const auto* record = input_.world.pod(uid)) want_unknown(record->pod.meta);
+    }
     for (const auto& verdict : verdicts) {
       const bool is_of_owner = verdict.reason == Reason::OptOutUnknown || verdict.reason == Reason::OptedOut;
       if (!is_of_owner && verdict.subject.kind != "Job") continue;
@@ -105,8 +108,8 @@ class Planner {
 
 }  // namespace
 
-Planned<ReadOwner> plan(const PlanInput& input, std::span<const Verdict> verdicts) {
-  return Planner(input).run(verdicts);
+Planned<ReadOwner> plan(const PlanInput& input, std::span<const Verdict> verdicts, const std::set<std::string>& pods) {
+  return Planner(input).run(verdicts, pods);
 }
 
 }  // namespace dhc::owners

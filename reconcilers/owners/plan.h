@@ -1,5 +1,7 @@
 #pragma once
+#include <set>
 #include <span>
+#include <string>
 
 #include "reconcilers/owners/action.h"
 #include "reconcilers/shared/plan_input.h"
@@ -13,6 +15,8 @@ inline constexpr std::int64_t kReadsPerMinute = 60;
 /// those that have opted out, which may have changed their mind. Each with a back-off, one of a namespace at a time;
 /// where the minute's reads do not suffice the namespace goes first whose last read is the longest ago, so that no
 /// tenant's owners keep another's waiting.
-[[nodiscard]] Planned<ReadOwner> plan(const PlanInput& input, std::span<const Verdict> verdicts);
+/// `pods`: UIDs of further pods whose owners are waited for.
+[[nodiscard]] Planned<ReadOwner> plan(const PlanInput& input, std::span<const Verdict> verdicts,
+                                      const std::set<std::string>& pods = {});
 
 }  // namespace dhc::owners

@@ -825,7 +825,7 @@ Turn Controller::plan_all(const Now& now) {
   auto of_owners = state.standing.about_owners(focus);
   of_owners.insert(of_owners.end(), verdicts.begin(), verdicts.end());
   std::ranges::sort(of_owners, {}, [](const Verdict& v) { return std::tie(v.subject, v.device, v.reason); });
-  auto reads = owners::plan(input, of_owners);
+  auto reads = owners::plan(input, of_owners, evictions.asks_owners);
   auto notices = notice::plan(input, verdicts, state.rejected);
   state.refused_since.keep(notices.verdicts);
   Decided decided;

@@ -57,6 +57,13 @@ struct GangStage : Stage {
     upsert_pod(pod);
   }
 
+  /// Whose owner is of a kind that is read, not watched.
+  void own_by_cluster(const std::string& pod, const std::string& cluster) {
+    pod_named(pod).meta.controller =
+        k8s::OwnerRef{.api_version = "ray.io/v1", .kind = "RayCluster", .name = cluster, .uid = "uid-" + cluster};
+    upsert_pod(pod);
+  }
+
   k8s::DisruptionBudget& budget(std::int64_t allowed, const std::string& name = "train") {
     auto& budget = budgets_[name];
     budget.meta.ns = "default";

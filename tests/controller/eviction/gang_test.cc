@@ -18,6 +18,17 @@ namespace {
 const GangNames kAllFour = {"w-0", "w-1", "w-2", "w-3"};
 const GangNames kNoneGone;
 
+/// A pod of another tenant on a device of node-x.
+void break_other(GangStage& stage, int number) {
+  const auto name = fmt::format("alone-{}", number);
+  stage.pod({.name = name,
+             .node = "node-x",
+             .device = fmt::format("gpu-{}", number),
+             .health = Health::Unhealthy,
+             .ns = "other"});
+  stage.own_by_cluster(name, fmt::format("r-{}", number));
+}
+
 bool is_of_gang(const std::string& pod) { return pod.starts_with("w-"); }
 }  // namespace
 
@@ -294,6 +305,24 @@ TEST_CASE("A process that dies after the first of a gang has gone is followed by
   CHECK(std::ranges::count(stage.writes(), "evict w-0") == 1);
 }
 
+TEST_CASE("The owners of all pods of a gang are read, also of those that go with another's device") {
+  GangStage stage;
+  stage.own_by_cluster("w-1", "other");
+  CHECK(stage.run_until("12:02:00") == kAllFour);
+  REQUIRE(stage.reads().size() == 1);
+  CHECK(stage.reads()[0].owner.name == "other");
+}
+
+TEST_CASE("What is left of a gang goes on under the next process, also where its owners are read") {
+  GangStage stage;
+  for (const auto& name : kAllFour) stage.own_by_cluster(name, "train");
+  stage.refuse({"w-2"});
+  REQUIRE(stage.run_until("12:01:10") == GangNames{"w-0", "w-1", "w-3"});
+  stage.refuse({});
+  stage.restart();
+  CHECK(stage.run_for(Seconds(30)) == GangNames{"w-2"});
+}
+
 TEST_CASE("A gang that is larger than the caps ever allow says so at once, and is told of no eviction") {
   GangStage stage;
   stage.policy().evict->notice = NoticeRules{};
@@ -405,6 +434,68 @@ TEST_CASE("A gang that fits only when others have gone has the slots kept for it
   CHECK(gone == kAllFour);
   CHECK(alone > 20);  // nobody was kept before
   CHECK(stage.now().mono - began <= minutes(13));
+}
+
+TEST_CASE(
+    "A gang for which slots are kept comes before all others, whose owners' word is old and who was tried before") {
+  GangStage stage;
+  stage.limits().max_in_flight = 3;
+  stage.send_policy();
+  stage.node("node-x", 99, 0);
+  stage.node("node-free", 99, 99);
+  for (const auto& name : kAllFour) stage.own_by_cluster(name, "train");
+  // One of its namespace has suffered longer, and stays.
+  stage.pod({.name = "old", .node = "node-x", .device = "gpu-98", .health = Health::Unhealthy});
+  stage.annotate("old", kOptOutAnnotation, "true");
+  stage.refuse({"w-0"});
+  int broken = 0;
+  GangNames in_flight;
+  const auto pass = [&] {
+    break_other(stage, broken++);
+    auto gone = stage.run_for(Seconds(20));
+    for (const auto& name : std::exchange(in_flight, gone)) stage.remove_pod(name);
+    return gone;
+  };
+  while (broken < 12) (void)pass();
+  stage.refuse({});
+  GangNames gone;
+  while (broken < 70 && std::ranges::none_of(gone, is_of_gang)) gone = pass();
+  CHECK(gone == kAllFour);
+  CHECK(broken > 30);
+}
+
+TEST_CASE("Slots are kept for a gang for ten minutes, and then for twenty not, whatever hangs in them") {
+  GangStage stage;
+  stage.limits().max_in_flight = 5;
+  stage.send_policy();
+  stage.node("node-x", 99, 0);
+  stage.node("node-free", 99, 99);
+  stage.show_evictions(true);
+  auto& hanging = stage.pod({.name = "hang", .node = "node-x", .owner = "ReplicaSet/h", .device = "gpu-98"});
+  hanging.grace_period_seconds = 3600;
+  stage.upsert_pod("hang");
+  stage.annotate("w-2", kOptOutAnnotation, "true");
+  stage.report("hang", Health::Unhealthy);
+  REQUIRE(stage.run_until("12:01:30") == GangNames{"hang"});
+  stage.pod({.name = "w-4", .node = "node-free", .owner = "StatefulSet/w", .device = "gpu-0"});
+  stage.mark("w-4", "train");
+  stage.annotate("w-2", kOptOutAnnotation, "");
+  std::vector<Millis> gone_at;
+  const auto opened = stage.now().mono;
+  for (int number = 0; number < 40; ++number) {
+    break_other(stage, number);
+    for (const auto& name : stage.run_for(minutes(1))) {
+      CHECK_FALSE(is_of_gang(name));
+      stage.remove_pod(name);
+      gone_at.push_back(stage.now().mono - opened);
+    }
+  }
+  REQUIRE(!gone_at.empty());
+  // Ten minutes and one that it takes to open an incident.
+  Millis longest{0};
+  for (std::size_t i = 1; i < gone_at.size(); ++i) longest = std::max(longest, gone_at[i] - gone_at[i - 1]);
+  CHECK(longest > minutes(8));
+  CHECK(longest <= minutes(12));
 }
 
 TEST_CASE("Selectors of the policy that do not fit one pod of the gang hold it") {

@@ -80,6 +80,25 @@ constexpr std::string_view kWords =
 
 }  // namespace
 
+TEST_CASE("A narrow brake that is switched on takes faults of old for what they are") {
+  WideStage stage;
+  stage.send_policy();
+  for (int n = 10; n < 16; ++n) {
+    const auto name = WideStage::name_of(n, 1);
+    stage.pod_named(name).meta.annotations.emplace_back(std::string(kOptOutAnnotation), "true");
+    stage.upsert_pod(name);
+    stage.break_one(n, 1);
+  }
+  stage.run_for(hours(2), minutes(1));
+  REQUIRE(stage.reasons(WideStage::name_of(10, 1)) == "OptedOut");
+  stage.limits().brake_by_message.at_least = 5;
+  stage.limits().brake_by_owner = {.percent = 30, .at_least = 1};
+  stage.send_policy();
+  stage.run_for(minutes(3));
+  CHECK(stage.brake_with("in the same words") == nullptr);
+  CHECK(stage.brake_with("holds are bad") == nullptr);
+}
+
 TEST_CASE("With byOwner a workload loses nothing while more than its share is bad, and others lose theirs") {
   for (const int bad : {3, 4}) {
     CAPTURE(bad);

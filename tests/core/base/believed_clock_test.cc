@@ -96,6 +96,21 @@ TEST_CASE("a step about which the server says nothing is believed after an hour"
   CHECK(machine.ahead() == Millis(0));
 }
 
+TEST_CASE("each step has to stand for its own time") {
+  auto machine = settled();
+  machine.wall += hours(3);
+  CHECK(machine.ahead() == -hours(3));
+  machine.pass(minutes(59));
+  machine.wall += hours(25);
+  CHECK(machine.ahead() == -hours(28));
+  machine.pass(minutes(1));
+  CHECK(machine.ahead() == -hours(28));
+  machine.pass(minutes(59) - Millis(1));
+  CHECK(machine.ahead() == -hours(28));
+  machine.pass(Millis(1));
+  CHECK(machine.ahead() == Millis(0));
+}
+
 TEST_CASE("a process begins with the server's clock where ours is apart from it, and goes on with that") {
   Machine machine;
   (void)machine.clock.take(machine.raw());
