@@ -97,10 +97,12 @@ Millis eviction_pause(const Error& error, int failures) {
 }
 
 Millis backoff_after(const Error& error, int failures) {
+  const auto wish = error.retry_after.value_or(Millis::zero());
   switch (error.kind) {
+    case ErrorKind::TimedOut:
+      return std::max<Millis>(kUnseen, wish);
     case ErrorKind::NotFound:
     case ErrorKind::Conflict:
-    case ErrorKind::TimedOut:
     case ErrorKind::Gone:
     case ErrorKind::Outdated:
       return kUnseen;  // or a newer version of the object, whichever comes first
@@ -113,13 +115,13 @@ Millis backoff_after(const Error& error, int failures) {
     case ErrorKind::Contested:
       return doubling(Seconds(60), std::chrono::minutes(10), failures);
     case ErrorKind::Declined:
-      return doubling(kUnseen, std::chrono::minutes(10), failures);
+      return std::max(doubling(kUnseen, std::chrono::minutes(10), failures), wish);
     case ErrorKind::TooManyRequests:
     case ErrorKind::Doubtful:
     case ErrorKind::Unread:
     case ErrorKind::Unavailable:
     case ErrorKind::Malformed:
-      return std::max(doubling(Seconds(1), Seconds(60), failures), error.retry_after.value_or(Millis::zero()));
+      return std::max(doubling(Seconds(1), Seconds(60), failures), wish);
     case ErrorKind::Cancelled:
       return Seconds(1);
   }

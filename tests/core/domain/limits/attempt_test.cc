@@ -40,4 +40,15 @@ TEST_CASE("A failure waits by its remedy, and longer each time") {
   CHECK(backoff_after(fail(ErrorKind::Conflict, "").error(), 1) == kUnseen);
 }
 
+TEST_CASE("A Retry-After is waited for after every answer of a server that cannot, also a 504") {
+  for (const auto kind : {ErrorKind::TooManyRequests, ErrorKind::Unavailable, ErrorKind::Doubtful, ErrorKind::Declined,
+                          ErrorKind::TimedOut}) {
+    Error error{.kind = kind, .message = "", .retry_after = std::chrono::minutes(5)};
+    CAPTURE(to_string(kind));
+    CHECK(backoff_after(error, 1) == std::chrono::minutes(5));
+    error.retry_after = Millis(1);  // never sooner than by our own
+    CHECK(backoff_after(error, 1) >= Seconds(1));
+  }
+}
+
 }  // namespace dhc
