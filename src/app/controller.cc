@@ -66,9 +66,14 @@ struct Controller::State {
   Bulletin bulletin;
   std::optional<std::pair<std::string, Moment>> webhook_problem;  // and since when
   std::vector<ViewDoubt> doubts;
+  std::optional<Now> clock_taken;  // last
   /// The time to decide by; the API server's times are read by it from then on.
-  Now believe(const Now& raw) {
+  Now believe(const Now& raw, record::Recorder* recorder) {
+    const bool was_in_doubt = clock.is_in_doubt();
+    const auto before = std::exchange(clock_taken, raw);
     const auto now = clock.take(raw);
+    // It goes on from the moment before, which changed nothing and was not written down.
+    if (recorder != nullptr && before && !was_in_doubt && clock.is_in_doubt()) recorder->took(*before, true);
     world.note_server_ahead(clock.server_ahead());
     return now;
   }
@@ -629,7 +634,7 @@ bool Controller::take(std::span<Message> messages, const Now& raw) {
   for (const auto& message : messages) {
     if (const auto* seen = std::get_if<ServerClockSeen>(&message)) state_->clock.server_is_ahead(seen->ahead, raw);
   }
-  const auto now = state_->believe(raw);
+  const auto now = state_->believe(raw, recorder_.get());
   bool is_news = false;
   for (auto& message : messages) {
     if (recorder_) recorder_->hear(message);
@@ -648,7 +653,7 @@ bool Controller::take(std::span<Message> messages, const Now& raw) {
 }
 
 Turn Controller::plan(const Now& raw) {
-  const auto now = state_->believe(raw);
+  const auto now = state_->believe(raw, recorder_.get());
   state_->losses.advance(now);
   auto turn = plan_all(now);
   state_->planned_at = now;
