@@ -36,11 +36,14 @@ type result struct {
 
 var results sync.Mutex
 
-// note adds a result to $DHC_CAMPAIGN_RESULTS/results.jsonl, if that is set.
-func note(t *testing.T, r result) {
+// note adds a result to $DHC_CAMPAIGN_RESULTS/results.jsonl, if that is set. What fails because the run was ended is none.
+func note(t *testing.T, on *plane, r result) {
 	t.Helper()
 	folder := os.Getenv("DHC_CAMPAIGN_RESULTS")
 	if folder == "" {
+		return
+	}
+	if _, err := on.cp.Client.Discovery().ServerVersion(); err != nil {
 		return
 	}
 	results.Lock()
@@ -128,7 +131,7 @@ func (p *part) run(t *testing.T, name string) {
 			done := false
 			took := time.Duration(0)
 			defer func() {
-				note(t, result{name, place, len(faults), f.String(), took > 0, done && !t.Failed(), took.Seconds()})
+				note(t, on, result{name, place, len(faults), f.String(), took > 0, done && !t.Failed(), took.Seconds()})
 			}()
 			got, _ := on.tell(t, &f, twist{})
 			if struck := on.proxy.struckAt(); !struck.IsZero() {

@@ -33,7 +33,11 @@ func (f fault) asksForPatience() bool {
 
 // isLong says whether the story waits longer for this answer than anybody wants to watch.
 func (f fault) isLong() bool {
-	return f.Answer != nil && f.Answer.RetryAfter == huge && (f.asksForPatience() || f.What == "watch pods")
+	if f.Answer == nil || f.Answer.RetryAfter != huge {
+		return false
+	}
+	// A watch waits whatever the code; a read before an eviction also after one that makes no sense for it.
+	return f.asksForPatience() || f.What == "watch pods" || f.What == "get pods" && f.Answer.Code == 409
 }
 
 // held watches for a while that what was answered with a long Retry-After is not asked again, and that meanwhile somebody who looks sees why nothing happens.

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func TestAnAilingMachineOrServerEndsAsTheUndisturbedStory(t *testing.T) {
 			defer func() { free <- on }()
 			began, done := time.Now(), false
 			defer func() {
-				note(t, result{"machine", 0, 0, one.name, true, done && !t.Failed(), time.Since(began).Seconds()})
+				note(t, on, result{"machine", 0, 0, one.name, true, done && !t.Failed(), time.Since(began).Seconds()})
 			}()
 			w, want := one.twist(t, on), want
 			want.RulesMade += w.rulesMore
@@ -63,6 +64,14 @@ func frozen() (all []ailment) {
 			s.must(s.on.cp.FreezeAPIServer())
 			time.Sleep(long) // the story itself
 			s.must(s.on.cp.ThawAPIServer())
+			// A kubelet says again that it and its Pods are Ready once its node has been called unreachable, which takes the controller manager a moment.
+			go func() {
+				for range 12 {
+					time.Sleep(time.Second)
+					_ = s.node.SetReady(context.Background(), true)
+					s.node.Forget()
+				}
+			}()
 		}
 		all = append(all,
 			ailment{fmt.Sprint("frozen for ", long, " as the devices go bad"), false, func(*testing.T, *plane) twist { return twist{broken: freeze} }},
@@ -86,10 +95,11 @@ func (s *told) isTainted() error {
 // restored is an etcd as it was before the devices went bad: no taint, no credit, no state. The kubelet says again what it sees.
 func restored() []ailment {
 	return []ailment{{"etcd restored when the taints stand", false, func(_ *testing.T, on *plane) twist {
-		return twist{evictAfter: "30s", rulesMore: 2, // made again
+		return twist{evictAfter: "1m", rulesMore: 2, // made again
 			before: func(s *told) { s.must(on.cp.SaveEtcd()) },
 			broken: func(s *told) {
 				s.await("the taints stand", s.isTainted)
+				s.must(on.cp.Spend(s.t.Context(), s.namespace, 500)) // versions, so that the past does not catch up before anybody looks
 				s.must(on.cp.RestoreEtcd(func() {}))
 				s.node.Forget()
 				s.must(s.node.PublishStatus(s.t.Context()))
@@ -117,6 +127,12 @@ func setClocks(t *testing.T) (all []ailment) {
 				broken: func(s *told) {
 					s.await("the taints stand", s.isTainted)
 					set(offset)
+					s.await("it knows of it", func() error {
+						if text := s.running.ClockLine(s.t); strings.Contains(text, "within a second") {
+							return fmt.Errorf("/readyz says %s", text)
+						}
+						return nil
+					})
 				}}
 		}})
 	}
@@ -208,7 +224,7 @@ func TestAStartWithoutThreadsOrFilesSaysWhatIsMissing(t *testing.T) {
 		} else if text := one.LogText(t); code == 0 || !strings.Contains(text, "error") {
 			t.Errorf("with %s it ends with code %d and says\n%s", name, code, tail(text))
 		}
-		note(t, result{"machine", 0, 0, "a start with " + name, true, !t.Failed(), time.Since(began).Seconds()})
+		note(t, on, result{"machine", 0, 0, "a start with " + name, true, !t.Failed(), time.Since(began).Seconds()})
 	}
 	for files := 4; files < 60; files += step {
 		t.Run(fmt.Sprint(files, " files"), func(t *testing.T) {

@@ -270,7 +270,7 @@ func TestAStreamThatIsCutAfterAnyByteLeavesTheSameView(t *testing.T) {
 		for i, place := range places {
 			for sort, length := range lengths {
 				if place < length {
-					note(t, result{"streams", from + i, whole, fmt.Sprintf("%s: cut after %d bytes", sort, place), true, same, time.Since(began).Seconds()})
+					note(t, on, result{"streams", from + i, whole, fmt.Sprintf("%s: cut after %d bytes", sort, place), true, same, time.Since(began).Seconds()})
 				}
 			}
 		}

@@ -404,6 +404,18 @@ func (c *Controller) Readyz(t *testing.T) (code int, text string) {
 	return code, text
 }
 
+// ClockLine is what its readiness page says of the clocks.
+func (c *Controller) ClockLine(t *testing.T) string {
+	t.Helper()
+	_, text := c.Readyz(t)
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "clock: ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
 // Metric is the sum of all samples of that name with at least these labels, as in `name{action="EvictPod",outcome="ok"}`; 0 if there is none.
 func (c *Controller) Metric(t *testing.T, sample string) float64 {
 	t.Helper()

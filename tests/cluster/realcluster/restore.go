@@ -1,8 +1,13 @@
 package realcluster
 
 import (
+	"context"
 	"os"
+	"strconv"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const savedEtcd = "etcd-saved"
@@ -27,6 +32,17 @@ func (cp *ControlPlane) RestoreEtcd(between func()) error {
 		}
 		return os.CopyFS(cp.file("etcd"), os.DirFS(cp.file(savedEtcd)))
 	})
+}
+
+// Spend makes so many versions in a namespace, so that a past that is restored does not catch up with them at once.
+func (cp *ControlPlane) Spend(ctx context.Context, namespace string, versions int) error {
+	maps := cp.Client.CoreV1().ConfigMaps(namespace)
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "spent-"}}, metav1.CreateOptions{})
+	for i := 0; i < versions && err == nil; i++ {
+		made.Data = map[string]string{"count": strconv.Itoa(i)}
+		made, err = maps.Update(ctx, made, metav1.UpdateOptions{})
+	}
+	return err
 }
 
 func (cp *ControlPlane) withoutEtcd(do func() error) error {

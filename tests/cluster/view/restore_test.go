@@ -37,7 +37,9 @@ func TestAnEtcdRestoredToThePastEvictsNoHealthyPodAndWhatIsGoneLeavesMemory(t *t
 	lost := workload.Deployment{Namespace: namespace, Name: "lost", Replicas: 1, Resource: gpu}.Create(t, cp)
 	node.Break(t, gpu, "gpu-0")
 	controller.AwaitVerdict(t, healthy.Name, "WaitingForWindow")
-	spend(t, cp, namespace, 1000)
+	if err := cp.Spend(t.Context(), namespace, 1000); err != nil {
+		t.Fatal(err)
+	}
 	known := controller.Metric(t, `device_health_objects{kind="Pod"}`)
 	version := list(t, cp).ResourceVersion
 
@@ -85,20 +87,4 @@ func list(t *testing.T, cp *realcluster.ControlPlane) *corev1.PodList {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// spend makes so many versions.
-func spend(t *testing.T, cp *realcluster.ControlPlane, namespace string, versions int) {
-	t.Helper()
-	maps := cp.Client.CoreV1().ConfigMaps(namespace)
-	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "spent"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range versions {
-		made.Data = map[string]string{"count": fmt.Sprint(i)}
-		if made, err = maps.Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
