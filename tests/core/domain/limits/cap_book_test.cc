@@ -83,6 +83,19 @@ TEST_CASE("An eviction whose answer was lost counts when its pod is gone, whatev
   }
 }
 
+TEST_CASE("An eviction takes out of service the device that its pod was evicted from, whichever it was charged for") {
+  RequestTracker requests;
+  CapBook book;
+  auto charge = charge_of(replica());
+  charge.key = DeviceKey::plugin("node-a", kScope, "gpu-1");
+  book.charge(charge);
+  try_eviction(requests, replica(), {}, Seconds(0));
+  CHECK(book.settle(world_of({}), requests, tick(Seconds(1))));
+  CHECK(counted(book) == 1);
+  CHECK(book.out().contains(device().key));
+  CHECK_FALSE(book.out().contains(charge.key));
+}
+
 TEST_CASE("An eviction that was refused or recalled, and never in doubt, uses up nothing when its pod is gone") {
   for (const auto kind : {ErrorKind::Cancelled, ErrorKind::Blocked, ErrorKind::NotFound}) {
     CAPTURE(to_string(kind));
