@@ -18,23 +18,30 @@ DeviceKey place_of_key(DeviceKey key) {
 
 }  // namespace
 
-DeviceKey HeldCards::Place::key_of(const SharedText& device) const {
-  auto key = at;
-  key.device = device;
-  return key;
+std::vector<DeviceKey> HeldCards::Place::keys() const {
+  std::vector<DeviceKey> keys;
+  keys.reserve(devices.size() + 1);
+  if (has_nameless) keys.push_back(at);
+  for (const auto& device : devices) keys.emplace_back(at).device = device;
+  return keys;
 }
 
 void HeldCards::add(const DeviceKey& key) {
   auto at = place_of_key(key);
   auto& place = places_[at];
   place.at = at;
-  if (place.devices.insert(key.device)) stale_.insert(std::move(at));
+  const bool is_new = key.device.empty() ? !std::exchange(place.has_nameless, true) : place.devices.insert(key.device);
+  if (is_new) stale_.insert(std::move(at));
 }
 
 void HeldCards::remove(const DeviceKey& key) {
   auto at = place_of_key(key);
   const auto found = places_.find(at);
-  if (found != places_.end() && found->second.devices.erase(key.device) > 0) stale_.insert(std::move(at));
+  if (found == places_.end()) return;
+  auto& place = found->second;
+  const bool is_gone =
+      key.device.empty() ? std::exchange(place.has_nameless, false) : place.devices.erase(key.device) > 0;
+  if (is_gone) stale_.insert(std::move(at));
 }
 
 void HeldCards::note_pool(const SharedText& driver, const SharedText& pool) {
@@ -95,8 +102,7 @@ void HeldCards::count_out(const Place& place) {
 /// A name is kept once for all places.
 void HeldCards::count_images(Place& place, const World& world) {
   std::map<std::string, std::set<std::string>> cards;
-  for (const auto& device : place.devices) {
-    const auto key = place.key_of(device);
+  for (const auto& key : place.keys()) {
     for (auto& name : images_on(key, world)) cards[std::move(name)].insert(world.card_of(key).device);
   }
   place.images.clear();
@@ -114,17 +120,17 @@ void HeldCards::settle(const World& world) {
     if (found == places_.end()) continue;
     auto& place = found->second;
     count_out(place);
-    if (place.devices.empty()) {
+    const auto keys = place.keys();
+    if (keys.empty()) {
       places_.erase(found);
       continue;
     }
     std::set<std::string> cards;
-    for (const auto& device : place.devices) cards.insert(world.card_of(place.key_of(device)).device);
+    for (const auto& key : keys) cards.insert(world.card_of(key).device);
     place.cards = std::ssize(cards);
-    const auto first = place.key_of(*place.devices.begin());
-    place.unit = world.node_of(first);
+    place.unit = world.node_of(keys.front());
     if (place.unit.empty()) place.unit = at.place;
-    const auto reporter = world.reporter_of(first);
+    const auto reporter = world.reporter_of(keys.front());
     place.driver_began = reporter ? std::optional(reporter->began) : std::nullopt;
     count_images(place, world);
     count_in(place);

@@ -25,14 +25,16 @@ class HeldCards {
  public:
   struct Place {
     DeviceKey at;                          ///< Of its devices, without a name.
-    SortedTexts devices;                   ///< By name, those that have a holder.
+    SortedTexts devices;                   ///< By name, those that have a holder,
+    bool has_nameless = false;             ///< and whether the one without a name has: a plugin may tell of such.
     std::int64_t cards = 0;                ///< Physical ones among them.
     SharedText unit;                       ///< What breaks together: the node, or a pool of the network.
     std::optional<WallTime> driver_began;  ///< Its driver or plugin there; none: not known.
     /// How many of the physical ones pods hold that run an image, by `image_names_of`, sorted by name.
     std::vector<std::pair<k8s::SharedEntry<std::string>, std::int64_t>> images;
 
-    [[nodiscard]] DeviceKey key_of(const SharedText& device) const;
+    /// Of its devices that have a holder.
+    [[nodiscard]] std::vector<DeviceKey> keys() const;
     /// How many of the physical ones pods hold that run the image.
     [[nodiscard]] std::int64_t count_of(std::string_view image) const;
   };

@@ -189,8 +189,7 @@ std::int64_t well_beside(const DeviceKey& key, const std::vector<std::string>& w
   };
   std::map<DeviceKey, bool> cards;  // whether it is well
   for (const auto* place : world.held_cards().places_beside(key)) {
-    for (const auto& device : place->devices) {
-      const auto held = place->key_of(device);
+    for (const auto& held : place->keys()) {
       auto& is_well = cards.try_emplace(world.card_of(held), true).first->second;
       const auto* state = world.tracker().find(held);
       is_well = is_well && state->health != k8s::Health::Unhealthy && !is_theirs(held);

@@ -42,8 +42,7 @@ std::vector<Bystander> tenants_of(const std::string& image, const std::string& s
   const auto all = static_cast<double>(world.held_cards().count(scope));
   std::map<std::string, std::set<DeviceKey>> cards;  // by pod
   for (const auto* place : world.held_cards().places_of(scope, image)) {
-    for (const auto& device : place->devices) {
-      const auto key = place->key_of(device);
+    for (const auto& key : place->keys()) {
       for (const auto& uid : world.tracker().find(key)->holders) cards[uid].insert(world.card_of(key));
     }
   }

@@ -34,6 +34,32 @@ TEST_CASE("a handle set gives equal handles one body") {
   CHECK(set.size() == 1000);
 }
 
+/// All have one hash, as names that a tenant has chosen.
+struct OneHash {
+  std::size_t operator()(const SharedText& /*text*/) const { return 1; }
+};
+struct Compared {
+  static inline std::size_t times = 0;
+  bool operator()(const SharedText& a, const SharedText& b) const {
+    ++times;
+    return a == b;
+  }
+};
+
+TEST_CASE("a handle set takes no longer where all hashes are one, and gives each its own text") {
+  HandleSet<SharedText, OneHash, Compared, IsFree, IsUsed> set;
+  std::vector<SharedText> held;
+  for (int i = 0; i < 10'000; ++i) {
+    const auto [known, is_new] = set.take_in(numbered(i));
+    CHECK(known == numbered(i));
+    held.push_back(known);
+  }
+  CHECK(Compared::times < 10'000 * 200);
+  CHECK(set.size() <= 2 * decltype(set)::kLongestRun);
+  const auto last = set.take_in(numbered(9'999));
+  CHECK_FALSE(last.second);
+}
+
 TEST_CASE("a handle set keeps what nobody holds for a while only, whatever comes") {
   Texts set;
   std::vector<SharedText> held;

@@ -76,7 +76,9 @@ class ComingAndGoing {
       if (dice_.one_in(3)) continue;
       const auto health = dice_.one_in(4) ? k8s::Health::Unhealthy : k8s::Health::Healthy;
       resource.devices.push_back(
-          {.resource_id = "GPU-" + number(2) + "::" + std::to_string(device), .health = health, .message = {}});
+          {.resource_id = dice_.one_in(6) ? std::string() : "GPU-" + number(2) + "::" + std::to_string(device),
+           .health = health,
+           .message = {}});
     }
     for (auto& device : resource.devices) device.containers = run_images(pod);
     pod.allocated = {std::move(resource)};
