@@ -101,3 +101,14 @@ func TestAGroupOfALeaderWorkerSetGoesAsAGangAndIsWholeAgain(t *testing.T) {
 		})
 	}
 }
+
+// The leader's chain does not name the pod that owns the workers: theirs are read as well.
+func TestAGroupOfALeaderWorkerSetGoesAsAGangAlsoWhenItsLeaderHoldsTheBadDevice(t *testing.T) {
+	p := newPlaceFor(t, 8)
+	pods := workload.LeaderWorkerSet{Namespace: p.namespace, Name: "serve", Size: 4, Resource: p.gpu, RestartPolicy: "None"}.Create(t, cluster)
+	leader := member(t, pods, named("serve-0"))
+	controller := p.together(t, "")
+	p.breakUnder(t, leader)
+	awaitMembers(t, pods, 0)
+	story.ExpectEvictedOnce(t, controller, leader)
+}
