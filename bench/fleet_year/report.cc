@@ -135,7 +135,7 @@ std::string picture_of(std::span<const Runs> all) {
   const int height = static_cast<int>(all.size()) * (kBar + 14) + 70;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"13\">\n"
-      "<title>GPU-hours lost in a year, by contender and by what became of them</title>\n"
+      "<title>GPU-hours lost, by contender and by what became of them</title>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       kWidth, height);
   int y = 12;
