@@ -35,8 +35,10 @@ std::vector<const AffectedPod*> fair_order(const PlanInput& input) {
     const auto tried_at = attempt == nullptr ? MonoTime::min() : attempt->tried_at;
     const bool is_untried = tried_at == MonoTime::min();
     const auto& rules = affected.policy->evict;
-    const bool is_gang = rules && rules->groups_together && gang_of(affected.pod());
-    places.push_back({.is_later = !is_gang || !kept_slots(affected, input.now).now,
+    // Last whether it is a gang: that reads its labels.
+    const bool is_kept_for =
+        rules && rules->groups_together && kept_slots(affected, input.now).now && gang_of(affected.pod());
+    places.push_back({.is_later = !is_kept_for,
                       .tried_at = tried_at,
                       .round = is_untried ? untried[meta.ns]++ : 0,
                       .served_at = is_untried ? input.requests.served_at(meta.ns) : MonoTime::min(),

@@ -1,6 +1,7 @@
 // A gang in one move: all its pods are told and evicted as one unit, or nobody goes.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -18,7 +19,16 @@ namespace {
 const GangNames kAllFour = {"w-0", "w-1", "w-2", "w-3"};
 const GangNames kNoneGone;
 
-/// A pod of another tenant on a device of node-x.
+/// A pod of the gang's tenant on a device of node-x.
+void break_alone(GangStage& stage, int number) {
+  stage.pod({.name = fmt::format("alone-{}", number),
+             .node = "node-x",
+             .owner = fmt::format("ReplicaSet/r-{}", number),
+             .device = fmt::format("gpu-{}", number),
+             .health = Health::Unhealthy});
+}
+
+/// A pod of another tenant there.
 void break_other(GangStage& stage, int number) {
   const auto name = fmt::format("alone-{}", number);
   stage.pod({.name = name,
@@ -28,6 +38,26 @@ void break_other(GangStage& stage, int number) {
              .ns = "other"});
   stage.own_by_cluster(name, fmt::format("r-{}", number));
 }
+
+/// 20 s in which one more pod breaks; who went in the 20 s before is gone at their end.
+class Trickle {
+ public:
+  Trickle(GangStage& stage, void (*break_one)(GangStage&, int)) : stage_(stage), break_one_(break_one) {}
+
+  GangNames pass() {
+    break_one_(stage_, broken_++);
+    auto gone = stage_.run_for(Seconds(20));
+    for (const auto& name : std::exchange(in_flight_, gone)) stage_.remove_pod(name);
+    return gone;
+  }
+  [[nodiscard]] int broken() const { return broken_; }
+
+ private:
+  GangStage& stage_;
+  void (*break_one_)(GangStage&, int);
+  int broken_ = 0;
+  GangNames in_flight_;
+};
 
 bool is_of_gang(const std::string& pod) { return pod.starts_with("w-"); }
 }  // namespace
@@ -378,12 +408,7 @@ TEST_CASE("Pods that go one by one leave a gang its tokens, though each needs fe
   stage.node("node-x", 60, 0);
   int broken = 0;
   const auto break_one_more = [&] {
-    const auto number = broken++;
-    stage.pod({.name = fmt::format("alone-{}", number),
-               .node = "node-x",
-               .owner = fmt::format("ReplicaSet/r-{}", number),
-               .device = fmt::format("gpu-{}", number),
-               .health = Health::Unhealthy});
+    break_alone(stage, broken++);
     return stage.run_for(Seconds(20));
   };
   for (int i = 0; i < 12; ++i) CHECK(std::ranges::none_of(break_one_more(), is_of_gang));
@@ -408,26 +433,14 @@ TEST_CASE("A gang that fits only when others have gone has the slots kept for it
   stage.node("node-x", 99, 0);
   stage.node("node-free", 99, 99);
   const auto began = stage.now().mono;
-  int broken = 0;
-  GangNames in_flight;
-  const auto pass = [&] {
-    const auto number = broken++;
-    stage.pod({.name = fmt::format("alone-{}", number),
-               .node = "node-x",
-               .owner = fmt::format("ReplicaSet/r-{}", number),
-               .device = fmt::format("gpu-{}", number),
-               .health = Health::Unhealthy});
-    auto gone = stage.run_for(Seconds(20));
-    for (const auto& name : std::exchange(in_flight, gone)) stage.remove_pod(name);
-    return gone;
-  };
+  Trickle trickle(stage, break_alone);
   stage.annotate("w-2", kOptOutAnnotation, "true");
-  for (int i = 0; i < 9; ++i) (void)pass();  // until 12:03, when one has gone each 20 s
+  for (int i = 0; i < 9; ++i) (void)trickle.pass();  // until 12:03, when one has gone each 20 s
   stage.annotate("w-2", kOptOutAnnotation, "");
   int alone = 0;
   GangNames gone;
-  while (broken < 60 && (gone.empty() || !is_of_gang(gone.front()))) {
-    gone = pass();
+  while (trickle.broken() < 60 && (gone.empty() || !is_of_gang(gone.front()))) {
+    gone = trickle.pass();
     alone += gone.empty() ? 0 : 1;
     if (stage.now().mono - began < minutes(11)) CHECK(std::ranges::none_of(gone, is_of_gang));
   }
@@ -448,20 +461,13 @@ TEST_CASE(
   stage.pod({.name = "old", .node = "node-x", .device = "gpu-98", .health = Health::Unhealthy});
   stage.annotate("old", kOptOutAnnotation, "true");
   stage.refuse({"w-0"});
-  int broken = 0;
-  GangNames in_flight;
-  const auto pass = [&] {
-    break_other(stage, broken++);
-    auto gone = stage.run_for(Seconds(20));
-    for (const auto& name : std::exchange(in_flight, gone)) stage.remove_pod(name);
-    return gone;
-  };
-  while (broken < 12) (void)pass();
+  Trickle trickle(stage, break_other);
+  while (trickle.broken() < 12) (void)trickle.pass();
   stage.refuse({});
   GangNames gone;
-  while (broken < 70 && std::ranges::none_of(gone, is_of_gang)) gone = pass();
+  while (trickle.broken() < 70 && std::ranges::none_of(gone, is_of_gang)) gone = trickle.pass();
   CHECK(gone == kAllFour);
-  CHECK(broken > 30);
+  CHECK(trickle.broken() > 30);
 }
 
 TEST_CASE("Slots are kept for a gang for ten minutes, and then for twenty not, whatever hangs in them") {
@@ -529,7 +535,6 @@ TEST_CASE("Who has left a gang is still followed for the device that he would ha
   stage.settle();
   stage.report("w-0", Health::Healthy);
   stage.run_for(minutes(30));
-
   const auto known = ends();
   REQUIRE(known.size() == 1);
   CHECK(known.begin()->first.second == PredictionEnd::Recovered);
