@@ -15,7 +15,8 @@ namespace {
 /// In words; the kinds that are read before an eviction.
 std::string name_of_read(const FreshRead& read) {
   if (read.kind == k8s::Kind::ResourceSlice) return "slice " + read.name;
-  return fmt::format("{} {}/{}", read.kind == k8s::Kind::ResourceClaim ? "claim" : "pod", read.ns, read.name);
+  const auto* kind = read.kind == k8s::Kind::ResourceClaim ? "claim" : read.kind == k8s::Kind::Job ? "Job" : "pod";
+  return fmt::format("{} {}/{}", kind, read.ns, read.name);
 }
 
 /// What is held now of the object that was held when the read was sent; null: no such object any more.
@@ -27,6 +28,10 @@ const k8s::Meta* held_now(const FreshRead& read, const World& world) {
   if (read.kind == k8s::Kind::ResourceSlice) {
     const auto* slice = world.inventory().slice_with(read.held_uid);
     return slice == nullptr ? nullptr : &slice->meta;
+  }
+  if (read.kind == k8s::Kind::Job) {
+    const auto* record = world.job(read.ns, read.held_uid);
+    return record == nullptr ? nullptr : &record->job.meta;
   }
   const auto* claim = world.standing_claim(claim_key(read.ns, read.name));
   return claim == nullptr || claim->meta.uid != read.held_uid ? nullptr : &claim->meta;

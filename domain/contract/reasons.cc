@@ -194,9 +194,9 @@ constexpr std::array<ReasonInfo, 124> kReasons = {
             "that select one pod, an admission webhook that is down).",
             "Read the message: grant the missing verb, leave the pod one budget, repair the webhook."),
     warning(Reason::SignalGone, "SignalGone", "Hold",
-            "Pod and claim are read again right before each eviction, and that read no longer showed the reason for "
-            "the eviction: the device is not reported bad any more, or the pod is ending, has opted out or is "
-            "another one.",
+            "Pod, claim and Job are read again right before each eviction, and that read no longer showed what the "
+            "eviction rests on: the device is not reported bad any more, the pod is ending, has opted out or is "
+            "another one, or its Job has lost the retry that was given back.",
             "Nothing, if it goes away within a minute."),
     // never
     for_good(warning(Reason::MirrorPod, "MirrorPod", "Hold",

@@ -37,6 +37,18 @@ struct Signal {
   friend bool operator==(const Signal&, const Signal&) = default;
 };
 
+/// The Job that an eviction takes a pod from, as the plan saw it, and what of it a read in the moment before must still
+/// show: the watch may show a credit that the server no longer has, as after etcd was restored.
+struct RetryTerms {
+  std::string job_name = {};
+  std::string job_uid = {};
+  std::string job_version = {};
+  bool has_credit = false;                 ///< The pod's credit must stand in the Job's record, and its limit with it.
+  std::optional<std::int64_t> limit = {};  ///< What `backoffLimit` must be at least, where the record is gone.
+  std::optional<std::int64_t> left = {};   ///< How many retries must be left at least, where nothing was credited.
+  friend bool operator==(const RetryTerms&, const RetryTerms&) = default;
+};
+
 /// Evict one pod through the Eviction API; the UID is a precondition (invariant I1).
 struct EvictPod {
   std::string ns;
@@ -52,6 +64,7 @@ struct EvictPod {
   std::string device;
   std::string policy;
   Signal signal = {};
+  std::optional<RetryTerms> retry = {};    ///< None: nothing is asked of a Job.
   std::optional<GivenNotice> notice = {};  ///< What the pod was told before; its answer must still let it go,
   WallTime decided_at = {};                ///< at the time of the plan.
   [[nodiscard]] ActionFacts facts() const;

@@ -48,6 +48,10 @@ Result<k8s::Request> build_claim_read(const std::string& ns, const std::string& 
   return quick_read(k8s::claim_path(ns, claim));
 }
 
+Result<k8s::Request> build_job_read(const std::string& ns, const std::string& job) {
+  return quick_read(k8s::job_path(ns, job));
+}
+
 Result<k8s::Request> build_slice_read(const std::string& slice) { return quick_read(k8s::slice_path(slice)); }
 
 }  // namespace dhc::eviction

@@ -17,6 +17,9 @@ namespace dhc::eviction {
 [[nodiscard]] Result<k8s::Request> build_read(const std::string& ns, const std::string& pod);
 [[nodiscard]] Result<k8s::Request> build_claim_read(const std::string& ns, const std::string& claim);
 
+/// The same of the Job that the pod is of; Invalid if a name does not fit in a path.
+[[nodiscard]] Result<k8s::Request> build_job_read(const std::string& ns, const std::string& job);
+
 /// The same of the slice that publishes the bad device; Invalid if its name does not fit in a path.
 [[nodiscard]] Result<k8s::Request> build_slice_read(const std::string& slice);
 

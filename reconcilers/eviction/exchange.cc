@@ -11,6 +11,7 @@
 #include "k8s-client/model/decoder.h"
 #include "k8s-client/protocol/object_path.h"
 #include "reconcilers/eviction/build.h"
+#include "reconcilers/eviction/retry_terms.h"
 #include "reconcilers/eviction/signal.h"
 
 namespace dhc::eviction {
@@ -100,6 +101,8 @@ Result<k8s::Request> Exchange::request() const {
       return build_claim_read(action_.ns, action_.signal.claim_name);
     case Step::ReadSlice:
       return build_slice_read(action_.signal.slice_name);
+    case Step::ReadJob:
+      return build_job_read(action_.ns, action_.retry->job_name);
     case Step::Evict:
     case Step::Over:
       break;
@@ -117,6 +120,8 @@ void Exchange::take(const Result<k8s::Response>& answer) {
       return take_claim(answer);
     case Step::ReadSlice:
       return take_slice(answer);
+    case Step::ReadJob:
+      return take_job(answer);
     case Step::Evict:
       return take_eviction(answer);
     case Step::LookAgain:
@@ -132,13 +137,13 @@ void Exchange::end(Status outcome) {
 }
 
 void Exchange::read_claim_or_go_on() {
-  if (action_.signal.claim_name.empty()) return evict_if_signal_stands();
+  if (action_.signal.claim_name.empty()) return read_job_if_signal_stands();
   step_ = Step::ReadClaim;
 }
 
-void Exchange::evict_if_signal_stands() {
+void Exchange::read_job_if_signal_stands() {
   if (auto judged = judge_signal(action_, fresh_); !judged) return end(std::move(judged));
-  step_ = Step::Evict;
+  step_ = action_.retry ? Step::ReadJob : Step::Evict;
 }
 
 /// The pod itself, as a read shows it.
@@ -191,7 +196,7 @@ void Exchange::take_claim(const Result<k8s::Response>& answer) {
     return end(std::unexpected(signal_gone(std::move(claim.error()), "claim " + action_.signal.claim_name)));
   }
   fresh_.claim = std::move(*claim);
-  if (action_.signal.slice_name.empty()) return evict_if_signal_stands();
+  if (action_.signal.slice_name.empty()) return read_job_if_signal_stands();
   step_ = Step::ReadSlice;
 }
 
@@ -208,7 +213,21 @@ void Exchange::take_slice(const Result<k8s::Response>& answer) {
     return end(std::unexpected(signal_gone(std::move(slice.error()), "slice " + action_.signal.slice_name)));
   }
   fresh_.slice = std::move(*slice);
-  evict_if_signal_stands();
+  read_job_if_signal_stands();
+}
+
+void Exchange::take_job(const Result<k8s::Response>& answer) {
+  auto job = read_as<k8s::Job>(k8s::Kind::Job, answer);
+  note_read(reads_,
+            {.kind = k8s::Kind::Job,
+             .ns = action_.ns,
+             .name = action_.retry->job_name,
+             .held_uid = action_.retry->job_uid,
+             .held_version = action_.retry->job_version},
+            job);
+  if (!job) return end(std::unexpected(signal_gone(std::move(job.error()), "Job " + action_.retry->job_name)));
+  if (auto judged = judge_retry(action_, *job); !judged) return end(std::move(judged));
+  step_ = Step::Evict;
 }
 
 void Exchange::take_eviction(const Result<k8s::Response>& answer) {

@@ -35,16 +35,17 @@ class Exchange {
   [[nodiscard]] const FreshReads& reads() const { return reads_; }
 
  private:
-  enum class Step : std::uint8_t { ReadPod, ReadReporter, ReadClaim, ReadSlice, Evict, LookAgain, Over };
+  enum class Step : std::uint8_t { ReadPod, ReadReporter, ReadClaim, ReadSlice, ReadJob, Evict, LookAgain, Over };
 
   [[nodiscard]] Result<k8s::Request> request() const;
   void end(Status outcome);
   void read_claim_or_go_on();
-  void evict_if_signal_stands();
+  void read_job_if_signal_stands();
   void take_pod(const Result<k8s::Response>& answer);
   void take_reporter(const Result<k8s::Response>& answer);
   void take_claim(const Result<k8s::Response>& answer);
   void take_slice(const Result<k8s::Response>& answer);
+  void take_job(const Result<k8s::Response>& answer);
   void take_eviction(const Result<k8s::Response>& answer);
   void take_look(const Result<k8s::Response>& answer);
   void note_pod(const Result<k8s::Pod>& pod);

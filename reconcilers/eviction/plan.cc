@@ -19,6 +19,7 @@
 #include "reconcilers/eviction/going.h"
 #include "reconcilers/eviction/notice_gate.h"
 #include "reconcilers/eviction/queue.h"
+#include "reconcilers/eviction/retry_terms.h"
 #include "reconcilers/eviction/signal.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
@@ -248,6 +249,7 @@ class Planner {
          .device = to_string(affected.key),
          .policy = affected.policy->name,
          .signal = signal_of(affected, input_.world),
+         .retry = retry_terms_of(affected, input_),
          .notice = terms ? std::optional(std::move(terms->given)) : std::nullopt,
          .decided_at = input_.now.wall});
     auto message = patience_ended(affected, input_);

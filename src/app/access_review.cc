@@ -90,6 +90,8 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
       add(all, "resource.k8s.io", resource, "get");
       all.back().needed_by = "evict";
     }
+    add(all, "batch", "jobs", "get");
+    all.back().needed_by = "evict";
     add(all, "", "pods", "patch");
     all.back().subresource = "status";
     all.back().needed_by = "condition";

@@ -22,6 +22,30 @@ TEST_CASE("a Job with backoffLimit 0 on a bad device finishes") {
   CHECK(world.failed() == 1);
 }
 
+TEST_CASE("no pod goes on a credit that the server has lost, as etcd restored to before it shows no watch") {
+  for (int ago = 1; ago <= 8; ++ago) {
+    CAPTURE(ago);
+    JobWorld world(job_shape(0));
+    world.policy().after = 20s;
+    world.send_policy();
+    world.break_device();
+    world.run_for(2s);
+    const auto backup = world.cluster.store().back_up();
+    for (int second = 0; second < 60 && world.limit() == 0; ++second) world.run_for(1s);
+    REQUIRE(world.limit() == 1);
+    world.run_for(Seconds(ago));
+    REQUIRE(world.evictions().empty());
+    // As a server that has the watch of Jobs from before does: it is told nothing, and none of it ends.
+    world.mute(k8s::Kind::Job, true);
+    world.restore_etcd(backup);
+    world.run_for(30s);
+    world.mute(k8s::Kind::Job, false);
+    world.run_for(5min);
+    CHECK_FALSE(world.has_failed());
+    CHECK(world.evictions().size() == 1);
+  }
+}
+
 TEST_CASE("the third loss of a Job with maxPerJob 2 is held, with its reason") {
   JobWorld world(job_shape(0));
   world.policy().job_retry->max_per_job = 2;

@@ -179,4 +179,38 @@ TEST_CASE("at most so many reads wait for their watch") {
   CHECK(checks.next_change_at() == now.mono + ViewChecks::kCatchUp);
 }
 
+TEST_CASE("a read that shows a Job older than it was held is a doubt about the watch of Jobs") {
+  Watched at;
+  at.hear({.kind = Kind::Job,
+           .ns = "default",
+           .name = "train",
+           .held_uid = "uid-train",
+           .held_version = "9",
+           .uid = "uid-train",
+           .version = "5"});
+  const auto doubts = at.stage.doubts();
+  REQUIRE(doubts.size() == 1);
+  CHECK(doubts.front().kind == Kind::Job);
+  CHECK(doubts.front().why == "a read showed Job default/train at resourceVersion 5, it was at 9");
+}
+
+TEST_CASE("a watch of Jobs that is behind a read has 30 s to show it") {
+  Watched at;
+  at.stage.pod({.name = "train-0", .owner = "Job/train", .health = k8s::Health::Healthy});
+  at.stage.settle();
+  const auto& meta = at.stage.job_named("train").meta;
+  at.hear({.kind = Kind::Job,
+           .ns = meta.ns,
+           .name = meta.name,
+           .held_uid = meta.uid,
+           .held_version = meta.resource_version,
+           .uid = meta.uid,
+           .version = later(meta.resource_version, 1)});
+  CHECK(at.stage.doubts().empty());
+  at.stage.run_for(ViewChecks::kCatchUp);
+  const auto doubts = at.stage.doubts();
+  REQUIRE(doubts.size() == 1);
+  CHECK(doubts.front().kind == Kind::Job);
+}
+
 }  // namespace dhc::test

@@ -62,6 +62,66 @@ TEST_CASE("A restart between credit and eviction credits nothing twice, and the 
   CHECK(stage.patches().size() == 1);
 }
 
+namespace {
+
+/// What the one eviction that was ordered rests on of its Job.
+std::optional<eviction::RetryTerms> terms_of_eviction(JobStage& stage) {
+  std::optional<eviction::RetryTerms> terms;
+  stage.answer_evictions([&](const eviction::EvictPod& evict) {
+    terms = evict.retry;
+    return Status{};
+  });
+  CHECK(stage.run_for(minutes(3)).size() == 1);
+  return terms;
+}
+
+}  // namespace
+
+TEST_CASE("An eviction says what it rests on of its Job: the credit, a limit without a record, or the retries left") {
+  SUBCASE("the credit") {
+    JobStage stage;
+    stage.add_pod(0);
+    const auto terms = terms_of_eviction(stage);
+    REQUIRE(terms);
+    CHECK(terms->job_name == "train");
+    CHECK(terms->job_uid == "uid-train");
+    CHECK(terms->job_version == stage.job().meta.resource_version);
+    CHECK(terms->has_credit);
+  }
+  SUBCASE("the limit, after an operator took the record away") {
+    JobStage stage;
+    stage.add_pod(0);
+    stage.run_for(Seconds(65));
+    stage.job().meta.annotations.clear();
+    stage.upsert_job("train");
+    const auto terms = terms_of_eviction(stage);
+    REQUIRE(terms);
+    CHECK_FALSE(terms->has_credit);
+    CHECK(terms->limit == 1);
+  }
+  SUBCASE("the retries left, where no policy credits") {
+    JobStage stage;
+    stage.policy().job_retry.reset();
+    stage.send_policy();
+    stage.add_pod(0);
+    stage.job().backoff_limit = 3;
+    stage.job().failed = 1;
+    stage.upsert_job("train");
+    const auto terms = terms_of_eviction(stage);
+    REQUIRE(terms);
+    CHECK(terms->left == 2);
+    CHECK_FALSE(terms->has_credit);
+  }
+  SUBCASE("nothing, where the loss costs nothing or may end it") {
+    JobStage stage;
+    stage.policy().job_retry->credit = false;
+    stage.policy().job_retry->not_creditable = JobRetryRules::NotCreditable::Evict;
+    stage.send_policy();
+    stage.add_pod(0);
+    CHECK_FALSE(terms_of_eviction(stage));
+  }
+}
+
 TEST_CASE("maxPerJob bounds the credits, and the pod after the last is held with its reason, or evicted by policy") {
   for (const bool evict : {false, true}) {
     JobStage stage;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "domain/contract/job_record.h"
 #include "domain/contract/names.h"
 #include "simulator/api/field.h"
 #include "simulator/controllers/state.h"
@@ -299,6 +300,17 @@ void ServerTruth::check_gang(const eviction::EvictPod& eviction, const Json& pod
   }
 }
 
+/// Whoever goes on a credit goes while its Job has it, whatever the watches show.
+void ServerTruth::check_credit(const eviction::EvictPod& eviction) {
+  if (!eviction.retry || !eviction.retry->has_credit) return;
+  const auto job = cluster_.get(Res::Jobs, eviction.ns, eviction.retry->job_name);
+  if (job == nullptr || sim::uid_of(*job) != eviction.retry->job_uid) return;
+  const auto record =
+      parse_retry_credits(text(*job, {"metadata", "annotations", std::string(kRetryCreditsAnnotation)}));
+  if (!record || record->find(eviction.uid) == nullptr)
+    say("I17", eviction, fmt::format("Job {} has no credit for it", eviction.retry->job_name));
+}
+
 void ServerTruth::before(const eviction::EvictPod& eviction, bool calm, const Now& now) {
   read_pods(now);
   was_calm_ = calm;
@@ -317,6 +329,7 @@ bool ServerTruth::after(const eviction::EvictPod& eviction, const Now& now) {
     say("I17", eviction, "the server shows no signal that the policy names");
   check_gang(eviction, *before_, now);
   check_group(eviction, *before_);
+  check_credit(eviction);
   check_again(eviction, pod, now);
   check_slots(eviction, pod.node, now);
   check_brake(eviction, pod.node, now);

@@ -108,6 +108,7 @@ class ServerTruth {
   [[nodiscard]] bool goes_with_its_gang(const sim::Json& pod) const;
   [[nodiscard]] bool follows_its_gang(const sim::Json& pod, const Now& now) const;
   void check_group(const eviction::EvictPod& eviction, const sim::Json& pod);
+  void check_credit(const eviction::EvictPod& eviction);
   void check_gang(const eviction::EvictPod& eviction, const sim::Json& pod, const Now& now);
   [[nodiscard]] bool shows_signal(const eviction::EvictPod& eviction, const sim::Json& pod) const;
   void check_slots(const eviction::EvictPod& eviction, const std::string& node, const Now& now);

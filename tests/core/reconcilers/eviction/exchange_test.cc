@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/rfc3339.h"
+#include "domain/contract/job_record.h"
 
 namespace dhc::test {
 
@@ -361,6 +363,75 @@ TEST_CASE("Where another holder's report is the signal, that pod is read as well
   CHECK(Run(action, {pod, ok(dra_pod_text("Healthy", "other", "u-9")), claim, ok("{}")}).kind() == "Outdated");
   CHECK(Run(action, {pod, ok(dra_pod_text("Unhealthy", "other", "u-8")), claim, ok("{}")}).kind() == "Outdated");
   CHECK(Run(action, {pod, error(ErrorKind::NotFound), claim, ok("{}")}).kind() == "Outdated");
+}
+
+namespace {
+
+std::string job_text(std::int64_t limit, std::int64_t failed, std::string_view credits = "",
+                     std::string_view uid = "u-job") {
+  return fmt::format(R"({{"apiVersion":"batch/v1","kind":"Job","metadata":{{"name":"train","namespace":"a","uid":"{}",)"
+                     R"("resourceVersion":"5","annotations":{{"device-health.io/retry-credits":{}}}}},)"
+                     R"("spec":{{"backoffLimit":{}}},"status":{{"failed":{}}}}})",
+                     uid, nlohmann::json(credits).dump(), limit, failed);
+}
+
+std::string credit_of(const std::string& pod_uid, std::int64_t limit, RetryCredit::State state) {
+  return format_retry_credits(
+      {.limit = limit,
+       .credits = {
+           {.pod_uid = pod_uid, .pod = "train-0", .device = "d", .at = WallTime{}, .limit = limit, .state = state}}});
+}
+
+EvictPod job_action() {
+  auto action = plugin_action();
+  action.retry.emplace();
+  action.retry->job_name = "train";
+  action.retry->job_uid = "u-job";
+  action.retry->job_version = "9";
+  return action;
+}
+
+std::string end_of(const EvictPod& action, Result<k8s::Response> job) {
+  return Run(action, {ok(pod_text("Unhealthy")), std::move(job), ok("{}")}).kind();
+}
+
+}  // namespace
+
+TEST_CASE("A pod that goes on its Job's credit goes while the Job has it") {
+  using State = RetryCredit::State;
+  auto action = job_action();
+  action.retry->has_credit = true;
+  const auto credit = credit_of("u-1", 3, State::Given);
+  const Run run(action, {ok(pod_text("Unhealthy")), ok(job_text(3, 2, credit)), ok("{}")});
+  CHECK(run.kind() == "done");
+  CHECK(run.requests == std::vector<std::string>{"GET train", "GET train", "POST eviction"});
+  CHECK(run.reads.back() == "train u-job 9 -> u-job 5");
+  CHECK(end_of(action, ok(job_text(2, 2, credit))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(3, 2, credit_of("u-1", 3, State::Unspent)))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(3, 2, credit_of("u-2", 3, State::Given)))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(3, 2, ""))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(3, 2, "not ours"))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(3, 2, credit, "u-other"))) == "Outdated");
+  CHECK(end_of(action, error(ErrorKind::NotFound)) == "Outdated");
+  CHECK(end_of(action, error(ErrorKind::Forbidden)) == "Forbidden");
+  CHECK(end_of(action, error(ErrorKind::TimedOut)) == "Unread");
+  CHECK(end_of(action, ok("no JSON")) == "Unread");
+}
+
+TEST_CASE("A pod of a Job without a credit goes while the Job has the retries that were seen") {
+  auto action = job_action();
+  action.retry->left = 2;
+  CHECK(end_of(action, ok(job_text(3, 1))) == "done");
+  CHECK(end_of(action, ok(job_text(4, 1))) == "done");
+  CHECK(end_of(action, ok(job_text(3, 2))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(2, 1))) == "Outdated");
+}
+
+TEST_CASE("A pod whose credit's record an operator took away goes while the limit that it made stands") {
+  auto action = job_action();
+  action.retry->limit = 3;
+  CHECK(end_of(action, ok(job_text(3, 3))) == "done");
+  CHECK(end_of(action, ok(job_text(2, 1))) == "Outdated");
 }
 
 TEST_CASE("A name that does not fit in a path ends the attempt before anything is sent") {
