@@ -123,8 +123,8 @@ test-page: ## Only the live page, in headless Chromium: what it shows, how soon,
 	@$(if $(PICTURES),cmake --preset dev --log-level=WARNING >/dev/null && cmake --build --preset dev --target device-health-controller page_cluster && tests/page/run --shots $(PICTURES),scripts/test.py page)
 
 .PHONY: image
-image: ## Build the image with docker (IMAGE=device-health-controller:0.1.0)
-	docker build --build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" --tag $(or $(IMAGE),device-health-controller:0.1.0) .
+image: ## Build the image with docker (IMAGE=device-health-controller:0.2.0)
+	docker build --build-arg SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" --tag $(or $(IMAGE),device-health-controller:0.2.0) .
 
 .PHONY: test-image
 test-image: ## Only the image: build it twice, look into it, run it (ten minutes, as root)

@@ -4,7 +4,7 @@
 
 namespace dhc {
 
-/// The program's version, as in the project's CMakeLists.txt: "0.1.0".
+/// The program's version, as in the project's CMakeLists.txt: "0.2.0".
 std::string_view version() noexcept;
 
 }  // namespace dhc

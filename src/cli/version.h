@@ -5,7 +5,7 @@
 
 namespace dhc::cli {
 
-/// What `version` prints: `device-health-controller 0.1.0`, or the same as JSON with the compiler.
+/// What `version` prints: `device-health-controller 0.2.0`, or the same as JSON with the compiler.
 [[nodiscard]] std::string version_text(const VersionOptions& options);
 
 }  // namespace dhc::cli

@@ -110,7 +110,7 @@ func expected() (all []dhc.Verb) {
 		all = append(all, dhc.Verb{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Name: dhc.ConfigMap})
 	}
 	all = append(all, dhc.Verb{Group: "", Resource: "pods", Verb: "get"}, dhc.Verb{Group: "resource.k8s.io", Resource: "resourceclaims", Verb: "get"},
-		dhc.Verb{Group: "resource.k8s.io", Resource: "resourceslices", Verb: "get"})
+		dhc.Verb{Group: "resource.k8s.io", Resource: "resourceslices", Verb: "get"}, dhc.Verb{Group: "batch", Resource: "jobs", Verb: "get"})
 	return append(all, dhc.Verb{Group: "", Resource: "pods/status", Verb: "patch"}, dhc.Verb{Group: "", Resource: "pods/eviction", Verb: "create"},
 		dhc.Verb{Group: "", Resource: "nodes", Verb: "patch"}, dhc.Verb{Group: "events.k8s.io", Resource: "events", Verb: "create"})
 }
