@@ -410,7 +410,8 @@ constexpr std::array<ReasonInfo, 124> kReasons = {
             "Run the newer version, or delete the ConfigMap to begin without a past."),
     // what nothing is decided about
     quiet(Reason::NoPolicy, "NoPolicy",
-          "A pod holds an Unhealthy device, and no policy matches it (one with mode: off does).",
+          "A pod holds a device that is Unhealthy, or that its driver has tainted, and no policy matches it (one with "
+          "mode: off does).",
           "Decide: widen that policy, write one for the device, or take it out with a policy of mode: off."),
     quiet(Reason::ReporterNeverSpoke, "ReporterNeverSpoke",
           "Pods have held devices of this driver or resource for ten minutes, and it has not reported the health of "

@@ -386,13 +386,19 @@ const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key) 
   return find_held_device(record->held_devices, key);
 }
 
+std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key) {
+  auto word = world.driver_taints().word_for(key, {{.key = "*", .effect = {}}});
+  return word && !word->unknown_from ? std::move(word) : std::nullopt;
+}
+
 void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found) {
   std::set<std::pair<DeviceKey, std::string_view>> matched;
   for (const auto& affected : found) matched.emplace(affected.key, affected.pod().meta.uid);
   const auto look = [&](const DeviceKey& key) {
     const auto* state = world.tracker().find(key);
+    const bool is_tainted = standing_taint(world, key).has_value();
     const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](std::string_view uid) {
-                                return state->is_witness(uid) && !matched.contains({key, uid}) &&
+                                return (is_tainted || state->is_witness(uid)) && !matched.contains({key, uid}) &&
                                        find_live_hold(world.pod(uid), key) != nullptr;
                               });
     is_unmatched ? (void)unmatched_.insert(key) : (void)unmatched_.erase(key);
@@ -400,6 +406,7 @@ void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, co
   if (focus.all) {
     unmatched_.clear();
     std::ranges::for_each(world.tracker().not_healthy(), look);
+    std::ranges::for_each(world.driver_taints().devices(), look);
   } else {
     std::ranges::for_each(focus.devices, look);
   }

@@ -72,6 +72,9 @@ struct AffectedPod {
 /// The pod's hold on the device, as long as a kubelet runs the pod on its node; null: it has none, or is not known.
 [[nodiscard]] const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key);
 
+/// What the driver says of the device now by a taint that keeps pods away, whatever policies name; none: nothing.
+[[nodiscard]] std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key);
+
 /// Looks at those in focus; `in_focus` is null: at all.
 template <class Look>
 void for_each_affected(const std::vector<AffectedPod>& all, const std::vector<const AffectedPod*>* in_focus,
@@ -93,7 +96,8 @@ class AffectedPods {
   /// Those in focus, in the same order; valid until the next look.
   [[nodiscard]] std::vector<const AffectedPod*> in(const Focus& focus) const;
 
-  /// Devices that are bad by the word of a pod which is not affected: no policy speaks of it, or one says off.
+  /// Devices that are bad by the word of a pod which is not affected, or that their driver has tainted under one: no
+  /// policy speaks of it, or one says off.
   [[nodiscard]] const std::set<DeviceKey>& unmatched() const { return unmatched_; }
 
  private:

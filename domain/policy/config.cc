@@ -88,6 +88,11 @@ void DocumentsReader::read_document(const YamlNode& document, const std::string&
     mistakes.add(document.place, "the document has no kind", "add kind: DeviceHealthPolicy or ControllerLimits");
     return;
   }
+  if (kind->text == "PolicyTest") {
+    mistakes.add(kind->place, "this is a test of policies, not a configuration",
+                 "play it with `device-health-controller test`, and leave it out here");
+    return;
+  }
   const auto which = read_word(*kind, "kind", kKinds, mistakes);
   const YamlNode* spec = document.find("spec");
   if (spec == nullptr) mistakes.add(document.place, "the document has no spec", "add spec: {...}");

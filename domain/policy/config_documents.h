@@ -52,6 +52,14 @@ namespace dhc {
 /// The `match` of a policy.
 [[nodiscard]] Match read_match(const YamlNode& node, MistakeList& mistakes);
 
+/// One of today's words for a device's health, or one as Kubernetes makes them that is like none of these. **Source:**
+/// KEP-4680: the words of today, and that others will follow.
+[[nodiscard]] bool is_health_word(std::string_view word);
+
+/// The known word that was meant: one that is as good as `word`, or empty. A new word may hold a known one, as
+/// PermanentlyUnhealthy does.
+[[nodiscard]] std::string_view health_word_meant(std::string_view word);
+
 /// The spec of a ControllerLimits.
 [[nodiscard]] Limits read_limits_spec(const YamlNode& spec, MistakeList& mistakes);
 

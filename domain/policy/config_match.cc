@@ -47,14 +47,22 @@ bool is_camel_case(std::string_view word) {
          std::ranges::all_of(word, fits);
 }
 
-/// A known word that was meant: one that is as good as `word`. A new word may hold a known one, as PermanentlyUnhealthy
-/// does.
-std::string_view meant_by(std::string_view word) {
-  static constexpr std::array<std::string_view, 3> kKnown = {"Healthy", "Unhealthy", "Unknown"};
-  const auto nearest = nearest_word(word, kKnown);
+constexpr std::array<std::string_view, 3> kHealthWords = {"Healthy", "Unhealthy", "Unknown"};
+
+}  // namespace
+
+std::string_view health_word_meant(std::string_view word) {
+  const auto nearest = nearest_word(word, kHealthWords);
   const auto apart = std::max(nearest.size(), word.size()) - std::min(nearest.size(), word.size());
   return nearest.empty() || apart > 2 ? std::string_view() : nearest;
 }
+
+bool is_health_word(std::string_view word) {
+  if (std::ranges::find(kHealthWords, word) != kHealthWords.end()) return true;
+  return is_camel_case(word) && health_word_meant(word).empty();
+}
+
+namespace {
 
 /// **Source:** KEP-4680: the words of today, and that others will follow.
 void read_health_word(const YamlNode& item, const std::string& path, Match& match, MistakeList& mistakes) {
@@ -63,7 +71,7 @@ void read_health_word(const YamlNode& item, const std::string& path, Match& matc
   for (const auto health : {k8s::Health::Unhealthy, k8s::Health::Unknown}) {
     if (*word == k8s::to_string(health)) return match.health.push_back(health);
   }
-  if (const auto meant = meant_by(*word); !meant.empty() || !is_camel_case(*word)) {
+  if (const auto meant = health_word_meant(*word); !meant.empty() || !is_camel_case(*word)) {
     const bool is_good = meant == k8s::to_string(k8s::Health::Healthy);
     return mistakes.add(item.place, fmt::format("{}: {} is no state of a bad device", path, shown(*word)),
                         meant.empty() || is_good ? "write Unhealthy, Unknown, or a newer kubelet value"
@@ -270,6 +278,10 @@ Match read_match(const YamlNode& node, MistakeList& mistakes) {
       mistakes.warn(given->place, "spec.match.deviceTaints can match nothing: match names resources alone",
                     "name the DRA drivers; a device-plugin resource has no device taints");
     }
+  }
+  if (const auto doubt = doubt_about_taints(match)) {
+    const auto* given = node.find("deviceTaints");
+    mistakes.warn((given != nullptr ? given : node.find("drivers"))->place, "spec.match " + doubt->what, doubt->remedy);
   }
   const YamlNode* health = node.find("health");
   if (health == nullptr) return match;

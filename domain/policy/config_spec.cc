@@ -112,6 +112,15 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
                  "spec.recover has no effect: it defines when a taint is removed, and there is no taint",
                  "add taint: {}, or remove recover");
   }
+  const YamlNode* health = match == nullptr ? nullptr : match->find("health");
+  const bool wants_unknown = std::ranges::find(policy.match.health, k8s::Health::Unknown) != policy.match.health.end();
+  if (health != nullptr && wants_unknown && policy.evict && policy.mode == Mode::Enforce) {
+    mistakes.warn(
+        health->place,
+        "spec.match.health names Unknown and the policy evicts: a device is Unknown whenever nobody reports on "
+        "it, so each one of a driver that has no health reports (docs/vendors.md) counts as bad",
+        "leave Unknown out, or write mode: observe");
+  }
   const YamlNode* hand_over = map_of("handOver");
   const YamlNode* incidents = hand_over == nullptr ? nullptr : hand_over->find("incidents");
   const bool none_counts = incidents == nullptr || incidents->text == "0";

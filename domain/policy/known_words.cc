@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace dhc {
 
@@ -18,13 +19,14 @@ constexpr std::array<std::string_view, 6> kExample = {
     "Driver communication timeout on gpu-0 (attempt #)",
     "gpu-0 initiating recovery sequence (diagnostics in progress)",
     "gpu-0 recovery in progress (running self-tests)"};
+constexpr std::array<std::string_view, 2> kNvidiaTaints = {"gpu.nvidia.com/xid", "gpu.nvidia.com/gpu-lost"};
 constexpr std::array<KnownDriver, 9> kDrivers = {{{"dra.net", {}},
                                                   {"gaudi.intel.com", {}},
                                                   {"gpu.amd.com", {}},
                                                   {"gpu.dra-example-driver.sigs.k8s.io", kExample},
                                                   {"gpu.example.com", kExample},
                                                   {"gpu.intel.com", {}},
-                                                  {"gpu.nvidia.com", kNvidia},
+                                                  {"gpu.nvidia.com", kNvidia, kNvidiaTaints},
                                                   {"sriovnetwork.k8snetworkplumbingwg.io", {}},
                                                   {"tpu.google.com", kTpu}}};
 
@@ -121,6 +123,25 @@ std::optional<PatternDoubt> doubt_about(const MessagePattern& pattern, const Mat
       .what = fmt::format("matches nothing that {} is known to say of a bad device", drivers.front()->name),
       .remedy =
           "see docs/vendors.md for its words, or remove it: every device that its driver calls Unhealthy counts then"};
+}
+
+std::optional<PatternDoubt> doubt_about_taints(const Match& match) {
+  for (const auto& driver : kDrivers) {
+    if (driver.taints.empty() || std::ranges::find(match.drivers, driver.name) == match.drivers.end()) continue;
+    std::vector<std::string> missing;
+    for (const auto key : driver.taints) {
+      const k8s::Taint taint{.key = std::string(key), .value = "1", .effect = "NoSchedule"};
+      const bool is_named = std::ranges::any_of(match.device_taints, [&](const auto& one) { return one.fits(taint); });
+      if (!is_named) missing.push_back(fmt::format("{{key: {}}}", key));
+    }
+    if (missing.size() < driver.taints.size()) continue;
+    return PatternDoubt{
+        .what = fmt::format("names no taint of {}: some of its releases, or all, say that a device is "
+                            "bad in no other way",
+                            driver.name),
+        .remedy = fmt::format("write deviceTaints: [{}]; see docs/vendors.md", fmt::join(missing, ", "))};
+  }
+  return std::nullopt;
 }
 
 }  // namespace dhc

@@ -14,6 +14,8 @@ struct KnownDriver {
   std::string_view name;
   /// Its sentences beside Unhealthy, `#` standing for any number; none: it sends no message, or never says Unhealthy.
   std::span<const std::string_view> sentences;
+  /// Keys of the taints by which it calls a device bad, where a release or all of them say it in no other way.
+  std::span<const std::string_view> taints = {};
 };
 
 /// Every such driver. **Source:** tests/fixtures/vendors, each word with repository, file and commit; a test holds the
@@ -33,5 +35,9 @@ struct PatternDoubt {
 /// case, or matches none of their sentences, or plugins alone are named, which send none. Nothing if the drivers are
 /// not known.
 [[nodiscard]] std::optional<PatternDoubt> doubt_about(const MessagePattern& pattern, const Match& match);
+
+/// Why the policy may miss what a driver that it names says by taints alone: `deviceTaints` has none of them. Nothing
+/// if the driver is named by a glob, or not known.
+[[nodiscard]] std::optional<PatternDoubt> doubt_about_taints(const Match& match);
 
 }  // namespace dhc

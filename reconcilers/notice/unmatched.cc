@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -19,11 +20,13 @@ namespace {
 constexpr std::size_t kMostPattern = 120;
 constexpr std::size_t kMostSaid = 200;
 
-/// One pod on one Unhealthy device.
+/// One pod on one device that is Unhealthy, or that its driver has tainted.
 struct Case {
   const PodRecord& record;
   const HeldDevice& held_device;
   const DeviceState& state;
+  std::optional<TaintWord> taint = {};  ///< Of one that is not Unhealthy.
+  [[nodiscard]] WallTime since() const { return taint ? taint->since.wall : state.unhealthy_since->wall; }
 };
 
 /// The policy that comes nearest, and where it fails.
@@ -54,6 +57,7 @@ bool has_taint(const Match& match, const World& world, const HeldDevice& held_de
 
 std::optional<MatchPart> misfit(const Match& match, const World& world, const Case& one) {
   if (const auto part = selectors_fail(match, world, one)) return part;
+  if (one.taint) return has_taint(match, world, one.held_device) ? std::nullopt : std::optional(MatchPart::Health);
   const auto part = unhealthy_misfit(match, one.state.message);
   const bool by_driver = has_claim_condition(match, world, one.held_device) || has_taint(match, world, one.held_device);
   return part && by_driver ? std::nullopt : part;
@@ -65,6 +69,8 @@ std::optional<Nearest> nearest_policy(const PlanInput& input, const Case& one) {
   for (const auto& policy : input.policy.policies) {
     const auto part = misfit(policy.match, input.world, one);
     if (!part) return std::nullopt;
+    // Nobody names each taint of what is to be left alone.
+    if (one.taint && policy.mode == Mode::Off && *part == MatchPart::Health) return std::nullopt;
     if (nearest.policy == nullptr || *part > nearest.part) nearest = {.policy = &policy, .part = *part};
   }
   return nearest;
@@ -128,6 +134,7 @@ std::string failure_text(const PlanInput& input, const Case& one, const Nearest&
       return selector_text("nodeSelector", match.nodes, node == nullptr ? nullptr : &node->meta.labels,
                            "node " + pod.node_name);
     case MatchPart::Health:
+      if (one.taint) return match.device_taints.empty() ? "it has no deviceTaints" : "its deviceTaints do not name it";
       return health_text(match).append(no_condition);
     case MatchPart::Message:
       return message_text(match, one).append(no_condition);
@@ -138,7 +145,9 @@ std::string failure_text(const PlanInput& input, const Case& one, const Nearest&
 Verdict verdict_of(const PlanInput& input, const Case& one, const Nearest& nearest) {
   const auto& key = one.held_device.key;
   const bool named = nearest.policy != nullptr && nearest.part != MatchPart::Device;
-  std::string why = "no policy matches this Unhealthy device";
+  std::string why = one.taint ? fmt::format("the driver has tainted this device ({}), and no policy matches it",
+                                            printable_cut(one.taint->said, kMostSaid))
+                              : "no policy matches this Unhealthy device";
   if (named) {
     why += fmt::format("; the nearest is {}, but {}", nearest.policy->name, failure_text(input, one, nearest));
   } else if (nearest.policy == nullptr) {
@@ -152,7 +161,7 @@ Verdict verdict_of(const PlanInput& input, const Case& one, const Nearest& neare
           .policy = named ? nearest.policy->name : std::string(),
           .reason = Reason::NoPolicy,
           .message = std::move(why),
-          .since = one.state.unhealthy_since->wall,
+          .since = one.since(),
           .next_at = std::nullopt};
 }
 
@@ -164,30 +173,31 @@ class Collection {
 
   void look_at(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = input_.world.pod(uid);
-    const auto* held_device = state.is_witness(uid) ? find_live_hold(record, key) : nullptr;
+    const bool is_unhealthy = state.unhealthy_since && state.is_witness(uid);
+    auto taint = is_unhealthy ? std::nullopt : standing_taint(input_.world, key);
+    const auto* held_device = is_unhealthy || taint ? find_live_hold(record, key) : nullptr;
     if (held_device == nullptr || matched_.contains(held_device)) return;
-    const Case one{.record = *record, .held_device = *held_device, .state = state};
+    const Case one{.record = *record, .held_device = *held_device, .state = state, .taint = std::move(taint)};
     const auto nearest = nearest_policy(input_, one);
     if (!nearest) return;
     if (found_.size() < kMostUnmatched) {
       found_.push_back(verdict_of(input_, one, *nearest));
     } else {
       ++rest_;
-      rest_since_ = std::min(rest_since_, state.unhealthy_since->wall);
+      rest_since_ = std::min(rest_since_, one.since());
     }
   }
 
   std::vector<Verdict> done() {
     if (rest_ == 0) return std::move(found_);
-    found_.push_back(
-        {.subject = {.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}},
-         .device = {},
-         .policy = {},
-         .reason = Reason::NoPolicy,
-         .message = fmt::format("{} more pods hold an Unhealthy device that no policy matches; {} are shown", rest_,
-                                kMostUnmatched),
-         .since = rest_since_,
-         .next_at = std::nullopt});
+    found_.push_back({.subject = {.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}},
+                      .device = {},
+                      .policy = {},
+                      .reason = Reason::NoPolicy,
+                      .message = fmt::format("{} more pods hold a bad device that no policy matches; {} are shown",
+                                             rest_, kMostUnmatched),
+                      .since = rest_since_,
+                      .next_at = std::nullopt});
     return std::move(found_);
   }
 
@@ -199,15 +209,24 @@ class Collection {
   WallTime rest_since_ = WallTime::max();
 };
 
+/// Every device that may be bad.
+std::set<DeviceKey> suspects(const World& world) {
+  auto found = world.tracker().not_healthy();
+  const auto tainted = world.driver_taints().devices();
+  found.insert(tainted.begin(), tainted.end());
+  return found;
+}
+
 }  // namespace
 
 std::vector<Verdict> find_unmatched(const PlanInput& input) {
-  const auto& devices = input.unmatched == nullptr ? input.world.tracker().not_healthy() : *input.unmatched;
+  const auto all = input.unmatched == nullptr ? suspects(input.world) : std::set<DeviceKey>();
+  const auto& devices = input.unmatched == nullptr ? all : *input.unmatched;
   if (devices.empty()) return {};
   Collection collection(input);
   for (const auto& key : devices) {
     const auto* state = input.world.tracker().find(key);
-    if (state == nullptr || !state->unhealthy_since) continue;
+    if (state == nullptr) continue;
     for (const auto& uid : state->holders) collection.look_at(key, *state, uid);
   }
   return collection.done();

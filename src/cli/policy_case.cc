@@ -194,6 +194,17 @@ void read_case_taint(const YamlNode& node, const std::string& path, CaseStep& st
   step.message = (equals < colon ? text.substr(equals + 1, colon - equals - 1) : std::string()) + text.substr(colon);
 }
 
+/// The kubelet's word: one of today's, or one that is like none of them.
+std::string read_health(const YamlNode& node, const std::string& path, MistakeList& mistakes) {
+  auto word = read_text(node, path, mistakes).value_or("");
+  if (node.kind != YamlNode::Kind::Scalar || is_health_word(word)) return word;
+  const auto meant = health_word_meant(word);
+  mistakes.add(node.place, fmt::format("{} is {}, which no kubelet says", path, shown(word)),
+               meant.empty() ? std::string("write Healthy, Unhealthy, Unknown, or a newer kubelet value")
+                             : fmt::format("did you mean {}?", meant));
+  return word;
+}
+
 void read_step(const YamlNode& node, const std::string& path, PolicyCase& one, MistakeList& mistakes) {
   using What = CaseStep::What;
   static constexpr std::array<std::string_view, 10> kKeys = {"health", "taint",   "untaint", "vanishes", "cordoned",
@@ -212,7 +223,7 @@ void read_step(const YamlNode& node, const std::string& path, PolicyCase& one, M
     const auto here = fmt::format("{}.{}", path, kKeys.at(i));
     switch (step.what) {
       case What::Health:
-        step.word = read_text(*given, here, mistakes).value_or("");
+        step.word = read_health(*given, here, mistakes);
         break;
       case What::Taint:
         read_case_taint(*given, here, step, mistakes);
@@ -318,7 +329,10 @@ void read_policies(const YamlNode& spec, PolicyCase& one, MistakeList& mistakes)
     mistakes.add(spec.place, "spec has no policies", "add policies: [FILE], relative to this file");
     return;
   }
-  for (auto& [name, place] : read_texts(*given, "spec.policies", false, mistakes)) one.policies.push_back(name);
+  for (auto& [name, place] : read_texts(*given, "spec.policies", false, mistakes)) {
+    one.policies.push_back(std::move(name));
+    one.policy_places.push_back(place);
+  }
 }
 
 /// The whole case lasts until everything has been said and done, and a while longer where something must never be.
@@ -389,6 +403,12 @@ std::expected<std::vector<PolicyCase>, std::vector<ConfigMistake>> parse_cases(c
   for (const YamlNode& document : *documents) {
     if (document.kind == YamlNode::Kind::Null) continue;
     if (!check_map(document, "the document", kKeys, mistakes)) continue;
+    const YamlNode* kind = document.find("kind");
+    if (kind != nullptr && (kind->text == "DeviceHealthPolicy" || kind->text == "ControllerLimits")) {
+      mistakes.add(kind->place, "this is a configuration, not a test of one",
+                   "check it with `device-health-controller validate`, and name the file in a test's spec.policies");
+      continue;
+    }
     bool is_whole = true;
     for (const auto key : kKeys) {
       if (document.find(key) != nullptr) continue;

@@ -71,8 +71,9 @@ struct PolicyCase {
   std::string name;
   std::string file;
   TextPlace place;
-  Mode mode = Mode::Enforce;          ///< The controller's own.
-  std::vector<std::string> policies;  ///< Files, as they are named.
+  Mode mode = Mode::Enforce;             ///< The controller's own.
+  std::vector<std::string> policies;     ///< Files, as they are named.
+  std::vector<TextPlace> policy_places;  ///< Where each is named.
   std::vector<sim::NodeShape> nodes;
   std::vector<CaseNamespace> namespaces;
   std::vector<CaseWorkload> workloads;

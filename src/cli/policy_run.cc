@@ -311,11 +311,36 @@ class Stagehand {
     return saying.kind == kind_of(expected) && glob_matches(expected.name, saying.name);
   }
 
+  /// Whether there is now whom the expectation is about.
+  bool is_there(const CaseExpectation& expected) {
+    using About = CaseExpectation::About;
+    if (expected.names_device && find(expected.device) == nullptr) return false;
+    const auto has = [&](sim::Res kind) {
+      return std::ranges::any_of(cluster_.store().all(kind), [&](const auto& entry) {
+        const auto& name = entry.first;
+        return glob_matches(expected.name, name.ns.empty() ? name.name : name.ns + "/" + name.name);
+      });
+    };
+    switch (expected.about) {
+      case About::Pod:
+        return has(sim::Res::Pods);
+      case About::Job:
+        return has(sim::Res::Jobs);
+      case About::Node:
+        return has(sim::Res::Nodes);
+      case About::Device:
+        return true;
+    }
+    return true;
+  }
+
   void look() {
     using When = CaseExpectation::When;
     met_.resize(one_.expectations.size());
+    there_.resize(one_.expectations.size());
     for (std::size_t i = 0; i < one_.expectations.size(); ++i) {
       const auto& expected = one_.expectations[i];
+      if (expected.when == When::Never && !there_[i]) there_[i] = is_there(expected);
       if (passed() > expected.time || (expected.when == When::At && passed() < expected.time) || met_[i]) continue;
       const auto said = std::ranges::find_if(
           sayings_, [&](const Saying& one) { return one.reason == expected.reason && is_about(one, expected); });
@@ -331,7 +356,12 @@ class Stagehand {
 
   void judge_unmet(std::size_t i) {
     const auto& expected = one_.expectations[i];
-    if (expected.when == CaseExpectation::When::Never || (i < met_.size() && met_[i])) return;
+    if (expected.when == CaseExpectation::When::Never) {
+      if (there_.at(i)) return;
+      return fail_at(expected.place,
+                     fmt::format("there was never a {}: nothing could be said of it", subject_of(expected)));
+    }
+    if (i < met_.size() && met_[i]) return;
     const auto what = instead_.find(i);
     fail_at(expected.place,
             fmt::format("{} should {} {} {} {}, and {}", subject_of(expected),
@@ -370,6 +400,7 @@ class Stagehand {
   std::vector<Saying> sayings_;  // of this moment
   std::map<CaseDevice, FoundDevice> devices_;
   std::vector<bool> met_;
+  std::vector<bool> there_;  // of what must never be said: that somebody was there
   std::map<std::size_t, std::string> instead_;
   std::vector<std::pair<TextPlace, std::string>> failed_;
   CaseResult result_;

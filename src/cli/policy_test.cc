@@ -53,18 +53,24 @@ std::string beside(const std::string& file, const std::string& name) {
 
 /// The configuration of a case; what is wrong with it, in lines.
 std::expected<Policy, std::vector<std::string>> policy_of_case(const PolicyCase& one) {
-  const auto place = fmt::format("{}:{}:{}", one.file, one.place.line, one.place.column);
+  const auto failed_at = [&](TextPlace place, const Error& error) {
+    return std::unexpected(std::vector{fmt::format("{}:{}:{}: {}", one.file, place.line, place.column, error.message)});
+  };
   std::vector<std::string> names;
   for (const auto& name : one.policies) names.push_back(beside(one.file, name));
   auto config = read_config_files(names);
-  if (!config) return std::unexpected(std::vector{fmt::format("{}: {}", place, config.error().message)});
+  for (std::size_t i = 0; !config && i < names.size(); ++i) {
+    if (const auto alone = read_config_files({names[i]}); !alone)
+      return failed_at(one.policy_places.at(i), alone.error());
+  }
+  if (!config) return failed_at(one.place, config.error());
   if (!*config) {
     std::vector<std::string> lines;
     for (const auto& mistake : config->error()) lines.push_back(format_mistake(mistake));
     return std::unexpected(std::move(lines));
   }
   auto policy = policy_of(*std::move(config));
-  if (!policy) return std::unexpected(std::vector{fmt::format("{}: {}", place, policy.error().message)});
+  if (!policy) return failed_at(one.place, policy.error());
   return *std::move(policy);
 }
 

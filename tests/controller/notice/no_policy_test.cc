@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "domain/contract/verdict.h"
+#include "tests/controller/cluster/driver_taint_stage.h"
 #include "tests/support/core/stage.h"
 
 using namespace dhc;
@@ -158,6 +159,68 @@ TEST_CASE("A policy with mode off is a policy, and a device that is not Unhealth
   CHECK(unknown.verdicts().empty());
 }
 
+TEST_CASE("A device that its driver has tainted under a pod, and whose taint no policy names, is a verdict") {
+  const auto tainted = [](auto change) {
+    test::Stage stage;
+    stage.node("node-a", 0);
+    test::publish_taints(stage, {});
+    test::hold_device(stage);
+    change(stage);
+    stage.send_policy();
+    stage.settle();
+    CHECK(stage.verdicts().empty());
+    test::publish_taints(stage, {.first = {test::xid("79")}});
+    stage.settle();
+    return stage;
+  };
+  const std::string words =
+      "the driver has tainted this device (gpu.example.com/xid=79:NoSchedule), and no policy "
+      "matches it";
+  auto stage = tainted([](test::Stage&) {});
+  CHECK(stage.reasons("train-1") == "NoPolicy");
+  CHECK(sentence(stage) == words + "; the nearest is p, but it has no deviceTaints");
+  CHECK(stage.verdicts().front().since == stage.now().wall);
+  CHECK(stage.events().empty());
+  SUBCASE("until the driver takes it back") {
+    test::publish_taints(stage, {});
+    stage.settle();
+    CHECK(sentence(stage).empty());
+  }
+  SUBCASE("while the driver publishes nothing nothing is said") {
+    stage.deliver(k8s::Remove{.kind = k8s::Kind::ResourceSlice, .ns = {}, .name = "slice", .uid = "uid-slice"});
+    stage.settle();
+    CHECK(sentence(stage).empty());
+  }
+  SUBCASE("until the pod goes") {
+    stage.remove_pod("train-1");
+    stage.settle();
+    CHECK(sentence(stage).empty());
+  }
+  SUBCASE("until a policy names it") {
+    stage.policy().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
+    stage.send_policy();
+    stage.settle();
+    CHECK(stage.reasons("train-1") == "WaitingForWindow");
+  }
+  SUBCASE("and once the device is Unhealthy, that is what is said") {
+    stage.policy().match.message = MessagePattern::compile("Xid").value();
+    stage.send_policy();
+    stage.report("train-1", Health::Unhealthy, kWords);
+    stage.settle();
+    CHECK(sentence(stage).starts_with(kNearest));
+  }
+  CHECK(sentence(tainted([](test::Stage& other) {
+          other.policy().match.device_taints = {{.key = "other.example.com/*", .effect = {}}};
+        })) == words + "; the nearest is p, but its deviceTaints do not name it");
+  CHECK(sentence(tainted([](test::Stage& other) { other.policy().match.drivers = {"gpu.nvidia.com"}; })) ==
+        words + ": none names the driver gpu.example.com");
+  CHECK(sentence(tainted([](test::Stage& other) { other.policy().mode = Mode::Off; })).empty());
+  stage = tainted([](test::Stage&) {});
+  test::publish_taints(stage, {.first = {test::xid("43", "None")}});
+  stage.settle();
+  CHECK(sentence(stage).empty());
+}
+
 TEST_CASE("A driver's hostile words make one line of bounded length") {
   const auto said = stage_with([](test::Stage& stage, DevicePolicy& policy) {
     policy.match.message = MessagePattern::compile(std::string(1000, 'a')).value();
@@ -184,5 +247,5 @@ TEST_CASE("A thousand unmatched devices are five hundred verdicts, and one with 
     if (verdict.subject.kind == "Configuration") rest = verdict.message;
   }
   CHECK(count == 501);
-  CHECK(rest == "500 more pods hold an Unhealthy device that no policy matches; 500 are shown");
+  CHECK(rest == "500 more pods hold a bad device that no policy matches; 500 are shown");
 }

@@ -86,6 +86,20 @@ TEST_CASE("what befalls the devices and nodes of a case is felt") {
   CHECK(played("{pod: j-*, is: Evicted, by: 2m}", ", {at: 1s, device: na/gpu-3, taint: a/b=c:NoSchedule}").empty());
 }
 
+TEST_CASE("what must never be said of somebody is said of somebody who is there") {
+  const auto says = [](const std::string& expect) { return played(expect); };
+  CHECK(says("{pod: x-*, never: Evicting}") ==
+        "f:9:12: there was never a Pod default/x-*: nothing could be said of it\n");
+  CHECK(says("{pod: other/j-*, never: Evicting}").contains("there was never a Pod other/j-*"));
+  CHECK(says("{job: k, never: JobDiedOfDevice}").contains("there was never a Job default/k"));
+  CHECK(says("{node: nz, never: NodeCordoned}").contains("there was never a Node nz"));
+  CHECK(says("{device: na/gpu-9, never: Tainted}").contains("there was never a device na/gpu-9"));
+  CHECK(says("{pod: j-*, device: of x-*, never: Tainted}").contains("there was never a Pod default/j-* on account of"));
+  CHECK(says("{pod: j-*, never: NodeCordoned}, {node: n*, never: NodeCordoned}, {job: j, never: JobDiedOfDevice}, "
+             "{device: na/gpu-3, never: Tainted}")
+            .empty());
+}
+
 TEST_CASE("the same case says the same twice") {
   const auto once = played("{pod: j-*, is: Evicted, at: 61s}, {device: of j-*, is: Healthy, by: 1s}");
   CHECK(once == played("{pod: j-*, is: Evicted, at: 61s}, {device: of j-*, is: Healthy, by: 1s}"));
@@ -101,8 +115,29 @@ TEST_CASE("a mistake in a case has its place and a remedy") {
             .contains("which names no device"));
   CHECK(mistake_in(case_of("{pod: j-*, is: Evicted, by: 1s}", ", {at: 1s, node: na}"))
             .contains("is to say one thing that happens"));
+  CHECK(mistake_in(case_of("{pod: j-*, is: Evicted, by: 1s}", ", {at: 1s, device: na/gpu-0, health: Unhealty}")) ==
+        "8:98: spec.steps[1].health is 'Unhealty', which no kubelet says");
+  CHECK(mistake_in(
+            case_of("{pod: j-*, is: Evicted, by: 1s}", ", {at: 1s, device: na/gpu-0, health: PermanentlyUnhealthy}"))
+            .empty());
+  CHECK(
+      mistake_in("apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {name: c}\nspec: {}\n") ==
+      "2:7: this is a configuration, not a test of one");
   CHECK(mistake_in(std::string(kTestHead) + "  policies: [p]\n  expcet: []\n").contains("did you mean") == false);
   CHECK(mistake_in(std::string(kTestHead) + "  policies: [p]\n  expcet: []\n").contains("spec has no key 'expcet'"));
+}
+
+TEST_CASE("a file of policies that cannot be read is told where the case names it") {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("dhc-policy-place-{}", getpid());
+  std::filesystem::create_directories(folder);
+  const auto file = folder / "case.yaml";
+  std::ofstream(file) << case_of("{pod: j-*, is: Evicted, by: 2m}");
+  TestOptions options;
+  options.files = {file.string()};
+  const auto printed = test_policies(options);
+  std::filesystem::remove_all(folder);
+  CHECK(printed.code == 1);
+  CHECK(printed.out.contains(fmt::format("{}:5:14: {}/p.yaml: No such file", file.string(), folder.string())));
 }
 
 TEST_CASE("a JUnit report names files, cases and failures, whatever stands in them") {

@@ -38,7 +38,7 @@ TEST_CASE("a pod's explanation marks the gate that holds, and says until when an
                        "  Unhealthy since 2026-11-20T12:00:00Z (4m12s): \"GPU is lost\"\n"
                        "  incident open since 2026-11-20T12:01:00Z (3m12s)\n"
                        "  policy gpus; tainted: rule dhc-node-a-gpu-0-1f0c86d2; held by ml/train-0\n"
-                       "  2 incidents remembered, penalty 1.50, quarantined above 2\n"
+                       "  2 incidents remembered, penalty 1.98, quarantined above 2\n"
                        "    2026-11-20T02:00:00Z  critical XID 48 reported by NVML\n"
                        "    2026-11-20T12:00:00Z  GPU is lost\n"
                        "\n"

@@ -39,7 +39,7 @@ inline cli::Sight sample_sight() {
                             .taint = "rule dhc-node-a-gpu-0-1f0c86d2",
                             .opened_at = clock_at("12:01:00"),
                             .incidents = 2,
-                            .penalty = 1.5,
+                            .penalty = 1.98,
                             .penalty_at = clock_at("12:01:00"),
                             .history = {{.at = clock_at("02:00:00"), .said = "critical XID 48 reported by NVML"},
                                         {.at = clock_at("12:00:00"), .said = "GPU is lost"}}});

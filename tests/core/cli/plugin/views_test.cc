@@ -47,7 +47,7 @@ TEST_CASE("lemons come worst first: quarantined, then by the penalty as it has d
   CHECK(cli::table_of(cli::lemons_lines(sight, false)) ==
         "NODE    DEVICE  INCIDENTS  PENALTY  LIMIT  STATE                 LAST\n"
         "node-c  gpu-5   3          2.72     2      quarantined           11h4m\n"
-        "node-a  gpu-0   2          1.50     2      the next quarantines  4m12s\n");
+        "node-a  gpu-0   2          1.98     2      the next quarantines  4m12s\n");
   sight.now += std::chrono::hours(720);
   CHECK(cli::penalty_now(sight, sight.status.devices[0]) == doctest::Approx(0.75).epsilon(0.001));
   CHECK(cli::lemons_lines(sight, false)[2][5] == "open");

@@ -120,6 +120,13 @@ TEST_CASE("policies are sorted by priority, then by name") {
   CHECK(names == std::vector<std::string>{"c", "a", "b"});
 }
 
+TEST_CASE("a test of policies among them is told what it is") {
+  CHECK(
+      mistakes("apiVersion: device-health.io/v1alpha1\nkind: PolicyTest\nmetadata: {name: a}\nspec: {}\n") ==
+      "f.yaml:2:7: this is a test of policies, not a configuration; play it with `device-health-controller test`, and "
+      "leave it out here\n");
+}
+
 TEST_CASE("a key with swapped letters gets its suggestion") {
   CHECK(mistakes(kHead + "  macth: {}\n").contains("spec has no key 'macth'; did you mean 'match'?"));
 }
