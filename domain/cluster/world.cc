@@ -144,7 +144,7 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       break;
     case k8s::Kind::Job:
       // A credit that a restore has taken away was taken by nobody, and is owed again.
-      if (snapshot.went_back) recreations_.clear();
+      if (snapshot.went_back) recreations_.forget_all();
       for (const auto& uid :
            stale_keys(jobs_, uid_of, snapshot.went_back ? std::vector<k8s::Object>() : snapshot.objects, unreadable)) {
         drop_job(uid);

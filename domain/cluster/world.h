@@ -17,13 +17,16 @@
 #include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/card_counts.h"
 #include "domain/cluster/driver_taints.h"
+#include "domain/cluster/ending_order.h"
 #include "domain/cluster/health_tracker.h"
 #include "domain/cluster/held_cards.h"
 #include "domain/cluster/inventory.h"
 #include "domain/cluster/lost_replacements.h"
 #include "domain/cluster/node_books.h"
+#include "domain/cluster/noted_jobs.h"
 #include "domain/cluster/owner_sight.h"
 #include "domain/cluster/owner_tree.h"
+#include "domain/cluster/recreations.h"
 #include "domain/cluster/reporters.h"
 #include "domain/cluster/resolution.h"
 #include "domain/cluster/speakers.h"
@@ -101,6 +104,12 @@ struct RemovedCredit {
   MonoTime seen_at;        ///< Since when it had been seen.
 };
 
+/// That the Job's limit is, or was, lower than its credits say. Who does that every minute has done one thing.
+struct Reverted {
+  WallTime since;    ///< The newest credit's time, as it was when this was first seen.
+  MonoTime seen_at;  ///< The last time.
+};
+
 /// One Job, and what has been seen of it.
 struct JobRecord {
   k8s::Job job;
@@ -109,6 +118,7 @@ struct JobRecord {
   bool credits_readable = true;                   ///< False: the annotation is not what we wrote.
   std::map<std::string, CreditSeen> credit_seen;  ///< By pod UID.
   std::map<std::string, RemovedCredit> removed;   ///< By pod UID, of pods that are still remembered.
+  std::optional<Reverted> reverted;               ///< None: another client has not taken a credit back lately.
 };
 
 /// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand:
@@ -127,6 +137,8 @@ struct PodEnding {
   std::vector<Device> devices;
   Moment at;
   std::string told;  ///< What the Job's annotation was last seen to say of it; empty: nothing.
+  /// Of a rejected pod: by what the node said it had what the pod asked for, so that its kubelet contradicts it.
+  bool node_had_room = false;
 };
 
 /// The last known state of the cluster, changed only by deliveries; `refresh` draws the conclusions. Copies nothing
@@ -267,8 +279,8 @@ class World {
   [[nodiscard]] const JobRecord* job(std::string_view ns, std::string_view uid) const;
   /// The Job that manages the object; null: none that is known, in its namespace.
   [[nodiscard]] const JobRecord* job_of(const k8s::Meta& meta) const;
-  /// UIDs of the Jobs that carry an annotation of ours, sorted.
-  [[nodiscard]] const TextSet& noted_jobs() const { return noted_jobs_; }
+  /// The Jobs that carry an annotation of ours.
+  [[nodiscard]] const NotedJobs& noted_jobs() const { return noted_jobs_; }
   /// Whether a replacement of the Job is there, in its namespace.
   [[nodiscard]] bool is_recreated(const k8s::Job& job) const { return recreations_.contains(job.meta.identity()); }
   /// UIDs of a Job's pods that can hold devices, sorted.
@@ -349,6 +361,7 @@ class World {
   /// What the Job's annotation says of the pod.
   [[nodiscard]] std::string told_of(const k8s::Pod& pod) const;
   void keep_ending(PodEnding ending);
+  [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
   void note_departure(const k8s::Pod& pod);
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);
@@ -440,15 +453,17 @@ class World {
   StringIndex<k8s::Owner> owners_;
   OwnerSights owner_sights_;
   OwnerTree owner_tree_;
-  StringIndex<JobRecord> jobs_;                     // by UID
-  TextSet noted_jobs_;                              // UIDs
-  std::set<std::string, std::less<>> recreations_;  // identities of dead Jobs
-  StringIndex<SortedTexts> job_pods_;               // by the Job's identity
-  StringIndex<SortedTexts> other_pods_;             // by the identity of their controller, if it is no Job
+  StringIndex<JobRecord> jobs_;  // by UID
+  NotedJobs noted_jobs_;
+  Recreations recreations_;
+  StringIndex<SortedTexts> job_pods_;    // by the Job's identity
+  StringIndex<SortedTexts> other_pods_;  // by the identity of their controller, if it is no Job
   LostReplacements lost_replacements_;
   std::map<std::string, PodEnding, std::less<>> endings_;  // by pod UID
-  // Pod UIDs of endings, oldest first; by node the rejected pods of others than Jobs.
-  std::map<std::string, std::set<std::pair<MonoTime, std::string>>> ending_order_;
+  // Of endings: of Jobs' pods that ran, and of pods that kubelets rejected, of which one node makes thousands in
+  // minutes.
+  EndingOrder ending_order_{5'000};
+  EndingOrder rejection_order_{2'000};
   std::map<std::string, AilingPod, std::less<>> ailing_;  // by pod UID
   bool ailing_due_ = false;                               // they have not been looked at since they were noted
   Views views_;

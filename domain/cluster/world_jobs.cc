@@ -15,13 +15,22 @@ namespace {
 
 /// A rejected pod that was made longer ago than this is no news to a process that has just begun.
 constexpr Millis kRecent = std::chrono::minutes(10);
-/// The newest of each are remembered: a kubelet that rejects everything makes thousands of dead pods in minutes.
-constexpr std::size_t kMostEndings = 5000;
-constexpr std::size_t kMostRejectedOnNode = 1000;
+/// More labels than this are not kept of a pod that has gone: nobody selects by so many, and who makes pods can write
+/// as many as he likes.
+constexpr std::size_t kMostLabels = 64;
+constexpr std::size_t kLongestLabels = 8UL * 1024;
 
 bool is_job_pod(const k8s::Pod& pod) { return pod.meta.controller && pod.meta.controller->kind == "Job"; }
 
 std::int64_t failures_of(const k8s::Job& job) { return job.failed + job.uncounted; }
+
+/// Within the bounds of what is kept of a pod that has gone; none: beyond them.
+k8s::StringMap labels_to_keep(const k8s::StringMap& labels) {
+  if (labels.size() > kMostLabels) return {};
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : labels) bytes += key.size() + value.size();
+  return bytes > kLongestLabels ? k8s::StringMap() : labels;
+}
 
 /// Of a rejected pod of another owner than a Job only what is asked about its node.
 k8s::Pod only_rejection(const k8s::Pod& pod) {
@@ -30,7 +39,6 @@ k8s::Pod only_rejection(const k8s::Pod& pod) {
   kept.meta.name = pod.meta.name;
   kept.meta.uid = pod.meta.uid;
   kept.meta.creation = pod.meta.creation;
-  kept.meta.labels = pod.meta.labels;
   kept.node_name = pod.node_name;
   kept.phase = pod.phase;
   kept.status_reason = pod.status_reason;
@@ -40,24 +48,51 @@ k8s::Pod only_rejection(const k8s::Pod& pod) {
 
 }  // namespace
 
+namespace {
+
+/// What is too long to be ours is kept as an empty text, which is none of ours either.
+void cut_records(k8s::Meta& meta) {
+  const auto is_too_long = [](const auto& entry) {
+    const bool is_record = entry.first == kRetryCreditsAnnotation || entry.first == kLossesAnnotation;
+    return is_record && entry.second.size() > kLongestRecord;
+  };
+  if (std::ranges::none_of(meta.annotations, is_too_long)) return;
+  std::vector<k8s::StringMap::value_type> kept(meta.annotations.begin(), meta.annotations.end());
+  for (auto& entry : kept) {
+    if (is_too_long(entry)) entry.second.clear();
+  }
+  meta.annotations = k8s::StringMap(std::move(kept));
+}
+
+/// How long after it was last seen another one is the same.
+constexpr Millis kRevertedMemory = std::chrono::hours(1);
+
+void note_reverted(JobRecord& record, const Now& now) {
+  auto& reverted = record.reverted;
+  if (reverted && now.mono - reverted->seen_at >= kRevertedMemory) reverted.reset();
+  if (record.job.backoff_limit >= record.credits.limit) return;
+  const auto& credits = record.credits.credits;
+  if (!reverted) reverted = Reverted{.since = credits.empty() ? now.wall : credits.back().at, .seen_at = now.mono};
+  reverted->seen_at = now.mono;
+}
+
+}  // namespace
+
 bool World::put(k8s::Job&& job, const Now& now) {
   const SharedText uid = job.meta.uid;
   auto& record = jobs_[uid];
-  if (const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel))
-    recreations_.insert(fmt::format("{}/{}", job.meta.ns, *dead));
+  const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel);
+  recreations_.note(uid, dead ? fmt::format("{}/{}", job.meta.ns, *dead) : std::string());
   if (is_repeated(record.job, job)) return false;
   touched_.owner(job.meta.identity());
+  cut_records(job.meta);
   const auto credits = k8s::find(job.meta.annotations, kRetryCreditsAnnotation);
   const auto losses = k8s::find(job.meta.annotations, kLossesAnnotation);
-  if (credits || losses) {
-    noted_jobs_.insert(uid);
-  } else {
-    noted_jobs_.erase(uid);
-  }
   auto parsed = credits ? parse_retry_credits(*credits) : RetryCredits{};
   record.credits_readable = parsed.has_value();
   const auto before = std::exchange(record.credits, std::move(parsed).value_or(RetryCredits{}));
   record.losses = (losses ? parse_losses(*losses) : std::nullopt).value_or(std::vector<JobLoss>{});
+  noted_jobs_.note(job.meta.ns, uid, credits.has_value(), !record.losses.empty());
   owner_tree_.remove_owner(record.job.meta);
   owner_tree_.add_owner(job.meta);
   record.job = std::move(job);
@@ -72,6 +107,7 @@ bool World::put(k8s::Job&& job, const Now& now) {
   for (const auto& loss : record.losses) {
     if (const auto ending = endings_.find(loss.pod_uid); ending != endings_.end()) ending->second.told = loss.what;
   }
+  note_reverted(record, now);
   // A limit that was lowered again begins anew: the Job controller may still see the lower one after it is raised.
   if (record.job.backoff_limit < record.credits.limit) record.credit_seen.clear();
   std::erase_if(record.credit_seen, [&](const auto& seen) { return record.credits.find(seen.first) == nullptr; });
@@ -110,11 +146,15 @@ void World::note_departure(const k8s::Pod& pod) {
 
 void World::drop_job(const SharedText& uid) {
   if (const auto found = jobs_.find(uid); found != jobs_.end()) {
-    touched_.owner(found->second.job.meta.identity());
-    owner_tree_.remove_owner(found->second.job.meta);
+    const auto& meta = found->second.job.meta;
+    touched_.owner(meta.identity());
+    owner_tree_.remove_owner(meta);
+    noted_jobs_.drop(meta.ns, uid);
+    const auto dead = recreations_.dead_of(uid);
+    recreations_.drop(uid, meta.identity());
+    if (job(std::string_view(dead).substr(dead.find('/') + 1)) != nullptr) recreations_.keep(dead);
     jobs_.erase(found);
   }
-  noted_jobs_.erase(uid);
 }
 
 bool World::put(k8s::Owner&& owner) {
@@ -165,6 +205,8 @@ void World::note_ending(const PodRecord& record, const Now& now) {
   if (!rejected && !(is_job_pod(pod) && (evicted_well || died))) return;
   const bool of_job = is_job_pod(pod);
   PodEnding ending{.pod = of_job ? pod : only_rejection(pod), .devices = {}, .at = moment_of(now), .told = {}};
+  ending.pod.meta.labels = labels_to_keep(pod.meta.labels);
+  ending.node_had_room = rejected && had_room(pod);
   for (const auto& held_device : record.held_devices) {
     const auto* state = tracker_.find(held_device.key);
     const auto* word = tracker_.other_word_of(held_device.key);
@@ -190,24 +232,36 @@ std::string World::told_of(const k8s::Pod& pod) const {
 }
 
 void World::keep_ending(PodEnding ending) {
-  const bool of_job = is_job_pod(ending.pod);
-  auto& order = ending_order_[of_job ? SharedText() : ending.pod.node_name];
   const std::string uid = ending.pod.meta.uid;
-  order.emplace(ending.at.mono, uid);
+  auto& order = was_rejected(ending.pod) ? rejection_order_ : ending_order_;
+  const auto forgotten = order.add(ending.pod.meta.ns, ending.at.mono, uid);
   endings_.emplace(uid, std::move(ending));
-  if (order.size() <= (of_job ? kMostEndings : kMostRejectedOnNode)) return;
-  endings_.erase(order.begin()->second);
-  order.erase(order.begin());
+  if (forgotten) endings_.erase(*forgotten);
+}
+
+/// Whether the node had what the pod asked for, by its own word and by what other pods there ask for: a kubelet rightly
+/// rejects who binds himself to a node and asks for more.
+bool World::had_room(const k8s::Pod& pod) const {
+  const auto* known = node(pod.node_name);
+  if (known == nullptr) return true;  // what it had is not known
+  for (const auto& [resource, amount] : pod.requests) {
+    const auto listed = std::ranges::find(known->allocatable, resource, &k8s::ResourceAmount::resource);
+    auto free = listed == known->allocatable.end() ? std::int64_t{0} : listed->amount;
+    for (const auto& uid : pods_on(pod.node_name)) {
+      const auto& other = this->pod(uid)->pod;
+      if (other.meta.uid == pod.meta.uid || !is_live(other)) continue;
+      const auto asked = std::ranges::find(other.requests, resource, &k8s::ResourceAmount::resource);
+      if (asked != other.requests.end()) free -= std::min(asked->amount, kMostRequested);
+    }
+    if (amount > free) return false;
+  }
+  return true;
 }
 
 void World::forget_endings(const Now& now) {
-  for (auto& [group, order] : ending_order_) {
-    while (!order.empty() && now.mono - order.begin()->first >= kEndingMemory) {
-      endings_.erase(order.begin()->second);
-      order.erase(order.begin());
-    }
+  for (auto* order : {&ending_order_, &rejection_order_}) {
+    for (const auto& uid : order->take_until(now.mono - kEndingMemory)) endings_.erase(uid);
   }
-  std::erase_if(ending_order_, [](const auto& entry) { return entry.second.empty(); });
 }
 
 const JobRecord* World::job(std::string_view uid) const {

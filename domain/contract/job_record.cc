@@ -15,7 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // An operator may write anything there; what is longer than this was not written by us.
-constexpr std::size_t kLongestRecord = 64UL * 1024;
 constexpr std::array<std::pair<RetryCredit::State, std::string_view>, 3> kStates = {
     {{RetryCredit::State::Given, "given"},
      {RetryCredit::State::Spent, "spent"},
@@ -132,7 +131,7 @@ std::string format_losses(const std::vector<JobLoss>& losses) {
 
 std::optional<std::vector<JobLoss>> parse_losses(std::string_view text) {
   const Json json = parse(text);
-  if (!json.is_array()) return std::nullopt;
+  if (!json.is_array() || json.size() > kMostLosses) return std::nullopt;
   std::vector<JobLoss> losses;
   for (const auto& entry : json) {
     auto loss = read_job_loss(entry);

@@ -49,8 +49,11 @@ struct JobLoss {
 /// How many losses a Job's annotation keeps: the newest.
 inline constexpr std::size_t kMostLosses = 20;
 
-/// The annotations' texts, and back; nothing if a text is not one that we wrote. JSON, so that people and tools can
-/// read it.
+/// The longest text of either annotation that is read, in bytes; ours are shorter.
+inline constexpr std::size_t kLongestRecord = 64UL * 1024;
+
+/// The annotations' texts, and back; nothing if a text is not one that we wrote, as with more losses than we write.
+/// JSON, so that people and tools can read it.
 [[nodiscard]] std::string format_retry_credits(const RetryCredits& credits);
 [[nodiscard]] std::optional<RetryCredits> parse_retry_credits(std::string_view text);
 [[nodiscard]] std::string format_losses(const std::vector<JobLoss>& losses);

@@ -398,8 +398,9 @@ void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, co
     const auto* state = world.tracker().find(key);
     const bool is_tainted = standing_taint(world, key).has_value();
     const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](std::string_view uid) {
-                                return (is_tainted || state->is_witness(uid)) && !matched.contains({key, uid}) &&
-                                       find_live_hold(world.pod(uid), key) != nullptr;
+                                const auto* hold = find_live_hold(world.pod(uid), key);
+                                if (hold == nullptr || matched.contains({key, uid})) return false;
+                                return state->is_witness(uid) || (is_tainted && !hold->ambiguous);
                               });
     is_unmatched ? (void)unmatched_.insert(key) : (void)unmatched_.erase(key);
   };

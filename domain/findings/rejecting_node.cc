@@ -46,7 +46,7 @@ MonoTime RejectingNode::changes_at() const { return rejections.front().mono + po
 RejectingNodes find_rejecting_nodes(const World& world, const Policy& policy, const Now& now) {
   RejectingNodes found;
   for (const auto& [uid, ending] : world.endings()) {
-    if (!was_rejected(ending.pod) || is_of_another_node(ending, world)) continue;
+    if (!was_rejected(ending.pod) || !ending.node_had_room || is_of_another_node(ending, world)) continue;
     for (const auto& request : ending.pod.requests) {
       const auto key = DeviceKey::plugin(ending.pod.node_name, request.resource, {});
       const auto* rules = policy_for(world, policy, ending.pod, key);

@@ -11,8 +11,8 @@
 
 namespace dhc {
 
-/// The pods that one node's kubelet rejected, of one device-plugin resource that they asked for, within the policy's
-/// `blackHole.within`.
+/// The pods that one node's kubelet rejected although the node said that it had what they asked for, of one
+/// device-plugin resource, within the policy's `blackHole.within`.
 struct RejectingNode {
   std::vector<Moment> rejections;        ///< Oldest first; never empty.
   const DevicePolicy* policy = nullptr;  ///< One that taints such a node before others; never null.

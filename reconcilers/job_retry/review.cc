@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
 #include "domain/findings/pauses.h"
@@ -19,6 +20,11 @@ using State = RetryCredit::State;
 
 /// Until then a failed pod may not be counted yet: a write of ours would cost the Job controller a conflict.
 constexpr Millis kCounted = Seconds(60);
+
+/// How many Jobs' losses are told at most, beside the number of the rest.
+constexpr std::size_t kMostTold = 200;
+/// The longest name of an object, in bytes, and some room for a device's.
+constexpr std::size_t kLongestTold = 512;
 
 /// Since when this device has been healthy without interruption, as far as this process has seen; none if it is not.
 std::optional<MonoTime> healthy_since(const DeviceKey& key, MonoTime seen_at, const World& world) {
@@ -47,13 +53,24 @@ class Review {
  public:
   explicit Review(Planning& planning) : planning_(planning), input_(planning.input) {}
 
+  void tell_losses() {
+    const auto& noted = input_.world.noted_jobs();
+    const auto told = noted.with_losses(kMostTold);
+    for (const auto& uid : told) {
+      const auto& record = *input_.world.job(uid);
+      for (const auto& loss : record.losses) {
+        if (loss.what == to_string(Reason::EvictedPodSucceeded)) say_loss(record, loss, Reason::EvictedPodSucceeded);
+        if (loss.what == to_string(Reason::JobDiedOfDevice)) say_loss(record, loss, Reason::JobDiedOfDevice);
+      }
+    }
+    if (told.size() < noted.losses()) say_rest(noted.losses() - told.size(), input_.world.job(told.front())->losses);
+  }
+
   void look_at(const JobRecord& record) {
     const auto& job = record.job;
-    for (const auto& loss : record.losses) {
-      if (loss.what == to_string(Reason::EvictedPodSucceeded)) say_loss(job, loss, Reason::EvictedPodSucceeded);
-      if (loss.what == to_string(Reason::JobDiedOfDevice)) say_loss(job, loss, Reason::JobDiedOfDevice);
-    }
     if (k8s::is_ending(job) || job.meta.deletion || !record.credits_readable) return;
+    // Nobody holds a device by a Job without pods, and its credits say nothing to anyone.
+    if (input_.world.pods_of_job(job).empty()) return;
     const auto agreed = agreed_for(job);
     if (job.backoff_limit < record.credits.limit) return say_reverted(record, agreed);
     if (!agreed) return;
@@ -67,9 +84,25 @@ class Review {
   }
 
  private:
-  void say_loss(const k8s::Job& job, const JobLoss& loss, Reason reason) {
+  /// Since some time that stays the same.
+  void say_rest(std::size_t rest, const std::vector<JobLoss>& first) {
+    planning_.say({.subject = {.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}},
+                   .device = {},
+                   .policy = {},
+                   .reason = Reason::JobDiedOfDevice,
+                   .message = fmt::format("{} more Jobs carry losses in their annotation {}; {} are shown", rest,
+                                          kLossesAnnotation, kMostTold),
+                   .since = first.front().at,
+                   .next_at = std::nullopt});
+  }
+
+  /// By the annotation's own words: whoever may edit the Job can write them.
+  void say_loss(const JobRecord& record, const JobLoss& written, Reason reason) {
+    JobLoss loss = written;
+    loss.device = printable_cut(loss.device, kLongestTold);
+    loss.pod = printable_cut(loss.pod, kLongestTold);
     planning_.say(
-        {.subject = subject_of(job),
+        {.subject = subject_of(record.job),
          .device = loss.device,
          .policy = {},
          .reason = reason,
@@ -98,7 +131,7 @@ class Review {
                                   record.credits.limit)
                     : fmt::format("nothing of this Job is credited or evicted until it is {} again",
                                   record.credits.limit)),
-         .since = record.credits.credits.empty() ? input_.now.wall : record.credits.credits.back().at,
+         .since = record.reverted ? record.reverted->since : input_.now.wall,
          .next_at = std::nullopt});
   }
 
@@ -210,7 +243,9 @@ class Review {
 
 void review_jobs(Planning& planning) {
   Review review(planning);
-  for (const auto& uid : planning.input.world.noted_jobs()) review.look_at(*planning.input.world.job(uid));
+  review.tell_losses();
+  const auto& world = planning.input.world;
+  for (const auto& uid : world.noted_jobs().with_credits()) review.look_at(*world.job(uid));
 }
 
 }  // namespace dhc::job_retry

@@ -176,7 +176,7 @@ class Collection {
     const bool is_unhealthy = state.unhealthy_since && state.is_witness(uid);
     auto taint = is_unhealthy ? std::nullopt : standing_taint(input_.world, key);
     const auto* held_device = is_unhealthy || taint ? find_live_hold(record, key) : nullptr;
-    if (held_device == nullptr || matched_.contains(held_device)) return;
+    if (held_device == nullptr || matched_.contains(held_device) || (taint && held_device->ambiguous)) return;
     const Case one{.record = *record, .held_device = *held_device, .state = state, .taint = std::move(taint)};
     const auto nearest = nearest_policy(input_, one);
     if (!nearest) return;

@@ -299,7 +299,7 @@ TEST_CASE("Claim conditions are a signal of their own, binding conditions never 
   claim.results.front().binding_conditions = {"Ready"};
   stage.upsert_claim("train-gpu");
   CHECK(stage.run_for(minutes(5), Seconds(10)).empty());
-  CHECK(stage.verdicts().empty());
+  CHECK(stage.reasons("train-1") == "NoPolicy");  // of the taint in its slice, which no policy names
   auto& plain = stage.claim("train-gpu", {"gpu-0"}, "train-1");
   plain.devices = {
       {std::string(kDriver), "node-a", "gpu-0", {{"Ready", "False", "LinkDown", "no carrier", stage.now().wall}}}};
@@ -333,7 +333,7 @@ TEST_CASE("An ambiguous device lets its pod be evicted only when every device it
       {"claim:gpu", {{"vendor/x=1", Health::Unhealthy, ""}, {"vendor/x=2", Health::Healthy, ""}}}};
   stage.upsert_pod("train-1");
   CHECK(stage.run_for(minutes(5), Seconds(10)).empty());
-  CHECK(stage.reasons("train-1") == "DeviceAmbiguous");
+  CHECK(stage.reasons("train-1") == "NoPolicy DeviceAmbiguous");  // the first of the taint, which no policy names
   stage.slice("node-a", kFour, {"gpu-0", "gpu-1"});
   CHECK(stage.run_for(minutes(1)) == Names{"train-1"});
 }

@@ -297,4 +297,42 @@ TEST_CASE("A rejected pod is its node's fault only if the node has lost what the
   }
 }
 
+TEST_CASE("What tenants write into their Jobs' losses is bounded, and takes no other's room") {
+  Stage stage;
+  const auto job = [&](const std::string& ns, int number, std::size_t losses) {
+    k8s::Job made;
+    made.meta.ns = ns;
+    made.meta.name = "j-" + std::to_string(number);
+    made.meta.uid = ns + "-" + std::to_string(number);
+    made.meta.resource_version = "1";
+    made.suspended = true;
+    const std::vector<JobLoss> all(losses, {.what = "JobDiedOfDevice",
+                                            .pod_uid = "u",
+                                            .pod = "p\x1b[31m" + std::string(5'000, 'x'),
+                                            .device = "d",
+                                            .at = WallTime{std::chrono::hours(number)}});
+    made.meta.annotations = {{std::string(kLossesAnnotation), format_losses(all)}};
+    stage.put(std::move(made));
+  };
+  for (int i = 0; i < 500; ++i) job("loud", i, 1);
+  job("many", 1, kMostLosses + 1);
+  job("quiet", 7, 1);
+  stage.settle();
+  std::size_t said = 0;
+  bool is_quiet_told = false;
+  std::string rest;
+  for (const auto& verdict : stage.verdicts()) {
+    if (verdict.reason != Reason::JobDiedOfDevice) continue;
+    ++said;
+    CHECK(verdict.message.size() < 1'000);
+    CHECK(verdict.message.find('\x1b') == std::string::npos);
+    CHECK(verdict.subject.ns != "many");
+    is_quiet_told = is_quiet_told || verdict.subject.ns == "quiet";
+    if (verdict.subject.kind == "Configuration") rest = verdict.message;
+  }
+  CHECK(said == 201);
+  CHECK(is_quiet_told);
+  CHECK(rest == "301 more Jobs carry losses in their annotation device-health.io/losses; 200 are shown");
+}
+
 }  // namespace dhc::test

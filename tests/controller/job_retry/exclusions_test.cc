@@ -270,6 +270,39 @@ TEST_CASE("A reverted limit says what the policy does with the pods") {
   }
 }
 
+TEST_CASE("Whoever takes a credit back again and again, or edits its record, has done one thing in an hour") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.run_for(Seconds(62));
+  REQUIRE(stage.credits().credits.size() == 1);
+  std::size_t told = 0;
+  for (int i = 0; i < 100; ++i) {
+    stage.job().backoff_limit = i % 2;
+    auto credits = stage.credits();
+    credits.credits.front().at = stage.now().wall;
+    stage.job().meta.annotations = {{std::string(kRetryCreditsAnnotation), format_retry_credits(credits)}};
+    stage.upsert_job("train");
+    stage.run_for(Seconds(1));
+  }
+  for (const auto& event : stage.events()) told += event.reason == "CreditReverted" ? 1U : 0U;
+  CHECK(told == 1);
+}
+
+TEST_CASE("Of a Job without pods nothing is said, whatever its annotation says was credited") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.job().meta.annotations = {
+      {std::string(kRetryCreditsAnnotation),
+       format_retry_credits(
+           {.limit = 9, .credits = {{.pod_uid = "x", .pod = "x", .device = "d", .at = {}, .limit = 9}}})}};
+  stage.upsert_job("train");
+  stage.settle();
+  CHECK(stage.verdict("train", Reason::CreditReverted) != nullptr);
+  stage.remove_pod("train-0");
+  stage.settle();
+  CHECK(stage.verdict("train", Reason::CreditReverted) == nullptr);
+}
+
 TEST_CASE("The loss of an index without a retry names maxFailedIndexes if it may end the whole Job") {
   auto stage = stage_for({Reason::IndexOutOfRetries, [](auto& job, auto&) {
                             job.backoff_limit_per_index = 0;

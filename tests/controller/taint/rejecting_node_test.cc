@@ -20,13 +20,14 @@ struct HoleStage : Stage {
     for (const auto& name : nodes) node(name, 4);
   }
 
-  /// The node's kubelet rejects pods, one a second.
-  void reject(int count = 3, const std::string& on = "node-a") {
+  /// The node's kubelet rejects pods, one a second, that ask for so many devices.
+  void reject(int count = 3, const std::string& on = "node-a", std::int64_t amount = 1) {
     for (int i = 0; i < count; ++i) {
       const auto name = "r-" + std::to_string(++rejected_);
       pod({.name = name, .node = on, .device = "x", .phase = PodPhase::Failed});
       auto& it = pod_named(name);
       it.allocated.clear();
+      it.requests = {{std::string(kGpu), amount}};
       it.status_reason = "UnexpectedAdmissionError";
       it.meta.creation = now().wall;
       upsert_pod(name);
@@ -68,6 +69,35 @@ TEST_CASE("A node that rejects three pods within ten minutes is tainted, where t
   CHECK(never.verdict("node-a", Reason::BlackHoleNode) != nullptr);
   CHECK(deeds(never).empty());
   CHECK(never.verdict("node-a", Reason::Tainted) == nullptr);
+}
+
+TEST_CASE("Pods that ask a node for more than it has are rightly rejected, and say nothing about it") {
+  SUBCASE("more than there is") {
+    HoleStage stage;
+    stage.reject(10, "node-a", 9'999);
+    CHECK(deeds(stage).empty());
+    CHECK(stage.verdict("node-a", Reason::BlackHoleNode) == nullptr);
+  }
+  SUBCASE("more than others leave") {
+    HoleStage stage;
+    for (const auto* name : {"a", "b", "c"}) stage.pod({.name = name, .device = std::string("gpu-") + name});
+    stage.reject(10, "node-a", 2);
+    CHECK(deeds(stage).empty());
+    stage.reject(3, "node-a", 1);
+    CHECK(deeds(stage) == "taint node-a");
+  }
+}
+
+TEST_CASE("A tenant's pods that ask for too much engage no brake, and another's pod leaves its bad device") {
+  HoleStage stage({"node-a", "node-b", "node-c", "node-d"});
+  stage.policy().job_retry->taints_rejecting_node = false;
+  stage.policy().evict.emplace();
+  stage.send_policy();
+  stage.pod({.name = "web-1", .owner = "ReplicaSet/web", .device = "gpu-0"});
+  stage.run_for(Seconds(5));
+  for (const auto* node : {"node-b", "node-c", "node-d"}) stage.reject(3, node, 9'999);
+  stage.report("web-1", k8s::Health::Unhealthy, "bad");
+  CHECK(stage.run_for(minutes(5), Seconds(5)) == std::vector<std::string>{"web-1"});
 }
 
 TEST_CASE("What the kubelet of a node made anew rejected before does not count, and pods that waited for it do") {

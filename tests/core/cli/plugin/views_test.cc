@@ -49,7 +49,7 @@ TEST_CASE("lemons come worst first: quarantined, then by the penalty as it has d
         "node-c  gpu-5   3          2.72     2      quarantined           11h4m\n"
         "node-a  gpu-0   2          1.98     2      the next quarantines  4m12s\n");
   sight.now += std::chrono::hours(720);
-  CHECK(cli::penalty_now(sight, sight.status.devices[0]) == doctest::Approx(0.75).epsilon(0.001));
+  CHECK(cli::penalty_now(sight, sight.status.devices[0]) == doctest::Approx(0.99).epsilon(0.001));
   CHECK(cli::lemons_lines(sight, false)[2][5] == "open");
 }
 
