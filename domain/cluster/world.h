@@ -362,6 +362,7 @@ class World {
   [[nodiscard]] std::string told_of(const k8s::Pod& pod) const;
   void keep_ending(PodEnding ending);
   [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
+  void note_admitted(const k8s::Pod& pod);
   void note_departure(const k8s::Pod& pod);
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);
@@ -464,6 +465,8 @@ class World {
   // minutes.
   EndingOrder ending_order_{5'000};
   EndingOrder rejection_order_{2'000};
+  // The most of a resource that a kubelet has been seen to give one pod.
+  std::map<SharedText, std::int64_t, std::less<>> most_admitted_;
   std::map<std::string, AilingPod, std::less<>> ailing_;  // by pod UID
   bool ailing_due_ = false;                               // they have not been looked at since they were noted
   Views views_;

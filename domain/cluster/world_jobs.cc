@@ -239,8 +239,16 @@ void World::keep_ending(PodEnding ending) {
   if (forgotten) endings_.erase(*forgotten);
 }
 
+void World::note_admitted(const k8s::Pod& pod) {
+  for (const auto& [resource, amount] : pod.requests) {
+    auto& most = most_admitted_[resource];
+    most = std::max(most, amount);
+  }
+}
+
 /// Whether the node had what the pod asked for, by its own word and by what other pods there ask for: a kubelet rightly
-/// rejects who binds himself to a node and asks for more.
+/// rejects who binds himself to a node and asks for more. And whether anybody has ever been given so many: a plugin may
+/// refuse several of what it shares. **Source:** NVIDIA's device plugin, failRequestsGreaterThanOne.
 bool World::had_room(const k8s::Pod& pod) const {
   const auto* known = node(pod.node_name);
   if (known == nullptr) return true;  // what it had is not known
@@ -253,7 +261,9 @@ bool World::had_room(const k8s::Pod& pod) const {
       const auto asked = std::ranges::find(other.requests, resource, &k8s::ResourceAmount::resource);
       if (asked != other.requests.end()) free -= std::min(asked->amount, kMostRequested);
     }
-    if (amount > free) return false;
+    const auto most = most_admitted_.find(resource);
+    if (amount > free || amount > std::max<std::int64_t>(most == most_admitted_.end() ? 0 : most->second, 1))
+      return false;
   }
   return true;
 }

@@ -113,6 +113,7 @@ void World::refresh_pod(const SharedText& uid, const Now& now) {
   speakers_.remove(record.heard);
   record.heard = std::move(heard);
   record.held_devices = std::move(resolved.held_devices);
+  if (counts) note_admitted(record.pod);
   for (auto& doubt : resolved.doubts) {
     const auto known = std::ranges::find(record.doubts, doubt.why, &ReportDoubt::why);
     doubt.since = known == record.doubts.end() ? moment_of(now) : known->since;

@@ -59,6 +59,7 @@ CredentialSources sources_of(const ChosenContext& context, const ExecLimits& lim
   CredentialSources sources;
   sources.origin = fmt::format("user '{}' ({})", user.name, to_string(user.place));
   sources.ca = context.cluster.ca;
+  sources.ca_origin = fmt::format("cluster '{}' ({})", context.cluster.name, to_string(context.cluster.place));
   sources.server_name = context.cluster.tls_server_name;
   sources.insecure_skip_verify = context.cluster.insecure_skip_tls_verify;
   sources.client_certificate = user.client_certificate;
@@ -131,7 +132,8 @@ Result<TlsMaterial> AccessCredentials::tls(std::stop_token stop) {
   material.server_name = sources_.server_name;
   material.insecure_skip_verify = sources_.insecure_skip_verify;
   const std::string& origin = sources_.origin;
-  auto ca = pem(sources_.ca, "certificate-authority", "CERTIFICATE", origin);
+  const auto& ca_origin = sources_.ca_origin.empty() ? origin : sources_.ca_origin;
+  auto ca = pem(sources_.ca, "certificate-authority", "CERTIFICATE", ca_origin);
   if (!ca) return unreadable(std::move(ca.error()));
   material.ca_pem = *std::move(ca);
   if (sources_.exec) {

@@ -14,7 +14,8 @@ namespace dhc::k8s {
 
 /// Where each part of the credentials comes from; files are named by path and read at each use.
 struct CredentialSources {
-  std::string origin;  ///< `user 'NAME' (FILE:LINE)` or `service account`, for messages.
+  std::string origin;     ///< `user 'NAME' (FILE:LINE)` or `service account`, for messages.
+  std::string ca_origin;  ///< `cluster 'NAME' (FILE:LINE)`, for those about `ca`; empty: as `origin`.
   InlineOrFile ca;
   InlineOrFile client_certificate;
   InlineOrFile client_key;

@@ -39,7 +39,7 @@ bool has_cause(const StatusBody& status, std::string_view reason) {
 }
 
 /// Design section 9, "Errors by remedy": the only place where a code becomes a kind.
-ErrorKind kind_of(std::int64_t code, const std::optional<StatusBody>& said) {
+ErrorKind kind_of(std::int64_t code, const std::optional<StatusBody>& said, bool is_of_other) {
   const StatusBody status = said.value_or(StatusBody{});
   switch (code) {
     case 401:
@@ -47,7 +47,8 @@ ErrorKind kind_of(std::int64_t code, const std::optional<StatusBody>& said) {
     case 403:
       return has_cause(status, "DisruptionBudget") ? ErrorKind::Blocked : ErrorKind::Forbidden;
     case 404:
-      return ErrorKind::NotFound;
+      // What a proxy does not find says nothing about what the cluster has.
+      return is_of_other ? ErrorKind::Unavailable : ErrorKind::NotFound;
     case 408:
       return ErrorKind::TimedOut;
     case 409:
@@ -87,13 +88,22 @@ std::string cleaned(std::string text) {
   return text;
 }
 
+bool is_html(const Response& response) {
+  const auto start = response.body.find_first_not_of(" \t\r\n");
+  return (start != std::string::npos && response.body[start] == '<') ||
+         header(response, "content-type").value_or("").starts_with("text/html");
+}
+
+/// Something else than an API server: what it does not have it says by a Status, or in plain text where it serves no
+/// such path. **Source:** seen on 1.37.1: `404 page not found`.
+bool is_of_other(const Response& response) { return is_html(response) || response.body.starts_with('{'); }
+
 /// What a body that is no Status says: the API server's own plain text, or that something else answered.
 std::string text_message(const Response& response) {
-  const auto type = header(response, "content-type").value_or("");
   const auto body = std::string_view(response.body).substr(0, kMaxMessage);
   const auto start = body.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return fmt::format("HTTP {} without a body", response.status);
-  if (body[start] == '<' || type.starts_with("text/html")) {
+  if (is_html(response)) {
     return fmt::format("HTTP {} with an HTML page: a proxy, not the API server, answered", response.status);
   }
   if (body[start] == '{' || is_protobuf(body))
@@ -124,7 +134,7 @@ Error error_from_response(const Response& response) {
     wish = status->retry_after;
   }
   // The status line decides, not the body's own copy of it.
-  return Error{.kind = kind_of(response.status, status),
+  return Error{.kind = kind_of(response.status, status, !status && is_of_other(response)),
                .message = status ? message_of(response.status, *status) : text_message(response),
                .retry_after = wish};
 }
@@ -137,7 +147,8 @@ Error error_from_status_object(std::string_view body) {
                  .retry_after = std::nullopt};
   }
   const auto code = status->code != 0 ? status->code : code_of_reason(status->reason);
-  return Error{.kind = kind_of(code, status), .message = message_of(code, *status), .retry_after = status->retry_after};
+  return Error{
+      .kind = kind_of(code, status, false), .message = message_of(code, *status), .retry_after = status->retry_after};
 }
 
 }  // namespace dhc::k8s

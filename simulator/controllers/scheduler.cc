@@ -34,8 +34,8 @@ std::string node_refuses(const Json& node, const Json& pod) {
   return {};
 }
 
-/// The extended resource that is short on the node; empty if all fit. It trusts the Node's status, which may be older
-/// than what the kubelet knows: that gap rejects pods. **Source:** seen on 1.37.1.
+}  // namespace
+
 std::string short_of(const State& state, const Json& node, const Json& pod) {
   for (const auto& [resource, wanted] : extended_requests(pod)) {
     std::int64_t used = 0;
@@ -48,6 +48,8 @@ std::string short_of(const State& state, const Json& node, const Json& pod) {
   }
   return {};
 }
+
+namespace {
 
 bool keeps_pods_off(const std::vector<DeviceTaint>& taints) {
   return std::ranges::any_of(

@@ -100,6 +100,10 @@ void State::look_at(std::set<Key>& restless, const std::function<void(const Key&
   }
 }
 
+/// The extended resource that is short on the node; empty if all fit. It trusts the Node's status, which may be older
+/// than what the kubelet knows: that gap rejects pods. **Source:** seen on 1.37.1.
+[[nodiscard]] std::string short_of(const State& state, const Json& node, const Json& pod);
+
 // Each looks at what is restless and does what is due; they are called in turn until nothing changes.
 void run_claims(State& state);
 void run_scheduler(State& state);

@@ -130,6 +130,9 @@ void run_daemon_set(State& state, const Json& set) {
     const bool off = untolerated_taint(*object, set["spec"]["template"]["spec"], true) != nullptr;
     wanted += off ? 0 : 1;
     if (there || off) continue;
+    // Its pods are bound by the scheduler, which leaves them Pending where something is short. **Source:** DaemonSet
+    // controller since 1.12: a node affinity, no nodeName.
+    if (!short_of(state, *object, set["spec"]["template"]).empty()) continue;
     const auto key = fmt::format("ds/{}/{}/{}", uid_of(set), node.name, pods.size());
     if (!state.timers.ready(key, state.lags.controller)) continue;
     Json pod_template = set["spec"]["template"];

@@ -11,6 +11,7 @@
 #include "base/nearest_word.h"
 #include "cli/demo_acts.h"
 #include "cli/plugin/command_line_plugin.h"
+#include "domain/policy/config_duration.h"
 
 namespace dhc::cli {
 
@@ -23,15 +24,8 @@ constexpr const char* kVersionFlag = "--version";
 
 /// `90s`, `2m`, `1h`, `500ms`.
 std::optional<Millis> parse_wait(const std::string& text) {
-  std::int64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [unit, ec] = std::from_chars(text.data(), end, count);
-  if (ec != std::errc() || count <= 0 || count > 1'000'000) return std::nullopt;
-  static const std::map<std::string, Millis> kUnits = {
-      {"ms", Millis(1)}, {"s", Seconds(1)}, {"m", std::chrono::minutes(1)}, {"h", std::chrono::hours(1)}};
-  const auto at = kUnits.find(std::string(unit, end));
-  if (at == kUnits.end()) return std::nullopt;
-  return at->second * count;
+  const auto time = parse_duration(text);
+  return time && *time > Millis::zero() ? std::optional(*time) : std::nullopt;
 }
 
 /// `512Mi`, `1Gi`; whole MiB at least.
@@ -161,7 +155,8 @@ CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
       app.add_subcommand("demo", "Run the controller on a simulated cluster in this process: no cluster needed");
   const auto read_wait = [&options](const std::string& text) {
     options.duration = parse_wait(text);
-    if (!options.duration) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 60s or 2m", text));
+    if (!options.duration)
+      throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 60s or 1m30s", text));
   };
   demo->add_option("--act", options.act, "Play this act alone, by name or number (default: all): " + act_names())
       ->type_name("ACT");
@@ -193,7 +188,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   const auto read_wait = [&options](const std::string& text) {
     const auto wait = parse_wait(text);
     if (!wait || *wait > std::chrono::hours(24))
-      throw CLI::ValidationError(fmt::format("--within '{}' is not a time such as 10m or 1h, at most 24h", text));
+      throw CLI::ValidationError(fmt::format("--within '{}' is not a time such as 10m or 1h30m, at most 24h", text));
     options.horizon = *wait;
   };
   plan->add_option_function<std::string>("--within", read_wait, "How far to look ahead (default 1h)")

@@ -78,6 +78,10 @@ Printed rehearse(const ReplayOptions& options, const std::vector<std::string>& r
                                      : read_lines(recordings, feed, remark);
   if (!read) return failure(read.error().message);
   if (options.is_audit) note_audit(audit.counts(), remarks);
+  if (options.is_audit && audit.counts().used == 0) {
+    return failure(remarks.back() +
+                   ". Nothing can be said: the audit policy must log the kubelets' status writes at RequestResponse");
+  }
   const auto report = rehearsal.finish();
   const bool is_json = options.format == ReplayFormat::Json;
   return {.code = 0, .out = is_json ? rehearsal_json(report, remarks) : rehearsal_text(report, remarks), .err = {}};
@@ -87,8 +91,11 @@ Printed rehearse(const ReplayOptions& options, const std::vector<std::string>& r
 
 Printed replay(const ReplayOptions& options) {
   if (options.is_audit && options.files.empty())
-    return failure(
-        "--audit needs a configuration: give -f FILE, because an audit log holds no decisions to compare with");
+    return {.code = 2,
+            .out = {},
+            .err =
+                "error: --audit needs a configuration: give -f FILE, because an audit log holds no decisions to "
+                "compare with\n"};
   const auto files = options.is_audit ? Result<std::vector<std::string>>(options.paths) : recordings_of(options.paths);
   if (!files) return failure(files.error().message);
   if (!options.files.empty()) return rehearse(options, *files);

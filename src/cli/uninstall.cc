@@ -17,6 +17,7 @@
 #include "app/clock.h"
 #include "app/signals.h"
 #include "cli/connection.h"
+#include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
 #include "k8s-client/protocol/lease_requests.h"
 #include "k8s-client/protocol/watch_requests.h"
@@ -198,10 +199,10 @@ Survey Sweep::look() const {
     std::ranges::move(found->left, std::back_inserter(survey.left));
   };
   for (const auto& place : uninstall::kPlaces) add(place.plural, kind(place.kind));
-  add("ConfigMap", named(TraceKind::StateMap));
+  add(fmt::format("ConfigMap {}", kIncidentsName), named(TraceKind::StateMap));
   look_for_objects(survey);
-  add("ConfigMap", named(TraceKind::StatusMap));
-  add("ConfigMap of 0.1.0", named(TraceKind::EarlierStateMap));
+  add(fmt::format("ConfigMap {}", kStatusName), named(TraceKind::StatusMap));
+  add(fmt::format("ConfigMap {} of 0.1.0", kStateName), named(TraceKind::EarlierStateMap));
   add("Lease", named(TraceKind::Lease));
   return survey;
 }

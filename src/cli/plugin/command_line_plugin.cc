@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <expected>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -18,16 +18,17 @@ namespace {
 using Deed = OperatorOptions::Deed;
 
 /// `90s`, `2m`, `1h`, `7d`.
-std::optional<Millis> parse_pause(const std::string& text) {
-  std::int64_t count = 0;
+std::expected<Millis, std::string> parse_pause(const std::string& text) {
+  std::int64_t days = 0;
   const char* const end = text.data() + text.size();
-  const auto [unit, ec] = std::from_chars(text.data(), end, count);
-  if (ec != std::errc() || count <= 0 || count > 10'000'000) return std::nullopt;
-  static const std::map<std::string, Millis> kUnits = {
-      {"s", Seconds(1)}, {"m", std::chrono::minutes(1)}, {"h", std::chrono::hours(1)}, {"d", std::chrono::hours(24)}};
-  const auto at = kUnits.find(std::string(unit, end));
-  if (at == kUnits.end() || at->second * count > kLongestPause) return std::nullopt;
-  return at->second * count;
+  const auto [unit, ec] = std::from_chars(text.data(), end, days);
+  const bool is_days = ec == std::errc() && std::string_view(unit, end) == "d" && days >= 0 && days <= 1'000;
+  const auto time = parse_duration(is_days ? fmt::format("{}h", days * 24) : text);
+  if (!time && !is_days)
+    return std::unexpected(fmt::format("'{}' is not a time such as 30m, 2h30m or 7d: {}", text, time.error()));
+  if (!time || *time > kLongestPause) return std::unexpected(fmt::format("'{}' is longer than 30d", text));
+  if (*time == Millis::zero()) return std::unexpected(fmt::format("'{}' is no time", text));
+  return *time;
 }
 
 /// `5s`, `1m30s`, or seconds without a unit, as kubectl reads it.
@@ -155,7 +156,7 @@ void add_deeds(CLI::App& app, PluginLine& line) {
       app.add_subcommand("pause", "Stop evictions, retry credits and new taints for a time, in all or a part");
   const auto read = [&line](const std::string& text) {
     const auto time = parse_pause(text);
-    if (!time) throw CLI::ValidationError(fmt::format("--for '{}' is not a time such as 30m or 2h, at most 30d", text));
+    if (!time) throw CLI::ValidationError("--for " + time.error());
     line.deed.pause_for = *time;
   };
   pause->add_option_function<std::string>("--for", read, "How long, at most 30d")->type_name("TIME")->required();
@@ -255,7 +256,7 @@ void add_overrides(CLI::App& app, Overrides& overrides) {
   const auto read = [&overrides](const std::string& text) {
     overrides.request_timeout = parse_timeout(text);
     if (!overrides.request_timeout)
-      throw CLI::ValidationError(fmt::format("--request-timeout '{}' is not a time such as 5s or 2m, nor 0", text));
+      throw CLI::ValidationError(fmt::format("--request-timeout '{}' is not a time such as 5s or 1m30s, nor 0", text));
   };
   app.add_option_function<std::string>("--request-timeout", read,
                                        "How long one request may take, watches excepted; 0: any time (default 30s)")

@@ -111,7 +111,7 @@ class Operator {
 
   [[nodiscard]] Printed ack_device() const {
     const auto sight = read_status(client_, options_.cluster.controller_ns, stop_);
-    if (!sight) return failure(sight.error().message);
+    if (!sight) return without_status(sight.error());
     const auto rule = rule_to_acknowledge(*sight, options_.name);
     if (!rule) return failure(rule.error().message);
     Result<Read> found = fail(ErrorKind::NotFound, "the API server serves no DeviceTaintRules");

@@ -25,12 +25,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using View = ViewOptions::View;
 
-Printed failure_of(const Error& error) {
-  return {.code = error.kind == ErrorKind::NotFound ? kNoStatus : 1,
-          .out = {},
-          .err = fmt::format("error: {}\n", error.message)};
-}
-
 std::string formatted(const OrderedJson& json, OutputFormat format) {
   return format == OutputFormat::Yaml ? yaml_text(json)
                                       : json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
@@ -136,8 +130,8 @@ Printed watch(const Connection& connection, const std::string& ns, OutputFormat 
     return std::ferror(stdout) == 0;
   };
   const auto followed = follow_status(connection.client, ns, show, stop);
-  if (wrong) return failure_of(*wrong);
-  return followed ? Printed{} : failure_of(followed.error());
+  if (wrong) return without_status(*wrong);
+  return followed ? Printed{} : without_status(followed.error());
 }
 
 Printed watch_view(const Connection& connection, const ViewOptions& options, const std::stop_token& stop) {
@@ -150,12 +144,12 @@ Printed watch_view(const Connection& connection, const ViewOptions& options, con
 /// For those who may not read the status: our condition on the pods of one namespace.
 Printed show_own(const Connection& connection, const ViewOptions& options, const Error& refused,
                  const std::stop_token& stop) {
-  if (!k8s::is_path_segment(options.ns)) return failure_of(refused);
+  if (!k8s::is_path_segment(options.ns)) return without_status(refused);
   const auto answer = connection.client->call(
       k8s::read_request(fmt::format("/api/v1/namespaces/{}/pods", k8s::percent_encode(options.ns))), stop);
-  if (!answer) return failure_of(refused);
+  if (!answer) return without_status(refused);
   const auto pods = own_pods(answer->body);
-  if (!pods) return failure_of(pods.error());
+  if (!pods) return without_status(pods.error());
   const auto now = time_of(k8s::header(*answer, "date"), wall_now());
   return {.code = 0,
           .out = pods->empty() ? std::string("No pod carries the condition.\n") : table_of(own_pods_lines(*pods, now)),
@@ -167,14 +161,14 @@ Printed show_own(const Connection& connection, const ViewOptions& options, const
 /// The pod's own condition and Events.
 Printed ask_pod(const Connection& connection, const Asked& asked, const std::stop_token& stop) {
   const auto path = k8s::pod_path(asked.ns, asked.name);
-  if (!path) return failure_of(path.error());
+  if (!path) return without_status(path.error());
   const auto answer = connection.client->call(k8s::read_request(*path), stop);
   if (!answer) {
     return failure(answer.error().kind == ErrorKind::NotFound ? fmt::format("there is no {}", to_string(asked))
                                                               : answer.error().message);
   }
   const auto pods = own_pods(answer->body);
-  if (!pods) return failure_of(pods.error());
+  if (!pods) return without_status(pods.error());
   const auto events = connection.client->call(
       k8s::read_request(fmt::format("/api/v1/namespaces/{}/events?fieldSelector=involvedObject.name%3D{}",
                                     k8s::percent_encode(asked.ns), k8s::percent_encode(asked.name))),
@@ -236,7 +230,7 @@ Printed show(const ViewOptions& options) {
   if (sight) return printed(*sight, options);
   if (sight.error().kind == ErrorKind::Forbidden && !options.ns.empty() && is_for_people(options.format))
     return show_own(*connection, options, sight.error(), token);
-  return failure_of(sight.error());
+  return without_status(sight.error());
 }
 
 Printed ask(const AskOptions& options) {
@@ -252,7 +246,7 @@ Printed ask(const AskOptions& options) {
   const auto sight = read_status(*connection->client, options.cluster.controller_ns, token);
   const bool is_pod = asked.kind == SubjectKind::Pod;
   if (!sight && is_pod && sight.error().kind == ErrorKind::Forbidden) return ask_pod(*connection, asked, token);
-  if (!sight) return failure_of(sight.error());
+  if (!sight) return without_status(sight.error());
   const auto explanation = explain_subject(*sight, asked);
   if (!explanation) return failure(explanation.error());
   if (!explanation->is_empty()) return answer_of(*sight, *explanation, options.format);

@@ -4,9 +4,6 @@
 
 namespace dhc::cli {
 
-/// Exit code where no controller has written a status.
-inline constexpr int kNoStatus = 3;
-
 /// `devices`, `incidents`, `lemons`; watched ones print as they go.
 [[nodiscard]] Printed show(const ViewOptions& options);
 

@@ -8,8 +8,19 @@
 #include "cli/connection.h"
 #include "cli/plugin/options.h"
 #include "cli/plugin/sight.h"
+#include "cli/printed.h"
 
 namespace dhc::cli {
+
+/// The exit code where no controller has written a status.
+inline constexpr int kNoStatus = 3;
+
+/// What a command prints that needs the status, and ends with `kNoStatus` if there is none.
+[[nodiscard]] inline Printed without_status(const Error& error) {
+  auto printed = failure(error.message);
+  if (error.kind == ErrorKind::NotFound) printed.code = kNoStatus;
+  return printed;
+}
 
 /// The connection that the flags name.
 [[nodiscard]] Result<Connection> connect_to(const ClusterFlags& flags);

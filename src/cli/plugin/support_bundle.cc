@@ -52,11 +52,17 @@ class Collector {
     return std::move(files_);
   }
 
+  /// What was not read, a line each.
+  [[nodiscard]] const std::string& problems() const { return problems_; }
+  /// Whether the server has given anything.
+  [[nodiscard]] bool has_read() const { return has_read_; }
+
  private:
   void add(std::string name, std::string text) { files_.push_back({.name = std::move(name), .text = std::move(text)}); }
 
   [[nodiscard]] std::optional<std::string> get(const std::string& name, const std::string& path) {
     const auto answer = client_.call(k8s::read_request(path), stop_);
+    has_read_ = has_read_ || answer.has_value();
     if (answer) return answer->body;
     problems_ += fmt::format("{}: {}\n", name, answer.error().message);
     return std::nullopt;
@@ -128,6 +134,7 @@ class Collector {
   const std::string in_ns_;
   std::vector<BundleFile> files_;
   std::string problems_;
+  bool has_read_ = false;
 };
 
 /// For the caller alone, and never over a file that is there.
@@ -161,17 +168,19 @@ Printed support_bundle(const BundleOptions& options) {
     return failure("--controller-namespace does not fit in a path");
   const auto now = wall_now();
   const auto name = "device-health-" + stamp(now);
-  const auto files = Collector(*connection->client, options.cluster.controller_ns, token).collect();
+  Collector collector(*connection->client, options.cluster.controller_ns, token);
+  const auto files = collector.collect();
   if (token.stop_requested()) return failure("stopped");
   const auto file = options.file.empty() ? name + ".tar" : options.file;
   if (const auto written = write_new(file, tar_of(name, files, now)); !written) return failure(written.error().message);
   std::string list;
   for (const auto& one : files) list += fmt::format("  {} ({} bytes)\n", one.name, one.text.size());
-  return {.code = 0,
+  // Whoever may read a part sends that part.
+  return {.code = collector.has_read() ? 0 : 1,
           .out = fmt::format("{}: {} files\n{}Values of environment variables and annotations of others are left out. "
                              "It names nodes, pods and namespaces: read it before you send it.\n",
                              file, files.size(), list),
-          .err = {}};
+          .err = collector.problems().empty() ? std::string() : "not read:\n" + collector.problems()};
 }
 
 }  // namespace dhc::cli

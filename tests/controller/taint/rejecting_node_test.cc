@@ -79,13 +79,29 @@ TEST_CASE("Pods that ask a node for more than it has are rightly rejected, and s
     CHECK(stage.verdict("node-a", Reason::BlackHoleNode) == nullptr);
   }
   SUBCASE("more than others leave") {
-    HoleStage stage;
+    HoleStage stage({"node-a", "node-b"});
+    stage.pod({.name = "pair", .node = "node-b", .device = "gpu-0"});
+    stage.pod_named("pair").requests = {{std::string(kGpu), 2}};
+    stage.upsert_pod("pair");
     for (const auto* name : {"a", "b", "c"}) stage.pod({.name = name, .device = std::string("gpu-") + name});
+    stage.settle();
     stage.reject(10, "node-a", 2);
     CHECK(deeds(stage).empty());
     stage.reject(3, "node-a", 1);
     CHECK(deeds(stage) == "taint node-a");
   }
+}
+
+TEST_CASE("Pods that ask for more than any was ever given may be refused by the plugin, and say nothing either") {
+  HoleStage stage({"node-a", "node-b"});
+  stage.reject(10, "node-a", 2);
+  CHECK(deeds(stage).empty());
+  stage.pod({.name = "pair", .node = "node-b", .device = "gpu-0"});
+  stage.pod_named("pair").requests = {{std::string(kGpu), 2}};
+  stage.upsert_pod("pair");
+  stage.settle();
+  stage.reject(3, "node-a", 2);
+  CHECK(deeds(stage) == "taint node-a");
 }
 
 TEST_CASE("A tenant's pods that ask for too much engage no brake, and another's pod leaves its bad device") {

@@ -179,8 +179,16 @@ TEST_CASE("An audit log is rehearsed with a configuration, and never without one
   CHECK_MESSAGE(played.out.find("note: 1 of 1 events of the audit log were used") != std::string::npos, played.out,
                 played.err);
   const auto bare = cli::replay({.paths = {log}, .is_audit = true, .files = {}});
-  CHECK(bare.code == 1);
+  CHECK(bare.code == 2);
   CHECK(bare.err.find("--audit needs a configuration: give -f FILE") != std::string::npos);
+  const auto metadata_only = folder.write(
+      "metadata.log",
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"patch","objectRef":{"resource":"nodes","name":"n"},"responseStatus":{"code":200},"stageTimestamp":"2026-11-20T12:00:00.000000Z"})"
+      "\n");
+  const auto unused = cli::replay({.paths = {metadata_only}, .is_audit = true, .files = {policy}});
+  CHECK(unused.code == 1);
+  CHECK(unused.out.empty());
+  CHECK(unused.err.find("Nothing can be said: the audit policy must log") != std::string::npos);
   const auto wrong = cli::replay({.paths = {policy}, .is_audit = true, .files = {policy}});
   CHECK(wrong.err.find("policy.yaml:1: not JSON") != std::string::npos);
 }

@@ -155,7 +155,7 @@ TEST_CASE("certificates and keys are read again for each connection") {
   CHECK(access->credentials->tls({}).error().message ==
         folder.path("ca.crt") + ": no PEM block of a CERTIFICATE; give a PEM file");
   std::filesystem::remove(folder.path("ca.crt"));
-  CHECK(access->credentials->tls({}).error().message.contains("certificate-authority of user 'u'"));
+  CHECK(access->credentials->tls({}).error().message.contains("certificate-authority of cluster 'c'"));
 }
 
 TEST_CASE("an exec plugin runs once, and again after a 401") {

@@ -234,7 +234,26 @@ TEST_CASE("cluster, user, server and request-timeout mean what they mean to kube
 
   const auto bad = std::get<cli::Leave>(parsed_line({"x", "devices", "--request-timeout", "soon"}));
   CHECK(bad.code == 2);
-  CHECK(bad.err.contains("--request-timeout 'soon' is not a time such as 5s or 2m, nor 0"));
+  CHECK(bad.err.contains("--request-timeout 'soon' is not a time such as 5s or 1m30s, nor 0"));
+}
+
+TEST_CASE("times on the command line are those of the configuration, and a pause may be in days") {
+  const auto refusal = [](std::vector<const char*> words) {
+    words.insert(words.begin(), "x");
+    const auto parsed = parsed_line(words);
+    const auto* leave = std::get_if<cli::Leave>(&parsed);
+    return leave == nullptr ? std::string() : leave->err;
+  };
+  for (const auto* time : {"2h30m", "30m", "30d", "720h", "1d"}) CHECK(refusal({"pause", "--for", time}).empty());
+  CHECK(
+      refusal({"pause", "--for", "721h"}).contains("--for '721h' is not a time such as 30m, 2h30m or 7d: longer than"));
+  CHECK(refusal({"pause", "--for", "31d"}).contains("--for '31d' is longer than 30d"));
+  CHECK(refusal({"pause", "--for", "0m"}).contains("--for '0m' is no time"));
+  CHECK(refusal({"pause", "--for", "1.5h"}).contains("durations have no fractions"));
+  CHECK(refusal({"plan", "--within", "1h30m"}).empty());
+  CHECK(refusal({"plan", "--within", "25h"}).contains("at most 24h"));
+  CHECK(refusal({"demo", "--for", "1m30s"}).empty());
+  CHECK(refusal({"demo", "--for", "0s"}).contains("is not a time such as 60s or 1m30s"));
 }
 
 TEST_CASE("without a status the reader is told where it was looked for, with a code of its own") {

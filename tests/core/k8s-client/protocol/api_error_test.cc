@@ -50,6 +50,15 @@ TEST_CASE("the API server's own 5xx leaves open whether it refused, another's 5x
   CHECK(of(504, "").kind == ErrorKind::TimedOut);
 }
 
+TEST_CASE("what a proxy does not find says nothing about what the cluster has") {
+  CHECK(of(404, "<html>no such site</html>").kind == ErrorKind::Unavailable);
+  CHECK(of(404, "x", {{"content-type", "text/html; charset=utf-8"}}).kind == ErrorKind::Unavailable);
+  CHECK(of(404, R"({"message":"no Route matched with those values"})").kind == ErrorKind::Unavailable);
+  // The API server's own, of a path that it does not serve.
+  CHECK(of(404, "404 page not found\n", {{"content-type", "text/plain; charset=utf-8"}}).kind == ErrorKind::NotFound);
+  CHECK(of(404, "").kind == ErrorKind::NotFound);
+}
+
 TEST_CASE("a disruption budget's own sentence, which names it, follows the server's message") {
   const auto error = of(429, test::read_fixture("recordings/status/evict-429-pdb.json"));
   CHECK(error.message ==
