@@ -21,8 +21,8 @@ using State = RetryCredit::State;
 /// Until then a failed pod may not be counted yet: a write of ours would cost the Job controller a conflict.
 constexpr Millis kCounted = Seconds(60);
 
-/// How many Jobs' losses are told at most, beside the number of the rest.
-constexpr std::size_t kMostTold = 200;
+/// How many losses of Jobs are told, and of how many Jobs; beside these the number of the rest.
+constexpr std::size_t kMostTold = 500;
 /// The longest name of an object, in bytes, and some room for a device's.
 constexpr std::size_t kLongestTold = 512;
 
@@ -55,15 +55,18 @@ class Review {
 
   void tell_losses() {
     const auto& noted = input_.world.noted_jobs();
-    const auto told = noted.with_losses(kMostTold);
-    for (const auto& uid : told) {
-      const auto& record = *input_.world.job(uid);
+    const auto jobs = noted.with_losses(kMostTold);
+    std::size_t told = 0;
+    std::size_t said = 0;
+    for (; told < jobs.size() && said < kMostTold; ++told) {
+      const auto& record = *input_.world.job(jobs[told]);
       for (const auto& loss : record.losses) {
         if (loss.what == to_string(Reason::EvictedPodSucceeded)) say_loss(record, loss, Reason::EvictedPodSucceeded);
         if (loss.what == to_string(Reason::JobDiedOfDevice)) say_loss(record, loss, Reason::JobDiedOfDevice);
       }
+      said += record.losses.size();
     }
-    if (told.size() < noted.losses()) say_rest(noted.losses() - told.size(), input_.world.job(told.front())->losses);
+    if (told < noted.losses()) say_rest(noted.losses() - told, told, input_.world.job(jobs.front())->losses);
   }
 
   void look_at(const JobRecord& record) {
@@ -85,13 +88,13 @@ class Review {
 
  private:
   /// Since some time that stays the same.
-  void say_rest(std::size_t rest, const std::vector<JobLoss>& first) {
+  void say_rest(std::size_t rest, std::size_t told, const std::vector<JobLoss>& first) {
     planning_.say({.subject = {.kind = "Configuration", .ns = {}, .name = "configuration", .uid = {}},
                    .device = {},
                    .policy = {},
                    .reason = Reason::JobDiedOfDevice,
                    .message = fmt::format("{} more Jobs carry losses in their annotation {}; {} are shown", rest,
-                                          kLossesAnnotation, kMostTold),
+                                          kLossesAnnotation, told),
                    .since = first.front().at,
                    .next_at = std::nullopt});
   }
