@@ -79,13 +79,13 @@ void note_reverted(JobRecord& record, const Now& now) {
 }  // namespace
 
 bool World::put(k8s::Job&& job, const Now& now) {
+  cut_records(job.meta);
   const SharedText uid = job.meta.uid;
   auto& record = jobs_[uid];
   const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel);
   recreations_.note(uid, dead ? fmt::format("{}/{}", job.meta.ns, *dead) : std::string());
   if (is_repeated(record.job, job)) return false;
   touched_.owner(job.meta.identity());
-  cut_records(job.meta);
   const auto credits = k8s::find(job.meta.annotations, kRetryCreditsAnnotation);
   const auto losses = k8s::find(job.meta.annotations, kLossesAnnotation);
   auto parsed = credits ? parse_retry_credits(*credits) : RetryCredits{};
@@ -251,7 +251,7 @@ void World::note_admitted(const k8s::Pod& pod) {
 /// refuse several of what it shares. **Source:** NVIDIA's device plugin, failRequestsGreaterThanOne.
 bool World::had_room(const k8s::Pod& pod) const {
   const auto* known = node(pod.node_name);
-  if (known == nullptr) return true;  // what it had is not known
+  if (known == nullptr) return false;  // what it had is not known
   for (const auto& [resource, amount] : pod.requests) {
     const auto listed = std::ranges::find(known->allocatable, resource, &k8s::ResourceAmount::resource);
     auto free = listed == known->allocatable.end() ? std::int64_t{0} : listed->amount;

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "domain/cluster/recreations.h"
+#include "domain/cluster/world.h"
+#include "domain/contract/names.h"
 
 using namespace dhc;
 
@@ -49,4 +51,18 @@ TEST_CASE("a label that is written again and again leaves nothing behind") {
   CHECK(recreations.contains("a/999"));
   recreations.drop("other", "a/other");
   CHECK_FALSE(recreations.contains("a/999"));
+}
+
+TEST_CASE("What is too long to be ours in a Job's annotations is not kept, and what says the same again changes nothing") {
+  World world;
+  const Now now{.mono = MonoTime(std::chrono::hours(1)), .wall = WallTime(std::chrono::hours(500'000))};
+  k8s::Job job;
+  job.meta.ns = "a";
+  job.meta.name = job.meta.uid = "j";
+  job.meta.annotations = {{std::string(kRetryCreditsAnnotation), std::string(kLongestRecord + 1, 'x')}};
+  CHECK(world.apply(k8s::Upsert{job}, now));
+  CHECK(k8s::find(world.job("j")->job.meta.annotations, kRetryCreditsAnnotation) == "");
+  CHECK_FALSE(world.job("j")->credits_readable);
+  job.meta.resource_version = "8";
+  CHECK_FALSE(world.apply(k8s::Upsert{job}, now));
 }

@@ -35,6 +35,10 @@ struct Rejections {
   Rejections() {
     policy.policies.push_back({.name = "p", .mode = Mode::Enforce});
     policy.policies.front().job_retry = JobRetryRules{.rejections = 2, .rejections_within = Seconds(60)};
+    k8s::Node node;
+    node.meta.name = node.meta.uid = "node-a";
+    node.allocatable = {{kAsked, 4}};
+    world.apply(k8s::Upsert{std::move(node)}, time_after(Seconds(0)));
   }
   void show(k8s::Pod pod, Millis at) {
     world.apply(k8s::Upsert{std::move(pod)}, time_after(at));
