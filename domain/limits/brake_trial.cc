@@ -188,7 +188,7 @@ std::string waits_for(const EngagedBrake& brake, const Limits& limits, const Now
   }
   const MonoTime at = next_trial_at(brake, limits);
   words += now.mono < at ? fmt::format("; half-open from {}", format_rfc3339(wall_of(at, now)))
-                         : "; half-open: no pod with a known place outside can be tried now";
+                         : "; half-open: no pod with room under the caps and a known place outside can be tried now";
   if (!brake.last_trial.empty()) words += "; the last trial, " + brake.last_trial;
   return words;
 }

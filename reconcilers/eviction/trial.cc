@@ -4,7 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/wake.h"
 #include "domain/cluster/gang.h"
+#include "domain/cluster/workload.h"
 #include "domain/findings/pauses.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/exclusions.h"
@@ -26,15 +28,27 @@ bool is_candidate(const AffectedPod& affected, const PlanInput& input) {
   return !excluded_because(affected, input) && !tolerated(affected, input) && !window_of(affected, input);
 }
 
+/// A trial obeys the caps: one that they refuse would be given up after ten minutes, and the next one as well.
+std::optional<HoldReason> refused_by_caps(const AffectedPod& affected, const PlanInput& input) {
+  const auto& pod = affected.pod();
+  const auto pods = input.caps.has_counted(pod.meta.uid) ? 0 : 1;
+  return input.caps.refuses_eviction(affected.key, pod.node_name, pods, {workload_of(pod, input.world)});
+}
+
 }  // namespace
 
-std::optional<TrialChoice> choose_trial(const PlanInput& input, PlaceSearch& search) {
+NextTrial choose_trial(const PlanInput& input, PlaceSearch& search) {
   const bool any_is_due = std::ranges::any_of(input.brake.engaged(), [&](const auto& entry) {
     return !entry.second.trial && input.now.mono >= next_trial_at(entry.second, input.policy.limits);
   });
-  if (!any_is_due) return std::nullopt;
+  if (!any_is_due) return {};
+  Wake wake;
   for (const auto& affected : input.affected_pods) {
     if (!is_candidate(affected, input)) continue;
+    if (const auto refused = refused_by_caps(affected, input)) {
+      wake.note_after(input.now.mono, refused->until);
+      continue;
+    }
     const auto& pod = affected.pod();
     if (!search.places().find(std::array{&pod}, affected.key.scope)) continue;
     BrakeTrial trial;
@@ -45,9 +59,9 @@ std::optional<TrialChoice> choose_trial(const PlanInput& input, PlaceSearch& sea
     if (pod.meta.controller) trial.owner_uid = pod.meta.controller->uid;
     trial.owner_is_watched = input.world.owner(trial.ns, trial.owner_uid) != nullptr;
     trial.chosen = moment_of(input.now);
-    return TrialChoice{.trial = std::move(trial), .node = pod.node_name};
+    return {.choice = TrialChoice{.trial = std::move(trial), .node = pod.node_name}, .wake_at = {}};
   }
-  return std::nullopt;
+  return {.choice = {}, .wake_at = wake.at()};
 }
 
 }  // namespace dhc::eviction

@@ -782,7 +782,8 @@ Turn Controller::plan_all(const Now& now) {
                   .news = &state.bulletin.kept()};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
-  if (auto choice = eviction::choose_trial(input, *search)) {
+  auto next_trial = eviction::choose_trial(input, *search);
+  if (auto& choice = next_trial.choice) {
     state.begin_trial(std::move(choice->trial), choice->node);
     focus.all = true;
     input.in_focus = state.affected_pods.in(focus);
@@ -872,10 +873,11 @@ Turn Controller::plan_all(const Now& now) {
   Turn turn{.actions = {}, .wake_at = {}, .recalls = brakes || revokes};
   Wake wake;
   for (const auto& at :
-       {evictions.wake_at, taints.wake_at, jobs.wake_at, handed.wake_at, saving.wake_at, reads.wake_at, notices.wake_at,
-        told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(), state.world.next_change_at(now),
-        state.brake.next_change_at(state.policy->limits, now), state.coming.next_change_at(now),
-        state.checks.next_change_at(), state.ailing.next_change_at(), state.bulletin.next_change_at()}) {
+       {next_trial.wake_at, evictions.wake_at, taints.wake_at, jobs.wake_at, handed.wake_at, saving.wake_at,
+        reads.wake_at, notices.wake_at, told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(),
+        state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits, now),
+        state.coming.next_change_at(now), state.checks.next_change_at(), state.ailing.next_change_at(),
+        state.bulletin.next_change_at()}) {
     wake.note_after(now.mono, at);
   }
   // What was intended may be done once it is written; of what a suspect holds incidents begin or do not.

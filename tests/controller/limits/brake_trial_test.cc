@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "base/rfc3339.h"
 #include "domain/incidents/brake_state.h"
 #include "domain/incidents/state_text.h"
 #include "tests/support/core/stage.h"
@@ -183,7 +184,7 @@ TEST_CASE("Pods without an owner, and those that are opted out, are never tried"
   stage.send_policy();
   stage.break_devices(8);
   CHECK(stage.run_for(hours(5), Seconds(10)).empty());
-  CHECK(has(stage.brake_says(), "half-open: no pod with a known place outside can be tried now"));
+  CHECK(has(stage.brake_says(), "half-open: no pod with room under the caps and a known place outside can be tried"));
 }
 
 TEST_CASE("Without a place on a node without bad devices nobody is tried") {
@@ -212,7 +213,7 @@ TEST_CASE("Without a place on a node without bad devices nobody is tried") {
     }
     stage.break_devices(8);
     CHECK(stage.run_for(hours(3), Seconds(10)).empty());
-    CHECK(has(stage.brake_says(), "no pod with a known place outside can be tried now"));
+    CHECK(has(stage.brake_says(), "no pod with room under the caps and a known place outside can be tried"));
   }
 }
 
@@ -224,7 +225,7 @@ TEST_CASE("A pod that waits takes the place of a trial, for a minute: then the s
       {"example.com/gpu", 8}};
   stage.upsert_pod("q");
   CHECK(stage.run_for(minutes(1) - Millis(1), Seconds(10)).empty());
-  CHECK(has(stage.brake_says(), "no pod with a known place outside can be tried now"));
+  CHECK(has(stage.brake_says(), "no pod with room under the caps and a known place outside can be tried"));
   CHECK(stage.run_for(Millis(1) + kWrittenDown).size() == 1);
 }
 
@@ -300,6 +301,30 @@ TEST_CASE("A trial counts against the caps: none is made while the day's is full
   CHECK(stage.run_for(hours(20), Seconds(30)).empty());
   CHECK(stage.controller().stats().brakes_engaged > 0);
   CHECK(stage.run_for(hours(9), Seconds(30)).size() == 1);
+}
+
+TEST_CASE("Nobody is tried while a cap refuses him, and nothing is written down meanwhile") {
+  TrialStage stage;
+  stage.hold_caps();
+  stage.limits().cap_cluster = {.percent = 100, .at_least = 100};
+  stage.limits().cap_node = {.percent = 0, .at_least = 1};
+  stage.send_policy();
+  stage.break_devices(1);
+  CHECK(stage.run_for(minutes(2), Seconds(5)) == Names{"p-0"});
+  stage.replace("p-0");
+  for (int i = 1; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
+  stage.node("node-a", 8, 0);
+  stage.run_for(hours(1), Seconds(30));
+  REQUIRE(has(stage.brake_says(), "half-open: no pod with room under the caps and a known place outside can be tried"));
+  const auto before = stage.state_text();
+  for (int i = 0; i < 120; ++i) {
+    CHECK(stage.run_for(minutes(1), Seconds(30)).empty());
+    CHECK(stage.state_text() == before);
+  }
+  auto node = stage.node_named("node-a");
+  node.meta.annotations = {{"device-health.io/cap-release", format_rfc3339(stage.now().wall)}};
+  stage.put(node);
+  CHECK(stage.run_for(minutes(1), Seconds(10)).size() == 1);
 }
 
 TEST_CASE("What was written of the brake is read again, and nonsense is left out") {
