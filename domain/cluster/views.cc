@@ -84,6 +84,17 @@ std::optional<MonoTime> Views::next_change_at(const Now& now) const {
   return wake.at();
 }
 
+KindSet changed_views(const std::vector<OldView>& before, const std::vector<OldView>& after) {
+  KindSet changed;
+  for (const auto* one : {&before, &after}) {
+    const auto& other = one == &before ? after : before;
+    for (const auto& view : *one) {
+      if (std::ranges::find(other, view) == other.end()) changed |= {view.kind};
+    }
+  }
+  return changed;
+}
+
 KindSet views_of_eviction(const k8s::Pod& pod, const DeviceKey& key) {
   constexpr KindSet kAlways = {k8s::Kind::Pod, k8s::Kind::Node, k8s::Kind::Namespace, k8s::Kind::ConfigMap};
   return kAlways | views_of_device(key) | view_of_owner(pod);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/now.h"
 #include "domain/contract/device_key.h"
@@ -24,14 +25,19 @@ static_assert(kOldestView >= 2 * k8s::kWatchIdle + k8s::kListTotal);
 /// Some of the kinds that are watched.
 class KindSet {
  public:
+  constexpr KindSet() = default;
   constexpr KindSet(std::initializer_list<k8s::Kind> kinds) {
     for (const auto kind : kinds) bits_ |= bit(kind);
   }
   [[nodiscard]] constexpr bool contains(k8s::Kind kind) const { return (bits_ & bit(kind)) != 0; }
+  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+  /// Whether both have one of the kinds.
+  [[nodiscard]] constexpr bool meets(KindSet other) const { return (bits_ & other.bits_) != 0; }
   friend constexpr KindSet operator|(KindSet a, KindSet b) {
     a.bits_ |= b.bits_;
     return a;
   }
+  constexpr KindSet& operator|=(KindSet other) { return *this = *this | other; }
 
  private:
   static constexpr std::uint32_t bit(k8s::Kind kind) { return 1U << static_cast<unsigned>(kind); }
@@ -45,6 +51,13 @@ struct OldView {
   bool doubted = false;  ///< Whatever its age: what it delivered is known to be wrong, and is listed afresh.
   friend bool operator==(const OldView&, const OldView&) = default;
 };
+
+/// The watches that were asked for while devices were decided about: whose age, and whether they are doubted, their
+/// decisions rest on. Without a name: of no device in particular.
+using ViewsAsked = std::map<DeviceKey, KindSet>;
+
+/// The kinds whose watches can be relied on in one of both, and not in the other or not as long.
+[[nodiscard]] KindSet changed_views(const std::vector<OldView>& before, const std::vector<OldView>& after);
 
 /// What each watch has last said of itself. A kind that the server does not serve has nothing to say; a watch that has
 /// never spoken is not listed, and nothing is planned before all are.

@@ -298,15 +298,15 @@ std::optional<HoldReason> Gates::is_paused(Candidate& candidate) {
 
 std::optional<HoldReason> Gates::sees_too_little(Candidate& candidate) {
   for (const auto* member : candidate.unit.affected_pods) {
-    if (auto hold = held_by_view(input_, views_of_eviction(member->pod(), member->key))) return hold;
+    if (auto hold = held_by_view(input_, member->key, views_of_eviction(member->pod(), member->key))) return hold;
   }
   if (candidate.gang != nullptr) {
-    if (auto hold = held_by_view(input_, {k8s::Kind::PodDisruptionBudget})) return hold;
+    if (auto hold = held_by_view(input_, candidate.affected.key, {k8s::Kind::PodDisruptionBudget})) return hold;
   }
   const auto& members = candidate.unit.affected_pods;
   const bool is_grouped =
       std::ranges::any_of(members, [](const auto* member) { return !member->pod().pod_group.empty(); });
-  return is_grouped ? held_by_view(input_, {k8s::Kind::PodGroup}) : std::nullopt;
+  return is_grouped ? held_by_view(input_, candidate.affected.key, {k8s::Kind::PodGroup}) : std::nullopt;
 }
 
 std::optional<HoldReason> Gates::is_braked(Candidate& candidate) {
@@ -477,10 +477,10 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"paused", "Neither everything is paused nor its node, namespace, driver or resource."},
        &Gates::is_paused,
        kWholeUnit},
+      {{"brake", "No brake covers the device, or the pod is on trial."}, &Gates::is_braked, kWholeUnit},
       {{"view", "Every watch that the eviction depends on has delivered something within 5 minutes and is trusted."},
        &Gates::sees_too_little,
        kWholeUnit},
-      {{"brake", "No brake covers the device, or the pod is on trial."}, &Gates::is_braked, kWholeUnit},
       {{"place", "A place is known, or evict.whenNoReplacement no longer waits for one."},
        &Gates::has_no_place,
        kWholeUnit},

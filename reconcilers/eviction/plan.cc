@@ -101,8 +101,8 @@ class Planner {
     if (auto hold = excluded_because(member, input_)) return hold;
     if (const auto pause = pause_for(input_.world, input_.policy, input_.now.wall, member.pod(), charge.key))
       return HoldReason{.reason = Reason::Paused, .message = pause->why, .until = end_of(*pause, input_.now)};
-    if (auto hold = held_by_view(input_, views_of_eviction(member.pod(), charge.key))) return hold;
-    return held_by_brake(input_, charge.key, charge.node, {}, charge.pod_uid);
+    if (auto hold = held_by_brake(input_, charge.key, charge.node, {}, charge.pod_uid)) return hold;
+    return held_by_view(input_, charge.key, views_of_eviction(member.pod(), charge.key));
   }
 
   void say_half(const AffectedPod& member, const EvictionCharge& charge, std::int64_t left, HoldReason hold) {
@@ -195,7 +195,7 @@ class Planner {
     const auto* attempt = input_.requests.eviction(pod.meta.uid);
     if (attempt == nullptr || attempt->state != Attempt::State::Sending || attempt->key != affected.key) return;
     if (held_by_itself(affected, input_) || has_time_left(affected, input_)) return;
-    if (held_by_view(input_, views_of_eviction(pod, affected.key))) return;
+    if (held_by_view(input_, affected.key, views_of_eviction(pod, affected.key))) return;
     standing_.insert(pod.meta.uid);
   }
 

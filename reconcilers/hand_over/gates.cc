@@ -69,9 +69,9 @@ std::optional<HoldReason> Gates::not_now(const k8s::Node& node, const Ground& gr
     const auto until = end_of(*pause, input_.now);
     return held(std::move(pause->why), until);
   }
-  if (auto hold = held_by_view(input_, views_of_taint(key))) return held(std::move(hold->message), hold->until);
   if (auto hold = held_by_brake(input_, key, node.meta.name, ", no node is handed over"))
     return held(std::move(hold->message), hold->until);
+  if (auto hold = held_by_view(input_, key, views_of_taint(key))) return held(std::move(hold->message), hold->until);
   if (const auto why = why_leaving(node)) return held(fmt::format("the node is being removed: {}", *why), {});
   if (is_unknown(input_, *ground.record)) return held("the device is Unknown just now", {});
   return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<HoldReason> Gates::not_ended(const DevicePolicy* policy) const {
   if (effective_mode(policy, input_.policy) != Mode::Enforce)
     return HoldReason{
         .reason = Reason::WouldHandOver, .message = "nothing is written in observe mode, it stands", .until = {}};
-  auto hold = held_by_view(input_, {k8s::Kind::Node, k8s::Kind::ConfigMap});
+  auto hold = held_by_view(input_, {}, {k8s::Kind::Node, k8s::Kind::ConfigMap});
   return hold ? std::optional(held(std::move(hold->message), hold->until)) : std::nullopt;
 }
 

@@ -31,7 +31,7 @@ struct Planning {
     const auto about = asked_by.find(job.meta.uid);
     const auto key = about == asked_by.end() ? DeviceKey() : about->second;
     const auto old = input.world.views().too_old(kViewsOfJobPatch, input.now);
-    auto hold = held_by_view(input, kViewsOfJobPatch);
+    auto hold = held_by_view(input, key, kViewsOfJobPatch);
     if (!old || !hold) return false;
     const auto since = std::chrono::floor<Seconds>(wall_of(old->heard_at, input.now));
     say(key, verdict_of({.subject = subject_of(job), .device = device, .policy = policy, .since = since},

@@ -52,7 +52,8 @@ std::optional<HoldReason> held_by_brake(const PlanInput& input, const DeviceKey&
       .until = {}};
 }
 
-std::optional<HoldReason> held_by_view(const PlanInput& input, KindSet kinds) {
+std::optional<HoldReason> held_by_view(const PlanInput& input, const DeviceKey& key, KindSet kinds) {
+  if (input.views_asked != nullptr) (*input.views_asked)[key] |= kinds;
   const auto old = input.world.views().too_old(kinds, input.now);
   if (!old) return std::nullopt;
   const auto kind = k8s::to_string(old->kind);

@@ -15,8 +15,9 @@ namespace dhc {
                                                       std::string_view pod_uid = {});
 
 /// That a watch on which the step rests has been silent for too long, or is known to be wrong (invariant I17); none:
-/// all may be relied on.
-[[nodiscard]] std::optional<HoldReason> held_by_view(const PlanInput& input, KindSet kinds);
+/// all may be relied on. What is decided about the device rests on them from then on; without a name, what is decided
+/// about all.
+[[nodiscard]] std::optional<HoldReason> held_by_view(const PlanInput& input, const DeviceKey& key, KindSet kinds);
 
 /// The words about the last failure of a request: what the server said, and how often it has been tried.
 [[nodiscard]] std::string words_of_failure(const Attempt& failed);

@@ -11,6 +11,7 @@
 #include "base/wake.h"
 #include "domain/cluster/ailing_pod.h"
 #include "domain/cluster/focus.h"
+#include "domain/cluster/views.h"
 #include "domain/cluster/world.h"
 #include "domain/contract/verdict.h"
 #include "domain/findings/affected_pod.h"
@@ -53,6 +54,7 @@ struct PlanInput {
   const HandedObjects* handed = nullptr;           ///< Objects that were made to hand nodes over; null: none.
   /// What the next leader is to tell the webhook again; null: nothing.
   const std::vector<RecentNews>* news = nullptr;
+  ViewsAsked* views_asked = nullptr;  ///< Takes down which watches are asked for; null: nobody keeps it.
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

@@ -63,10 +63,10 @@ std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {
     const auto until = end_of(*pause, input_.now);
     return HoldReason{.reason = Reason::Paused, .message = std::move(pause->why) + ": no new taint", .until = until};
   }
-  if (auto hold = held_by_view(input_, views_of_taint(record.key))) return hold;
   if (auto hold = held_by_brake(input_, record.key, input_.world.node_of(record.key), ", no new taint")) {
     return hold;
   }
+  if (auto hold = held_by_view(input_, record.key, views_of_taint(record.key))) return hold;
   const auto is_speaking = [&](const AffectedPod* affected) { return calls_bad(*affected, record.key); };
   if (!is_called_unknown(input_.world, record) || std::ranges::any_of(input_.in_focus, is_speaking))
     return std::nullopt;

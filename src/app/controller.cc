@@ -99,6 +99,7 @@ struct Controller::State {
   std::size_t in_flight = 0;
   std::size_t brakes_half_open = 0;
   std::size_t nodes_handed_over = 0;
+  std::size_t asked_pods = 0;
   std::uint64_t brake_revision = 0;  // that the incident store knows of
   std::uint64_t suspect_revision = 0;
   std::set<BrakeScope> braked;    // by the last plan
@@ -568,8 +569,10 @@ Focus Controller::State::take_focus(const Now& now) {
     if (const auto view = world.views().too_old({kind}, now)) old.push_back(*view);
   }
   const bool is_own_pod = !policy->own_pod_uid.empty() && touched.pods().contains(policy->own_pod_uid);
-  if (old != old_views || now.mono >= all_at || is_own_pod) touched.everything();
-  old_views = std::move(old);
+  if (now.mono >= all_at || is_own_pod) touched.everything();
+  const auto before = std::exchange(old_views, std::move(old));
+  // A stream ends every few minutes: only who asked for it is asked again.
+  if (const auto changed = changed_views(before, old_views); !changed.empty()) standing.touch_views(changed, touched);
   if (touched.all()) all_at = now.mono + kLongestTrust;
   coming.note_changed(touched);
   return standing.focus_on(std::exchange(touched, {}), world, now);
@@ -760,6 +763,7 @@ Turn Controller::plan_all(const Now& now) {
              .now = now});
   const auto node_cases = find_node_cases(state.world, *state.policy, state.incidents);
   state.coming.observe(state.world, state.requests, now);
+  ViewsAsked views_asked;
   PlanInput input{.world = state.world,
                   .policy = *state.policy,
                   .requests = state.requests,
@@ -779,7 +783,8 @@ Turn Controller::plan_all(const Now& now) {
                   .ailing = &state.ailing.all(),
                   .unmatched = &state.affected_pods.unmatched(),
                   .handed = &state.handed,
-                  .news = &state.bulletin.kept()};
+                  .news = &state.bulletin.kept(),
+                  .views_asked = &views_asked};
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   auto next_trial = eviction::choose_trial(input, *search);
@@ -855,9 +860,10 @@ Turn Controller::plan_all(const Now& now) {
                                 affected->policy->evict->groups_together && affected->pod().is_marked;
     if (waits_for_gang) decided.again.insert(affected->key);
   }
+  state.asked_pods = input.in_focus.size();
   state.losses.look(state.world, state.incidents, opened, focus, decided.verdicts, handed, now);
-  state.standing.replace(focus, std::move(decided), evictions, input.in_focus, state.world, state.incidents,
-                         state.brake);
+  state.standing.replace(focus, std::move(decided), evictions, input.in_focus, views_asked, state.world,
+                         state.incidents, state.brake);
   state.standing.replace_last({});
   auto told = state.status_desk.plan(input, state.standing.verdicts());
   std::ranges::move(state.of_webhook(now), std::back_inserter(told.verdicts));
@@ -950,6 +956,7 @@ ControllerStats Controller::stats() const {
   stats.brakes_engaged = state_->brake.engaged().size();
   stats.nodes_handed_over = state_->nodes_handed_over;
   stats.brakes_half_open = state_->brakes_half_open;
+  stats.asked = state_->asked_pods;
   stats.lost_replacements = world.lost_replacements().count();
   if (state_->policy) {
     const auto now = state_->planned_at.wall;

@@ -37,6 +37,7 @@ struct ControllerStats {
   std::size_t pauses = 0;              ///< In force, of everything and of parts.
   std::size_t nodes_handed_over = 0;   ///< Of which a condition of ours says that they are bad.
   std::int64_t lost_replacements = 0;  ///< Since the start: ended before they ran, because of nodes with our taint.
+  std::size_t asked = 0;               ///< Affected pods, pod by device, about which the last plan decided anew.
   std::size_t brakes_half_open = 0;    ///< Whose next trial is due or under way.
   std::string rules_api_version;       ///< Of DeviceTaintRules; empty: the server has none.
   bool synced = false;                 ///< Every required kind has had its first complete list.

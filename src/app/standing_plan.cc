@@ -173,6 +173,13 @@ Focus StandingPlan::focus_on(const Touched& touched, const World& world, const N
   return focus;
 }
 
+void StandingPlan::touch_views(KindSet changed, Touched& touched) const {
+  if (other_views_.meets(changed)) return touched.everything();
+  for (const auto& [key, part] : parts_) {
+    if (part.views.meets(changed)) touched.device(key);
+  }
+}
+
 void StandingPlan::add_scope(Focus& focus, const std::string& scope, const World& world) const {
   if (focus.all) return;
   Expansion expansion(*this, world, focus);
@@ -333,7 +340,7 @@ void StandingPlan::sort() {
 }
 
 void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::Plan& evictions,
-                           const std::vector<const AffectedPod*>& in_focus, const World& world,
+                           const std::vector<const AffectedPod*>& in_focus, const ViewsAsked& views, const World& world,
                            const IncidentStore& incidents, const Brake& brake) {
   std::set<DeviceKey> keys = focus.devices;
   if (focus.all) {
@@ -344,6 +351,10 @@ void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::
     for (const auto& [key, verdicts] : decided.verdicts) keys.insert(key);
     for (const auto& [key, at] : decided.wakes) keys.insert(key);
     keys.insert(decided.again.begin(), decided.again.end());
+  }
+  if (focus.all) other_views_ = {};
+  for (const auto& [key, kinds] : views) {
+    if (!keys.contains(key)) other_views_ |= kinds;
   }
   // Of those who were asked some may have been answered before others took their shares.
   const bool is_mixed = evictions.took || differ(evictions.before.limits, evictions.after.limits);
@@ -372,7 +383,8 @@ void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::
     part.again = decided.again.contains(key) || !key.is_device() || (is_mixed && rests);
     const auto known = parts_.find(key);
     compare(known == parts_.end() ? std::vector<Verdict>() : known->second.verdicts, part.verdicts);
-    const bool is_kept = !part.verdicts.empty() || part.wake_at || part.rests || part.again ||
+    if (const auto found = views.find(key); found != views.end()) part.views = found->second;
+    const bool is_kept = !part.verdicts.empty() || part.wake_at || part.rests || part.again || !part.views.empty() ||
                          affected_devices.contains(key) || incidents.find(key) != nullptr || brake.bad().contains(key);
     if (is_kept) part.links = links_of(key, world, brake);
     // Most are found by the same as before.

@@ -53,6 +53,8 @@ class StandingPlan {
  public:
   /// What the next plan is about.
   [[nodiscard]] Focus focus_on(const Touched& touched, const World& world, const Now& now) const;
+  /// Touches the devices whose decisions rest on watches of these kinds.
+  void touch_views(KindSet changed, Touched& touched) const;
   /// Adds the devices of a driver or resource; with them what hangs together.
   void add_scope(Focus& focus, const std::string& scope, const World& world) const;
   /// Adds those that rest on answers which are others now than those on which they rest, or that change during the
@@ -64,8 +66,8 @@ class StandingPlan {
 
   /// Puts what has been decided in the place of what stood.
   void replace(const Focus& focus, Decided decided, const eviction::Plan& evictions,
-               const std::vector<const AffectedPod*>& in_focus, const World& world, const IncidentStore& incidents,
-               const Brake& brake);
+               const std::vector<const AffectedPod*>& in_focus, const ViewsAsked& views, const World& world,
+               const IncidentStore& incidents, const Brake& brake);
 
   /// What is said of the status itself, after all else is known.
   void replace_last(std::vector<Verdict> verdicts);
@@ -92,6 +94,7 @@ class StandingPlan {
     std::vector<Verdict> verdicts;
     std::optional<MonoTime> wake_at;
     std::optional<eviction::Rests> rests;
+    KindSet views;  // on which it rests
     bool again = false;
     Links links;
   };
@@ -122,6 +125,7 @@ class StandingPlan {
   std::vector<Verdict> last_;
   std::set<std::string> pods_again_;
   eviction::CommonAnswers answers_;  // on which all rest that do
+  KindSet other_views_;              // on which rests what is about no device
   std::vector<Verdict> sorted_;
 };
 

@@ -106,6 +106,39 @@ TEST_CASE("each watch that an eviction rests on holds it at the bound, and lets 
   }
 }
 
+TEST_CASE(
+    "a stream that ends and begins again asks anew about those whom it holds, and about nobody whom a brake holds") {
+  for (const bool braked : {true, false}) {
+    CAPTURE(braked);
+    Stage stage;
+    stage.limits().brake_at_least = braked ? 3 : 100;
+    stage.limits().max_in_flight = 0;
+    stage.policy().after = Seconds(10);
+    stage.send_policy();
+    stage.node("node-a", 8, 4);
+    for (const auto* name : {"a", "b", "c", "d"})
+      stage.pod(
+          {.name = name, .owner = std::string("ReplicaSet/") + name, .device = name, .health = Health::Unhealthy});
+    stage.run_for(Seconds(60));
+    const auto held = braked ? Reason::Braked : Reason::TooManyInFlight;
+    REQUIRE(stage.verdict("a", held) != nullptr);
+    for (const auto kind : {Kind::Pod, Kind::Node, Kind::Namespace, Kind::ReplicaSet, Kind::ConfigMap, Kind::Job}) {
+      CAPTURE(k8s::to_string(kind));
+      const bool asks = !braked && kind != Kind::Job;
+      stage.silence(kind);
+      stage.deliver(k8s::Delivery(word(kind, stage.now().mono.time_since_epoch(), k8s::WatchWord::Doubted)));
+      (void)stage.turn();
+      CHECK(stage.controller().stats().asked == (asks ? 4 : 0));
+      CHECK((stage.verdict("a", Reason::ViewTooOld) != nullptr) == asks);
+      CHECK((stage.verdict("a", held) != nullptr) != asks);
+      stage.speak(kind);
+      (void)stage.turn();
+      CHECK(stage.controller().stats().asked == (asks ? 4 : 0));
+      CHECK(stage.verdict("a", held) != nullptr);
+    }
+  }
+}
+
 TEST_CASE("each watch that speaks of a claim's device, or of the pod's owner, holds the evictions that rest on it") {
   const auto held_device = [] {
     Stage stage;
