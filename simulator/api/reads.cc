@@ -91,7 +91,9 @@ Answer handle_list(const Call& call) {
     from = *token;
   }
   const auto limit = parse_version(call.target.param("limit")).value_or(0);
-  const Objects objects = call.store.snapshot_at(call.res, from.rv);
+  std::optional<Objects> past;
+  if (from.rv != call.store.rv()) past = call.store.snapshot_at(call.res, from.rv);
+  const Objects& objects = past ? *past : call.store.all(call.res);
   std::string items;
   std::string next;
   std::size_t given = 0;

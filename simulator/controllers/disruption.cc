@@ -23,9 +23,11 @@ std::int64_t amount(const Json& value, std::int64_t of) {
 void run_budget(State& state, const Name& name, const Json& budget) {
   const Json* selector = field(budget, {"spec", "selector"});
   if (selector == nullptr) return;
-  const auto pods = pods_where(state.store, [&](const Json& pod) {
-    return ns_of(pod) == name.ns && label_selector_matches(*selector, pod) && !is_terminal(pod);
-  });
+  std::vector<ObjectPtr> pods;
+  const auto& all = state.store.all(Res::Pods);
+  for (auto pod = all.lower_bound({name.ns, {}}); pod != all.end() && pod->first.ns == name.ns; ++pod) {
+    if (label_selector_matches(*selector, *pod->second) && !is_terminal(*pod->second)) pods.push_back(pod->second);
+  }
   // A place in `disruptedPods` is given back when its pod is seen going, or after two minutes.
   Json disrupted = Json::object();
   if (const Json* entries = field(budget, {"status", "disruptedPods"}); entries != nullptr) {
