@@ -9,6 +9,12 @@
 
 namespace dhc::year {
 
+/// How much the controller had to think, in counts that no machine changes.
+struct Effort {
+  std::int64_t turns = 0;
+  std::int64_t asked = 0;  ///< Affected pods, pod by device, about which these decided anew.
+};
+
 /// Whoever reacts to bad devices in the simulated cluster. It acts through the API server alone.
 class Contender {
  public:
@@ -25,6 +31,9 @@ class Contender {
 
   /// When it would next act by time alone.
   [[nodiscard]] virtual std::optional<MonoTime> next_due() const = 0;
+
+  /// So far; nothing of whoever plans nothing.
+  [[nodiscard]] virtual Effort effort() const { return {}; }
 };
 
 /// Those who are compared.

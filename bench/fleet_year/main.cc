@@ -97,8 +97,9 @@ std::string run_all(const Wish& wish, const FaultTrace& trace, std::vector<Runs>
       try {
         runs.years[seed] = play(run, trace, runs.contender);
         const std::lock_guard lock(mutex);
-        fmt::print(stderr, "seed {}, {}: {:.0f} s, {} moments\n", run.seed, to_string(runs.contender),
-                   runs.years[seed].seconds, runs.years[seed].moments);
+        const auto& year = runs.years[seed];
+        fmt::print(stderr, "seed {}, {}: {:.0f} s, {} moments, {} turns that asked {} times about a pod\n", run.seed,
+                   to_string(runs.contender), year.seconds, year.moments, year.effort.turns, year.effort.asked);
       } catch (const std::exception& error) {
         const std::lock_guard lock(mutex);
         failure = fmt::format("seed {}, {}: {}", run.seed, to_string(runs.contender), error.what());

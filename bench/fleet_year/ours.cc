@@ -91,11 +91,15 @@ class Unchanged : public Ours {
     auto messages = std::exchange(inbox_, {});
     if (!controller_.take(messages, own_now()) && !due) return acted;
     auto turn = controller_.plan(own_now());
+    ++effort_.turns;
+    effort_.asked += static_cast<std::int64_t>(controller_.stats().asked);
     wake_at_ = turn.wake_at;
     doubt();
     for (const auto& action : turn.actions) carry_out(action);
     return true;
   }
+
+  [[nodiscard]] Effort effort() const override { return effort_; }
 
   [[nodiscard]] std::optional<MonoTime> next_due() const override {
     auto next = controller_.synced() ? std::optional(vouched_until_) : std::nullopt;
@@ -235,6 +239,7 @@ class Unchanged : public Ours {
   std::vector<Message> inbox_;
   std::optional<MonoTime> wake_at_;
   MonoTime vouched_until_;
+  Effort effort_;
 };
 
 }  // namespace

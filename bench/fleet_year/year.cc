@@ -90,6 +90,7 @@ Year play(const Run& run, const FaultTrace& trace, const Demand& demand,
   }
   fleet.close();
   year.counts = fleet.counts();
+  year.effort = contender->effort();
   for (std::size_t use = 0; use < kUses; ++use) {
     for (std::size_t cause = 0; cause < kCauses; ++cause) {
       year.hours[use][cause] = hours(fleet.ledger().of(static_cast<Use>(use), static_cast<Cause>(cause)));

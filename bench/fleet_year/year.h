@@ -23,7 +23,8 @@ struct Year {
   std::array<std::array<double, kCauses>, kUses> hours = {};  ///< GPU-hours by use and cause.
   double all_hours = 0;                                       ///< The devices times the time.
   std::uint64_t moments = 0;                                  ///< At which something was done.
-  double seconds = 0;                                         ///< Of this machine's processor.
+  Effort effort;
+  double seconds = 0;  ///< Of this machine's processor.
 
   [[nodiscard]] double of(Use use, Cause cause) const {
     return hours[static_cast<std::size_t>(use)][static_cast<std::size_t>(cause)];

@@ -124,6 +124,30 @@ TEST_CASE("without a fault no contender kills a pod or costs an hour") {
   }
 }
 
+TEST_CASE(
+    "a server that stays bad costs the controller no turns: what its brake and a full cap hold is not tried again") {
+  auto run = small();
+  run.shape.devices = run.spread.devices = 8;
+  run.spread.length = 200 * kHour;
+  const Demand asked{.pools = {"shared", "shared", "shared"},
+                     .services = {{.name = "web", .pool = "shared", .gpus = 1, .replicas = 16}},
+                     .slots = {}};
+  const auto turns = [&](Millis length) {
+    auto trace = one_fault(length, true);
+    trace.length = run.spread.length;
+    const auto year = play(run, trace, asked, [&](Fleet& fleet) { return make_ours(fleet.cluster, default_policy()); });
+    CHECK(year.counts.killed[1] > 0);
+    return year.effort;
+  };
+  const auto of_day = turns(24 * kHour);
+  const auto of_week = turns(180 * kHour);
+  CHECK(of_day.turns <= 320);
+  CHECK(of_day.asked <= 500);
+  // A trial each ten minutes that a cap refuses made them 2750 and 14664.
+  CHECK(of_week.turns <= 450);
+  CHECK(of_week.asked <= 2500);
+}
+
 TEST_CASE("the controller moves the pod of a bad device and no other, and no Job is lost") {
   int moved = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
