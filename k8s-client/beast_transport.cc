@@ -101,14 +101,14 @@ class BeastTransport final : public Transport {
     if (Connection kept = pool_.take(*material)) {
       kept->attach(stop);
       bool closed_unanswered = false;
-      auto response = send_over(std::move(kept), *material, *text, clockwork, closed_unanswered);
+      auto response = send_over(std::move(kept), *material, *text, clockwork, request.status_only, closed_unanswered);
       // Only a GET: the server may have read the request before it closed.
       if (!closed_unanswered || request.method != Method::Get) return response;
     }
     auto fresh = open(*material, clockwork, stop);
     if (!fresh) return std::unexpected(fresh.error());
     bool closed_unanswered = false;
-    return send_over(std::move(*fresh), *material, *text, clockwork, closed_unanswered);
+    return send_over(std::move(*fresh), *material, *text, clockwork, request.status_only, closed_unanswered);
   }
 
   Result<Response> stream(const Request& request, const BodySink& sink, std::stop_token stop) override {
@@ -148,13 +148,14 @@ class BeastTransport final : public Transport {
   }
 
   Result<Response> send_over(Connection connection, const TlsMaterial& material, std::string_view text,
-                             const Clockwork& clockwork, bool& closed_unanswered) {
+                             const Clockwork& clockwork, bool status_only, bool& closed_unanswered) {
     std::string body;
-    HttpReader reader({.header_bytes = limits_.header_bytes, .body_bytes = limits_.body_bytes},
-                      [&](std::string_view piece) {
-                        body.append(piece);
-                        return true;
-                      });
+    HttpReader reader(
+        {.header_bytes = limits_.header_bytes, .body_bytes = limits_.body_bytes, .status_only = status_only},
+        [&](std::string_view piece) {
+          if (!status_only) body.append(piece);
+          return true;
+        });
     const Ending ending = exchange(*connection, text, reader, clockwork);
     if (!ending.status) {
       closed_unanswered = !ending.answered && ending.status.error().kind == ErrorKind::Unavailable;

@@ -29,6 +29,19 @@ std::string_view view(beast::string_view text) { return {text.data(), text.size(
 
 constexpr std::string_view kBadStatus = "its status is not one of 100 to 599";
 
+/// Of a first line; 0 if it is none.
+unsigned status_in_line(std::string_view line) {
+  constexpr std::string_view kBegin = "HTTP/1.";
+  constexpr std::size_t kStatusAt = 9;
+  if (!line.starts_with(kBegin) || line.size() < kStatusAt + 4 || line[kStatusAt - 1] != ' ') return 0;
+  unsigned status = 0;
+  for (const char c : line.substr(kStatusAt, 3)) {
+    if (c < '0' || c > '9') return 0;
+    status = status * 10 + static_cast<unsigned>(c - '0');
+  }
+  return status;
+}
+
 bool is_status(unsigned status) { return status >= 100 && status <= 599; }
 
 /// Hands the body to a function and counts it: Beast 1.74 does not hold its own body limit against a Content-Length.
@@ -103,6 +116,7 @@ struct HttpReader::Impl {
   std::string pending;  ///< Bytes that the parser wants to see again with more behind them.
   int interim = 0;
   bool surplus = false;
+  bool answered = false;  ///< The status is all that is wanted, and it is known.
 
   Impl(HttpLimits l, Body b) : limits(l), body(std::move(b)) { start(); }
 
@@ -116,6 +130,13 @@ struct HttpReader::Impl {
     parser->get().body().sink = &body;
     parser->get().body().head = &parser->get().base();
     parser->get().body().left = limits.body_bytes;
+    parser->get().result(0U);  // until the first line has been read
+  }
+
+  /// Whether no more is wanted: not after a 1xx, which is no answer.
+  bool is_enough() const {
+    const auto status = parser->get().result_int();
+    return limits.status_only && is_status(status) && status / 100 != 1;
   }
 
   std::size_t pending_limit() const { return std::max(kPendingBytes, limits.header_bytes + 1); }
@@ -153,9 +174,15 @@ struct HttpReader::Impl {
   Status parse(std::string_view& in) {
     while (!in.empty() && !parser->is_done()) {
       beast::error_code ec;
+      const auto response = in;
       const std::size_t taken = parser->put(boost::asio::const_buffer(in.data(), in.size()), ec);
       in.remove_prefix(taken);
       if (ec == http::error::need_more) break;
+      // A first line that came in pieces is read with all that follows it, which may never end.
+      if (ec == http::error::header_limit && parser->get().result_int() == 0)
+        parser->get().result(status_in_line(response));
+      answered = is_enough() && (ec || parser->is_header_done());
+      if (answered) return {};
       if (ec) return why(ec);
       if (parser->is_header_done() && !is_status(parser->get().result_int())) {
         return fail(ErrorKind::Malformed, fmt::format("response refused: {}", kBadStatus));
@@ -179,6 +206,10 @@ Status HttpReader::feed(std::string_view bytes) {
   if (again) s.pending.append(bytes);
   std::string_view in = again ? std::string_view(s.pending) : bytes;
   if (auto parsed = s.parse(in); !parsed) return parsed;
+  if (s.answered && !s.parser->is_done()) {
+    s.pending.clear();
+    return {};
+  }
   if (s.parser->is_done()) {
     s.surplus = s.surplus || !in.empty();
     s.pending.clear();
@@ -198,7 +229,7 @@ Status HttpReader::feed(std::string_view bytes) {
 
 Status HttpReader::end_of_stream() {
   Impl& s = *impl_;
-  if (s.parser->is_done()) return {};
+  if (s.answered || s.parser->is_done()) return {};
   // put_eof asserts if no byte came before.
   if (!s.parser->got_some()) {
     return fail(ErrorKind::Unavailable, "connection ended before a response");
@@ -210,9 +241,9 @@ Status HttpReader::end_of_stream() {
 }
 
 bool HttpReader::header_done() const { return impl_->parser->is_header_done(); }
-bool HttpReader::done() const { return impl_->parser->is_done(); }
-bool HttpReader::reusable() const { return done() && !impl_->surplus && impl_->parser->keep_alive(); }
-unsigned HttpReader::status() const { return header_done() ? impl_->parser->get().result_int() : 0; }
+bool HttpReader::done() const { return impl_->answered || impl_->parser->is_done(); }
+bool HttpReader::reusable() const { return impl_->parser->is_done() && !impl_->surplus && impl_->parser->keep_alive(); }
+unsigned HttpReader::status() const { return header_done() || impl_->answered ? impl_->parser->get().result_int() : 0; }
 
 Response HttpReader::head() const {
   Response out{.status = status(), .headers = {}, .body = {}};

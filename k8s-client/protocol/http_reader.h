@@ -14,6 +14,8 @@ namespace dhc::k8s {
 struct HttpLimits {
   std::size_t header_bytes = 16 * 1024;  ///< Of the header's fields; the first line has 32 KiB of its own at most.
   std::uint64_t body_bytes = UINT64_MAX;
+  /// The status alone is wanted: once it is known, nothing that follows is an error, and the rest may stay unread.
+  bool status_only = false;
 };
 
 /// Turns the bytes of one HTTP/1.x response, cut anywhere, into status, headers and pieces of the body. Holds at most
@@ -40,7 +42,7 @@ class HttpReader {
   /// The final response's header has been read.
   [[nodiscard]] bool header_done() const;
 
-  /// The whole response has been read.
+  /// The whole response has been read, or as much of it as is wanted.
   [[nodiscard]] bool done() const;
 
   /// Done, and the connection may carry another request: not if bytes follow that nobody asked for.
@@ -49,7 +51,7 @@ class HttpReader {
   /// 0 until the header is done.
   [[nodiscard]] unsigned status() const;
 
-  /// Status and headers (names in lower case); needs `header_done()`.
+  /// Status and headers (names in lower case); needs `header_done()`. Of the status alone: those that came with it.
   [[nodiscard]] Response head() const;
 
  private:

@@ -37,6 +37,8 @@ struct Request {
   std::vector<Header> headers;  ///< Accept, Content-Type; never Authorization.
   std::string body;
   Timeouts timeouts;
+  /// What the answer says besides its status is not wanted: neither its length nor its encoding makes it unreadable.
+  bool status_only = false;
   friend bool operator==(const Request&, const Request&) = default;
 };
 

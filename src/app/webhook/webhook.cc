@@ -165,7 +165,8 @@ struct Webhook::State {
                                      {"X-Device-Health-Timestamp", timestamp},
                                      {"X-Device-Health-Signature", webhook_signature(*secret, timestamp, body)}},
                          .body = body,
-                         .timeouts = kTimeouts};
+                         .timeouts = kTimeouts,
+                         .status_only = true};
     // What it says is for whoever leads.
     if (!calls.admit(request)) return {};
     const auto answer = transport->send(request, stop);

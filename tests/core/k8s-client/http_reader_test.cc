@@ -226,3 +226,42 @@ TEST_CASE("a redirect is a response like any other") {
   CHECK(r.reader.status() == 302);
   CHECK(header(r.reader.head(), "location") == "https://other/");
 }
+
+TEST_CASE("where the status alone is wanted, nothing that follows it is an error") {
+  const std::string gzip = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08";
+  const std::string long_body = "HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\n" + std::string(100, 'x');
+  const std::string endless = "HTTP/1.1 200 OK\r\n\r\n" + std::string(100, 'x');
+  const std::string long_header = "HTTP/1.1 204 No Content\r\nX: " + std::string(2000, 'y') + "\r\n\r\n";
+  const std::string bad_chunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
+  const std::string refused = "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Encoding: br\r\n\r\n\x01\x02";
+  const std::vector<std::pair<std::string, unsigned>> cases = {{gzip, 200U},        {long_body, 202U}, {endless, 200U},
+                                                               {long_header, 204U}, {bad_chunk, 200U}, {refused, 503U}};
+  for (const auto& [wire, status] : cases) {
+    CAPTURE(wire.substr(0, 40));
+    const HttpLimits limits{.header_bytes = 1000, .body_bytes = 50, .status_only = true};
+    for (const std::size_t piece : {std::size_t(1), std::size_t(7), wire.size()}) {
+      Reading r(limits);
+      for (std::size_t at = 0; at < wire.size() && !r.reader.done(); at += piece) r.feed(wire.substr(at, piece));
+      CHECK_FALSE(r.error());
+      CHECK(r.reader.done());
+      CHECK_FALSE(r.reader.reusable());
+      CHECK(r.reader.head().status == status);
+    }
+  }
+  Reading busy({.status_only = true});
+  busy.feed(refused);
+  CHECK(header(busy.reader.head(), "retry-after") == "7");
+}
+
+TEST_CASE("where the status alone is wanted, what is no answer is none") {
+  const HttpLimits limits{.header_bytes = 1000, .status_only = true};
+  CHECK(error_of("HTTP/1.1 200 OK\r\nX: y\r\n", limits) == ErrorKind::Unavailable);
+  CHECK(error_of("ICY 200 OK\r\n\r\n", limits) == ErrorKind::Malformed);
+  CHECK(error_of("HTTP/1.1 999 Odd\r\n\r\n", limits) == ErrorKind::Malformed);
+  Reading interim(limits);
+  interim.feed(kInterim);
+  CHECK_FALSE(interim.reader.done());
+  interim.feed(kCounted);
+  CHECK(interim.reader.head().status == 201);
+  CHECK(interim.reader.reusable());
+}

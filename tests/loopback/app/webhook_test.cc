@@ -133,6 +133,24 @@ TEST_CASE("an event is sent over TLS, signed, and tried again until it is taken,
   CHECK_FALSE(hearer.all().contains(kKey));
 }
 
+TEST_CASE("a 2xx whose body cannot be read is delivered, once") {
+  const std::vector<std::string> answers = {
+      "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08",
+      "HTTP/1.1 200 OK\r\nContent-Length: 71680\r\n\r\n" + std::string(71680, 'x'),
+      "HTTP/1.1 204 No Content\r\nX-Trace: " + std::string(17000, 'y') + "\r\n\r\n"};
+  for (const auto& answer : answers) {
+    CAPTURE(answer.substr(0, 60));
+    const dhc::test::Folder folder;
+    Loopback loopback(dhc::test::always(answer));
+    Hearer hearer;
+    const auto rules = rules_for(loopback, folder);
+    dhc::Webhook webhook("dhc", hearer.calls(), hearer.log);
+    webhook.tell(&rules, {news_of("first"), news_of("second")});
+    CHECK(eventually([&] { return hearer.ended() == "delivered delivered"; }));
+    CHECK(loopback.server.requests().size() == 2);
+  }
+}
+
 TEST_CASE("the signature is HMAC-SHA-256 of timestamp, full stop and body") {
   // printf '%s' '1764105000.{"a":1}' | openssl dgst -sha256 -hmac 'a key of sixteen or more bytes'
   CHECK(dhc::webhook_signature(kKey, "1764105000", R"({"a":1})") ==
