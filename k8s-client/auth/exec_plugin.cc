@@ -49,9 +49,10 @@ Result<ExecCredential> ExecPlugin::credential(std::stop_token stop) {
   const bool due = !current_ || refused_ || (renew_at_ && wall >= *renew_at_);
   const bool expired = current_ && current_->expires_at && wall >= *current_->expires_at;
   if (!due) return *current_;
-  if (ran_at_ && now - *ran_at_ < limits_.rest && (!expired || last_failure_)) {
-    // A server that refuses everybody must not make us run the plugin for every request.
-    if (current_ && !expired) return *current_;
+  if (ran_at_ && now - *ran_at_ < limits_.rest && (!expired || last_failure_ || came_expired_)) {
+    // A server that refuses everybody must not make us run the plugin for every request; nor must a clock of ours that
+    // is ahead of the plugin's: then the server's decides.
+    if (current_ && (!expired || (came_expired_ && !last_failure_))) return *current_;
     if (last_failure_) return std::unexpected(*last_failure_);
   }
   runs_ = true;
@@ -71,6 +72,7 @@ Result<ExecCredential> ExecPlugin::credential(std::stop_token stop) {
   refused_ = false;
   renew_at_ = renew_at(*fresh, wall_now());
   current_ = *fresh;
+  came_expired_ = fresh->expires_at && wall_now() >= *fresh->expires_at;
   return fresh;
 }
 

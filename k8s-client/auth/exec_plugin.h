@@ -14,7 +14,8 @@ namespace dhc::k8s {
 /// How often and how long a plugin may run.
 struct ExecLimits {
   Millis timeout = Seconds(60);
-  Millis rest = Seconds(10);  ///< Between two runs, unless the credential has expired in between.
+  /// Between two runs, unless the credential has expired in between. One that came expired is tried until then.
+  Millis rest = Seconds(10);
 };
 
 /// The credential of an exec plugin: run when first asked for, shortly before it expires, and after a 401. Thread-safe;
@@ -44,6 +45,7 @@ class ExecPlugin {
   std::optional<Error> last_failure_;
   std::optional<std::chrono::steady_clock::time_point> ran_at_;
   bool refused_ = false;
+  bool came_expired_ = false;
 };
 
 }  // namespace dhc::k8s

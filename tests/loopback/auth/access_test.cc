@@ -188,6 +188,24 @@ TEST_CASE("who waits for another's run of the plugin leaves when told to stop") 
   CHECK(read_file(folder.path("runs")) == "x\n");
 }
 
+TEST_CASE("a plugin whose credential comes expired by our clock runs no more often than others") {
+  const TokenFolder folder;
+  folder.write_program("plugin", "echo x >> " + folder.path("runs") + "\n" +
+                                     printing(R"({"token":"tok","expirationTimestamp":"2020-01-01T00:00:00Z"})"));
+  auto around = nowhere();
+  around.exec.rest = std::chrono::hours(1);
+  const auto access =
+      default_access({.kubeconfig = folder.write("config", kubeconfig(exec_user())), .context = ""}, around);
+  REQUIRE(access);
+  for (int call = 0; call < 20; ++call) {
+    CHECK(authorization(*access->credentials) == "Bearer tok");
+    CHECK(access->credentials->tls({}).has_value());
+  }
+  access->credentials->unauthorized();
+  CHECK(authorization(*access->credentials) == "Bearer tok");
+  CHECK(read_file(folder.path("runs")) == "x\n");
+}
+
 TEST_CASE("a plugin's expired credential is renewed, and may be a client certificate") {
   const TokenFolder folder;
   folder.write_program("plugin",
