@@ -61,7 +61,11 @@ Result<Response> Client::judged(Result<Response> answer) const {
 Result<Response> Client::call(const Request& request, std::stop_token stop) const {
   const auto ready = signed_request(request, stop);
   if (!ready) return std::unexpected(ready.error());
-  return judged(transport_->send(*ready, std::move(stop)));
+  auto answer = transport_->send(*ready, std::move(stop));
+  // Bytes that cannot be read are no answer: what was asked for may have been done.
+  if (!answer && request.method != Method::Get && answer.error().kind == ErrorKind::Malformed)
+    answer.error().kind = ErrorKind::Unavailable;
+  return judged(std::move(answer));
 }
 
 Result<Response> Client::stream(const Request& request, const BodySink& sink, std::stop_token stop) const {

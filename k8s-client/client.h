@@ -46,7 +46,7 @@ class Client {
   /// that nothing was sent.
   [[nodiscard]] Client admitted_by(Admission admission) const;
 
-  /// One request, one answer.
+  /// One request, one answer. A write whose answer cannot be read is Unavailable: it may have been carried out.
   [[nodiscard]] Result<Response> call(const Request& request, std::stop_token stop) const;
 
   /// A response whose body is streamed to `sink`.

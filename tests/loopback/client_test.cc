@@ -122,3 +122,17 @@ TEST_CASE("without credentials nothing is sent, and a transport's error passes t
   setup.transport->server = [](const Request&) { return Result<Response>(fail(ErrorKind::TimedOut, "slow")); };
   CHECK(setup.client.call(get("/"), {}).error() == Error{ErrorKind::TimedOut, "slow", {}});
 }
+
+TEST_CASE("a write whose answer cannot be read may have been carried out, and a read has shown nothing") {
+  for (const auto method : {Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete}) {
+    Setup setup;
+    setup.transport->server = [](const Request&) {
+      return fail(ErrorKind::Malformed, "response body is over 1 bytes");
+    };
+    auto request = get("/x");
+    request.method = method;
+    const auto answer = setup.client.call(request, {});
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().kind == (method == Method::Get ? ErrorKind::Malformed : ErrorKind::Unavailable));
+  }
+}
