@@ -11,6 +11,7 @@
 
 #include "base/json_field.h"
 #include "base/json_put.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -295,7 +296,7 @@ std::string status_text(const ClusterStatus& status, std::size_t limit) {
 }
 
 Result<ClusterStatus> parse_status(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_object()) return fail(ErrorKind::Malformed, "the status is no JSON object");
   if (const auto format = number_at(json, {"format"}); format != kFormat) {
     return fail(ErrorKind::Malformed,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -100,7 +101,7 @@ std::string notice_text(const Notice& notice) {
 
 std::optional<Notice> read_notice(std::string_view text) {
   if (text.size() > kLongestNotice) return std::nullopt;
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = read_json<nlohmann::json>(text);
   const auto at = parse_rfc3339(json_string(json, {"at"}));
   const auto action = json_string(json, {"action"});
   if (count_in(json, "v") != kNoticeVersion || !at) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_put.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -86,7 +87,7 @@ std::string ailing_state_text(const std::vector<AilingPod>& pods, std::size_t li
 
 std::vector<AilingPod> parse_ailing_state(std::string_view text) {
   std::vector<AilingPod> pods;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_array()) return pods;
   for (const auto& item : json) {
     if (auto pod = read_ailing(item)) pods.push_back(*std::move(pod));

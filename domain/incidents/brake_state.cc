@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -323,7 +324,7 @@ std::string brake_state_text(const Brake& brake, std::size_t limit) {
 
 BrakeMemory parse_brake_state(std::string_view text, const Now& now) {
   BrakeMemory state;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_array()) return state;
   for (const auto& item : json) read_brake(item, now, state);
   return state;

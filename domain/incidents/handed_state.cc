@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_put.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -85,7 +86,7 @@ bool is_full(const HandedObjects& objects) {
 
 HandedObjects parse_handed_state(std::string_view text) {
   HandedObjects objects;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_array()) return objects;
   HandedObjects::All all;
   for (const auto& item : json) {

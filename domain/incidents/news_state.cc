@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 #include "domain/incidents/state_reader.h"
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostNewsRead = 1000;
 
 std::string one_text(const News& news) {
-  auto data = Json::parse(news.data, nullptr, false);
+  auto data = read_json<Json>(news.data);
   if (!data.is_object()) data = Json::object();
   return json_text({{"id", news.id},
                     {"type", news.type},
@@ -67,7 +68,7 @@ std::string news_state_text(const std::vector<RecentNews>& news) {
 
 std::vector<News> parse_news_state(std::string_view text) {
   std::vector<News> all;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_array()) return all;
   for (const auto& item : json) {
     if (all.size() == kMostNewsRead) break;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "domain/incidents/earlier_record.h"
 #include "domain/incidents/state_caps.h"
@@ -83,7 +84,7 @@ StateContent parse_state(std::string_view text) {
     return content;
   };
   if (text.size() > 2 * kStateLimit) return damaged("it is larger than anything that we write");
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_object()) return damaged("it is not a JSON object");
   const auto version = json.find("version");
   if (version != json.end() && version->is_number_unsigned() && version->get<std::uint64_t>() > kVersion) {

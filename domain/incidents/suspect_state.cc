@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -177,7 +178,7 @@ std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
 
 Suspects parse_suspect_state(std::string_view text) {
   Suspects suspects;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = read_json<Json>(text);
   if (!json.is_object()) return suspects;
   std::vector<DeviceOnset> onsets;
   std::map<OwnerInScope, Suspicion> suspicions;

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/nearest_word.h"
 #include "domain/contract/names.h"
@@ -52,7 +53,7 @@ bool is_bare_placeholder(const YamlNode& map) {
 }
 
 Json number_of(const YamlNode& node, const std::string& path, MistakeList& mistakes) {
-  auto number = Json::parse(node.text, nullptr, false);
+  auto number = read_json<Json>(node.text);
   if (number.is_number()) return number;
   mistakes.add(node.place,
                fmt::format("{} is {}, which not every reader takes for the same number", path, shown(node.text)),

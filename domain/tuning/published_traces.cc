@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/rfc3339.h"
 
 namespace dhc::tuning {
@@ -103,7 +104,7 @@ FaultTrace trace_of(std::map<std::string, Card> cards) {
 std::expected<FaultTrace, std::string> read_infinitehbd(std::string_view json) {
   constexpr std::size_t kServers = 400;
   constexpr double kMostDays = 36'500;
-  const auto events = nlohmann::json::parse(json, nullptr, false);
+  const auto events = read_json<nlohmann::json>(json);
   if (!events.is_array() || events.empty()) return std::unexpected("no JSON list of events");
   std::map<std::tuple<std::string, std::string>, std::deque<double>> open;  // beginnings, by server and fault
   std::map<std::string, std::vector<Fault>> faults;

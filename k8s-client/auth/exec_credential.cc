@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/rfc3339.h"
 #include "k8s-client/auth/base64.h"
 #include "k8s-client/auth/token.h"
@@ -32,7 +33,7 @@ Result<ExecCredential> parse_exec_credential(const KubeExec& exec, std::string_v
     return fail(ErrorKind::Invalid, fmt::format("exec plugin '{}' ({}): {}; run it by hand and look at what it prints",
                                                 exec.command, to_string(exec.place), what));
   };
-  const nlohmann::json document = nlohmann::json::parse(output, nullptr, false);
+  const nlohmann::json document = read_json<nlohmann::json>(output);
   if (!document.is_object()) return refused("printed something that is not a JSON object");
   if (json_string(document, {"kind"}) != "ExecCredential")
     return refused("printed something that is no ExecCredential");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/yaml_tree.h"
 #include "k8s-client/auth/base64.h"
 
@@ -34,7 +35,7 @@ nlohmann::json to_json(const YamlNode& node) {
       return nullptr;
     case YamlNode::Kind::Scalar: {
       if (node.quoted || plain_type(node.text) == PlainType::String) return node.text;
-      nlohmann::json value = nlohmann::json::parse(node.text, nullptr, false);
+      nlohmann::json value = read_json<nlohmann::json>(node.text);
       if (value.is_primitive() && !value.is_discarded()) return value;
       return node.text;
     }

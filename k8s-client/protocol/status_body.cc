@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "k8s-client/model/proto_decoder.h"
 #include "k8s-client/model/proto_envelope.h"
 #include "k8s-client/model/proto_reading.h"
@@ -37,8 +38,8 @@ void read_json_details(const nlohmann::json& details, StatusBody& out) {
   }
 }
 
-std::optional<StatusBody> read_json(std::string_view body) {
-  const auto json = nlohmann::json::parse(body, nullptr, false);
+std::optional<StatusBody> read_json_status(std::string_view body) {
+  const auto json = read_json<nlohmann::json>(body);
   if (!json.is_object() || json_string(json, {"kind"}) != "Status") return std::nullopt;
   StatusBody status{.code = 0,
                     .reason = json_string(json, {"reason"}),
@@ -103,7 +104,7 @@ std::optional<StatusBody> read_protobuf(std::string_view body) {
 
 std::optional<StatusBody> read_status_body(std::string_view body) {
   if (body.size() > kMaxStatusBytes) return std::nullopt;
-  return is_protobuf(body) ? read_protobuf(body) : read_json(body);
+  return is_protobuf(body) ? read_protobuf(body) : read_json_status(body);
 }
 
 }  // namespace dhc::k8s

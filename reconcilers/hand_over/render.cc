@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "domain/contract/names.h"
@@ -176,7 +177,7 @@ std::expected<std::string, std::string> object_name(const HandOverResource& rule
 
 std::expected<std::string, std::string> object_text(const HandOverResource& rules, const Fillings& fillings,
                                                     const std::string& name) {
-  Json object = Json::parse(rules.text, nullptr, false);
+  Json object = read_json<Json>(rules.text);
   if (!object.is_object() || !object.contains("metadata") || !object["metadata"].is_object())
     return std::unexpected("the template of handOver.resource cannot be read");
   Filler filler(fillings);

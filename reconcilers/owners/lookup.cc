@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/printable.h"
 #include "domain/contract/names.h"
 #include "k8s-client/protocol/object_path.h"
@@ -26,7 +27,7 @@ constexpr std::size_t kLongestWhy = 300;
 /// A server that cannot give the metadata alone, an aggregated one, may give the object whole.
 constexpr auto kMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-Json parsed(const std::string& body) { return Json::parse(body.begin(), body.end(), nullptr, false); }
+Json parsed(const std::string& body) { return read_json<Json>(body); }
 
 std::optional<k8s::OwnerRef> controller_of(const Json& object) {
   for (const auto& reference : json_list(object, {"metadata", "ownerReferences"})) {

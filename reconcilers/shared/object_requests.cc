@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "domain/contract/names.h"
 #include "k8s-client/protocol/object_path.h"
@@ -89,7 +90,7 @@ Result<std::vector<ObjectName>> other_versions(const ObjectName& object, const R
   std::vector<ObjectName> others;
   if (!group && group.error().kind == ErrorKind::NotFound) return others;
   if (!group) return std::unexpected(as_unread(group.error()));
-  const Json served = Json::parse(group->body, nullptr, false);
+  const Json served = read_json<Json>(group->body);
   if (!served.is_object() || json_field(served, {"versions"}) == nullptr)
     return fail(ErrorKind::Malformed, "the API server's list of versions cannot be read");
   for (const Json& one : json_list(served, {"versions"})) {
@@ -112,7 +113,7 @@ Result<std::string> object_path(const ObjectName& object, const Result<k8s::Resp
     if (kinds.error().kind == ErrorKind::NotFound) return not_served();
     return std::unexpected(as_unread(kinds.error()));
   }
-  const Json list = Json::parse(kinds->body, nullptr, false);
+  const Json list = read_json<Json>(kinds->body);
   if (!list.is_object() || json_field(list, {"resources"}) == nullptr)
     return fail(ErrorKind::Malformed, "the API server's list of kinds cannot be read");
   for (const Json& one : json_list(list, {"resources"})) {
@@ -141,7 +142,7 @@ k8s::Request build_object_read(const std::string& path) {
 }
 
 Result<k8s::Request> build_creation(const ObjectName& object, const std::string& text, std::string_view path) {
-  const Json whole = Json::parse(text, nullptr, false);
+  const Json whole = read_json<Json>(text);
   if (json_string(whole, {"metadata", "name"}) != object.name)
     return fail(ErrorKind::Invalid, "the object's text is not that of the object");
   return k8s::write_request(k8s::Method::Post,
@@ -162,7 +163,7 @@ Result<ObjectSighting> sighting_of(const ObjectName& object, const Result<k8s::R
     if (answer.error().kind == ErrorKind::NotFound) return ObjectSighting{};
     return std::unexpected(as_unread(answer.error()));
   }
-  const Json found = Json::parse(answer->body, nullptr, false);
+  const Json found = read_json<Json>(answer->body);
   ObjectSighting sighting{.standing = ObjectStanding::Foreign, .uid = json_string(found, {"metadata", "uid"})};
   if (sighting.uid.empty()) return fail(ErrorKind::Malformed, "what the API server says of the object cannot be read");
   if (json_string(found, {"metadata", "labels", kManagedByLabel}) != kManagedBy) return sighting;

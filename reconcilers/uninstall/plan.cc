@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/printable.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
@@ -149,7 +150,7 @@ void look_at_job(const nlohmann::json& job, Found& found) {
 }
 
 Result<nlohmann::json> read(std::string_view body, std::string_view what) {
-  nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  nlohmann::json json = read_json<nlohmann::json>(body);
   if (!json.is_object()) return fail(ErrorKind::Malformed, fmt::format("the answer is no {}", what));
   return json;
 }
@@ -201,7 +202,7 @@ Result<Found> find_named(TraceKind kind, std::string_view body) {
 
 std::vector<ObjectName> remembered_objects(std::string_view state_map) {
   std::vector<ObjectName> found;
-  const nlohmann::json map = nlohmann::json::parse(state_map, nullptr, false);
+  const nlohmann::json map = read_json<nlohmann::json>(state_map);
   for (const auto& section : parse_state(json_string(map, {"data", kIncidentsEntry})).sections) {
     if (section.name != kHandedSection) continue;
     const auto objects = parse_handed_state(section.text);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "domain/contract/known_owners.h"
 #include "domain/contract/names.h"
@@ -123,7 +124,7 @@ k8s::Request build_access_review(const NeededVerb& needed) {
 }
 
 Result<bool> parse_access_review(std::string_view body) {
-  const Json answer = Json::parse(body, nullptr, false);
+  const Json answer = read_json<Json>(body);
   const Json* allowed = json_field(answer, {"status", "allowed"});
   if (allowed == nullptr || !allowed->is_boolean()) {
     return fail(ErrorKind::Malformed, "the server's SelfSubjectAccessReview has no status.allowed");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/printable.h"
 
 namespace dhc {
@@ -31,7 +32,7 @@ std::optional<std::array<int, 3>> numbers_of(std::string_view text) {
 }
 
 std::string version_of(std::string_view version_body) {
-  return json_string(nlohmann::json::parse(version_body, nullptr, false), {"gitVersion"});
+  return json_string(read_json<nlohmann::json>(version_body), {"gitVersion"});
 }
 
 }  // namespace

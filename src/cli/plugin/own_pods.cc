@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
@@ -38,7 +39,7 @@ std::string first_of(const Json& json, std::initializer_list<std::string_view> k
 }  // namespace
 
 Result<std::vector<OwnPod>> own_pods(std::string_view body) {
-  const auto json = Json::parse(body, nullptr, false);
+  const auto json = read_json<Json>(body);
   if (!json.is_object()) return fail(ErrorKind::Malformed, "the API server's answer is no pod and no list of pods");
   std::vector<OwnPod> pods;
   if (json.contains("items")) {
@@ -50,7 +51,7 @@ Result<std::vector<OwnPod>> own_pods(std::string_view body) {
 }
 
 Result<std::vector<std::string>> own_events(std::string_view body) {
-  const auto json = Json::parse(body, nullptr, false);
+  const auto json = read_json<Json>(body);
   if (!json.is_object()) return fail(ErrorKind::Malformed, "the API server's answer is no list of Events");
   std::vector<std::string> lines;
   for (const auto& event : json_list(json, {"items"})) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
 #include "domain/contract/reasons.h"
@@ -69,7 +70,7 @@ Result<Sight> sight_of(const std::string& ns, std::string_view text, std::string
 }
 
 Result<Sight> parse_sight(const std::string& ns, std::string_view body, WallTime now) {
-  const auto json = Json::parse(body, nullptr, false);
+  const auto json = read_json<Json>(body);
   return sight_of(ns, json_string(json, {"data", kStatusEntry}),
                   json_string(json, {"metadata", "annotations", kWrittenByAnnotation}),
                   json_string(json, {"metadata", "annotations", kWrittenAtAnnotation}), now);

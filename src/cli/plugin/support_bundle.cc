@@ -12,6 +12,7 @@
 #include "app/clock.h"
 #include "app/signals.h"
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/rfc3339.h"
 #include "base/version.h"
 #include "cli/plugin/bundle.h"
@@ -75,7 +76,7 @@ class Collector {
   std::optional<OrderedJson> read_json(const std::string& name, const std::string& path) {
     const auto body = get(name, path);
     if (!body) return std::nullopt;
-    auto json = OrderedJson::parse(*body, nullptr, false);
+    auto json = dhc::read_json<OrderedJson>(*body);
     if (json.is_object()) return json;
     problems_ += name + ": the answer is no JSON object\n";
     return std::nullopt;
@@ -91,7 +92,7 @@ class Collector {
       const auto answer = client_.call(k8s::read_request("/apis/" + api + "/devicetaintrules"), stop_);
       if (!answer && answer.error().kind == ErrorKind::NotFound) continue;
       if (!answer) problems_ += fmt::format("devicetaintrules.json: {}\n", answer.error().message);
-      if (answer) add("devicetaintrules.json", indented(redacted(OrderedJson::parse(answer->body, nullptr, false))));
+      if (answer) add("devicetaintrules.json", indented(redacted(dhc::read_json<OrderedJson>(answer->body))));
       return;
     }
     problems_ += "devicetaintrules.json: the API server serves none\n";

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
@@ -106,7 +107,7 @@ Result<std::string> pause_value(const PauseScope& scope, WallTime until, std::st
 
 std::vector<std::pair<std::string, std::string>> pauses_on(std::string_view body) {
   std::vector<std::pair<std::string, std::string>> found;
-  const auto json = Json::parse(body, nullptr, false);
+  const auto json = read_json<Json>(body);
   const auto* annotations = json_field(json, {"metadata", "annotations"});
   if (annotations == nullptr || !annotations->is_object()) return found;
   for (const auto& [name, value] : annotations->items()) {
@@ -126,7 +127,7 @@ k8s::Request build_who_am_i() {
 }
 
 std::string read_who_am_i(std::string_view body) {
-  return json_string(Json::parse(body, nullptr, false), {"status", "userInfo", "username"});
+  return json_string(read_json<Json>(body), {"status", "userInfo", "username"});
 }
 
 k8s::Request build_annotations(const Target& target, const Annotations& annotations, bool dry_run) {
@@ -186,7 +187,7 @@ Result<std::string> rule_path(std::string_view api_version, std::string_view nam
 }
 
 Result<std::string> uid_of(std::string_view body) {
-  auto uid = json_string(Json::parse(body, nullptr, false), {"metadata", "uid"});
+  auto uid = json_string(read_json<Json>(body), {"metadata", "uid"});
   if (uid.empty()) return fail(ErrorKind::Malformed, "the API server's object has no UID");
   return uid;
 }
