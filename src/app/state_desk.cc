@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "domain/contract/names.h"
 #include "domain/contract/state_names.h"
 #include "domain/incidents/ailing_state.h"
@@ -37,7 +38,7 @@ std::string version_id(const k8s::ConfigMap& map) { return map.meta.uid + "/" + 
 std::optional<std::string> take_imported(std::vector<StateSection>& sections) {
   const auto found = std::ranges::find(sections, kImportedSection, &StateSection::name);
   if (found == sections.end()) return std::nullopt;
-  const auto said = nlohmann::ordered_json::parse(found->text, nullptr, false);
+  const auto said = read_json<nlohmann::ordered_json>(found->text);
   sections.erase(found);
   return said.is_string() ? std::optional(said.get<std::string>()) : std::nullopt;
 }
@@ -57,7 +58,7 @@ bool StateDesk::take(const k8s::Delivery& delivery, IncidentStore& incidents, co
       if (const auto* map = state_map(object)) found = *map;
     }
     is_listed_ = true;
-    const bool loaded = see(std::move(found), incidents, now);
+    const bool loaded = see(std::move(found), incidents, now, snapshot->went_back);
     return is_loaded_ ? loaded : load_first(incidents, now);
   }
   if (const auto* upsert = std::get_if<k8s::Upsert>(&delivery)) {
@@ -104,9 +105,10 @@ bool StateDesk::has_unread_earlier() const {
   return earlier_ && version_id(*earlier_) != file_.imported && earlier_->data.contains(std::string(kStateEntry));
 }
 
-bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now) {
-  // Whoever deletes it wants the past forgotten, also where only the next list shows it.
-  if (!map && seen_ && is_loaded_) incidents.forget_past();
+bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now, bool went_back) {
+  // Whoever deletes it wants the past forgotten, also where only the next list shows it. Where the server's data went
+  // back nobody has deleted it, and it is written again.
+  if (!map && seen_ && is_loaded_) went_back ? file_.saved.reset() : incidents.forget_past();
   const bool news = map && (!seen_ || map->data != seen_->data);
   seen_ = std::move(map);
   file_.uid = seen_ ? seen_->meta.uid.str() : std::string();

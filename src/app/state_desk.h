@@ -77,7 +77,8 @@ class StateDesk {
   [[nodiscard]] const incident_state::StateFile& file() const { return file_; }
 
  private:
-  [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now);
+  [[nodiscard]] bool see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now,
+                         bool went_back = false);
   void load(IncidentStore& incidents, const Now& now);
   [[nodiscard]] bool load_first(IncidentStore& incidents, const Now& now);
   [[nodiscard]] bool has_unread_earlier() const;

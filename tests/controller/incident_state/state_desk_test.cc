@@ -96,6 +96,40 @@ TEST_CASE("Whoever writes the state over ours has it written again, once") {
   CHECK(std::ranges::count(stage.writes(), "state") == count + 1);
 }
 
+TEST_CASE("A state that is gone because the data went back was deleted by nobody, and is written again") {
+  for (const bool went_back : {true, false}) {
+    CAPTURE(went_back);
+    auto stage = remembering();
+    stage.run_for(Seconds(70));
+    // Another incident after the first: both are remembered.
+    stage.report("train-1", k8s::Health::Healthy);
+    stage.run_for(minutes(11));
+    stage.report("train-1", k8s::Health::Unhealthy, "Xid 79");
+    stage.run_for(Seconds(70));
+    REQUIRE(parse_state(stage.state_text()).records.at(0).past.count == 2);
+    stage.deliver(k8s::Delivery(
+        k8s::Snapshot{.kind = k8s::Kind::ConfigMap, .objects = {}, .served = true, .went_back = went_back}));
+    stage.run_for(minutes(1));
+    const auto records = parse_state(stage.state_text()).records;
+    REQUIRE(records.size() == 1);
+    CHECK(records[0].past.count == (went_back ? 2 : 1));
+  }
+}
+
+TEST_CASE("A state that is nested without end is damage, as one that is no JSON") {
+  for (const std::size_t depth : {100U, 400'000U}) {
+    const std::string nested = std::string(depth, '[') + std::string(depth, ']');
+    const auto content = parse_state(R"({"version":2,"x":)" + nested + R"(,"devices":[]})");
+    CHECK(content.damage == "it is not a JSON object");
+    CHECK(content.sections.empty());
+  }
+  auto stage = remembering();
+  stage.put(
+      state_map(R"({"version":2,"x":)" + std::string(100'000, '[') + std::string(100'000, ']') + R"(,"devices":[]})"));
+  stage.run_for(Seconds(70));
+  CHECK(stage.rule() != nullptr);
+}
+
 TEST_CASE("Another hand is seen also while our write is on its way") {
   auto stage = remembering();
   stage.settle();
