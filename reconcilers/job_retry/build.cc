@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/json_field.h"
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "domain/contract/job_record.h"
 #include "domain/contract/names.h"
@@ -109,7 +110,10 @@ void take_our_retries_out(Json& spec, const Json& annotations) {
 
 std::string replacement_name(const RecreateJob& action) {
   const auto suffix = fmt::format("-r{:08x}", stable_hash(action.uid) & 0xFFFFFFFFU);
-  return action.name.substr(0, kLongestName - suffix.size()) + suffix;
+  auto name = action.name.substr(0, kLongestName - suffix.size());
+  // Where it is cut, a part of a DNS name must not end with a sign.
+  while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
+  return name + suffix;
 }
 
 }  // namespace
@@ -139,8 +143,18 @@ Result<k8s::Request> build_read(const RecreateJob& action) {
   return k8s::read_request(*std::move(path));
 }
 
+Result<k8s::Request> build_look(const RecreateJob& action) {
+  auto path = k8s::job_path(action.ns, replacement_name(action));
+  if (!path) return std::unexpected(std::move(path.error()));
+  return k8s::read_request(*std::move(path));
+}
+
+bool is_replacement(const RecreateJob& action, std::string_view body) {
+  return json_string(read_json<Json>(body), {"metadata", "labels", kRecreatedFromLabel}) == action.uid;
+}
+
 Result<k8s::Request> build_replacement(const RecreateJob& action, std::string_view body) {
-  const Json dead = Json::parse(body.begin(), body.end(), nullptr, false);
+  const Json dead = read_json<Json>(body);
   if (!dead.is_object()) return fail(ErrorKind::Malformed, "the Job that died could not be read");
   const auto metadata = part(dead, "metadata");
   if (json_string(metadata, {"uid"}) != action.uid) return fail(ErrorKind::Conflict, "another Job has its name now");

@@ -21,6 +21,11 @@ namespace dhc::job_retry {
 /// Reads the dead Job.
 [[nodiscard]] Result<k8s::Request> build_read(const RecreateJob& action);
 
+/// Reads what has the replacement's name, and says whether it is the replacement. **Source:** a create that a quota's
+/// own conflict has refused is 409 too (apiserver, plugin/resourcequota), beside AlreadyExists.
+[[nodiscard]] Result<k8s::Request> build_look(const RecreateJob& action);
+[[nodiscard]] bool is_replacement(const RecreateJob& action, std::string_view body);
+
 /// The create request of the replacement, from the dead Job's own JSON: its spec without selector, generated labels and
 /// status; the name follows from the dead Job's UID, so that sending it twice makes one Job. Conflict if `body` is
 /// another Job by now, Invalid if it must not be recreated (an owner, a manual selector, itself a replacement),

@@ -20,9 +20,12 @@ Status execute(const RecreateJob& action, const k8s::Client& client, const std::
   const auto request = build_replacement(action, dead->body);
   if (!request) return std::unexpected(request.error());
   auto status = k8s::send(request, client, stop);
-  // A create answers 409 for one reason only: the replacement exists, so an earlier attempt arrived.
-  if (!status && status.error().kind == ErrorKind::Conflict) return {};
-  return status;
+  if (status || status.error().kind != ErrorKind::Conflict) return status;
+  // It exists, because an earlier attempt arrived; or a quota's own write was overtaken, and nothing was made.
+  const auto look = build_look(action);
+  if (!look) return std::unexpected(look.error());
+  const auto found = client.call(*look, stop);
+  return found && is_replacement(action, found->body) ? Status() : status;
 }
 
 }  // namespace dhc::job_retry

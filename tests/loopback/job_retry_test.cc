@@ -125,9 +125,9 @@ TEST_CASE("a credit without an answer has timed out, and may have happened") {
   CHECK(loopback.server.requests().size() == 1);
 }
 
-TEST_CASE("a dead Job is read and made once, and one that is there already counts as made") {
-  for (const auto& said : {answer(201, "{}"), refusal(409, "AlreadyExists")}) {
-    Loopback loopback(by_method(answer(200, kDead), said));
+TEST_CASE("a dead Job is read and made once") {
+  {
+    Loopback loopback(by_method(answer(200, kDead), answer(201, "{}")));
     const auto client = client_of(loopback);
     CHECK(execute(kAgain, client, {}).has_value());
     const auto sent = loopback.server.requests();
@@ -135,6 +135,29 @@ TEST_CASE("a dead Job is read and made once, and one that is there already count
     CHECK(sent[0].starts_with("GET /apis/batch/v1/namespaces/a/jobs/train "));
     CHECK(sent[1].starts_with("POST /apis/batch/v1/namespaces/a/jobs?"));
     CHECK(sent[1].find(R"("device-health.io/recreated-from":"u-1")") != std::string::npos);
+  }
+}
+
+TEST_CASE("a replacement that is there already counts as made, and what a quota's conflict has refused does not") {
+  constexpr auto kMade = R"({"metadata":{"labels":{"device-health.io/recreated-from":"u-1"}}})";
+  constexpr auto kOther = R"({"metadata":{"labels":{"device-health.io/recreated-from":"u-9"}}})";
+  const std::vector<std::tuple<std::string, std::string, bool>> cases = {
+      {refusal(409, "AlreadyExists"), answer(200, kMade), true},
+      {refusal(409, "Conflict", "Operation cannot be fulfilled on resourcequotas"), refusal(404, "NotFound"), false},
+      {refusal(409, "AlreadyExists"), answer(200, kOther), false},
+      {refusal(409, "AlreadyExists"), refusal(403, "Forbidden"), false}};
+  for (const auto& [said, look, is_made] : cases) {
+    Loopback loopback([&](dhc::test::ServerConnection& connection) {
+      for (auto request = connection.read_request(); !request.empty(); request = connection.read_request()) {
+        const bool reads_dead = request.starts_with("GET /apis/batch/v1/namespaces/a/jobs/train ");
+        if (!connection.send(reads_dead ? answer(200, kDead) : request.starts_with("GET ") ? look : said)) return;
+      }
+    });
+    const auto client = client_of(loopback);
+    const auto status = execute(kAgain, client, {});
+    CHECK(status.has_value() == is_made);
+    if (!is_made) CHECK(error_of(status) == ErrorKind::Conflict);
+    CHECK(loopback.server.requests().size() == 3);
   }
 }
 

@@ -112,6 +112,32 @@ TEST_CASE(
   CHECK(build_replacement(kRecreate, dead_job().dump())->body == request->body);
 }
 
+TEST_CASE("A replacement's name is one wherever the dead Job's is cut") {
+  for (std::size_t length = 45; length <= 63; ++length) {
+    for (const auto* sign : {".", "-", "--"}) {
+      auto action = kRecreate;
+      action.name = std::string(length - std::string_view(sign).size(), 'x') + sign + "yyyyyyyyyyyyyyyyyy";
+      CAPTURE(action.name);
+      const auto request = build_replacement(action, dead_job().dump());
+      REQUIRE(request.has_value());
+      const auto name = json::parse(request->body)["metadata"]["name"].get<std::string>();
+      CHECK(name.size() <= 63);
+      const auto suffix = name.size() - std::string_view("-r01234567").size();
+      REQUIRE(name.substr(suffix, 2) == "-r");
+      CHECK(name[suffix - 1] != '.');
+      CHECK(name[suffix - 1] != '-');
+    }
+  }
+}
+
+TEST_CASE("What has the replacement's name is the replacement if it says of whom") {
+  CHECK(build_look(kRecreate)->target.starts_with("/apis/batch/v1/namespaces/ns/jobs/train-r"));
+  CHECK(is_replacement(kRecreate, R"({"metadata":{"labels":{"device-health.io/recreated-from":"u"}}})"));
+  CHECK_FALSE(is_replacement(kRecreate, R"({"metadata":{"labels":{"device-health.io/recreated-from":"v"}}})"));
+  CHECK_FALSE(is_replacement(kRecreate, R"({"metadata":{}})"));
+  CHECK_FALSE(is_replacement(kRecreate, "{"));
+}
+
 TEST_CASE("A replacement begins with the limit that its owner gave, not with the retries that we added") {
   const auto credits = [](int entries, int limit) {
     json list = json::array();
