@@ -30,6 +30,8 @@ std::string_view to_string(ErrorKind kind) {
       return "Declined";
     case ErrorKind::Outdated:
       return "Outdated";
+    case ErrorKind::Altered:
+      return "Altered";
     case ErrorKind::Unread:
       return "Unread";
     case ErrorKind::Unavailable:

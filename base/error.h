@@ -24,6 +24,8 @@ enum class ErrorKind : std::uint8_t {
   Doubtful,         ///< 5xx with a Status body: refused or done, the answer does not say which; look at the object.
   Declined,         ///< Doubtful, and the object shows that nothing was done: back off long, let others go first.
   Outdated,         ///< A fresh read contradicts what the action rests on: nothing was sent, plan again.
+  Altered,          ///< 2xx, but what is stored is not what was sent: an admission webhook changes it; take it back,
+                    ///< try again late.
   Unread,           ///< The read that must come before the action failed: nothing was sent, back off.
   Unavailable,      ///< 5xx without a Status, or a broken connection: back off, the call may have happened.
   TimedOut,         ///< No answer in time: the call may have happened.

@@ -84,7 +84,9 @@ void Inventory::index(const k8s::DeviceTaintRule& rule, bool add) {
     found->second.erase(uid);
     if (found->second.empty()) rules.erase(found);
   };
-  note(exact_rules_, DeviceKey::dra(*rule.driver, *rule.pool, *rule.device));
+  const auto selected = DeviceKey::dra(*rule.driver, *rule.pool, *rule.device);
+  note(exact_rules_, selected);
+  if (bears_our_name(rule)) note(named_rules_, selected);
   if (const auto bad = same_card_as(rule)) note(card_rules_, *bad);
 }
 
@@ -92,6 +94,14 @@ std::vector<const k8s::DeviceTaintRule*> Inventory::rules_for_card_of(const Devi
   std::vector<const k8s::DeviceTaintRule*> rules;
   const auto found = card_rules_.find(key);
   if (found == card_rules_.end()) return rules;
+  for (const auto& uid : found->second) rules.push_back(&rules_.find(uid)->second);
+  return rules;
+}
+
+std::vector<const k8s::DeviceTaintRule*> Inventory::named_rules_for(const DeviceKey& key) const {
+  std::vector<const k8s::DeviceTaintRule*> rules;
+  const auto found = named_rules_.find(key);
+  if (found == named_rules_.end()) return rules;
   for (const auto& uid : found->second) rules.push_back(&rules_.find(uid)->second);
   return rules;
 }
@@ -115,7 +125,7 @@ void Inventory::remove_rule(std::string_view uid) {
   // A rule of the same name may have been made since: the name is then the new one's.
   const auto name = rule_names_.find(found->second.meta.name);
   if (name != rule_names_.end() && name->second == uid) rule_names_.erase(name);
-  removed_rules_.insert(found->second.meta.name);
+  if (is_as_we_make_it(found->second)) removed_rules_.insert(found->second.meta.name);
   rules_.erase(found);
 }
 
@@ -127,12 +137,17 @@ void Inventory::replace_rules(std::vector<k8s::DeviceTaintRule> rules, std::stri
   std::set<std::string> removed = removed_rules_;
   for (const auto& [uid, rule] : rules_) {
     if (present.contains(uid)) continue;
-    (went_back ? lost_rules_ : removed).insert(rule.meta.name);
+    if (went_back) {
+      lost_rules_.insert(rule.meta.name);
+    } else if (is_as_we_make_it(rule)) {
+      removed.insert(rule.meta.name);
+    }
   }
   rules_.clear();
   rule_names_.clear();
   exact_rules_.clear();
   card_rules_.clear();
+  named_rules_.clear();
   wide_rules_.clear();
   for (auto& rule : rules) upsert(std::move(rule));
   if (!api_version.empty()) removed_rules_ = std::move(removed);

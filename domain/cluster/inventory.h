@@ -106,9 +106,13 @@ class Inventory {
   /// Its name, or the one that a new rule gets.
   [[nodiscard]] std::string rule_name_for(const DeviceKey& key) const;
   [[nodiscard]] const std::map<std::string, k8s::DeviceTaintRule, std::less<>>& rules() const { return rules_; }
+  /// The rules that bear a name of ours, by the one device that they select; sorted.
+  [[nodiscard]] const std::map<DeviceKey, std::set<std::string>>& named_rules() const { return named_rules_; }
+  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> named_rules_for(const DeviceKey& key) const;
   /// Such as `resource.k8s.io/v1`; empty: the server has no DeviceTaintRules.
   [[nodiscard]] const std::string& rules_api_version() const { return rules_api_version_; }
-  /// Names of the rules that went away since the last call.
+  /// Names of the rules that went away since the last call, of those that were as we make them: of others nobody
+  /// concludes anything.
   [[nodiscard]] std::set<std::string> take_removed_rules() { return std::exchange(removed_rules_, {}); }
   /// Whether the rule went away because the server's data went back, and has not been seen again.
   [[nodiscard]] bool is_lost_rule(const std::string& name) const { return lost_rules_.contains(name); }
@@ -167,6 +171,7 @@ class Inventory {
   std::map<std::string, std::string, std::less<>> rule_names_;      // name -> UID
   std::map<DeviceKey, std::set<std::string>> exact_rules_;          // UIDs of rules that select one device
   std::map<DeviceKey, std::set<std::string>> card_rules_;           // UIDs, by the bad device for whose card they are
+  std::map<DeviceKey, std::set<std::string>> named_rules_;          // UIDs of those that bear a name of ours
   std::set<std::string> wide_rules_;                                // UIDs of the others
   std::set<std::string> removed_rules_;
   std::set<std::string> lost_rules_;  // by name

@@ -16,6 +16,11 @@ constexpr std::size_t kLongestLabel = 63;
 constexpr std::size_t kLongestPool = 100;
 constexpr std::size_t kLongestDevice = 63;
 
+/// Whether it is one of the names that we give to the rules for this device.
+bool is_name_for(std::string_view name, const DeviceKey& key) {
+  return name == rule_name(key) || name == old_rule_name(key) || name == card_rule_name(key);
+}
+
 std::uint64_t hash_of_device(const DeviceKey& key) {
   // A NUL stands in no name, so that two devices never make the same text.
   return stable_hash(key.scope + '\0' + key.place + '\0' + key.device);
@@ -70,6 +75,12 @@ bool is_our_rule(const k8s::DeviceTaintRule& rule) {
          k8s::find(rule.meta.labels, kManagedByLabel) == std::string_view(kManagedBy);
 }
 
+bool bears_our_name(const k8s::DeviceTaintRule& rule) {
+  if (!rule.meta.name.starts_with(kRulePrefix)) return false;
+  const auto device = device_of(rule);
+  return is_our_rule(rule) || (device && is_name_for(rule.meta.name, *device));
+}
+
 std::optional<DeviceKey> same_card_as(const k8s::DeviceTaintRule& rule) {
   const auto bad = is_our_rule(rule) ? k8s::find(rule.meta.annotations, kSameCardAnnotation) : std::nullopt;
   const auto device = device_of(rule);
@@ -83,16 +94,20 @@ std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule) {
 }
 
 std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule) {
+  const auto manager = k8s::find(rule.meta.labels, kManagedByLabel);
+  if (!manager) return fmt::format("its label {} is gone", kManagedByLabel);
+  if (*manager != kManagedBy) return fmt::format("its label {} is '{}'", kManagedByLabel, *manager);
   const auto device = device_of(rule);
-  const bool is_named = device && (rule.meta.name == rule_name(*device) || rule.meta.name == old_rule_name(*device) ||
-                                   rule.meta.name == card_rule_name(*device));
-  if (!is_named) return "its selector no longer names the device";
+  if (!device || !is_name_for(rule.meta.name, *device)) return "its selector no longer names the device";
   if (rule.taint.key != kTaintKey) return "its taint's key is " + rule.taint.key;
   if (rule.taint.value != kRuleValue) return "its taint's value is '" + rule.taint.value + "'";
   const auto applied = k8s::find(rule.meta.annotations, kEffectAnnotation);
-  if (!applied || *applied != rule.taint.effect) return "its effect is " + rule.taint.effect;
+  if (!applied) return fmt::format("its annotation {} is gone", kEffectAnnotation);
+  if (*applied != rule.taint.effect) return "its effect is " + rule.taint.effect;
   return std::nullopt;
 }
+
+bool is_as_we_make_it(const k8s::DeviceTaintRule& rule) { return is_our_rule(rule) && !changed_by_other(rule); }
 
 std::int64_t incidents_on(const k8s::DeviceTaintRule& rule) {
   std::int64_t count = 0;

@@ -27,8 +27,13 @@ namespace dhc {
 /// stays empty. **Source:** meta/v1: at most 63 of letters, digits, `-`, `_` and `.`, the first and last no sign.
 [[nodiscard]] std::string label_value(std::string_view text);
 
-/// True if we made the rule: our label and our kind of name.
+/// True if we made the rule, as far as it says so itself: our label and our kind of name. One that is known by its UID
+/// is ours whatever its label says.
 [[nodiscard]] bool is_our_rule(const k8s::DeviceTaintRule& rule);
+
+/// Whether the rule has the name that we give to one for the device that it selects, or our label besides our kind of
+/// name: then what it does is on our account, whoever has changed it.
+[[nodiscard]] bool bears_our_name(const k8s::DeviceTaintRule& rule);
 
 /// The bad device for whose card the rule was made; none: it is the rule of a device's own incident, or not ours.
 [[nodiscard]] std::optional<DeviceKey> same_card_as(const k8s::DeviceTaintRule& rule);
@@ -36,9 +41,12 @@ namespace dhc {
 /// The device that the rule selects, if it selects exactly one.
 [[nodiscard]] std::optional<DeviceKey> device_of(const k8s::DeviceTaintRule& rule);
 
-/// What another client has changed on our rule, in words; none: it is as we applied it. A changed rule is an operator's
-/// word: it is neither applied again nor deleted (invariant I14).
+/// What is not as we applied it on a rule of our name, in words; none: it is. If it was as we applied it once, that is
+/// an operator's word: it is neither applied again nor deleted (invariant I14).
 [[nodiscard]] std::optional<std::string> changed_by_other(const k8s::DeviceTaintRule& rule);
+
+/// The DeviceTaintRule as we make it: ours, and nobody has changed it.
+[[nodiscard]] bool is_as_we_make_it(const k8s::DeviceTaintRule& rule);
 
 /// How many incidents the rule remembers; 0: it does not say.
 [[nodiscard]] std::int64_t incidents_on(const k8s::DeviceTaintRule& rule);

@@ -56,6 +56,8 @@ struct OurMarks {
   OurMark node;                       ///< Our taint on its node.
   std::set<std::string> let_go = {};  ///< Other devices of its card whose rules somebody has deleted in this incident.
   // of this process alone
+  /// Our own write to the rule is not answered yet, or came out otherwise: what it looks like is nobody's word.
+  bool rule_in_doubt = false;
   bool knows_rule = false;     ///< What our rule remembers has been compared.
   std::uint64_t noted_by = 0;  ///< The incident store's revision that must be written down before anything is removed.
 

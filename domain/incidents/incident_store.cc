@@ -61,6 +61,23 @@ void IncidentStore::rule_removal_sent(const DeviceKey& key) {
   if (found != records_.end()) found->second.ours.rule.take(MarkEvent::Sent);
 }
 
+void IncidentStore::rule_write_sent(const DeviceKey& key) {
+  const auto found = records_.find(key);
+  if (found != records_.end()) found->second.ours.rule_in_doubt = true;
+}
+
+void IncidentStore::rule_write_done(const DeviceKey& key, bool altered) {
+  const auto found = records_.find(key);
+  touched_.insert(key);
+  if (found == records_.end()) return;
+  auto& ours = found->second.ours;
+  ours.rule_in_doubt = altered && ours.rule.stands();
+  if (!ours.rule_in_doubt || ours.rule.is_leaving()) return;
+  ours.rule.take(MarkEvent::Meant);
+  ++revision_;
+  ours.noted_by = revision_;
+}
+
 void IncidentStore::rule_removal_failed(const DeviceKey& key) {
   const auto found = records_.find(key);
   touched_.insert(key);

@@ -57,6 +57,10 @@ class IncidentStore {
 
   /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
   void rule_removal_sent(const DeviceKey& key);
+  /// We have written on our rule, which stands: until that is answered, what it looks like may be our own doing.
+  void rule_write_sent(const DeviceKey& key);
+  /// `altered`: the server has stored it otherwise than we sent it. Then it is to be removed, which is written down.
+  void rule_write_done(const DeviceKey& key, bool altered);
   void untaint_sent(const std::string& node) { untainting_.insert(node); }
   void card_removal_sent(const std::string& rule) { card_removals_.insert(rule); }
   /// It was refused for sure, or never sent.

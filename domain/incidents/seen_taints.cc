@@ -34,9 +34,11 @@ class Looker {
   void look_at_rule() {
     const auto& inventory = seen_.world.inventory();
     if (inventory.rules_api_version().empty()) return;  // nobody removed anything: the kind is not served just now
-    const auto* rule = inventory.rule_named_for(record_.key);
-    if (rule != nullptr && !is_our_rule(*rule)) return;
     auto& mark = record_.ours.rule;
+    const auto* rule = inventory.rule_named_for(record_.key);
+    // Never seen as we make it: another's, or ours that an admission webhook has changed before it was stored. Nobody
+    // has said anything by it.
+    if (rule != nullptr && !is_known(*rule) && !is_as_we_make_it(*rule)) rule = nullptr;
     if (rule == nullptr || rule->meta.deletion) {
       const bool is_unseen = !mark.stands() && rule_went_away();
       if (is_lost()) {
@@ -52,8 +54,17 @@ class Looker {
     auto* facts = record_.incident.facts();
     if (facts == nullptr || mark.is_leaving()) return;
     note_tainted(*facts);
-    if (changed_by_other(*rule)) return acknowledge_it(Acknowledged::Changed);
+    if (changed_by_other(*rule)) {
+      if (!record_.ours.rule_in_doubt) acknowledge_it(Acknowledged::Changed);
+      return;
+    }
     if (is_acknowledged(*rule)) acknowledge_it(Acknowledged::Annotated);
+  }
+
+  /// The rule is the one that was seen before; 0.1.0 remembered only that there is one.
+  [[nodiscard]] bool is_known(const k8s::DeviceTaintRule& rule) const {
+    const auto& mark = record_.ours.rule;
+    return mark.stands() && (mark.uid().empty() || mark.uid() == rule.meta.uid);
   }
 
   /// Rules for the other devices of its card that somebody else has deleted.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/limits/altered_rules.h"
+
 namespace dhc {
 
 namespace {
@@ -70,6 +72,7 @@ bool may_have_happened(const Error& error) {
     case ErrorKind::Doubtful:
     case ErrorKind::Unavailable:
     case ErrorKind::TimedOut:
+    case ErrorKind::Altered:
       return true;
     case ErrorKind::NotFound:
     case ErrorKind::Conflict:
@@ -114,6 +117,8 @@ Millis backoff_after(const Error& error, int failures) {
     case ErrorKind::Invalid:
     case ErrorKind::Contested:
       return doubling(Seconds(60), std::chrono::minutes(10), failures);
+    case ErrorKind::Altered:
+      return AlteredRules::kPause;
     case ErrorKind::Declined:
       return std::max(doubling(kUnseen, std::chrono::minutes(10), failures), wish);
     case ErrorKind::TooManyRequests:

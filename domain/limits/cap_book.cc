@@ -7,6 +7,8 @@
 
 #include "domain/cluster/disruption.h"
 #include "domain/cluster/workload.h"
+#include "domain/contract/our_taint.h"
+#include "k8s-client/model/scheduling.h"
 
 namespace dhc {
 
@@ -61,6 +63,14 @@ bool pull_back(WallTime& time, const Now& now) {
   if (time <= now.wall) return false;
   time = now.wall;
   return true;
+}
+
+/// Whether a rule under our name that is not as we make it keeps new pods off the device: whoever has changed it, and
+/// whatever was said of the device, it is out of service on our account as long as that stands.
+bool is_kept_off(const World& world, const DeviceKey& key) {
+  return std::ranges::any_of(world.inventory().named_rules_for(key), [](const auto* rule) {
+    return k8s::keeps_pods_off(rule->taint) && !is_as_we_make_it(*rule);
+  });
 }
 
 bool is_still_out(const OutOfService& out, const DeviceRecord& record) {
@@ -206,21 +216,27 @@ bool CapBook::settle(const World& world, const RequestTracker& requests, const N
   return workloads_.settle(now) || changed;
 }
 
+bool CapBook::take_out(const DeviceKey& key, bool by_rule, const World& world, const Now& now) {
+  auto [place, is_new] = out_.try_emplace(key);
+  if (!is_new) return false;
+  place->second = {.node = world.node_of(key), .at = now.wall};
+  // A node's taint takes all that is bad there, whatever room their holders have: it is one step of theirs. Each
+  // further device is their next, when its pod is to go.
+  const auto card = world.card_of(key);
+  for (const auto& workload : workloads_on(key, world)) {
+    if (by_rule || !workloads_.has_any_beside(workload, card)) workloads_.note(workload, card, now.wall);
+  }
+  return true;
+}
+
 bool CapBook::follow(const World& world, const DeviceRecords& records, const Now& now) {
   bool changed = false;
   for (const auto& [key, record] : records) {
     if (!record.ours.any() || record.is_acknowledged()) continue;
-    auto [place, is_new] = out_.try_emplace(key);
-    changed = changed || is_new;
-    if (!is_new) continue;
-    place->second = {.node = world.node_of(key), .at = now.wall};
-    // A node's taint takes all that is bad there, whatever room their holders have: it is one step of theirs. Each
-    // further device is their next, when its pod is to go.
-    const auto card = world.card_of(key);
-    for (const auto& workload : workloads_on(key, world)) {
-      if (record.ours.rule.stands() || !workloads_.has_any_beside(workload, card))
-        workloads_.note(workload, card, now.wall);
-    }
+    changed = take_out(key, record.ours.rule.stands(), world, now) || changed;
+  }
+  for (const auto& [key, uids] : world.inventory().named_rules()) {
+    if (is_kept_off(world, key)) changed = take_out(key, true, world, now) || changed;
   }
   auto found = records.begin();  // both are sorted by device
   for (auto at = out_.begin(); at != out_.end();) {
@@ -230,7 +246,8 @@ bool CapBook::follow(const World& world, const DeviceRecords& records, const Now
     const bool known = found != records.end() && found->first == key;
     out.whole_node = known && found->second.ours.node.stands();
     // Nothing is remembered of a device that a report did not name for sure.
-    const bool goes_on = known ? is_still_out(out, found->second) : now.wall - out.at < kDay;
+    const bool is_remembered = known ? is_still_out(out, found->second) : out.evicted && now.wall - out.at < kDay;
+    const bool goes_on = is_remembered || is_kept_off(world, key);
     at = goes_on ? std::next(at) : out_.erase(at);
     changed = changed || !goes_on;
   }

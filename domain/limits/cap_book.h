@@ -104,6 +104,7 @@ class CapBook {
   friend bool operator==(const CapBook&, const CapBook&) = default;
 
  private:
+  bool take_out(const DeviceKey& key, bool by_rule, const World& world, const Now& now);
   void count_eviction(const EvictionCharge& charge, const World& world, const Now& now);
   [[nodiscard]] bool drop_oldest(const RequestTracker& requests, const Now& now);
 

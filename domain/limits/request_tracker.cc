@@ -296,9 +296,10 @@ bool RequestTracker::may_write(const std::string& key, const std::string& seen_v
     case Attempt::State::Accepted:
       return moved_on || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed: {
-      // A conflict is over as soon as the World shows another version.
+      // A conflict is over as soon as the World shows another version; what came out otherwise can then be taken back.
       const auto kind = attempt->error.kind;
-      const bool world_decides = kind == ErrorKind::Conflict || kind == ErrorKind::NotFound;
+      const bool world_decides =
+          kind == ErrorKind::Conflict || kind == ErrorKind::NotFound || kind == ErrorKind::Altered;
       return now.mono >= attempt->not_before || (world_decides && moved_on);
     }
   }
@@ -448,6 +449,7 @@ void RequestTracker::forget(const World& world, const Now& now) {
     if (is_old) touched_.everything();
     return is_old;
   });
+  altered_rules_.forget(world, now);
   owner_reads_.forget(now);
   std::erase_if(emptied_claims_, [&](const auto& entry) { return !world.is_claim_allocated(entry.first); });
 }

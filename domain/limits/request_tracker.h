@@ -14,6 +14,7 @@
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
 #include "domain/history/owner_loss.h"
+#include "domain/limits/altered_rules.h"
 #include "domain/limits/attempt.h"
 #include "domain/limits/notice_book.h"
 #include "domain/limits/owner_reads.h"
@@ -117,6 +118,10 @@ class RequestTracker {
   /// When time alone would allow it again; none: it may be done now, or time does not help.
   [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key) const;
 
+  /// Rules that were stored otherwise than we sent them.
+  [[nodiscard]] AlteredRules& altered_rules() { return altered_rules_; }
+  [[nodiscard]] const AlteredRules& altered_rules() const { return altered_rules_; }
+
   /// Of evictions.
   [[nodiscard]] TokenBucket& tokens() { return tokens_; }
   [[nodiscard]] const TokenBucket& tokens() const { return tokens_; }
@@ -174,6 +179,7 @@ class RequestTracker {
   NoticeBook notices_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;
+  AlteredRules altered_rules_;
   OwnerLosses losses_;
   std::optional<Moment> began_at_;                      // when these attempts began
   std::map<std::string, EmptiedClaim> emptied_claims_;  // by UID

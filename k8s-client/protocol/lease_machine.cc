@@ -76,6 +76,7 @@ bool was_faster(const Error& error) {
     case ErrorKind::Doubtful:
     case ErrorKind::Declined:
     case ErrorKind::Outdated:
+    case ErrorKind::Altered:
     case ErrorKind::Unread:
     case ErrorKind::Unavailable:
     case ErrorKind::TimedOut:

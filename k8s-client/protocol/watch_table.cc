@@ -96,6 +96,7 @@ WatchEnding ending_of(ErrorKind kind) {
     case ErrorKind::Doubtful:
     case ErrorKind::Declined:
     case ErrorKind::Outdated:
+    case ErrorKind::Altered:
     case ErrorKind::Unread:
     case ErrorKind::Unavailable:
       return WatchEnding::Unavailable;

@@ -59,6 +59,7 @@ Error before_eviction(Error error) {
     case ErrorKind::Doubtful:
     case ErrorKind::Declined:
     case ErrorKind::Outdated:
+    case ErrorKind::Altered:
     case ErrorKind::Unread:
     case ErrorKind::Unavailable:
     case ErrorKind::TimedOut:

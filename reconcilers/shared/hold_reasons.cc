@@ -15,6 +15,7 @@ Reason reason_of_failure(ErrorKind kind) {
     case ErrorKind::Blocked:
       return Reason::BlockedByBudget;
     case ErrorKind::Contested:
+    case ErrorKind::Altered:
       return Reason::ChangedByOther;
     case ErrorKind::Forbidden:
     case ErrorKind::Invalid:

@@ -49,7 +49,8 @@ class CardPlanner {
   void make(const DeviceRecord& record, const DeviceKey& other) {
     const auto& inventory = input_.world.inventory();
     const auto name = card_rule_name(other);
-    if (speech_.held_back(rule_write_key(name), {}) || speech_.takes_taint()) return;
+    if (speech_.held_back(rule_write_key(name), {}) || speech_.comes_out_otherwise()) return;
+    if (speech_.takes_taint() || speech_.takes_trial()) return;
     const auto* own = inventory.rule_named_for(record.key);
     const auto said = own == nullptr ? std::nullopt : k8s::find(own->meta.annotations, kSaidAnnotation);
     speech_.act(ApplyRule{.name = name,

@@ -6,8 +6,10 @@
 
 namespace dhc::taint {
 
-Status execute(const ApplyRule& action, const k8s::Client& client, std::stop_token stop) {
-  return k8s::send(build_rule(action), client, std::move(stop));
+StoredRule execute(const ApplyRule& action, const k8s::Client& client, std::stop_token stop) {
+  const auto request = build_rule(action);
+  if (!request) return {.status = std::unexpected(request.error())};
+  return judge_answer(action, client.call(*request, std::move(stop)));
 }
 
 Status execute(const DeleteRule& action, const k8s::Client& client, std::stop_token stop) {

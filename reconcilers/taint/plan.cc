@@ -3,6 +3,7 @@
 #include "reconcilers/taint/cards.h"
 #include "reconcilers/taint/nodes.h"
 #include "reconcilers/taint/rules.h"
+#include "reconcilers/taint/strays.h"
 
 namespace dhc::taint {
 
@@ -11,6 +12,7 @@ TaintPlan plan(const PlanInput& input) {
   plan_rules(input, speech);
   plan_cards(input, speech);
   plan_nodes(input, speech);
+  plan_strays(input, speech);
   return speech.done();
 }
 

@@ -41,21 +41,13 @@ class RulePlanner {
 
   void run() {
     say_standing();
-    if (rule_ != nullptr && !is_our_rule(*rule_)) {
-      if (wanted()) {
-        say(Reason::ChangedByOther, fmt::format("a DeviceTaintRule {} exists that is not ours", rule_->meta.name));
-      }
-      return;
-    }
     if (rule_ == nullptr) {
       if (wanted()) make();
       return;
     }
     if (rule_->meta.deletion) return say(Reason::Untainting, "the DeviceTaintRule is being deleted");
-    if (const auto changed = changed_by_other(*rule_)) {
-      return say(Reason::ChangedByOther,
-                 fmt::format("DeviceTaintRule {}: {}; it is left as it is", rule_->meta.name, *changed));
-    }
+    if (came_out_otherwise()) return remove();
+    if (const auto changed = changed_by_other(*rule_)) return say_changed(*changed);
     if (!wanted() || record_.ours.rule.is_leaving()) return remove();
     rule_->taint.effect == "None" ? advance() : keep();
   }
@@ -84,6 +76,21 @@ class RulePlanner {
     if (!record_.is_open() && record_.incident.was_tainted() && rule_ == nullptr) speech_.say_ended(record_);
   }
 
+  /// The server has stored it otherwise than we sent it: it is no operator's word, and ours to take back.
+  [[nodiscard]] bool came_out_otherwise() const {
+    return input_.requests.altered_rules().find(rule_->meta.name, rule_->meta.uid) != nullptr;
+  }
+
+  /// As long as it stands, whether a rule is wanted or not: nobody but a person takes it away.
+  void say_changed(const std::string& changed) {
+    const auto& name = rule_->meta.name;
+    const bool is_known = record_.ours.rule.stands();
+    say(Reason::ChangedByOther,
+        is_known ? fmt::format("DeviceTaintRule {}: {}; it is left as it is", name, changed)
+                 : fmt::format("a DeviceTaintRule {} stands that is not as we make it ({}); it is left as it is", name,
+                               changed));
+  }
+
   void make() {
     const auto& inventory = input_.world.inventory();
     if (const auto other = inventory.unschedulable_because(record_.key, name_)) {
@@ -98,8 +105,10 @@ class RulePlanner {
     if (auto hold = speech_.not_now(record_)) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.held_back(write_key(), {})) return speech_.say(record_, std::move(*hold));
     if (auto hold = just_made()) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.comes_out_otherwise()) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.takes_from_caps(record_)) return speech_.say(record_, std::move(*hold));
     if (auto hold = speech_.takes_taint()) return speech_.say(record_, std::move(*hold));
+    if (auto hold = speech_.takes_trial()) return speech_.say(record_, std::move(*hold));
     const bool staged = policy_->taint->device == TaintRules::Device::Staged && rule_has_status();
     apply(staged ? "None" : "NoSchedule");
     say(Reason::Tainting,
@@ -232,6 +241,7 @@ class RulePlanner {
   }
 
   [[nodiscard]] std::string why_removed() const {
+    if (came_out_otherwise()) return input_.requests.altered_rules().why();
     if (!record_.is_open()) return record_.incident.end() == nullptr ? std::string() : record_.incident.end()->why;
     if (record_.is_acknowledged()) return "an operator acknowledged it";
     if (is_long_absent(record_, input_.world, input_.now.wall)) return "nobody publishes or holds the device any more";

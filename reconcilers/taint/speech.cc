@@ -101,6 +101,21 @@ std::optional<HoldReason> Speech::takes_taint() {
       .until = taint_tokens_.ready_at(1, now)};
 }
 
+std::optional<HoldReason> Speech::comes_out_otherwise() const {
+  const auto& altered = input_.requests.altered_rules();
+  if (!altered.again_at()) return std::nullopt;
+  if (!tries_ && *altered.again_at() <= input_.now.mono) return std::nullopt;
+  return HoldReason{.reason = Reason::ChangedByOther,
+                    .message = altered.why() + "; what it changed is taken back, and one rule is tried an hour",
+                    .until = tries_ ? input_.now.mono + AlteredRules::kPause : *altered.again_at()};
+}
+
+std::optional<HoldReason> Speech::takes_trial() {
+  auto hold = comes_out_otherwise();
+  if (!hold) tries_ = input_.requests.altered_rules().again_at().has_value();
+  return hold;
+}
+
 std::optional<HoldReason> Speech::unsaved(const DeviceRecord& record) {
   ask_again(record);
   if (input_.saved_revision && *input_.saved_revision >= record.ours.noted_by) return std::nullopt;

@@ -49,6 +49,12 @@ class Speech {
   /// Takes one of the new taints that are allowed now; when the next one is, if there is none left.
   [[nodiscard]] std::optional<HoldReason> takes_taint();
 
+  /// Why no new rule is sent while an admission webhook changes those that we make; none: none is known to do so, or
+  /// one is to be tried again.
+  [[nodiscard]] std::optional<HoldReason> comes_out_otherwise() const;
+  /// Takes that one trial; the hold of all others.
+  [[nodiscard]] std::optional<HoldReason> takes_trial();
+
   void act(TaintAction action) { planned_.actions.push_back(std::move(action)); }
   void wake(const DeviceRecord& record, std::optional<MonoTime> at) { planned_.wake(record.key, at); }
   /// What is decided about the device rests on more than itself, its node and its rule.
@@ -61,6 +67,7 @@ class Speech {
   const PlanInput& input_;
   Caps caps_;
   TokenBucket taint_tokens_;  // without those that this plan takes
+  bool tries_ = false;        // this plan takes the trial
   TaintPlan planned_;
 };
 

@@ -38,6 +38,11 @@ Outcome carry_out(Action action, const k8s::Client& client, std::string_view rep
                outcome.status = std::move(tried.status);
                outcome.reads = std::move(tried.reads);
              },
+             [&](const taint::ApplyRule& apply) {
+               auto stored = execute(apply, client, stop);
+               outcome.status = std::move(stored.status);
+               outcome.stored_uid = std::move(stored.uid);
+             },
              [&](const auto& one) { outcome.status = execute(one, client, stop); }},
       action);
   outcome.action = std::move(action);

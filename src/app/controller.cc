@@ -133,6 +133,7 @@ struct Controller::State {
   [[nodiscard]] Turn stand_by(const Now& now);
   void take_sight(Outcome& outcome, const Now& now);
   void take_write(const Outcome& outcome, const Now& now);
+  void note_stored(const taint::ApplyRule& apply, const Outcome& outcome, const Now& now);
   void note_failed(const taint::DeleteRule& removal);
   void note_write(const Action& action, const Now& now);
   void note_handed(const Outcome& outcome, const Now& now);
@@ -334,7 +335,9 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   if (never_sent && hands_over(outcome.action)) requests.hand_over_tokens().give_back(1, now.mono);
   note_handed(outcome, now);
   const bool surely_not = !outcome.status && !may_have_happened(outcome.status.error());
-  if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&outcome.action)) {
+    note_stored(*apply, outcome, now);
+  } else if (const auto* removal = std::get_if<taint::DeleteRule>(&outcome.action)) {
     if (surely_not) note_failed(*removal);
   } else if (const auto* patch = std::get_if<taint::PatchNodeTaint>(&outcome.action)) {
     if (!patch->add) note_untaint(patch->node, outcome.status, now);
@@ -343,6 +346,20 @@ void Controller::State::take_write(const Outcome& outcome, const Now& now) {
   } else if (written != nullptr && never_sent) {
     requests.state_bytes().give_back(static_cast<std::int64_t>(written->text.size()), now.mono);
   }
+}
+
+/// Whether the rule stands as we sent it.
+void Controller::State::note_stored(const taint::ApplyRule& apply, const Outcome& outcome, const Now& now) {
+  const auto key = DeviceKey::dra(apply.driver, apply.pool, apply.device_name);
+  const bool altered = !outcome.status && outcome.status.error().kind == ErrorKind::Altered;
+  if (altered) {
+    requests.altered_rules().note_altered(apply.name, {.key = key, .uid = outcome.stored_uid, .at = now.mono},
+                                          outcome.status.error().message, now);
+    touched.everything();
+  } else if (outcome.status && apply.uid.empty() && requests.altered_rules().note_kept()) {
+    touched.everything();
+  }
+  if (apply.same_card_as.empty()) incidents.rule_write_done(key, altered);
 }
 
 void Controller::State::note_failed(const taint::DeleteRule& removal) {
@@ -361,7 +378,11 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   if (facts_of(action).makes_taint) requests.taint_tokens().take(1, now.mono);
   if (hands_over(action)) requests.hand_over_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
-  if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
+  if (const auto* apply = std::get_if<taint::ApplyRule>(&action)) {
+    if (apply->uid.empty()) requests.altered_rules().note_sent(now);
+    if (!apply->uid.empty() && apply->same_card_as.empty())
+      incidents.rule_write_sent(DeviceKey::dra(apply->driver, apply->pool, apply->device_name));
+  } else if (const auto* removal = std::get_if<taint::DeleteRule>(&action)) {
     if (removal->of_card) {
       incidents.card_removal_sent(removal->name);
     } else {

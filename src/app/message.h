@@ -35,6 +35,7 @@ struct Outcome {
   Status status;
   std::optional<OwnerSight> sight = {};  ///< Of ReadOwner: what was found.
   FreshReads reads = {};                 ///< Of EvictPod: what was read before and after it.
+  std::string stored_uid = {};           ///< Of ApplyRule: the rule that the server has stored; empty: not known.
 };
 
 /// A new valid configuration.

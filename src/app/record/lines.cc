@@ -121,6 +121,7 @@ void put_answer(Outcome& outcome, std::uint64_t number, std::vector<Line>& out) 
   if (!outcome.status) writer.always("error", outcome.status.error());
   writer("sight", outcome.sight);
   writer("reads", outcome.reads);
+  writer("stored", outcome.stored_uid);
   line.text += "}}\n";
   out.push_back(std::move(line));
 }

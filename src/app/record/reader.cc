@@ -99,6 +99,7 @@ struct AnswerLine {
   std::optional<Error> error;
   std::optional<OwnerSight> sight;
   FreshReads reads;
+  std::string stored;
 };
 template <class V>
 void fields(V& v, AnswerLine& x) {
@@ -106,6 +107,7 @@ void fields(V& v, AnswerLine& x) {
   v("error", x.error);
   v("sight", x.sight);
   v("reads", x.reads);
+  v("stored", x.stored);
 }
 
 struct RejectedLine {
@@ -246,6 +248,7 @@ Result<Step> Reader::Parser::read_member(std::string_view key, Json json) {
     if (answer->error) outcome.status = std::unexpected(*std::move(answer->error));
     outcome.sight = std::move(answer->sight);
     outcome.reads = std::move(answer->reads);
+    outcome.stored_uid = std::move(answer->stored);
     return Step(MessageStep{.message = std::move(outcome), .answers = answer->n});
   }
   if (key == "policy") {

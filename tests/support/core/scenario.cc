@@ -17,6 +17,7 @@
 #include "reconcilers/notice/build.h"
 #include "reconcilers/owners/lookup.h"
 #include "reconcilers/status/build.h"
+#include "reconcilers/taint/answer.h"
 #include "reconcilers/taint/build.h"
 #include "tests/support/core/wide_caps.h"
 
@@ -305,7 +306,13 @@ void Scenario::execute(const Action& action) {
   if (auto response = judged(answer); !response) status = std::unexpected(response.error());
   if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) status = job_retry::judged(*patch, status);
   if (!status && is_done(action, status.error().kind)) status = {};
-  replies_.push_back({now.mono + answer.delay, {action, status}});
+  Outcome outcome{.action = action, .status = std::move(status)};
+  if (const auto* rule = std::get_if<taint::ApplyRule>(&action); rule != nullptr && outcome.status) {
+    auto stored = taint::judge_answer(*rule, judged(answer));
+    outcome.status = std::move(stored.status);
+    outcome.stored_uid = std::move(stored.uid);
+  }
+  replies_.push_back({now.mono + answer.delay, std::move(outcome)});
 }
 
 void Scenario::doubt() {

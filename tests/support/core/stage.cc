@@ -254,6 +254,14 @@ k8s::DeviceTaintRule* Stage::rule() {
   return nullptr;
 }
 
+k8s::DeviceTaintRule* Stage::rule_called(const std::string& name) {
+  return find_as<k8s::DeviceTaintRule>(k8s::Kind::DeviceTaintRule, name);
+}
+
+std::ptrdiff_t Stage::count(k8s::Kind kind) const {
+  return std::ranges::count_if(places_, [&](const auto& place) { return place.first.first == kind; });
+}
+
 k8s::Node& Stage::node_named(const std::string& name) { return *find_as<k8s::Node>(k8s::Kind::Node, name); }
 
 std::string Stage::state_text() const {

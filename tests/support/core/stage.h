@@ -72,6 +72,9 @@ class Stage {
   void remove(k8s::Kind kind, const std::string& name);
   /// The only DeviceTaintRule of ours, or null.
   [[nodiscard]] k8s::DeviceTaintRule* rule();
+  /// Whoever made it; null: there is none of this name.
+  [[nodiscard]] k8s::DeviceTaintRule* rule_called(const std::string& name);
+  [[nodiscard]] std::ptrdiff_t count(k8s::Kind kind) const;
   [[nodiscard]] k8s::Node& node_named(const std::string& name);
   /// The state ConfigMap's text; empty: there is none.
   [[nodiscard]] std::string state_text() const;

@@ -171,7 +171,7 @@ TEST_CASE("in every state, every two inputs leave a next step, a bounded wait an
       }
     }
   }
-  CHECK(inputs.size() == 39);
+  CHECK(inputs.size() == 40);
 }
 
 TEST_CASE("in every state, five inputs drawn at random leave the same") {

@@ -1,0 +1,259 @@
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+#include "reconcilers/taint/answer.h"
+#include "tests/controller/taint/gpu_stage.h"
+
+namespace dhc::test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+using Alter = std::function<void(k8s::DeviceTaintRule&)>;
+
+void manage_by(k8s::DeviceTaintRule& rule, const std::string& who) {
+  rule.meta.labels = {{std::string(kManagedByLabel), who}};
+}
+void strip_annotations(k8s::DeviceTaintRule& rule) { rule.meta.annotations = {}; }
+
+/// Admission as the API server runs it: every rule that is written is changed before it is stored, and the answer shows
+/// what is stored.
+class Webhook {
+ public:
+  Webhook(Stage& stage, Alter alter) : stage_(stage), alter_(std::move(alter)) {}
+
+  /// Nothing is changed any more.
+  void remove() {
+    alter_ = [](k8s::DeviceTaintRule&) {};
+  }
+
+  void run_for(Millis time, Millis step = Seconds(1)) {
+    for (Millis past{0}; past < time; past += step) {
+      // What is taken back is taken back in the same second.
+      for (int round = 0; round < 4; ++round) carry_out();
+      stage_.advance(step);
+      most_ = std::max(most_, standing());
+    }
+  }
+
+  [[nodiscard]] std::ptrdiff_t standing() const { return stage_.count(k8s::Kind::DeviceTaintRule); }
+  /// The most rules that stood at the end of a second.
+  [[nodiscard]] std::ptrdiff_t most() const { return most_; }
+
+ private:
+  void carry_out() {
+    for (const auto& action : stage_.turn()) {
+      stage_.show(action);
+      const auto* apply = std::get_if<taint::ApplyRule>(&action);
+      if (apply == nullptr) {
+        stage_.answer(action);
+        continue;
+      }
+      auto stored = *stage_.rule_called(apply->name);
+      alter_(stored);
+      stage_.put(stored);
+      auto judged = taint::judge_stored(*apply, stored);
+      stage_.deliver(Outcome{.action = action, .status = std::move(judged.status), .stored_uid = judged.uid});
+    }
+  }
+
+  Stage& stage_;
+  Alter alter_;
+  std::ptrdiff_t most_ = 0;
+};
+
+/// So many held devices of one node, and a policy that taints; caps count.
+Stage held_devices(int count) {
+  Stage stage;
+  stage.hold_caps();
+  stage.limits().brake_at_least = 0;
+  stage.policy().taint = TaintRules{};
+  stage.policy().evict.reset();
+  stage.policy().recover.healthy_for = minutes(5);
+  stage.send_policy();
+  std::vector<std::string> devices;
+  for (int i = 0; i < count; ++i) devices.push_back("gpu-" + std::to_string(i));
+  stage.node("node-a", 0);
+  stage.slice("node-a", devices);
+  for (int i = 0; i < count; ++i) {
+    const auto n = std::to_string(i);
+    stage.claim("c" + n, {"gpu-" + n}, "p" + n);
+    stage.pod({.name = "p" + n, .owner = "ReplicaSet/w" + n, .claim = "c" + n});
+  }
+  stage.run_for(minutes(12), Seconds(30));
+  return stage;
+}
+
+std::ptrdiff_t deeds_of(const Stage& stage, std::string_view word) {
+  return std::ranges::count_if(stage.writes(), [&](const std::string& write) { return write.starts_with(word); });
+}
+
+bool says(const Stage& stage, Reason reason, std::string_view words) {
+  return std::ranges::any_of(stage.verdicts(), [&](const Verdict& verdict) {
+    return verdict.reason == reason && verdict.message.contains(words);
+  });
+}
+
+std::string name_of(const std::string& device) {
+  return rule_name(DeviceKey::dra(std::string(kDriver), "node-a", device));
+}
+
+/// One device may be out of service; its standing rule somebody has edited, as `alter` says.
+Stage edited_rule(const Alter& alter) {
+  auto stage = held_devices(2);
+  stage.limits().cap_node = {.percent = 0, .at_least = 1};
+  stage.send_policy();
+  stage.report("p0", Health::Unhealthy, "Xid 79");
+  stage.run_for(minutes(3), Seconds(5));
+  auto* rule = stage.rule_called(name_of("gpu-0"));
+  REQUIRE(rule != nullptr);
+  auto edited = *rule;
+  alter(edited);
+  stage.put(edited);
+  stage.run_for(minutes(1), Seconds(5));
+  return stage;
+}
+
+/// Whether another device may be taken out of service beside it.
+bool has_room(Stage& stage) {
+  stage.report("p1", Health::Unhealthy, "Xid 79");
+  stage.run_for(minutes(3), Seconds(5));
+  return stage.rule_called(name_of("gpu-1")) != nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("A rule that an admission webhook changes is taken back at once, and one is tried an hour") {
+  const std::vector<std::pair<const char*, Alter>> webhooks = {
+      {"a label", [](auto& rule) { manage_by(rule, "platform"); }},
+      {"annotations", strip_annotations},
+      {"another device", [](auto& rule) { rule.device = "gpu-7"; }},
+      {"the whole pool", [](auto& rule) { rule.device.reset(); }},
+      {"an effect", [](auto& rule) { rule.taint.effect = "NoExecute"; }},
+      {"a value", [](auto& rule) { rule.taint.value = "Sick"; }},
+  };
+  for (const auto& [name, alter] : webhooks) {
+    CAPTURE(name);
+    auto stage = held_devices(8);
+    for (int i = 0; i < 6; ++i) stage.report("p" + std::to_string(i), Health::Unhealthy, "Xid 79");
+    Webhook webhook(stage, alter);
+    webhook.run_for(minutes(30));
+    CHECK(webhook.most() == 0);
+    // As many as caps.node lets go before the first is answered.
+    CHECK(deeds_of(stage, "apply") == 2);
+    CHECK(deeds_of(stage, "delete") == 2);
+    CHECK(says(stage, Reason::ChangedByOther, "an admission webhook or policy changes DeviceTaintRules that we make"));
+    CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+    webhook.run_for(hours(2), Seconds(5));
+    CHECK(deeds_of(stage, "apply") == 4);
+    CHECK(deeds_of(stage, "delete") == 4);
+    CHECK(webhook.most() == 0);
+    webhook.remove();
+    webhook.run_for(hours(1), Seconds(5));
+    CHECK(webhook.standing() == 2);  // as caps.node allows
+    CHECK_FALSE(says(stage, Reason::ChangedByOther, "webhook"));
+    CHECK(stage.verdict("node-a", Reason::CapReached) != nullptr);
+  }
+}
+
+TEST_CASE("A rule that came out otherwise and cannot be taken back counts against the caps, and is nobody's word") {
+  auto stage = held_devices(20);
+  std::set<std::string> applied;
+  for (int second = 0; second < 1200; ++second) {
+    if (second % 60 == 0) stage.report("p" + std::to_string(second / 60), Health::Unhealthy, "Xid 79");
+    for (const auto& action : stage.turn()) {
+      const auto* apply = std::get_if<taint::ApplyRule>(&action);
+      if (std::holds_alternative<taint::DeleteRule>(action)) {
+        stage.answer(action, fail(ErrorKind::Forbidden, "no"));
+        continue;
+      }
+      stage.show(action);
+      stage.answer(action);  // as by a leader that ended before it could judge the answer
+      if (apply == nullptr) continue;
+      applied.insert(apply->name);
+      auto stored = *stage.rule_called(apply->name);
+      manage_by(stored, "platform");
+      stage.put(stored);
+    }
+    stage.advance(Seconds(1));
+  }
+  CHECK(applied.size() == 2);
+  CHECK(stage.verdict("node-a", Reason::CapReached) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  for (int i = 0; i < 20; ++i) stage.report("p" + std::to_string(i), Health::Healthy);
+  stage.run_for(hours(2), Seconds(30));
+  CHECK(std::ranges::count_if(stage.verdicts(), [](const Verdict& verdict) {
+          return verdict.reason == Reason::ChangedByOther && verdict.message.contains("is not as we make it");
+        }) == 2);
+}
+
+TEST_CASE("A rule of ours that somebody has edited counts against the caps and is said as long as it stands") {
+  const std::vector<std::pair<Alter, const char*>> edits = {
+      {[](auto& rule) { manage_by(rule, "argocd"); }, "its label app.kubernetes.io/managed-by is 'argocd'"},
+      {[](auto& rule) { rule.meta.labels = {}; }, "its label app.kubernetes.io/managed-by is gone"},
+      {strip_annotations, "its annotation device-health.io/effect is gone"},
+  };
+  for (const auto& [alter, words] : edits) {
+    CAPTURE(words);
+    auto stage = edited_rule(alter);
+    CHECK(says(stage, Reason::ChangedByOther, words));
+    CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
+    CHECK_FALSE(has_room(stage));
+    stage.report("p0", Health::Healthy);
+    stage.run_for(hours(48), minutes(5));
+    CHECK(stage.rule_called(name_of("gpu-0")) != nullptr);
+    CHECK(deeds_of(stage, "delete") == 0);
+    CHECK(says(stage, Reason::ChangedByOther, words));
+    CHECK_FALSE(has_room(stage));
+    // Also for a process that knows nothing of it.
+    stage.remove(k8s::Kind::ConfigMap, "device-health-incidents");
+    stage.restart();
+    stage.run_for(minutes(5), Seconds(10));
+    CHECK(says(stage, Reason::ChangedByOther, words));
+    CHECK_FALSE(has_room(stage));
+    stage.remove(k8s::Kind::DeviceTaintRule, name_of("gpu-0"));
+    CHECK(has_room(stage));
+    CHECK_FALSE(says(stage, Reason::ChangedByOther, words));
+  }
+}
+
+TEST_CASE("A rule whose effect an operator takes away counts no more") {
+  auto stage = edited_rule([](auto& rule) { rule.taint.effect = "None"; });
+  CHECK(says(stage, Reason::ChangedByOther, "its effect is None"));
+  CHECK(has_room(stage));
+}
+
+TEST_CASE("A webhook that changes what we write on a standing rule has not acknowledged its incident") {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().after = Seconds(1);
+  stage.policy().recover.healthy_for = minutes(30);
+  stage.send_policy();
+  stage.run_for(minutes(11), Seconds(10));
+  // Another incident under the same rule, which is to remember it.
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(1));
+  REQUIRE(stage.rule() != nullptr);
+  auto rule = *stage.rule();
+  rule.meta.annotations.erase_if([](const auto& entry) { return entry.first == kIncidentsAnnotation; });
+  stage.put(rule);
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  Webhook webhook(stage, strip_annotations);
+  webhook.run_for(minutes(5));
+  CHECK(deeds(stage).ends_with("apply NoSchedule gpu-0, delete gpu-0"));
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  webhook.remove();
+  webhook.run_for(hours(1) + minutes(1), Seconds(5));
+  REQUIRE(stage.rule() != nullptr);
+  CHECK(stage.verdict("node-a", Reason::Tainted) != nullptr);
+}
+
+}  // namespace dhc::test
