@@ -20,14 +20,29 @@ std::int64_t amount(const Json& value, std::int64_t of) {
   return (of * percent + 99) / 100;
 }
 
+/// Those that the selector means, whatever has become of them.
+std::vector<ObjectPtr> selected_pods(const State& state, const std::string& ns, const Json& selector) {
+  std::vector<ObjectPtr> pods;
+  const auto look = [&](const ObjectPtr& pod) {
+    if (pod != nullptr && label_selector_matches(selector, *pod)) pods.push_back(pod);
+  };
+  const Json* labels = field(selector, {"matchLabels"});
+  if (labels != nullptr && !labels->empty()) {
+    const auto first = labels->begin();
+    for (const auto& name : state.index.pods_labelled(ns, first.key(), first.value().get<std::string>()))
+      look(state.store.get(Res::Pods, name));
+    return pods;
+  }
+  const auto& all = state.store.all(Res::Pods);
+  for (auto pod = all.lower_bound({ns, {}}); pod != all.end() && pod->first.ns == ns; ++pod) look(pod->second);
+  return pods;
+}
+
 void run_budget(State& state, const Name& name, const Json& budget) {
   const Json* selector = field(budget, {"spec", "selector"});
   if (selector == nullptr) return;
-  std::vector<ObjectPtr> pods;
-  const auto& all = state.store.all(Res::Pods);
-  for (auto pod = all.lower_bound({name.ns, {}}); pod != all.end() && pod->first.ns == name.ns; ++pod) {
-    if (label_selector_matches(*selector, *pod->second) && !is_terminal(*pod->second)) pods.push_back(pod->second);
-  }
+  auto pods = selected_pods(state, name.ns, *selector);
+  std::erase_if(pods, [](const ObjectPtr& pod) { return is_terminal(*pod); });
   // A place in `disruptedPods` is given back when its pod is seen going, or after two minutes.
   Json disrupted = Json::object();
   if (const Json* entries = field(budget, {"status", "disruptedPods"}); entries != nullptr) {

@@ -26,6 +26,10 @@ void put(std::map<std::string, std::set<Name>>& groups, const std::string& key, 
   if (group->second.empty()) groups.erase(group);
 }
 
+std::string label_key(const std::string& ns, const std::string& label, const std::string& value) {
+  return ns + "/" + label + "=" + value;
+}
+
 /// Whether the change is one of a spec or of the object's existence.
 bool changes_spec(const Change& change) {
   return change.type != ChangeType::Modified ||
@@ -37,6 +41,11 @@ bool changes_spec(const Change& change) {
 const std::set<Name>& Index::found(const Groups& groups, const std::string& key) const {
   const auto group = groups.find(key);
   return group == groups.end() ? none_ : group->second;
+}
+
+const std::set<Name>& Index::pods_labelled(const std::string& ns, const std::string& label,
+                                           const std::string& value) const {
+  return found(pods_labelled_, label_key(ns, label, value));
 }
 
 int Index::load_of(const std::string& node) const {
@@ -75,6 +84,10 @@ void Index::place(Res res, const Name& name, const Json& object, bool there) {
     const auto node = text(object, {"spec", "nodeName"});
     put(pods_on_, node, name, there);
     if (const auto owner = owner_uid(object); !owner.empty()) put(pods_of_, owner, name, there);
+    if (const Json* labels = field(object, {"metadata", "labels"}); labels != nullptr) {
+      for (const auto& [label, value] : labels->items())
+        put(pods_labelled_, label_key(name.ns, label, value.get<std::string>()), name, there);
+    }
     if (!is_terminal(object)) load_[node] += there ? 1 : -1;
   } else if (res == Res::Slices) {
     put(slices_of_, text(object, {"spec", "nodeName"}), name, there);

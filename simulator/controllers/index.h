@@ -32,6 +32,9 @@ class Index {
   [[nodiscard]] const std::set<Name>& pods_on(const std::string& node) const { return found(pods_on_, node); }
   /// The pods with that controller owner.
   [[nodiscard]] const std::set<Name>& pods_of(const std::string& uid) const { return found(pods_of_, uid); }
+  /// The pods of the namespace with that label.
+  [[nodiscard]] const std::set<Name>& pods_labelled(const std::string& ns, const std::string& label,
+                                                    const std::string& value) const;
   /// The pods without a node.
   [[nodiscard]] const std::set<Name>& unbound() const { return found(pods_on_, {}); }
   [[nodiscard]] const std::set<Name>& slices_of(const std::string& node) const { return found(slices_of_, node); }
@@ -58,6 +61,7 @@ class Index {
 
   Groups pods_on_;
   Groups pods_of_;
+  Groups pods_labelled_;  // by namespace, label and value
   Groups slices_of_;
   Groups claims_on_;
   Groups sets_of_;  // ReplicaSets by their owner's UID
