@@ -257,7 +257,9 @@ bool World::had_room(const k8s::Pod& pod) const {
     auto free = listed == known->allocatable.end() ? std::int64_t{0} : listed->amount;
     for (const auto& uid : pods_on(pod.node_name)) {
       const auto& other = this->pod(uid)->pod;
-      if (other.meta.uid == pod.meta.uid || !is_live(other)) continue;
+      // Who was made later, such as its replacement, has taken nothing from it.
+      const bool is_later = other.meta.creation && pod.meta.creation && *other.meta.creation > *pod.meta.creation;
+      if (other.meta.uid == pod.meta.uid || is_later || !is_live(other)) continue;
       const auto asked = std::ranges::find(other.requests, resource, &k8s::ResourceAmount::resource);
       if (asked != other.requests.end()) free -= std::min(asked->amount, kMostRequested);
     }

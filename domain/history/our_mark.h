@@ -12,7 +12,7 @@ enum class MarkPhase : std::uint8_t {
   None,     ///< Nothing of ours is known to stand.
   Stands,   ///< It has been seen. If it goes away, an operator has removed it.
   Leaving,  ///< We mean to remove it: if it goes away, that is our own doing. Written down before it is asked for.
-  Asked,    ///< The request to remove it may be under way. Written down as Leaving, which is read as this.
+  Asked,    ///< The request to remove it may be under way. A process after us finds it Leaving.
 };
 inline constexpr std::array<MarkPhase, 4> kMarkPhases = {MarkPhase::None, MarkPhase::Stands, MarkPhase::Leaving,
                                                          MarkPhase::Asked};

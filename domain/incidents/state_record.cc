@@ -221,8 +221,7 @@ void read_mark(OurMark& mark, StateReader& reader) {
   reader.name("uid", uid);
   const bool is_leaving = word == to_string(MarkPhase::Leaving);
   if (!is_leaving && word != to_string(MarkPhase::Stands)) reader.bad();
-  // The process that wrote it may have sent the removal since, and its answer may come late.
-  mark = {is_leaving ? MarkPhase::Asked : MarkPhase::Stands, std::move(uid)};
+  mark = {is_leaving ? MarkPhase::Leaving : MarkPhase::Stands, std::move(uid)};
 }
 
 void read_ours(OurMarks& ours, StateReader& reader) {

@@ -279,10 +279,6 @@ Match read_match(const YamlNode& node, MistakeList& mistakes) {
                     "name the DRA drivers; a device-plugin resource has no device taints");
     }
   }
-  if (const auto doubt = doubt_about_taints(match)) {
-    const auto* given = node.find("deviceTaints");
-    mistakes.warn((given != nullptr ? given : node.find("drivers"))->place, "spec.match " + doubt->what, doubt->remedy);
-  }
   const YamlNode* health = node.find("health");
   if (health == nullptr) return match;
   read_health(*health, match, mistakes);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "domain/policy/config_documents.h"
+#include "domain/policy/known_words.h"
 
 namespace dhc {
 
@@ -111,6 +112,12 @@ void check_together(const YamlNode& spec, const DevicePolicy& policy, MistakeLis
     mistakes.add(recover->place,
                  "spec.recover has no effect: it defines when a taint is removed, and there is no taint",
                  "add taint: {}, or remove recover");
+  }
+  const auto doubt = policy.mode == Mode::Off ? std::nullopt : doubt_about_taints(policy.match);
+  if (doubt && match != nullptr) {
+    const YamlNode* taints = match->find("deviceTaints");
+    mistakes.warn((taints != nullptr ? taints : match->find("drivers"))->place, "spec.match " + doubt->what,
+                  doubt->remedy);
   }
   const YamlNode* health = match == nullptr ? nullptr : match->find("health");
   const bool wants_unknown = std::ranges::find(policy.match.health, k8s::Health::Unknown) != policy.match.health.end();

@@ -44,8 +44,7 @@ struct RetryTerms {
   std::string job_uid = {};
   std::string job_version = {};
   bool has_credit = false;                 ///< The pod's credit must stand in the Job's record, and its limit with it.
-  std::optional<std::int64_t> limit = {};  ///< What `backoffLimit` must be at least, where the record is gone.
-  std::optional<std::int64_t> left = {};   ///< How many retries must be left at least, where nothing was credited.
+  std::optional<std::int64_t> limit = {};  ///< What `backoffLimit` must be at least, where no record says it.
   friend bool operator==(const RetryTerms&, const RetryTerms&) = default;
 };
 

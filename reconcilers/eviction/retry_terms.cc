@@ -16,8 +16,6 @@ namespace dhc::eviction {
 
 namespace {
 
-std::int64_t left_of(const k8s::Job& job) { return job.backoff_limit - job.failed - job.uncounted; }
-
 /// Why the credit does not stand in what was read; none: it stands.
 std::optional<std::string> credit_missing(const k8s::Job& fresh, const std::string& pod_uid) {
   const auto text = k8s::find(fresh.meta.annotations, kRetryCreditsAnnotation);
@@ -50,7 +48,7 @@ std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const Plan
   if (rules.holding == nullptr && !counts) return std::nullopt;
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never || job.backoff_limit >= kLimitless)
     return std::nullopt;
-  terms.left = left_of(job);
+  terms.limit = job.backoff_limit;
   return terms;
 }
 
@@ -64,9 +62,7 @@ Status judge_retry(const EvictPod& action, const k8s::Job& fresh) {
   } else if (terms.has_credit) {
     found = credit_missing(fresh, action.uid);
   } else if (terms.limit && fresh.backoff_limit < *terms.limit) {
-    found = fmt::format("has backoffLimit {}, and {} with this pod's credit", fresh.backoff_limit, *terms.limit);
-  } else if (terms.left && left_of(fresh) < *terms.left) {
-    found = fmt::format("has {} retries left, and {} were seen", left_of(fresh), *terms.left);
+    found = fmt::format("has backoffLimit {}, and {} was seen", fresh.backoff_limit, *terms.limit);
   }
   if (!found) return {};
   return fail(ErrorKind::Outdated, fmt::format("a fresh read shows that Job {} {}: pod {} was not evicted",

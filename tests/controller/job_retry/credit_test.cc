@@ -77,7 +77,7 @@ std::optional<eviction::RetryTerms> terms_of_eviction(JobStage& stage) {
 
 }  // namespace
 
-TEST_CASE("An eviction says what it rests on of its Job: the credit, a limit without a record, or the retries left") {
+TEST_CASE("An eviction says what it rests on of its Job: the credit, or the limit where no record says it") {
   SUBCASE("the credit") {
     JobStage stage;
     stage.add_pod(0);
@@ -99,7 +99,7 @@ TEST_CASE("An eviction says what it rests on of its Job: the credit, a limit wit
     CHECK_FALSE(terms->has_credit);
     CHECK(terms->limit == 1);
   }
-  SUBCASE("the retries left, where no policy credits") {
+  SUBCASE("the limit, where no policy credits") {
     JobStage stage;
     stage.policy().job_retry.reset();
     stage.send_policy();
@@ -109,7 +109,7 @@ TEST_CASE("An eviction says what it rests on of its Job: the credit, a limit wit
     stage.upsert_job("train");
     const auto terms = terms_of_eviction(stage);
     REQUIRE(terms);
-    CHECK(terms->left == 2);
+    CHECK(terms->limit == 3);
     CHECK_FALSE(terms->has_credit);
   }
   SUBCASE("nothing, where the loss costs nothing or may end it") {

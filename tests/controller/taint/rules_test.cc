@@ -457,38 +457,4 @@ TEST_CASE("Nothing is written while nothing changes") {
   CHECK(stage.writes().size() == before);
 }
 
-TEST_CASE("A removal of the leader before that comes late, in the next incident, is no operator's word") {
-  Stage stage = gpu_stage();
-  stage.whole_policy().own_namespace = "dhc";
-  stage.policy().after = Seconds(0);
-  stage.policy().evict.reset();
-  stage.policy().recover.healthy_for = minutes(5);
-  stage.send_policy();
-  stage.run_for(minutes(3), Seconds(5));
-  REQUIRE(stage.rule() != nullptr);
-  stage.report("train-1", Health::Healthy, "");
-  // All is seen but the removals, which are under way for long.
-  bool is_sent = false;
-  const auto turn = [&] {
-    for (const auto& action : stage.turn()) {
-      stage.answer(action);
-      const bool removes = std::holds_alternative<taint::DeleteRule>(action);
-      if (!removes) stage.show(action);
-      is_sent = is_sent || removes;
-    }
-  };
-  for (int second = 0; second < 3600 && !is_sent; ++second) {
-    turn();
-    stage.advance(Seconds(1));
-  }
-  REQUIRE(is_sent);
-  stage.restart();
-  stage.report("train-1", Health::Unhealthy, "Xid 79");
-  turn();
-  stage.advance(Seconds(1));
-  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
-  stage.run_for(minutes(10), Seconds(5));
-  CHECK(stage.rule() != nullptr);
-}
-
 }  // namespace dhc::test

@@ -260,7 +260,7 @@ TEST_CASE("Writing and reading the state changes nothing") {
   CHECK(read->card.value == record.card.value);
   CHECK(read->incident.phase() == IncidentPhase::Acknowledged);
   CHECK(read->incident.acknowledged() == Acknowledged::Changed);
-  CHECK(read->ours.rule.phase() == MarkPhase::Asked);  // by now the removal may be under way
+  CHECK(read->ours.rule.phase() == MarkPhase::Leaving);
   REQUIRE(read->incident.facts() != nullptr);
   CHECK(read->incident.facts()->evidence == facts.evidence);
   CHECK(read->incident.facts()->source == SignalSource::Taint);

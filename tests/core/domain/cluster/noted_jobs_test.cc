@@ -53,7 +53,8 @@ TEST_CASE("a label that is written again and again leaves nothing behind") {
   CHECK_FALSE(recreations.contains("a/999"));
 }
 
-TEST_CASE("What is too long to be ours in a Job's annotations is not kept, and what says the same again changes nothing") {
+TEST_CASE(
+    "What is too long to be ours in a Job's annotations is not kept, and what says the same again changes nothing") {
   World world;
   const Now now{.mono = MonoTime(std::chrono::hours(1)), .wall = WallTime(std::chrono::hours(500'000))};
   k8s::Job job;

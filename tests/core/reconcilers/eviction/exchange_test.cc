@@ -418,16 +418,7 @@ TEST_CASE("A pod that goes on its Job's credit goes while the Job has it") {
   CHECK(end_of(action, ok("no JSON")) == "Unread");
 }
 
-TEST_CASE("A pod of a Job without a credit goes while the Job has the retries that were seen") {
-  auto action = job_action();
-  action.retry->left = 2;
-  CHECK(end_of(action, ok(job_text(3, 1))) == "done");
-  CHECK(end_of(action, ok(job_text(4, 1))) == "done");
-  CHECK(end_of(action, ok(job_text(3, 2))) == "Outdated");
-  CHECK(end_of(action, ok(job_text(2, 1))) == "Outdated");
-}
-
-TEST_CASE("A pod whose credit's record an operator took away goes while the limit that it made stands") {
+TEST_CASE("A pod of a Job without a record goes while the limit that was seen stands, whoever else has failed") {
   auto action = job_action();
   action.retry->limit = 3;
   CHECK(end_of(action, ok(job_text(3, 3))) == "done");
