@@ -54,6 +54,7 @@ class DriverTaints {
 
   /// Devices with a taint, sorted.
   [[nodiscard]] std::vector<DeviceKey> devices() const;
+  [[nodiscard]] bool is_tainted(const DeviceKey& key) const { return tainted_.contains(key); }
   /// Those that stand on the device, or stood when it was last published.
   [[nodiscard]] std::vector<k8s::Taint> standing(const DeviceKey& key) const;
   /// None: nothing that is named stands on the device.

@@ -90,18 +90,10 @@ void Inventory::index(const k8s::DeviceTaintRule& rule, bool add) {
   if (const auto bad = same_card_as(rule)) note(card_rules_, *bad);
 }
 
-std::vector<const k8s::DeviceTaintRule*> Inventory::rules_for_card_of(const DeviceKey& key) const {
+std::vector<const k8s::DeviceTaintRule*> Inventory::rules_in(const RuleIndex& index, const DeviceKey& key) const {
   std::vector<const k8s::DeviceTaintRule*> rules;
-  const auto found = card_rules_.find(key);
-  if (found == card_rules_.end()) return rules;
-  for (const auto& uid : found->second) rules.push_back(&rules_.find(uid)->second);
-  return rules;
-}
-
-std::vector<const k8s::DeviceTaintRule*> Inventory::named_rules_for(const DeviceKey& key) const {
-  std::vector<const k8s::DeviceTaintRule*> rules;
-  const auto found = named_rules_.find(key);
-  if (found == named_rules_.end()) return rules;
+  const auto found = index.find(key);
+  if (found == index.end()) return rules;
   for (const auto& uid : found->second) rules.push_back(&rules_.find(uid)->second);
   return rules;
 }

@@ -60,6 +60,9 @@ struct PoolHome {
 /// What DRA drivers publish, and the taint rules over it. Changed only by slices and rules.
 class Inventory {
  public:
+  /// UIDs of rules, by a device; each sorted.
+  using RuleIndex = std::map<DeviceKey, std::set<std::string>>;
+
   using PoolName = std::pair<std::string, std::string>;  ///< Driver and pool.
   void upsert(k8s::ResourceSlice slice);
   void remove_slice(std::string_view uid);
@@ -107,8 +110,10 @@ class Inventory {
   [[nodiscard]] std::string rule_name_for(const DeviceKey& key) const;
   [[nodiscard]] const std::map<std::string, k8s::DeviceTaintRule, std::less<>>& rules() const { return rules_; }
   /// The rules that bear a name of ours, by the one device that they select; sorted.
-  [[nodiscard]] const std::map<DeviceKey, std::set<std::string>>& named_rules() const { return named_rules_; }
-  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> named_rules_for(const DeviceKey& key) const;
+  [[nodiscard]] const RuleIndex& named_rules() const { return named_rules_; }
+  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> named_rules_for(const DeviceKey& key) const {
+    return rules_in(named_rules_, key);
+  }
   /// Such as `resource.k8s.io/v1`; empty: the server has no DeviceTaintRules.
   [[nodiscard]] const std::string& rules_api_version() const { return rules_api_version_; }
   /// Names of the rules that went away since the last call, of those that were as we make them: of others nobody
@@ -143,9 +148,11 @@ class Inventory {
   [[nodiscard]] std::string_view card_of(const DeviceKey& key) const;
 
   /// Our rules that were made because this device is bad and another is on its card.
-  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> rules_for_card_of(const DeviceKey& key) const;
+  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> rules_for_card_of(const DeviceKey& key) const {
+    return rules_in(card_rules_, key);
+  }
   /// The devices for whose cards there are such rules, sorted.
-  [[nodiscard]] const std::map<DeviceKey, std::set<std::string>>& card_rules() const { return card_rules_; }
+  [[nodiscard]] const RuleIndex& card_rules() const { return card_rules_; }
 
   /// The other devices of its physical card, sorted. None of a card of more than 64: what has so many is a node's or a
   /// network's counters rather than one piece of hardware; a GPU has about thirty places for MIG devices.
@@ -155,6 +162,7 @@ class Inventory {
   [[nodiscard]] const std::map<PoolName, Pool>& pools() const { return pools_; }
 
  private:
+  [[nodiscard]] std::vector<const k8s::DeviceTaintRule*> rules_in(const RuleIndex& index, const DeviceKey& key) const;
   [[nodiscard]] std::optional<std::string> home_of(const std::string& name, const std::set<std::string>& claimants,
                                                    const Pool& pool) const;
   void settle_home(const PoolName& name, Pool& pool);
@@ -169,9 +177,9 @@ class Inventory {
   std::map<std::string, k8s::ResourceSlice, std::less<>> slices_;   // by UID
   std::map<std::string, k8s::DeviceTaintRule, std::less<>> rules_;  // by UID
   std::map<std::string, std::string, std::less<>> rule_names_;      // name -> UID
-  std::map<DeviceKey, std::set<std::string>> exact_rules_;          // UIDs of rules that select one device
-  std::map<DeviceKey, std::set<std::string>> card_rules_;           // UIDs, by the bad device for whose card they are
-  std::map<DeviceKey, std::set<std::string>> named_rules_;          // UIDs of those that bear a name of ours
+  RuleIndex exact_rules_;                                           // UIDs of rules that select one device
+  RuleIndex card_rules_;                                            // UIDs, by the bad device for whose card they are
+  RuleIndex named_rules_;                                           // UIDs of those that bear a name of ours
   std::set<std::string> wide_rules_;                                // UIDs of the others
   std::set<std::string> removed_rules_;
   std::set<std::string> lost_rules_;  // by name

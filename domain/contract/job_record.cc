@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 
@@ -70,9 +71,7 @@ std::optional<JobLoss> read_job_loss(const Json& entry) {
   return loss;
 }
 
-Json parse(std::string_view text) {
-  return text.size() > kLongestRecord ? Json() : Json::parse(text.begin(), text.end(), nullptr, false);
-}
+Json parse(std::string_view text) { return text.size() > kLongestRecord ? Json() : read_json<Json>(text); }
 
 }  // namespace
 

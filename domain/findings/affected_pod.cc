@@ -387,6 +387,7 @@ const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key) 
 }
 
 std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key) {
+  if (!world.driver_taints().is_tainted(key)) return std::nullopt;  // of nearly all
   auto word = world.driver_taints().word_for(key, {{.key = "*", .effect = {}}});
   return word && !word->unknown_from ? std::move(word) : std::nullopt;
 }

@@ -126,7 +126,7 @@ class StandingPlan::Expansion {
  private:
   [[nodiscard]] bool matters(const DeviceKey& key) const {
     return plan_.parts_.contains(key) || world_.tracker().not_healthy().contains(key) ||
-           !world_.driver_taints().standing(key).empty();
+           world_.driver_taints().is_tainted(key);
   }
 
   void add_pod(const std::string& uid) {

@@ -38,6 +38,15 @@ struct TrialStage : Stage {
     node("node-a", 8, 8 - count);
   }
 
+  /// The first device loses its pod, which comes back elsewhere; then all the others of its node break.
+  void lose_one_and_break_the_rest() {
+    break_devices(1);
+    CHECK(run_for(minutes(2), Seconds(5)) == Names{"p-0"});
+    replace("p-0");
+    for (int i = 1; i < 8; ++i) report(fmt::format("p-{}", i), Health::Unhealthy);
+    node("node-a", 8, 0);
+  }
+
   /// The pod is gone, and its owner has another one.
   void replace(const std::string& name, Health health = Health::Healthy) {
     remove_pod(name);
@@ -293,11 +302,7 @@ TEST_CASE("A trial counts against the caps: none is made while the day's is full
   stage.limits().cap_cluster = stage.limits().cap_node = {.percent = 100, .at_least = 100};
   stage.limits().cap_per_day = {.percent = 0, .at_least = 1};
   stage.send_policy();
-  stage.break_devices(1);
-  CHECK(stage.run_for(minutes(2), Seconds(5)) == Names{"p-0"});
-  stage.replace("p-0");
-  for (int i = 1; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
-  stage.node("node-a", 8, 0);
+  stage.lose_one_and_break_the_rest();
   CHECK(stage.run_for(hours(20), Seconds(30)).empty());
   CHECK(stage.controller().stats().brakes_engaged > 0);
   CHECK(stage.run_for(hours(9), Seconds(30)).size() == 1);
@@ -309,11 +314,7 @@ TEST_CASE("Nobody is tried while a cap refuses him, and nothing is written down 
   stage.limits().cap_cluster = {.percent = 100, .at_least = 100};
   stage.limits().cap_node = {.percent = 0, .at_least = 1};
   stage.send_policy();
-  stage.break_devices(1);
-  CHECK(stage.run_for(minutes(2), Seconds(5)) == Names{"p-0"});
-  stage.replace("p-0");
-  for (int i = 1; i < 8; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy);
-  stage.node("node-a", 8, 0);
+  stage.lose_one_and_break_the_rest();
   stage.run_for(hours(1), Seconds(30));
   REQUIRE(has(stage.brake_says(), "half-open: no pod with room under the caps and a known place outside can be tried"));
   const auto before = stage.state_text();

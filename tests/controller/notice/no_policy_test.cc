@@ -202,6 +202,19 @@ TEST_CASE("A device that its driver has tainted under a pod, and whose taint no 
     stage.settle();
     CHECK(stage.reasons("train-1") == "WaitingForWindow");
   }
+  SUBCASE("until a label of its node makes a policy match that names it") {
+    stage.policy().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
+    stage.policy().match.nodes.requirements = {{"rack", LabelSelector::Operator::Exists, {}}};
+    stage.send_policy();
+    stage.report("train-1", Health::Healthy);
+    stage.settle();
+    CHECK(stage.reasons("train-1") == "NoPolicy");
+    auto node = stage.node_named("node-a");
+    node.meta.labels = {{"rack", "7"}};
+    stage.put(node);
+    stage.settle();
+    CHECK(stage.reasons("train-1") == "WaitingForWindow");
+  }
   SUBCASE("and once the device is Unhealthy, that is what is said") {
     stage.policy().match.message = MessagePattern::compile("Xid").value();
     stage.send_policy();

@@ -104,6 +104,34 @@ TEST_CASE("Pods that ask for more than any was ever given may be refused by the 
   CHECK(deeds(stage) == "taint node-a");
 }
 
+TEST_CASE("A replacement that is bound in the same moment took nothing from the pod that was rejected before") {
+  HoleStage stage({"node-a", "node-b"});
+  const auto whole = [&](const std::string& name, const std::string& on, PodPhase phase) -> k8s::Pod& {
+    auto& made = stage.pod({.name = name, .node = on, .device = "x", .phase = phase});
+    made.allocated.clear();
+    made.requests = {{std::string(kGpu), 4}};
+    made.meta.creation = stage.now().wall;
+    return made;
+  };
+  whole("runs", "node-b", PodPhase::Running);
+  stage.upsert_pod("runs");
+  stage.settle();
+  for (int i = 0; i < 3; ++i) {
+    const auto name = "w-" + std::to_string(i);
+    whole(name, "node-a", PodPhase::Pending);
+    stage.upsert_pod(name);
+    stage.advance(Seconds(2));
+    auto& rejected = stage.pod_named(name);
+    rejected.phase = PodPhase::Failed;
+    rejected.status_reason = "UnexpectedAdmissionError";
+    stage.upsert_pod(name);
+    whole("w-" + std::to_string(i + 1), "node-a", PodPhase::Pending);
+    stage.upsert_pod("w-" + std::to_string(i + 1));
+    stage.settle();
+  }
+  CHECK(deeds(stage) == "taint node-a");
+}
+
 TEST_CASE("A tenant's pods that ask for too much engage no brake, and another's pod leaves its bad device") {
   HoleStage stage({"node-a", "node-b", "node-c", "node-d"});
   stage.policy().job_retry->taints_rejecting_node = false;

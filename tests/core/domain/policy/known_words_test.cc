@@ -87,6 +87,16 @@ TEST_CASE("a policy for a driver that says by taints what it says in no other wa
   CHECK(warnings("drivers: [compute-domain.nvidia.com]") == "");
 }
 
+TEST_CASE("a policy that takes a driver out is not asked for its taints") {
+  const std::array files = {
+      ConfigFile{"f.yaml",
+                 "apiVersion: device-health.io/v1alpha1\nkind: DeviceHealthPolicy\nmetadata: {name: p}\n"
+                 "spec: {mode: \"off\", match: {drivers: [gpu.nvidia.com]}}\n"}};
+  const auto config = parse_config(files);
+  REQUIRE(config);
+  CHECK(config->warnings.empty());
+}
+
 TEST_CASE("a policy that would evict whatever nobody reports on is warned of, unless it only observes") {
   const auto warned = [](std::string_view mode, std::string_view health, std::string_view evict) {
     const std::array files = {ConfigFile{
