@@ -110,6 +110,8 @@ func TestNoNewPodGetsAnotherPartOfABadCard(t *testing.T) {
 		}
 		return nil
 	})
+	// Before the word: the Pod that waits takes the first device that is free again, and may take this one.
+	r.heals(bad)
 	patchRule(t, r.cp, rules[bad].Name, `{"metadata":{"annotations":{"`+acknowledge+`":"reseated"}}}`)
 	r.awaitNoRule(t, 10*time.Second)
 }

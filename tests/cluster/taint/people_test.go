@@ -122,7 +122,7 @@ func TestARuleUnderOurNameThatIsNotOursIsNeverTouched(t *testing.T) {
 			Taint: resourcev1.DeviceTaint{Key: "example.com/mine", Effect: "NoSchedule"}}}, metav1.CreateOptions{})
 	must(t, err)
 	second := story.Start(t, cluster, settings)
-	r.awaitSaid(t, second, "ChangedByOther", "not ours")
+	r.awaitSaid(t, second, "ChangedByOther", "is not as we make it (its label app.kubernetes.io/managed-by is gone)")
 	r.staysAs(t, *theirs)
 	expectRuleWrites(t, second)
 }
