@@ -13,6 +13,7 @@
 #include "domain/history/incident.h"
 #include "domain/history/our_mark.h"
 #include "domain/history/owner_loss.h"
+#include "domain/history/rule_doubt.h"
 #include "domain/policy/policy.h"
 
 namespace dhc {
@@ -56,8 +57,9 @@ struct OurMarks {
   OurMark node;                       ///< Our taint on its node.
   std::set<std::string> let_go = {};  ///< Other devices of its card whose rules somebody has deleted in this incident.
   // of this process alone
-  /// Our own write to the rule is not answered yet, or came out otherwise: what it looks like is nobody's word.
-  bool rule_in_doubt = false;
+  RuleDoubt rule_doubt;
+  /// Until then a removal may come that the process before us has asked for: it is nobody's word.
+  MonoTime earlier_removal_by = MonoTime::min();
   bool knows_rule = false;     ///< What our rule remembers has been compared.
   std::uint64_t noted_by = 0;  ///< The incident store's revision that must be written down before anything is removed.
 

@@ -91,7 +91,7 @@ void IncidentTurn::look_at(DeviceRecord& record) {
                                .removed_taints = seen_.removed_taints,
                                .untainting = incidents_.untainting_,
                                .card_removals = incidents_.card_removals_,
-                               .now = now_.wall};
+                               .now = now_};
   if (look_at_taint(record, seen_taints)) changed();
   await_word(record);
   if (const auto until = record.incident.probation_until()) {

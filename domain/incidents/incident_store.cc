@@ -63,16 +63,30 @@ void IncidentStore::rule_removal_sent(const DeviceKey& key) {
 
 void IncidentStore::rule_write_sent(const DeviceKey& key) {
   const auto found = records_.find(key);
-  if (found != records_.end()) found->second.ours.rule_in_doubt = true;
+  if (found != records_.end()) found->second.ours.rule_doubt.note_sent();
 }
 
-void IncidentStore::rule_write_done(const DeviceKey& key, bool altered) {
+void IncidentStore::rule_write_done(const DeviceKey& key) {
+  const auto found = records_.find(key);
+  touched_.insert(key);
+  if (found != records_.end()) found->second.ours.rule_doubt.clear();
+}
+
+void IncidentStore::rule_write_lost(const DeviceKey& key, MonoTime until) {
+  const auto found = records_.find(key);
+  touched_.insert(key);
+  if (found != records_.end() && found->second.ours.rule.stands()) found->second.ours.rule_doubt.note_lost(until);
+}
+
+void IncidentStore::rule_write_altered(const DeviceKey& key) {
   const auto found = records_.find(key);
   touched_.insert(key);
   if (found == records_.end()) return;
   auto& ours = found->second.ours;
-  ours.rule_in_doubt = altered && ours.rule.stands();
-  if (!ours.rule_in_doubt || ours.rule.is_leaving()) return;
+  ours.rule_doubt.clear();
+  if (!ours.rule.stands()) return;
+  ours.rule_doubt.note_altered();
+  if (ours.rule.is_leaving()) return;
   ours.rule.take(MarkEvent::Meant);
   ++revision_;
   ours.noted_by = revision_;
@@ -167,6 +181,15 @@ void IncidentStore::load(std::vector<DeviceRecord> records, std::vector<DeviceRe
   for (auto& record : departed) {
     auto key = identity_key(record.key, record.card.value);
     departed_.insert_or_assign(std::move(key), std::move(record));
+  }
+}
+
+void IncidentStore::await_earlier_removals(MonoTime until) {
+  for (auto& [key, record] : records_) {
+    const auto& ours = record.ours;
+    // What stands of an incident that has ended is to go, also where that is not written down for it.
+    const bool goes = ours.rule.is_leaving() || ours.node.is_leaving() || (ours.any() && !record.is_open());
+    if (goes) record.ours.earlier_removal_by = until;
   }
 }
 

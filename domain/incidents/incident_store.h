@@ -55,12 +55,18 @@ class IncidentStore {
   /// for an operator's word. True if there is something to be written.
   bool intend_untaint(const World& world, const std::set<std::string>& nodes);
 
+  /// Just loaded: until then, removals that were meant may come by requests of the process before us.
+  void await_earlier_removals(MonoTime until);
   /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
   void rule_removal_sent(const DeviceKey& key);
   /// We have written on our rule, which stands: until that is answered, what it looks like may be our own doing.
   void rule_write_sent(const DeviceKey& key);
-  /// `altered`: the server has stored it otherwise than we sent it. Then it is to be removed, which is written down.
-  void rule_write_done(const DeviceKey& key, bool altered);
+  /// It stands as it was sent, or was surely not written.
+  void rule_write_done(const DeviceKey& key);
+  /// The answer is lost: until then it may yet be stored, and otherwise than we sent it.
+  void rule_write_lost(const DeviceKey& key, MonoTime until);
+  /// The server has stored it otherwise than we sent it: it is to be removed, which is written down.
+  void rule_write_altered(const DeviceKey& key);
   void untaint_sent(const std::string& node) { untainting_.insert(node); }
   void card_removal_sent(const std::string& rule) { card_removals_.insert(rule); }
   /// It was refused for sure, or never sent.

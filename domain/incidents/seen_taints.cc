@@ -43,8 +43,8 @@ class Looker {
       const bool is_unseen = !mark.stands() && rule_went_away();
       if (is_lost()) {
         mark.take(MarkEvent::Lost);
-      } else if (mark.take(MarkEvent::Gone) || is_unseen) {
-        acknowledge_it(Acknowledged::Removed);
+      } else {
+        note_gone(mark, is_unseen);
       }
       return;
     }
@@ -55,7 +55,7 @@ class Looker {
     if (facts == nullptr || mark.is_leaving()) return;
     note_tainted(*facts);
     if (changed_by_other(*rule)) {
-      if (!record_.ours.rule_in_doubt) acknowledge_it(Acknowledged::Changed);
+      if (!record_.ours.rule_doubt.explains_change(seen_.now.mono)) acknowledge_it(Acknowledged::Changed);
       return;
     }
     if (is_acknowledged(*rule)) acknowledge_it(Acknowledged::Annotated);
@@ -118,9 +118,9 @@ class Looker {
     changed_ = true;
     if (record_.is_open()) return;
     const auto since = k8s::find(rule.meta.annotations, kSinceAnnotation);
-    const auto bad_since = parse_rfc3339(since.value_or(std::string_view())).value_or(seen_.now);
+    const auto bad_since = parse_rfc3339(since.value_or(std::string_view())).value_or(seen_.now.wall);
     record_.incident.begin({.since = bad_since,
-                            .opened_at = seen_.now,
+                            .opened_at = seen_.now.wall,
                             .taint_key = {},
                             .called_bad_at = bad_since,
                             .reporter = {},
@@ -143,7 +143,7 @@ class Looker {
         return;
       }
       const bool is_unseen = !mark.stands() && went_away(seen_.removed_taints, name);
-      if (mark.take(MarkEvent::Gone) || is_unseen) acknowledge_it(Acknowledged::Removed);
+      note_gone(mark, is_unseen);
       return;
     }
     auto* facts = record_.incident.facts();
@@ -156,6 +156,11 @@ class Looker {
     }
   }
 
+  void note_gone(OurMark& mark, bool is_unseen) {
+    const bool by_operator = mark.take(MarkEvent::Gone) || is_unseen;
+    if (by_operator && seen_.now.mono >= record_.ours.earlier_removal_by) acknowledge_it(Acknowledged::Removed);
+  }
+
   void acknowledge_by_node() {
     const auto* facts = record_.incident.facts();
     if (facts == nullptr) return;
@@ -163,7 +168,7 @@ class Looker {
     if (node == nullptr) return;
     const auto said = k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
     if (!said) return;
-    const auto until = operator_time(*said, seen_.now);
+    const auto until = operator_time(*said, seen_.now.wall);
     if (until && facts->opened_at <= *until) acknowledge_it(Acknowledged::Annotated);
   }
 

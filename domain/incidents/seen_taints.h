@@ -16,7 +16,7 @@ struct SeenTaints {
   const std::map<std::string, WallTime>& removed_taints;  ///< Nodes from which our taint went away, likewise.
   const std::set<std::string>& untainting;                ///< Nodes whose taint we have asked to remove.
   const std::set<std::string>& card_removals;             ///< Rules of cards whose removal we have asked for.
-  WallTime now;
+  const Now& now;
 };
 
 /// Takes in what became of our rule or node taint for the record's device, and what an operator has said by it. True if

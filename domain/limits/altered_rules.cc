@@ -18,6 +18,12 @@ bool AlteredRules::note_kept() {
   return std::exchange(again_at_, std::nullopt).has_value();
 }
 
+bool AlteredRules::note_failed(const Now& now) {
+  if (!again_at_) return false;
+  again_at_ = now.mono + kRetry;
+  return true;
+}
+
 void AlteredRules::note_sent(const Now& now) {
   if (again_at_) again_at_ = now.mono + kPause;
 }

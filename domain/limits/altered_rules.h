@@ -24,11 +24,15 @@ class AlteredRules {
  public:
   /// How long no new rule is made after one that was stored otherwise.
   static constexpr Millis kPause = std::chrono::hours(1);
+  /// And after one that came to nothing, which has told nothing about the webhook.
+  static constexpr Millis kRetry = std::chrono::minutes(1);
 
   /// The answer to a rule of this name. `why`: what was changed, in words.
   void note_altered(const std::string& name, AlteredRule rule, std::string why, const Now& now);
   /// A new rule was stored as it was sent. True if others have waited for that.
   bool note_kept();
+  /// Nothing is known of what became of a new rule, or it was not made. True if others have waited for its answer.
+  bool note_failed(const Now& now);
   /// A new rule is on its way: the others wait for its answer.
   void note_sent(const Now& now);
   /// Those that stand no more are forgotten.

@@ -299,6 +299,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
 
 void Controller::State::note_loaded(const Now& now) {
   touched.everything();
+  incidents.await_earlier_removals(now.mono + kHappensBy);
   world.note_homes(incidents.homes());
   world.note_incidents(incidents.open_incidents());
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
@@ -356,10 +357,18 @@ void Controller::State::note_stored(const taint::ApplyRule& apply, const Outcome
     requests.altered_rules().note_altered(apply.name, {.key = key, .uid = outcome.stored_uid, .at = now.mono},
                                           outcome.status.error().message, now);
     touched.everything();
-  } else if (outcome.status && apply.uid.empty() && requests.altered_rules().note_kept()) {
-    touched.everything();
+  } else if (apply.uid.empty()) {
+    auto& known = requests.altered_rules();
+    if (outcome.status ? known.note_kept() : known.note_failed(now)) touched.everything();
   }
-  if (apply.same_card_as.empty()) incidents.rule_write_done(key, altered);
+  if (!apply.same_card_as.empty()) return;
+  if (altered) {
+    incidents.rule_write_altered(key);
+  } else if (!outcome.status && may_have_happened(outcome.status.error())) {
+    incidents.rule_write_lost(key, now.mono + kHappensBy);
+  } else {
+    incidents.rule_write_done(key);
+  }
 }
 
 void Controller::State::note_failed(const taint::DeleteRule& removal) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -129,6 +130,24 @@ bool has_room(Stage& stage) {
   return stage.rule_called(name_of("gpu-1")) != nullptr;
 }
 
+/// Another incident is open under the same rule, which is to remember it: the next turn writes on what stands.
+Stage remembering_anew() {
+  auto stage = gpu_stage();
+  stage.policy().evict.reset();
+  stage.policy().after = Seconds(1);
+  stage.policy().recover.healthy_for = minutes(30);
+  stage.send_policy();
+  stage.run_for(minutes(11), Seconds(10));
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(1));
+  REQUIRE(stage.rule() != nullptr);
+  auto rule = *stage.rule();
+  rule.meta.annotations.erase_if([](const auto& entry) { return entry.first == kIncidentsAnnotation; });
+  stage.put(rule);
+  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  return stage;
+}
+
 }  // namespace
 
 TEST_CASE("A rule that an admission webhook changes is taken back at once, and one is tried an hour") {
@@ -232,20 +251,7 @@ TEST_CASE("A rule whose effect an operator takes away counts no more") {
 }
 
 TEST_CASE("A webhook that changes what we write on a standing rule has not acknowledged its incident") {
-  auto stage = gpu_stage();
-  stage.policy().evict.reset();
-  stage.policy().after = Seconds(1);
-  stage.policy().recover.healthy_for = minutes(30);
-  stage.send_policy();
-  stage.run_for(minutes(11), Seconds(10));
-  // Another incident under the same rule, which is to remember it.
-  stage.report("train-1", Health::Healthy);
-  stage.run_for(minutes(1));
-  REQUIRE(stage.rule() != nullptr);
-  auto rule = *stage.rule();
-  rule.meta.annotations.erase_if([](const auto& entry) { return entry.first == kIncidentsAnnotation; });
-  stage.put(rule);
-  stage.report("train-1", Health::Unhealthy, "Xid 79");
+  auto stage = remembering_anew();
   Webhook webhook(stage, strip_annotations);
   webhook.run_for(minutes(5));
   CHECK(deeds(stage).ends_with("apply NoSchedule gpu-0, delete gpu-0"));
@@ -254,6 +260,80 @@ TEST_CASE("A webhook that changes what we write on a standing rule has not ackno
   webhook.run_for(hours(1) + minutes(1), Seconds(5));
   REQUIRE(stage.rule() != nullptr);
   CHECK(stage.verdict("node-a", Reason::Tainted) != nullptr);
+}
+
+TEST_CASE("A lost answer to what a webhook changes on a standing rule is no operator's word either") {
+  for (const auto lost : {ErrorKind::TimedOut, ErrorKind::Unavailable}) {
+    CAPTURE(to_string(lost));
+    auto stage = remembering_anew();
+    bool answered = false;
+    for (int second = 0; second < 600; ++second) {
+      for (const auto& action : stage.turn()) {
+        const auto* apply = std::get_if<taint::ApplyRule>(&action);
+        if (apply == nullptr || answered) {
+          stage.show(action);
+          stage.answer(action);
+          continue;
+        }
+        answered = true;
+        stage.answer(action, fail(lost, "the connection ended"));
+        stage.show(action);
+        auto stored = *stage.rule();
+        strip_annotations(stored);
+        stage.put(stored);
+      }
+      stage.advance(Seconds(1));
+    }
+    REQUIRE(answered);
+    CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+    CHECK(says(stage, Reason::ChangedByOther, "its annotation device-health.io/effect is gone"));
+    CHECK(deeds_of(stage, "delete") == 0);
+  }
+}
+
+TEST_CASE("What is changed long after a lost answer is an operator's word") {
+  auto stage = remembering_anew();
+  bool answered = false;
+  for (int second = 0; second < 600; ++second) {
+    for (const auto& action : stage.turn()) {
+      const bool is_first = std::holds_alternative<taint::ApplyRule>(action) && !std::exchange(answered, true);
+      if (!is_first) stage.show(action);
+      stage.answer(action, is_first ? Status(fail(ErrorKind::TimedOut, "no answer")) : Status());
+    }
+    stage.advance(Seconds(1));
+  }
+  REQUIRE(answered);
+  auto edited = *stage.rule();
+  strip_annotations(edited);
+  stage.put(edited);
+  stage.run_for(minutes(1), Seconds(5));
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
+}
+
+TEST_CASE("A trial that comes to nothing costs the other devices a minute, not an hour") {
+  for (const auto kind : {ErrorKind::Cancelled, ErrorKind::TimedOut, ErrorKind::Unavailable}) {
+    CAPTURE(to_string(kind));
+    auto stage = held_devices(8);
+    stage.report("p0", Health::Unhealthy, "Xid 79");
+    Webhook webhook(stage, strip_annotations);
+    webhook.run_for(minutes(2));
+    REQUIRE(deeds_of(stage, "apply") == 1);
+    bool tried = false;
+    for (int second = 0; second < 3600 && !tried; ++second) {
+      for (const auto& action : stage.turn()) {
+        const bool is_trial = std::holds_alternative<taint::ApplyRule>(action) && !tried;
+        if (!is_trial) stage.show(action);
+        stage.answer(action, is_trial ? Status(fail(kind, "it did not come through")) : Status());
+        tried = tried || is_trial;
+      }
+      stage.advance(Seconds(1));
+    }
+    REQUIRE(tried);
+    // The webhook is gone.
+    stage.run_for(minutes(3), Seconds(5));
+    CHECK(stage.rule_called(name_of("gpu-0")) != nullptr);
+    CHECK_FALSE(says(stage, Reason::ChangedByOther, "webhook"));
+  }
 }
 
 }  // namespace dhc::test

@@ -235,6 +235,66 @@ TEST_CASE("A new incident keeps the rule of the one before if its removal has no
   CHECK(deeds(stage).find("delete") == std::string::npos);
 }
 
+TEST_CASE("A rule's removal that the leader before asked for, and that comes late, is no operator's word") {
+  for (const bool late : {true, false}) {
+    CAPTURE(late);
+    auto stage = remembering_gpus();
+    stage.run_for(Seconds(70));
+    stage.report("train-1", Health::Healthy);
+    bool asked = false;
+    for (int i = 0; i < 1200 && !asked; ++i) {
+      for (const auto& action : stage.turn()) {
+        asked = asked || std::holds_alternative<taint::DeleteRule>(action);  // and never answered
+        if (asked) continue;
+        stage.show(action);
+        stage.answer(action);
+      }
+      stage.advance(Seconds(1));
+    }
+    REQUIRE(asked);
+    stage.restart();
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(late ? Seconds(90) : minutes(3));
+    REQUIRE(stage.rule() != nullptr);
+    stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+    stage.run_for(minutes(3));
+    CHECK((stage.rule() != nullptr) == late);
+    CHECK((stage.verdict("node-a", Reason::Acknowledged) == nullptr) == late);
+  }
+}
+
+TEST_CASE("A node's untaint that the leader before asked for, and that comes late, is no operator's word") {
+  for (const bool late : {true, false}) {
+    CAPTURE(late);
+    auto stage = plugin_node();
+    stage.run_for(Seconds(70));
+    REQUIRE(our_taint_on(stage.node_named("node-a")));
+    stage.report("p-0", Health::Healthy);
+    stage.report("p-1", Health::Healthy);
+    bool asked = false;
+    for (int i = 0; i < 1200 && !asked; ++i) {
+      for (const auto& action : stage.turn()) {
+        asked = asked || std::holds_alternative<taint::PatchNodeTaint>(action);
+        if (asked) continue;
+        stage.show(action);
+        stage.answer(action);
+      }
+      stage.advance(Seconds(1));
+    }
+    REQUIRE(asked);
+    stage.restart();
+    stage.report("p-0", Health::Unhealthy, "Xid 79");
+    stage.report("p-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(late ? Seconds(90) : minutes(3));
+    REQUIRE(our_taint_on(stage.node_named("node-a")));
+    stage.node_named("node-a").taints.clear();
+    stage.put(stage.node_named("node-a"));
+    stage.run_for(minutes(3));
+    CHECK(our_taint_on(stage.node_named("node-a")).has_value() == late);
+    CHECK((stage.verdict("node-a", Reason::Acknowledged) == nullptr) == late);
+  }
+}
+
 TEST_CASE("An attribute that all cards of a node share names none of them: another value is no other card") {
   auto stage = remembering_gpus();
   uuid_of_all(stage, "node-a's first name");
