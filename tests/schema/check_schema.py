@@ -11,6 +11,8 @@ import sys
 import jsonschema
 import yaml
 
+from stated import misstated
+
 SCHEMA = "schema/device-health.io_v1alpha1.json"
 EXAMPLES = "manifests/examples"
 BAD = "tests/fixtures/config/bad"
@@ -85,7 +87,7 @@ def check(root: pathlib.Path) -> list[str]:
     schema = json.loads((root / SCHEMA).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    bad = [f"{SCHEMA}: {line}" for line in described(schema)] + forgotten(root, properties(schema))
+    bad = [f"{SCHEMA}: {line}" for line in described(schema)] + forgotten(root, properties(schema)) + misstated(root, schema)
     examples = sorted((root / EXAMPLES).glob("*.yaml"))
     refused = sorted((root / BAD).glob("*.yaml"))
     if not examples or not refused:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Changes each key of manifests/examples/all-keys.yaml, one at a time, and finds those of which `validate` says nothing: it prints the same text for both values.
+Leaves each key out, and finds those whose default in the schema is not the program's.
 
 usage: check_validate.py PROGRAM [ROOT]
 """
@@ -15,6 +16,7 @@ import jsonschema
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from check_schema import SCHEMA, documents
+from stated import property_at
 
 EXAMPLE = "manifests/examples/all-keys.yaml"
 ONLY_CHOICE = {"evict.whenBlocked"}  # has one value
@@ -54,6 +56,15 @@ def changed(document: dict, path: tuple, value) -> dict:
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
+    return result
+
+
+def left_out(document: dict, path: tuple) -> dict:
+    result = copy.deepcopy(document)
+    place = result["spec"]
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
     return result
 
 
@@ -103,6 +114,25 @@ def check(root: pathlib.Path, validate: Callable[[dict], str | None]) -> list[st
     return bad
 
 
+def check_defaults(root: pathlib.Path, validate: Callable[[dict], str | None]) -> list[str]:
+    schema = json.loads((root / SCHEMA).read_text())
+    bad, seen = [], 0
+    for document in documents(root / EXAMPLE):
+        for path in leaves(document["spec"]):
+            known = property_at(schema, document["kind"], path)
+            if known is None or known.get("default", "") == "":
+                continue
+            without, with_it = validate(left_out(document, path)), validate(changed(document, path, known["default"]))
+            if without is None and with_it is None:
+                continue  # something beside it needs another value
+            seen += 1
+            if without != with_it:
+                bad.append(f"{'.'.join(path)}: left out it is not {known['default']!r}, which is its default in the schema")
+    if seen < 60:
+        bad.append(f"{EXAMPLE}: only {seen} defaults compared")
+    return bad
+
+
 def main() -> int:
     program = sys.argv[1]
     root = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parents[2]).resolve()
@@ -112,7 +142,7 @@ def main() -> int:
         ended = subprocess.run([program, "validate", "-"], input=json.dumps(document), capture_output=True, text=True, check=False)
         return ended.stdout if ended.returncode == 0 else None
 
-    bad = check(root, validate)
+    bad = check(root, validate) + check_defaults(root, validate)
     for line in bad:
         print(line)
     return 1 if bad else 0
