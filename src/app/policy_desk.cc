@@ -10,17 +10,13 @@ PolicyDesk::PolicyDesk(PolicyFrame frame, std::function<void(Message)> send, Sta
                        Metrics& metrics, Log& log)
     : frame_(std::move(frame)), send_(std::move(send)), status_store_(status_store), metrics_(metrics), log_(log) {}
 
-namespace {
-
-void set_annotations(Policy& policy, PolicyRead& read) {
-  policy.brake_release = std::move(read.brake_release);
-  policy.cap_release = std::move(read.cap_release);
-  policy.pause_until = std::move(read.pause_until);
-  policy.pause_reason = std::move(read.pause_reason);
-  if (read.pauses) policy.pauses = *std::move(read.pauses);
+void set_annotations(Policy& policy, const PolicyRead& read) {
+  policy.brake_release = read.brake_release;
+  policy.cap_release = read.cap_release;
+  policy.pause_until = read.pause_until;
+  policy.pause_reason = read.pause_reason;
+  if (read.pauses) policy.pauses = *read.pauses;
 }
-
-}  // namespace
 
 void PolicyDesk::take(PolicyRead read) {
   const bool is_expected = expected_.exchange(false);

@@ -36,6 +36,9 @@ struct PolicyRead {
   std::optional<Subject> source;  ///< The ConfigMap, if it came from one.
 };
 
+/// What operators say in annotations, beside the documents.
+void set_annotations(Policy& policy, const PolicyRead& read);
+
 /// Takes what was read of the configuration, wherever it comes from: hands a new policy to the controller, keeps the
 /// last good one otherwise, and says so in log, metrics and readiness. What operators say in annotations holds whatever
 /// is wrong elsewhere: a pause must not wait until somebody has corrected a policy. One thread, where it

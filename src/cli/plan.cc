@@ -2,18 +2,23 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "app/clock.h"
 #include "app/cluster_reader.h"
 #include "app/foresight.h"
+#include "app/policy_desk.h"
 #include "app/signals.h"
 #include "cli/config_files.h"
 #include "cli/connection.h"
 #include "cli/plan_text.h"
+#include "domain/findings/pauses.h"
 #include "domain/policy/config_text.h"
+#include "domain/policy/pause.h"
 #include "reconcilers/owners/execute.h"
 
 namespace dhc::cli {
@@ -45,10 +50,15 @@ std::string text_of(const PlanReport& report, PlanFormat format) {
   return plan_text(report, format == PlanFormat::Wide);
 }
 
+/// A verdict that a pause holds says so as well; who reads only the head must not take a quiet table for a promise.
+void add_pauses(std::vector<std::string>& remarks, std::string_view whose, const Policy& policy, WallTime now) {
+  if (const auto whole = pause_of(policy, now)) remarks.push_back(fmt::format("{}: {}", whose, whole->why));
+  for (const auto& pause : standing_pauses(policy, now)) remarks.push_back(fmt::format("{}: {}", whose, pause.why));
+}
+
 PlanSide side_of(std::string source, Policy policy, Foresight foresight) {
   PlanSide side{.source = std::move(source), .policies = {}, .foresight = std::move(foresight)};
   for (const auto& one : policy.policies) side.policies.emplace_back(one.name, std::string(to_string(one.mode)));
-  if (policy.limits.paused) side.source += ", paused";
   return side;
 }
 }  // namespace
@@ -82,8 +92,8 @@ Printed plan(const PlanOptions& options) {
       .cluster = connection->cluster, .horizon = options.horizon, .today = {}, .wanted = {}, .remarks = {}};
   if (sight->policy && sight->policy->policy) {
     auto today = *sight->policy->policy;
-    today.brake_release = sight->policy->brake_release;
-    today.cap_release = sight->policy->cap_release;
+    set_annotations(today, *sight->policy);
+    add_pauses(report.remarks, "today's configuration", today, now.wall);
     report.today = side_of(fmt::format("ConfigMap {}/{}", map.ns, map.name), today, look(today));
   } else {
     const auto why = sight->policy ? sight->policy->policy.error().message : std::string("it was not read");
@@ -92,9 +102,12 @@ Printed plan(const PlanOptions& options) {
   }
   if (wanted && sight->policy) {
     // Its files would go into the same ConfigMap.
-    wanted->brake_release = sight->policy->brake_release;
-    wanted->cap_release = sight->policy->cap_release;
+    set_annotations(*wanted, *sight->policy);
   }
+  if (sight->policy && !sight->policy->pauses) {
+    report.remarks.push_back(fmt::format("ConfigMap {}/{}: {}", map.ns, map.name, sight->policy->pauses.error().message));
+  }
+  if (wanted) add_pauses(report.remarks, "the new configuration", *wanted, now.wall);
   if (wanted) report.wanted = side_of(joined(options.files), *wanted, look(*wanted));
   if (token.stop_requested()) return failed("stopped");
   return {.code = 0, .out = text_of(report, options.format), .err = {}};

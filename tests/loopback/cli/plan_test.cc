@@ -89,6 +89,35 @@ TEST_CASE("plan says what a new configuration would do to the cluster as it is, 
   CHECK(written == std::vector<std::string>{});
 }
 
+TEST_CASE("plan says which pauses stand, those of annotations and those of the files") {
+  PlanCluster world;
+  world.with([](sim::Cluster& cluster) {
+    cluster.set_config_map("device-health-system", "device-health-controller", {{"policy.yaml", kPolicy}});
+  });
+  const auto operate = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--kubeconfig", world.kubeconfig});
+    Program program(arguments);
+    REQUIRE(program.ended(Seconds(60)) == 0);
+  };
+  operate({"pause", "--for", "2h", "--reason", "new switches"});
+  operate({"pause", "--node", "node-a", "--for", "1h", "--reason", "risers"});
+  const Folder folder;
+  const auto stopped = folder.write("paused.yaml", std::string(kPolicy) + R"(---
+apiVersion: device-health.io/v1alpha1
+kind: ControllerLimits
+metadata: {name: default}
+spec: {paused: true}
+)");
+  Program program(world.arguments({"-f", stopped}));
+  REQUIRE(program.ended(Seconds(60)) == 0);
+  CAPTURE(program.out());
+  const auto& out = program.out();
+  CHECK(out.contains("Note: today's configuration: paused until 2"));
+  CHECK(out.contains(": new switches\n"));
+  CHECK(out.contains(" for node node-a"));
+  CHECK(out.contains(": risers\nNote: the new configuration: ControllerLimits has paused: true\n"));
+}
+
 TEST_CASE("plan without a configuration anywhere is an error that says how to make one") {
   PlanCluster world;
   Program program(world.arguments({}));
