@@ -38,12 +38,6 @@ Status check_name(const ObjectName& object) {
   return fail(ErrorKind::Invalid, "the object has no usable name");
 }
 
-/// The last part of the collection's path: `gpuresets`.
-std::string_view plural_of(std::string_view path) {
-  path = path.substr(0, path.rfind('/'));
-  return path.substr(path.rfind('/') + 1);
-}
-
 /// A read that was not answered: the write was not sent.
 Error as_unread(Error error) {
   switch (error.kind) {
@@ -60,6 +54,11 @@ Error as_unread(Error error) {
 }
 
 }  // namespace
+
+std::string_view plural_of(std::string_view path) {
+  path = path.substr(0, path.rfind('/'));
+  return path.substr(path.rfind('/') + 1);
+}
 
 ObjectName object_of(const std::string& slot, const HandedObject& object) {
   return {.slot = slot,

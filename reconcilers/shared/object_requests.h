@@ -48,6 +48,9 @@ inline constexpr Millis kReadTime = Seconds(5);
 /// the namespace is missing, or one is given to a kind that has none.
 [[nodiscard]] Result<std::string> object_path(const ObjectName& object, const Result<k8s::Response>& kinds);
 
+/// What the server calls the collection of an object with this path: `gpuresets`.
+[[nodiscard]] std::string_view plural_of(std::string_view path);
+
 [[nodiscard]] k8s::Request build_object_read(const std::string& path);
 
 /// The creation of an object that is not there, of which `text` is the whole; AlreadyExists is Conflict.

@@ -1,5 +1,7 @@
 #include "app/access_review.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -16,10 +18,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void add(std::vector<NeededVerb>& all, std::string_view group, std::string_view resource, std::string_view verb) {
-  all.push_back({.group = group,
-                 .resource = resource,
+  all.push_back({.group = std::string(group),
+                 .resource = std::string(resource),
                  .subresource = {},
-                 .verb = verb,
+                 .verb = std::string(verb),
                  .needed_by = "watch",
                  .ns = {},
                  .name = {}});
@@ -107,6 +109,47 @@ std::vector<NeededVerb> needed_verbs(Mode mode, bool events, const ConfigMapName
   for (const auto& owner : kKnownOwners) {
     add(all, owner.group, owner.resource, "get");
     all.back().needed_by = "opt-out";
+  }
+  return all;
+}
+
+std::vector<NeededVerb> condition_verbs(const Policy& policy) {
+  std::vector<NeededVerb> all;
+  const bool asked = std::ranges::any_of(policy.policies, [&](const DevicePolicy& one) {
+    return one.hand_over && one.hand_over->condition && effective_mode(&one, policy) == Mode::Enforce;
+  });
+  if (!asked) return all;
+  add(all, "", "nodes", "patch");
+  all.back().subresource = "status";
+  all.back().needed_by = "handOver.nodeCondition";
+  return all;
+}
+
+std::vector<NeededVerb> object_verbs(const HandOverResource& object, const std::string& plural) {
+  std::vector<NeededVerb> all;
+  const auto group = object.api_version.substr(0, object.api_version.find('/'));
+  for (const std::string_view verb : {"get", "create", "delete"}) {
+    if (verb == "delete" && object.keeps) continue;
+    add(all, group, plural, verb);
+    all.back().needed_by = "handOver.resource";
+    all.back().ns = object.ns;
+  }
+  return all;
+}
+
+std::vector<HandOverResource> handed_resources(const Policy& policy) {
+  std::vector<HandOverResource> all;
+  for (const auto& one : policy.policies) {
+    if (!one.hand_over || !one.hand_over->resource || effective_mode(&one, policy) != Mode::Enforce) continue;
+    const auto& wanted = *one.hand_over->resource;
+    const auto known = std::ranges::find_if(all, [&](const HandOverResource& other) {
+      return other.api_version == wanted.api_version && other.kind == wanted.kind && other.ns == wanted.ns;
+    });
+    if (known == all.end()) {
+      all.push_back(wanted);
+    } else {
+      known->keeps = known->keeps && wanted.keeps;
+    }
   }
   return all;
 }

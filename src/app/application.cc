@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "app/access_check.h"
+#include "app/access_desk.h"
 #include "app/admin_server.h"
 #include "app/clock.h"
 #include "app/clock_desk.h"
@@ -63,6 +63,7 @@ struct Application::Parts {
   Inbox inbox{kInboxCapacity};
   ClockDesk clock_desk;
   std::stop_source stopping;
+  std::unique_ptr<AccessDesk> access;  // outlives the threads that bring a configuration
   PolicyDesk desk;
   std::mutex watchers_mutex;  // the list, which pages read while it is filled
   std::vector<std::unique_ptr<k8s::Watcher>> watchers;
@@ -78,6 +79,7 @@ struct Application::Parts {
   Result<std::string> serve(std::string_view what, const std::string& address, PageMaker pages, Audience audience,
                             EventStream events = {});
   void send(Message message);
+  void note_policy(Message message);
   void reported(Executor::Done done);
   [[nodiscard]] bool tell_clock(Millis ahead);
   void start_watches();
@@ -101,12 +103,19 @@ Application::Parts::Parts(AppSettings s, std::shared_ptr<const k8s::Client> c, L
       status_store(watched_kinds(settings), settings.frame.mode_cap, settings.election.has_value()),
       trouble(log, settings.cluster),
       clock_desk([this](Millis ahead) { return tell_clock(ahead); }, status_store, metrics, log),
-      desk(settings.frame, [this](Message message) { send(std::move(message)); }, status_store, metrics, log) {
+      desk(settings.frame, [this](Message message) { note_policy(std::move(message)); }, status_store, metrics, log) {
   live.on_first_reader([this] { inbox.nudge(); });
 }
 
 void Application::Parts::send(Message message) {
   (void)inbox.push({.message = std::move(message), .at = stopwatch_now()}, stopping.get_token());
+}
+
+void Application::Parts::note_policy(Message message) {
+  if (const auto* changed = std::get_if<PolicyChanged>(&message); changed != nullptr && access) {
+    access->look_at(changed->policy);
+  }
+  send(std::move(message));
 }
 
 bool Application::Parts::tell_clock(Millis ahead) {
@@ -345,13 +354,11 @@ void Application::run(const std::stop_token& stop) {
   const auto& settings = parts.settings;
   const auto* map = settings.config_map ? &*settings.config_map : nullptr;
   // Beside everything else: only people need to know, and the first list must not wait for it.
-  const std::jthread asking(
-      [&parts, token,
-       verbs = needed_verbs(settings.frame.mode_cap, settings.frame.events, map, settings.frame.own_namespace,
-                            settings.election.has_value(), settings.frame.status)] {
-        (void)check_access(verbs, *parts.client, parts.log, token);
-        check_version(*parts.client, parts.settings.frame.mode_cap, parts.log, token);
-      });
+  parts.access = std::make_unique<AccessDesk>(
+      *parts.client, settings.frame.mode_cap,
+      needed_verbs(settings.frame.mode_cap, settings.frame.events, map, settings.frame.own_namespace,
+                   settings.election.has_value(), settings.frame.status),
+      parts.log);
   // The machine may refuse one of the threads below: nobody may wait for an answer then.
   const std::unique_ptr<std::stop_source, void (*)(std::stop_source*)> at_end(
       &parts.stopping, [](std::stop_source* source) { source->request_stop(); });
@@ -396,6 +403,7 @@ void Application::run(const std::stop_token& stop) {
   parts.elector.reset();
   const std::lock_guard lock(parts.file_mutex);
   parts.file.reset();
+  parts.access.reset();
 }
 
 void Application::reload() { parts_->reload(); }

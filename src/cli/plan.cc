@@ -105,7 +105,8 @@ Printed plan(const PlanOptions& options) {
     set_annotations(*wanted, *sight->policy);
   }
   if (sight->policy && !sight->policy->pauses) {
-    report.remarks.push_back(fmt::format("ConfigMap {}/{}: {}", map.ns, map.name, sight->policy->pauses.error().message));
+    report.remarks.push_back(
+        fmt::format("ConfigMap {}/{}: {}", map.ns, map.name, sight->policy->pauses.error().message));
   }
   if (wanted) add_pauses(report.remarks, "the new configuration", *wanted, now.wall);
   if (wanted) report.wanted = side_of(joined(options.files), *wanted, look(*wanted));

@@ -118,3 +118,47 @@ TEST_CASE("the answer of an access review is read, and anything else is malforme
     CHECK(answer.error().kind == dhc::ErrorKind::Malformed);
   }
 }
+
+namespace {
+
+dhc::DevicePolicy handing_over(dhc::Mode mode, const char* kind, bool keeps) {
+  dhc::DevicePolicy policy;
+  policy.mode = mode;
+  policy.hand_over = dhc::HandOverRules{};
+  policy.hand_over->resource = dhc::HandOverResource{.api_version = "repair.example.com/v1",
+                                                     .kind = kind,
+                                                     .ns = "repair",
+                                                     .name = "{node}",
+                                                     .text = {},
+                                                     .keeps = keeps};
+  return policy;
+}
+
+}  // namespace
+
+TEST_CASE("a hand-over's rights are asked for where a policy enforces it, each kind once") {
+  dhc::Policy policy;
+  policy.mode_cap = dhc::Mode::Enforce;
+  policy.policies = {handing_over(dhc::Mode::Enforce, "Order", true), handing_over(dhc::Mode::Enforce, "Order", false),
+                     handing_over(dhc::Mode::Enforce, "Ticket", true), handing_over(dhc::Mode::Observe, "Wish", false)};
+  CHECK(dhc::condition_verbs(policy).empty());
+  policy.policies.back().hand_over->condition = dhc::HandOverCondition{.type = "NeedsRepair"};
+  CHECK(dhc::condition_verbs(policy).empty());
+  policy.policies.front().hand_over->condition = dhc::HandOverCondition{.type = "NeedsRepair"};
+  const auto condition = dhc::condition_verbs(policy);
+  REQUIRE(condition.size() == 1);
+  CHECK(dhc::forbidden_line(condition.front()) == "forbidden: nodes/status patch (needed by: handOver.nodeCondition)");
+
+  const auto resources = dhc::handed_resources(policy);
+  REQUIRE(resources.size() == 2);
+  const auto verbs = dhc::object_verbs(resources.front(), "orders");
+  REQUIRE(verbs.size() == 3);  // one of the two deletes it
+  CHECK(dhc::forbidden_line(verbs.back()) ==
+        "forbidden: orders.repair.example.com delete (needed by: handOver.resource)");
+  CHECK(verbs.back().ns == "repair");
+  CHECK(dhc::object_verbs(resources.back(), "tickets").size() == 2);
+
+  policy.mode_cap = dhc::Mode::Observe;
+  CHECK(dhc::condition_verbs(policy).empty());
+  CHECK(dhc::handed_resources(policy).empty());
+}
