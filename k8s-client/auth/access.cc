@@ -79,7 +79,13 @@ std::string_view flag_of(const AccessFlags& flags) {
   if (!flags.context.empty()) return "--context";
   if (!flags.overrides.cluster.empty()) return "--cluster";
   if (!flags.overrides.user.empty()) return "--user";
-  return flags.overrides.server.empty() ? "" : "--server";
+  if (!flags.overrides.server.empty()) return "--server";
+  if (!flags.overrides.token.empty()) return "--token";
+  if (!flags.overrides.client_certificate.empty()) return "--client-certificate";
+  if (!flags.overrides.client_key.empty()) return "--client-key";
+  if (!flags.overrides.ca.empty()) return "--certificate-authority";
+  if (!flags.overrides.tls_server_name.empty()) return "--tls-server-name";
+  return flags.overrides.insecure_skip_tls_verify ? "--insecure-skip-tls-verify" : "";
 }
 
 Result<KubeAccess> access_by(const Kubeconfig& config, const AccessFlags& flags, const AccessSurroundings& around) {

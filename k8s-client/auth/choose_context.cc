@@ -120,6 +120,33 @@ Result<const T*> find_entry(std::string_view kind, const std::vector<T>& entries
                                            context.name, kind, name));
 }
 
+/// **Source:** clientcmd's getCluster: an override to skip the check clears the file's authority.
+void override_tls(KubeCluster& cluster, const ContextOverrides& overrides) {
+  if (!overrides.tls_server_name.empty()) cluster.tls_server_name = overrides.tls_server_name;
+  if (overrides.insecure_skip_tls_verify) {
+    cluster.insecure_skip_tls_verify = true;
+    cluster.ca = {};
+  }
+  if (!overrides.ca.empty()) {
+    cluster.ca = {.data = {}, .file = overrides.ca};
+    cluster.insecure_skip_tls_verify = overrides.insecure_skip_tls_verify;
+  }
+}
+
+/// **Source:** clientcmd's getAuthInfo; a token of the command line goes before a plugin's and a password.
+void override_user(KubeUser& user, const ContextOverrides& overrides) {
+  if (!overrides.client_certificate.empty())
+    user.client_certificate = {.data = {}, .file = overrides.client_certificate};
+  if (!overrides.client_key.empty()) user.client_key = {.data = {}, .file = overrides.client_key};
+  if (overrides.token.empty()) return;
+  user.token = overrides.token;
+  user.token_file.clear();
+  user.username.clear();
+  user.password.clear();
+  user.exec.reset();
+  user.auth_provider = false;
+}
+
 }  // namespace
 
 Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view name,
@@ -138,12 +165,14 @@ Result<ChosenContext> choose_context(const Kubeconfig& config, std::string_view 
     cluster.server = overrides.server;
     cluster.tls_server_name.clear();
   }
+  override_tls(cluster, overrides);
   const auto named_user = find_entry("user", config.users, overrides.user, context->user, *context);
   if (!named_user) return std::unexpected(named_user.error());
   KubeUser user;
   user.name = "nobody";
   user.place = {.file = "command line", .line = 1};
   if (*named_user != nullptr) user = **named_user;
+  override_user(user, overrides);
   if (auto fits = check(cluster); !fits) return std::unexpected(fits.error());
   if (auto fits = check(user); !fits) return std::unexpected(fits.error());
   const auto endpoint = parse_server_url(cluster.server);

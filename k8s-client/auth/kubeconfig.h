@@ -92,9 +92,15 @@ struct Kubeconfig {
 
 /// What stands in the place of a context's own; empty: not given. **Source:** clientcmd's ConfigOverrides.
 struct ContextOverrides {
-  std::string cluster;  ///< Name of a cluster in the files.
-  std::string user;     ///< Name of a user in the files.
-  std::string server;   ///< Address of the cluster; tls-server-name is then not what the file says.
+  std::string cluster;                  ///< Name of a cluster in the files.
+  std::string user;                     ///< Name of a user in the files.
+  std::string server;                   ///< Address of the cluster; tls-server-name is then not what the file says.
+  std::string token = {};               ///< Instead of whatever else would say who we are, but a certificate.
+  std::string client_certificate = {};  ///< A file; likewise the next two.
+  std::string client_key = {};
+  std::string ca = {};
+  std::string tls_server_name = {};
+  bool insecure_skip_tls_verify = false;  ///< Then the file's authority does not count.
 };
 
 /// What one context means.

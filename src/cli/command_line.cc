@@ -176,7 +176,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       "plan", "Show what a configuration would do to a cluster as it is now, next to the current one; read-only");
   add_connection(*plan, options.kubeconfig, options.context);
   add_overrides(*plan, options.overrides);
-  add_impersonation(*plan, options.as, options.as_groups);
+  add_impersonation(*plan, options.as);
   plan->add_option("-f,--filename", options.files,
                    "Files of the new configuration, - for standard input (default: only today's is shown)")
       ->type_name("FILE");

@@ -76,8 +76,7 @@ struct PlanOptions {
   std::string kubeconfig;  ///< Empty: as kubectl finds it, else in-cluster.
   std::string context;     ///< Empty: the current one.
   Overrides overrides = {};
-  std::string as;                           ///< User to impersonate; empty: nobody.
-  std::vector<std::string> as_groups;       ///< And groups.
+  Impersonation as = {};
   std::string ns = "device-health-system";  ///< Where the controller runs: its state and configuration are there.
   std::optional<ConfigMapName> config_map;  ///< None: `device-health-controller` in that namespace.
   std::vector<std::string> files;           ///< Of the new configuration; none: only today's is shown.

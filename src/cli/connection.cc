@@ -23,6 +23,7 @@ class Impersonating final : public k8s::Credentials {
     // The command line's word, and not that of the kubeconfig.
     std::erase_if(*all, [](const k8s::Header& header) { return header.name.starts_with("Impersonate-"); });
     all->push_back({"Impersonate-User", as_.user});
+    if (!as_.uid.empty()) all->push_back({"Impersonate-Uid", as_.uid});
     for (const auto& group : as_.groups) all->push_back({"Impersonate-Group", group});
     return all;
   }
@@ -58,7 +59,8 @@ std::string variable(const char* name) {
 Result<Connection> connect(k8s::AccessFlags flags, const Impersonation& as, std::string_view program,
                            const Overrides& overrides) {
   if (as.user.empty() && !as.groups.empty()) return fail(ErrorKind::Invalid, "--as-group needs --as");
-  flags.overrides = {.cluster = overrides.cluster, .user = overrides.user, .server = overrides.server};
+  if (as.user.empty() && !as.uid.empty()) return fail(ErrorKind::Invalid, "--as-uid needs --as");
+  flags.overrides = overrides.context;
   auto access = k8s::default_access(flags, k8s::AccessSurroundings::of_this_process());
   if (!access) return std::unexpected(std::move(access.error()));
   if (!as.user.empty()) access->credentials = std::make_shared<Impersonating>(access->credentials, as);

@@ -21,15 +21,14 @@ struct Connection {
 
 /// As whom each request is made instead of ourselves. **Source:** Kubernetes' "User impersonation".
 struct Impersonation {
-  std::string user;  ///< Empty: nobody.
-  std::vector<std::string> groups;
+  std::string user = {};  ///< Empty: nobody.
+  std::string uid = {};   ///< Empty: none.
+  std::vector<std::string> groups = {};
 };
 
 /// What the command line puts in the place of what a kubeconfig and this program say; as kubectl means it.
 struct Overrides {
-  std::string cluster = {};  ///< Name of a cluster of the kubeconfig; empty: the context's. Likewise the next.
-  std::string user = {};
-  std::string server = {};
+  k8s::ContextOverrides context = {};
   std::optional<Millis> request_timeout = {};  ///< Of one request; 0: any time. None: this program's own, mostly 30 s.
 };
 

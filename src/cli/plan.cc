@@ -72,9 +72,8 @@ Printed plan(const PlanOptions& options) {
     if (!read) return std::move(read.error());
     wanted = *std::move(read);
   }
-  const auto connection =
-      connect({.kubeconfig = options.kubeconfig, .context = options.context},
-              {.user = options.as, .groups = options.as_groups}, "device-health-controller", options.overrides);
+  const auto connection = connect({.kubeconfig = options.kubeconfig, .context = options.context}, options.as,
+                                  "device-health-controller", options.overrides);
   if (!connection) return failed("no access to a cluster: " + connection.error().message);
   const auto map = options.config_map.value_or(ConfigMapName{.ns = options.ns, .name = kConfigName});
   const auto sight = read_cluster(connection->client, {.own_namespace = options.ns, .config_map = map}, token);

@@ -44,7 +44,7 @@ void add_cluster(CLI::App& app, ClusterFlags& flags) {
       ->type_name("FILE");
   app.add_option("--context", flags.context, "Context of the kubeconfig (default: its current one)")->type_name("NAME");
   add_overrides(app, flags.overrides);
-  add_impersonation(app, flags.as, flags.as_groups);
+  add_impersonation(app, flags.as);
   app.add_option("--controller-namespace", flags.controller_ns,
                  "Where the controller runs (default device-health-system)")
       ->type_name("NAME");
@@ -239,20 +239,30 @@ OptionHelp option_help(const CLI::Option& option) {
 
 }  // namespace
 
-void add_impersonation(CLI::App& app, std::string& user, std::vector<std::string>& groups) {
-  app.add_option("--as", user, "User to impersonate")->type_name("NAME");
-  app.add_option("--as-group", groups, "Group to impersonate; may be given several times")
+void add_impersonation(CLI::App& app, Impersonation& as) {
+  app.add_option("--as", as.user, "User to impersonate")->type_name("NAME");
+  app.add_option("--as-uid", as.uid, "UID to impersonate")->type_name("UID");
+  app.add_option("--as-group", as.groups, "Group to impersonate; may be given several times")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
 }
 
 void add_overrides(CLI::App& app, Overrides& overrides) {
-  app.add_option("--cluster", overrides.cluster, "Cluster of the kubeconfig (default: the context's)")
+  auto& context = overrides.context;
+  app.add_option("--cluster", context.cluster, "Cluster of the kubeconfig (default: the context's)")->type_name("NAME");
+  app.add_option("--user", context.user, "User of the kubeconfig (default: the context's)")->type_name("NAME");
+  app.add_option("-s,--server", context.server, "Address of the API server (default: the cluster's)")->type_name("URL");
+  app.add_option("--token", context.token, "Bearer token for the API server")->type_name("TOKEN");
+  app.add_option("--client-certificate", context.client_certificate, "Client certificate, as PEM")->type_name("FILE");
+  app.add_option("--client-key", context.client_key, "Its key, as PEM")->type_name("FILE");
+  app.add_option("--certificate-authority", context.ca, "Whom to trust to name the API server, as PEM")
+      ->type_name("FILE");
+  app.add_option("--tls-server-name", context.tls_server_name,
+                 "Name in the API server's certificate (default: its host)")
       ->type_name("NAME");
-  app.add_option("--user", overrides.user, "User of the kubeconfig (default: the context's)")->type_name("NAME");
-  app.add_option("-s,--server", overrides.server, "Address of the API server (default: the cluster's)")
-      ->type_name("URL");
+  app.add_flag("--insecure-skip-tls-verify", context.insecure_skip_tls_verify,
+               "Do not check the API server's certificate: whoever answers may be anybody");
   const auto read = [&overrides](const std::string& text) {
     overrides.request_timeout = parse_timeout(text);
     if (!overrides.request_timeout)

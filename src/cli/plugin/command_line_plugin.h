@@ -27,10 +27,11 @@ struct PluginLine {
   CompletionOptions completion = {};
 };
 
-/// Defines `--as` and `--as-group`. Both outlive the app.
-void add_impersonation(CLI::App& app, std::string& user, std::vector<std::string>& groups);
+/// Defines `--as`, `--as-group` and `--as-uid`. It outlives the app.
+void add_impersonation(CLI::App& app, Impersonation& as);
 
-/// Defines `--cluster`, `--user`, `--server` and `--request-timeout`. They outlive the app.
+/// Defines `--cluster`, `--user`, `--server`, `--request-timeout` and those of kubectl's options that stand in the
+/// place of a kubeconfig's credentials. It outlives the app.
 void add_overrides(CLI::App& app, Overrides& overrides);
 
 /// Defines them. `line` outlives the app.

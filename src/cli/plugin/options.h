@@ -16,10 +16,9 @@ namespace dhc::cli {
 
 /// Which cluster a command means, and where its controller runs.
 struct ClusterFlags {
-  std::string kubeconfig = {};              ///< Empty: as kubectl finds it, else in-cluster.
-  std::string context = {};                 ///< Empty: the current one.
-  std::string as = {};                      ///< Impersonated user; empty: nobody.
-  std::vector<std::string> as_groups = {};  ///< And groups.
+  std::string kubeconfig = {};  ///< Empty: as kubectl finds it, else in-cluster.
+  std::string context = {};     ///< Empty: the current one.
+  Impersonation as = {};
   Overrides overrides = {};
   std::string controller_ns = "device-health-system";
 };

@@ -112,8 +112,8 @@ class Follower {
 }  // namespace
 
 Result<Connection> connect_to(const ClusterFlags& flags) {
-  return connect({.kubeconfig = flags.kubeconfig, .context = flags.context},
-                 {.user = flags.as, .groups = flags.as_groups}, "kubectl-device-health", flags.overrides);
+  return connect({.kubeconfig = flags.kubeconfig, .context = flags.context}, flags.as, "kubectl-device-health",
+                 flags.overrides);
 }
 
 Result<Sight> read_status(const k8s::Client& client, const std::string& ns, const std::stop_token& stop) {

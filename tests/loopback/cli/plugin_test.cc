@@ -216,6 +216,14 @@ TEST_CASE("cluster, user, server and request-timeout mean what they mean to kube
   Program no_user(with({broken, "--user", "other"}));
   CHECK(no_user.ended(Seconds(20)) == 1);
   CHECK(no_user.err().contains("no user 'other'; name one with --user (there are: nobody)"));
+  Program careless(with({"/dev/null", "--server", server, "--insecure-skip-tls-verify", "--token", "mine"}));
+  CHECK(careless.ended(Seconds(20)) == 3);
+  Program careful(with({"/dev/null", "--server", server, "--token", "mine"}));
+  CHECK(careful.ended(Seconds(20)) == 1);
+  CHECK(careful.err().contains("certificate"));
+  Program nobody(with({world.kubeconfig, "--as-uid", "1"}));
+  CHECK(nobody.ended(Seconds(20)) == 1);
+  CHECK(nobody.err().contains("--as-uid needs --as"));
 
   world.with([](sim::Cluster& cluster) {
     sim::Fault slow;

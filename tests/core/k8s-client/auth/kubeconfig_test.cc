@@ -128,6 +128,49 @@ TEST_CASE("cluster, user and server of the command line stand in the place of th
   CHECK(server->user.token == "t");
 }
 
+TEST_CASE("credentials and trust of the command line stand in the place of the file's") {
+  const std::string by_plugin =
+      "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n"
+      "clusters: [{name: c, cluster: {server: 'https://c', tls-server-name: inner, certificate-authority-data: "
+      "QQ==}}]\n"
+      "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: get, interactiveMode: "
+      "Never}}}]\n";
+  const auto token = overridden(by_plugin, {.cluster = {}, .user = {}, .server = {}, .token = "mine"});
+  REQUIRE(token);
+  CHECK(token->user.token == "mine");
+  CHECK_FALSE(token->user.exec);
+  const auto basic = overridden(
+      "clusters: [{name: c, cluster: {server: 'https://c'}}]\n"
+      "users: [{name: u, user: {username: a, password: b}}]\n",
+      {.cluster = "c", .user = "u", .server = {}, .token = "mine"});
+  REQUIRE(basic);
+  CHECK(basic->user.username.empty());
+  const auto key = overridden(by_plugin, {.cluster = {},
+                                          .user = {},
+                                          .server = {},
+                                          .client_certificate = "me.crt",
+                                          .client_key = "me.key",
+                                          .ca = "other.crt",
+                                          .tls_server_name = "outer"});
+  REQUIRE(key);
+  CHECK(key->user.client_certificate.file == "me.crt");
+  CHECK(key->user.client_key.file == "me.key");
+  CHECK(key->cluster.ca.file == "other.crt");
+  CHECK(key->cluster.ca.data.empty());
+  CHECK(key->cluster.tls_server_name == "outer");
+  ContextOverrides careless;
+  careless.insecure_skip_tls_verify = true;
+  const auto unchecked = overridden(by_plugin, careless);
+  REQUIRE(unchecked);
+  CHECK(unchecked->cluster.insecure_skip_tls_verify);
+  CHECK(unchecked->cluster.ca.empty());
+  careless.ca = "other.crt";
+  CHECK(overridden(by_plugin, careless).error().message.contains("together with a certificate authority"));
+  ContextOverrides half;
+  half.client_key = "me.key";
+  CHECK(overridden(by_plugin, half).error().message.contains("a client certificate needs a client key"));
+}
+
 TEST_CASE("with a cluster or server of the command line no context is needed, and nobody's credentials are sent") {
   const std::string bare = kTwo.substr(kTwo.find("clusters:"));
   const auto cluster = overridden(bare, {.cluster = "d", .user = "v", .server = {}});
