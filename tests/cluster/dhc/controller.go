@@ -260,11 +260,52 @@ func (c *Controller) Replay() error {
 	if err := keep(c.records); err != nil {
 		return err
 	}
-	out, err := exec.Command(c.program, "replay", c.records).CombinedOutput()
+	return replay(c.program, c.records)
+}
+
+func replay(program, records string) error {
+	out, err := exec.Command(program, "replay", records).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("replay of what the controller recorded: %w\n%s", err, out[:min(len(out), 20_000)])
 	}
 	return nil
+}
+
+// ReplayRuns gives each run of a folder to the program to test, by itself, as the runs of two replicas overlap, and returns how many there were. What still
+// records is replayed as far as it has come.
+func ReplayRuns(records, copies string) (runs int, err error) {
+	program, err := Binary()
+	if err != nil {
+		return 0, err
+	}
+	files, err := filepath.Glob(filepath.Join(records, "*.jsonl"))
+	if err != nil {
+		return 0, err
+	}
+	of := map[string][]string{}
+	for _, file := range files {
+		run := filepath.Base(file[:strings.LastIndex(file, "-")]) // START-RUN-NUMBER.jsonl
+		of[run] = append(of[run], file)
+	}
+	for run, files := range of {
+		folder := filepath.Join(copies, run)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return 0, err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return 0, err
+			}
+			if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), text, 0o600); err != nil {
+				return 0, err
+			}
+		}
+		if err := replay(program, folder); err != nil {
+			return 0, fmt.Errorf("run %s: %w", run, err)
+		}
+	}
+	return len(of), nil
 }
 
 // keep leaves a copy of a recording in the folder that $DHC_RECORDINGS names, for tests/model/conform.

@@ -48,8 +48,48 @@ func TestMain(m *testing.M) {
 	}, realcluster.Options{Name: "incluster", Node: true, Network: true})
 }
 
-// install applies the overlay as a user does who has an image of their own, and waits until both replicas are ready.
+// records is where both replicas record, as a claim gives it to them: PodSecurity restricted allows no hostPath in a Pod.
+func records() string { return filepath.Join(cluster.Folder, "records") }
+
+const claim = `apiVersion: v1
+kind: PersistentVolume
+metadata: {name: records}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  claimRef: {namespace: device-health-system, name: records}
+  hostPath: {path: "%s", type: Directory}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {namespace: device-health-system, name: records}
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  volumeName: records
+  resources: {requests: {storage: 1Gi}}
+`
+
+// userOverlay is what a user writes who has an image of their own and records.
+const userOverlay = `resources: ["%s", records.yaml]
+images: [{name: device-health-controller, newName: localhost/device-health-controller, newTag: test}]
+patches:
+  - target: {kind: Deployment, name: device-health-controller}
+    patch: |
+      - {op: add, path: /spec/template/spec/containers/0/args/-, value: --record=/var/lib/device-health/records}
+      - {op: add, path: /spec/template/spec/containers/0/volumeMounts, value: [{name: records, mountPath: /var/lib/device-health/records}]}
+      - {op: add, path: /spec/template/spec/volumes, value: [{name: records, persistentVolumeClaim: {claimName: records}}]}
+`
+
+// install applies the overlay as a user does, and waits until both replicas are ready.
 func install() error {
+	if err := os.Mkdir(records(), 0o755); err != nil {
+		return err
+	}
+	if err := os.Chmod(records(), 0o777); err != nil { // the program's user is nobody's, and no volume of this kind is given to it
+		return err
+	}
 	manifests, err := realcluster.RepositoryFile("manifests/overlays/enforce")
 	if err != nil {
 		return err
@@ -58,9 +98,10 @@ func install() error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("resources: [%s]\nimages: [{name: device-health-controller, newName: localhost/device-health-controller, newTag: test}]\n", overlay)
-	if err := os.WriteFile(filepath.Join(cluster.Folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		return err
+	for name, text := range map[string]string{"kustomization.yaml": fmt.Sprintf(userOverlay, overlay), "records.yaml": fmt.Sprintf(claim, records())} {
+		if err := os.WriteFile(filepath.Join(cluster.Folder, name), []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	if _, err := cluster.Kubectl("", "apply", "--server-side", "-k", cluster.Folder); err != nil {
 		return err

@@ -83,6 +83,7 @@ func expectOneEviction(t *testing.T, controller story.Run, sick, neighbour corev
 		t.Errorf("%d evictions were granted in the Namespace", all)
 	}
 	story.ExpectUntouched(t, controller, neighbour)
+	expectReplays(t, sick)
 }
 
 func evictions(t *testing.T, controller story.Run, pod corev1.Pod, code int) []realcluster.AuditEvent {

@@ -72,6 +72,7 @@ func TestThePodOfABrokenDeviceMovesToAnotherDeviceAndItsNeighbourStays(t *testin
 			who := leader(t)
 			expectLine(t, who, map[string]string{"msg": "verdict", "reason": "Evicting", "namespace": namespace, "name": sick.Name, "device": bad})
 			expectLine(t, who, map[string]string{"msg": "action", "action": "EvictPod", "outcome": "ok", "namespace": namespace, "name": sick.Name, "what": bad})
+			expectReplays(t, sick)
 		})
 	}
 }

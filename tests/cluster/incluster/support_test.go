@@ -3,6 +3,8 @@ package incluster
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,4 +160,33 @@ func expectEvictedAfterAllocatableFell(t *testing.T, seen *story.Watched, plugin
 		return
 	}
 	t.Error("no version of the Pod was seen to be evicted")
+}
+
+// expectReplays says that each run of a replica, ended or not, is decided again as it was, and that the eviction of the Pod is in one of them.
+func expectReplays(t *testing.T, evicted corev1.Pod) {
+	t.Helper()
+	realcluster.Eventually(t, 20*time.Second, "the eviction is recorded", func() error {
+		files, err := filepath.Glob(filepath.Join(records(), "*.jsonl"))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(string(text)) {
+				if strings.HasPrefix(line, `{"plan"`) && strings.Contains(line, "EvictPod") && strings.Contains(line, evicted.Name) {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("%d files do not tell it", len(files))
+	})
+	runs, err := dhc.ReplayRuns(records(), t.TempDir())
+	if err != nil {
+		t.Error(err)
+	} else if runs < 2 {
+		t.Errorf("two replicas recorded %d runs", runs)
+	}
 }
