@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
+#include "reconcilers/notice/build.h"
 
 namespace dhc::cli {
 
@@ -55,7 +56,7 @@ Result<std::vector<std::string>> own_events(std::string_view body) {
   if (!json.is_object()) return fail(ErrorKind::Malformed, "the API server's answer is no list of Events");
   std::vector<std::string> lines;
   for (const auto& event : json_list(json, {"items"})) {
-    if (json_string(event, {"reportingComponent"}) != kFieldManager) continue;
+    if (json_string(event, {"reportingComponent"}) != notice::kReportingController) continue;
     lines.push_back(fmt::format("{}  {}  {}: {}", first_of(event, {"lastTimestamp", "eventTime", "firstTimestamp"}),
                                 json_string(event, {"type"}), json_string(event, {"reason"}),
                                 printable_cut(json_string(event, {"message"}), kLongest)));

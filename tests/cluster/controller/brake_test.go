@@ -118,3 +118,51 @@ func TestANodeWhoseEveryDeviceIsSaidToBeBadKeepsItsPodsAsLongAsItIsSaid(t *testi
 		t.Errorf("%d Pods were evicted, %d of the six are left", evicted, left)
 	}
 }
+
+// An operator has looked at the node: what had gone bad up to then is dealt with, by the right of that role alone.
+func TestAnOperatorReleasesTheBrakeOfANodeByCommandAndItsPodsMove(t *testing.T) {
+	dhc.InstallRolesForPeople(t, cluster)
+	const resource = "example.com/braked" // brakes are kept by resource
+	namespace := cluster.Namespace(t)
+	bad := []string{"0", "1", "2", "3"}
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{resource: bad}})
+	pods := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 4, Resource: resource}.Create(t, cluster)
+	// A quarter of all devices is no matter of the cluster's brake.
+	fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{resource: {"4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"}}})
+	run := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, After: "1s"}.Text(), InCluster: true})
+	for _, id := range bad {
+		node.SetHealth(resource, id, "Unhealthy", "")
+	}
+	must(t, node.PublishStatus(t.Context()))
+	for _, pod := range pods {
+		run.AwaitVerdict(t, pod.Name, "Braked")
+	}
+	run.Stays(t, pods[0], 3*time.Second) // nobody has looked at what comes within the last second
+	_, reader := dhc.Person(t, cluster, dhc.ReaderRole, dhc.Namespace)
+	release := []string{"release-brake", "node", node.Name, "--kubeconfig"}
+	if code, _, problem := dhc.Command(t, append(release, reader)...); code != 1 || !strings.Contains(problem, `cannot get resource "nodes"`) {
+		t.Errorf("a reader's release ends with %d: %s", code, problem)
+	}
+	user, operator := dhc.Person(t, cluster, dhc.OperatorRole, "")
+	since := time.Now()
+	if code, out, problem := dhc.Command(t, append(release, operator)...); code != 0 || !strings.Contains(out, "device-health.io/brake-release=") {
+		t.Fatalf("release-brake ends with %d: %s%s", code, out, problem)
+	}
+	for _, pod := range pods {
+		story.AwaitGone(t, cluster, pod)
+		story.ExpectEvictedOnce(t, run, pod)
+	}
+	for _, pod := range workload.AwaitRunning(t, cluster, namespace, "infer", 4) {
+		if pod.Spec.NodeName == node.Name {
+			t.Errorf("%s is on the bad node again", pod.Name)
+		}
+	}
+	if engaged := run.Metric(t, "device_health_brakes_engaged"); engaged != 0 {
+		t.Errorf("%v brakes are engaged", engaged)
+	}
+	writes, err := cluster.Audit(since, func(e realcluster.AuditEvent) bool { return e.User.Username == user && e.Writes() })
+	must(t, err)
+	if len(writes) != 1 || writes[0].ObjectRef.Resource != "nodes" || writes[0].ObjectRef.Name != node.Name || writes[0].Verb != "patch" {
+		t.Errorf("the operator's writes: %+v", writes)
+	}
+}

@@ -8,43 +8,22 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/realcluster"
+	"device-health.io/controller/tests/cluster/story"
 )
-
-// person makes an account with one of the roles for people, and returns its kubeconfig: in the controller's namespace, or in the cluster.
-func person(t *testing.T, role string, everywhere bool) string {
-	t.Helper()
-	name := realcluster.Unique("person")
-	_, err := cluster.Client.CoreV1().ServiceAccounts(dhc.Namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(t, err)
-	who := []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: dhc.Namespace}}
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
-	if everywhere {
-		_, err = cluster.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: who, RoleRef: ref}, metav1.CreateOptions{})
-	} else {
-		_, err = cluster.Client.RbacV1().RoleBindings(dhc.Namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: who, RoleRef: ref}, metav1.CreateOptions{})
-	}
-	must(t, err)
-	return dhc.Kubeconfig(t, cluster, name, "")
-}
 
 // A reader sees the bad device by the status alone, without a way to the controller's Pod and without any other right; an operator acknowledges it, and its taint goes.
 func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
-	roles, err := realcluster.RepositoryFile("manifests/controller/kubectl-roles.yaml")
-	must(t, err)
-	if out, err := cluster.Kubectl("", "apply", "-f", roles); err != nil {
-		t.Fatal(out, err)
-	}
+	dhc.InstallRolesForPeople(t, cluster)
 	r := newRack(t, cluster, 2)
 	sick, device := r.holder(t)
 	controller := r.start(t, dhc.Policy{NoEvict: true, Recover: "{hold: 24h}"})
 	r.breaks(device)
 	rule := r.awaitRule(t, device, "NoSchedule")
-	reader := person(t, "device-health-reader", false)
+	_, reader := dhc.Person(t, cluster, dhc.ReaderRole, dhc.Namespace)
 	var seen struct {
 		Devices []struct {
 			Device, Node, Health, Said, Holder, Taint string
@@ -73,14 +52,14 @@ func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
 	if code, _, problem := dhc.Command(t, "ack", "device", device, "--kubeconfig", reader); code != 1 || !strings.Contains(problem, "cannot get resource \"devicetaintrules\"") {
 		t.Errorf("a reader's ack ends with %d: %s", code, problem)
 	}
-	operator := person(t, "device-health-operator", true)
+	_, operator := dhc.Person(t, cluster, dhc.OperatorRole, "")
 	if code, out, problem := dhc.Command(t, "ack", "device", device, "--reason", "fan replaced", "--kubeconfig", operator); code != 0 || !strings.Contains(out, acknowledge+"=fan replaced") {
 		t.Fatalf("ack ends with %d: %s%s", code, out, problem)
 	}
 	controller.AwaitVerdict(t, r.node.Name, "Acknowledged")
 	r.staysWithoutRule(t)
 	maps := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace)
-	_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: dhc.ConfigMap}}, metav1.CreateOptions{})
+	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: dhc.ConfigMap}}, metav1.CreateOptions{})
 	must(t, err)
 	defer func() { must(t, maps.Delete(t.Context(), dhc.ConfigMap, metav1.DeleteOptions{})) }()
 	if code, out, problem := dhc.Command(t, "pause", "--for", "1h", "--kubeconfig", operator, "--dry-run"); code != 0 || !strings.Contains(out, "pause-until=") {
@@ -93,4 +72,88 @@ func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The API server adds the reader's rights to `view`, so who has that where the controller runs needs no other role: it reads the status, and the Lease, which `view`
+// alone does not let it.
+func TestWhoHasViewReadsWhoLeadsAndWhatIsBadAndWritesNothing(t *testing.T) {
+	dhc.InstallRolesForPeople(t, cluster)
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	settings := r.settings(t, dhc.Policy{NoEvict: true, Recover: "{hold: 24h}"})
+	settings.Elect = true
+	story.Start(t, cluster, settings)
+	r.breaks(device)
+	rule := r.awaitRule(t, device, "NoSchedule")
+	dhc.WriteConfigMap(t, cluster, "") // which a pause would be written on; the controller has a file
+	defer func() {
+		must(t, cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Delete(t.Context(), dhc.ConfigMap, metav1.DeleteOptions{}))
+	}()
+	for where, namespace := range map[string]string{"in the cluster": "", "in the controller's namespace": dhc.Namespace} {
+		t.Run(where, func(t *testing.T) {
+			_, viewer := dhc.Person(t, cluster, "view", namespace)
+			realcluster.Eventually(t, 30*time.Second, "who may view reads it", func() error {
+				code, out, problem := dhc.Command(t, "devices", "--kubeconfig", viewer, "-o", "wide")
+				if code != 0 || problem != "" || !strings.Contains(out, rule.Name) || !strings.Contains(out, sick.Namespace+"/"+sick.Name) {
+					return fmt.Errorf("code %d: %s%s", code, out, problem)
+				}
+				return nil
+			})
+			for _, arguments := range [][]string{{"incidents"}, {"lemons"}, {"explain", "node/" + r.node.Name}, {"explain", "pod/" + sick.Name, "-n", sick.Namespace}} {
+				if code, out, problem := dhc.Command(t, append(arguments, "--kubeconfig", viewer)...); code != 0 || problem != "" || !strings.Contains(out, device) {
+					t.Errorf("%v ends with %d: %s%s", arguments, code, out, problem)
+				}
+			}
+			for _, arguments := range [][]string{{"ack", "device", device}, {"ack", "node", r.node.Name}, {"release-brake", "node", r.node.Name}, {"pause", "--for", "1h"}} {
+				if code, _, problem := dhc.Command(t, append(arguments, "--kubeconfig", viewer)...); code != 1 || !strings.Contains(problem, "cannot ") {
+					t.Errorf("%v ends with %d: %s", arguments, code, problem)
+				}
+			}
+		})
+	}
+}
+
+// A tenant with `view` in its own namespace may not read the status: it is told of its own Pods what their conditions and Events say, and of nobody else's.
+func TestATenantSeesTheConditionAndTheEventsOfItsOwnPodsAlone(t *testing.T) {
+	dhc.InstallRolesForPeople(t, cluster)
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	others := cluster.Namespace(t)
+	r.start(t, dhc.Policy{NoEvict: true, Recover: "{hold: 24h}"})
+	r.breaks(device)
+	condition := story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	event := story.AwaitEvent(t, cluster, sick.Namespace, sick.Name, "DeviceUnhealthy")
+	_, tenant := dhc.Person(t, cluster, "view", r.namespace)
+	var code int
+	var out, problem string
+	realcluster.Eventually(t, 30*time.Second, "the tenant may read its Pods", func() error { // the authorizer's view of the new binding may lag
+		if code, out, problem = dhc.Command(t, "devices", "-n", r.namespace, "--kubeconfig", tenant); code != 0 {
+			return fmt.Errorf("code %d: %s%s", code, out, problem)
+		}
+		return nil
+	})
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 2 || strings.Join(strings.Fields(lines[0]), " ") != "POD NODE DEVICE UNHEALTHY FOR REASON MESSAGE" {
+		t.Fatalf("devices shows %s", out)
+	}
+	if fields := strings.Fields(lines[1]); fields[0] != sick.Name || fields[1] != r.node.Name || fields[2] != "True" || fields[4] != condition.Reason || !strings.HasSuffix(lines[1], condition.Message) {
+		t.Errorf("devices shows %q", lines[1])
+	}
+	if !strings.Contains(problem, "the status may not be read") {
+		t.Errorf("it does not say where that is from: %s", problem)
+	}
+	code, out, problem = dhc.Command(t, "explain", "pod/"+sick.Name, "-n", r.namespace, "--kubeconfig", tenant)
+	for _, words := range []string{"Pod " + sick.Name + " on " + r.node.Name, story.Condition + "=True since ", condition.Message, "Events of the controller", "DeviceUnhealthy: " + event.Note} {
+		if code != 0 || !strings.Contains(out, words) {
+			t.Errorf("explain ends with %d and does not say %q: %s%s", code, words, out, problem)
+		}
+	}
+	for _, arguments := range [][]string{{"devices"}, {"devices", "-n", others}, {"devices", "-n", r.namespace, "-o", "json"}, {"explain", "node/" + r.node.Name}, {"incidents"}} {
+		if code, out, problem := dhc.Command(t, append(arguments, "--kubeconfig", tenant)...); code != 1 || out != "" || !strings.Contains(problem, "--clusterrole=device-health-reader") {
+			t.Errorf("%v ends with %d: %s%s", arguments, code, out, problem)
+		}
+	}
+	if code, out, problem := dhc.Command(t, "explain", "pod/work", "-n", others, "--kubeconfig", tenant); code != 1 || out != "" || !strings.Contains(problem, `cannot get resource "pods"`) {
+		t.Errorf("of another's Pod: %d: %s%s", code, out, problem)
+	}
 }

@@ -10,18 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"device-health.io/controller/tests/cluster/dhc"
-	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
 )
 
 // An operator pauses the node by kubectl, with the rights of his role alone; what it holds says until when, who and why, and goes by itself at the end. One that nobody can
 // read is refused, and the last good one goes on.
 func TestAPauseOfANodeHoldsItUpToItsEndAndABadOneIsRefused(t *testing.T) {
-	roles, err := realcluster.RepositoryFile("manifests/controller/kubectl-roles.yaml")
-	must(t, err)
-	if out, err := cluster.Kubectl("", "apply", "-f", roles); err != nil {
-		t.Fatal(out, err)
-	}
+	dhc.InstallRolesForPeople(t, cluster)
 	r := newRack(t, cluster, 2)
 	sick, device := r.holder(t)
 	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace, Taint: "{device: NoSchedule}"}.Text())
@@ -29,7 +24,7 @@ func TestAPauseOfANodeHoldsItUpToItsEndAndABadOneIsRefused(t *testing.T) {
 	settings := r.settings(t, dhc.Policy{})
 	settings.Policy = "" // the ConfigMap
 	controller := story.Start(t, cluster, settings)
-	operator := person(t, "device-health-operator", true)
+	_, operator := dhc.Person(t, cluster, dhc.OperatorRole, "")
 	const length = 30 * time.Second
 	began := time.Now()
 	code, out, problem := dhc.Command(t, "pause", "--node", r.node.Name, "--for", fmt.Sprintf("%ds", int(length.Seconds())), "--reason", "new riser card",
@@ -45,7 +40,7 @@ func TestAPauseOfANodeHoldsItUpToItsEndAndABadOneIsRefused(t *testing.T) {
 		}
 	}
 	bad := []byte(`{"metadata":{"annotations":{"device-health.io/pause.bad":"{\"nodes\":[\"x\"]}"}}}`)
-	_, err = cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Patch(t.Context(), dhc.ConfigMap, types.MergePatchType, bad, metav1.PatchOptions{})
+	_, err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Patch(t.Context(), dhc.ConfigMap, types.MergePatchType, bad, metav1.PatchOptions{})
 	must(t, err)
 	event := story.AwaitEvent(t, cluster, dhc.Namespace, dhc.ConfigMap, "ConfigRejected")
 	if !strings.Contains(event.Note, "annotation device-health.io/pause.bad:1:1: pause has no until") {
@@ -79,4 +74,36 @@ func TestEnforceOnObservesElsewhereAndALabelBringsTheNodeIn(t *testing.T) {
 	r.awaitRule(t, device, "NoSchedule")
 	story.AwaitGone(t, cluster, sick)
 	story.ExpectEvictedOnce(t, controller, sick)
+}
+
+// What an operator has paused goes on as soon as the operator says so, and not when another part is named.
+func TestAnOperatorsResumeOfANodeEndsItsPause(t *testing.T) {
+	dhc.InstallRolesForPeople(t, cluster)
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace, Taint: "{device: NoSchedule}"}.Text())
+	defer dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace}.Text()) // without annotations
+	settings := r.settings(t, dhc.Policy{})
+	settings.Policy = "" // the ConfigMap
+	controller := story.Start(t, cluster, settings)
+	_, operator := dhc.Person(t, cluster, dhc.OperatorRole, "")
+	as := []string{"--kubeconfig", operator, "--controller-namespace", dhc.Namespace}
+	if code, out, problem := dhc.Command(t, append([]string{"pause", "--node", r.node.Name, "--for", "1h", "--reason", "new riser card"}, as...)...); code != 0 {
+		t.Fatalf("pause ends with %d: %s%s", code, out, problem)
+	}
+	r.breaks(device)
+	controller.AwaitVerdict(t, sick.Name, "Paused")
+	if code, out, problem := dhc.Command(t, append([]string{"resume", "--node", "another"}, as...)...); code != 1 || !strings.Contains(problem, "that part is not paused") || !strings.Contains(problem, "device-health.io/pause."+r.node.Name) {
+		t.Errorf("resume of another node ends with %d: %s%s", code, out, problem)
+	}
+	if code, out, problem := dhc.Command(t, append([]string{"resume", "--node", r.node.Name}, as...)...); code != 0 || !strings.Contains(out, "device-health.io/pause."+r.node.Name) || !strings.Contains(out, " removed\n") {
+		t.Fatalf("resume ends with %d: %s%s", code, out, problem)
+	}
+	story.AwaitGone(t, cluster, sick)
+	story.ExpectEvictedOnce(t, controller, sick)
+	left, err := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace).Get(t.Context(), dhc.ConfigMap, metav1.GetOptions{})
+	must(t, err)
+	if len(left.Annotations) != 0 {
+		t.Errorf("the ConfigMap keeps %v", left.Annotations)
+	}
 }

@@ -74,7 +74,7 @@ TEST_CASE("who may read a namespace alone sees our condition on its pods, and ou
         "train-0  node-a  True              4m12s  DeviceUnhealthy  gpu-0 is bad; next: eviction, due at "
         "2026-11-20T12:05:00Z\n");
   const auto events = cli::own_events(
-      R"({"items":[{"reportingComponent":"kubelet","reason":"Pulled"},{"reportingComponent":"device-health-controller",)"
+      R"({"items":[{"reportingComponent":"kubelet","reason":"Pulled"},{"reportingComponent":"device-health.io/controller",)"
       R"("type":"Warning","reason":"DeviceUnhealthy","message":"gpu-0","eventTime":"2026-11-20T12:01:00.000000Z"}]})");
   CHECK(*events == std::vector<std::string>{"2026-11-20T12:01:00.000000Z  Warning  DeviceUnhealthy: gpu-0"});
   CHECK_FALSE(cli::own_pods("nonsense"));
