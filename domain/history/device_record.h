@@ -53,9 +53,10 @@ struct DeviceHistory {
 
 /// What of ours stands in the cluster for it.
 struct OurMarks {
-  OurMark rule;                       ///< Its DeviceTaintRule.
-  OurMark node;                       ///< Our taint on its node.
-  std::set<std::string> let_go = {};  ///< Other devices of its card whose rules somebody has deleted in this incident.
+  OurMark rule;  ///< Its DeviceTaintRule.
+  OurMark node;  ///< Our taint on its node.
+  /// Other devices of its card whose rules somebody has deleted, or acknowledged, in this incident.
+  std::set<std::string> let_go = {};
   // of this process alone
   RuleDoubt rule_doubt;
   /// Until then a removal may come that the process before us has asked for: it is nobody's word.

@@ -92,7 +92,10 @@ void IncidentTurn::look_at(DeviceRecord& record) {
                                .untainting = incidents_.untainting_,
                                .card_removals = incidents_.card_removals_,
                                .now = now_};
+  const auto let_go = record.ours.let_go.size();
   if (look_at_taint(record, seen_taints)) changed();
+  // The rule of a device that was let go is removed by us: the process after us must not make it again.
+  if (record.ours.let_go.size() != let_go) record.ours.noted_by = incidents_.revision_;
   await_word(record);
   if (const auto until = record.incident.probation_until()) {
     if (now_.wall < *until) {

@@ -67,17 +67,28 @@ class Looker {
     return mark.stands() && (mark.uid().empty() || mark.uid() == rule.meta.uid);
   }
 
-  /// Rules for the other devices of its card that somebody else has deleted.
+  /// Rules for the other devices of its card that somebody else has deleted, or has acknowledged.
   void look_at_card() {
-    if (seen_.removed_rules.empty() || !record_.is_open()) return;
     const auto& inventory = seen_.world.inventory();
-    for (auto& other : inventory.others_on_card(record_.key)) {
+    if (!record_.is_open() || (seen_.removed_rules.empty() && inventory.card_rules().empty())) return;
+    // Those that were made for its sake may stand while nobody knows what is on its card.
+    for (const auto* rule : inventory.rules_for_card_of(record_.key)) look_at_card_rule(*rule);
+    for (const auto& other : inventory.others_on_card(record_.key)) {
+      for (const auto* rule : inventory.named_rules_for(other)) look_at_card_rule(*rule);
+      if (seen_.removed_rules.empty()) continue;
       const auto name = card_rule_name(other);
       if (!went_away(seen_.removed_rules, name) || seen_.card_removals.contains(name)) continue;
-      if (inventory.rule_named(name) != nullptr) continue;
-      changed_ = record_.ours.let_go.insert(std::move(other.device)).second || changed_;
+      if (inventory.rule_named(name) == nullptr) let_go(other.device);
     }
   }
+
+  /// One that we take away already says nothing about the incident that began since.
+  void look_at_card_rule(const k8s::DeviceTaintRule& rule) {
+    if (!is_acknowledged(rule) || rule.meta.deletion || seen_.card_removals.contains(rule.meta.name)) return;
+    if (same_card_as(rule) && !changed_by_other(rule)) let_go(device_of(rule)->device);
+  }
+
+  void let_go(const std::string& device) { changed_ = record_.ours.let_go.insert(device).second || changed_; }
 
   void note_tainted(IncidentFacts& facts) {
     changed_ = changed_ || !facts.was_tainted;

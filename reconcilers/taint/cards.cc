@@ -84,9 +84,7 @@ class CardPlanner {
     if (!may_remove(*rule)) return;
     // Until it has been done, whatever else changes.
     speech_.ask_again(key);
-    // The process after us would take its absence for somebody's word.
-    const auto* record = input_.incidents.find(*bad);
-    if (record != nullptr && speech_.unsaved(*record)) return;
+    if (is_unsaved(key, *bad)) return;
     if (speech_.held_back(rule_write_key(rule->meta.name), rule->meta.resource_version)) return;
     speech_.act(DeleteRule{.name = rule->meta.name,
                            .api_version = input_.world.inventory().rules_api_version(),
@@ -96,6 +94,16 @@ class CardPlanner {
                            .device = to_string(key),
                            .policy = std::string(k8s::find(rule->meta.annotations, kPolicyAnnotation).value_or("")),
                            .of_card = true});
+  }
+
+  /// The process after us would take its absence for somebody's word, or make again what somebody has let go.
+  [[nodiscard]] bool is_unsaved(const DeviceKey& key, const DeviceKey& bad) const {
+    auto reasons = input_.world.inventory().others_on_card(key);
+    reasons.push_back(bad);
+    return std::ranges::any_of(reasons, [&](const DeviceKey& reason) {
+      const auto* record = input_.incidents.find(reason);
+      return record != nullptr && speech_.unsaved(*record);
+    });
   }
 
   /// What a policy has made that only observes now stays, as the device's own rule does.
@@ -111,9 +119,13 @@ class CardPlanner {
     const auto pool = pools.find({key.scope, key.place});
     // Nobody says what is on which card while the driver is away, or has not published all of it anew.
     const bool is_whole = pool != pools.end() && pool->second.published && pool->second.awaited.empty();
-    if (!is_whole && speaks_for_card(input_, bad)) return true;
+    if (!is_whole && asks_for(bad, key)) return true;
     return std::ranges::any_of(input_.world.inventory().others_on_card(key),
-                               [&](const DeviceKey& other) { return speaks_for_card(input_, other); });
+                               [&](const DeviceKey& other) { return asks_for(other, key); });
+  }
+
+  [[nodiscard]] bool asks_for(const DeviceKey& bad, const DeviceKey& other) const {
+    return speaks_for_card(input_, bad) && !input_.incidents.find(bad)->ours.let_go.contains(other.device);
   }
 
   const PlanInput& input_;

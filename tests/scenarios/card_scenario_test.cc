@@ -131,6 +131,31 @@ TEST_CASE("a rule for the card that somebody deletes is not made again in the in
   CHECK(world.covered() == world.others.size() - 1);
 }
 
+TEST_CASE("a rule for the card that somebody acknowledges is taken away, and not made again in the incident") {
+  Card world;
+  world.breaks();
+  world.run_for(3min);
+  const auto let_go = world.others.front();
+  const auto name = text(world.rule_for(let_go), {"metadata", "name"});
+  const sim::Json word = {{"metadata", {{"annotations", {{"device-health.io/acknowledge", "tested apart"}}}}}};
+  REQUIRE(world.cluster.kubectl_patch(Res::TaintRules, "", name, word).status == 200);
+  world.run_for(1min);
+  CHECK(world.effect_of(let_go).empty());
+  world.restart_controller();
+  world.run_for(1h);
+  CHECK(world.effect_of(let_go).empty());
+  CHECK(world.covered() == world.others.size() - 1);
+  CHECK(world.effect_of(world.bad) == "NoSchedule");
+  // The next incident is another matter.
+  world.set_health(world.bad, "Healthy");
+  world.run_for(12min);
+  CHECK(world.rule_count() == 0);
+  world.run_for(1h);
+  world.breaks();
+  world.run_for(3min);
+  CHECK(world.covered() == world.others.size());
+}
+
 TEST_CASE("a restart of ours at any moment leaves no rule behind, and makes none twice") {
   for (int at = 0; at < 12; ++at) {
     INFO("restart after ", at * 15, " s");

@@ -115,3 +115,32 @@ func TestNoNewPodGetsAnotherPartOfABadCard(t *testing.T) {
 	patchRule(t, r.cp, rules[bad].Name, `{"metadata":{"annotations":{"`+acknowledge+`":"reseated"}}}`)
 	r.awaitNoRule(t, 10*time.Second)
 }
+
+// The API server takes the word on a rule that another device's incident asks for; that device alone is handed out again.
+func TestAWordOnTheRuleOfAnotherDeviceOfABadCardLetsThatOneGo(t *testing.T) {
+	r := newRack(t, cluster, 4)
+	must(t, r.node.PublishSlice(t.Context(), r.driver, nil))
+	_, bad := r.holder(t)
+	others := r.others(bad)
+	first, second := others[0], others[1]
+	r.shareCounters(t, bad, first, second)
+	controller := r.start(t, dhc.Policy{NoEvict: true, Recover: "{healthyFor: 1s, hold: 24h}"})
+	r.breaks(bad)
+	rules := r.awaitTainted(t, bad, first, second)
+	patchRule(t, r.cp, rules[first].Name, `{"metadata":{"annotations":{"`+acknowledge+`":"tested apart"}}}`)
+	r.awaitTainted(t, bad, second)
+	realcluster.Never(t, 2*time.Second, "the rule is not made again", func() error {
+		if rules := r.rules(t.Context(), t); len(rules) != 2 {
+			return fmt.Errorf("there are %+v", rules)
+		}
+		return nil
+	})
+	controller.Kill()
+	r.start(t, dhc.Policy{NoEvict: true, Recover: "{healthyFor: 1s, hold: 24h}"})
+	realcluster.Never(t, 4*time.Second, "nor by the process after it", func() error {
+		if rules := r.rules(t.Context(), t); len(rules) != 2 {
+			return fmt.Errorf("there are %+v", rules)
+		}
+		return nil
+	})
+}

@@ -317,9 +317,13 @@ void Stage::show(const taint::ApplyRule& apply) {
   made.meta.labels = {{std::string(kManagedByLabel), std::string(kManagedBy)},
                       {std::string(kDeviceLabel), label_value(apply.device_name)}};
   made.meta.annotations = {{std::string(kEffectAnnotation), apply.effect},
-                           {std::string(kIncidentsAnnotation), std::to_string(apply.incidents)},
                            {std::string(kPolicyAnnotation), apply.policy},
                            {std::string(kSinceAnnotation), format_rfc3339(apply.since)}};
+  if (apply.same_card_as.empty()) {
+    made.meta.annotations.emplace_back(kIncidentsAnnotation, std::to_string(apply.incidents));
+  } else {
+    made.meta.annotations.emplace_back(kSameCardAnnotation, apply.same_card_as);
+  }
   if (!apply.identity.empty()) made.meta.annotations.emplace_back(kIdentityAnnotation, apply.identity);
   made.meta.annotations.sort();  // as the decoders keep them
   made.has_selector = true;
