@@ -54,6 +54,7 @@ type Node struct {
 	slices   map[string]int64 // pool generation by driver
 	extra    map[types.UID]map[string]any
 	claims   map[string][]resourcev1.DeviceRequestAllocationResult
+	boots    int
 	errors   func(format string, args ...any)
 }
 
@@ -195,11 +196,23 @@ func (n *Node) PublishStatus(ctx context.Context) error {
 		capacity[corev1.ResourceName(name)] = *resource.NewQuantity(int64(len(ids)), resource.DecimalSI)
 		allocatable[corev1.ResourceName(name)] = *resource.NewQuantity(int64(healthy), resource.DecimalSI)
 	}
+	boot := fmt.Sprintf("boot-%d-of-%s", n.boots, n.Name)
 	n.mutex.Unlock()
 	return n.updateStatus(ctx, func(status *corev1.NodeStatus) {
 		status.Capacity, status.Allocatable = capacity, allocatable
-		status.NodeInfo.BootID, status.NodeInfo.KubeletVersion = "boot-of-"+n.Name, "v"+realcluster.Release().Version
+		status.NodeInfo.BootID, status.NodeInfo.KubeletVersion = boot, "v"+realcluster.Release().Version
 	}, corev1.ConditionTrue)
+}
+
+// Reboot shows another boot of the machine. Its Pods live on, as those do whose kubelet starts their containers again.
+func (n *Node) Reboot(t *testing.T) {
+	t.Helper()
+	n.mutex.Lock()
+	n.boots++
+	n.mutex.Unlock()
+	if err := n.PublishStatus(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // SetReady says Ready=True or False, as the kubelet would.
