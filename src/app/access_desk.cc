@@ -23,7 +23,7 @@ void AccessDesk::look_at(std::shared_ptr<const Policy> policy) {
 void AccessDesk::run(const std::stop_token& stop, Mode mode, const std::vector<NeededVerb>& needed) {
   (void)check_access(needed, client_, log_, stop);
   check_version(client_, mode, log_, stop);
-  std::vector<NeededVerb> asked;
+  std::pair<std::vector<NeededVerb>, std::vector<HandOverResource>> asked;
   while (!stop.stop_requested()) {
     std::shared_ptr<const Policy> policy;
     {
@@ -31,11 +31,12 @@ void AccessDesk::run(const std::stop_token& stop, Mode mode, const std::vector<N
       if (!news_.wait(lock, stop, [this] { return next_ != nullptr; })) return;
       policy = std::exchange(next_, nullptr);
     }
-    auto verbs = verbs_of(*policy, stop);
-    // Of a pause, or of anything else in the configuration, nobody is told twice what is missing.
-    if (verbs == asked) continue;
+    std::pair wanted(condition_verbs(*policy), handed_resources(*policy));
+    // At a pause, or a change of anything else in the configuration, nobody is told twice what is missing.
+    if (wanted == asked) continue;
+    asked = std::move(wanted);
+    const auto verbs = verbs_of(*policy, stop);
     if (!verbs.empty()) (void)check_access(verbs, client_, log_, stop);
-    asked = std::move(verbs);
   }
 }
 

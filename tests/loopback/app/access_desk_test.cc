@@ -77,6 +77,16 @@ TEST_CASE("what a configuration's hand-over may not do is said when it comes int
   desk.look_at(other);
   REQUIRE(eventually([&] { return said("kind Ticket of repair.example.com/v1 is not served") == 1; }));
   CHECK(said("orders.repair.example.com") == 1);
+
+  auto ticket = std::make_shared<Policy>(*other);
+  ticket->pause_until = "2031-01-01T00:00:00Z";
+  desk.look_at(ticket);
+  const auto asked_again = [&] {
+    desk.look_at(policy);
+    return eventually([&] { return said("orders.repair.example.com") == 2; });
+  };
+  REQUIRE(asked_again());
+  CHECK(said("kind Ticket of repair.example.com/v1 is not served") == 1);
 }
 
 TEST_CASE("an access desk ends at once while the server says nothing") {
