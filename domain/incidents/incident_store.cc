@@ -75,7 +75,11 @@ void IncidentStore::rule_write_done(const DeviceKey& key) {
 void IncidentStore::rule_write_lost(const DeviceKey& key, MonoTime until) {
   const auto found = records_.find(key);
   touched_.insert(key);
-  if (found != records_.end() && found->second.ours.rule.stands()) found->second.ours.rule_doubt.note_lost(until);
+  if (found == records_.end()) return;
+  auto& ours = found->second.ours;
+  // What goes before its answer leaves no doubt about the next.
+  ours.rule_doubt.clear();
+  if (ours.rule.stands()) ours.rule_doubt.note_lost(until);
 }
 
 void IncidentStore::rule_write_altered(const DeviceKey& key) {

@@ -78,7 +78,7 @@ class Looker {
       if (seen_.removed_rules.empty()) continue;
       const auto name = card_rule_name(other);
       if (!went_away(seen_.removed_rules, name) || seen_.card_removals.contains(name)) continue;
-      if (inventory.rule_named(name) == nullptr) let_go(other.device);
+      if (inventory.rule_named(name) == nullptr && !may_be_earlier()) let_go(other.device);
     }
   }
 
@@ -169,8 +169,11 @@ class Looker {
 
   void note_gone(OurMark& mark, bool is_unseen) {
     const bool by_operator = mark.take(MarkEvent::Gone) || is_unseen;
-    if (by_operator && seen_.now.mono >= record_.ours.earlier_removal_by) acknowledge_it(Acknowledged::Removed);
+    if (by_operator && !may_be_earlier()) acknowledge_it(Acknowledged::Removed);
   }
+
+  /// Whether what went may have gone by a request of the process before us.
+  [[nodiscard]] bool may_be_earlier() const { return seen_.now.mono < record_.ours.earlier_removal_by; }
 
   void acknowledge_by_node() {
     const auto* facts = record_.incident.facts();

@@ -33,7 +33,10 @@ void AccessDesk::run(const std::stop_token& stop, Mode mode, const std::vector<N
     }
     std::pair wanted(condition_verbs(*policy), handed_resources(*policy));
     // At a pause, or a change of anything else in the configuration, nobody is told twice what is missing.
-    if (wanted == asked) continue;
+    if (wanted == asked) {
+      log_.debug("the configuration asks for no other permissions than before");
+      continue;
+    }
     asked = std::move(wanted);
     const auto verbs = verbs_of(*policy, stop);
     if (!verbs.empty()) (void)check_access(verbs, client_, log_, stop);

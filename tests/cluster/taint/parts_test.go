@@ -13,18 +13,31 @@ import (
 	"device-health.io/controller/tests/cluster/story"
 )
 
+// startForOperator runs the controller by the ConfigMap, which an operator may annotate, and returns the operator's kubeconfig.
+func (r rack) startForOperator(t *testing.T) (controller story.Run, operator string) {
+	t.Helper()
+	dhc.InstallRolesForPeople(t, cluster)
+	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace, Taint: "{device: NoSchedule}"}.Text())
+	settings := r.settings(t, dhc.Policy{})
+	settings.Policy = "" // the ConfigMap
+	controller = story.Start(t, cluster, settings)
+	_, operator = dhc.Person(t, cluster, dhc.OperatorRole, "")
+	return controller, operator
+}
+
+// removeAnnotations is for a defer: at a Cleanup the test's context has ended.
+func (r rack) removeAnnotations(t *testing.T) {
+	t.Helper()
+	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace}.Text())
+}
+
 // An operator pauses the node by kubectl, with the rights of his role alone; what it holds says until when, who and why, and goes by itself at the end. One that nobody can
 // read is refused, and the last good one goes on.
 func TestAPauseOfANodeHoldsItUpToItsEndAndABadOneIsRefused(t *testing.T) {
-	dhc.InstallRolesForPeople(t, cluster)
 	r := newRack(t, cluster, 2)
 	sick, device := r.holder(t)
-	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace, Taint: "{device: NoSchedule}"}.Text())
-	defer dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace}.Text()) // without annotations
-	settings := r.settings(t, dhc.Policy{})
-	settings.Policy = "" // the ConfigMap
-	controller := story.Start(t, cluster, settings)
-	_, operator := dhc.Person(t, cluster, dhc.OperatorRole, "")
+	controller, operator := r.startForOperator(t)
+	defer r.removeAnnotations(t)
 	const length = 30 * time.Second
 	began := time.Now()
 	code, out, problem := dhc.Command(t, "pause", "--node", r.node.Name, "--for", fmt.Sprintf("%ds", int(length.Seconds())), "--reason", "new riser card",
@@ -78,15 +91,10 @@ func TestEnforceOnObservesElsewhereAndALabelBringsTheNodeIn(t *testing.T) {
 
 // What an operator has paused goes on as soon as the operator says so, and not when another part is named.
 func TestAnOperatorsResumeOfANodeEndsItsPause(t *testing.T) {
-	dhc.InstallRolesForPeople(t, cluster)
 	r := newRack(t, cluster, 2)
 	sick, device := r.holder(t)
-	dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace, Taint: "{device: NoSchedule}"}.Text())
-	defer dhc.WriteConfigMap(t, cluster, dhc.Policy{Namespace: r.namespace}.Text()) // without annotations
-	settings := r.settings(t, dhc.Policy{})
-	settings.Policy = "" // the ConfigMap
-	controller := story.Start(t, cluster, settings)
-	_, operator := dhc.Person(t, cluster, dhc.OperatorRole, "")
+	controller, operator := r.startForOperator(t)
+	defer r.removeAnnotations(t)
 	as := []string{"--kubeconfig", operator, "--controller-namespace", dhc.Namespace}
 	if code, out, problem := dhc.Command(t, append([]string{"pause", "--node", r.node.Name, "--for", "1h", "--reason", "new riser card"}, as...)...); code != 0 {
 		t.Fatalf("pause ends with %d: %s%s", code, out, problem)

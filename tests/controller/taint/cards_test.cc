@@ -130,4 +130,30 @@ TEST_CASE("A word on a card's rule counts while the driver is away, also for a p
   CHECK(card_rule(stage, "gpu-2") != nullptr);
 }
 
+TEST_CASE("A card rule's removal that the leader before asked for, and that comes late, lets nothing go") {
+  for (const bool late : {true, false}) {
+    CAPTURE(late);
+    auto stage = bad_card();
+    stage.report("train-1", Health::Healthy);
+    bool asked = false;
+    for (int i = 0; i < 1200 && !asked; ++i) {
+      for (const auto& action : stage.turn()) {
+        asked = asked || std::holds_alternative<taint::DeleteRule>(action);
+        if (asked) continue;
+        stage.show(action);
+        stage.answer(action);
+      }
+      stage.advance(Seconds(1));
+    }
+    REQUIRE(asked);
+    stage.restart();
+    stage.report("train-1", Health::Unhealthy, "Xid 79");
+    stage.run_for(late ? Seconds(90) : minutes(3));
+    REQUIRE(card_rule(stage, "gpu-1") != nullptr);
+    stage.remove(k8s::Kind::DeviceTaintRule, card_rule_name(gpu("gpu-1")));
+    stage.run_for(minutes(3));
+    CHECK((card_rule(stage, "gpu-1") != nullptr) == late);
+  }
+}
+
 }  // namespace dhc::test

@@ -51,6 +51,22 @@ void uuid_of_all(Stage& stage, const std::string& uuid) {
   publish(stage, std::move(devices));
 }
 
+/// Up to the first action of this kind, which nobody answers. False: none came within twenty minutes.
+template <class Asked>
+bool leaves_unanswered(Stage& stage) {
+  bool asked = false;
+  for (int i = 0; i < 1200 && !asked; ++i) {
+    for (const auto& action : stage.turn()) {
+      asked = asked || std::holds_alternative<Asked>(action);
+      if (asked) continue;
+      stage.show(action);
+      stage.answer(action);
+    }
+    stage.advance(Seconds(1));
+  }
+  return asked;
+}
+
 }  // namespace
 
 TEST_CASE("That a policy takes its rule back is no operator's word, also for the process after us") {
@@ -241,17 +257,7 @@ TEST_CASE("A rule's removal that the leader before asked for, and that comes lat
     auto stage = remembering_gpus();
     stage.run_for(Seconds(70));
     stage.report("train-1", Health::Healthy);
-    bool asked = false;
-    for (int i = 0; i < 1200 && !asked; ++i) {
-      for (const auto& action : stage.turn()) {
-        asked = asked || std::holds_alternative<taint::DeleteRule>(action);  // and never answered
-        if (asked) continue;
-        stage.show(action);
-        stage.answer(action);
-      }
-      stage.advance(Seconds(1));
-    }
-    REQUIRE(asked);
+    REQUIRE(leaves_unanswered<taint::DeleteRule>(stage));
     stage.restart();
     stage.report("train-1", Health::Unhealthy, "Xid 79");
     stage.run_for(late ? Seconds(90) : minutes(3));
@@ -271,17 +277,7 @@ TEST_CASE("A node's untaint that the leader before asked for, and that comes lat
     REQUIRE(our_taint_on(stage.node_named("node-a")));
     stage.report("p-0", Health::Healthy);
     stage.report("p-1", Health::Healthy);
-    bool asked = false;
-    for (int i = 0; i < 1200 && !asked; ++i) {
-      for (const auto& action : stage.turn()) {
-        asked = asked || std::holds_alternative<taint::PatchNodeTaint>(action);
-        if (asked) continue;
-        stage.show(action);
-        stage.answer(action);
-      }
-      stage.advance(Seconds(1));
-    }
-    REQUIRE(asked);
+    REQUIRE(leaves_unanswered<taint::PatchNodeTaint>(stage));
     stage.restart();
     stage.report("p-0", Health::Unhealthy, "Xid 79");
     stage.report("p-1", Health::Unhealthy, "Xid 79");

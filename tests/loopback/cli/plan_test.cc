@@ -101,6 +101,10 @@ TEST_CASE("plan says which pauses stand, those of annotations and those of the f
   };
   operate({"pause", "--for", "2h", "--reason", "new switches"});
   operate({"pause", "--node", "node-a", "--for", "1h", "--reason", "risers"});
+  REQUIRE(eventually([&] {
+    Program program(world.arguments({}));
+    return program.ended(Seconds(60)) == 0 && program.out().contains("WouldEvict");  // once the kubelet has told it
+  }));
   const Folder folder;
   const auto stopped = folder.write("paused.yaml", std::string(kPolicy) + R"(---
 apiVersion: device-health.io/v1alpha1
@@ -115,6 +119,7 @@ spec: {paused: true}
   CHECK(out.contains("Note: today's configuration: paused until 2"));
   CHECK(out.contains(": new switches\n"));
   CHECK(out.contains(" for node node-a"));
+  CHECK(out.contains("WouldEvict"));
   CHECK(out.contains(": risers\nNote: the new configuration: ControllerLimits has paused: true\n"));
 }
 
