@@ -65,16 +65,12 @@ func TestAPodOnANodeThatIsDrainedOrDueForDeletionIsLeftAloneUntilThatIsCalledOff
 	story.ExpectEvictedOnce(t, controller, sick)
 }
 
-func TestACordonDelaysAnEvictionByCordonWaitSinceTheTimeOfItsTaint(t *testing.T) {
-	const wait = 10 * time.Second
-	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
-	sick := story.Holder(t, pods, "gpu-0")
-	// No other node has such devices.
-	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, CordonWait: wait.String(), Full: "{wait: 0s}"}.Text()})
-	patchNode(t, node.Name, `{"spec":{"unschedulable":true}}`)
-	var added time.Time
+// cordon cordons a node as kubectl does, and waits for the taint of kube-controller-manager, which says since when.
+func cordon(t *testing.T, node string) (added time.Time) {
+	t.Helper()
+	patchNode(t, node, `{"spec":{"unschedulable":true}}`)
 	realcluster.Eventually(t, 20*time.Second, "the cordon's taint has a time", func() error {
-		now, err := cluster.Client.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
+		now, err := cluster.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
 		for _, taint := range now.Spec.Taints {
 			if taint.Key == corev1.TaintNodeUnschedulable && taint.TimeAdded != nil {
 				added = taint.TimeAdded.Time
@@ -83,11 +79,32 @@ func TestACordonDelaysAnEvictionByCordonWaitSinceTheTimeOfItsTaint(t *testing.T)
 		}
 		return fmt.Errorf("taints %v %v", now.Spec.Taints, err)
 	})
+	return added
+}
+
+func TestACordonDelaysAnEvictionByCordonWaitSinceTheTimeOfItsTaint(t *testing.T) {
+	const wait, late = 10 * time.Second, 30 * time.Second // what a busy machine takes
+	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
+	sick, next := story.Holder(t, pods, "gpu-0"), story.Holder(t, pods, "gpu-1")
+	// No other node has such devices.
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, CordonWait: wait.String(), Full: "{wait: 0s}"}.Text()})
+	added := cordon(t, node.Name)
 	node.Break(t, gpu, "gpu-0")
 	controller.AwaitVerdict(t, sick.Name, "NodeCordoned")
 	story.AwaitGone(t, cluster, sick)
 	story.ExpectEvictedOnce(t, controller, sick)
-	if at := controller.EvictedAt(t, sick); at.Before(added.Add(wait)) {
+	if at := controller.EvictedAt(t, sick); at.Before(added.Add(wait)) || at.After(added.Add(wait+late)) {
 		t.Errorf("evicted at %s, and cordoned at %s", at, added)
+	}
+	// The cordon stands, and delays nothing any more.
+	broke := time.Now()
+	node.Break(t, gpu, "gpu-1")
+	story.AwaitGone(t, cluster, next)
+	story.ExpectEvictedOnce(t, controller, next)
+	if at := controller.EvictedAt(t, next); at.After(broke.Add(late)) {
+		t.Errorf("the next one was evicted %s after its device broke", at.Sub(broke))
+	}
+	if err := controller.Says(`"reason":"NodeCordoned"`, `"name":"`+next.Name+`"`); err == nil {
+		t.Error("the next one was held by a cordon that is older than cordonWait")
 	}
 }
