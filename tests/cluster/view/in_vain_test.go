@@ -1,11 +1,8 @@
 package view
 
 import (
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -26,37 +23,12 @@ import (
 // turns each of them into a dry run.
 func dryRun(t *testing.T, namespace, name string) (callOff func()) {
 	t.Helper()
-	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var review admissionreviewv1.AdmissionReview
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
-			http.Error(w, "no AdmissionReview", http.StatusBadRequest)
-			return
-		}
-		kind := admissionreviewv1.PatchTypeJSONPatch
-		review.Response = &admissionreviewv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, PatchType: &kind,
-			Patch: []byte(`[{"op":"add","path":"/deleteOptions/dryRun","value":["All"]}]`)}
-		review.Request = nil
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(review)
-	}))
-	t.Cleanup(web.Close)
-	hook := realcluster.Unique("rehearsal") + ".example.com"
-	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
-	hooks := cluster.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err := hooks.Create(t.Context(), &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: hook},
-		Webhooks: []admissionv1.MutatingWebhook{{Name: hook, FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{URL: &web.URL,
-				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			MatchConditions:   []admissionv1.MatchCondition{{Name: "workload", Expression: `request.name.startsWith("` + name + `-")`}},
-			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}}}}}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	callOff = func() { _ = hooks.Delete(t.Context(), hook, metav1.DeleteOptions{}) }
-	t.Cleanup(func() { _ = hooks.Delete(t.Context(), hook, metav1.DeleteOptions{}) })
-	return callOff
+	return mutating(t, namespace, admissionv1.MatchCondition{Name: "workload", Expression: `request.name.startsWith("` + name + `-")`},
+		admissionv1.RuleWithOperations{Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}}},
+		func(*admissionreviewv1.AdmissionRequest) []byte {
+			return []byte(`[{"op":"add","path":"/deleteOptions/dryRun","value":["All"]}]`)
+		})
 }
 
 // expectAccepted says how many evictions of the Pod were answered with 201 so far, and that none was answered otherwise.

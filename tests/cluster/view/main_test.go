@@ -1,5 +1,5 @@
 // Package view asks how old what the controller knows may be: an etcd restored to the past, a quiet cluster, a silent stream,
-// an eviction that is accepted and never shows.
+// an eviction or a condition that is accepted and never shows.
 package view
 
 import (
