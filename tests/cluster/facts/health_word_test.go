@@ -1,0 +1,43 @@
+package facts
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"device-health.io/controller/tests/cluster/fakenode"
+	"device-health.io/controller/tests/cluster/workload"
+)
+
+// KEP-4680 announces PermanentlyUnhealthy. While a server refuses it, a newer kubelet's whole status of the Pod is refused with it.
+func TestAHealthWordThatTheServerDoesNotKnowIs422AndTheStatusStays(t *testing.T) {
+	namespace := whole.Namespace(t)
+	fakenode.Start(t, whole, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0"}}})
+	pod := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: gpu}.Create(t, whole)[0]
+	say := func(word string) error {
+		patch := fmt.Appendf(nil, `{"status":{"containerStatuses":[{"name":"main","image":"i","imageID":"i","ready":true,"restartCount":0,`+
+			`"allocatedResourcesStatus":[{"name":%q,"resources":[{"resourceID":"gpu-0","health":%q}]}]}]}}`, gpu, word)
+		_, err := whole.Client.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	}
+	err := say("PermanentlyUnhealthy")
+	if !isStatus(err, http.StatusUnprocessableEntity) || !strings.Contains(err.Error(), "allocatedResourcesStatus[0].resources[0].health") ||
+		!strings.Contains(err.Error(), `Unsupported value: "PermanentlyUnhealthy"`) {
+		t.Errorf("the word is answered with %v", err)
+	}
+	now, err := whole.Client.CoreV1().Pods(namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, health := workload.Device(*now); health != corev1.ResourceHealthStatusHealthy {
+		t.Errorf("the status says %q", health)
+	}
+	if err := say("Unknown"); err != nil {
+		t.Errorf("the same with a word that it knows: %v", err)
+	}
+}
