@@ -38,16 +38,26 @@ type capacity struct {
 // NewPlugin starts a plugin with healthy devices gpu-0, gpu-1 and so on, and waits until the node offers them. It ends with the test.
 func (n *Node) NewPlugin(t *testing.T, count int) *Plugin {
 	t.Helper()
+	var ids []string
+	for i := range count {
+		ids = append(ids, fmt.Sprint("gpu-", i))
+	}
+	return n.NewPluginOf(t, ids...)
+}
+
+// NewPluginOf does the same with devices of these IDs.
+func (n *Node) NewPluginOf(t *testing.T, ids ...string) *Plugin {
+	t.Helper()
 	name := realcluster.Unique("gpu")
 	p := &Plugin{Resource: "example.com/" + name, node: n, name: name, devices: map[string]string{}}
-	for i := range count {
-		p.devices[fmt.Sprint("gpu-", i)] = "Healthy"
+	for _, id := range ids {
+		p.devices[id] = "Healthy"
 	}
 	p.write(t)
 	p.Start(t)
 	t.Cleanup(func() { p.Kill(t) })
 	p.follow(t)
-	p.AwaitCapacity(t, count, count)
+	p.AwaitCapacity(t, len(ids), len(ids))
 	return p
 }
 
