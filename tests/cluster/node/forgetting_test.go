@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -9,26 +10,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"device-health.io/controller/tests/cluster/realnode"
 	"device-health.io/controller/tests/cluster/story"
 	"device-health.io/controller/tests/cluster/workload"
 )
 
-// driverPod is what a vendor's DaemonSet shows of its driver: a Pod on the node that mounts the driver's folders. Its process and the driver's
-// begin and end together because the story says so.
-func (b bench) driverPod(t *testing.T) corev1.Pod {
+// reporterPod is what a vendor's DaemonSet shows of its driver or plugin: a Pod on the node that mounts folders of the kubelet's. Its process
+// and the driver's begin and end together because the story says so.
+func reporterPod(t *testing.T, on *realnode.Node, namespace, name string, folders ...string) corev1.Pod {
 	t.Helper()
-	const name = "driver"
 	pod := workload.OneContainer("", "", "")
-	pod.NodeSelector = map[string]string{"kubernetes.io/hostname": node.Name}
-	for volume, path := range map[string]string{
-		"registry": "/var/lib/kubelet/plugins_registry",
-		"plugin":   "/var/lib/kubelet/plugins/" + b.driver.Name, // of this driver alone: other stories' drivers are on the node too
-	} {
+	pod.NodeSelector = map[string]string{"kubernetes.io/hostname": on.Name}
+	for i, folder := range folders {
 		kind := corev1.HostPathDirectoryOrCreate
-		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
-			HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &kind}}})
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: fmt.Sprint("folder-", i), VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: "/var/lib/kubelet/" + folder, Type: &kind}}})
 	}
-	_, err := cluster.Client.AppsV1().DaemonSets(b.namespace).Create(t.Context(), &appsv1.DaemonSet{
+	_, err := cluster.Client.AppsV1().DaemonSets(namespace).Create(t.Context(), &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: workload.Labels(name)},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: workload.Labels(name)}, Spec: pod}},
@@ -36,7 +34,13 @@ func (b bench) driverPod(t *testing.T) corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return workload.AwaitRunning(t, cluster, b.namespace, name, 1)[0]
+	return workload.AwaitRunning(t, cluster, namespace, name, 1)[0]
+}
+
+// driverPod is of this driver alone: other stories' drivers are on the node too.
+func (b bench) driverPod(t *testing.T) corev1.Pod {
+	t.Helper()
+	return reporterPod(t, node, b.namespace, "driver", "plugins_registry", "plugins/"+b.driver.Name)
 }
 
 // forgets restarts the driver as NVIDIA's does: back within the kubelet's 30 s, with its slices, and every device Healthy.
