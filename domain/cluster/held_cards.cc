@@ -79,6 +79,7 @@ void HeldCards::count_in(const Place& place) {
     auto& image = scope.images[*name];
     image.cards += cards;
     change(image.by_start, place.driver_began, cards);
+    image.places.insert(place.at);
   }
   units_[{place.unit, place.at.scope}].insert(place.at);
 }
@@ -94,6 +95,7 @@ void HeldCards::count_out(const Place& place) {
     const auto image = scope->second.images.find(*name);
     image->second.cards -= cards;
     change(image->second.by_start, place.driver_began, -cards);
+    image->second.places.erase(place.at);
     if (image->second.cards == 0) scope->second.images.erase(image);
   }
   if (scope->second.cards == 0) scopes_.erase(scope);
@@ -183,15 +185,6 @@ std::int64_t HeldCards::count_of(std::string_view scope, std::string_view image)
 std::int64_t HeldCards::count_of_since(std::string_view scope, std::string_view image, WallTime then) const {
   const auto* found = find(scope, image);
   return found == nullptr ? 0 : count_since(found->by_start, then);
-}
-
-std::vector<const HeldCards::Place*> HeldCards::places_of(std::string_view scope, std::string_view image) const {
-  std::vector<const Place*> found;
-  if (find(scope, image) == nullptr) return found;
-  for (const auto& [at, place] : places_) {
-    if (at.scope == scope && place.count_of(image) > 0) found.push_back(&place);
-  }
-  return found;
 }
 
 }  // namespace dhc

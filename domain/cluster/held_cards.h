@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -64,8 +65,14 @@ class HeldCards {
   /// How many of them pods hold that run the image: all, and as above.
   [[nodiscard]] std::int64_t count_of(std::string_view scope, std::string_view image) const;
   [[nodiscard]] std::int64_t count_of_since(std::string_view scope, std::string_view image, WallTime then) const;
-  /// The places of the driver or resource where a pod holds a device that runs the image.
-  [[nodiscard]] std::vector<const Place*> places_of(std::string_view scope, std::string_view image) const;
+  /// Looks at the places of the driver or resource where a pod holds a device that runs the image, in their order, up
+  /// to the first for which `is_it` is true; whether there is one.
+  template <class IsIt>
+  bool find_place(std::string_view scope, std::string_view image, const IsIt& is_it) const {
+    const auto* found = find(scope, image);
+    return found != nullptr &&
+           std::ranges::any_of(found->places, [&](const auto& at) { return is_it(places_.at(at)); });
+  }
 
  private:
   /// Cards by the start of their driver or plugin; those of which it is not known come first.
@@ -74,6 +81,7 @@ class HeldCards {
     k8s::SharedEntry<std::string> name;
     std::int64_t cards = 0;
     ByStart by_start;
+    std::set<DeviceKey> places;
   };
   struct Scope {
     std::int64_t cards = 0;

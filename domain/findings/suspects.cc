@@ -82,17 +82,25 @@ std::vector<double> chances_of(const std::string& who, const CaseAgainst& found,
   return chances;
 }
 
-/// Drivers and resources of which so many devices broke under one of them: of the others no case can be enough.
-std::set<std::string> scopes_with(const std::vector<DeviceOnset>& onsets, std::size_t least, Accused accused) {
-  std::set<std::string> scopes;
-  if (least == 0) return scopes;
-  std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
+/// Those under whom so many devices of a driver or resource broke: of the others no case can be enough. By driver or
+/// resource; of `grown` alone unless that is null.
+std::map<std::string, std::set<std::string>> names_with(const std::vector<DeviceOnset>& onsets, std::size_t least,
+                                                        Accused accused, const std::set<OwnerInScope>* grown) {
+  std::map<std::string, std::set<std::string>> names;
+  if (least == 0) return names;
+  using Name = std::pair<std::string_view, std::string_view>;
+  std::map<Name, std::size_t> counts;
+  if (grown != nullptr) {
+    for (const auto& [who, scope] : *grown) counts.emplace(Name(scope, who), 0);
+  }
   for (const auto& onset : onsets) {
     for (const auto& [who, share] : onset.*accused) {
-      if (++counts[{onset.card.scope, who}] >= least) scopes.insert(onset.card.scope);
+      const Name name(onset.card.scope, who);
+      const auto found = grown == nullptr ? counts.try_emplace(name, 0).first : counts.find(name);
+      if (found != counts.end() && ++found->second == least) names[onset.card.scope].insert(who);
     }
   }
-  return scopes;
+  return names;
 }
 
 std::string words_of_case(const std::string& scope, const CaseAgainst& found) {
@@ -131,24 +139,36 @@ bool is_enough_without_the_largest(const std::string& image, const std::string& 
   std::erase_if(rest, [&](const DeviceOnset& onset) {
     return onset.images.contains(image) && onset.workloads.contains(largest->first);
   });
-  const auto cases = cases_against(rest, scope, &DeviceOnset::images);
+  const std::set<std::string> name{image};
+  const auto cases = cases_against(rest, scope, &DeviceOnset::images, &name);
   const auto found = cases.find(image);
   return found != cases.end() && is_enough(found->second, least);
 }
 
-/// How likely an image that breaks devices left out, each time, those that run it, held devices then and broke none.
-double chance_of_leaving_out(const std::string& image, const CaseAgainst& found,
-                             const std::map<std::string, std::size_t>& breakers,
-                             const std::vector<Bystander>& tenants) {
-  double chance = 1;
-  for (const auto* onset : found.onsets) {
-    double well = 0;
-    for (const auto& tenant : tenants) {
-      if (tenant.since <= onset->at && !breakers.contains(tenant.workload)) well += tenant.share;
+/// Whether an image that breaks devices is unlikely to have left out, each time, those that run it, held devices then
+/// and broke none. Each more of them makes it less likely: a few of many are enough.
+bool has_left_out_too_many(const std::string& image, const std::string& scope, const CaseAgainst& found,
+                           const std::map<std::string, std::size_t>& breakers, const SuspectHearing& hearing) {
+  if (!hearing.tell_tenants) return false;
+  struct Share {
+    WallTime at;
+    double of = 0;    // of all devices, that ran it
+    double well = 0;  // and were held by those who broke none
+  };
+  std::vector<Share> shares;
+  for (const auto* onset : found.onsets) shares.push_back({.at = onset->at, .of = onset->images.at(image).scope});
+  bool is_enough = false;
+  hearing.tell_tenants(image, scope, [&](const Bystander& tenant) {
+    if (breakers.contains(tenant.workload)) return false;
+    double chance = 1;
+    for (auto& share : shares) {
+      if (tenant.since <= share.at) share.well += tenant.share;
+      chance *= 1 - std::clamp(share.well / share.of, 0.0, 1.0);
     }
-    chance *= 1 - std::clamp(well / onset->images.at(image).scope, 0.0, 1.0);
-  }
-  return chance;
+    is_enough = chance < Suspects::kLeftOut;
+    return is_enough;
+  });
+  return is_enough;
 }
 
 std::string words_of_breakers(const std::map<std::string, std::size_t>& breakers) {
@@ -180,11 +200,12 @@ double chance_of_at_least(std::size_t least, const std::vector<double>& probabil
 }
 
 std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets, const std::string& scope,
-                                                 Accused accused) {
+                                                 Accused accused, const std::set<std::string>* names) {
   const auto broken = broken_devices(onsets, scope, accused);
   std::map<std::string, CaseAgainst> cases;
   for (const auto& [onset, is_first] : broken) {
     for (const auto& [who, share] : onset->*accused) {
+      if (names != nullptr && !names->contains(who)) continue;
       auto& found = cases[who];
       found.share = std::max(found.share, share.scope);
       found.onsets.push_back(onset);
@@ -208,6 +229,9 @@ bool is_enough(const CaseAgainst& found, std::size_t least) {
 void Suspects::note(DeviceOnset onset) {
   const auto place = std::ranges::lower_bound(onsets_, order_of(onset), {}, order_of);
   if (place != onsets_.end() && order_of(*place) == order_of(onset)) return;
+  for (const auto* names : {&onset.workloads, &onset.images}) {
+    for (const auto& [who, share] : *names) grown_.emplace(who, onset.card.scope);
+  }
   onsets_.insert(place, std::move(onset));
   if (onsets_.size() > kMost) onsets_.erase(onsets_.begin());
   ++revision_;
@@ -284,32 +308,35 @@ std::vector<DeviceOnset> Suspects::judge(const SuspectHearing& hearing) {
   forget(hearing);
   end_suspicions(hearing);
   if (judged_ == std::pair(revision_, hearing.least)) return excused;
-  for (const auto& scope : scopes_with(onsets_, hearing.least, &DeviceOnset::workloads)) {
-    for (const auto& [workload, found] : cases_against(onsets_, scope)) {
-      const OwnerInScope who{workload, scope};
-      if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
-      accuse(who, words_of_case(scope, found), hearing.now.wall, excused);
-    }
-  }
-  for (const auto& scope : scopes_with(onsets_, hearing.least, &DeviceOnset::images)) {
-    judge_images(scope, hearing, excused);
-  }
+  // Of a case that has not grown nothing is new.
+  const auto* grown = judged_ && judged_->second == hearing.least ? &grown_ : nullptr;
+  for (const auto& [scope, names] : names_with(onsets_, hearing.least, &DeviceOnset::workloads, grown))
+    judge_workloads(scope, names, hearing, excused);
+  for (const auto& [scope, names] : names_with(onsets_, hearing.least, &DeviceOnset::images, grown))
+    judge_images(scope, names, hearing, excused);
   judged_ = std::pair(revision_, hearing.least);
+  grown_.clear();
   return excused;
 }
 
-void Suspects::judge_images(const std::string& scope, const SuspectHearing& hearing,
+void Suspects::judge_workloads(const std::string& scope, const std::set<std::string>& names,
+                               const SuspectHearing& hearing, std::vector<DeviceOnset>& excused) {
+  for (const auto& [workload, found] : cases_against(onsets_, scope, &DeviceOnset::workloads, &names)) {
+    const OwnerInScope who{workload, scope};
+    if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
+    accuse(who, words_of_case(scope, found), hearing.now.wall, excused);
+  }
+}
+
+void Suspects::judge_images(const std::string& scope, const std::set<std::string>& names, const SuspectHearing& hearing,
                             std::vector<DeviceOnset>& excused) {
-  for (const auto& [image, found] : cases_against(onsets_, scope, &DeviceOnset::images)) {
+  for (const auto& [image, found] : cases_against(onsets_, scope, &DeviceOnset::images, &names)) {
     const OwnerInScope who{image, scope};
     if (!is_enough(found, hearing.least) || suspicions_.contains(who)) continue;
-    // Of a case that has not grown nothing is new; each that grows in a turn does so at the same time.
-    if (judged_ && found.onsets.back()->at != onsets_.back().at) continue;
     const auto breakers = breakers_in(found);
     if (breakers.size() < kFewestOfImage) continue;
     // Most images are acquitted by this, at a fraction of what the next question costs.
-    const auto tenants = hearing.tenants_of ? hearing.tenants_of(image, scope) : std::vector<Bystander>();
-    if (chance_of_leaving_out(image, found, breakers, tenants) < kLeftOut) continue;
+    if (has_left_out_too_many(image, scope, found, breakers, hearing)) continue;
     if (!is_enough_without_the_largest(image, scope, breakers, onsets_, hearing.least)) continue;
     accuse(who, words_of_case(scope, found) + words_of_breakers(breakers), hearing.now.wall, excused);
   }
@@ -357,6 +384,7 @@ void Suspects::load(std::vector<DeviceOnset> onsets, std::map<OwnerInScope, Susp
   if (onsets_.size() > kMost) onsets_.erase(onsets_.begin(), onsets_.end() - static_cast<std::ptrdiff_t>(kMost));
   suspicions_ = std::move(suspicions);
   judged_.reset();
+  grown_.clear();
 }
 
 }  // namespace dhc

@@ -51,13 +51,15 @@ struct Bystander {
 /// What one judgement is made of.
 struct SuspectHearing {
   std::size_t least = 3;          ///< How many devices must have broken under a workload; 0: nobody is suspected.
-  std::set<OwnerInScope> on_bad;  ///< Who holds a bad device now.
+  std::set<OwnerInScope> on_bad;  ///< Of those who are suspected: who holds a bad device now.
   /// Workloads and images that somebody vouches for: what broke up to then is not held against them.
   std::map<std::string, WallTime> acknowledged;
   std::optional<WallTime> released;  ///< Likewise for all, by an operator.
   Now now;
-  /// Who runs an image now and holds devices of the driver or resource, guilty or not; asked of few.
-  std::function<std::vector<Bystander>(const std::string& image, const std::string& scope)> tenants_of = {};
+  /// Tells who runs an image now and holds devices of the driver or resource, guilty or not, one after the other, until
+  /// that is enough.
+  using IsEnough = std::function<bool(const Bystander&)>;
+  std::function<void(const std::string& image, const std::string& scope, const IsEnough&)> tell_tenants = {};
 };
 
 /// Tells a guilty workload from guilty devices. Hardware breaks under whoever holds it: a workload that holds 3 percent
@@ -109,13 +111,17 @@ class Suspects {
   void forget(const SuspectHearing& hearing);
   void end_suspicions(const SuspectHearing& hearing);
   void acquit(const OwnerInScope& who, WallTime until);
-  void judge_images(const std::string& scope, const SuspectHearing& hearing, std::vector<DeviceOnset>& excused);
+  void judge_workloads(const std::string& scope, const std::set<std::string>& names, const SuspectHearing& hearing,
+                       std::vector<DeviceOnset>& excused);
+  void judge_images(const std::string& scope, const std::set<std::string>& names, const SuspectHearing& hearing,
+                    std::vector<DeviceOnset>& excused);
   void accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused);
 
   std::vector<DeviceOnset> onsets_;
   std::map<OwnerInScope, Suspicion> suspicions_;
   std::uint64_t revision_ = 0;
   std::optional<std::pair<std::uint64_t, std::size_t>> judged_;  // the revision, and `least`, of the last judgement
+  std::set<OwnerInScope> grown_;  // workloads and images against which more speaks since then
 };
 
 /// What speaks against a workload.
@@ -128,10 +134,12 @@ struct CaseAgainst {
 /// Those who may be guilty: `workloads` or `images`.
 using Accused = std::map<std::string, OwnerShare> DeviceOnset::*;
 
-/// Of each workload, or image, that was there when a device of this driver or resource broke. Points into `onsets`.
+/// Of each workload, or image, that was there when a device of this driver or resource broke; of those `names` alone
+/// unless that is null. Points into `onsets`.
 [[nodiscard]] std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>& onsets,
                                                                const std::string& scope,
-                                                               Accused accused = &DeviceOnset::workloads);
+                                                               Accused accused = &DeviceOnset::workloads,
+                                                               const std::set<std::string>* names = nullptr);
 
 /// Whether a case with so many devices at the least is enough for a suspicion.
 [[nodiscard]] bool is_enough(const CaseAgainst& found, std::size_t least);

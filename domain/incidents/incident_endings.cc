@@ -34,8 +34,11 @@ auto outline_of(const DeviceRecord* record) {
 }  // namespace
 
 void IncidentTurn::run() {
-  const auto is_seen = [&](const auto& entry) { return is_in(seen_.focus, entry.first); };
-  std::erase_if(incidents_.wakes_, is_seen);
+  if (looks_at_all()) {
+    incidents_.wakes_.clear();
+  } else {
+    for (const auto& key : seen_.focus->devices) incidents_.wakes_.erase(key);
+  }
   std::map<DeviceKey, decltype(outline_of(nullptr))> before;
   for_each_record([&](const DeviceKey& key, const DeviceRecord& record) { before.emplace(key, outline_of(&record)); });
   conclude();
@@ -46,9 +49,7 @@ void IncidentTurn::run() {
   };
   for (const auto& [key, outline] : before) note(key);
   for_each_record([&](const DeviceKey& key, const DeviceRecord& /*record*/) { note(key); });
-  Wake next;
-  for (const auto& [key, at] : incidents_.wakes_) next.note_after(seen_.now.mono, at);
-  incidents_.next_change_at_ = next.at();
+  incidents_.next_change_at_ = incidents_.wakes_.next_after(seen_.now.mono);
 }
 
 void IncidentTurn::conclude() {
@@ -70,8 +71,7 @@ void IncidentTurn::conclude() {
 
 void IncidentTurn::wake(WallTime at) {
   const MonoTime when = now_.mono + std::chrono::ceil<Millis>(at - now_.wall);
-  auto& known = incidents_.wakes_.try_emplace(*looks_at_, when).first->second;
-  known = std::min(known, when);
+  incidents_.wakes_.note(*looks_at_, when);
 }
 
 void IncidentTurn::look_at(DeviceRecord& record) {

@@ -40,18 +40,18 @@ void IncidentStore::observe(const DeviceSighting& sighting) { IncidentTurn(*this
 
 const DeviceRecord* IncidentStore::find(const DeviceKey& key) const { return find_record(records_, key); }
 
-bool IncidentStore::intend_untaint(const World& world, const std::set<std::string>& nodes) {
+bool IncidentStore::intend_untaint(const World& world, const std::set<std::string>& nodes, const Focus* focus) {
   const auto before = revision_;
-  for (auto& [key, record] : records_) {
+  for_each_in(focus, records_, [&](const DeviceKey& key, DeviceRecord& record) {
     auto& mark = record.ours.node;
-    if (!record.is_open() || !mark.stands() || record.is_acknowledged()) continue;
+    if (!record.is_open() || !mark.stands() || record.is_acknowledged()) return;
     const bool leaves = nodes.contains(world.node_of(key));
-    if (mark.is_leaving() == leaves) continue;
+    if (mark.is_leaving() == leaves) return;
     mark.take(leaves ? MarkEvent::Meant : MarkEvent::Kept);
     touched_.insert(key);
     ++revision_;
     record.ours.noted_by = revision_;
-  }
+  });
   return revision_ != before;
 }
 
@@ -170,8 +170,9 @@ void IncidentStore::settle_charges(const World& world, const RequestTracker& req
   if (changed) ++revision_;
 }
 
-void IncidentStore::follow_out_of_service(const World& world, const Now& now) {
-  if (caps_.follow(world, records_, now)) ++revision_;
+void IncidentStore::follow_out_of_service(const World& world, const Policy& policy, const Now& now,
+                                          const Focus* focus) {
+  if (caps_.follow(world, records_, policy, now, focus)) ++revision_;
 }
 
 void IncidentStore::load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps) {
@@ -258,13 +259,7 @@ std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key) c
                       .card = {.attribute = record.card.attribute, .value = record.card.value}};
 }
 
-std::vector<DeviceKey> IncidentStore::due(const Now& now) const {
-  std::vector<DeviceKey> keys;
-  for (const auto& [key, at] : wakes_) {
-    if (at <= now.mono) keys.push_back(key);
-  }
-  return keys;
-}
+std::vector<DeviceKey> IncidentStore::due(const Now& now) const { return wakes_.due(now.mono); }
 
 std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, WallTime now) const {
   std::set<Inventory::PoolName> pools;

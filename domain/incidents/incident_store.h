@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wake_queue.h"
 #include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
@@ -52,8 +53,9 @@ class IncidentStore {
 
   /// The nodes from which our taint is to be removed; those that are none of them keep it. Incidents that go on
   /// remember it, and that is written down before anything is sent: the process after us must not take our own doing
-  /// for an operator's word. True if there is something to be written.
-  bool intend_untaint(const World& world, const std::set<std::string>& nodes);
+  /// for an operator's word. Of the devices in focus (null: of all), of which a node has all or none. True if there is
+  /// something to be written.
+  bool intend_untaint(const World& world, const std::set<std::string>& nodes, const Focus* focus);
 
   /// Just loaded: until then, removals that were meant may come by requests of the process before us.
   void await_earlier_removals(MonoTime until);
@@ -90,8 +92,8 @@ class IncidentStore {
               const Now& now);
   /// What became of charged evictions, before the request tracker forgets the pods that are gone.
   void settle_charges(const World& world, const RequestTracker& requests, const Policy& policy, const Now& now);
-  /// Which devices are still out of service, by the records.
-  void follow_out_of_service(const World& world, const Now& now);
+  /// Which devices are still out of service, by the records of those in focus (null: of all).
+  void follow_out_of_service(const World& world, const Policy& policy, const Now& now, const Focus* focus);
 
   /// Takes in what a process before us has written; replaces everything.
   void load(std::vector<DeviceRecord> records, std::vector<DeviceRecord> departed, CapBook caps = {});
@@ -141,7 +143,7 @@ class IncidentStore {
   std::set<DeviceKey> believed_;
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> next_change_at_;
-  std::map<DeviceKey, MonoTime> wakes_;
+  WakeQueue<DeviceKey> wakes_;
   std::set<DeviceKey> touched_;
   std::set<DeviceKey> opened_;
   std::set<std::string> touched_pods_;

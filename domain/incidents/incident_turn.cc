@@ -153,7 +153,7 @@ void IncidentTurn::adopt_nodes() {
     if (!known) known = nodes_with_our_taint();
     if (!known->contains(name)) adopt(name);
   };
-  if (seen_.focus == nullptr || seen_.focus->all) {
+  if (looks_at_all()) {
     for (const auto& [name, node] : seen_.world.nodes()) look(name, node);
     return;
   }
@@ -192,18 +192,26 @@ void IncidentTurn::adopt(const std::string& node) {
 
 /// Of a device without an incident of its report nothing is known that could be forgotten, if none can open.
 void IncidentTurn::believe() {
-  std::erase_if(incidents_.believed_, [&](const DeviceKey& key) { return is_in(seen_.focus, key); });
-  for (const auto& key : seen_.world.tracker().not_healthy()) {
-    if (!is_in(seen_.focus, key)) continue;
-    const auto* state = seen_.world.tracker().find(key);
-    if (!state->forgotten || !state->unhealthy_since) continue;
-    const auto* record = incidents_.find(key);
-    const auto* facts = record == nullptr ? nullptr : record->incident.facts();
-    if (facts != nullptr && !is_drivers_own(facts->source)) continue;
-    if (ended_since(record, state->unhealthy_since->wall) || !affected_devices_.contains(key) ||
-        is_with_suspects(key) || seen_.brake.doubts(key, seen_.world.node_of(key))) {
-      incidents_.believed_.insert(key);
-    }
+  if (looks_at_all()) {
+    incidents_.believed_.clear();
+    for (const auto& key : seen_.world.tracker().not_healthy()) believe(key);
+    return;
+  }
+  for (const auto& key : seen_.focus->devices) {
+    incidents_.believed_.erase(key);
+    if (seen_.world.tracker().not_healthy().contains(key)) believe(key);
+  }
+}
+
+void IncidentTurn::believe(const DeviceKey& key) {
+  const auto* state = seen_.world.tracker().find(key);
+  if (!state->forgotten || !state->unhealthy_since) return;
+  const auto* record = incidents_.find(key);
+  const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+  if (facts != nullptr && !is_drivers_own(facts->source)) return;
+  if (ended_since(record, state->unhealthy_since->wall) || !affected_devices_.contains(key) || is_with_suspects(key) ||
+      seen_.brake.doubts(key, seen_.world.node_of(key))) {
+    incidents_.believed_.insert(key);
   }
 }
 

@@ -28,6 +28,7 @@ class IncidentTurn {
     member = std::forward<U>(value);
     changed();
   }
+  [[nodiscard]] bool looks_at_all() const { return seen_.focus == nullptr || seen_.focus->all; }
   void wake(WallTime at);
   /// The records in focus, or all.
   template <class Look>
@@ -44,6 +45,7 @@ class IncidentTurn {
   void adopt(const std::string& node);
   [[nodiscard]] std::set<std::string> nodes_with_our_taint() const;
   void believe();
+  void believe(const DeviceKey& key);
   void open_or_continue(const DeviceKey& key, const AffectedPod& affected);
   /// What begins an incident.
   struct Onset {

@@ -24,6 +24,11 @@ void count_known(const World& world, NodeCases& cases) {
     const auto* book = world.resource_book(place.first, place.second);
     if (book != nullptr) found.known = std::max(book->largest_capacity, book->held.total);
   }
+  const bool has_driver = std::ranges::any_of(cases, [](const auto& entry) {
+    return std::ranges::any_of(entry.second.bad,
+                               [](const auto* record) { return record->key.source == DeviceKey::Source::Dra; });
+  });
+  if (!has_driver) return;
   for (const auto& [key, pool] : world.inventory().pools()) {
     if (pool.node.empty() || !wanted(pool.node, key.first)) continue;
     cases.at({pool.node, key.first}).known += static_cast<std::int64_t>(pool.devices.size());
@@ -49,7 +54,8 @@ std::int64_t count_enforced(const NodeCase& found, const World& world) {
 
 }  // namespace
 
-NodeCases find_node_cases(const World& world, const Policy& policy, const IncidentStore& incidents) {
+NodeCases find_node_cases(const World& world, const Policy& policy, const IncidentStore& incidents,
+                          const Focus* focus) {
   NodeCases cases;
   const auto mode_of = [&](const DevicePolicy& rules) { return effective_mode(&rules, policy); };
   const auto before = [&](const DevicePolicy& a, const DevicePolicy& b) {
@@ -58,16 +64,16 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Incide
     };
     return rank(a) != rank(b) ? rank(a) < rank(b) : &a < &b;  // they are sorted by priority
   };
-  for (const auto& [key, record] : incidents.records()) {
-    if (!record.is_open() || record.is_acknowledged() || !needs_node_taint(world, key)) continue;
-    if (!key.is_device()) continue;
+  for_each_in(focus, incidents.records(), [&](const DeviceKey& key, const DeviceRecord& record) {
+    if (!record.is_open() || record.is_acknowledged() || !needs_node_taint(world, key)) return;
+    if (!key.is_device()) return;
     const auto* rules = policy_of(record, policy);
     const auto node = world.node_of(key);
-    if (rules == nullptr || !rules->taint || node.empty()) continue;
+    if (rules == nullptr || !rules->taint || node.empty()) return;
     auto& found = cases[{node, key.scope}];
     found.bad.push_back(&record);
     if (found.policy == nullptr || before(*rules, *found.policy)) found.policy = rules;
-  }
+  });
   count_known(world, cases);
   for (auto& [place, found] : cases) {
     const auto& taint = *found.policy->taint;

@@ -23,8 +23,10 @@ struct NodeCase {
 /// By (node, resource or driver); only of policies with `taint`.
 using NodeCases = std::map<std::pair<std::string, std::string>, NodeCase>;
 
-/// Points into `policy` and `incidents`: valid for one turn.
-[[nodiscard]] NodeCases find_node_cases(const World& world, const Policy& policy, const IncidentStore& incidents);
+/// Of the devices in focus (null: of all), of which a node has all or none. Points into `policy` and `incidents`: valid
+/// for one turn.
+[[nodiscard]] NodeCases find_node_cases(const World& world, const Policy& policy, const IncidentStore& incidents,
+                                        const Focus* focus);
 
 /// True if only its node can be tainted for this device.
 [[nodiscard]] bool needs_node_taint(const World& world, const DeviceKey& key);

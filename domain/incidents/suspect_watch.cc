@@ -30,32 +30,30 @@ std::set<std::string> known_names(const Suspects& suspects) {
 /// With more devices held than so many for each that broke, most who run an image broke none, whoever they are.
 constexpr std::int64_t kHeldForEach = 4;
 
-/// Who runs the image and holds devices, pod by pod; of too many to look at, somebody who holds all.
-std::vector<Bystander> tenants_of(const std::string& image, const std::string& scope, const Suspects& suspects,
-                                  const World& world, WallTime now) {
+/// Who runs the image and holds devices, pod by pod at each place; of too many to look at, somebody who holds all.
+void tell_tenants(const std::string& image, const std::string& scope, const Suspects& suspects, const World& world,
+                  WallTime now, const SuspectHearing::IsEnough& is_enough) {
   const auto broken = std::ranges::count_if(suspects.onsets(), [&](const DeviceOnset& onset) {
     return onset.card.scope == scope && onset.images.contains(image);
   });
   if (world.held_cards().count_of(scope, image) > kHeldForEach * broken)
-    return {{.workload = {}, .since = WallTime::min(), .share = 1}};
-  std::vector<Bystander> tenants;
+    return (void)is_enough({.workload = {}, .since = WallTime::min(), .share = 1});
   const auto all = static_cast<double>(world.held_cards().count(scope));
-  std::map<std::string, std::set<DeviceKey>> cards;  // by pod
-  for (const auto* place : world.held_cards().places_of(scope, image)) {
-    for (const auto& key : place->keys()) {
+  (void)world.held_cards().find_place(scope, image, [&](const HeldCards::Place& place) {
+    std::map<std::string, std::set<DeviceKey>> cards;  // by pod
+    for (const auto& key : place.keys()) {
       for (const auto& uid : world.tracker().find(key)->holders) cards[uid].insert(world.card_of(key));
     }
-  }
-  for (const auto& [uid, held] : cards) {
-    const auto* record = world.pod(uid);
-    if (record == nullptr || std::ranges::count(image_names_of(record->pod), image) == 0) continue;
-    // A time ahead of our clock does not say since when.
-    const auto made = record->pod.meta.creation ? world.ours(*record->pod.meta.creation) : WallTime::min();
-    tenants.push_back({.workload = workload_of(record->pod, world),
-                       .since = made > now ? WallTime::min() : made,
-                       .share = static_cast<double>(held.size()) / all});
-  }
-  return tenants;
+    return std::ranges::any_of(cards, [&](const auto& entry) {
+      const auto* record = world.pod(entry.first);
+      if (record == nullptr || std::ranges::count(image_names_of(record->pod), image) == 0) return false;
+      // A time ahead of our clock does not say since when.
+      const auto made = record->pod.meta.creation ? world.ours(*record->pod.meta.creation) : WallTime::min();
+      return is_enough({.workload = workload_of(record->pod, world),
+                        .since = made > now ? WallTime::min() : made,
+                        .share = static_cast<double>(entry.second.size()) / all});
+    });
+  });
 }
 
 }  // namespace
@@ -91,31 +89,32 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
                          .acknowledged = {},
                          .released = cap_release(policy.cap_release, now),
                          .now = now,
-                         .tenants_of = [&, at = now.wall](const std::string& image, const std::string& scope) {
-                           return tenants_of(image, scope, suspects, world, at);
+                         .tell_tenants = [&, at = now.wall](const auto& image, const auto& scope, const auto& enough) {
+                           tell_tenants(image, scope, suspects, world, at, enough);
                          }};
-  const auto hear = [&](const std::string& who, const k8s::Pod& pod) {
-    if (const auto until = vouched_until(pod, world, now.wall)) {
-      auto& latest = hearing.acknowledged.try_emplace(who, *until).first->second;
-      latest = std::max(latest, *until);
-    }
+  const auto hear = [&](const std::string& who, WallTime until) {
+    auto& latest = hearing.acknowledged.try_emplace(who, until).first->second;
+    latest = std::max(latest, until);
   };
   // Whoever looks at a suspect may have repaired its device before.
   for (const auto& [who, suspicion] : suspects.suspicions()) {
     for (const auto& workload : workloads_behind(suspects, who, world)) {
-      for (const auto* record : pods_of_workload(workload, world)) hear(who.first, record->pod);
+      for (const auto* record : pods_of_workload(workload, world)) {
+        if (const auto until = vouched_until(record->pod, world, now.wall)) hear(who.first, *until);
+      }
     }
   }
-  if (affected_pods.empty()) return hearing;
-  const auto known = known_names(suspects);
-  if (known.empty()) return hearing;
+  std::optional<std::set<std::string>> known;  // names of many, and few are vouched for
   for (const auto& affected : affected_pods) {
+    const auto until = vouched_until(affected.pod(), world, now.wall);
+    if (!until && suspects.suspicions().empty()) continue;
+    if (until && !known) known = known_names(suspects);
     auto names = image_names_of(affected.pod(), *affected.held_device);
     names.push_back(workload_of(affected.pod(), world));
     for (const auto& name : names) {
-      if (!known.contains(name)) continue;
-      if (!affected.unknown_now) hearing.on_bad.emplace(name, affected.key.scope);
-      hear(name, affected.pod());
+      const bool is_suspected = suspects.find(name, affected.key.scope) != nullptr;
+      if (is_suspected && !affected.unknown_now) hearing.on_bad.emplace(name, affected.key.scope);
+      if (until && known->contains(name)) hear(name, *until);
     }
   }
   return hearing;

@@ -279,6 +279,7 @@ void Brake::load(BrakeMemory memory, const Now& now) {
       if (const auto found = unnamed_.find(scope); found != unnamed_.end()) found->second.like.insert(key);
     }
     bad_.try_emplace(key, std::move(bad));
+    count_unheld(key);
     count(key);
   }
   // Of a brake of few devices none may have a name: others of the driver or resource do.
@@ -341,10 +342,14 @@ void Brake::look_at_silent(const BrakeSighting& seen) {
   if (seen.focus == nullptr || seen.focus->all) {
     for (const auto& [key, bad] : bad_) keys.push_back(key);
     for (const auto& [key, bad] : counted_) keys.push_back(key);
+    for (const auto& [key, place] : unheld_) keys.push_back(key);
   } else {
     keys.assign(seen.focus->devices.begin(), seen.focus->devices.end());
   }
-  for (const auto& key : keys) look_at_silent(key, seen);
+  for (const auto& key : keys) {
+    look_at_silent(key, seen);
+    count_unheld(key);
+  }
   // Whoever was here before the first look has been counted by now.
   if (std::exchange(has_new_unheld_, false)) drop_most(seen.world);
   for (const auto& key : keys) count(key);
@@ -359,32 +364,28 @@ void Brake::look_at_silent(const DeviceKey& key, const BrakeSighting& seen) {
   if (is_over(key, bad, seen)) return (void)bad_.erase(found);
   if (!bad.unheld_since) return;
   has_new_unheld_ = has_new_unheld_ || !was_unheld || seen.focus == nullptr || seen.focus->all;
-  if (bad.out) due_[key] = bad.onset.mono + seen.policy.limits.brake_within;
+  if (bad.out) due_.note(key, bad.onset.mono + seen.policy.limits.brake_within);
   const bool is_unlisted =
       key.source == DeviceKey::Source::Dra && !seen.world.inventory().pools().contains({key.scope, key.place});
-  if (is_unlisted)
-    due_[key] = std::min(due_.try_emplace(key, MonoTime::max()).first->second, *bad.unheld_since + kUnlistedMemory);
+  if (is_unlisted) due_.note(key, *bad.unheld_since + kUnlistedMemory);
 }
 
 std::vector<DeviceKey> Brake::due(const Now& now) const {
   std::vector<DeviceKey> keys(asked_again_.begin(), asked_again_.end());
-  for (const auto& [key, at] : due_) {
-    if (at <= now.mono) keys.push_back(key);
-  }
+  std::ranges::move(due_.due(now.mono), std::back_inserter(keys));
   return keys;
 }
 
 /// Drops those that nobody holds for longest, where there are more than a node can have.
 void Brake::drop_most(const World& world) {
-  if (bad_.size() <= kMostUnheld) return;
-  std::map<std::pair<std::string_view, std::string_view>, std::vector<std::pair<MonoTime, DeviceKey>>> unheld;
-  for (const auto& [key, bad] : bad_) {
-    if (bad.unheld_since) unheld[{key.scope, bad.node}].emplace_back(*bad.unheld_since, key);
+  if (crowded_.empty()) return;
+  std::map<Place, std::vector<std::pair<MonoTime, DeviceKey>>> unheld;
+  for (const auto& [key, place] : unheld_) {
+    if (crowded_.contains(place)) unheld[place].emplace_back(*bad_.at(key).unheld_since, key);
   }
   std::vector<DeviceKey> dropped;
   for (auto& [place, devices] : unheld) {
-    if (devices.size() <= kMostUnheld) continue;
-    const auto most = most_unheld(world, std::string(place.first), std::string(place.second));
+    const auto most = most_unheld(world, place.first, place.second);
     if (devices.size() <= most) continue;
     std::ranges::sort(devices);
     for (std::size_t i = 0; i + most < devices.size(); ++i) dropped.push_back(devices[i].second);
@@ -392,8 +393,31 @@ void Brake::drop_most(const World& world) {
   for (const auto& key : dropped) {
     bad_.erase(key);
     due_.erase(key);
+    count_unheld(key);
     count(key);
   }
+}
+
+/// Brings the counts of devices that nobody holds to what is known of this one now.
+void Brake::count_unheld(const DeviceKey& key) {
+  const auto found = bad_.find(key);
+  const auto known = unheld_.find(key);
+  const bool is_unheld = found != bad_.end() && found->second.unheld_since;
+  const auto place = is_unheld ? Place(key.scope, found->second.node) : Place();
+  if (is_unheld ? known != unheld_.end() && known->second == place : known == unheld_.end()) return;
+  const auto change = [&](const Place& at, bool is_more) {
+    auto& there = unheld_on_[at];
+    is_more ? ++there : --there;
+    there > kMostUnheld ? (void)crowded_.insert(at) : (void)crowded_.erase(at);
+    if (there == 0) unheld_on_.erase(at);
+  };
+  if (known != unheld_.end()) {
+    change(known->second, false);
+    unheld_.erase(known);
+  }
+  if (!is_unheld) return;
+  change(place, true);
+  unheld_.emplace(key, place);
 }
 
 /// Brings the groups to what is known of the device now.
@@ -587,9 +611,7 @@ std::optional<MonoTime> Brake::next_change_at(const Limits& limits, const Now& n
     if (!brake.trial) wake.note_after(now.mono, next_trial_at(brake, limits));
     for (const auto& [uid, until] : brake.not_again) wake.note_after(now.mono, until);
   }
-  for (const auto& [key, bad] : bad_) {
-    if (bad.out) wake.note_after(now.mono, bad.onset.mono + limits.brake_within);
-  }
+  wake.note_after(now.mono, due_.next_after(now.mono));
   return wake.at();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/moment.h"
+#include "base/wake_queue.h"
 #include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/findings/affected_pod.h"
@@ -179,6 +180,7 @@ class Brake {
   void note_signal(const AffectedPod& affected, const BrakeSighting& seen);
   void look_at_silent(const DeviceKey& key, const BrakeSighting& seen);
   void count(const DeviceKey& key);
+  void count_unheld(const DeviceKey& key);
   void drop_most(const World& world);
   void look_at_silent(const BrakeSighting& seen);
   bool is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& seen);
@@ -190,10 +192,14 @@ class Brake {
   void follow_trials(const BrakeSighting& seen);
 
   std::map<DeviceKey, BadDevice> bad_;
-  std::map<BrakeScope, Group> groups_;      // of bad_
-  std::map<DeviceKey, BadDevice> counted_;  // as it stands in the groups
-  std::map<DeviceKey, MonoTime> due_;       // silent devices that time alone may end
-  std::set<DeviceKey> asked_again_;         // whose acknowledgement is not valid yet
+  std::map<BrakeScope, Group> groups_;                // of bad_
+  std::map<DeviceKey, BadDevice> counted_;            // as it stands in the groups
+  using Place = std::pair<std::string, std::string>;  // a driver or resource, and a node
+  std::map<DeviceKey, Place> unheld_;                 // of bad_, those that nobody holds
+  std::map<Place, std::size_t> unheld_on_;            // how many
+  std::set<Place> crowded_;                           // where more are than are remembered without a look at the node
+  WakeQueue<DeviceKey> due_;                          // silent devices that time alone may end
+  std::set<DeviceKey> asked_again_;                   // whose acknowledgement is not valid yet
   // What is looked at for the first time is as old as its device is bad.
   bool looked_at_words_ = false;
   bool looked_at_workloads_ = false;

@@ -147,6 +147,12 @@ void CapBook::count_eviction(const EvictionCharge& charge, const World& world, c
   auto [place, is_new] = out_.try_emplace(charge.key);
   if (is_new) place->second = {.node = charge.node, .at = now.wall};
   place->second.evicted = true;
+  asked_again_.insert(charge.key);
+}
+
+void CapBook::recall(const DeviceKey& key, OutOfService out) {
+  out_.insert_or_assign(key, std::move(out));
+  asked_again_.insert(key);
 }
 
 /// Pods that budgets keep refusing must not fill the book: the longest unused charge goes, and is made again when its
@@ -229,29 +235,44 @@ bool CapBook::take_out(const DeviceKey& key, bool by_rule, const World& world, c
   return true;
 }
 
-bool CapBook::follow(const World& world, const DeviceRecords& records, const Now& now) {
+bool CapBook::follow(const World& world, const DeviceRecords& records, const Policy& policy, const Now& now,
+                     const Focus* focus) {
   bool changed = false;
-  for (const auto& [key, record] : records) {
-    if (!record.ours.any() || record.is_acknowledged()) continue;
+  for_each_in(focus, records, [&](const DeviceKey& key, const DeviceRecord& record) {
+    if (!record.ours.any() || record.is_acknowledged()) return;
     changed = take_out(key, record.ours.rule.stands(), world, now) || changed;
-  }
-  for (const auto& [key, uids] : world.inventory().named_rules()) {
+  });
+  for_each_in(focus, world.inventory().named_rules(), [&](const DeviceKey& key, const auto& /*uids*/) {
     if (is_kept_off(world, key)) changed = take_out(key, true, world, now) || changed;
+  });
+  const bool is_all = focus == nullptr || focus->all;
+  auto keys = std::exchange(asked_again_, {});
+  if (is_all) {
+    for (const auto& [key, out] : out_) keys.insert(key);
+  } else {
+    keys.insert(focus->devices.begin(), focus->devices.end());
   }
-  auto found = records.begin();  // both are sorted by device
-  for (auto at = out_.begin(); at != out_.end();) {
-    auto& [key, out] = *at;
-    changed = pull_back(out.at, now) || changed;
-    while (found != records.end() && found->first < key) ++found;
-    const bool known = found != records.end() && found->first == key;
-    out.whole_node = known && found->second.ours.node.stands();
-    // Nothing is remembered of a device that a report did not name for sure.
-    const bool is_remembered = known ? is_still_out(out, found->second) : out.evicted && now.wall - out.at < kDay;
-    const bool goes_on = is_remembered || is_kept_off(world, key);
-    at = goes_on ? std::next(at) : out_.erase(at);
-    changed = changed || !goes_on;
-  }
+  for (const auto& key : keys) changed = look_at(key, world, records, now) || changed;
+  tally_.update(out_, is_all ? nullptr : &keys, world, policy, now);
   return changed;
+}
+
+/// Whether it is still out. True if something is to be written.
+bool CapBook::look_at(const DeviceKey& key, const World& world, const DeviceRecords& records, const Now& now) {
+  const auto found = out_.find(key);
+  if (found == out_.end()) return false;
+  auto& out = found->second;
+  const bool is_pulled_back = pull_back(out.at, now);
+  const auto* record = find_record(records, key);
+  out.whole_node = record != nullptr && record->ours.node.stands();
+  // Nothing is remembered of a device that a report did not name for sure: time alone ends that.
+  const bool is_remembered = record != nullptr ? is_still_out(out, *record) : out.evicted && now.wall - out.at < kDay;
+  if (!is_remembered && !is_kept_off(world, key)) {
+    out_.erase(found);
+    return true;
+  }
+  if (record == nullptr) asked_again_.insert(key);
+  return is_pulled_back;
 }
 
 bool CapBook::release(WallTime until) {

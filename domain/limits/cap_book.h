@@ -4,10 +4,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "domain/cluster/focus.h"
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
+#include "domain/limits/out_tally.h"
 #include "domain/limits/request_tracker.h"
 #include "domain/limits/workload_book.h"
 
@@ -35,15 +38,6 @@ struct EvictionCharge {
   friend bool operator==(const EvictionCharge&, const EvictionCharge&) = default;
 };
 
-/// A device that is out of service on our account.
-struct OutOfService {
-  std::string node;
-  WallTime at;              ///< When we took it out.
-  bool evicted = false;     ///< By evicting a pod from it; else by our taint alone.
-  bool whole_node = false;  ///< Our taint stands on its node for it.
-  friend bool operator==(const OutOfService&, const OutOfService&) = default;
-};
-
 /// Evictions for one driver or resource within ten minutes.
 struct EvictionCount {
   WallTime first;
@@ -64,7 +58,9 @@ class CapBook {
   [[nodiscard]] const std::map<std::string, EvictionCharge>& charges() const { return charges_; }
   /// A charge that was not used for so long is dropped: it would only let an eviction of another day through.
   static constexpr Millis kUnusedCharge = std::chrono::hours(1);
-  [[nodiscard]] const std::map<DeviceKey, OutOfService>& out() const { return out_; }
+  [[nodiscard]] const OutOfServiceBook& out() const { return out_; }
+  /// How they count, as of the last `follow`.
+  [[nodiscard]] const OutTally& tally() const { return tally_; }
   /// By driver or resource; oldest first.
   [[nodiscard]] const std::map<std::string, std::vector<EvictionCount>>& evictions() const { return evictions_; }
 
@@ -88,8 +84,9 @@ class CapBook {
   [[nodiscard]] bool settle(const World& world, const RequestTracker& requests, const Now& now);
 
   /// Which devices are still out of service: an incident that has ended, or that an operator has acknowledged, counts
-  /// no more. True if something is to be written.
-  [[nodiscard]] bool follow(const World& world, const DeviceRecords& records, const Now& now);
+  /// no more. Looks at those in focus (null: at all). True if something is to be written.
+  [[nodiscard]] bool follow(const World& world, const DeviceRecords& records, const Policy& policy, const Now& now,
+                            const Focus* focus);
 
   /// An operator has released the cluster's caps: evictions, and what workloads have lost, before then count no more.
   /// True if there were any.
@@ -97,19 +94,26 @@ class CapBook {
 
   // as they are read from the state
   void recall(EvictionCharge charge);
-  void recall(const DeviceKey& key, OutOfService out) { out_.insert_or_assign(key, std::move(out)); }
+  void recall(const DeviceKey& key, OutOfService out);
   void recall(const std::string& scope, EvictionCount count);
   void recall(const std::string& workload, const DeviceKey& card, WallTime at) { workloads_.note(workload, card, at); }
 
-  friend bool operator==(const CapBook&, const CapBook&) = default;
+  /// Of what is written down.
+  friend bool operator==(const CapBook& a, const CapBook& b) {
+    return std::tie(a.charges_, a.out_, a.evictions_, a.workloads_) ==
+           std::tie(b.charges_, b.out_, b.evictions_, b.workloads_);
+  }
 
  private:
   bool take_out(const DeviceKey& key, bool by_rule, const World& world, const Now& now);
+  bool look_at(const DeviceKey& key, const World& world, const DeviceRecords& records, const Now& now);
   void count_eviction(const EvictionCharge& charge, const World& world, const Now& now);
   [[nodiscard]] bool drop_oldest(const RequestTracker& requests, const Now& now);
 
   std::map<std::string, EvictionCharge> charges_;
-  std::map<DeviceKey, OutOfService> out_;
+  OutOfServiceBook out_;
+  std::set<DeviceKey> asked_again_;  // of out_, those that are looked at whatever the focus: new, or without a record
+  OutTally tally_;
   std::map<std::string, std::vector<EvictionCount>> evictions_;
   WorkloadBook workloads_;
 };

@@ -64,55 +64,31 @@ std::int64_t allowed_by(const Cap& cap, std::int64_t known) {
   return std::max(cap.at_least, cap.percent * known / 100);
 }
 
-std::optional<WallTime> cap_release(const std::string& value, const Now& now) {
-  const auto until = operator_time(value, now.wall);
-  return until ? std::optional(*until) : std::nullopt;
-}
-
-std::optional<WallTime> cap_release_of_node(const World& world, const std::string& node, const Now& now) {
-  const auto* found = world.annotated_nodes().contains(node) ? world.node(node) : nullptr;
-  const auto value = found == nullptr ? std::nullopt : k8s::find(found->meta.annotations, kCapReleaseAnnotation);
-  return value ? cap_release(std::string(*value), now) : std::nullopt;
-}
-
-Caps::Caps(const CapInput& input)
-    : input_(input), released_(cap_release(input.policy.cap_release, input.now)), lost_(input.book.workloads()) {
-  auto uses = std::make_shared<Uses>();
-  filling_ = uses.get();
-  at_first_ = std::move(uses);
-  add_out_of_service();
+Caps::Caps(const CapInput& input) : input_(input), lost_(input.book.workloads()) {
+  auto counts = std::make_shared<CapCounts>();
+  filling_ = counts.get();
+  at_first_ = std::move(counts);
+  add_asked();
   add_charges();
   add_evictions();
   filling_ = nullptr;
 }
 
-void Caps::add_out_of_service() {
-  for (const auto& [key, out] : input_.book.out()) {
-    auto& use = to_change(key.scope);
-    const auto release = cap_release_of_node(input_.world, out.node, input_.now);
-    const bool is_released = released_ && out.at < *released_;
-    const Against against{.node = !release || out.at >= *release, .cluster = !is_released};
-    if (key.is_device()) count(use, out.node, input_.world.card_of(key), against);
-    if (out.whole_node && !is_released) use.whole_nodes.insert(out.node);
+template <class Look>
+void Caps::for_each_count(const std::string& scope, const Look& look) const {
+  for (const auto* counts : {&input_.book.tally().counts(), at_first_.get(), static_cast<const CapCounts*>(&taken_)}) {
+    if (const auto found = counts->find(scope); found != counts->end()) look(found->second);
   }
+}
+
+/// Taints that are asked for.
+void Caps::add_asked() {
   for (const auto& [key, until] : input_.asked.devices) {
     if (input_.now.mono < until) take_taint(key, input_.world.node_of(key));
   }
   for (const auto& [place, until] : input_.asked.nodes) {
     if (input_.now.mono < until) take_node_taint(place.first, place.second);
   }
-}
-
-void Caps::count(Use& use, const std::string& node, const DeviceKey& card, Against against) {
-  if (!against.node && !against.cluster) return;
-  auto& here = use.nodes[node];
-  auto& known = here.cards[card];
-  if (against.node && !known.node) ++here.on_node;
-  if (against.cluster && !known.cluster) {
-    ++here.in_cluster;
-    ++use.in_cluster;
-  }
-  known = {.node = known.node || against.node, .cluster = known.cluster || against.cluster};
 }
 
 /// A charge counts while its eviction is on its way, or may have happened; before that it only permits one.
@@ -134,67 +110,59 @@ bool Caps::has_counted(const std::string& pod_uid) const {
 
 void Caps::add_evictions() {
   for (const auto& [scope, counts] : input_.book.evictions()) {
-    auto& use = to_change(scope);
+    auto& there = to_change(scope);
     for (const auto& count : counts) {
-      if (input_.now.wall - count.last >= CapBook::kDay) continue;
-      use.evictions += count.count;
-      if (!use.first_eviction) use.first_eviction = count.last;
+      if (input_.now.wall - count.last < CapBook::kDay) there.count_evictions(count.count, count.last);
     }
   }
 }
 
-const Caps::Use& Caps::use_of(const Uses& uses, const std::string& scope) const {
-  const auto found = uses.find(scope);
-  return found == uses.end() ? nothing_ : found->second;
-}
-
-Caps::Against Caps::counted(const std::string& scope, const std::string& node, const DeviceKey& card) const {
-  Against all;
-  for (const auto* uses : {at_first_.get(), &taken_}) {
-    const auto& use = use_of(*uses, scope);
-    const auto here = use.nodes.find(node);
-    if (here == use.nodes.end()) continue;
-    const auto found = here->second.cards.find(card);
-    if (found == here->second.cards.end()) continue;
-    all = {.node = all.node || found->second.node, .cluster = all.cluster || found->second.cluster};
-  }
+CapCount::Against Caps::counted(const std::string& scope, const std::string& node, const DeviceKey& card) const {
+  CapCount::Against all;
+  for_each_count(scope, [&](const CapCount& count) {
+    const auto known = count.against(node, card);
+    all = {.node = all.node || known.node, .cluster = all.cluster || known.cluster};
+  });
   return all;
 }
 
 std::int64_t Caps::out_on_node(const std::string& scope, const std::string& node) const {
   std::int64_t out = 0;
-  for (const auto* uses : {at_first_.get(), &taken_}) {
-    const auto& use = use_of(*uses, scope);
-    const auto here = use.nodes.find(node);
-    if (here != use.nodes.end()) out += here->second.on_node;
-  }
+  for_each_count(scope, [&](const CapCount& count) { out += count.on_node(node); });
   return out;
 }
 
 bool Caps::is_whole(const std::string& scope, const std::string& node) const {
-  return use_of(*at_first_, scope).whole_nodes.contains(node) || use_of(taken_, scope).whole_nodes.contains(node);
+  bool is_whole = false;
+  for_each_count(scope, [&](const CapCount& count) { is_whole = is_whole || count.whole_nodes().contains(node); });
+  return is_whole;
 }
 
 std::int64_t Caps::evicted(const std::string& scope) const {
-  return use_of(*at_first_, scope).evictions + use_of(taken_, scope).evictions;
+  std::int64_t pods = 0;
+  for_each_count(scope, [&](const CapCount& count) { pods += count.evictions(); });
+  return pods;
 }
 
 std::int64_t Caps::out_in_cluster(const std::string& scope, const std::string* but) const {
-  const auto& first = use_of(*at_first_, scope);
-  const auto& taken = use_of(taken_, scope);
-  const auto on = [](const Use& use, const std::string& node) {
-    const auto here = use.nodes.find(node);
-    return here == use.nodes.end() ? 0 : here->second.in_cluster;
+  std::int64_t out = 0;
+  std::set<std::string_view> whole;
+  for_each_count(scope, [&](const CapCount& count) {
+    out += count.in_cluster();
+    for (const auto& [node, reasons] : count.whole_nodes()) whole.insert(node);
+  });
+  const auto on = [&](const std::string& node) {
+    std::int64_t there = 0;
+    for_each_count(scope, [&](const CapCount& count) { there += count.in_cluster(node); });
+    return there;
   };
-  auto whole = first.whole_nodes;
-  whole.insert(taken.whole_nodes.begin(), taken.whole_nodes.end());
-  auto out = first.in_cluster + taken.in_cluster;
-  for (const auto& node : whole) {
-    out -= on(first, node) + on(taken, node);
+  for (const auto& name : whole) {
+    const std::string node(name);
+    out -= on(node);
     // A device of the network has an empty node.
     if (but == nullptr || node != *but) out += std::max<std::int64_t>(cards_there(input_.world, scope, node), 1);
   }
-  if (but != nullptr && !whole.contains(*but)) out -= on(first, *but) + on(taken, *but);
+  if (but != nullptr && !whole.contains(*but)) out -= on(*but);
   return out;
 }
 
@@ -250,9 +218,10 @@ std::optional<HoldReason> Caps::refuses_day(const std::string& scope, std::int64
   }
   Wake until;
   until.note(room_at(input_.world, scope, {}, cap, known, gone + pods));
-  if (const auto& first = use_of(*at_first_, scope).first_eviction) {
-    until.note(input_.now.mono + std::chrono::ceil<Millis>(*first + CapBook::kDay - input_.now.wall));
-  }
+  for_each_count(scope, [&](const CapCount& count) {
+    if (const auto& first = count.first_eviction())
+      until.note(input_.now.mono + std::chrono::ceil<Millis>(*first + CapBook::kDay - input_.now.wall));
+  });
   return full(fmt::format("{} pods on devices of {} were evicted within 24 h, {} of {} known devices{}: release the "
                           "cap with the annotation {} on {}, or wait",
                           gone, scope, words_of_cap("perDay", cap), known.there, words_of_proof(known),
@@ -298,7 +267,7 @@ std::optional<HoldReason> Caps::refuses_eviction(const DeviceKey& key, const std
 
 void Caps::take_eviction(const DeviceKey& key, const std::string& node, std::int64_t pods, const Workloads& workloads) {
   take_device(key, node);
-  to_change(key.scope).evictions += pods;
+  to_change(key.scope).count_evictions(pods);
   for (const auto& workload : workloads) lost_.take(workload, input_.world.card_of(key), input_.now.wall);
 }
 
@@ -321,7 +290,7 @@ void Caps::take_taint(const DeviceKey& key, const std::string& node) {
 void Caps::take_device(const DeviceKey& key, const std::string& node) {
   const auto card = input_.world.card_of(key);
   const auto known = counted(key.scope, node, card);
-  count(to_change(key.scope), node, card, {.node = !known.node, .cluster = !known.cluster});
+  to_change(key.scope).count(node, card, {.node = !known.node, .cluster = !known.cluster});
 }
 
 std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, const std::string& node) const {
@@ -342,8 +311,8 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
 std::vector<CapUse> Caps::in_use() const {
   std::vector<CapUse> list;
   std::set<std::string> scopes;
-  for (const auto* uses : {at_first_.get(), &taken_}) {
-    for (const auto& [scope, use] : *uses) scopes.insert(scope);
+  for (const auto* counts : {&input_.book.tally().counts(), at_first_.get(), static_cast<const CapCounts*>(&taken_)}) {
+    for (const auto& [scope, count] : *counts) scopes.insert(scope);
   }
   for (const auto& scope : scopes) {
     const auto out = out_in_cluster(scope, nullptr);
@@ -361,8 +330,6 @@ std::vector<CapUse> Caps::in_use() const {
   return list;
 }
 
-void Caps::take_node_taint(const std::string& scope, const std::string& node) {
-  to_change(scope).whole_nodes.insert(node);
-}
+void Caps::take_node_taint(const std::string& scope, const std::string& node) { to_change(scope).count_node(node); }
 
 }  // namespace dhc

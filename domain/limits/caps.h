@@ -80,27 +80,7 @@ class Caps {
   [[nodiscard]] std::vector<CapUse> in_use() const;
 
  private:
-  /// Which caps a physical device counts against.
-  struct Against {
-    bool node = false;
-    bool cluster = false;
-  };
-  struct OnNode {
-    std::map<DeviceKey, Against> cards;
-    std::int64_t on_node = 0;     // of them, against caps.node
-    std::int64_t in_cluster = 0;  // and against caps.cluster
-  };
-  /// Of one driver or resource.
-  struct Use {
-    std::map<std::string, OnNode> nodes;
-    std::int64_t in_cluster = 0;  // of all nodes
-    std::set<std::string> whole_nodes;
-    std::int64_t evictions = 0;
-    std::optional<WallTime> first_eviction;  // when the oldest of them was
-  };
-  using Uses = std::map<std::string, Use>;  // by driver or resource
-
-  void add_out_of_service();
+  void add_asked();
   void add_charges();
   void add_evictions();
   [[nodiscard]] std::optional<HoldReason> refuses_device(const DeviceKey& key, const std::string& node) const;
@@ -108,30 +88,25 @@ class Caps {
   [[nodiscard]] std::optional<HoldReason> refuses_workloads(const DeviceKey& key, const Workloads& workloads) const;
   [[nodiscard]] std::optional<HoldReason> refuses_workload(const DeviceKey& card, const std::string& workload) const;
   void take_device(const DeviceKey& key, const std::string& node);
-  static void count(Use& use, const std::string& node, const DeviceKey& card, Against against);
-  [[nodiscard]] Against counted(const std::string& scope, const std::string& node, const DeviceKey& card) const;
+  [[nodiscard]] CapCount::Against counted(const std::string& scope, const std::string& node,
+                                          const DeviceKey& card) const;
   [[nodiscard]] std::int64_t out_on_node(const std::string& scope, const std::string& node) const;
   /// Without those on the node `but` (null: with all).
   [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const std::string* but) const;
   [[nodiscard]] std::int64_t evicted(const std::string& scope) const;
   [[nodiscard]] bool is_whole(const std::string& scope, const std::string& node) const;
-  [[nodiscard]] Use& to_change(const std::string& scope) { return (filling_ ? *filling_ : taken_)[scope]; }
-  [[nodiscard]] const Use& use_of(const Uses& uses, const std::string& scope) const;
+  [[nodiscard]] CapCount& to_change(const std::string& scope) { return (filling_ ? *filling_ : taken_)[scope]; }
+  /// What counts of a driver or resource: what is out of service, what counted when the turn began, what was taken
+  /// since.
+  template <class Look>
+  void for_each_count(const std::string& scope, const Look& look) const;
 
   CapInput input_;
-  std::optional<WallTime> released_;      // in the cluster
-  std::shared_ptr<const Uses> at_first_;  // what counted when the turn began: one for all copies
-  Uses taken_;                            // and what has been taken since, of which nothing counted
+  std::shared_ptr<const CapCounts> at_first_;  // what counted when the turn began beside that: one for all copies
+  CapCounts taken_;                            // and what has been taken since, of which nothing counted
   WorkloadTally lost_;
-  Uses* filling_ = nullptr;  // `at_first_`, while it is made
-  Use nothing_;              // of what is in neither
+  CapCounts* filling_ = nullptr;  // `at_first_`, while it is made
 };
-
-/// The time of an annotation by which an operator releases caps; a time ahead of the clock releases nothing.
-[[nodiscard]] std::optional<WallTime> cap_release(const std::string& value, const Now& now);
-
-/// Until when the caps of one node are released.
-[[nodiscard]] std::optional<WallTime> cap_release_of_node(const World& world, const std::string& node, const Now& now);
 
 /// How many of so many known devices a cap allows.
 [[nodiscard]] std::int64_t allowed_by(const Cap& cap, std::int64_t known);

@@ -6,8 +6,10 @@ namespace dhc {
 
 void WorkloadBook::note(const std::string& workload, const DeviceKey& card, WallTime at) {
   if (workload.empty()) return;
-  lost_[workload].insert_or_assign(card, at);
-  while (size() > kMost) drop_oldest();
+  if (lost_[workload].insert_or_assign(card, at).second) ++size_;
+  first_at_ = std::min(first_at_, at);
+  latest_at_ = std::max(latest_at_, at);
+  while (size_ > kMost) drop_oldest();
 }
 
 bool WorkloadBook::has_any_beside(const std::string& workload, const DeviceKey& card) const {
@@ -18,10 +20,19 @@ bool WorkloadBook::has_any_beside(const std::string& workload, const DeviceKey& 
          });
 }
 
-std::size_t WorkloadBook::size() const {
-  std::size_t size = 0;
-  for (const auto& [workload, devices] : lost_) size += devices.size();
-  return size;
+/// After devices have gone from it, or their times have changed.
+void WorkloadBook::count() {
+  std::erase_if(lost_, [](const auto& entry) { return entry.second.empty(); });
+  size_ = 0;
+  first_at_ = WallTime::max();
+  latest_at_ = WallTime::min();
+  for (const auto& [workload, devices] : lost_) {
+    size_ += devices.size();
+    for (const auto& [card, at] : devices) {
+      first_at_ = std::min(first_at_, at);
+      latest_at_ = std::max(latest_at_, at);
+    }
+  }
 }
 
 void WorkloadBook::drop_oldest() {
@@ -36,11 +47,13 @@ void WorkloadBook::drop_oldest() {
   }
   if (oldest == lost_.end()) return;
   oldest->second.erase(device);
+  --size_;
   if (oldest->second.empty()) lost_.erase(oldest);
 }
 
 bool WorkloadBook::settle(const Now& now) {
   bool changed = false;
+  if (lost_.empty() || (latest_at_ <= now.wall && now.wall - first_at_ < kDay)) return changed;
   for (auto& [workload, devices] : lost_) {
     for (auto& [card, at] : devices) {
       if (at <= now.wall) continue;
@@ -49,7 +62,7 @@ bool WorkloadBook::settle(const Now& now) {
     }
     std::erase_if(devices, [&](const auto& entry) { return now.wall - entry.second >= kDay; });
   }
-  std::erase_if(lost_, [](const auto& entry) { return entry.second.empty(); });
+  count();
   return changed;
 }
 
@@ -58,7 +71,7 @@ bool WorkloadBook::release(WallTime until) {
   for (auto& [workload, devices] : lost_) {
     changed = std::erase_if(devices, [&](const auto& entry) { return entry.second < until; }) > 0 || changed;
   }
-  std::erase_if(lost_, [](const auto& entry) { return entry.second.empty(); });
+  if (changed) count();
   return changed;
 }
 

@@ -38,13 +38,16 @@ class WorkloadBook {
   /// An operator has released the cluster's caps: what went before then counts no more. True if there was any.
   [[nodiscard]] bool release(WallTime until);
 
-  friend bool operator==(const WorkloadBook&, const WorkloadBook&) = default;
+  friend bool operator==(const WorkloadBook& a, const WorkloadBook& b) { return a.lost_ == b.lost_; }
 
  private:
-  [[nodiscard]] std::size_t size() const;
+  void count();
   void drop_oldest();
 
   std::map<std::string, Devices> lost_;
+  std::size_t size_ = 0;                  // devices of all workloads
+  WallTime first_at_ = WallTime::max();   // none of them went before,
+  WallTime latest_at_ = WallTime::min();  // nor after
 };
 
 /// What counts against `caps.ownerDevicesPerDay` in one turn: the book's devices, and those that are to go.

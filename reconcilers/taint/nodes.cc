@@ -25,10 +25,7 @@ class NodePlanner {
   NodePlanner(const PlanInput& input, Speech& speech) : input_(input), speech_(speech) {}
 
   void run() {
-    // Of a node's devices all are in focus, or none.
-    for (const auto& [place, found] : input_.node_cases) {
-      if (is_in(input_.focus, found.bad.front()->key)) consider(place.first, place.second, found);
-    }
+    for (const auto& [place, found] : input_.node_cases) consider(place.first, place.second, found);
     for_each_record(input_, [&](const DeviceKey& key, const DeviceRecord& record) {
       if (key.source == DeviceKey::Source::RejectingNode) consider_rejecting(record);
       keep_without_policy(key, record);

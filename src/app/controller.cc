@@ -783,7 +783,7 @@ Turn Controller::plan_all(const Now& now) {
   state.rollouts = std::move(rollouts);
   // It is written down with the incidents.
   if (state.ailing.look(affected_pods, state.world, *state.policy, now)) state.incidents.note_change();
-  state.incidents.follow_out_of_service(state.world, now);
+  state.incidents.follow_out_of_service(state.world, *state.policy, now, &focus);
   state.tell_world(focus, now);
   Caps caps({.world = state.world,
              .policy = *state.policy,
@@ -791,7 +791,7 @@ Turn Controller::plan_all(const Now& now) {
              .requests = state.requests,
              .asked = state.asked,
              .now = now});
-  const auto node_cases = find_node_cases(state.world, *state.policy, state.incidents);
+  auto node_cases = find_node_cases(state.world, *state.policy, state.incidents, &focus);
   state.coming.observe(state.world, state.requests, now);
   ViewsAsked views_asked;
   PlanInput input{.world = state.world,
@@ -815,18 +815,22 @@ Turn Controller::plan_all(const Now& now) {
                   .handed = &state.handed,
                   .news = &state.bulletin.kept(),
                   .views_asked = &views_asked};
+  const auto widen = [&] {
+    input.in_focus = state.affected_pods.in(focus);
+    node_cases = find_node_cases(state.world, *state.policy, state.incidents, &focus);
+  };
   state.brakes_half_open = state.brake.count_half_open(state.policy->limits, now);
   std::optional<PlaceSearch> search(std::in_place, input);
   auto next_trial = eviction::choose_trial(input, *search);
   if (auto& choice = next_trial.choice) {
     state.begin_trial(std::move(choice->trial), choice->node);
     focus.all = true;
-    input.in_focus = state.affected_pods.in(focus);
+    widen();
   }
   state.in_flight = static_cast<std::size_t>(eviction::Budget(input).in_flight());
   auto evictions = eviction::plan(input, *search, state.standing.questions(focus));
   while (state.standing.add_changed(focus, evictions, state.world)) {
-    input.in_focus = state.affected_pods.in(focus);
+    widen();
     search.emplace(input);
     evictions = eviction::plan(input, *search, state.standing.questions(focus));
   }
@@ -839,7 +843,7 @@ Turn Controller::plan_all(const Now& now) {
   auto taints = taint::plan(input);
   std::erase_if(state.untainting, [&](const std::string& node) { return focus.has_node(node); });
   state.untainting.insert(taints.untainting.begin(), taints.untainting.end());
-  const bool intends = state.incidents.intend_untaint(state.world, state.untainting);
+  const bool intends = state.incidents.intend_untaint(state.world, state.untainting, &focus);
   std::set<std::string> going;
   for (const auto& action : evictions.actions) going.insert(action.uid);
   state.incidents.charge(std::move(evictions.charges), going, state.requests, now);

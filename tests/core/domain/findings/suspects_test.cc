@@ -53,7 +53,9 @@ bool is_image_suspected(const std::vector<int>& jobs, double scope = 0.02, std::
   for (int i = 0; const int job : jobs) suspects.note(broken_by_image(i++, job, scope));
   SuspectHearing hearing;
   hearing.now = {.mono = MonoTime(hours(100)), .wall = morning(hours(jobs.size()))};
-  hearing.tenants_of = [&](const std::string& /*image*/, const std::string& /*scope*/) { return tenants; };
+  hearing.tell_tenants = [&](const auto& /*image*/, const auto& /*scope*/, const auto& is_enough) {
+    (void)std::ranges::any_of(tenants, is_enough);
+  };
   hearing.on_bad = {kImage};
   (void)suspects.judge(hearing);
   return suspects.find(kImage.first, kBroken) != nullptr;
