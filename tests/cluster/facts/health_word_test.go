@@ -41,3 +41,33 @@ func TestAHealthWordThatTheServerDoesNotKnowIs422AndTheStatusStays(t *testing.T)
 		t.Errorf("the same with a word that it knows: %v", err)
 	}
 }
+
+// It is put into etcd past the API server, as a newer one leaves it behind that is rolled back.
+func TestAPodWithAHealthWordThatTheServerDoesNotKnowIsServedAndCannotBeEvicted(t *testing.T) {
+	namespace := whole.Namespace(t)
+	fakenode.Start(t, whole, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0"}}})
+	pod := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: gpu}.Create(t, whole)[0]
+	pods := whole.Client.CoreV1().Pods(namespace)
+	stored, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.APIVersion, stored.Kind, stored.ResourceVersion = "v1", "Pod", ""
+	stored.Status.ContainerStatuses[0].AllocatedResourcesStatus[0].Resources[0].Health = "PermanentlyUnhealthy"
+	if err := whole.Store(t.Context(), "pods", namespace, pod.Name, stored); err != nil {
+		t.Fatal(err)
+	}
+	now, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, health := workload.Device(*now); health != "PermanentlyUnhealthy" {
+		t.Errorf("it is served as %q", health)
+	}
+	if err := evict(t, pod, pod.UID); !isStatus(err, http.StatusUnprocessableEntity) || !strings.Contains(err.Error(), "resources[0].health") {
+		t.Errorf("the eviction is answered with %v", err)
+	}
+	if now := workload.Pods(t, whole, namespace, "infer"); len(now) != 1 || now[0].UID != pod.UID {
+		t.Errorf("the Pod has gone: %v", now)
+	}
+}
