@@ -488,6 +488,7 @@ class World {
   HealthTracker tracker_;
   HeldCards held_cards_;
   std::map<DeviceKey, OpenIncident> incidents_;
+  std::set<DeviceKey> by_taint_;             // of incidents_, those that a driver's taint speaks of
   std::set<DeviceKey> believed_;             // whoever calls them healthy
   bool heard_again_ = false;                 // some of them are to be looked at again
   std::map<DeviceKey, MonoTime> doubted_;    // devices called bad that say Healthy, and since when

@@ -32,6 +32,7 @@ void World::note_incident(const DeviceKey& key, std::optional<OpenIncident> inci
     if (!is_known) return;
     const bool was_reported = known->second.reported;
     incidents_.erase(known);
+    by_taint_.erase(key);
     touched_.device(key);
     heard_again_ = true;
     if (was_reported) believe(key);
@@ -41,6 +42,7 @@ void World::note_incident(const DeviceKey& key, std::optional<OpenIncident> inci
   touched_.device(key);
   dirty_devices_.insert(key);
   const bool ends_report = is_known && known->second.reported && !incident->reported;
+  incident->taint_key.empty() ? (void)by_taint_.erase(key) : (void)by_taint_.insert(key);
   incidents_.insert_or_assign(key, *std::move(incident));
   if (ends_report) believe(key);
 }

@@ -27,8 +27,8 @@ void World::follow_kept_taints(const Now& now) {
     if (is_over) touched_.device(entry.first);
     return is_over;
   });
-  for (const auto& [key, incident] : incidents_) {
-    if (incident.taint_key.empty() || !is_bare(inventory_, key, incident.taint_key)) continue;
+  for (const auto& key : by_taint_) {
+    if (!is_bare(inventory_, key, incidents_.at(key).taint_key)) continue;
     // The start of the driver's container comes by another watch than its slices, and has no order with them.
     const auto counts_at = now.mono + (reporter_of(key) ? settle_of(key) : Millis::zero());
     if (bare_.try_emplace(key, counts_at).second) touched_.device(key);
@@ -51,12 +51,6 @@ std::optional<KeptTaint> World::kept_taint(const DeviceKey& key) const {
   return kept;
 }
 
-std::vector<DeviceKey> World::tainted_incidents() const {
-  std::vector<DeviceKey> keys;
-  for (const auto& [key, incident] : incidents_) {
-    if (!incident.taint_key.empty()) keys.push_back(key);
-  }
-  return keys;
-}
+std::vector<DeviceKey> World::tainted_incidents() const { return {by_taint_.begin(), by_taint_.end()}; }
 
 }  // namespace dhc

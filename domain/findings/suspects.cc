@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -30,19 +32,26 @@ bool have_nobody_in_common(const DeviceOnset& a, const DeviceOnset& b, Accused a
   return std::ranges::none_of(a.*accused, [&](const auto& entry) { return (b.*accused).contains(entry.first); });
 }
 
-/// Devices that broke under different workloads, or images, are themselves the cause.
-std::set<DeviceKey> guilty_cards(const std::vector<DeviceOnset>& onsets, Accused accused) {
-  std::map<DeviceKey, std::vector<const DeviceOnset*>> by_card;
+/// What is known of a card that broke, once or again.
+struct BrokenCard {
+  const DeviceOnset* first;
+  const DeviceOnset* last;
+  bool is_guilty = false;  // it broke under different workloads, or images: it is itself the cause
+};
+using BrokenCards = std::unordered_map<DeviceKey, BrokenCard, DeviceKeyHash>;
+
+BrokenCards broken_cards(const std::vector<DeviceOnset>& onsets, Accused accused) {
+  BrokenCards cards;
+  cards.reserve(onsets.size());
   for (const auto& onset : onsets) {
-    if (!(onset.*accused).empty()) by_card[onset.card].push_back(&onset);
+    if ((onset.*accused).empty()) continue;
+    const auto [found, is_new] = cards.try_emplace(onset.card, BrokenCard{.first = &onset, .last = &onset});
+    if (is_new) continue;
+    auto& card = found->second;
+    card.is_guilty = card.is_guilty || have_nobody_in_common(*card.last, onset, accused);
+    card.last = &onset;
   }
-  std::set<DeviceKey> guilty;
-  for (const auto& [card, list] : by_card) {
-    for (std::size_t i = 1; i < list.size(); ++i) {
-      if (have_nobody_in_common(*list[i - 1], *list[i], accused)) guilty.insert(card);
-    }
-  }
-  return guilty;
+  return cards;
 }
 
 /// One device that broke, whoever held it, and whether it was the first on its node.
@@ -53,13 +62,13 @@ struct BrokenDevice {
 
 std::vector<BrokenDevice> broken_devices(const std::vector<DeviceOnset>& onsets, const std::string& scope,
                                          Accused accused) {
-  const auto guilty = guilty_cards(onsets, accused);
-  std::set<DeviceKey> seen;
-  std::set<std::string_view> units;
+  const auto cards = broken_cards(onsets, accused);
+  std::unordered_set<std::string_view> units;
   std::vector<BrokenDevice> broken;
   for (const auto& onset : onsets) {
-    if (onset.card.scope != scope || (onset.*accused).empty() || guilty.contains(onset.card)) continue;
-    if (!seen.insert(onset.card).second) continue;
+    if (onset.card.scope != scope || (onset.*accused).empty()) continue;
+    const auto& card = cards.at(onset.card);
+    if (card.is_guilty || card.first != &onset) continue;
     broken.push_back({.onset = &onset, .is_first = units.insert(unit_of(onset)).second});
   }
   return broken;
@@ -350,7 +359,10 @@ void Suspects::accuse(const OwnerInScope& who, std::string evidence, WallTime no
   };
   const bool is_image =
       std::ranges::any_of(onsets_, [&](const DeviceOnset& onset) { return onset.images.contains(who.first); });
-  auto not_again = guilty_cards(onsets_, is_image ? &DeviceOnset::images : &DeviceOnset::workloads);
+  std::set<DeviceKey> not_again;
+  for (const auto& [key, card] : broken_cards(onsets_, is_image ? &DeviceOnset::images : &DeviceOnset::workloads)) {
+    if (card.is_guilty) not_again.insert(key);
+  }
   for (const auto& onset : onsets_) {
     if (onset.excused) not_again.insert(onset.card);
   }

@@ -1,10 +1,12 @@
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/moment.h"
+#include "base/wake_queue.h"
 #include "domain/contract/device_key.h"
 #include "k8s-client/model/pod.h"
 
@@ -31,7 +33,26 @@ struct TimedLoss {
   OwnerLoss loss;
 };
 
-/// By (`loss_owner`, device).
-using OwnerLosses = std::map<std::pair<std::string, DeviceKey>, TimedLoss>;
+/// What owners lost to devices within the hour: found by both, by the device, and by when it counts no more.
+class OwnerLosses {
+ public:
+  using Key = std::pair<std::string, DeviceKey>;  ///< `loss_owner`, and the device.
+
+  /// Puts it in the place of what is known of the same owner and device.
+  void set(const DeviceKey& device, TimedLoss timed);
+  [[nodiscard]] const TimedLoss* find(const std::string& owner, const DeviceKey& device) const;
+  [[nodiscard]] const std::map<Key, TimedLoss>& all() const { return all_; }
+  /// Those to this device, by owner.
+  [[nodiscard]] std::vector<const TimedLoss*> of(const DeviceKey& device) const;
+  [[nodiscard]] bool has_any_of(const DeviceKey& device) const { return owners_.contains(device); }
+
+  /// Those that are an hour old; says to which devices they were.
+  [[nodiscard]] std::vector<DeviceKey> forget(MonoTime now);
+
+ private:
+  std::map<Key, TimedLoss> all_;
+  std::map<DeviceKey, std::set<std::string>> owners_;
+  WakeQueue<Key> over_;
+};
 
 }  // namespace dhc

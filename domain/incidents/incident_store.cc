@@ -264,7 +264,8 @@ std::vector<DeviceKey> IncidentStore::due(const Now& now) const { return wakes_.
 std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, WallTime now) const {
   std::set<Inventory::PoolName> pools;
   for (const auto& [key, record] : records_) {
-    if (key.source != DeviceKey::Source::Dra || (!record.is_open() && !record.past.is_lemon)) continue;
+    if (key.source != DeviceKey::Source::Dra) break;  // they come first
+    if (!record.is_open() && !record.past.is_lemon) continue;
     if (!is_long_absent(record, world, now)) pools.emplace(key.scope, key.place);
   }
   return pools;

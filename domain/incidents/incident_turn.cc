@@ -77,9 +77,15 @@ void IncidentTurn::collect(const AffectedPod& affected) {
 /// down.
 void IncidentTurn::note_losses() {
   std::map<DeviceKey, std::vector<OwnerLoss>> by_device;
-  for (const auto& [who, timed] : seen_.losses) {
-    if (is_in(seen_.focus, who.second) && now_.wall - timed.loss.at < kLossMemory)
-      by_device[who.second].push_back(timed.loss);
+  const auto note = [&](const DeviceKey& key, const TimedLoss& timed) {
+    if (now_.wall - timed.loss.at < kLossMemory) by_device[key].push_back(timed.loss);
+  };
+  if (looks_at_all()) {
+    for (const auto& [who, timed] : seen_.losses.all()) note(who.second, timed);
+  } else {
+    for (const auto& key : seen_.focus->devices) {
+      for (const auto* timed : seen_.losses.of(key)) note(key, *timed);
+    }
   }
   // A device that may have been the bad one among several has no incident of its own.
   for (const auto& [key, losses] : by_device) {

@@ -68,7 +68,7 @@ bool is_our_account(const DeviceKey& key, const BadDevice& bad, const BrakeSight
   if (rule != nullptr && is_our_rule(*rule) && rule->taint.effect == "NoSchedule") return true;
   const auto* node = seen.world.node(bad.node);
   if (node != nullptr && our_taint_on(*node)) return true;
-  return std::ranges::any_of(seen.losses, [&](const auto& entry) { return entry.first.second == key; });
+  return seen.losses.has_any_of(key);
 }
 
 /// Whether its pool is published without it; `unheld_for`: how long nobody has held it.
@@ -437,6 +437,7 @@ void Brake::count(const DeviceKey& key) {
       group->second.devices.erase(key);
       const auto card = group->second.cards.find({key.place, known->second.card});
       if (--card->second == 0) group->second.cards.erase(card);
+      if (group->second.devices.size() < 2) several_.erase(scope);
       if (group->second.devices.empty()) groups_.erase(group);
     }
     counted_.erase(known);
@@ -445,6 +446,7 @@ void Brake::count(const DeviceKey& key) {
   for (const auto& scope : scopes_of(key, found->second)) {
     auto& group = groups_[scope];
     group.devices.insert(key);
+    if (group.devices.size() >= 2) several_.insert(scope);
     ++group.cards[{key.place, found->second.card}];
   }
   counted_.emplace(key, found->second);
@@ -477,9 +479,15 @@ bool Brake::is_over(const DeviceKey& key, BadDevice& bad, const BrakeSighting& s
 void Brake::weigh_devices(const BrakeSighting& seen) {
   const Group none;
   std::map<BrakeScope, const Group*> weighed;
-  for (const auto& [scope, group] : groups_) {
+  const auto look = [&](const BrakeScope& scope, const Group& group) {
     const auto enough = static_cast<std::size_t>(share_for(scope, seen.policy.limits).at_least);
     if (enough > 0 && group.devices.size() >= enough) weighed.emplace(scope, &group);
+  };
+  const auto& limits = seen.policy.limits;
+  if (limits.brake_at_least == 1 || limits.brake_by_message.at_least == 1 || limits.brake_by_owner.at_least == 1) {
+    for (const auto& [scope, group] : groups_) look(scope, group);
+  } else {
+    for (const auto& scope : several_) look(scope, groups_.at(scope));
   }
   for (const auto& [scope, brake] : engaged_) {
     if (scope.nodes) continue;

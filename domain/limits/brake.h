@@ -193,6 +193,7 @@ class Brake {
 
   std::map<DeviceKey, BadDevice> bad_;
   std::map<BrakeScope, Group> groups_;                // of bad_
+  std::set<BrakeScope> several_;                      // of groups_, those of two devices or more
   std::map<DeviceKey, BadDevice> counted_;            // as it stands in the groups
   using Place = std::pair<std::string, std::string>;  // a driver or resource, and a node
   std::map<DeviceKey, Place> unheld_;                 // of bad_, those that nobody holds

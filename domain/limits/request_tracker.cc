@@ -42,7 +42,9 @@ std::vector<DeviceKey> devices_of(const HeldDevice& held_device) {
 void add_earlier_loss(OwnerLosses& losses, const OwnerLoss& loss, const std::vector<DeviceKey>& lost_to,
                       const Now& now) {
   const TimedLoss timed{.at = mono_of(loss.at, now), .loss = loss};
-  for (const auto& key : lost_to) losses.try_emplace({loss.owner_uid, key}, timed);
+  for (const auto& key : lost_to) {
+    if (losses.find(loss.owner_uid, key) == nullptr) losses.set(key, timed);
+  }
 }
 
 /// What the server refused, it may have given up rather than taken back: it ends a request whose time is over, and not
@@ -148,13 +150,13 @@ void RequestTracker::note_holder_done(const std::string& pod_uid, const Eviction
 
 void RequestTracker::note_loss(const EvictionAttempt& attempt, const Now& now) {
   for (const auto& key : attempt.lost_to) {
-    auto [place, is_first] = losses_.try_emplace({attempt.loser, key});
-    auto& [at, loss] = place->second;
+    const auto* known = losses_.find(attempt.loser, key);
     // A pod that came to the device after an earlier loss is a replacement, although it holds the device now.
-    if (is_first || now.mono - at >= kLossMemory) loss.holders = attempt.holders;
-    loss.owner_uid = attempt.loser;
-    loss.at = now.wall;
-    at = now.mono;
+    const bool is_first = known == nullptr || now.mono - known->at >= kLossMemory;
+    losses_.set(key, {.at = now.mono,
+                      .loss = {.owner_uid = attempt.loser,
+                               .at = now.wall,
+                               .holders = is_first ? attempt.holders : known->loss.holders}});
   }
 }
 
@@ -165,9 +167,9 @@ const EvictionAttempt* RequestTracker::eviction(const std::string& pod_uid) cons
 
 bool RequestTracker::lost_recently(const k8s::Pod& pod, const HeldDevice& held_device, const Now& now) const {
   const auto is_lost = [&](const std::string& owner, const DeviceKey& key) {
-    const auto found = losses_.find({owner, key});
-    if (found == losses_.end() || now.mono - found->second.at >= kLossMemory) return false;
-    const auto& holders = found->second.loss.holders;
+    const auto* found = losses_.find(owner, key);
+    if (found == nullptr || now.mono - found->at >= kLossMemory) return false;
+    const auto& holders = found->loss.holders;
     return std::ranges::find(holders, pod.meta.uid) == holders.end();
   };
   const auto owner = loss_owner(pod);
@@ -181,12 +183,13 @@ void RequestTracker::recall_losses(const DeviceRecords& records, const Now& now)
   for (const auto& [key, record] : records) {
     for (auto loss : record.past.losses) {
       loss.at = std::min(loss.at, now.wall);  // by a wall clock that was once ahead
-      const TimedLoss recalled{.at = mono_of(loss.at, now), .loss = loss};
-      const auto [known, is_new] = losses_.try_emplace({loss.owner_uid, key}, recalled);
-      if (is_new) continue;
+      TimedLoss recalled{.at = mono_of(loss.at, now), .loss = loss};
       // What was written down knows who held the device; which was the later one, either may know.
-      known->second.loss.holders = loss.holders;
-      if (known->second.loss.at < loss.at) known->second = recalled;
+      if (const auto* known = losses_.find(loss.owner_uid, key); known != nullptr && known->loss.at >= loss.at) {
+        recalled = *known;
+        recalled.loss.holders = loss.holders;
+      }
+      losses_.set(key, std::move(recalled));
     }
   }
 }
@@ -343,8 +346,8 @@ bool RequestTracker::was_ours(const PodRecord& record, const HeldDevice& held_de
   if (record.word_of(to_string(held_device.key)) != nullptr) return true;
   if (charge != nullptr && charge->key == held_device.key) return true;
   return std::ranges::any_of(devices_of(held_device), [&](const DeviceKey& key) {
-    const auto loss = losses_.find({loss_owner(record.pod), key});
-    return loss != losses_.end() && std::ranges::count(loss->second.loss.holders, record.pod.meta.uid) > 0;
+    const auto* lost = losses_.find(loss_owner(record.pod), key);
+    return lost != nullptr && std::ranges::count(lost->loss.holders, record.pod.meta.uid) > 0;
   });
 }
 
@@ -404,10 +407,10 @@ void RequestTracker::learn_lost(const World& world, const std::map<std::string, 
     if (!is_lost || (attempt != nullptr && !came_too_late(*attempt))) continue;
     // When it went nobody has seen: as late as the charge could be used.
     const auto at = std::min(now.wall, charge.at + CapBook::kUnusedCharge);
-    const auto known = losses_.size();
+    const auto known = losses_.all().size();
     add_earlier_loss(losses_, {.owner_uid = charge.loser, .at = at, .holders = {uid}},
                      charge.may_be.empty() ? std::vector{charge.key} : charge.may_be, now);
-    if (losses_.size() != known) touched_.everything();
+    if (losses_.all().size() != known) touched_.everything();
   }
 }
 
@@ -432,11 +435,7 @@ void RequestTracker::forget(const World& world, const Now& now) {
   std::erase_if(conditions_, gone);
   notices_.forget([&](const std::string& uid) { return world.pod(uid) == nullptr; });
   std::erase_if(served_, [&](const auto& entry) { return now.mono - entry.second >= kHour; });
-  std::erase_if(losses_, [&](const auto& entry) {
-    const bool is_old = now.mono - entry.second.at >= kLossMemory;
-    if (is_old) touched_.device(entry.first.second);
-    return is_old;
-  });
+  for (auto& device : losses_.forget(now.mono)) touched_.device(std::move(device));
   const auto forgotten = std::erase_if(events_, [&](const auto& entry) {
     return entry.second.state != Attempt::State::Sending && now.mono - entry.second.at >= kHour;
   });

@@ -192,7 +192,7 @@ TEST_CASE("Answers to what was never asked change nothing") {
   tracker.event_done("x", {}, tick(Millis(0)));
   tracker.write_done("x", {}, tick(Millis(0)));
   CHECK(tracker.evictions().empty());
-  CHECK(tracker.losses().empty());
+  CHECK(tracker.losses().all().empty());
   CHECK(tracker.condition("uid-x") == nullptr);
   CHECK(tracker.write("x") == nullptr);
   CHECK(tracker.may_send_event("x", tick(Millis(0))));
@@ -209,9 +209,9 @@ TEST_CASE("A second loss within the hour keeps the holders of the first, a later
     return tracker;
   };
   const std::pair place("default/uid-web", device().key);
-  CHECK(lose_twice(hours(1) - Millis(1)).losses().at(place).loss.holders == Uids{"uid-web-1"});
-  CHECK(lose_twice(hours(1)).losses().at(place).loss.holders == Uids{"uid-web-2"});
-  CHECK(lose_twice(hours(1) - Millis(1)).losses().at(place).at == tick(hours(1) - Millis(1)).mono);
+  CHECK(lose_twice(hours(1) - Millis(1)).losses().all().at(place).loss.holders == Uids{"uid-web-1"});
+  CHECK(lose_twice(hours(1)).losses().all().at(place).loss.holders == Uids{"uid-web-2"});
+  CHECK(lose_twice(hours(1) - Millis(1)).losses().all().at(place).at == tick(hours(1) - Millis(1)).mono);
 }
 
 TEST_CASE("Losses that were written down are recalled before or after our own, and none from the future") {
@@ -225,7 +225,7 @@ TEST_CASE("Losses that were written down are recalled before or after our own, a
     tracker.eviction_done("uid-web-1", {}, "1", tick(Millis(0)));
     if (!recalled_first) tracker.recall_losses(records, tick(Millis(0)));
     tracker.recall_losses(records, tick(Seconds(1)));
-    const auto& known = tracker.losses().at({"default/uid-web", device().key});
+    const auto& known = tracker.losses().all().at({"default/uid-web", device().key});
     CHECK(known.at == tick(Millis(0)).mono);
     CHECK(known.loss.holders == Uids{"uid-web-0"});
   }
@@ -359,11 +359,11 @@ TEST_CASE("Attempts on pods that are gone are forgotten, but not while they are 
   CHECK(tracker.condition("uid-web-2") == nullptr);
   CHECK(tracker.eviction("uid-web-3") != nullptr);
   CHECK(tracker.condition("uid-web-3") != nullptr);
-  CHECK(tracker.losses().size() == 1);
+  CHECK(tracker.losses().all().size() == 1);
   tracker.forget(world, tick(hours(1) - Millis(1)));
-  CHECK(tracker.losses().size() == 1);
+  CHECK(tracker.losses().all().size() == 1);
   tracker.forget(world, tick(hours(1)));
-  CHECK(tracker.losses().empty());
+  CHECK(tracker.losses().all().empty());
 }
 
 TEST_CASE("Events and writes are forgotten after an hour, but not while they are on their way") {
