@@ -33,6 +33,17 @@ struct DeviceIdentity {
 
 [[nodiscard]] inline DeviceIdentity no_identity() { return {.attribute = {}, .value = {}}; }
 
+/// Short hashes of the names of cards, sorted; of many cards a few, always the same ones.
+using CardMarks = std::vector<std::string>;
+
+/// A card as it is remembered in its place.
+struct KnownCard {
+  DeviceIdentity identity;  ///< Empty: its driver did not name it.
+  CardMarks beside = {};    ///< Of the other cards of its pool then; empty: there was none, or they had no names.
+  std::string wanted = {};  ///< The attribute that its policy asks for; empty: a well-known one.
+  friend bool operator==(const KnownCard&, const KnownCard&) = default;
+};
+
 /// The devices of one pool, from the slices of its highest generation that its own node publishes.
 struct Pool {
   std::string node;         ///< Empty for network-attached devices, and while nobody knows whose the pool is.
@@ -41,7 +52,9 @@ struct Pool {
   bool published = true;  ///< False: its slices are gone, the devices are remembered (a driver's restart removes them:
                           ///< seen on 1.37.1).
   std::map<std::string, PublishedDevice> devices = {};
-  std::map<std::string, PublishedDevice> awaited = {};  ///< Not published anew yet: the generation is not whole.
+  std::map<std::string, PublishedDevice> awaited = {};     ///< Not published anew yet: the generation is not whole.
+  bool is_whole = true;                                    ///< All slices of its generation are there.
+  std::map<std::string, PublishedDevice> last_whole = {};  ///< While they are not: the devices when they last were.
   /// The devices of each card that is more than one, those that are awaited among them.
   std::map<std::string, std::set<std::string>, std::less<>> partitions = {};
   /// Values of well-known attributes that several cards carry: they name none of them.
@@ -137,9 +150,19 @@ class Inventory {
   [[nodiscard]] std::optional<bool> tainted_by_driver(const DeviceKey& key) const;
   /// Whether the driver publishes the device with a taint of this key, whatever its value and effect.
   [[nodiscard]] bool has_taint(const DeviceKey& device, std::string_view taint_key) const;
-  /// What names the physical device: `attribute`, or a well-known one (`uuid`, `serialNumber`, `serial`, in any domain)
-  /// if that is empty. Nothing if there is none or the device is not published now.
+  /// What names the physical device: `attribute`, or a well-known one (`parentUUID`, `uuid`, `serialNumber`, `serial`,
+  /// in any domain) if that is empty. Nothing if there is none or the device is not published now. A partition is named
+  /// by its card and its own name in the pool, so that one that is made again is the same.
   [[nodiscard]] std::optional<DeviceIdentity> identity_of(const DeviceKey& key, std::string_view attribute) const;
+  /// The same by the attribute that the card is known by, or by another where its policy asks for that, or where it is
+  /// known by a partition's own name, which an earlier version wrote.
+  [[nodiscard]] std::optional<DeviceIdentity> identity_now(const DeviceKey& key, const KnownCard& known) const;
+  /// Whether another physical device sits in the place than this one. Not where every card of the pool, of two or more,
+  /// has got another name: some drivers make the names at each start. Nor as long as the generation is not whole, or by
+  /// another attribute than it was known by.
+  [[nodiscard]] bool is_other_card(const DeviceKey& key, const KnownCard& known) const;
+  /// Of the other cards of its pool, by this attribute where they have it; none: the generation is not whole.
+  [[nodiscard]] std::optional<CardMarks> marks_beside(const DeviceKey& key, std::string_view attribute) const;
   /// The node of the device's pool, also while it is not published; empty: unknown, or network-attached.
   [[nodiscard]] std::string node_of(const DeviceKey& key) const;
 

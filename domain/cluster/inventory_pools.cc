@@ -1,7 +1,5 @@
 // The part of Inventory that makes pools of slices: whose slices a pool is made of, and what they say of its devices.
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,29 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "domain/cluster/card_names.h"
 #include "domain/cluster/inventory.h"
 #include "domain/cluster/physical_cards.h"
 
 namespace dhc {
 
 namespace {
-
-/// The last part of the names of attributes that usually name a physical device.
-constexpr std::array<std::string_view, 3> kIdentityWords = {"uuid", "serialnumber", "serial"};
-
-/// Those that several cards carry. **Source:** Google's TPU driver makes `uuid` of the node's name, for each chip.
-std::set<std::string, std::less<>> shared_identities(const std::map<std::string, PublishedDevice>& devices) {
-  std::map<std::string_view, std::string_view> cards;  // by value
-  std::set<std::string, std::less<>> shared;
-  for (const auto& [name, device] : devices) {
-    for (const auto& [attribute, value] : device.attributes) {
-      if (value.empty() || std::ranges::find(kIdentityWords, attribute_word(attribute)) == kIdentityWords.end())
-        continue;
-      if (cards.try_emplace(value, device.card).first->second != device.card) shared.emplace(value);
-    }
-  }
-  return shared;
-}
 
 /// Whether they are all of their generation.
 bool is_whole(const std::vector<const k8s::ResourceSlice*>& slices) {
@@ -48,30 +30,7 @@ void note_partitions(Pool& pool) {
   std::erase_if(pool.partitions, [](const auto& entry) { return entry.second.size() < 2; });
 }
 
-std::optional<DeviceIdentity> identity_in(const Pool& pool, const PublishedDevice& device, std::string_view attribute) {
-  const auto names_one = [&](std::string_view value) {
-    return !value.empty() && !pool.shared_identities.contains(value);
-  };
-  if (!attribute.empty()) {
-    const auto value = k8s::find(device.attributes, attribute);
-    if (!value || !names_one(*value)) return std::nullopt;
-    return DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
-  }
-  for (const std::string_view word : kIdentityWords) {
-    for (const auto& [name, value] : device.attributes) {
-      if (attribute_word(name) == word && names_one(value)) return DeviceIdentity{.attribute = name, .value = value};
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::optional<DeviceIdentity> Inventory::identity_of(const DeviceKey& key, std::string_view attribute) const {
-  const auto* device = published(key);
-  if (device == nullptr) return std::nullopt;
-  return identity_in(pools_.find({key.scope, key.place})->second, *device, attribute);
-}
 
 std::string Inventory::node_of(const DeviceKey& key) const {
   if (key.source != DeviceKey::Source::Dra) return key.place;
@@ -153,27 +112,15 @@ void Inventory::rebuild(const std::string& driver, const std::string& pool) {
   }
   known.shared_identities = shared_identities(known.devices);
   known.cards = cards_listed(name, known, slices);
+  known.is_whole = is_whole(slices);
   note_replaced(name, before, known);
-  if (!is_whole(slices)) {
+  if (!known.is_whole) {
+    known.last_whole = before.is_whole ? before.devices : std::move(before.last_whole);
     known.awaited = std::move(before.devices);
     known.awaited.merge(before.awaited);
     std::erase_if(known.awaited, [&](const auto& entry) { return known.devices.contains(entry.first); });
   }
   note_partitions(known);
-}
-
-/// By the attribute that has named the one before: another attribute says nothing about the card.
-void Inventory::note_replaced(const PoolName& name, const Pool& before, const Pool& after) {
-  for (const auto* known : {&before.devices, &before.awaited}) {
-    for (const auto& [device, published] : *known) {
-      const auto now_there = after.devices.find(device);
-      if (now_there == after.devices.end() || now_there->second.attributes == published.attributes) continue;
-      const auto was = identity_in(before, published, {});
-      const auto is = was ? identity_in(after, now_there->second, was->attribute) : std::nullopt;
-      if (is && is->value != was->value)
-        replaced_.insert_or_assign(DeviceKey::dra(name.first, name.second, device), was->attribute);
-    }
-  }
 }
 
 /// A driver publishes a generation slice by slice. Until the pool is whole those that are not published anew stand with

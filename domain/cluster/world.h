@@ -50,7 +50,7 @@ struct OpenIncident {
   std::string taint_key;     ///< Of the driver's taint that a policy has named in it; empty: there was none.
   bool taint_seen = false;   ///< The driver has published the device ever since that taint was last seen.
   std::string said;          ///< The driver's words that opened it.
-  DeviceIdentity card = {};  ///< Of the physical device; empty: its driver does not name it.
+  KnownCard card = {};       ///< The physical device.
   friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
 };
 

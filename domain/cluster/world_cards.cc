@@ -6,9 +6,7 @@ namespace dhc {
 
 /// The incident is the card's that sat in the place before, until whoever remembers it has ended it.
 bool World::is_of_other_card(const DeviceKey& key, const OpenIncident& incident) const {
-  if (incident.card.value.empty() || incident.card.attribute.empty()) return false;
-  const auto now_there = inventory_.identity_of(key, incident.card.attribute);
-  return now_there && *now_there != incident.card;
+  return inventory_.is_other_card(key, incident.card);
 }
 
 /// Where an incident is on, the attribute that names its card decides: a driver may make another one anew at each
@@ -16,8 +14,8 @@ bool World::is_of_other_card(const DeviceKey& key, const OpenIncident& incident)
 void World::note_other_cards(const std::map<DeviceKey, std::string>& replaced, const Now& now) {
   for (const auto& [key, attribute] : replaced) {
     const auto incident = incidents_.find(key);
-    const bool is_named = incident != incidents_.end() && !incident->second.card.attribute.empty();
-    if (is_named && incident->second.card.attribute != attribute) continue;
+    const bool is_named = incident != incidents_.end() && !incident->second.card.identity.attribute.empty();
+    if (is_named && incident->second.card.identity.attribute != attribute) continue;
     note_other_card(key, now);
   }
 }

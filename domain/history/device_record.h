@@ -36,6 +36,7 @@ struct CardIdentity {
                          ///< the hardware's.
   std::optional<std::string> host =
       {};  ///< The name of its pool's node, empty: the pool is no node's; none: not known.
+  std::vector<std::string> beside = {};  ///< Marks of the other cards of its pool then, as `KnownCard` has them.
 };
 
 /// What is remembered of it, whether an incident goes on or not.

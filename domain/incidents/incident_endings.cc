@@ -152,16 +152,20 @@ void IncidentTurn::look_at_host(DeviceRecord& record) {
   set(record.card.host, pool->second.is_settled ? std::optional(pool->second.node) : std::nullopt);
 }
 
-/// Another attribute says nothing about the card: the record learns it, and compares from then on.
+/// Another attribute says nothing about the card: the record learns it, and compares from then on. So it does with the
+/// names that a driver makes anew for all its cards.
 void IncidentTurn::look_at_identity(DeviceRecord& record) {
-  const auto* policy = policy_of(record, seen_.policy);
-  if (policy == nullptr) return;
-  const auto& wanted = policy->recover.identity_attribute;
-  if (!record.card.value.empty() && (wanted.empty() || wanted == record.card.attribute)) return;
-  const auto identity = seen_.world.inventory().identity_of(record.key, wanted);
+  if (policy_of(record, seen_.policy) == nullptr) return;
+  const auto& inventory = seen_.world.inventory();
+  auto& card = record.card;
+  const auto identity = inventory.identity_now(record.key, known_card(record, &seen_.policy));
   if (!identity) return;
-  set(record.card.value, identity->value);
-  set(record.card.attribute, identity->attribute);
+  auto beside = inventory.marks_beside(record.key, identity->attribute);
+  // As long as the generation is not whole nobody knows whether it is another card.
+  if (!beside && !card.value.empty() && card.attribute == identity->attribute) return;
+  set(card.value, identity->value);
+  set(card.attribute, identity->attribute);
+  if (beside) set(card.beside, *std::move(beside));
 }
 
 /// What is written down of it is since when the device is quiet.

@@ -26,6 +26,7 @@ void IncidentTurn::depart(DeviceRecord old) {
   old.incident.take(IncidentEvent::Departed);
   old.ours = {};
   old.past.losses.clear();
+  old.card.beside.clear();
   auto key = identity_key(old.key, old.card.value);
   incidents_.departed_.insert_or_assign(std::move(key), std::move(old));
 }

@@ -18,6 +18,13 @@ const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy) 
   return found == policy.policies.end() ? nullptr : &*found;
 }
 
+KnownCard known_card(const DeviceRecord& record, const Policy* policy) {
+  const auto* rules = policy == nullptr ? nullptr : rules_of(record, *policy);
+  return {.identity = {.attribute = record.card.attribute, .value = record.card.value},
+          .beside = record.card.beside,
+          .wanted = rules == nullptr ? std::string() : rules->identity_attribute};
+}
+
 const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy) {
   const auto* found = policy_of(record, policy);
   return found == nullptr ? nullptr : &found->recover;
@@ -231,15 +238,15 @@ std::set<DeviceKey> IncidentStore::judged_before(const World& world, const std::
   return judged;
 }
 
-std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents() const {
+std::map<DeviceKey, OpenIncident> IncidentStore::open_incidents(const Policy* policy) const {
   std::map<DeviceKey, OpenIncident> open;
   for (const auto& [key, record] : records_) {
-    if (auto incident = open_incident(key)) open.emplace(key, *std::move(incident));
+    if (auto incident = open_incident(key, policy)) open.emplace(key, *std::move(incident));
   }
   return open;
 }
 
-std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key) const {
+std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key, const Policy* policy) const {
   const auto* found = find(key);
   if (found == nullptr || !key.is_device()) return std::nullopt;
   const auto& record = *found;
@@ -256,7 +263,7 @@ std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key) c
                       .taint_key = facts->taint_key,
                       .taint_seen = facts->driver_taint.has_value(),
                       .said = past.empty() ? std::string() : past.back().reason,
-                      .card = {.attribute = record.card.attribute, .value = record.card.value}};
+                      .card = known_card(record, policy)};
 }
 
 std::vector<DeviceKey> IncidentStore::due(const Now& now) const { return wakes_.due(now.mono); }

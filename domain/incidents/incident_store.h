@@ -109,10 +109,11 @@ class IncidentStore {
   /// `World::note_guarded_pools`.
   [[nodiscard]] std::set<Inventory::PoolName> guarded_pools(const World& world, WallTime now) const;
   /// The open incidents of devices that have been bad without a Healthy, for `World::note_incidents`.
-  [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents() const;
+  /// `policy` says what cards are to be known by; null: not known.
+  [[nodiscard]] std::map<DeviceKey, OpenIncident> open_incidents(const Policy* policy) const;
 
   /// The same of one device; none: it has no such incident.
-  [[nodiscard]] std::optional<OpenIncident> open_incident(const DeviceKey& key) const;
+  [[nodiscard]] std::optional<OpenIncident> open_incident(const DeviceKey& key, const Policy* policy) const;
 
   /// Devices of which something has changed since the last call that others rest on.
   [[nodiscard]] std::set<DeviceKey> take_touched() { return std::exchange(touched_, {}); }
@@ -157,6 +158,9 @@ inline constexpr Millis kProbation = std::chrono::hours(24);
 
 /// The policy that holds for a record: that of its last incident; null if it is gone.
 [[nodiscard]] const DevicePolicy* policy_of(const DeviceRecord& record, const Policy& policy);
+
+/// Its card, and by what its policy asks to know that.
+[[nodiscard]] KnownCard known_card(const DeviceRecord& record, const Policy* policy);
 
 /// Its recovery rules; null if it is gone.
 [[nodiscard]] const RecoverRules* rules_of(const DeviceRecord& record, const Policy& policy);

@@ -301,10 +301,7 @@ void IncidentTurn::choose_policy(DeviceRecord& record, const AffectedPod& affect
 }
 
 bool IncidentTurn::is_other_card(const DeviceRecord& record) const {
-  const auto& card = record.card;
-  if (card.value.empty() || card.attribute.empty()) return false;
-  const auto now_there = seen_.world.inventory().identity_of(record.key, card.attribute);
-  return now_there && now_there->value != card.value;
+  return seen_.world.inventory().is_other_card(record.key, known_card(record, &seen_.policy));
 }
 
 /// The record of a device that is met for the first time in this place; a card that moved brings its history along.
@@ -319,6 +316,9 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
   record.key = key;
   record.card.value = identity.value;
   record.card.attribute = identity.attribute;
+  const bool is_named = !identity.value.empty();
+  auto beside = is_named ? seen_.world.inventory().marks_beside(key, identity.attribute) : std::nullopt;
+  record.card.beside = std::move(beside).value_or(CardMarks());
   return record;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "domain/cluster/card_names.h"
 #include "domain/incidents/incident_store.h"
 
 namespace dhc {
@@ -87,7 +88,9 @@ void merge_record(DeviceRecord& ours, DeviceRecord theirs, const Policy& policy)
 }
 
 bool is_other_card(const CardIdentity& a, const CardIdentity& b) {
-  return !a.value.empty() && !b.value.empty() && a.attribute == b.attribute && a.value != b.value;
+  // 0.1.0 wrote of a partition its card alone.
+  const bool is_of_it = names_parent(a.attribute) && is_parent_of(b.value, a.value);
+  return !a.value.empty() && !b.value.empty() && a.attribute == b.attribute && a.value != b.value && !is_of_it;
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ Json card_json(const CardIdentity& card) {
   put(json, "attribute", card.attribute);
   if (card.host) put(json, "host", card.host->empty() ? kNoNode : std::string_view(*card.host));
   put(json, "hostUID", card.host_uid);
+  if (!card.beside.empty()) json["beside"] = card.beside;
   return json;
 }
 
@@ -128,6 +129,7 @@ void read_card(CardIdentity& card, StateReader& reader) {
   reader.name("attribute", card.attribute);
   reader.name("hostUID", card.host_uid);
   read_host(card, reader);
+  reader.names("beside", card.beside);
 }
 
 void read_past(DeviceHistory& past, StateReader& reader) {

@@ -12,6 +12,7 @@
 #include "base/json_read.h"
 #include "base/json_text.h"
 #include "base/printable.h"
+#include "domain/cluster/card_names.h"
 #include "domain/contract/names.h"
 #include "domain/policy/config_documents.h"
 
@@ -153,7 +154,9 @@ Fillings fillings_of(const Ground& ground, const std::string& node, const std::s
   set(Placeholder::Device, key.device);
   set(is_dra ? Placeholder::Driver : Placeholder::Resource, key.scope);
   if (is_dra) set(Placeholder::Pool, key.place);
-  auto identity = ground.record->card.value;
+  const auto& card = ground.record->card;
+  // A partition goes with its card as well.
+  std::string identity(card_name_of({.attribute = card.attribute, .value = card.value}, key.device));
   // A replica goes with its card.
   if (identity.empty() && names_hardware(key)) identity = card_by_name(key);
   set(Placeholder::Identity, std::move(identity));

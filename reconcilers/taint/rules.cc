@@ -178,7 +178,8 @@ class RulePlanner {
 
   void keep() {
     const auto incidents = k8s::find(rule_->meta.annotations, kIncidentsAnnotation);
-    const bool is_current = incidents == std::string_view(std::to_string(record_.past.count)) && is_described();
+    const bool is_current =
+        incidents == std::string_view(std::to_string(record_.past.count)) && is_described() && !names_card_before();
     // The rule is what remains if the state is lost: it learns of each new incident, unless another field manager owns
     // that.
     const auto* attempt = input_.requests.write(write_key());
@@ -216,6 +217,15 @@ class RulePlanner {
 
   [[nodiscard]] static std::string pods(std::size_t count) {
     return count == 1 ? "1 pod" : fmt::format("{} pods", count);
+  }
+
+  /// It has the card by a name that it no longer bears: whoever has nothing but the rule would take it for another one.
+  [[nodiscard]] bool names_card_before() const {
+    const auto value = k8s::find(rule_->meta.annotations, kIdentityAnnotation).value_or(std::string_view());
+    const auto attribute =
+        k8s::find(rule_->meta.annotations, kIdentityAttributeAnnotation).value_or(std::string_view());
+    const auto& card = record_.card;
+    return !value.empty() && !card.value.empty() && (value != card.value || attribute != card.attribute);
   }
 
   /// **Source:** seen on 1.37.1: with the gate DRADeviceTaintRules off in scheduler and controller manager the kind is

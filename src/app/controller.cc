@@ -301,7 +301,7 @@ void Controller::State::note_loaded(const Now& now) {
   touched.everything();
   incidents.await_earlier_removals(now.mono + kHappensBy);
   world.note_homes(incidents.homes());
-  world.note_incidents(incidents.open_incidents());
+  world.note_incidents(incidents.open_incidents(policy.get()));
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
   requests.recall_losses(incidents.records(), now);
   if (auto found = state.take_suspects()) {
@@ -638,9 +638,9 @@ void Controller::State::follow_brakes(Focus& focus, const Now& now) {
 /// What follows from incidents for how health is judged.
 void Controller::State::tell_world(const Focus& focus, const Now& now) {
   if (focus.all) {
-    world.note_incidents(incidents.open_incidents());
+    world.note_incidents(incidents.open_incidents(policy.get()));
   } else {
-    for (const auto& key : focus.devices) world.note_incident(key, incidents.open_incident(key));
+    for (const auto& key : focus.devices) world.note_incident(key, incidents.open_incident(key, policy.get()));
   }
   const bool is_new = std::exchange(guarded_at, incidents.revision()) != incidents.revision();
   if (focus.all || is_new) world.note_guarded_pools(incidents.guarded_pools(world, now.wall));

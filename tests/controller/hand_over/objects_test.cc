@@ -482,6 +482,21 @@ TEST_CASE("A placeholder of which nothing is known holds the object, with what i
         "recover.identityAttribute");
 }
 
+TEST_CASE("The identity of a partition is its card's") {
+  auto rules = remediation();
+  rules.per_device = true;
+  rules.name = "{node}-{incident}";
+  rules.text = R"({"apiVersion":"reset.example.com/v1","kind":"Reset","metadata":{"name":"{node}-{incident}"},)"
+               R"("spec":{"uuids":["{identity}"]}})";
+  auto stage = object_stage(by_object(rules));
+  publish(stage,
+          {{.name = "gpu-0", .taints = {}, .attributes = {{"gpu.nvidia.com/parentUUID", "GPU-a"}, {"uuid", "M"}}},
+           {.name = "gpu-1", .taints = {}, .attributes = {{"gpu.nvidia.com/parentUUID", "GPU-b"}}}});
+  stage.run_for(minutes(3), Seconds(5));
+  REQUIRE(stage.handed().size() == 1);
+  CHECK(nlohmann::json::parse(stage.handed().begin()->second)["spec"]["uuids"][0] == "GPU-a");
+}
+
 TEST_CASE("A condition and an object of one policy are both told, and the node counts once") {
   auto rules = by_object(remediation());
   rules.condition = HandOverCondition{.type = "example.com/NodeNeedsRepair"};

@@ -65,6 +65,17 @@ TEST_CASE("an incident that 0.1.0 has opened since counts, and adds to what is r
   CHECK(record.ours.rule.uid() == "rule-2");
 }
 
+TEST_CASE("a partition by whose parent 0.1.0 knew it is the same card, and another parent's is another") {
+  for (const auto& [parent, count] : {std::pair("GPU-a", 2), std::pair("GPU-b", 1)}) {
+    CAPTURE(parent);
+    auto ours = ended(record_of(kNoon), kNoon + hours(1));
+    ours.card = {.value = "GPU-a/gpu-0", .attribute = "gpu.nvidia.com/parentUUID", .host_uid = {}};
+    auto theirs = record_of(kNoon + hours(5));
+    theirs.card = {.value = parent, .attribute = "gpu.nvidia.com/parentUUID", .host_uid = {}};
+    CHECK(merged(ours, {theirs}).past.count == count);
+  }
+}
+
 TEST_CASE("what is remembered has decayed by the time of an incident that 0.1.0 has opened") {
   const auto day = hours(24);
   auto ours = ended(record_of(kNoon - 60 * day), kNoon - 59 * day);
