@@ -61,6 +61,11 @@ ListedCards ResourceBook::cards() const {
   return {.cards = cards_of(capacity), .replicas = replicas, .held = std::max(cards_of(held.total), held.cards)};
 }
 
+std::int64_t ResourceBook::largest_known() const {
+  const auto listed = (std::max(largest_capacity, held.total) + replicas - 1) / replicas;
+  return std::max(listed, held.cards);
+}
+
 bool NodeBook::healthy_is_believable(std::string_view resource, const Now& now) const {
   const auto found = resources_.find(resource);
   if (found == resources_.end()) return true;

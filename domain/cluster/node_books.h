@@ -43,6 +43,8 @@ struct ResourceBook {
 
   /// The physical cards that the node lists now, and those that running pods hold.
   [[nodiscard]] ListedCards cards() const;
+  /// The most cards that the node is known to have had, those that its plugin has taken away among them.
+  [[nodiscard]] std::int64_t largest_known() const;
 };
 
 /// How long after its capacity came back a plugin's `Healthy` is not believed.

@@ -1,6 +1,7 @@
 #include "domain/incidents/node_case.h"
 
 #include <algorithm>
+#include <set>
 
 #include "domain/findings/enforcement.h"
 
@@ -12,7 +13,7 @@ bool needs_node_taint(const World& world, const DeviceKey& key) {
 
 namespace {
 
-/// How many devices of each case's resource or driver its node has. One walk, whatever the number of cases.
+/// How many cards of each case's resource or driver its node has. One walk, whatever the number of cases.
 void count_known(const World& world, NodeCases& cases) {
   if (cases.empty()) return;
   const auto wanted = [&](const std::string& node, const std::string& scope) {
@@ -22,7 +23,7 @@ void count_known(const World& world, NodeCases& cases) {
   for (auto& [place, found] : cases) {
     if (!wanted(place.first, place.second)) continue;
     const auto* book = world.resource_book(place.first, place.second);
-    if (book != nullptr) found.known = std::max(book->largest_capacity, book->held.total);
+    if (book != nullptr) found.known = book->largest_known();
   }
   const bool has_driver = std::ranges::any_of(cases, [](const auto& entry) {
     return std::ranges::any_of(entry.second.bad,
@@ -31,7 +32,7 @@ void count_known(const World& world, NodeCases& cases) {
   if (!has_driver) return;
   for (const auto& [key, pool] : world.inventory().pools()) {
     if (pool.node.empty() || !wanted(pool.node, key.first)) continue;
-    cases.at({pool.node, key.first}).known += static_cast<std::int64_t>(pool.devices.size());
+    cases.at({pool.node, key.first}).known += pool.cards;
   }
 }
 
@@ -39,17 +40,23 @@ bool is_enough(const TaintRules& taint, std::int64_t bad, std::int64_t known) {
   return taint.node && bad >= taint.node_at_least_devices && bad * 100 >= taint.node_at_least_percent * known;
 }
 
-/// How many of its bad devices the policy may act for. One that nobody holds now speaks for no namespace and against
+/// How many of its bad cards the policy may act for. A device that nobody holds now speaks for no namespace and against
 /// none.
 std::int64_t count_enforced(const NodeCase& found, const World& world) {
-  std::int64_t named = 0;
-  std::int64_t unheld = 0;
+  bool is_named = false;
+  std::set<DeviceKey> cards;
   for (const auto* record : found.bad) {
     const auto miss = enforce_miss(*found.policy, world, record->key);
-    if (!miss) ++named;
-    if (miss == EnforceMiss::Nobody) ++unheld;
+    is_named = is_named || !miss;
+    if (!miss || miss == EnforceMiss::Nobody) cards.insert(world.card_of(record->key));
   }
-  return named == 0 ? 0 : named + unheld;
+  return is_named ? static_cast<std::int64_t>(cards.size()) : 0;
+}
+
+std::int64_t count_cards(const NodeCase& found, const World& world) {
+  std::set<DeviceKey> cards;
+  for (const auto* record : found.bad) cards.insert(world.card_of(record->key));
+  return static_cast<std::int64_t>(cards.size());
 }
 
 }  // namespace
@@ -77,10 +84,10 @@ NodeCases find_node_cases(const World& world, const Policy& policy, const Incide
   count_known(world, cases);
   for (auto& [place, found] : cases) {
     const auto& taint = *found.policy->taint;
-    const auto bad = static_cast<std::int64_t>(found.bad.size());
+    found.bad_cards = count_cards(found, world);
     found.mode = mode_of(*found.policy);
-    found.known = std::max(found.known, bad);
-    found.enough = is_enough(taint, bad, found.known);
+    found.known = std::max(found.known, found.bad_cards);
+    found.enough = is_enough(taint, found.bad_cards, found.known);
     if (found.mode != Mode::Enforce || !found.policy->enforce_on) continue;
     found.observed = !is_enough(taint, count_enforced(found, world), found.known);
     if (found.observed) found.mode = Mode::Observe;

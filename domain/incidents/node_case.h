@@ -15,9 +15,10 @@ struct NodeCase {
   std::vector<const DeviceRecord*> bad;  ///< Open incidents that no operator has acknowledged, by key.
   const DevicePolicy* policy = nullptr;  ///< The first of their policies, one that enforces before others; never null.
   Mode mode = Mode::Observe;
-  std::int64_t known = 0;  ///< Devices of the resource or driver on the node; counted only where `node: NoSchedule`.
-  bool enough = false;     ///< `node: NoSchedule`, and `nodeAtLeast` is met.
-  bool observed = false;   ///< The policy enforces, and its `enforceOn` holds for too few of the bad devices.
+  std::int64_t bad_cards = 0;  ///< The physical cards behind `bad`.
+  std::int64_t known = 0;      ///< Those of the resource or driver on the node; counted only where `node: NoSchedule`.
+  bool enough = false;         ///< `node: NoSchedule`, and `nodeAtLeast` is met.
+  bool observed = false;       ///< The policy enforces, and its `enforceOn` holds for too few of the bad devices.
 };
 
 /// By (node, resource or driver); only of policies with `taint`.

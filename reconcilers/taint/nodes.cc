@@ -49,10 +49,9 @@ class NodePlanner {
     if (node == nullptr) return;
     if (found.mode == Mode::Off) return;
     if (!found.enough) return below(scope, found);
-    keep_tainted(
-        *node, scope, found,
-        fmt::format("{} of {} devices of {} on the node are bad; its taint takes {} healthy ones out of use",
-                    found.bad.size(), found.known, scope, found.known - static_cast<std::int64_t>(found.bad.size())));
+    keep_tainted(*node, scope, found,
+                 fmt::format("{} of {} devices of {} on the node are bad; its taint takes {} healthy ones out of use",
+                             found.bad_cards, found.known, scope, found.known - found.bad_cards));
   }
 
   /// A node whose kubelet rejects one pod after the other.
@@ -148,9 +147,8 @@ class NodePlanner {
       } else if (found.policy->taint->node) {
         const auto& taint = *found.policy->taint;
         say(*record, Reason::NodeBelowThreshold,
-            fmt::format("{} of {} devices of {} on the node are bad, nodeAtLeast is {} and {} percent",
-                        found.bad.size(), found.known, scope, taint.node_at_least_devices,
-                        taint.node_at_least_percent));
+            fmt::format("{} of {} devices of {} on the node are bad, nodeAtLeast is {} and {} percent", found.bad_cards,
+                        found.known, scope, taint.node_at_least_devices, taint.node_at_least_percent));
       } else if (record->key.source == DeviceKey::Source::Dra) {
         say(*record, Reason::TaintUnsupported,
             "the server has no DeviceTaintRules, and the policy says node: Never: nothing keeps new pods off");

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "domain/contract/names.h"
@@ -73,6 +78,71 @@ TEST_CASE("nodeAtLeast counts devices and percent, and the verdict names the pri
   below.send_policy();
   below.run_for(Seconds(61));
   CHECK(deeds(below).empty());
+}
+
+TEST_CASE("nodeAtLeast counts physical cards, whatever number of devices each is offered as") {
+  // Two cards as four devices each, all of one of them bad.
+  const auto stage_with = [](const std::vector<std::string>& bad) {
+    Stage stage;
+    stage.policy().taint = TaintRules{.node = true, .node_at_least_percent = 50};
+    stage.policy().evict.reset();
+    stage.limits().brake_percent = 100;
+    stage.send_policy();
+    stage.node("node-a", 8);
+    for (const auto* card : {"GPU-x", "GPU-y"}) {
+      for (int i = 0; i < 4; ++i) {
+        const auto id = std::string(card) + "::" + std::to_string(i);
+        const bool is_bad = std::ranges::find(bad, id) != bad.end();
+        stage.pod({.name = "p-" + id.substr(4, 1) + std::to_string(i),
+                   .owner = "Job/" + id.substr(4, 1) + std::to_string(i),
+                   .device = id,
+                   .health = is_bad ? Health::Unhealthy : Health::Healthy});
+      }
+    }
+    stage.run_for(Seconds(61));
+    return stage;
+  };
+  auto one = stage_with({"GPU-x::0", "GPU-x::1", "GPU-x::2", "GPU-x::3"});
+  CHECK(deeds(one).empty());
+  REQUIRE(one.verdict("node-a", Reason::NodeBelowThreshold) != nullptr);
+  CHECK(one.verdict("node-a", Reason::NodeBelowThreshold)->message ==
+        "1 of 2 devices of example.com/gpu on the node are bad, nodeAtLeast is 2 and 50 percent");
+  auto both = stage_with({"GPU-x::0", "GPU-x::1", "GPU-y::3"});
+  CHECK(deeds(both) == "taint node-a");
+  CHECK(both.verdict("node-a", Reason::Tainted)
+            ->message.starts_with(
+                "2 of 2 devices of example.com/gpu on the node are bad; its taint takes 0 healthy ones out of use; "));
+}
+
+TEST_CASE("nodeAtLeast counts the partitions of a card as one where the API server has no DeviceTaintRules") {
+  for (const bool same_card : {true, false}) {
+    CAPTURE(same_card);
+    Stage stage;
+    stage.policy().taint = TaintRules{.node = true, .node_at_least_percent = 1};
+    stage.policy().evict.reset();
+    stage.limits().brake_percent = 100;
+    stage.send_policy();
+    stage.node("node-a", 0);
+    const auto parent = [&](int i) { return "GPU-" + std::to_string(same_card ? i / 2 : i); };
+    std::vector<k8s::SliceDevice> devices;
+    for (int i = 0; i < 4; ++i) {
+      devices.push_back({.name = "gpu-" + std::to_string(i), .taints = {}, .attributes = {{"parentUUID", parent(i)}}});
+    }
+    publish(stage, std::move(devices));
+    stage.deliver(k8s::Delivery(k8s::Snapshot{.kind = k8s::Kind::DeviceTaintRule, .objects = {}, .served = false}));
+    for (int i = 0; i < 2; ++i) {
+      const auto name = "train-" + std::to_string(i);
+      stage.claim(name + "-gpu", {"gpu-" + std::to_string(i)}, name);
+      stage.pod({.name = name, .owner = "Job/" + name, .health = Health::Unhealthy, .claim = name + "-gpu"});
+    }
+    stage.run_for(Seconds(61));
+    CHECK(deeds(stage) == (same_card ? "" : "taint node-a"));
+    if (same_card) {
+      REQUIRE(stage.verdict("node-a", Reason::NodeBelowThreshold) != nullptr);
+      CHECK(stage.verdict("node-a", Reason::NodeBelowThreshold)->message ==
+            "1 of 2 devices of gpu.example.com on the node are bad, nodeAtLeast is 2 and 1 percent");
+    }
+  }
 }
 
 TEST_CASE("Only our taint is added and removed, and at its own place") {
