@@ -246,6 +246,8 @@ class World {
     key.device = std::string(inventory_.card_of(key));
     return key;
   }
+  /// UIDs of the pods that hold the device, or another replica of its card that a device plugin offers; sorted.
+  [[nodiscard]] std::vector<std::string> holders_of_card(const DeviceKey& key) const;
   [[nodiscard]] const std::map<std::string, k8s::Node, std::less<>>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<std::string, NodeBook, std::less<>>& books() const { return books_; }
   /// What a node says of one device-plugin resource; null: it lists none, and no pod there holds one.

@@ -1,5 +1,9 @@
 // The part of World that sees when another physical device sits in a place, and lays on it nothing that was said of the
 // one before. Pods and slices arrive on watches of their own, which have no common order.
+#include <set>
+#include <string>
+#include <vector>
+
 #include "domain/cluster/world.h"
 
 namespace dhc {
@@ -56,6 +60,22 @@ void World::look_again_at_incidents_of(const Inventory::PoolName& pool) {
 bool World::may_be_of_card_before(const DeviceKey& key, const HeldDevice& held_device) const {
   const auto since = new_cards_.find(key);
   return since != new_cards_.end() && held_device.seen_at && held_device.seen_at->mono <= since->second;
+}
+
+/// Whoever is on the card when it is lost is no replacement, whichever of its devices he has.
+std::vector<std::string> World::holders_of_card(const DeviceKey& key) const {
+  std::set<std::string> holders;
+  if (const auto* state = tracker_.find(key)) holders.insert(state->holders.begin(), state->holders.end());
+  if (key.source == DeviceKey::Source::Plugin) {
+    for (const auto& uid : pods_on(key.place)) {
+      for (const auto& held_device : pods_.find(uid)->second.held_devices) {
+        const auto& held = held_device.key;
+        const bool is_here = held.source == key.source && held.place == key.place && held.scope == key.scope;
+        if (is_here && card_by_name(held) == card_by_name(key)) holders.insert(uid);
+      }
+    }
+  }
+  return {holders.begin(), holders.end()};
 }
 
 }  // namespace dhc

@@ -63,8 +63,7 @@ void IncidentTurn::collect(const AffectedPod& affected) {
   if (affected.forgotten) forgotten_.insert(affected.key);
   if (affected.source == SignalSource::Taint && !affected.unknown_now) tainted_.insert(affected.key);
   // One report is enough on probation; else the policy's window must have passed.
-  const auto* record = incidents_.find(affected.key);
-  const auto probation = record == nullptr ? std::nullopt : record->incident.probation_until();
+  const auto probation = probation_of(affected.key);
   const bool rolls = affected.rolls_until && now_.mono < *affected.rolls_until;
   const bool relapse = probation && !affected.unknown_now && now_.wall < *probation && !rolls;
   if (!affected.open && !relapse) return;
@@ -221,6 +220,14 @@ void IncidentTurn::believe(const DeviceKey& key) {
   }
 }
 
+/// Until when one report of the device is enough, or of another as which its card is offered; none: it never is.
+std::optional<WallTime> IncidentTurn::probation_of(const DeviceKey& key) const {
+  const auto* record = incidents_.find(key);
+  auto until = record == nullptr ? std::nullopt : record->incident.probation_until();
+  for (const auto* other : incidents_.replicas_of(key)) until = std::max(until, other->incident.probation_until());
+  return until;
+}
+
 void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& affected) {
   auto found = incidents_.records_.find(key);
   if (found != incidents_.records_.end() && is_other_card(found->second)) {
@@ -322,22 +329,54 @@ DeviceRecord IncidentTurn::take_history(const DeviceKey& key, const DeviceIdenti
   return record;
 }
 
+/// A card that a device plugin offers as several devices has one history: the one of them that broke last has it whole.
+/// What is remembered of a node that was made anew is of another card.
+IncidentTurn::Replicas IncidentTurn::take_past_of_replicas(DeviceRecord& record) {
+  Replicas known;
+  const auto* node = seen_.world.node_under(record.key);
+  const auto broke_at = [](const DeviceRecord& one) {
+    return one.past.incidents.empty() ? WallTime::min() : one.past.incidents.back().at;
+  };
+  const DeviceRecord* last = &record;
+  for (const auto* other : incidents_.replicas_of(record.key)) {
+    const auto& host = other->card.host_uid;
+    if (!names_hardware(other->key) && node != nullptr && !host.empty() && host != node->meta.uid) continue;
+    known.is_same_break = known.is_same_break || is_same_break(other->incident, now_.wall);
+    const auto* facts = other->incident.facts();
+    known.is_broken = known.is_broken || (facts != nullptr && !facts->evidence.was_well());
+    if (broke_at(*other) > broke_at(*last)) last = other;
+  }
+  if (last == &record) return known;
+  auto losses = std::move(record.past.losses);
+  const auto last_word = record.past.last_word;
+  record.past = last->past;
+  record.past.losses = std::move(losses);
+  record.past.last_word = last_word;
+  return known;
+}
+
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
+  const auto replicas = take_past_of_replicas(record);
   auto& past = record.past;
   past.policy = onset.policy.name;
   const auto* node = seen_.world.node_under(record.key);
   // Whoever works on the node makes devices look bad that are not. And a device that is given back bad and found bad
   // has not broken again.
-  const bool without_penalty = (node != nullptr && why_leaving(*node)) || is_same_break(record.incident, now_.wall);
-  if (without_penalty) {
+  const bool without_penalty =
+      (node != nullptr && why_leaving(*node)) || is_same_break(record.incident, now_.wall) || replicas.is_same_break;
+  // The card of a replica that is bad already has not broken again.
+  const bool is_counted = !replicas.is_broken || past.incidents.empty();
+  if (is_counted && without_penalty) {
     count_without_penalty(past);
-  } else {
+  } else if (is_counted) {
     // A node that rejects pods is no card: it is held as long as it does, or for the hold.
     const bool may_be_lemon = record.key.is_device() && taints(onset.policy, record.key, seen_.world);
     count_incident(past, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
   }
-  past.incidents.push_back(
-      {.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit), .without_penalty = without_penalty});
+  if (is_counted) {
+    past.incidents.push_back(
+        {.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit), .without_penalty = without_penalty});
+  }
   if (past.incidents.size() > kHistory) past.incidents.pop_front();
   IncidentFacts facts{.since = onset.since,
                       .opened_at = now_.wall,

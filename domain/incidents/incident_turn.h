@@ -56,6 +56,13 @@ class IncidentTurn {
     std::string said;
   };
   [[nodiscard]] bool is_with_suspects(const DeviceKey& key) const;
+  [[nodiscard]] std::optional<WallTime> probation_of(const DeviceKey& key) const;
+  /// What the other devices of a card that a device plugin offers several times say of it.
+  struct Replicas {
+    bool is_broken = false;      ///< An incident of one goes on.
+    bool is_same_break = false;  ///< As `is_same_break` says of one.
+  };
+  Replicas take_past_of_replicas(DeviceRecord& record);
   void open_rejecting(const DeviceKey& key, const RejectingNode& rejecting);
   void begin(DeviceRecord& record, const Onset& onset);
   void choose_policy(DeviceRecord& record, const AffectedPod& affected);

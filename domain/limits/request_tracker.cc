@@ -166,11 +166,25 @@ const EvictionAttempt* RequestTracker::eviction(const std::string& pod_uid) cons
 }
 
 bool RequestTracker::lost_recently(const k8s::Pod& pod, const HeldDevice& held_device, const Now& now) const {
+  const auto is_replacement = [&](const TimedLoss& timed) {
+    const auto& holders = timed.loss.holders;
+    return now.mono - timed.at < kLossMemory && std::ranges::find(holders, pod.meta.uid) == holders.end();
+  };
   const auto is_lost = [&](const std::string& owner, const DeviceKey& key) {
-    const auto* found = losses_.find(owner, key);
-    if (found == nullptr || now.mono - found->at >= kLossMemory) return false;
-    const auto& holders = found->loss.holders;
-    return std::ranges::find(holders, pod.meta.uid) == holders.end();
+    if (key.source != DeviceKey::Source::Plugin) {
+      const auto* found = losses_.find(owner, key);
+      return found != nullptr && is_replacement(*found);
+    }
+    // Whichever of the devices as which its card is offered: their names begin with the card's.
+    const auto card = card_by_name(key);
+    const auto& all = losses_.all();
+    for (auto at = all.lower_bound({owner, DeviceKey::plugin(key.place, key.scope, card)}); at != all.end(); ++at) {
+      const auto& [who, other] = at->first;
+      if (who != owner || other.source != key.source || other.scope != key.scope || other.place != key.place) break;
+      if (!other.device.view().starts_with(card)) break;
+      if (card_by_name(other) == card && is_replacement(at->second)) return true;
+    }
+    return false;
   };
   const auto owner = loss_owner(pod);
   return std::ranges::any_of(devices_of(held_device), [&](const DeviceKey& key) {

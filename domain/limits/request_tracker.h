@@ -32,7 +32,7 @@ struct EvictionAttempt : Attempt {
   std::string owner;                 ///< The identity of the pod's controller; empty: it has none.
   std::string loser;                 ///< As `loss_owner` says.
   std::string shared_claim;          ///< UID of the claim that the pod shares with the other holders; empty: its own.
-  std::vector<std::string> holders;  ///< UIDs of the pods that held the device then: none of them is the replacement.
+  std::vector<std::string> holders;  ///< UIDs of the pods that were on its card then: none of them is the replacement.
   MonoTime tried_at = MonoTime::min();    ///< When the server last answered, or did not; the minimum: not tried yet.
   bool in_doubt = false;                  ///< One of the attempts may have happened.
   MonoTime doubted_at = MonoTime::min();  ///< When the answer to the last of those was given up, or came.
@@ -69,8 +69,8 @@ class RequestTracker {
   [[nodiscard]] MonoTime served_at(std::string_view ns) const;
   [[nodiscard]] const StringIndex<EvictionAttempt>& evictions() const { return evictions_; }
 
-  /// True if the pod's owner lost a pod to this device, or to any that an ambiguous one may be, to us within the hour,
-  /// and this pod came after it (invariant I15).
+  /// True if the pod's owner lost a pod to this device, to another as which a device plugin offers its card, or to any
+  /// that an ambiguous one may be, to us within the hour, and this pod came after it (invariant I15).
   [[nodiscard]] bool lost_recently(const k8s::Pod& pod, const HeldDevice& held_device, const Now& now) const;
   [[nodiscard]] const OwnerLosses& losses() const { return losses_; }
   /// Takes in what a process before us has written down.

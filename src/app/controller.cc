@@ -478,7 +478,7 @@ void Controller::State::note_eviction(const eviction::EvictPod& evict, const Now
     others.key = evict.key;
     return requests.eviction_sent(record.pod, others, {}, now, false);
   }
-  requests.eviction_sent(record.pod, *held_device, world.tracker().find(evict.key)->holders, now);
+  requests.eviction_sent(record.pod, *held_device, world.holders_of_card(evict.key), now);
 }
 
 void Controller::State::note_sent(const Action& action, const Now& now) {

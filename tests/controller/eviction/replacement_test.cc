@@ -95,6 +95,62 @@ TEST_CASE("The next process knows it too, by the state, and who held the device 
   CHECK(stage.run_for(minutes(20), Seconds(10)) == Names{"web-3"});
 }
 
+TEST_CASE("Another replica of the card is the same device, in any process, and who was on it then is no replacement") {
+  for (const bool restarts : {false, true}) {
+    CAPTURE(restarts);
+    Stage stage;
+    stage.whole_policy().own_namespace = "dhc";
+    stage.policy().evict->after = Seconds(0);
+    stage.limits().max_in_flight = 1;
+    stage.send_policy();
+    stage.node("node-a", 4, 2);
+    stage.pod({.name = "web-1", .device = "GPU-x::0", .health = Health::Unhealthy});
+    stage.pod({.name = "web-2", .device = "GPU-x::1", .health = Health::Unhealthy});
+    CHECK(stage.run_for(minutes(2)) == Names{"web-1"});
+    stage.run_for(Seconds(10));
+    stage.remove_pod("web-1");
+    if (restarts) stage.restart();
+    CHECK(stage.run_for(minutes(5)) == Names{"web-2"});
+    stage.run_for(Seconds(10));
+    stage.remove_pod("web-2");
+    stage.pod({.name = "web-3", .device = "GPU-x::2", .health = Health::Unhealthy});
+    stage.pod({.name = "other", .device = "GPU-y::0"});
+    if (restarts) stage.restart();
+    CHECK(stage.run_for(minutes(40), Seconds(10)).empty());
+    CHECK(stage.reasons("web-3") == "ReplacementOnSameDevice");
+    CHECK(stage.run_for(minutes(30), Seconds(10)) == Names{"web-3"});
+  }
+}
+
+TEST_CASE("Another card of the same node is another device") {
+  Stage stage;
+  stage.policy().evict->after = Seconds(0);
+  stage.send_policy();
+  stage.node("node-a", 4, 2);
+  stage.pod({.name = "web-1", .device = "GPU-x::0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(2)) == Names{"web-1"});
+  stage.remove_pod("web-1");
+  stage.pod({.name = "web-2", .device = "GPU-y::0", .health = Health::Unhealthy});
+  CHECK(stage.run_for(minutes(5)) == Names{"web-2"});
+}
+
+TEST_CASE("What an earlier version wrote down of one replica is known of the others too") {
+  Stage stage;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict->after = Seconds(0);
+  stage.send_policy();
+  stage.node("node-a", 4, 2);
+  stage.pod({.name = "web-1", .device = "GPU-x::0", .health = Health::Unhealthy});
+  REQUIRE(stage.run_for(minutes(2)) == Names{"web-1"});
+  stage.run_for(Seconds(10));
+  REQUIRE(stage.state_text().contains(R"("device":"GPU-x::0")"));
+  stage.remove_pod("web-1");
+  stage.pod({.name = "web-2", .device = "GPU-x::1", .health = Health::Unhealthy});
+  stage.restart();
+  CHECK(stage.run_for(minutes(30), Seconds(10)).empty());
+  CHECK(stage.reasons("web-2") == "ReplacementOnSameDevice");
+}
+
 TEST_CASE("What an earlier version wrote down by the owner's UID alone is known too") {
   Stage stage;
   stage.whole_policy().own_namespace = "dhc";
