@@ -73,6 +73,28 @@ TEST_CASE("A Deployment whose pods break half of their devices stays where it is
   CHECK_FALSE(world.is_braked("Deployment default/wide"));
 }
 
+TEST_CASE(
+    "With a count so many bad devices of a cluster stop what is done for them, over restarts, and one fewer do not") {
+  NarrowWorld world;
+  world.whole_policy().limits.brake_by_owner = {};
+  world.whole_policy().limits.brake_at_least = 4;
+  world.whole_policy().limits.brake_count = 4;
+  world.restart_controller();
+  for (const auto* name : {"s0-0", "s1-0", "s2-0", "s3-0"}) world.spoil(name);
+  world.run_for(minutes(5));
+  CHECK(world.is_braked("4 of 32 devices of example.com/gpu"));
+  CHECK(world.evictions().empty());
+  world.restart_controller();
+  world.run_for(minutes(5));
+  CHECK(world.is_braked("4 of 32 devices of example.com/gpu"));
+  CHECK(world.evictions().empty());
+  const auto node = text(world.pod("s3-0"), {"spec", "nodeName"});
+  world.cluster.set_device_health(node, world.plugin_device("s3-0"), "Healthy");
+  world.run_for(minutes(5));
+  CHECK_FALSE(world.is_braked("devices of example.com/gpu"));
+  CHECK(world.evictions() == std::vector<std::string>{"default/s0-0", "default/s1-0", "default/s2-0"});
+}
+
 TEST_CASE("The same words on devices of several nodes stop what is done for them, and other words do not") {
   TaintWorld world;
   world.whole_policy().limits.brake_at_least = 1000;

@@ -52,6 +52,34 @@ TEST_CASE("An effect None is information, unless the policy names it") {
   CHECK(!stage.conditions().empty());
 }
 
+TEST_CASE("A pod that got its device by an extended resource is found by its claim, whatever the kubelet says of it") {
+  // The scheduler makes a claim for it, which the pod's spec does not name. Source: KEP-5004.
+  for (const bool speaks : {false, true}) {
+    for (const bool by_resource : {false, true}) {
+      CAPTURE(speaks);
+      CAPTURE(by_resource);
+      auto stage = silent_driver();
+      if (by_resource) stage.policy().match.resources = {"example.com/gpu"};
+      stage.send_policy();
+      publish_taints(stage, {});
+      auto& pod = stage.pod({.name = "train-1", .owner = "Job/t"});
+      pod.requests = {{"example.com/gpu", 1}};
+      pod.claims = {{"train-1-extended", "train-1-extended"}};
+      if (speaks) pod.allocated = {{"claim:train-1-extended", {{"cdi/gpu=x", Health::Unknown, ""}}}};
+      stage.upsert_pod("train-1");
+      stage.claim("train-1-extended", {"gpu-0"}, "train-1");
+      stage.settle();
+      publish_taints(stage, {.first = {xid("79")}, .second = {}});
+      // What is asked for by a DRA driver's device is matched by its driver, not by the resource.
+      const auto gone = stage.run_for(minutes(2));
+      CHECK(gone == (by_resource ? Names{} : Names{"train-1"}));
+      CHECK(stage.conditions().empty() == by_resource);
+      publish_taints(stage, {.first = {}, .second = {xid("79")}});
+      CHECK(stage.run_for(minutes(2)).empty());
+    }
+  }
+}
+
 TEST_CASE("Our own taint in a slice is never a signal") {
   auto stage = held_device();
   stage.policy().match.device_taints = {{.key = "*", .effect = "*"}};
