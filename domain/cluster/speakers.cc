@@ -36,13 +36,18 @@ SlimVector<Heard> heard_of(const k8s::Pod& pod, std::span<const HeldDevice> held
   return heard;
 }
 
-void Speakers::add(std::span<const Heard> heard, const Now& now) {
+void Speakers::add(const SharedText& node, std::span<const Heard> heard, const Now& now) {
   for (const auto& entry : heard) {
     auto& sight = all_[entry.who];
     if (entry.has_spoken) note_word(sight);
     if (sight.held == 0) sight.since = moment_of(now);
     sight.held += entry.held;
     sight.reported += entry.reported;
+    if (entry.held == 0) continue;
+    auto& there = sight.nodes[node];
+    if (there.held == 0) there.since = moment_of(now);
+    there.held += entry.held;
+    there.reported += entry.reported;
   }
 }
 
@@ -50,13 +55,18 @@ void Speakers::note_word(SpeakerSight& sight) {
   if (!std::exchange(sight.has_spoken, true)) ++first_words_;
 }
 
-void Speakers::remove(std::span<const Heard> heard) {
+void Speakers::remove(const SharedText& node, std::span<const Heard> heard) {
   for (const auto& entry : heard) {
     const auto found = all_.find(entry.who);
     if (found == all_.end()) continue;
     auto& sight = found->second;
     sight.held -= entry.held;
     sight.reported -= entry.reported;
+    if (const auto there = sight.nodes.find(node); there != sight.nodes.end() && entry.held > 0) {
+      there->second.held -= entry.held;
+      there->second.reported -= entry.reported;
+      if (there->second.held == 0) sight.nodes.erase(there);
+    }
     // Who has spoken is remembered, or a driver's every pause would be news.
     if (sight.held == 0 && !sight.has_spoken) all_.erase(found);
   }

@@ -31,20 +31,28 @@ struct Heard {
 /// and count as one.
 [[nodiscard]] SlimVector<Heard> heard_of(const k8s::Pod& pod, std::span<const HeldDevice> held_devices);
 
-/// What has been heard of one reporter since this process began.
-struct SpeakerSight {
-  std::int64_t held = 0;      ///< Its devices on running pods, counted once for each pod.
+/// What running pods of one node let be heard of one reporter now.
+struct NodeSight {
+  std::int64_t held = 0;      ///< Its devices on them, counted once for each pod.
   std::int64_t reported = 0;  ///< Of them, those of which the kubelet says anything, Unknown included.
   Moment since;               ///< Since when some have been held without a break.
-  bool has_spoken = false;    ///< By a report other than Unknown, or a claim's condition.
+};
+
+/// What has been heard of one reporter since this process began.
+struct SpeakerSight {
+  std::int64_t held = 0;                  ///< Its devices on running pods, counted once for each pod.
+  std::int64_t reported = 0;              ///< Of them, those of which the kubelet says anything, Unknown included.
+  Moment since;                           ///< Since when some have been held without a break.
+  bool has_spoken = false;                ///< By a report other than Unknown, or a claim's condition.
+  std::map<SharedText, NodeSight> nodes;  ///< Those with pods that hold some.
 };
 
 /// Who has ever said anything about a device's health. A device plugin that is registered always does, by the kubelet;
 /// a DRA driver only if it has a health stream, and its node the feature gate.
 class Speakers {
  public:
-  void add(std::span<const Heard> heard, const Now& now);
-  void remove(std::span<const Heard> heard);
+  void add(const SharedText& node, std::span<const Heard> heard, const Now& now);
+  void remove(const SharedText& node, std::span<const Heard> heard);
   /// A driver's conditions on a claim's devices.
   void note(const k8s::ResourceClaim& claim);
   /// How often somebody has spoken for the first time.

@@ -304,6 +304,7 @@ bool World::put(k8s::Pod&& pod, const Now& now, bool is_news) {
   index_gang(pod, true);
   if (record.pod.node_name != pod.node_name) {
     if (!record.pod.node_name.empty()) pods_on_[record.pod.node_name].erase(uid);
+    speakers_.remove(record.pod.node_name, std::exchange(record.heard, {}));
     if (!pod.node_name.empty()) pods_on_[pod.node_name].insert(uid);
   }
   for (const auto& claim : record.pod.claims) claim_users_[claim_key(record.pod.meta.ns, claim.claim_name)].erase(uid);
@@ -353,7 +354,7 @@ bool World::drop_pod(const SharedText& uid, const Now& now) {
   index_owned_pod(record.pod, false);
   index_gang(record.pod, false);
   note_departure(record.pod);
-  speakers_.remove(record.heard);
+  speakers_.remove(record.pod.node_name, record.heard);
   if (has_disputed_device(record.held_devices)) pools_may_be_stale_ = true;
   for (const auto& held_device : record.held_devices) {
     remove_holder(held_device.key, uid, now);

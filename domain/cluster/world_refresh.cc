@@ -109,8 +109,8 @@ void World::refresh_pod(const SharedText& uid, const Now& now) {
   const bool counts = record.pod.phase == k8s::PodPhase::Running && !record.pod.node_name.empty();
   auto heard = counts ? heard_of(record.pod, resolved.held_devices) : SlimVector<Heard>();
   // First the new: what goes on is held without a break.
-  speakers_.add(heard, now);
-  speakers_.remove(record.heard);
+  speakers_.add(record.pod.node_name, heard, now);
+  speakers_.remove(record.pod.node_name, record.heard);
   record.heard = std::move(heard);
   record.held_devices = std::move(resolved.held_devices);
   if (counts) note_admitted(record.pod);

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 124> kReasons = {
+constexpr std::array<ReasonInfo, 125> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -420,6 +420,11 @@ constexpr std::array<ReasonInfo, 124> kReasons = {
           "Unknown, no claim condition, no taint.",
           "Turn the driver's health service on (vendors.md), name its taints in match.deviceTaints, or take it out "
           "with a policy of mode: off."),
+    quiet(Reason::HealthNotReported, "HealthNotReported",
+          "Pods have held devices of this driver or resource for ten minutes, and the kubelets say nothing of them: no "
+          "pod's status has allocatedResourcesStatus, or none on nodes whose kubelets are below 1.36.",
+          "Update the kubelets to 1.36 or later, or enable the feature gate ResourceHealthStatus in the API server and "
+          "the kubelets (install.md)."),
     quiet(Reason::HealthWordUnknown, "HealthWordUnknown",
           "The kubelet reports devices with a word that is neither Healthy, Unhealthy nor Unknown, and no policy for "
           "their pods names it: it is treated as Unknown.",

@@ -139,6 +139,7 @@ enum class Reason : std::uint8_t {
   // what nothing is decided about
   NoPolicy,
   ReporterNeverSpoke,
+  HealthNotReported,
   HealthWordUnknown,
 };
 

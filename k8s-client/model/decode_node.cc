@@ -28,10 +28,13 @@ bool read_conditions(JsonValue value, Fault& fault, const KeptFields& kept, Node
   });
 }
 
-bool read_node_info(JsonValue value, Fault& fault, SharedText& boot_id) {
-  boot_id.clear();
+bool read_node_info(JsonValue value, Fault& fault, Node& node) {
+  node.boot_id.clear();
+  node.kubelet_version.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
-    return key != "bootID" || read_name(field, fault, boot_id) || fault.in(key);
+    if (key == "bootID") return read_name(field, fault, node.boot_id) || fault.in(key);
+    if (key == "kubeletVersion") return read_name(field, fault, node.kubelet_version) || fault.in(key);
+    return true;
   });
 }
 
@@ -40,11 +43,12 @@ bool read_status(JsonValue value, Fault& fault, const KeptFields& kept, Node& no
   node.lifecycle.clear();
   node.kept.clear();
   node.boot_id.clear();
+  node.kubelet_version.clear();
   node.capacity.clear();
   node.allocatable.clear();
   return each_field(value, fault, [&](std::string_view key, JsonValue field) {
     if (key == "conditions") return read_conditions(field, fault, kept, node) || fault.in(key);
-    if (key == "nodeInfo") return read_node_info(field, fault, node.boot_id) || fault.in(key);
+    if (key == "nodeInfo") return read_node_info(field, fault, node) || fault.in(key);
     if (key == "capacity") return read_amounts(field, fault, node.capacity) || fault.in(key);
     if (key == "allocatable") return read_amounts(field, fault, node.allocatable) || fault.in(key);
     return true;

@@ -18,6 +18,7 @@ struct Node {
   std::vector<Condition> kept = {};  ///< Conditions with one of `KeptFields::node_reasons`, by type; at most 16.
   bool unschedulable = false;
   SharedText boot_id;
+  SharedText kubelet_version = {};  ///< As the kubelet says it; empty: it does not.
   std::vector<Taint> taints;
   std::vector<ResourceAmount> capacity;     ///< Extended resources, sorted by name.
   std::vector<ResourceAmount> allocatable;  ///< Extended resources, sorted by name.

@@ -26,7 +26,9 @@ bool read_node_condition(const Value& value, Fault& fault, const KeptFields& kep
 // **Source:** core/v1 generated.proto, NodeSystemInfo.
 bool read_node_info(const Value& value, Fault& fault, Node& node) {
   return each_field(value, fault, [&](std::uint32_t tag, const Value& field) {
-    return tag != 3 || read_name(field, fault, node.boot_id) || fault.in("bootID");
+    if (tag == 3) return read_name(field, fault, node.boot_id) || fault.in("bootID");
+    if (tag == 7) return read_name(field, fault, node.kubelet_version) || fault.in("kubeletVersion");
+    return true;
   });
 }
 

@@ -1,12 +1,16 @@
 #include "reconcilers/notice/reporters.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
+#include "base/release_numbers.h"
 #include "base/rfc3339.h"
 #include "domain/findings/match_device.h"
 
@@ -15,6 +19,7 @@ namespace dhc::notice {
 namespace {
 
 constexpr std::size_t kMostWords = 5;
+constexpr std::size_t kLongestVersion = 64;
 
 Subject subject_of_reporter(const Speaker& reporter) {
   return {.kind = reporter.source == DeviceKey::Source::Dra ? "Driver" : "Resource",
@@ -58,16 +63,74 @@ bool names_taints_of(const Policy& policy, const DeviceKey& key) {
   });
 }
 
-std::string silence_text(const PlanInput& input, const Speaker& reporter, const SpeakerSight& sight) {
-  const auto held =
-      fmt::format("pods have held devices of it since {}, {} now", format_rfc3339(sight.since.wall), sight.held);
-  // **Source:** KEP-4680: a registered plugin always has a health, and the kubelet writes it where the gate is on.
-  if (sight.reported == 0) {
-    return fmt::format(
-        "{}, and no pod's status says anything about one (allocatedResourcesStatus): is the feature gate "
-        "ResourceHealthStatus on for API server and kubelets (Kubernetes 1.36 or later)? Without it no report arrives",
-        held);
+std::string held_text(const Moment& since, std::int64_t held) {
+  return fmt::format("pods have held devices of it since {}, {} now", format_rfc3339(since.wall), held);
+}
+
+/// Nodes whose kubelets report no device's health by default, and of one reporter's devices on them none.
+struct OldKubelets {
+  std::size_t nodes = 0;
+  std::int64_t held = 0;        ///< The reporter's devices on their pods.
+  std::optional<Moment> since;  ///< Since when some have been held on one of them; none: there is none.
+  std::string example;          ///< One of them, with its version.
+};
+
+/// **Source:** KEP-4680: the gate ResourceHealthStatus is beta, and on, from 1.36; alpha, and off, from 1.31.
+bool is_old(const k8s::Node& node) {
+  constexpr std::array<int, 3> kOnByDefault = {1, 36, 0};
+  const auto numbers = release_numbers(node.kubelet_version);
+  return numbers && *numbers < kOnByDefault;
+}
+
+/// Those on which pods have held devices of the reporter for a while; `wake` learns of the others.
+OldKubelets old_kubelets(const PlanInput& input, const SpeakerSight& sight, Wake& wake) {
+  OldKubelets found;
+  for (const auto& [name, there] : sight.nodes) {
+    const auto* node = there.reported > 0 ? nullptr : input.world.node(name);
+    if (node == nullptr || !is_old(*node)) continue;
+    if (const MonoTime at = there.since.mono + kSpeakerGrace; input.now.mono < at) {
+      wake.note(at);
+      continue;
+    }
+    if (found.nodes++ == 0) {
+      found.example = fmt::format("{} ({})", name, printable_cut(node->kubelet_version, kLongestVersion));
+    }
+    found.held += there.held;
+    if (!found.since || there.since.mono < found.since->mono) found.since = there.since;
   }
+  return found;
+}
+
+/// What follows the number of nodes.
+std::string below_text(const OldKubelets& old) {
+  return fmt::format(
+      "{} a kubelet below 1.36, {}{}: update {}, or turn the feature gate ResourceHealthStatus on in the API server "
+      "and the kubelets",
+      old.nodes == 1 ? "has" : "have", old.example, old.nodes == 1 ? "" : " among them",
+      old.nodes == 1 ? "the kubelet" : "the kubelets");
+}
+
+/// Where no kubelet says anything of any of its devices.
+std::string unreported_text(const SpeakerSight& sight, const OldKubelets& old) {
+  const auto nothing = fmt::format("{}, and no pod's status says anything about one (allocatedResourcesStatus)",
+                                   held_text(sight.since, sight.held));
+  if (old.nodes > 0)
+    return fmt::format("{}: {} of their {} nodes {}", nothing, old.nodes, sight.nodes.size(), below_text(old));
+  // **Source:** KEP-4680: a registered plugin always has a health, and the kubelet writes it where the gate is on.
+  return fmt::format(
+      "{}, and no kubelet of their nodes is known to be below 1.36: is the feature gate ResourceHealthStatus off in "
+      "the API server or the kubelets, or does its driver or plugin not register with them? See docs/vendors.md",
+      nothing);
+}
+
+/// Where kubelets elsewhere do.
+std::string partly_unreported_text(const OldKubelets& old) {
+  return fmt::format("{}, and no pod's status there says anything about one (allocatedResourcesStatus): {} {} {}",
+                     held_text(*old.since, old.held), old.nodes, old.nodes == 1 ? "node" : "nodes", below_text(old));
+}
+
+std::string silence_text(const PlanInput& input, const Speaker& reporter, const SpeakerSight& sight) {
+  const auto held = held_text(sight.since, sight.held);
   if (reporter.source == DeviceKey::Source::Plugin) {
     return fmt::format("{}, and the kubelet has reported each as Unknown since: is its plugin registered?", held);
   }
@@ -121,21 +184,31 @@ Planned<Verdict> find_silent_reporters(const PlanInput& input) {
   Planned<Verdict> found;
   Wake wake;
   for (const auto& [reporter, sight] : input.world.speakers().all()) {
-    if (sight.held == 0 || has_spoken(input, reporter, sight) || is_taken_out(input, reporter)) continue;
-    if (!is_asked_for(input, reporter, sight)) continue;
+    if (sight.held == 0 || is_taken_out(input, reporter) || !is_asked_for(input, reporter, sight)) continue;
+    const auto say = [&](Reason reason, std::string message, const Moment& since) {
+      if (found.verdicts.size() == kMostReporters) return;
+      found.verdicts.push_back({.subject = subject_of_reporter(reporter),
+                                .device = {},
+                                .policy = {},
+                                .reason = reason,
+                                .message = std::move(message),
+                                .since = since.wall,
+                                .next_at = std::nullopt});
+    };
+    const bool is_silent = !has_spoken(input, reporter, sight);
+    // One that speaks past the kubelets, by taints or conditions, needs none of them.
+    if (sight.reported == 0 && !is_silent) continue;
+    const auto old = old_kubelets(input, sight, wake);
+    if (sight.reported > 0 && old.nodes > 0) say(Reason::HealthNotReported, partly_unreported_text(old), *old.since);
+    if (!is_silent) continue;
     const MonoTime at = sight.since.mono + kSpeakerGrace;
     if (input.now.mono < at) {
       wake.note(at);
-      continue;
+    } else if (sight.reported == 0) {
+      say(Reason::HealthNotReported, unreported_text(sight, old), sight.since);
+    } else {
+      say(Reason::ReporterNeverSpoke, silence_text(input, reporter, sight), sight.since);
     }
-    if (found.verdicts.size() == kMostReporters) break;
-    found.verdicts.push_back({.subject = subject_of_reporter(reporter),
-                              .device = {},
-                              .policy = {},
-                              .reason = Reason::ReporterNeverSpoke,
-                              .message = silence_text(input, reporter, sight),
-                              .since = sight.since.wall,
-                              .next_at = std::nullopt});
   }
   found.wake_at = wake.at();
   return found;

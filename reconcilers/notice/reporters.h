@@ -10,8 +10,8 @@ namespace dhc::notice {
 inline constexpr std::size_t kMostReporters = 50;
 
 /// A verdict for each driver and device plugin whose devices pods have held for `kSpeakerGrace` and that has said
-/// nothing about the health of any since this process began. A policy with mode off that names it first is answer
-/// enough.
+/// nothing about the health of any since this process began; and one for each of whose devices no kubelet says
+/// anything, or none of those below 1.36. A policy with mode off that names it first is answer enough.
 [[nodiscard]] Planned<Verdict> find_silent_reporters(const PlanInput& input);
 
 /// A verdict for each driver and resource of whose devices a word other than Healthy, Unhealthy and Unknown is said

@@ -212,6 +212,7 @@ void fields(V& v, k8s::Node& x) {
   v("kept", x.kept);
   v("cordoned", x.unschedulable);
   v("boot", x.boot_id);
+  v("kubelet", x.kubelet_version);
   v("taints", x.taints);
   v("capacity", x.capacity);
   v("allocatable", x.allocatable);

@@ -64,7 +64,7 @@ constexpr auto kNode = R"({
   "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "M",
                              "lastTransitionTime": "2026-11-20T18:23:16Z"},
                             {"type": "Drained", "status": "True"}],
-             "nodeInfo": {"bootID": "b"}, "capacity": {"example.com/gpu": "4"}, "allocatable": {"example.com/gpu": "3"}}
+             "nodeInfo": {"bootID": "b", "kubeletVersion": "v1.37.1"}, "capacity": {"example.com/gpu": "4"}, "allocatable": {"example.com/gpu": "3"}}
 })";
 
 constexpr auto kRule = R"({

@@ -97,6 +97,7 @@ void Stage::node(const std::string& name, std::int64_t capacity, std::optional<s
   node.meta.uid = "uid-" + name;
   node.ready = ready;
   node.boot_id = "boot-1";
+  node.kubelet_version = "v1.37.1";
   node.capacity = {{std::string(kGpu), capacity}};
   node.allocatable = {{std::string(kGpu), allocatable.value_or(capacity)}};
   put(node);

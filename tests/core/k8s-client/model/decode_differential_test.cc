@@ -210,6 +210,7 @@ Node dom_node(const json& object) {
       if (condition["type"] == type && condition["status"] == "True") node.lifecycle = type;
   }
   node.boot_id = text(part(status, "nodeInfo"), "bootID");
+  node.kubelet_version = text(part(status, "nodeInfo"), "kubeletVersion");
   node.capacity = dom_amounts(part(status, "capacity"));
   node.allocatable = dom_amounts(part(status, "allocatable"));
   return node;

@@ -99,6 +99,7 @@ TEST_CASE("A recorded node is read with readiness, boot ID and only its extended
   CHECK(node.ready);
   CHECK_FALSE(node.unschedulable);
   CHECK(node.boot_id == "00000000-0000-0000-0000-000000000002");
+  CHECK(node.kubelet_version == "v1.37.1");
   CHECK(node.capacity == std::vector<ResourceAmount>{{"example.com/gpu", 3}});
   CHECK(node.allocatable == std::vector<ResourceAmount>{{"example.com/gpu", 0}});
 }

@@ -130,7 +130,7 @@ TEST_CASE("Each field of a slice that JSON is read for is read in protobuf") {
 }
 
 TEST_CASE("Each field of a node and a namespace that JSON is read for is read in protobuf") {
-  check_read(Kind::Node, "nodes", meta_and("2(4 5(1 2 3 4)) 3(1(1 2(1)) 2(1 2(1)) 4(1 2) 7(3))"));
+  check_read(Kind::Node, "nodes", meta_and("2(4 5(1 2 3 4)) 3(1(1 2(1)) 2(1 2(1)) 4(1 2) 7(3 7))"));
   check_read(Kind::Namespace, "namespaces", kClusterMeta);
 }
 

@@ -53,10 +53,11 @@ TEST_CASE("Parts of one message that come apart in protobuf are put together") {
   const auto node = read<Node>(Kind::Node, "v1",
                                field(3, field(1, entry("example.com/gpu", field(1, "8")))) +
                                    field(3, field(2, entry("example.com/gpu", field(1, "7")))) +
-                                   field(3, field(7, field(3, "boot-1"))));
+                                   field(3, field(7, field(3, "boot-1"))) + field(3, field(7, field(7, "v1.37.1"))));
   CHECK(node.capacity.size() == 1);
   CHECK(node.allocatable.size() == 1);
   CHECK(node.boot_id == "boot-1");
+  CHECK(node.kubelet_version == "v1.37.1");
 
   const auto slice = read<ResourceSlice>(Kind::ResourceSlice, "resource.k8s.io/v1",
                                          field(2, field(1, "gpu.example.com") + field(2, number(2, 5)) +
