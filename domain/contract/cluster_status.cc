@@ -43,6 +43,7 @@ Json json_of(const StatusVerdict& verdict, const Level& level, bool with_device)
   subject["name"] = verdict.name;
   Json json = {{"subject", std::move(subject)}};
   put(json, "node", verdict.node);
+  put(json, "job", verdict.job);
   if (with_device) put(json, "device", verdict.device);
   put(json, "policy", verdict.policy);
   put(json, "mode", verdict.mode);
@@ -218,6 +219,7 @@ StatusVerdict read_verdict(const Json& json) {
           .ns = json_string(json, {"subject", "namespace"}),
           .name = json_string(json, {"subject", "name"}),
           .node = json_string(json, {"node"}),
+          .job = json_string(json, {"job"}),
           .device = json_string(json, {"device"}),
           .policy = json_string(json, {"policy"}),
           .mode = json_string(json, {"mode"}),

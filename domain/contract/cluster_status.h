@@ -17,6 +17,7 @@ struct StatusVerdict {
   std::string ns = {};
   std::string name = {};
   std::string node = {};  ///< Of the subject, if it is a pod on one.
+  std::string job = {};   ///< Name of the Job that manages the subject, if it is a pod that has one.
   std::string device = {};
   std::string policy = {};
   std::string mode = {};

@@ -183,6 +183,11 @@ class Summary {
     return {};
   }
 
+  [[nodiscard]] std::string job_of(const k8s::Pod& pod) const {
+    const auto* record = input_.world.job_of(pod.meta);
+    return record == nullptr ? std::string() : record->job.meta.name.str();
+  }
+
   void add_verdicts() {
     std::unordered_set<std::string_view> shown;
     for (const auto& device : status_.devices) shown.insert(device.device);
@@ -198,6 +203,7 @@ class Summary {
                                   .ns = verdict.subject.ns,
                                   .name = verdict.subject.name,
                                   .node = record == nullptr ? std::string() : record->pod.node_name.str(),
+                                  .job = record == nullptr ? std::string() : job_of(record->pod),
                                   .device = verdict.device,
                                   .policy = verdict.policy,
                                   .mode = std::string(verdict.mode),

@@ -70,10 +70,13 @@ class Finder {
         add_node();
         break;
       case SubjectKind::Pod:
-        add_owned("Pod");
+        add_owned([this](const StatusVerdict& verdict) { return is_asked(verdict, "Pod"); });
         break;
       case SubjectKind::Job:
-        add_owned("Job");
+        add_owned([this](const StatusVerdict& verdict) {
+          const bool is_of_its_pod = verdict.kind == "Pod" && verdict.ns == asked_.ns && verdict.job == asked_.name;
+          return is_of_its_pod || is_asked(verdict, "Job");
+        });
         break;
     }
     return std::move(found_);
@@ -114,18 +117,26 @@ class Finder {
     });
   }
 
-  void add_owned(std::string_view kind) {
+  [[nodiscard]] bool is_asked(const StatusVerdict& verdict, std::string_view kind) const {
+    return verdict.kind == kind && verdict.ns == asked_.ns && verdict.name == asked_.name;
+  }
+
+  /// What is said of these subjects, and of the devices that they hold.
+  template <class IsIts>
+  void add_owned(IsIts is_its) {
     std::set<std::string_view> keys;
-    add_verdicts([&](const StatusVerdict& verdict) {
-      const bool is_its = verdict.kind == kind && verdict.ns == asked_.ns && verdict.name == asked_.name;
-      if (is_its) keys.insert(verdict.device);
-      return is_its;
-    });
-    const auto pod = asked_.ns + "/" + asked_.name;
+    std::set<std::string> pods;
+    if (asked_.kind == SubjectKind::Pod) pods.insert(asked_.ns + "/" + asked_.name);
+    for (const auto& verdict : status_.verdicts) {
+      if (!is_its(verdict)) continue;
+      keys.insert(verdict.device);
+      if (verdict.kind == "Pod") pods.insert(verdict.ns + "/" + verdict.name);
+    }
     for (const auto& device : status_.devices) {
-      const bool is_held = kind == "Pod" && std::ranges::find(device.holders, pod) != device.holders.end();
+      const bool is_held = std::ranges::any_of(device.holders, [&](const auto& pod) { return pods.contains(pod); });
       if (is_held || keys.contains(device.device)) found_.devices.push_back(&device);
     }
+    add_verdicts(is_its);
     // What is said of the device itself says why its taint stands.
     add_verdicts([&](const StatusVerdict& verdict) {
       return verdict.kind != "Pod" && verdict.kind != "Job" &&
@@ -236,6 +247,20 @@ std::string walk_text(const Sight& sight, const GateWalk& walk) {
   return text + table_of(lines);
 }
 
+/// The Job's pods on the devices that follow.
+std::string job_text(const Explanation& explanation) {
+  std::set<std::string_view> pods;
+  const auto add = [&](const StatusVerdict& verdict) {
+    if (verdict.kind == "Pod") pods.insert(verdict.name);
+  };
+  for (const auto& walk : explanation.walks) add(*walk.verdict);
+  for (const auto* verdict : explanation.verdicts) add(*verdict);
+  const auto job = fmt::format("Job {}/{}", explanation.asked.ns, explanation.asked.name);
+  if (pods.empty()) return fmt::format("{}: nothing is decided about a pod of it\n", job);
+  return fmt::format("{}: {} of its pods {} concerned: {}\n", job, pods.size(), pods.size() == 1 ? "is" : "are",
+                     fmt::join(pods, ", "));
+}
+
 std::string_view word_of(SubjectKind kind) {
   switch (kind) {
     case SubjectKind::Pod:
@@ -264,6 +289,7 @@ std::expected<Explanation, std::string> explain_subject(const Sight& sight, cons
 std::string explanation_text(const Sight& sight, const Explanation& explanation) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "\n") + part; };
+  if (explanation.asked.kind == SubjectKind::Job && !explanation.is_empty()) add(job_text(explanation));
   for (const auto* device : explanation.devices) add(device_text(sight, *device));
   for (const auto& walk : explanation.walks) add(walk_text(sight, walk));
   for (const auto* verdict : explanation.verdicts) add(verdict_text(sight, *verdict));

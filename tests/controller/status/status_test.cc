@@ -77,6 +77,7 @@ TEST_CASE("The status names the bad device, who holds it, its taint, and which g
   REQUIRE(waits != first.verdicts.end());
   CHECK(waits->gate == "window");
   CHECK(waits->node == "node-a");
+  CHECK(waits->job == "train");
   CHECK(waits->next_at == told.front().at.wall + Seconds(60));
   const auto& last = told.back().status;
   REQUIRE(last.devices.size() == 1);

@@ -1,5 +1,7 @@
 #include "cli/plugin/explanation.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -88,6 +90,59 @@ TEST_CASE("a node's explanation has its devices and the verdicts on their pods, 
   CHECK(explained(sight, {.kind = SubjectKind::Node, .ns = {}, .name = "node-z"}).is_empty());
   CHECK(explained(sight, {.kind = SubjectKind::Pod, .ns = "web", .name = "train-0"}).is_empty());
   CHECK(explained(sight, {.kind = SubjectKind::Job, .ns = "ml", .name = "train"}).is_empty());
+}
+
+TEST_CASE(
+    "a Job's explanation has its pods, their devices, each pod's way through the gates, and what its retries are") {
+  auto sight = sample_sight();
+  auto& verdicts = sight.status.verdicts;
+  verdicts[0].job = "train";
+  verdicts.push_back(verdicts[0]);
+  verdicts.back().name = "train-1";
+  verdicts.back().device = "gpu.nvidia.com/node-c/gpu-5";
+  verdicts.back().gate = "siblings";
+  verdicts.back().reason = "WaitingForSiblings";
+  verdicts.push_back(verdicts[0]);
+  verdicts.back().gate.clear();
+  verdicts.back().reason = "Credited";
+  verdicts.back().message = "backoffLimit 6 to 7";
+  verdicts.push_back(
+      {.kind = "Job", .ns = "ml", .name = "train", .reason = "CreditReverted", .message = "GitOps set it back"});
+  auto other = verdicts[0];  // of the same name, elsewhere
+  other.ns = "web";
+  verdicts.push_back(other);
+  const auto found = explained(sight, {.kind = SubjectKind::Job, .ns = "ml", .name = "train"});
+  REQUIRE(found.devices.size() == 2);
+  CHECK(found.devices[0]->device == "gpu.nvidia.com/node-a/gpu-0");
+  CHECK(found.devices[1]->device == "gpu.nvidia.com/node-c/gpu-5");
+  REQUIRE(found.walks.size() == 2);
+  CHECK(found.walks[0].verdict->name == "train-0");
+  CHECK(found.walks[1].verdict->name == "train-1");
+  CHECK(std::ranges::count(found.walks[1].gates, GateMark::Holds, &cli::GateLine::mark) == 1);
+  const auto text = cli::explanation_text(sight, found);
+  CAPTURE(text);
+  CHECK(text.starts_with(
+      "Job ml/train: 2 of its pods are concerned: train-0, train-1\n\nDevice gpu.nvidia.com/node-a/gpu-0\n"));
+  CHECK(text.contains("\nEviction of ml/train-1 on account of gpu.nvidia.com/node-c/gpu-5 (policy gpus, enforce)\n"));
+  CHECK(text.contains("\nPod ml/train-0: Credited: backoffLimit 6 to 7\n"));
+  CHECK(text.contains("\nJob ml/train: CreditReverted: GitOps set it back\n"));
+  CHECK(text.contains("\nNode node-a: Tainted: "));
+  CHECK_FALSE(text.contains("infer-1"));
+}
+
+TEST_CASE("a Job of which only the Job is spoken is explained without pods") {
+  auto sight = sample_sight();
+  sight.status.verdicts.push_back({.kind = "Job",
+                                   .ns = "ml",
+                                   .name = "train",
+                                   .device = "gpu.nvidia.com/node-c/gpu-5",
+                                   .reason = "JobDiedOfDevice",
+                                   .message = "it has failed"});
+  const auto found = explained(sight, {.kind = SubjectKind::Job, .ns = "ml", .name = "train"});
+  REQUIRE(found.devices.size() == 1);
+  const auto text = cli::explanation_text(sight, found);
+  CHECK(text.starts_with("Job ml/train: nothing is decided about a pod of it\n\nDevice gpu.nvidia.com/node-c/gpu-5\n"));
+  CHECK(text.contains("Job ml/train: JobDiedOfDevice: it has failed\n"));
 }
 
 TEST_CASE("as JSON each gate has a state") {

@@ -38,6 +38,7 @@ StatusVerdict verdict_on(const std::string& device, const std::string& pod) {
           .ns = "ml",
           .name = pod,
           .node = "node-a",
+          .job = "train",
           .device = device,
           .policy = "gpus",
           .mode = "enforce",
