@@ -28,10 +28,6 @@
 namespace dhc::cli {
 
 namespace {
-// What a reader needs; a wait of the cluster's is shown no longer than this.
-constexpr Millis kForHeading{3000};
-constexpr Millis kForWait{2000};
-constexpr Millis kForLine{300};
 // A longer wait is said to be left out.
 constexpr Millis kSaidWait = Seconds(90);
 
@@ -71,7 +67,7 @@ class Teller {
   [[nodiscard]] const DemoSum& sum() const { return sum_; }
 
  private:
-  void tell(DemoPlay& play);
+  void tell(const DemoAct& act, DemoPlay& play);
   void pause(Millis time);
 
   const DemoOptions& options_;
@@ -91,7 +87,7 @@ void Teller::pause(Millis time) {
   (void)bell.wait_for(lock, stop_, left, [] { return false; });
 }
 
-void Teller::tell(DemoPlay& play) {
+void Teller::tell(const DemoAct& act, DemoPlay& play) {
   std::optional<WallTime> last;
   while (!play.is_over() && !is_stopped()) {
     const auto lines = play.next();
@@ -100,7 +96,7 @@ void Teller::tell(DemoPlay& play) {
     if (last) {
       const auto wait = std::chrono::duration_cast<Millis>(lines.front().at - *last);
       if (wait >= kSaidWait) print(skipped(wait, look_));
-      pause(std::min(wait, kForWait));
+      pause(shown_wait(act, wait));
     }
     last = lines.front().at;
     // The account will be of what has happened: it is told, however little time is left.
@@ -109,7 +105,7 @@ void Teller::tell(DemoPlay& play) {
       if (&line != &lines.back()) pause(kForLine);
     }
   }
-  if (!is_stopped()) pause(kForWait);
+  if (!is_stopped()) pause(act.longest_wait);
 }
 
 Status Teller::play(const DemoAct& act, std::uint64_t seed, std::size_t number, std::size_t count) {
@@ -127,7 +123,7 @@ Status Teller::play(const DemoAct& act, std::uint64_t seed, std::size_t number, 
   page_.show(play.overview(), play.verdicts(), play.now());
   print(heading(act, number, count, look_));
   pause(kForHeading);
-  tell(play);
+  tell(act, play);
   sum_.add(play.sum());
   return {};
 }

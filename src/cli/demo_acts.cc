@@ -164,7 +164,8 @@ DemoAct dra() {
                 cluster.create_deployment(kNamespace, "render", 2, shape_of(kDriver));
               },
           .steps = {break_one_of(5s, kDriver, "training"), break_one_of(150s, kDriver, "render")},
-          .length = 240s};
+          .length = 240s,
+          .longest_wait = 3500ms};
 }
 
 DemoAct plugin() {
@@ -182,7 +183,8 @@ DemoAct plugin() {
                 cluster.create_deployment(kNamespace, "inference", 4, shape_of(kResource));
               },
           .steps = {break_one_of(5s, kResource, "inference"), break_one_of(90s, kResource, "inference"), repair(105s)},
-          .length = 180s};
+          .length = 180s,
+          .longest_wait = 6s};
 }
 
 DemoAct budget() {
@@ -208,7 +210,8 @@ DemoAct budget() {
                                                    {{"spec", {{"minAvailable", 1}}}});
                        return Events{told("kubectl patch pdb serving: minAvailable 2 -> 1")};
                      }}},
-          .length = 8min};
+          .length = 8min,
+          .longest_wait = 6s};
 }
 
 DemoAct flapping() {
@@ -261,7 +264,8 @@ DemoAct brake() {
                        return Events{told("the fault is the driver's own: its daemon is repaired"),
                                      repair_devices(cluster, scene)};
                      }}},
-          .length = 40min};
+          .length = 40min,
+          .longest_wait = 7s};
 }
 
 DemoAct recovery() {
@@ -288,7 +292,8 @@ DemoAct recovery() {
                      }},
                     repair(2h + 14min),
                     acknowledge(2h + 16min)},
-          .length = 2h + 17min};
+          .length = 2h + 17min,
+          .longest_wait = 3500ms};
 }
 
 /// Its program breaks each card that it is given, and each is well once it has gone.

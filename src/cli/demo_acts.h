@@ -54,6 +54,8 @@ struct DemoAct {
   std::function<void(sim::Cluster&)> set_up;
   std::vector<DemoStep> steps;
   Millis length{0};  ///< Of the cluster's time.
+  /// A wait of the cluster's is shown to the reader no longer than this, so that an act takes him half a minute.
+  Millis longest_wait{2000};
 };
 
 /// All acts, in the order in which they are played.

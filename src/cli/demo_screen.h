@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -7,6 +8,13 @@
 #include "cli/demo_lines.h"
 
 namespace dhc::cli {
+
+/// For how long a reader sees an act's heading, and one of several lines of a moment, at speed 1.
+inline constexpr Millis kForHeading{3000};
+inline constexpr Millis kForLine{300};
+
+/// For how long he sees what was told before the next is, at speed 1, where the cluster waited so long between them.
+[[nodiscard]] inline Millis shown_wait(const DemoAct& act, Millis wait) { return std::min(wait, act.longest_wait); }
 
 /// How the demo's lines are laid out.
 struct DemoLook {

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -22,14 +23,15 @@ using Words = std::vector<std::string>;
 /// An act without sockets: its cluster is asked directly.
 struct Theatre {
   explicit Theatre(std::string_view name, std::uint64_t seed = 1)
-      : clock(demo_beginning()),
+      : act(*find_act(name)),
+        clock(demo_beginning()),
         cluster(seed, clock()),
-        play(*find_act(name), seed,
+        play(act, seed,
              {.with_cluster = [this](const DemoPlace::Work& work) { work(cluster); },
               .client = k8s::Client(std::make_shared<sim::DirectTransport>(cluster, [this] { return clock(); }),
                                     std::make_shared<test::NoCredentials>(), "demo"),
               .clock = clock},
-             policy_of(*find_act(name)).value()) {}
+             policy_of(act).value()) {}
 
   /// Ctrl-C may come after every moment: each time the account must add up.
   void check_account() {
@@ -44,25 +46,38 @@ struct Theatre {
   void watch() {
     check_account();
     while (!play.is_over()) {
-      for (const auto& line : play.next()) {
+      const auto lines = play.next();
+      note_time(lines);
+      for (const auto& line : lines) {
         words.emplace_back(line.word);
         text += painted(line, {});
       }
       check_account();
     }
+    shown_for += act.longest_wait;
     CHECK(moments > 10);
   }
 
+  void note_time(const std::vector<DemoLine>& lines) {
+    if (lines.empty()) return;
+    if (last) shown_for += shown_wait(act, std::chrono::duration_cast<Millis>(lines.front().at - *last));
+    shown_for += kForLine * static_cast<int>(lines.size() - 1);
+    last = lines.front().at;
+  }
+
+  const DemoAct& act;
   DemoClock clock;
   sim::Cluster cluster;
   DemoPlay play;
+  Millis shown_for = kForHeading;  ///< What it takes a reader at speed 1.
+  std::optional<WallTime> last;
   Words words;
   std::string text;
   std::size_t moments = 0;
   bool interrupted = false;  ///< An account was made while something was under way.
 };
 
-/// Each act for two seeds: it is not the first one's luck.
+/// Each act for two seeds: it is not the first one's luck. At speed 1 it takes about half a minute.
 template <class Check>
 void watch(const char* name, Check check) {
   for (const std::uint64_t seed : {1U, 2U}) {
@@ -71,6 +86,9 @@ void watch(const char* name, Check check) {
     theatre.watch();
     CAPTURE(theatre.text);
     CHECK(theatre.interrupted);
+    CAPTURE(theatre.shown_for.count());
+    CHECK(theatre.shown_for >= Seconds(20));
+    CHECK(theatre.shown_for <= Seconds(45));
     check(theatre, theatre.play.sum());
   }
 }
