@@ -101,6 +101,7 @@ struct ContextOverrides {
   std::string ca = {};
   std::string tls_server_name = {};
   bool insecure_skip_tls_verify = false;  ///< Then the file's authority does not count.
+  friend bool operator==(const ContextOverrides&, const ContextOverrides&) = default;
 };
 
 /// What one context means.

@@ -16,7 +16,6 @@
 namespace dhc::cli {
 
 namespace {
-constexpr const char* kProgram = "device-health-controller";
 /// The name under which kubectl asks for completions. **Source:** kubectl's "Extend kubectl with plugins".
 constexpr std::string_view kPluginCompletion = "kubectl_complete-device_health";
 constexpr std::string_view kComplete = "__complete";
@@ -165,9 +164,9 @@ CLI::App* add_demo(CLI::App& app, DemoOptions& options) {
   demo->add_flag("--repeat", options.repeat, "Begin again after the last act, with the next seed, until Ctrl-C");
   demo->add_option("--seed", options.seed, "Which devices break (default 1); the same seed tells the same story")
       ->type_name("NUMBER");
-  demo->add_option("--speed", options.speed, "How fast it is told (default 1)")
+  demo->add_option("--speed", options.speed, "How fast it is told, 0.1 to 100 (default 1)")
       ->type_name("FACTOR")
-      ->check(CLI::Range(0.1, 100.0));
+      ->check(CLI::Range(0.1, 100.0).description(""));
   return demo;
 }
 
@@ -303,7 +302,7 @@ std::vector<const char*> without_help(const CLI::App& app, std::span<const char*
 }
 
 std::string_view file_name(std::span<const char* const> arguments) {
-  const std::string_view path = arguments.empty() ? std::string_view(kProgram) : arguments.front();
+  const std::string_view path = arguments.empty() ? kProgramName : arguments.front();
   return path.substr(path.rfind('/') + 1);
 }
 
@@ -354,7 +353,7 @@ Commands define(CLI::App& app, Parsed& parsed, bool is_plugin) {
   return commands;
 }
 
-std::string name_of_program(bool is_plugin) { return is_plugin ? "kubectl device-health" : kProgram; }
+std::string name_of_program(bool is_plugin) { return is_plugin ? "kubectl device-health" : std::string(kProgramName); }
 
 constexpr const char* kAbout = "Reacts to unhealthy allocated devices in a Kubernetes cluster";
 

@@ -36,6 +36,7 @@ struct RunOptions {
   std::string detail_address = "127.0.0.1:8082";  ///< `0`: not served.
   std::string record_folder;                      ///< Empty: nothing is recorded.
   std::int64_t record_most_bytes = std::int64_t{512} << 20U;
+  friend bool operator==(const RunOptions&, const RunOptions&) = default;
 };
 
 /// `demo`: the controller against a simulated cluster in this process.
@@ -45,22 +46,26 @@ struct DemoOptions {
   bool repeat = false;             ///< After the last act it begins again, with the next seed.
   std::uint64_t seed = 1;
   double speed = 1;
+  friend bool operator==(const DemoOptions&, const DemoOptions&) = default;
 };
 
 /// `validate`: the configuration's mistakes.
 struct ValidateOptions {
   std::vector<std::string> files;  ///< `-` is standard input.
+  friend bool operator==(const ValidateOptions&, const ValidateOptions&) = default;
 };
 
 /// `test`: configurations against cases in a simulated cluster.
 struct TestOptions {
   std::vector<std::string> files;  ///< Of PolicyTest documents.
   std::string junit;               ///< Where a JUnit report is written; empty: nowhere.
+  friend bool operator==(const TestOptions&, const TestOptions&) = default;
 };
 
 /// `explain`: what reasons of verdicts mean.
 struct ExplainOptions {
   std::vector<std::string> reasons;  ///< None: all.
+  friend bool operator==(const ExplainOptions&, const ExplainOptions&) = default;
 };
 
 /// How `plan` prints.
@@ -82,6 +87,7 @@ struct PlanOptions {
   std::vector<std::string> files;           ///< Of the new configuration; none: only today's is shown.
   Millis horizon = std::chrono::hours(1);
   PlanFormat format = PlanFormat::Text;
+  friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
 enum class ReplayFormat : std::uint8_t { Text, Json };
@@ -92,6 +98,7 @@ struct ReplayOptions {
   bool is_audit = false;           ///< They are audit logs of an API server.
   std::vector<std::string> files;  ///< Of another configuration; none: what is decided is compared with the recording.
   ReplayFormat format = ReplayFormat::Text;
+  friend bool operator==(const ReplayOptions&, const ReplayOptions&) = default;
 };
 
 /// `tune`: rules over the faults of a trace or of recordings.
@@ -101,6 +108,7 @@ struct TuneOptions {
   std::string policy;              ///< Its policy; empty: the only one.
   std::vector<std::string> sweep;  ///< `KEY=VALUE,VALUE`, as given.
   bool is_json = false;
+  friend bool operator==(const TuneOptions&, const TuneOptions&) = default;
 };
 
 /// `uninstall`: removes every trace of ours from a cluster.
@@ -109,10 +117,12 @@ struct UninstallOptions {
   std::string context;                      ///< Empty: the current one.
   std::string ns = "device-health-system";  ///< Where the controller ran: its ConfigMap and Lease are there.
   bool dry_run = false;
+  friend bool operator==(const UninstallOptions&, const UninstallOptions&) = default;
 };
 
 struct VersionOptions {
   bool json = false;
+  friend bool operator==(const VersionOptions&, const VersionOptions&) = default;
 };
 
 /// Nothing to do: help was asked for, or the command line is wrong.
@@ -125,6 +135,9 @@ struct Leave {
 using Command =
     std::variant<RunOptions, DemoOptions, ValidateOptions, TestOptions, ExplainOptions, PlanOptions, ReplayOptions,
                  TuneOptions, UninstallOptions, VersionOptions, PluginCommand, CompleteOptions, Leave>;
+
+/// Our own name.
+inline constexpr std::string_view kProgramName = "device-health-controller";
 
 /// The name of the file under which kubectl finds us as `kubectl device-health`.
 inline constexpr std::string_view kPluginName = "kubectl-device_health";

@@ -24,12 +24,14 @@ struct Impersonation {
   std::string user = {};  ///< Empty: nobody.
   std::string uid = {};   ///< Empty: none.
   std::vector<std::string> groups = {};
+  friend bool operator==(const Impersonation&, const Impersonation&) = default;
 };
 
 /// What the command line puts in the place of what a kubeconfig and this program say; as kubectl means it.
 struct Overrides {
   k8s::ContextOverrides context = {};
   std::optional<Millis> request_timeout = {};  ///< Of one request; 0: any time. None: this program's own, mostly 30 s.
+  friend bool operator==(const Overrides&, const Overrides&) = default;
 };
 
 /// Finds it by the flags and the environment; nothing is sent yet. Errors name everything that was tried. `program` is

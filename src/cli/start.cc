@@ -58,8 +58,10 @@ struct Start {
     const auto tree = describe_command_line(options.program);
     return print({.code = 0, .out = completion_text(complete(tree, options.words)), .err = {}});
   }
-  int operator()(const ManualOptions& /*options*/) const {
-    return print({.code = 0, .out = manual_page(describe_command_line(kPluginName), version()), .err = {}});
+  int operator()(const ManualOptions& options) const {
+    const auto tree = describe_command_line(kProgramName);
+    return print(
+        {.code = 0, .out = options.is_markdown ? command_page(tree) : manual_page(tree, version()), .err = {}});
   }
   int operator()(const Leave& leave) const { return print({.code = leave.code, .out = leave.out, .err = leave.err}); }
 };

@@ -286,7 +286,11 @@ void define_plugin(CLI::App& app, PluginLine& line) {
       ->type_name("bash|fish|zsh")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
-  app.add_subcommand("man", "Print the manual page");
+  auto* manual = app.add_subcommand("man", "Print the manual page");
+  const auto read = [&line](const std::string& text) { line.manual.is_markdown = text == "markdown"; };
+  manual->add_option_function<std::string>("-o,--output", read, "roff (default) or markdown")
+      ->type_name("roff|markdown")
+      ->check(CLI::IsMember({"roff", "markdown"}).description(""));
 }
 
 std::expected<std::optional<PluginCommand>, std::string> plugin_command(const CLI::App& app, const PluginLine& line) {
@@ -303,7 +307,7 @@ std::expected<std::optional<PluginCommand>, std::string> plugin_command(const CL
   }
   if (app.got_subcommand("support-bundle")) return line.bundle;
   if (app.got_subcommand("completion")) return line.completion;
-  if (app.got_subcommand("man")) return ManualOptions{};
+  if (app.got_subcommand("man")) return line.manual;
   return std::nullopt;
 }
 

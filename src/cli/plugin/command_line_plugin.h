@@ -25,6 +25,7 @@ struct PluginLine {
   std::vector<std::string> deed_words = {};
   BundleOptions bundle = {};
   CompletionOptions completion = {};
+  ManualOptions manual = {};
 };
 
 /// Defines `--as`, `--as-group` and `--as-uid`. It outlives the app.

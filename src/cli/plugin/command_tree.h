@@ -40,6 +40,9 @@ struct Completion {
 /// The script for one shell, which asks the program itself for candidates; empty: no such shell.
 [[nodiscard]] std::string completion_script(std::string_view shell);
 
+/// The page of `docs/` about the command line, as Markdown: every command with its options.
+[[nodiscard]] std::string command_page(const CommandHelp& program);
+
 /// The manual page, as roff: commands, their options, exit codes.
 [[nodiscard]] std::string manual_page(const CommandHelp& program, std::string_view version);
 

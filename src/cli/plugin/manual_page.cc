@@ -61,6 +61,9 @@ The command line is wrong.
 .TP
 \fB3\fR
 There is no status to read: no controller has written the ConfigMap device\-health\-status in that namespace.
+.TP
+\fB4\fR
+A replay decides otherwise than was recorded.
 .SH ENVIRONMENT
 .TP
 \fBKUBECONFIG\fR

@@ -75,7 +75,9 @@ struct CompleteOptions {
 };
 
 /// `man`: the manual page.
-struct ManualOptions {};
+struct ManualOptions {
+  bool is_markdown = false;  ///< The page about the command line instead.
+};
 
 using PluginCommand =
     std::variant<ViewOptions, AskOptions, OperatorOptions, BundleOptions, CompletionOptions, ManualOptions>;

@@ -2,7 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <regex>
 #include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -382,6 +386,66 @@ TEST_CASE("the manual page in docs is the one that the program prints") {
   const auto page = k8s::read_file("docs/man/kubectl-device_health.1", 1U << 20U);
   REQUIRE(page);
   CHECK_MESSAGE(*page == program.out(), "run: device-health-controller man > docs/man/kubectl-device_health.1");
+}
+
+TEST_CASE("the page about the command line in docs is the one that the program prints") {
+  Program program({"man", "--output", "markdown"});
+  REQUIRE(program.ended(Seconds(10)) == 0);
+  const auto page = k8s::read_file("docs/command-line.md", 1U << 20U);
+  REQUIRE(page);
+  CHECK_MESSAGE(*page == program.out(), "run: device-health-controller man -o markdown > docs/command-line.md");
+}
+
+namespace {
+
+/// The default that an option's text names: `(default WORD)` or `WORD (default)`; empty: none, or none in a word.
+std::string default_in(const std::string& about) {
+  std::smatch found;
+  if (std::regex_search(about, found, std::regex(R"(\(default ([^\s)]+)\))"))) return found[1];
+  if (std::regex_search(about, found, std::regex(R"((\S+) \(default\))"))) return found[1];
+  return {};
+}
+
+/// What the plugin's commands read is another test's.
+template <class Kind>
+constexpr bool kIsCompared = !std::is_same_v<Kind, cli::PluginCommand> && !std::is_same_v<Kind, cli::CompleteOptions> &&
+                             !std::is_same_v<Kind, cli::Leave>;
+
+bool is_same(const cli::Command& a, const cli::Command& b) {
+  return std::visit(
+      [&b]<class Kind>(const Kind& one) {
+        if constexpr (kIsCompared<Kind>) {
+          return std::holds_alternative<Kind>(b) && one == std::get<Kind>(b);
+        } else {
+          return false;
+        }
+      },
+      a);
+}
+
+}  // namespace
+
+TEST_CASE("an option whose text names a default does nothing when that is given") {
+  int tried = 0;
+  for (const auto& command : cli::describe_command_line(cli::kProgramName).commands) {
+    std::vector<const char*> line = {"x", command.name.c_str()};
+    for (const auto& argument : command.arguments) line.push_back(argument.value.c_str());
+    const auto without = cli::parse_command_line(line);
+    if (!is_same(without, without)) continue;
+    for (const auto& option : command.options) {
+      const auto value = default_in(option.about);
+      // How long requests may take is said where they are made, and mostly 30 s.
+      if (value.empty() || option.names.back() == "--request-timeout") continue;
+      CAPTURE(command.name);
+      CAPTURE(option.names.back());
+      CAPTURE(value);
+      auto with = line;
+      with.insert(with.end(), {option.names.back().c_str(), value.c_str()});
+      CHECK(is_same(cli::parse_command_line(with), without));
+      ++tried;
+    }
+  }
+  CHECK(tried > 20);
 }
 
 }  // namespace dhc::test

@@ -83,6 +83,32 @@ TEST_CASE("there is a script for each of three shells, and each asks the program
   CHECK(cli::completion_script("tcsh").empty());
 }
 
+TEST_CASE("the page about the command line has every option once, with its default, and changes with each that comes") {
+  auto tree = program();
+  const auto page = cli::command_page(tree);
+  CHECK(page.contains("\n## devices\n\nList.\n\n| argument or option | meaning |\n|---|---|\n"));
+  CHECK(page.contains("\n| `-o, --output text\\|wide` | How |\n"));
+  tree.commands[0].options.push_back({.names = {"--planted"}, .value = "a|b", .about = "a (default), b or *"});
+  const auto grown = cli::command_page(tree);
+  CHECK(grown.contains("\n| `--planted a\\|b` | a (default), b or \\* |\n"));
+  CHECK(page != grown);
+  tree.commands[0].options.back().about = "a, b (default) or *";
+  CHECK(cli::command_page(tree) != grown);
+}
+
+TEST_CASE("what three commands have alike is told once, with the commands that have it") {
+  const cli::OptionHelp common{.names = {"--context"}, .value = "NAME", .about = "Context"};
+  cli::CommandHelp tree{.name = "x", .about = "About"};
+  for (const char* name : {"a", "b", "c", "d"})
+    tree.commands.push_back({.name = name, .about = "Does", .options = {common}});
+  tree.commands[3].options[0].about = "Another context";
+  const auto page = cli::command_page(tree);
+  CHECK(page.contains("\n| `--context NAME` | Context | `a`, `b`, `c` |\n"));
+  CHECK(page.contains(
+      "\n## d\n\nDoes.\n\n| argument or option | meaning |\n|---|---|\n| `--context NAME` | Another context |\n"));
+  CHECK(page.find("| Context |") == page.rfind("| Context |"));
+}
+
 TEST_CASE("the manual page has every command and option, and roff takes no word of them for a request") {
   auto tree = program();
   tree.commands[1].about = ".dangerous - 'words'";
