@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <system_error>
 
 namespace dhc {
 
