@@ -36,6 +36,17 @@ SlimVector<Heard> heard_of(const k8s::Pod& pod, std::span<const HeldDevice> held
   return heard;
 }
 
+namespace {
+
+/// Brings `unheard` to what is known of the node now.
+void follow(SpeakerSight& sight, const SharedText& node) {
+  const auto there = sight.nodes.find(node);
+  const bool is_unheard = there != sight.nodes.end() && there->second.reported == 0;
+  is_unheard ? (void)sight.unheard.insert(node) : (void)sight.unheard.erase(node);
+}
+
+}  // namespace
+
 void Speakers::add(const SharedText& node, std::span<const Heard> heard, const Now& now) {
   for (const auto& entry : heard) {
     auto& sight = all_[entry.who];
@@ -48,6 +59,7 @@ void Speakers::add(const SharedText& node, std::span<const Heard> heard, const N
     if (there.held == 0) there.since = moment_of(now);
     there.held += entry.held;
     there.reported += entry.reported;
+    follow(sight, node);
   }
 }
 
@@ -66,6 +78,7 @@ void Speakers::remove(const SharedText& node, std::span<const Heard> heard) {
       there->second.held -= entry.held;
       there->second.reported -= entry.reported;
       if (there->second.held == 0) sight.nodes.erase(there);
+      follow(sight, node);
     }
     // Who has spoken is remembered, or a driver's every pause would be news.
     if (sight.held == 0 && !sight.has_spoken) all_.erase(found);

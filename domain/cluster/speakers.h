@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ struct SpeakerSight {
   Moment since;                           ///< Since when some have been held without a break.
   bool has_spoken = false;                ///< By a report other than Unknown, or a claim's condition.
   std::map<SharedText, NodeSight> nodes;  ///< Those with pods that hold some.
+  std::set<SharedText> unheard;           ///< Of them, those whose kubelets say nothing of any.
 };
 
 /// Who has ever said anything about a device's health. A device plugin that is registered always does, by the kubelet;

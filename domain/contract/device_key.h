@@ -47,6 +47,22 @@ struct PluginCard {
 /// The card that the device's own name tells: of a device plugin's the one behind a replica.
 [[nodiscard]] std::string_view card_by_name(const DeviceKey& key);
 
+/// Looks at the entries of a map by device that are of the same card by their names, this device's own among them, in
+/// their order.
+template <class Map, class Look>
+void for_each_of_card(const Map& map, const DeviceKey& key, const Look& look) {
+  const auto card = card_by_name(key);
+  auto first = key;
+  first.device = card;
+  // The names of a card's devices begin with the card's.
+  for (auto at = map.lower_bound(first); at != map.end(); ++at) {
+    const auto& other = at->first;
+    if (other.source != key.source || other.scope != key.scope || other.place != key.place) break;
+    if (!other.device.view().starts_with(card)) break;
+    if (card_by_name(other) == card) look(other, at->second);
+  }
+}
+
 /// `driver/pool/device`, `node/resource/id`, or for a node `node/resource` or `node`; for people.
 [[nodiscard]] std::string to_string(const DeviceKey& key);
 

@@ -24,6 +24,14 @@ std::vector<const TimedLoss*> OwnerLosses::of(const DeviceKey& device) const {
   return losses;
 }
 
+std::vector<const TimedLoss*> OwnerLosses::to_card(const std::string& owner, const DeviceKey& device) const {
+  std::vector<const TimedLoss*> losses;
+  for_each_of_card(owners_, device, [&](const DeviceKey& other, const std::set<std::string>& owners) {
+    if (owners.contains(owner)) losses.push_back(&all_.at({owner, other}));
+  });
+  return losses;
+}
+
 std::vector<DeviceKey> OwnerLosses::forget(MonoTime now) {
   std::vector<DeviceKey> devices;
   for (const auto& key : over_.due(now)) {

@@ -44,6 +44,8 @@ class OwnerLosses {
   [[nodiscard]] const std::map<Key, TimedLoss>& all() const { return all_; }
   /// Those to this device, by owner.
   [[nodiscard]] std::vector<const TimedLoss*> of(const DeviceKey& device) const;
+  /// Those of this owner to the device, and to the others as which a device plugin offers its card.
+  [[nodiscard]] std::vector<const TimedLoss*> to_card(const std::string& owner, const DeviceKey& device) const;
   [[nodiscard]] bool has_any_of(const DeviceKey& device) const { return owners_.contains(device); }
 
   /// Those that are an hour old; says to which devices they were.

@@ -49,15 +49,9 @@ const DeviceRecord* IncidentStore::find(const DeviceKey& key) const { return fin
 
 std::vector<const DeviceRecord*> IncidentStore::replicas_of(const DeviceKey& key) const {
   std::vector<const DeviceRecord*> found;
-  if (key.source != DeviceKey::Source::Plugin) return found;
-  const auto card = card_by_name(key);
-  // The names of its replicas begin with the card's.
-  for (auto at = records_.lower_bound(DeviceKey::plugin(key.place, key.scope, card)); at != records_.end(); ++at) {
-    const auto& [other, record] = *at;
-    if (other.source != key.source || other.scope != key.scope || other.place != key.place) break;
-    if (!other.device.view().starts_with(card)) break;
-    if (other.device != key.device && card_by_name(other) == card) found.push_back(&record);
-  }
+  for_each_of_card(records_, key, [&](const DeviceKey& other, const DeviceRecord& record) {
+    if (other != key) found.push_back(&record);
+  });
   return found;
 }
 

@@ -365,19 +365,18 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   const bool without_penalty =
       (node != nullptr && why_leaving(*node)) || is_same_break(record.incident, now_.wall) || replicas.is_same_break;
   // The card of a replica that is bad already has not broken again.
-  const bool is_counted = !replicas.is_broken || past.incidents.empty();
-  if (is_counted && without_penalty) {
-    count_without_penalty(past);
-  } else if (is_counted) {
-    // A node that rejects pods is no card: it is held as long as it does, or for the hold.
-    const bool may_be_lemon = record.key.is_device() && taints(onset.policy, record.key, seen_.world);
-    count_incident(past, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
-  }
-  if (is_counted) {
+  if (!replicas.is_broken || past.incidents.empty()) {
+    if (without_penalty) {
+      count_without_penalty(past);
+    } else {
+      // A node that rejects pods is no card: it is held as long as it does, or for the hold.
+      const bool may_be_lemon = record.key.is_device() && taints(onset.policy, record.key, seen_.world);
+      count_incident(past, onset.policy.recover, now_.wall, may_be_lemon ? Quarantine::AboveLimit : Quarantine::Never);
+    }
     past.incidents.push_back(
         {.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit), .without_penalty = without_penalty});
+    if (past.incidents.size() > kHistory) past.incidents.pop_front();
   }
-  if (past.incidents.size() > kHistory) past.incidents.pop_front();
   IncidentFacts facts{.since = onset.since,
                       .opened_at = now_.wall,
                       .source = onset.source,

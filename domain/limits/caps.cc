@@ -76,7 +76,7 @@ Caps::Caps(const CapInput& input) : input_(input), lost_(input.book.workloads())
 
 template <class Look>
 void Caps::for_each_count(const std::string& scope, const Look& look) const {
-  for (const auto* counts : {&input_.book.tally().counts(), at_first_.get(), static_cast<const CapCounts*>(&taken_)}) {
+  for (const auto* counts : all_counts()) {
     if (const auto found = counts->find(scope); found != counts->end()) look(found->second);
   }
 }
@@ -311,7 +311,7 @@ std::optional<HoldReason> Caps::refuses_node_taint(const std::string& scope, con
 std::vector<CapUse> Caps::in_use() const {
   std::vector<CapUse> list;
   std::set<std::string> scopes;
-  for (const auto* counts : {&input_.book.tally().counts(), at_first_.get(), static_cast<const CapCounts*>(&taken_)}) {
+  for (const auto* counts : all_counts()) {
     for (const auto& [scope, count] : *counts) scopes.insert(scope);
   }
   for (const auto& scope : scopes) {

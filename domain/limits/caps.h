@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -95,9 +96,12 @@ class Caps {
   [[nodiscard]] std::int64_t out_in_cluster(const std::string& scope, const std::string* but) const;
   [[nodiscard]] std::int64_t evicted(const std::string& scope) const;
   [[nodiscard]] bool is_whole(const std::string& scope, const std::string& node) const;
+  /// All that counts: what is out of service, what counted when the turn began, what was taken since.
+  [[nodiscard]] std::array<const CapCounts*, 3> all_counts() const {
+    return {&input_.book.tally().counts(), at_first_.get(), &taken_};
+  }
   [[nodiscard]] CapCount& to_change(const std::string& scope) { return (filling_ ? *filling_ : taken_)[scope]; }
-  /// What counts of a driver or resource: what is out of service, what counted when the turn began, what was taken
-  /// since.
+  /// What of it counts of a driver or resource.
   template <class Look>
   void for_each_count(const std::string& scope, const Look& look) const;
 

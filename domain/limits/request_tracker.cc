@@ -171,20 +171,8 @@ bool RequestTracker::lost_recently(const k8s::Pod& pod, const HeldDevice& held_d
     return now.mono - timed.at < kLossMemory && std::ranges::find(holders, pod.meta.uid) == holders.end();
   };
   const auto is_lost = [&](const std::string& owner, const DeviceKey& key) {
-    if (key.source != DeviceKey::Source::Plugin) {
-      const auto* found = losses_.find(owner, key);
-      return found != nullptr && is_replacement(*found);
-    }
-    // Whichever of the devices as which its card is offered: their names begin with the card's.
-    const auto card = card_by_name(key);
-    const auto& all = losses_.all();
-    for (auto at = all.lower_bound({owner, DeviceKey::plugin(key.place, key.scope, card)}); at != all.end(); ++at) {
-      const auto& [who, other] = at->first;
-      if (who != owner || other.source != key.source || other.scope != key.scope || other.place != key.place) break;
-      if (!other.device.view().starts_with(card)) break;
-      if (card_by_name(other) == card && is_replacement(at->second)) return true;
-    }
-    return false;
+    // Whichever of the devices as which its card is offered.
+    return std::ranges::any_of(losses_.to_card(owner, key), [&](const auto* timed) { return is_replacement(*timed); });
   };
   const auto owner = loss_owner(pod);
   return std::ranges::any_of(devices_of(held_device), [&](const DeviceKey& key) {

@@ -85,8 +85,9 @@ bool is_old(const k8s::Node& node) {
 /// Those on which pods have held devices of the reporter for a while; `wake` learns of the others.
 OldKubelets old_kubelets(const PlanInput& input, const SpeakerSight& sight, Wake& wake) {
   OldKubelets found;
-  for (const auto& [name, there] : sight.nodes) {
-    const auto* node = there.reported > 0 ? nullptr : input.world.node(name);
+  for (const auto& name : sight.unheard) {
+    const auto& there = sight.nodes.at(name);
+    const auto* node = input.world.node(name);
     if (node == nullptr || !is_old(*node)) continue;
     if (const MonoTime at = there.since.mono + kSpeakerGrace; input.now.mono < at) {
       wake.note(at);

@@ -914,7 +914,7 @@ Turn Controller::plan_all(const Now& now) {
   Wake wake;
   for (const auto& at :
        {next_trial.wake_at, evictions.wake_at, taints.wake_at, jobs.wake_at, handed.wake_at, saving.wake_at,
-        reads.wake_at, notices.wake_at, told.wake_at, state.standing.wake_at(), state.incidents.next_change_at(),
+        reads.wake_at, notices.wake_at, told.wake_at, state.standing.wake_at(now), state.incidents.next_change_at(),
         state.world.next_change_at(now), state.brake.next_change_at(state.policy->limits, now),
         state.coming.next_change_at(now), state.checks.next_change_at(), state.ailing.next_change_at(),
         state.bulletin.next_change_at()}) {

@@ -166,10 +166,7 @@ Focus StandingPlan::focus_on(const Touched& touched, const World& world, const N
   for (const auto& name : touched.namespaces()) expansion.add(find(by_namespace_, name));
   for (const auto& name : touched.pools()) expansion.add_pool(name);
   for (const auto& key : again_) expansion.add(key);
-  for (const auto& [at, key] : wakes_) {
-    if (at > now.mono) break;
-    expansion.add(key);
-  }
+  for (const auto& key : wakes_.due(now.mono)) expansion.add(key);
   expansion.run();
   return focus;
 }
@@ -295,7 +292,7 @@ void StandingPlan::index(const DeviceKey& key, const Part& part, bool is_in) {
     if (number == 0) counts.erase(name);
   };
   note(again_, key, part.again);
-  if (part.wake_at) note(wakes_, std::pair(*part.wake_at, key), true);
+  if (part.wake_at) is_in ? wakes_.set(key, *part.wake_at) : wakes_.erase(key);
   note(asking_, key, std::ranges::any_of(part.verdicts, asks_about_owner));
   if (!part.rests) return;
   const auto& rests = *part.rests;
@@ -413,10 +410,6 @@ void StandingPlan::replace_last(std::vector<Verdict> verdicts) {
   for (const auto& verdict : last_) unsay(verdict);
   last_ = std::move(verdicts);
   for (const auto& verdict : last_) say(verdict);
-}
-
-std::optional<MonoTime> StandingPlan::wake_at() const {
-  return wakes_.empty() ? std::nullopt : std::optional(wakes_.begin()->first);
 }
 
 }  // namespace dhc

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wake_queue.h"
 #include "domain/cluster/focus.h"
 #include "domain/cluster/touched.h"
 #include "domain/cluster/world.h"
@@ -78,7 +79,7 @@ class StandingPlan {
   /// Everything that is said, sorted by subject, device, reason.
   [[nodiscard]] const std::vector<Verdict>& verdicts() const { return sorted_; }
   /// When time alone changes what is decided about a device.
-  [[nodiscard]] std::optional<MonoTime> wake_at() const;
+  [[nodiscard]] std::optional<MonoTime> wake_at(const Now& now) const { return wakes_.next_after(now.mono); }
 
  private:
   /// By which a device is found.
@@ -115,12 +116,12 @@ class StandingPlan {
   Index by_owner_;
   Index by_namespace_;
   Index by_gang_;
-  std::set<DeviceKey> again_;                       // to be asked about by the next plan
-  std::set<std::pair<MonoTime, DeviceKey>> wakes_;  // when time alone changes what is decided
-  std::set<DeviceKey> resting_;                     // on what all have in common
-  std::map<std::string, std::int64_t> limited_;     // how many rest on the limits, by driver or resource
-  std::map<Demand, std::int64_t> looking_;          // and on a place, by what it must have
-  std::set<DeviceKey> asking_;                      // about owners
+  std::set<DeviceKey> again_;                    // to be asked about by the next plan
+  WakeQueue<DeviceKey> wakes_;                   // when time alone changes what is decided
+  std::set<DeviceKey> resting_;                  // on what all have in common
+  std::map<std::string, std::int64_t> limited_;  // how many rest on the limits, by driver or resource
+  std::map<Demand, std::int64_t> looking_;       // and on a place, by what it must have
+  std::set<DeviceKey> asking_;                   // about owners
   std::vector<Verdict> others_;
   std::vector<Verdict> last_;
   std::set<std::string> pods_again_;

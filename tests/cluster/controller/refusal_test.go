@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -94,7 +95,8 @@ func TestAWebhookThatIsDownHoldsThePodsThatItGuardsAndNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = hooks.Delete(t.Context(), name, metav1.DeleteOptions{}) })
+	// The test's own context ends before it cleans up.
+	t.Cleanup(func() { _ = hooks.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}) })
 	controller := story.Start(t, cluster, dhc.Settings{Policy: narrow(namespace)})
 	for _, pod := range guarded {
 		node.Break(t, gpu, story.DeviceOf(t, cluster, pod))

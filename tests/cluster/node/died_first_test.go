@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"device-health.io/controller/tests/cluster/dhc"
-	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/realnode"
 	"device-health.io/controller/tests/cluster/story"
 	"device-health.io/controller/tests/cluster/workload"
@@ -49,15 +47,7 @@ func TestAJobsPodThatDiedOnItsBadDeviceIsCreditedByTheNextControllerAlthoughTheD
 
 	second := story.Start(t, cluster, settings(false)).Since(began)
 	awaitVerdict(t, second, time.Minute, "work", "DiedOfDevice", bad)
-	realcluster.Eventually(t, time.Minute, "the Job has its retry back", func() error {
-		if limit := *jobNow(t, namespace).Spec.BackoffLimit; limit != 2 {
-			return fmt.Errorf("its limit is %d", limit)
-		}
-		return nil
-	})
-	story.AwaitEvent(t, cluster, namespace, "work", "DiedOfDevice")
-	finishes(t, namespace, next)
-	expectCredited(t, namespace, 2, sick, bad)
+	expectCreditedDeath(t, namespace, sick, next, bad)
 	if granted := second.EvictedIn(t, namespace); granted != 0 {
 		t.Errorf("%d evictions were granted in the namespace", granted)
 	}

@@ -93,6 +93,20 @@ func TestAJobWithoutARetryEndsCompleteOnAnotherDeviceAndItsLimitWasRaisedOnce(t 
 	expectNoAdmissionError(t, namespace)
 }
 
+// expectCreditedDeath waits until the Job "work" of one retry has a second one for the Pod that died of the device, and lets its successor finish.
+func expectCreditedDeath(t *testing.T, namespace string, dead, next corev1.Pod, bad string) {
+	t.Helper()
+	realcluster.Eventually(t, time.Minute, "the Job has its retry back", func() error {
+		if limit := *jobNow(t, namespace).Spec.BackoffLimit; limit != 2 {
+			return fmt.Errorf("its limit is %d", limit)
+		}
+		return nil
+	})
+	story.AwaitEvent(t, cluster, namespace, "work", "DiedOfDevice")
+	finishes(t, namespace, next)
+	expectCredited(t, namespace, 2, dead, bad)
+}
+
 // The kernel kills the process first; only its successor on the same device hears from the driver.
 func TestAPodThatItsDeviceKilledBeforeAnyReportIsCreditedAfterwardsAndTheJobEndsComplete(t *testing.T) {
 	t.Parallel()
@@ -109,15 +123,7 @@ func TestAPodThatItsDeviceKilledBeforeAnyReportIsCreditedAfterwardsAndTheJobEnds
 	deviceOf(t, next)
 	plugin.Set(t, bad, "Unhealthy")
 	awaitVerdict(t, controller, time.Minute, "work", "DiedOfDevice", bad)
-	realcluster.Eventually(t, time.Minute, "the Job has its retry back", func() error {
-		if limit := *jobNow(t, namespace).Spec.BackoffLimit; limit != 2 {
-			return fmt.Errorf("its limit is %d", limit)
-		}
-		return nil
-	})
-	story.AwaitEvent(t, cluster, namespace, "work", "DiedOfDevice")
-	finishes(t, namespace, next)
-	expectCredited(t, namespace, 2, first, bad)
+	expectCreditedDeath(t, namespace, first, next, bad)
 	if sent := controller.Evictions(t, next); len(sent) > 0 {
 		t.Errorf("its successor was evicted: %v", sent)
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -47,7 +48,8 @@ func mutating(t *testing.T, namespace string, when admissionv1.MatchCondition, r
 	if err != nil {
 		t.Fatal(err)
 	}
-	callOff = func() { _ = hooks.Delete(t.Context(), hook, metav1.DeleteOptions{}) }
-	t.Cleanup(func() { _ = hooks.Delete(t.Context(), hook, metav1.DeleteOptions{}) })
+	// The test's own context ends before it cleans up.
+	callOff = func() { _ = hooks.Delete(context.WithoutCancel(t.Context()), hook, metav1.DeleteOptions{}) }
+	t.Cleanup(callOff)
 	return callOff
 }
