@@ -9,10 +9,14 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import yaml
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "manifests/examples/training"
+sys.path.insert(0, str(EXAMPLES))
+import train  # noqa: E402
+
 VOLUME = {"name": "device-health", "downwardAPI": {"items": [{"path": "notice", "fieldRef": {"fieldPath": "metadata.annotations['device-health.io/notice']"}}]}}
 DEADLINE = 30
 
@@ -109,6 +113,13 @@ class Loop(Program):
             self.say(text)
             self.stays(process, 0.1)
         self.assertEqual(self.saved(), 0)
+
+    def test_a_notice_that_comes_just_after_the_look_for_one_is_saved_for_before_the_end(self):
+        looks = iter([None])
+        done = []
+        with unittest.mock.patch.object(train, "notice", lambda *_: next(looks, json.loads(notice(exit="safe")))), self.assertRaises(SystemExit):
+            train.run(lambda _: done.append("step"), lambda _: done.append("save"), 0, 9, 100)
+        self.assertEqual(done, ["step", "step", "save"])
 
 
 class Launcher(Program):

@@ -28,7 +28,8 @@ def run(step, save, first, last, every, any_rank=bool):
         if any_rank(told["at"] != heard) or (number + 1) % every == 0:
             save(number + 1)
         heard = told["at"]
-        while any_rank(notice("evict") is not None):  # saved: wait for the end, or for word that there is none
+        # Saved: wait for the end, or for word that there is none. One that has come since is saved for after the next step.
+        while any_rank((notice("evict") or {"at": None})["at"] == heard is not None):
             if (notice("evict") or {}).get("exit") == "safe":
                 sys.exit(143)
             time.sleep(float(os.environ.get("POLL", "1")))
