@@ -64,6 +64,12 @@ std::int64_t allowed_by(const Cap& cap, std::int64_t known) {
   return std::max(cap.at_least, cap.percent * known / 100);
 }
 
+void AskedTaints::drop_shown(const World& world, const CapBook& book) {
+  std::erase_if(devices, [&](const auto& entry) {
+    return book.out().contains(entry.first) && !world.inventory().named_rules_for(entry.first).empty();
+  });
+}
+
 Caps::Caps(const CapInput& input) : input_(input), lost_(input.book.workloads()) {
   auto counts = std::make_shared<CapCounts>();
   filling_ = counts.get();

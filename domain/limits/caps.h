@@ -18,6 +18,9 @@ namespace dhc {
 
 /// Requests for taints that are not seen yet, and until when they count.
 struct AskedTaints {
+  /// Those whose rule stands in view count by that, for as long as it does.
+  void drop_shown(const World& world, const CapBook& book);
+
   std::map<DeviceKey, MonoTime> devices;
   std::map<std::pair<std::string, std::string>, MonoTime> nodes;  ///< By (driver or resource, node).
 };

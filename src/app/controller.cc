@@ -784,6 +784,7 @@ Turn Controller::plan_all(const Now& now) {
   // It is written down with the incidents.
   if (state.ailing.look(affected_pods, state.world, *state.policy, now)) state.incidents.note_change();
   state.incidents.follow_out_of_service(state.world, *state.policy, now, &focus);
+  state.asked.drop_shown(state.world, state.incidents.caps());
   state.tell_world(focus, now);
   Caps caps({.world = state.world,
              .policy = *state.policy,

@@ -698,30 +698,36 @@ TEST_CASE("An operator releases the cluster's caps for what was done up to a tim
   CHECK(one.run_for(minutes(1)).size() == 1);
 }
 
+/// Four devices of one driver, of a node or (of_network) of none that is known, each held by a pod that calls it bad.
+struct FourBadGpus : Stage {
+  explicit FourBadGpus(bool of_network = false) {
+    policy().taint = TaintRules{};
+    policy().evict.reset();
+    policy().after = Seconds(1);
+    policy().recover.healthy_for = minutes(1);
+    limits().brake_at_least = 1000;
+    whole_policy().own_namespace = "dhc";
+    hold_caps();
+    send_policy();
+    node("node-a", 0);
+    node("node-b", 0);
+    slice("node-b", kFourGpus);
+    if (!of_network) slice("node-a", kFourGpus);
+    for (int i = 0; i < 4; ++i) {
+      claim(fmt::format("c-{}", i), {fmt::format("gpu-{}", i)}, fmt::format("t-{}", i));
+      pod({.name = fmt::format("t-{}", i),
+           .owner = fmt::format("ReplicaSet/t-{}", i),
+           .health = Health::Unhealthy,
+           .claim = fmt::format("c-{}", i)});
+    }
+  }
+};
+
 TEST_CASE("New taints count against the caps, and taints are removed all the same") {
   // The devices of a pool that nobody publishes belong to no known node, as those of the network.
   for (const bool of_network : {false, true}) {
     CAPTURE(of_network);
-    Stage stage;
-    stage.policy().taint = TaintRules{};
-    stage.policy().evict.reset();
-    stage.policy().after = Seconds(1);
-    stage.policy().recover.healthy_for = minutes(1);
-    stage.limits().brake_at_least = 1000;
-    stage.whole_policy().own_namespace = "dhc";
-    stage.hold_caps();
-    stage.send_policy();
-    stage.node("node-a", 0);
-    stage.node("node-b", 0);
-    stage.slice("node-b", kFourGpus);
-    if (!of_network) stage.slice("node-a", kFourGpus);
-    for (int i = 0; i < 4; ++i) {
-      stage.claim(fmt::format("c-{}", i), {fmt::format("gpu-{}", i)}, fmt::format("t-{}", i));
-      stage.pod({.name = fmt::format("t-{}", i),
-                 .owner = fmt::format("ReplicaSet/t-{}", i),
-                 .health = Health::Unhealthy,
-                 .claim = fmt::format("c-{}", i)});
-    }
+    FourBadGpus stage(of_network);
     stage.run_for(minutes(5));
     CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1");
     stage.restart();
@@ -735,6 +741,17 @@ TEST_CASE("New taints count against the caps, and taints are removed all the sam
     stage.run_for(minutes(3));
     CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1, delete gpu-0");
   }
+}
+
+TEST_CASE("A taint that has been seen counts as long as it stands, and its request no longer") {
+  FourBadGpus stage;
+  stage.policy().recover.healthy_for = Seconds(10);
+  stage.send_policy();
+  stage.run_for(Seconds(10));
+  REQUIRE(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1");
+  stage.report("t-0", Health::Healthy);
+  stage.run_for(Seconds(20));
+  CHECK(deeds(stage) == "apply NoSchedule gpu-0, apply NoSchedule gpu-1, delete gpu-0, apply NoSchedule gpu-2");
 }
 
 TEST_CASE("A node's taint takes all its devices out of service: one node always, another within the cluster's cap") {

@@ -25,6 +25,7 @@ class PlanOracle {
   static constexpr unsigned kOneOf = 8;        ///< and then one of so many.
   static constexpr std::size_t kLarge = 300;   ///< Where more pods and devices are known than these,
   static constexpr unsigned kOneOfLarge = 64;  ///< one of so many from the first.
+  static constexpr unsigned kOneOfPages = 8;   ///< Of those that are compared, the page of one of so many.
 
   /// One turn with these messages; of a skipped one no actions, and the time at which the standing plan wakes.
   [[nodiscard]] Turn turn(Controller& controller, std::span<Message> messages, const Now& now);
@@ -39,6 +40,7 @@ class PlanOracle {
   std::optional<MonoTime> wake_at_;  // of the standing plan
   unsigned to_skip_ = 0;             // before the next comparison
   unsigned plans_ = 0;
+  unsigned compared_ = 0;
   std::minstd_rand lengths_;  // the same in each run
   std::unique_ptr<Tape> tape_;
 };
