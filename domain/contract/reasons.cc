@@ -389,8 +389,10 @@ constexpr std::array<ReasonInfo, 125> kReasons = {
     of_fact(warning(Reason::ConfigRejected, "ConfigRejected", "Hold",
                     "The configuration could not be read: the last good one stays in force.",
                     "Run device-health-controller validate on it.")),
-    warning(Reason::ConditionContested, "ConditionContested", "Hold", "Another writer owns our pod condition.",
-            "Find out who: kubectl get pod NAME -o yaml --show-managed-fields."),
+    warning(Reason::ConditionContested, "ConditionContested", "Hold",
+            "Another writer owns our pod condition, or it does not stay: an admission webhook or another client takes "
+            "it, or the notice, away. It is written again, every ten minutes in the end.",
+            "Find out who: kubectl get pod NAME -o yaml --show-managed-fields. Except us from the webhook."),
     warning(Reason::StateDamaged, "StateDamaged", "Hold", "The state ConfigMap could not be read in full.",
             "Find out who edited it."),
     warning(Reason::StateNotRead, "StateNotRead", "Hold", "The state ConfigMap could not be read for 30 s.",

@@ -9,6 +9,8 @@ namespace dhc {
 
 namespace {
 
+constexpr Millis kLongestPause = std::chrono::minutes(10);
+
 /// `first` doubling with each failure, at most `most`.
 Millis doubling(Millis first, Millis most, int failures) {
   Millis wait = first;
@@ -93,9 +95,10 @@ bool may_have_happened(const Error& error) {
   return true;
 }
 
+Millis vain_pause(int times) { return doubling(kUnseen, kLongestPause, times); }
+
 Millis eviction_pause(const Error& error, int failures) {
-  constexpr Millis kLongestPause = std::chrono::minutes(10);
-  if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return doubling(kUnseen, kLongestPause, failures);
+  if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return vain_pause(failures);
   return error.kind == ErrorKind::NotFound ? kLongestPause : Millis::zero();
 }
 
@@ -116,11 +119,11 @@ Millis backoff_after(const Error& error, int failures) {
     case ErrorKind::Forbidden:
     case ErrorKind::Invalid:
     case ErrorKind::Contested:
-      return doubling(Seconds(60), std::chrono::minutes(10), failures);
+      return doubling(Seconds(60), kLongestPause, failures);
     case ErrorKind::Altered:
       return AlteredRules::kPause;
     case ErrorKind::Declined:
-      return std::max(doubling(kUnseen, std::chrono::minutes(10), failures), wish);
+      return std::max(vain_pause(failures), wish);
     case ErrorKind::TooManyRequests:
     case ErrorKind::Doubtful:
     case ErrorKind::Unread:

@@ -53,6 +53,9 @@ void note_done(Attempt& attempt, const Status& status, const Now& now);
 /// World has had time to show it, and is repeated ever more rarely; a pod that has gone is not asked for again.
 [[nodiscard]] Millis eviction_pause(const Error& error, int failures);
 
+/// How long what has come to nothing so many times in a row is left alone: half a minute first, ten minutes at most.
+[[nodiscard]] Millis vain_pause(int times);
+
 /// How long a failed request waits, by its remedy and the number of failures in a row.
 [[nodiscard]] Millis backoff_after(const Error& error, int failures);
 

@@ -196,12 +196,12 @@ void RequestTracker::recall_losses(const DeviceRecords& records, const Now& now)
   }
 }
 
-void RequestTracker::condition_sent(const k8s::Pod& pod, const Now& now) {
+void RequestTracker::condition_sent(const k8s::Pod& pod, PodWords said, const Now& now) {
   touched_.pod(pod.meta.uid);
   auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
   auto& attempt = found->second;
   if (is_first) attempt.first_at = now.mono;
-  note_sent(attempt, pod.meta.resource_version, now);
+  note_sent(attempt, pod, std::move(said), now);
 }
 
 void RequestTracker::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
@@ -211,7 +211,7 @@ void RequestTracker::condition_done(const std::string& pod_uid, const Status& st
   note_done(found->second, status, now);
 }
 
-const Attempt* RequestTracker::condition(const std::string& pod_uid) const {
+const ConditionAttempt* RequestTracker::condition(const std::string& pod_uid) const {
   const auto found = conditions_.find(pod_uid);
   return found == conditions_.end() ? nullptr : &found->second;
 }
@@ -235,6 +235,7 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) con
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
+      if (is_taken_away(*attempt, pod)) return now.mono >= again_at(*attempt, pod);
       return world_moved_on(*attempt, pod) || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed:
       return now.mono >= attempt->not_before;
@@ -244,7 +245,7 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) con
 
 std::optional<MonoTime> RequestTracker::may_send_condition_at(const k8s::Pod& pod) const {
   const auto* attempt = condition(pod.meta.uid);
-  return attempt == nullptr ? std::nullopt : again_at(*attempt);
+  return attempt == nullptr ? std::nullopt : again_at(*attempt, pod);
 }
 
 void RequestTracker::event_sent(const std::string& name, const Now& now) {

@@ -16,6 +16,7 @@
 #include "domain/history/owner_loss.h"
 #include "domain/limits/altered_rules.h"
 #include "domain/limits/attempt.h"
+#include "domain/limits/condition_attempt.h"
 #include "domain/limits/notice_book.h"
 #include "domain/limits/owner_reads.h"
 #include "domain/limits/token_bucket.h"
@@ -81,13 +82,13 @@ class RequestTracker {
   [[nodiscard]] bool was_emptied(const std::string& claim_uid) const { return emptied_claims_.contains(claim_uid); }
 
   // Conditions, by pod UID.
-  void condition_sent(const k8s::Pod& pod, const Now& now);
+  void condition_sent(const k8s::Pod& pod, PodWords said, const Now& now);
   void condition_done(const std::string& pod_uid, const Status& status, const Now& now);
   /// When this process began to act; none: it has not.
   [[nodiscard]] const std::optional<Moment>& began_at() const { return began_at_; }
-  [[nodiscard]] const Attempt* condition(const std::string& pod_uid) const;
-  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, and the World has shown the
-  /// last one.
+  [[nodiscard]] const ConditionAttempt* condition(const std::string& pod_uid) const;
+  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, the World has shown the last
+  /// one, and it was not taken away just now.
   [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
 
   /// When time alone would allow it again; none: it may be sent now, or time does not help.
@@ -175,7 +176,7 @@ class RequestTracker {
 
   StringIndex<EvictionAttempt> evictions_;
   std::map<std::string, MonoTime, std::less<>> served_;  // by namespace
-  StringIndex<Attempt> conditions_;
+  StringIndex<ConditionAttempt> conditions_;
   NoticeBook notices_;
   std::map<std::string, Attempt, std::less<>> events_;
   std::map<std::string, Attempt, std::less<>> writes_;

@@ -203,20 +203,26 @@ void add_rollouts(const PlanInput& input, Planned<Verdict>& found) {
   }
 }
 
+constexpr std::string_view kTakenAway =
+    "the API server has accepted what we say on the pod several times, and it is not there: an admission webhook or "
+    "another client takes it away";
+
 void add_contested(const PlanInput& input, Planned<Verdict>& found) {
   for (const auto* one : input.in_focus) {
     const auto& affected = *one;
     const auto* attempt = input.requests.condition(affected.pod().meta.uid);
-    if (attempt == nullptr || attempt->state != Attempt::State::Failed || attempt->error.kind != ErrorKind::Contested)
-      continue;
+    if (attempt == nullptr) continue;
+    const bool is_refused = attempt->state == Attempt::State::Failed && attempt->error.kind == ErrorKind::Contested;
+    if (!is_refused && !is_taken_away(*attempt, affected.pod())) continue;
+    const auto again = again_at(*attempt, affected.pod());
     found.say(affected.key, {.subject = subject_of(affected.pod()),
                              .device = to_string(affected.key),
                              .policy = affected.policy->name,
                              .mode = to_string(affected.mode),
                              .reason = Reason::ConditionContested,
-                             .message = attempt->error.message,
+                             .message = is_refused ? attempt->error.message : std::string(kTakenAway),
                              .since = affected.since.wall,
-                             .next_at = wall_of(attempt->not_before, input.now)});
+                             .next_at = again ? std::optional(wall_of(*again, input.now)) : std::nullopt});
   }
 }
 

@@ -387,14 +387,14 @@ void Stage::show(const Action& action) {
   if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
     auto& pod = pod_named(condition->name);
     pod.conditions.erase_if([](const k8s::Condition& other) { return other.type == kConditionType; });
-    if (condition->wanted) {
+    if (condition->wanted && !strips_.condition) {
       pod.conditions.push_back({.type = std::string(kConditionType),
                                 .status = condition->wanted->status ? "True" : "False",
                                 .reason = condition->wanted->reason,
                                 .message = condition->wanted->message,
                                 .last_transition = condition->wanted->last_transition});
     }
-    show_notice(condition->notice, pod);
+    show_notice(strips_.notice ? std::string() : condition->notice, pod);
     upsert_pod(condition->name);
   } else if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
     auto& job = job_named(patch->name);

@@ -1,0 +1,45 @@
+#include "domain/limits/condition_attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "domain/cluster/world.h"
+#include "domain/contract/names.h"
+
+namespace dhc {
+
+namespace {
+
+/// One may not be shown because the next was due before it could be.
+constexpr int kNoChance = 2;
+
+bool shows(const k8s::Pod& pod, const PodWords& words) {
+  const auto* seen = our_condition(pod);
+  if (seen == nullptr ? words.condition.has_value()
+                      : !words.condition || (seen->status == "True") != *words.condition ||
+                            seen->message != words.message) {
+    return false;
+  }
+  return words.notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == words.notice;
+}
+
+}  // namespace
+
+bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod) {
+  return attempt.state == Attempt::State::Accepted && attempt.in_vain >= kNoChance && !shows(pod, attempt.said);
+}
+
+void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, const Now& now) {
+  if (attempt.state == Attempt::State::Accepted)
+    attempt.in_vain = shows(pod, attempt.said) ? 0 : attempt.in_vain + 1;
+  attempt.said = std::move(said);
+  note_sent(static_cast<Attempt&>(attempt), pod.meta.resource_version, now);
+}
+
+std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod) {
+  auto at = again_at(static_cast<const Attempt&>(attempt));
+  if (at && is_taken_away(attempt, pod)) at = std::max(*at, attempt.at + vain_pause(attempt.in_vain));
+  return at;
+}
+
+}  // namespace dhc

@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/now.h"
+#include "domain/limits/attempt.h"
+#include "k8s-client/model/pod.h"
+
+namespace dhc {
+
+/// What a write to a pod's status says of its devices.
+struct PodWords {
+  std::optional<bool> condition;  ///< Of our condition; none: the pod is to have none.
+  std::string message{};
+  std::string notice{};  ///< The annotation; empty: nothing is asked of it.
+};
+
+/// One pod whose condition or notice we have written.
+struct ConditionAttempt : Attempt {
+  PodWords said{};
+  int in_vain = 0;  ///< Writes in a row that were accepted and that the pod did not show when the next one was due.
+};
+
+/// Accepted again and again, and not there: an admission webhook or another client takes it away.
+[[nodiscard]] bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod);
+
+/// It is on its way, at the pod as the World shows it.
+void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, const Now& now);
+
+/// When time alone would allow the next one; none: its answer is awaited. What is taken away is written ever more
+/// rarely, every ten minutes in the end.
+[[nodiscard]] std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod);
+
+}  // namespace dhc
