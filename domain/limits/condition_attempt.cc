@@ -15,9 +15,9 @@ constexpr int kNoChance = 2;
 
 bool shows(const k8s::Pod& pod, const PodWords& words) {
   const auto* seen = our_condition(pod);
-  if (seen == nullptr ? words.condition.has_value()
-                      : !words.condition || (seen->status == "True") != *words.condition ||
-                            seen->message != words.message) {
+  if (seen == nullptr
+          ? words.condition.has_value()
+          : !words.condition || (seen->status == "True") != *words.condition || seen->message != words.message) {
     return false;
   }
   return words.notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == words.notice;
@@ -30,8 +30,7 @@ bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod) {
 }
 
 void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, const Now& now) {
-  if (attempt.state == Attempt::State::Accepted)
-    attempt.in_vain = shows(pod, attempt.said) ? 0 : attempt.in_vain + 1;
+  if (attempt.state == Attempt::State::Accepted) attempt.in_vain = shows(pod, attempt.said) ? 0 : attempt.in_vain + 1;
   attempt.said = std::move(said);
   note_sent(static_cast<Attempt&>(attempt), pod.meta.resource_version, now);
 }

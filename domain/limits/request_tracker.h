@@ -87,8 +87,8 @@ class RequestTracker {
   /// When this process began to act; none: it has not.
   [[nodiscard]] const std::optional<Moment>& began_at() const { return began_at_; }
   [[nodiscard]] const ConditionAttempt* condition(const std::string& pod_uid) const;
-  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, the World has shown the last
-  /// one, and it was not taken away just now.
+  /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, the World has shown the
+  /// last one, and it was not taken away just now.
   [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
 
   /// When time alone would allow it again; none: it may be sent now, or time does not help.
