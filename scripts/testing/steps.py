@@ -61,16 +61,16 @@ def cases_of(job: Job, *command: str) -> int:
     return int(found[1]) if found else 0
 
 
-def whole(preset: str, target: str, **environment: str):
+def whole(preset: str, target: str, *options: str, **environment: str):
     """A suite of doctest in one process a core instead of one a test: with sanitizers a process needs a fifth of a second only to start."""
     def work(job: Job) -> Counts:
         program = f"build/{preset}/{target}"
-        total = cases_of(job, program)
+        total = cases_of(job, program, *options)
         if not total:
             raise Failed(f"{program} has no test")
         bounds = [(total * part // CORES + 1, total * (part + 1) // CORES) for part in range(CORES)]
         # By chance, but the same one in each process: what takes long is not all in one of them. A test that hangs ends here.
-        one = ("timeout", "1500", program, "--no-version", "--order-by=rand", "--rand-seed=1")
+        one = ("timeout", "1500", program, *options, "--no-version", "--order-by=rand", "--rand-seed=1")
         ended = job.beside([((*one, f"--first={first}", f"--last={last}"), environment) for first, last in bounds])
         # A summary counts as passed what stands outside of the part, too: only what has failed is of the part.
         failed = 0
@@ -250,9 +250,10 @@ def every_step() -> list[Step]:
         build("asan-ubsan", "scenario_tests"),
         build("asan-ubsan", "loopback_tests"),
         build("asan-ubsan", "fuzzers"),
-        Step("asan core", whole("asan-ubsan", "core_tests"), after=("asan-ubsan core_tests",), cores=CORES),
+        # What plays the same code for days or on thousands of nodes says nothing more to a sanitizer, nor does a second plan of each turn.
+        Step("asan core", whole("asan-ubsan", "core_tests", "--test-suite-exclude=long", DHC_FEW_PLANS="1"), after=("asan-ubsan core_tests",), cores=CORES),
         # Each schedule runs the same code: a part of them is enough for a sanitizer, which is ten times as slow.
-        Step("asan scenarios", whole("asan-ubsan", "scenario_tests", DHC_SCHEDULES="12", DHC_LEASE_SCHEDULES="100"), after=("asan-ubsan scenario_tests",), cores=CORES),
+        Step("asan scenarios", whole("asan-ubsan", "scenario_tests", DHC_FEW_PLANS="1", DHC_SCHEDULES="12", DHC_LEASE_SCHEDULES="100"), after=("asan-ubsan scenario_tests",), cores=CORES),
         Step("asan loopback", ctest("asan-ubsan", "loopback"), after=("asan-ubsan loopback_tests",), cores=CORES),
         configure("tsan"),
         build("tsan", "loopback_tests"),

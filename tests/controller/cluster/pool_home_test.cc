@@ -66,7 +66,7 @@ Stage incident_at_home(const std::string& pool = "node-a", const std::string& no
   hold_in_pool(stage, pool);
   stage.settle();
   claim_pool(stage, {.node = node, .pool = pool, .taints = {xid("79", "None")}});
-  stage.run_for(minutes(2));
+  stage.run_for(minutes(2), Seconds(5));
   REQUIRE(stage.rule() != nullptr);
   return stage;
 }
@@ -104,7 +104,7 @@ Stage contested_at_start(const std::string& liar) {
 }
 
 void check_it_goes_on(Stage& stage, const std::string& reason = "WaitingForEvictAfter") {
-  CHECK(stage.run_for(minutes(5), Seconds(5)).empty());
+  CHECK(stage.run_for(minutes(5), Seconds(15)).empty());
   CHECK(stage.rule() != nullptr);
   CHECK(stage.conditions().back().wanted->status);
   CHECK(stage.reasons("train-1").starts_with(reason));
@@ -228,11 +228,11 @@ TEST_CASE("While the node of an incident's pool is gone, no other node's slice e
   stage.remove_pod("train-1");
   stage.remove(k8s::Kind::ResourceSlice, "home");
   stage.remove(k8s::Kind::Node, "node-a");
-  stage.run_for(minutes(20), Seconds(5));
+  stage.run_for(minutes(20), Seconds(30));
   CHECK(stage.rule() != nullptr);
   stage.node("node-a", 0);
   claim_pool(stage, {.pool = pool, .taints = {xid("79", "None")}});
-  stage.run_for(minutes(5));
+  stage.run_for(minutes(5), Seconds(10));
   CHECK(stage.rule() != nullptr);
   CHECK(std::ranges::count(stage.writes(), "delete gpu-0") == 0);
 }
@@ -336,7 +336,7 @@ TEST_CASE("A Healthy of a moment takes no protection from an incident's pool") {
   claim_pool(stage, {.name = "rogue", .node = "node-x", .pool = "rack-1", .generation = 999, .uuid = "GPU-2"});
   hold_elsewhere(stage, "rack-1");
   stage.remove_pod("train-1");
-  stage.run_for(minutes(5));
+  stage.run_for(minutes(5), Seconds(10));
   CHECK(stage.rule() != nullptr);
 }
 
@@ -455,7 +455,7 @@ TEST_CASE("Pods elsewhere take no pool from the node of an open incident") {
   hold_elsewhere(stage, "rack-1");
   stage.settle();
   stage.remove_pod("train-1");
-  stage.run_for(minutes(5));
+  stage.run_for(minutes(5), Seconds(10));
   CHECK(stage.rule() != nullptr);
   CHECK(std::ranges::count(stage.writes(), "delete gpu-0") == 0);
 }

@@ -95,7 +95,7 @@ TEST_CASE("A whole node that lies: one pod at a time, each wait twice as long, a
   stage.break_devices(8);
   std::vector<std::int64_t> at;
   for (int minute = 0; minute < 60 * 12; ++minute) {
-    for (const auto& name : stage.run_for(minutes(1), Seconds(5))) {
+    for (const auto& name : stage.run_for(minutes(1), Seconds(15))) {
       at.push_back(minute);
       stage.replace(name);
     }

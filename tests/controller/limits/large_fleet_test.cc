@@ -56,7 +56,8 @@ struct LargeFleet : Stage {
 }  // namespace
 
 // Each turn looks at 15,000 bad devices: as few turns as show it.
-TEST_CASE("Five thousand nodes: a driver that lies about them all takes nothing, and a device that dies later goes") {
+TEST_CASE("Five thousand nodes: a driver that lies about them all takes nothing, and a device that dies later goes" *
+          doctest::test_suite("long")) {
   LargeFleet fleet;
   for (int n = 0; n < kNodes; ++n) fleet.say(n, kHeld, Health::Unhealthy);
   CHECK(fleet.run_for(minutes(62), minutes(31)).empty());
@@ -71,7 +72,8 @@ TEST_CASE("Five thousand nodes: a driver that lies about them all takes nothing,
   CHECK(fleet.run_for(Seconds(30), Seconds(10)) == Names{"p-4711-0"});
 }
 
-TEST_CASE("Five thousand nodes: what lies about a device here and there takes no more than the share of a day") {
+TEST_CASE("Five thousand nodes: what lies about a device here and there takes no more than the share of a day" *
+          doctest::test_suite("long")) {
   LargeFleet fleet;
   fleet.limits().cap_per_day = {.percent = 1, .at_least = 4};  // the default's 2,000 take too long here
   fleet.send_policy();
@@ -85,7 +87,7 @@ TEST_CASE("Five thousand nodes: what lies about a device here and there takes no
   CHECK(std::ranges::count_if(fleet.verdicts(), held) == 20);
 }
 
-TEST_CASE("Five thousand nodes: three dead devices of one node all go, after a trial") {
+TEST_CASE("Five thousand nodes: three dead devices of one node all go, after a trial" * doctest::test_suite("long")) {
   LargeFleet fleet;
   fleet.say(7, 3, Health::Unhealthy);
   CHECK(fleet.run_for(minutes(30) - Millis(1), minutes(5)).empty());

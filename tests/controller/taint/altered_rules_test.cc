@@ -164,19 +164,19 @@ TEST_CASE("A rule that an admission webhook changes is taken back at once, and o
     auto stage = held_devices(8);
     for (int i = 0; i < 6; ++i) stage.report("p" + std::to_string(i), Health::Unhealthy, "Xid 79");
     Webhook webhook(stage, alter);
-    webhook.run_for(minutes(30));
+    webhook.run_for(minutes(30), Seconds(5));
     CHECK(webhook.most() == 0);
     // As many as caps.node lets go before the first is answered.
     CHECK(deeds_of(stage, "apply") == 2);
     CHECK(deeds_of(stage, "delete") == 2);
     CHECK(says(stage, Reason::ChangedByOther, "an admission webhook or policy changes DeviceTaintRules that we make"));
     CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
-    webhook.run_for(hours(2), Seconds(5));
+    webhook.run_for(hours(2), Seconds(30));
     CHECK(deeds_of(stage, "apply") == 4);
     CHECK(deeds_of(stage, "delete") == 4);
     CHECK(webhook.most() == 0);
     webhook.remove();
-    webhook.run_for(hours(1), Seconds(5));
+    webhook.run_for(hours(1), Seconds(30));
     CHECK(webhook.standing() == 2);  // as caps.node allows
     CHECK_FALSE(says(stage, Reason::ChangedByOther, "webhook"));
     CHECK(stage.verdict("node-a", Reason::CapReached) != nullptr);

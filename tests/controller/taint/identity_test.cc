@@ -96,7 +96,7 @@ Stage tainted_half() {
 }
 
 bool keeps_rule(Stage& stage) {
-  stage.run_for(minutes(30), Seconds(10));
+  stage.run_for(minutes(30), Seconds(30));
   return stage.rule() != nullptr;
 }
 

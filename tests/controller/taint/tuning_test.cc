@@ -14,7 +14,7 @@ using std::chrono::minutes;
 
 namespace {
 
-constexpr Millis kStep = Seconds(10);
+constexpr Millis kStep = Seconds(30);
 
 /// From when to when the controller's rule stood, of a device that is bad for five hours and again for half an hour,
 /// and that a pod holds whenever no rule keeps it off.

@@ -203,7 +203,9 @@ bool PlanOracle::is_compared(const Controller& controller) {
   const auto number = plans_++;
   const auto stats = controller.stats();
   const auto size = stats.pods + stats.devices_healthy + stats.devices_unhealthy + stats.devices_unknown;
+  static const bool few = std::getenv("DHC_FEW_PLANS") != nullptr;
   if (each) return true;
+  if (few) return number % kOneOfFew == 0;
   return size > kLarge ? number % kOneOfLarge == 0 : number < kFirst || number % kOneOf == 0;
 }
 

@@ -16,8 +16,8 @@ namespace dhc::test {
 /// anything else, or would have woken before the one that stood. Plans are compared with one that is made from nothing:
 /// whatever is kept between plans changes neither a verdict, nor an action or its place, nor a wake. Such a comparison
 /// takes a copy of everything: of a long test, or one with many devices, only a part of the plans is compared, but all
-/// where the environment has DHC_EVERY_PLAN. What the controller takes in and decides is recorded, and replayed in the
-/// end.
+/// where the environment has DHC_EVERY_PLAN, and a few where it has DHC_FEW_PLANS. What the controller takes in and
+/// decides is recorded, and replayed in the end.
 class PlanOracle {
  public:
   static constexpr unsigned kMostSkipped = 3;
@@ -25,6 +25,7 @@ class PlanOracle {
   static constexpr unsigned kOneOf = 8;        ///< and then one of so many.
   static constexpr std::size_t kLarge = 300;   ///< Where more pods and devices are known than these,
   static constexpr unsigned kOneOfLarge = 64;  ///< one of so many from the first.
+  static constexpr unsigned kOneOfFew = 256;   ///< Where few are asked for, one of so many from the first.
   static constexpr unsigned kOneOfPages = 8;   ///< Of those that are compared, the page of one of so many.
 
   /// One turn with these messages; of a skipped one no actions, and the time at which the standing plan wakes.

@@ -54,6 +54,9 @@ std::string Tape::text() const { return reel_->text; }
 
 Tape::~Tape() {
   keep(reel_->text);
+  static const bool few = std::getenv("DHC_FEW_PLANS") != nullptr;
+  static unsigned number_of_tape = 0;
+  if (number_of_tape++ % 8 != 0 && few) return;
   record::Rerun rerun;
   std::string_view rest = reel_->text;
   std::size_t number = 0;

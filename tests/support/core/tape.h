@@ -9,8 +9,9 @@ namespace dhc::test {
 
 /// Records a controller from its first message, and at the end gives the recording to another one, which must decide
 /// the same at every moment: the test fails where it does not. A recording that grows beyond `kLongest`, or that has
-/// answers to actions of somebody else or bytes that are no text, is not compared. Recordings that tell of an eviction
-/// or of a credit are left in the folder that DHC_RECORDINGS names, for `tests/model/conform`.
+/// answers to actions of somebody else or bytes that are no text, is not compared; where the environment has
+/// DHC_FEW_PLANS, only each eighth is. Recordings that tell of an eviction or of a credit are left in the folder that
+/// DHC_RECORDINGS names, for `tests/model/conform`.
 class Tape {
  public:
   static constexpr std::size_t kLongest = std::size_t{48} << 20U;

@@ -8,7 +8,8 @@
 
 namespace dhc {
 
-TEST_CASE("Over random days in which it is known what breaks devices, who is suspected is guilty, and costs little") {
+TEST_CASE("Over random days in which it is known what breaks devices, who is suspected is guilty, and costs little" *
+          doctest::test_suite("long")) {
   std::map<planted::Truth, planted::Tally> tallies;
   for (std::size_t number = 0; number < 27; ++number) {
     const auto truth = planted::truth_of(number);
