@@ -25,8 +25,8 @@ def log_of(results: pathlib.Path, name: str) -> pathlib.Path:
 class Job:
     """Runs commands one after the other, in the repository's root, with their output in one log."""
 
-    def __init__(self, name: str, root: pathlib.Path, results: pathlib.Path) -> None:
-        self.name, self.root, self.results = name, root, results
+    def __init__(self, name: str, root: pathlib.Path, results: pathlib.Path, yields: bool = False) -> None:
+        self.name, self.root, self.results, self.yields = name, root, results, yields
         self.log = log_of(results, name)
         self.cpu = 0.0  # seconds of user and system time of all commands so far
         self._processes: set[subprocess.Popen] = set()
@@ -58,11 +58,13 @@ class Job:
                     if self._stopped:
                         raise Failed("stopped")
                     try:
-                        process = subprocess.Popen(command, cwd=self.root, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                        process = subprocess.Popen((*(("nice", "-n", "19") if self.yields else ()), *command), cwd=self.root, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                                    start_new_session=True, env={"UBSAN_OPTIONS": "print_stacktrace=1", **os.environ, **environment})
                     except OSError as error:
                         raise Failed(f"{command[0]}: {error.strerror}") from error
                     self._processes.add(process)
+                    if self.yields:
+                        _yield_with_all(process)
             started.append((process, output, offset))
         return [(self._wait(process), _text(output, offset)) for process, output, offset in started]
 
@@ -112,6 +114,12 @@ class Job:
         if found == (0, 0):
             raise Failed(f"{preset}: no test is labelled {label}")
         return counts.Counts(found.passed, max(found.failed, 0 if code == 0 else 1))
+
+
+def _yield_with_all(process: subprocess.Popen) -> None:
+    """Where the kernel groups the processes of a session, niceness counts within a session alone, and the group has one of its own."""
+    with contextlib.suppress(OSError):  # no groups, or not ours to say
+        pathlib.Path(f"/proc/{process.pid}/autogroup").write_text("19")
 
 
 def _text(file: pathlib.Path, offset: int) -> str:

@@ -15,9 +15,6 @@ from .counts import Counts
 from .job import Failed, Job, log_of
 
 CORES = os.cpu_count() or 1
-# More than there are: a compiler that waits for a download, or a story for an answer, leaves its cores to others. Not much more: a kubelet that is
-# short of time ends pods later than their owners replace them, and stories tell another end.
-ROOM = 1.5 * CORES
 QUIET = 60  # seconds without a line before one says what runs
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -35,7 +32,10 @@ class Step:
     name: str
     work: Callable[[Job], Counts | None]  # None: nothing to count, as of a build
     after: tuple[str, ...] = ()  # steps that must have been carried out before
-    cores: float = 1  # how many it keeps busy
+    cores: float = 1  # how many it keeps busy, of those that steps of its kind share
+    # To those that do not: it gets what time they leave. A story waits most of its time, and a kubelet that is short of it ends pods later than their
+    # owners replace them.
+    yields: bool = False
     alone: str = ""  # of the steps that name the same thing, one at a time
 
 
@@ -127,10 +127,11 @@ class Schedule:
             running = [self.steps[name] for name in self._jobs]
             if not all(name in self.ended for name in step.after) or (step.alone and any(other.alone == step.alone for other in running)):
                 continue
-            if running and sum(other.cores for other in running) + step.cores > ROOM:
+            alike = [other for other in running if other.yields == step.yields]
+            if alike and sum(other.cores for other in alike) + step.cores > CORES:
                 continue
             self.say(f"{step.name} ...")
-            job = Job(step.name, self.root, self.results)
+            job = Job(step.name, self.root, self.results, step.yields)
             self._jobs[step.name] = (job, time.monotonic())
             threading.Thread(target=self._work, args=(step, job), daemon=True).start()
 

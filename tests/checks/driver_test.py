@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -122,6 +123,17 @@ class Schedules(Folder):
     def run_steps(self, *steps):
         self.schedule = Schedule(list(steps), self.root, self.results)
         return self.schedule.run()
+
+    def test_a_step_that_yields_runs_beside_all_that_do_not_and_takes_what_they_leave(self):
+        together = threading.Barrier(2, timeout=10)
+        found = {}
+
+        def work(job):
+            together.wait()
+            found[job.name] = int(job.run("nice"))
+
+        self.run_steps(Step("compile", work, cores=99, yields=True), Step("story", work, cores=99))
+        self.assertEqual(found, {"compile": 19, "story": 0})
 
     def test_counts_are_added_and_a_build_counts_nothing(self):
         total = self.run_steps(Step("build", lambda job: None), Step("one", lambda job: Counts(3, 0), after=("build",)), Step("two", lambda job: Counts(4, 1)))
