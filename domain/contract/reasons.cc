@@ -304,7 +304,8 @@ constexpr std::array<ReasonInfo, 125> kReasons = {
             "The server has no DeviceTaintRules, and the policy does not taint nodes.",
             "Enable the feature gate DRADeviceTaintRules, or set taint.node: NoSchedule."),
     warning(Reason::ChangedByOther, "ChangedByOther", "Hold",
-            "Another client or an admission webhook changed our rule, or owns the field.",
+            "Another client or an admission webhook changed our rule, takes away what we write on a node or a Job, or "
+            "owns the field.",
             "Delete the rule if it should be created again at the next incident, or except us from the webhook."),
     normal(Reason::Acknowledged, "Acknowledged", "Hold",
            "An operator vouches for the device: it is not tainted again in this incident.", "Nothing."),

@@ -31,6 +31,14 @@ void note_sent(Attempt& attempt, std::string seen_version, const Now& now) {
   attempt.resource_version = std::move(seen_version);
 }
 
+void note_stays(Attempt& attempt, bool stands, std::optional<MonoTime> heard_at) {
+  if (stands) {
+    attempt.in_vain = 0;
+  } else if (heard_at && *heard_at >= attempt.at) {
+    ++attempt.in_vain;
+  }
+}
+
 void note_done(Attempt& attempt, const Status& status, const Now& now) {
   attempt.at = now.mono;
   if (status) {
@@ -48,6 +56,11 @@ void note_done(Attempt& attempt, const Status& status, const Now& now) {
   }
   ++attempt.failures;
   attempt.not_before += backoff_after(attempt.error, attempt.failures);
+}
+
+bool is_taken_away(const Attempt& attempt) {
+  constexpr int kNoChance = 2;  // one may not be seen because the next was due before it could be
+  return attempt.state == Attempt::State::Accepted && attempt.in_vain >= kNoChance;
 }
 
 bool too_often(const Attempt& attempt, const Now& now) {
@@ -113,7 +126,7 @@ Millis backoff_after(const Error& error, int failures) {
     case ErrorKind::Outdated:
       return kUnseen;  // or a newer version of the object, whichever comes first
     case ErrorKind::Blocked:
-      return doubling(Seconds(5), Seconds(60), failures);
+      return std::max(doubling(Seconds(5), Seconds(60), failures), wish);
     case ErrorKind::Unauthorized:
       return doubling(Seconds(2), Seconds(60), failures);
     case ErrorKind::Forbidden:

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -19,6 +20,7 @@ struct Attempt {
   Error error;                   ///< Of the last failure.
   MonoTime minute;               ///< When the present minute of writes began,
   int in_minute = 0;             ///< and how many were sent in it.
+  int in_vain = 0;               ///< Times in a row that it was accepted and had to be asked for again.
 };
 
 // Two writers who each put their own word back would write without end: ours then waits for the next minute.
@@ -31,8 +33,15 @@ inline constexpr Millis kUnseen = Seconds(30);
 /// It is on its way, at the object's version that the World shows.
 void note_sent(Attempt& attempt, std::string seen_version, const Now& now);
 
+/// Before what was accepted is asked for again: whether it stands. A watch that has not been heard since, by its last
+/// word `heard_at`, says nothing about that.
+void note_stays(Attempt& attempt, bool stands, std::optional<MonoTime> heard_at);
+
 /// Its answer came. A request that was never sent (Cancelled) is decided anew at once; other errors back off.
 void note_done(Attempt& attempt, const Status& status, const Now& now);
+
+/// Accepted again and again, and not there: an admission webhook or another client takes it away.
+[[nodiscard]] bool is_taken_away(const Attempt& attempt);
 
 /// True if this minute has had its writes.
 [[nodiscard]] bool too_often(const Attempt& attempt, const Now& now);

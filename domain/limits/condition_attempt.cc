@@ -10,9 +10,6 @@ namespace dhc {
 
 namespace {
 
-/// One may not be shown because the next was due before it could be.
-constexpr int kNoChance = 2;
-
 bool shows(const k8s::Pod& pod, const PodWords& words) {
   const auto* seen = our_condition(pod);
   if (seen == nullptr
@@ -26,11 +23,12 @@ bool shows(const k8s::Pod& pod, const PodWords& words) {
 }  // namespace
 
 bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod) {
-  return attempt.state == Attempt::State::Accepted && attempt.in_vain >= kNoChance && !shows(pod, attempt.said);
+  return is_taken_away(static_cast<const Attempt&>(attempt)) && !shows(pod, attempt.said);
 }
 
-void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, const Now& now) {
-  if (attempt.state == Attempt::State::Accepted) attempt.in_vain = shows(pod, attempt.said) ? 0 : attempt.in_vain + 1;
+void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at,
+               const Now& now) {
+  if (attempt.state == Attempt::State::Accepted) note_stays(attempt, shows(pod, attempt.said), heard_at);
   attempt.said = std::move(said);
   note_sent(static_cast<Attempt&>(attempt), pod.meta.resource_version, now);
 }

@@ -15,17 +15,16 @@ struct PodWords {
   std::string notice{};  ///< The annotation; empty: nothing is asked of it.
 };
 
-/// One pod whose condition or notice we have written.
+/// One pod whose condition or notice we have written; in vain if the pod did not show it when the next was due.
 struct ConditionAttempt : Attempt {
   PodWords said{};
-  int in_vain = 0;  ///< Writes in a row that were accepted and that the pod did not show when the next one was due.
 };
 
-/// Accepted again and again, and not there: an admission webhook or another client takes it away.
 [[nodiscard]] bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod);
 
-/// It is on its way, at the pod as the World shows it.
-void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, const Now& now);
+/// It is on its way, at the pod as the World shows it. `heard_at`: the last word of the watch of pods.
+void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at,
+               const Now& now);
 
 /// When time alone would allow the next one; none: its answer is awaited. What is taken away is written ever more
 /// rarely, every ten minutes in the end.

@@ -196,12 +196,13 @@ void RequestTracker::recall_losses(const DeviceRecords& records, const Now& now)
   }
 }
 
-void RequestTracker::condition_sent(const k8s::Pod& pod, PodWords said, const Now& now) {
+void RequestTracker::condition_sent(const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at,
+                                    const Now& now) {
   touched_.pod(pod.meta.uid);
   auto [found, is_first] = conditions_.try_emplace(pod.meta.uid);
   auto& attempt = found->second;
   if (is_first) attempt.first_at = now.mono;
-  note_sent(attempt, pod, std::move(said), now);
+  note_sent(attempt, pod, std::move(said), heard_at, now);
 }
 
 void RequestTracker::condition_done(const std::string& pod_uid, const Status& status, const Now& now) {
@@ -275,9 +276,14 @@ bool RequestTracker::may_send_event(const std::string& name, const Now& now) con
   return found->second.state == Attempt::State::Failed && now.mono >= found->second.not_before;
 }
 
-void RequestTracker::write_sent(const std::string& key, const std::string& seen_version, const Now& now) {
+void RequestTracker::write_sent(const std::string& key, const std::string& seen_version, const Now& now, Asks asks) {
   auto& attempt = writes_[key];
   if (attempt.failures == 0) attempt.first_at = now.mono;
+  if (attempt.state == Attempt::State::Accepted) {
+    const bool is_again = !asks.words.empty() && asks.words == attempt.asks && now.mono - attempt.at < kHour;
+    note_stays(attempt, !is_again, asks.heard_at);
+  }
+  attempt.asks = std::move(asks.words);
   note_sent(attempt, seen_version, now);
 }
 
@@ -286,7 +292,7 @@ void RequestTracker::write_done(const std::string& key, const Status& status, co
   if (found != writes_.end()) note_done(found->second, status, now);
 }
 
-const Attempt* RequestTracker::write(const std::string& key) const {
+const WriteAttempt* RequestTracker::write(const std::string& key) const {
   const auto found = writes_.find(key);
   return found == writes_.end() ? nullptr : &found->second;
 }
@@ -300,6 +306,7 @@ bool RequestTracker::may_write(const std::string& key, const std::string& seen_v
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
+      if (is_taken_away(*attempt)) return now.mono - attempt->at >= vain_pause(attempt->in_vain);
       return moved_on || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed: {
       // A conflict is over as soon as the World shows another version; what came out otherwise can then be taken back.
@@ -339,7 +346,9 @@ bool RequestTracker::waits_for(const k8s::Object& object) const {
 
 std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key) const {
   const auto* attempt = write(key);
-  return attempt == nullptr ? std::nullopt : again_at(*attempt);
+  if (attempt == nullptr) return std::nullopt;
+  const auto at = again_at(*attempt);
+  return at && is_taken_away(*attempt) ? std::max(*at, attempt->at + vain_pause(attempt->in_vain)) : at;
 }
 
 /// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written

@@ -38,10 +38,20 @@ struct EvictionAttempt : Attempt {
   bool in_doubt = false;                  ///< One of the attempts may have happened.
   MonoTime doubted_at = MonoTime::min();  ///< When the answer to the last of those was given up, or came.
   bool shown = false;                     ///< The World has shown the pod terminating.
-  int in_vain = 0;                        ///< Times that it was accepted and had to be asked for again.
   /// Until when an answer that never came holds the pod's slot. Set by the first one: the slot is held once, not again
   /// with every attempt.
   std::optional<MonoTime> doubted_until = {};
+};
+
+/// What is asked of an object, where the same again means that it did not stay; empty words: nothing follows from that.
+struct Asks {
+  std::string words{};
+  std::optional<MonoTime> heard_at{};  ///< The last word of the watch of such objects.
+};
+
+/// Any other write to one object.
+struct WriteAttempt : Attempt {
+  std::string asks;  ///< As in Asks.
 };
 
 /// Whether an attempt whose answer was lost may still explain what becomes of the pod: a pod that stood for an hour
@@ -82,7 +92,7 @@ class RequestTracker {
   [[nodiscard]] bool was_emptied(const std::string& claim_uid) const { return emptied_claims_.contains(claim_uid); }
 
   // Conditions, by pod UID.
-  void condition_sent(const k8s::Pod& pod, PodWords said, const Now& now);
+  void condition_sent(const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at, const Now& now);
   void condition_done(const std::string& pod_uid, const Status& status, const Now& now);
   /// When this process began to act; none: it has not.
   [[nodiscard]] const std::optional<Moment>& began_at() const { return began_at_; }
@@ -109,10 +119,11 @@ class RequestTracker {
 
   // Every other write, by a key of write_keys.h. `seen_version` is the object's
   // resourceVersion as the World shows it; empty: it does not exist.
-  void write_sent(const std::string& key, const std::string& seen_version, const Now& now);
+  void write_sent(const std::string& key, const std::string& seen_version, const Now& now, Asks asks = {});
   void write_done(const std::string& key, const Status& status, const Now& now);
-  [[nodiscard]] const Attempt* write(const std::string& key) const;
-  /// True if nothing is under way, no back-off holds, and the World has shown what was last written (or 30 s are over).
+  [[nodiscard]] const WriteAttempt* write(const std::string& key) const;
+  /// True if nothing is under way, no back-off holds, and the World has shown what was last written (or 30 s are over;
+  /// ten minutes in the end, where it is taken away each time).
   [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now) const;
   /// Whether anything that was asked for is about this object: then a newer version of it is news, whatever it says.
   [[nodiscard]] bool waits_for(const k8s::Object& object) const;
@@ -179,7 +190,7 @@ class RequestTracker {
   StringIndex<ConditionAttempt> conditions_;
   NoticeBook notices_;
   std::map<std::string, Attempt, std::less<>> events_;
-  std::map<std::string, Attempt, std::less<>> writes_;
+  std::map<std::string, WriteAttempt, std::less<>> writes_;
   AlteredRules altered_rules_;
   OwnerLosses losses_;
   std::optional<Moment> began_at_;                      // when these attempts began

@@ -24,7 +24,11 @@ std::string PatchJob::words() const {
 }
 
 std::optional<WriteKey> PatchJob::write_key() const {
-  return WriteKey{.key = job_write_key(uid), .seen_version = resource_version};
+  // What it only notes says when, and is never the same again.
+  return WriteKey{.key = job_write_key(uid),
+                  .seen_version = resource_version,
+                  .asks = limit == limit_before ? std::string() : words(),
+                  .shown_by = {k8s::Kind::Job}};
 }
 
 void PatchJob::touch(Touched& touched) const { touched.owner(ns + "/" + uid); }

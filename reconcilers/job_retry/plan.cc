@@ -16,6 +16,7 @@
 #include "reconcilers/job_retry/review.h"
 #include "reconcilers/shared/exclusions.h"
 #include "reconcilers/shared/gangs.h"
+#include "reconcilers/shared/hold_reasons.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/retry_rules.h"
 #include "reconcilers/shared/tolerations.h"
@@ -114,6 +115,8 @@ class Planner {
       draft.credit(pod, to_string(affected.key), RetryCredit::State::Given, input_.now.wall);
       credited_.insert(pod.meta.uid);
     }
+    if (const auto* sent = input_.requests.write(job_write_key(record.job.meta.uid)); sent && is_taken_away(*sent))
+      return say(affected, Reason::ChangedByOther, std::string(kTakenAway));
     say(affected, Reason::Crediting,
         fmt::format("Job {} gets the retry back that this pod's loss will take", record.job.meta.name));
   }

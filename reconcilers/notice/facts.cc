@@ -18,6 +18,7 @@
 #include "domain/incidents/suspect_watch.h"
 #include "reconcilers/notice/reporters.h"
 #include "reconcilers/notice/unmatched.h"
+#include "reconcilers/shared/hold_reasons.h"
 
 namespace dhc::notice {
 
@@ -202,10 +203,6 @@ void add_rollouts(const PlanInput& input, Planned<Verdict>& found) {
                               .next_at = std::nullopt});
   }
 }
-
-constexpr std::string_view kTakenAway =
-    "the API server has accepted what we say on the pod several times, and it is not there: an admission webhook or "
-    "another client takes it away";
 
 void add_contested(const PlanInput& input, Planned<Verdict>& found) {
   for (const auto* one : input.in_focus) {

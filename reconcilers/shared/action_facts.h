@@ -3,15 +3,20 @@
 #include <string>
 #include <string_view>
 
+#include "domain/cluster/views.h"
+
 namespace dhc {
 
 /// Requests of one queue wait for each other; each queue has threads of its own.
 enum class Queue : std::uint8_t { Evictions, Taints, Jobs, Objects, Conditions, State, StatusMap, Events, Reads };
 
-/// The request tracker's key of a write to one object, and the version of it that the World showed.
+/// The request tracker's key of a write to one object, the version of it that the World showed, and what is asked of it
+/// where the same again means that it did not stay, as the watches `shown_by` show.
 struct WriteKey {
   std::string key;
   std::string seen_version;
+  std::string asks{};
+  KindSet shown_by{};
 };
 
 /// What an action says of itself: every action has `facts()`, `words()` and `write_key()`, and nothing else asks which

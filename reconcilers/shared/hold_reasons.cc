@@ -80,6 +80,11 @@ std::optional<HoldReason> held_by_write(const PlanInput& input, const std::strin
   if (input.requests.may_write(key, seen_version, input.now)) return std::nullopt;
   const auto* attempt = input.requests.write(key);
   if (attempt->state == Attempt::State::Failed) return held_by_failure(*attempt);
+  if (is_taken_away(*attempt)) {
+    return HoldReason{.reason = Reason::ChangedByOther,
+                      .message = std::string(kTakenAway),
+                      .until = input.requests.may_write_at(key)};
+  }
   return HoldReason{.reason = waiting,
                     .message = "the request is on its way, or its effect is not seen yet",
                     .until = input.requests.may_write_at(key)};

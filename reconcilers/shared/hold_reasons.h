@@ -8,6 +8,11 @@
 
 namespace dhc {
 
+/// Of a write that is accepted each time and does not stay.
+inline constexpr std::string_view kTakenAway =
+    "the API server has accepted it several times, and it is not there: an admission webhook or another client takes "
+    "it away";
+
 /// That the brake holds this device on this node, what it stops and what it waits for; none: it does not. With a pod's
 /// UID, also when another pod on the device is on trial.
 [[nodiscard]] std::optional<HoldReason> held_by_brake(const PlanInput& input, const DeviceKey& key,

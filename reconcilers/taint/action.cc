@@ -73,7 +73,8 @@ std::string PatchNodeTaint::words() const {
 }
 
 std::optional<WriteKey> PatchNodeTaint::write_key() const {
-  return WriteKey{.key = node_write_key(node), .seen_version = resource_version};
+  return WriteKey{
+      .key = node_write_key(node), .seen_version = resource_version, .asks = words(), .shown_by = {k8s::Kind::Node}};
 }
 
 void PatchNodeTaint::touch(Touched& touched) const { touched.node(node); }

@@ -383,7 +383,8 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   touch(action);
   const auto key = write_key(action);
   if (!key) return;
-  requests.write_sent(key->key, key->seen_version, now);
+  requests.write_sent(key->key, key->seen_version, now,
+                      {.words = key->asks, .heard_at = world.views().heard_at(key->shown_by)});
   if (facts_of(action).makes_taint) requests.taint_tokens().take(1, now.mono);
   if (hands_over(action)) requests.hand_over_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
@@ -492,7 +493,8 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
       said.condition = condition->wanted->status;
       said.message = condition->wanted->message;
     }
-    requests.condition_sent(world.pod(condition->uid)->pod, std::move(said), now);
+    requests.condition_sent(world.pod(condition->uid)->pod, std::move(said), world.views().heard_at({k8s::Kind::Pod}),
+                            now);
     requests.notices().note_sent(condition->uid, condition->wanted ? condition->wanted->noticed_at : std::nullopt, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {
     requests.event_sent(event_key(*event), now);

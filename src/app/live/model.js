@@ -159,7 +159,8 @@ export function nextOf(entry) {
 
 const kNextWords = { WaitingForWindow: "incident opens", DriverRolling: "incident opens", WaitingForEvictAfter: "eviction due", WaitingForCheckpoint: "its notice runs out", Noticed: "its notice runs out", BackingOff: "tried again", BlockedByBudget: "tried again",
   CapReached: "the cap may have room", RateLimited: "the limit has room", NodeCordoned: "the cordon's wait ends", NoReplacementDevice: "evicted all the same",
-  Tainted: "taint may go", OnProbation: "probation ends", Untainted: "forgotten", BrakeEngaged: "brake is tried" };
+  Tainted: "taint may go", OnProbation: "probation ends", Untainted: "forgotten", BrakeEngaged: "brake is tried",
+  Paused: "the pause ends" };
 
 /** The numbers at the top. */
 export function countsOf(model, incidents) {

@@ -34,6 +34,22 @@ TEST_CASE(
   CHECK(stage.has_event("train-0", "Credited"));
 }
 
+TEST_CASE("A retry that a webhook takes away is given ever more rarely, and that is said") {
+  JobStage stage;
+  stage.strip({.job = true});
+  stage.add_pod(0);
+  CHECK(stage.run_for(minutes(6), Seconds(5)).empty());
+  REQUIRE(stage.verdict("train-0", Reason::ChangedByOther) != nullptr);
+  CHECK(stage.verdict("train-0", Reason::ChangedByOther)
+            ->message.contains("accepted it several times, and it is not there"));
+  const auto before = stage.patches().size();
+  CHECK(before <= 7);
+  CHECK(stage.run_for(std::chrono::hours(2), Seconds(10)).empty());
+  CHECK(stage.patches().size() <= before + 15);
+  stage.strip({});
+  CHECK(stage.run_for(minutes(11), Seconds(5)) == Names{"train-0"});
+}
+
 TEST_CASE("The patch names the version that was read, and changes limit and annotation together") {
   JobStage stage;
   stage.add_pod(0);

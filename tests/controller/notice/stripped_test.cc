@@ -20,7 +20,7 @@ struct Stripped : Stage {
     if (!notice) policy().evict.reset();
     send_policy();
     node("node-a", 4, 3);
-    strip(condition, notice);
+    strip({.condition = condition, .notice = notice});
     pod({.name = "web-1", .device = "gpu-0", .health = Health::Unhealthy});
   }
 
@@ -42,15 +42,15 @@ TEST_CASE("A condition that a webhook takes away is written ever more rarely, an
   const auto* said = stage.verdict("web-1", Reason::ConditionContested);
   REQUIRE(said != nullptr);
   CHECK(said->message ==
-        "the API server has accepted what we say on the pod several times, and it is not there: an admission webhook "
-        "or another client takes it away");
+        "the API server has accepted it several times, and it is not there: an admission webhook or another client "
+        "takes it away");
   CHECK(stage.writes_in(hours(1)) <= 10);
   CHECK(stage.writes_in(hours(2)) <= 12);
   CHECK(stage.writes_in(hours(2)) >= 11);
   REQUIRE(stage.verdict("web-1", Reason::ConditionContested) != nullptr);
   CHECK(stage.verdict("web-1", Reason::ConditionContested)->next_at <= stage.now().wall + minutes(10));
 
-  stage.strip(false, false);
+  stage.strip({});
   CHECK(stage.writes_in(minutes(10)) == 1);
   CHECK(stage.verdict("web-1", Reason::ConditionContested) == nullptr);
   // What is to be said from then on waits for nothing.
@@ -70,7 +70,7 @@ TEST_CASE("A word of recovery that a webhook takes away is written ever more rar
   Stripped stage(false);
   stage.writes_in(minutes(2));
   CHECK(stage.verdict("web-1", Reason::ConditionContested) == nullptr);
-  stage.strip(true, false);
+  stage.strip({.condition = true});
   stage.report("web-1", Health::Healthy);
   CHECK(stage.writes_in(hours(1)) <= 15);
 }

@@ -66,6 +66,24 @@ TEST_CASE("One bad device of four does not taint the node, and the kubelet no lo
   CHECK(stage.reasons("node-a") == "NodeBelowThreshold");
 }
 
+TEST_CASE("A node's taint that a webhook takes away is written ever more rarely, and that is said") {
+  auto stage = plugin_stage(2);
+  stage.strip({.node = true});
+  stage.run_for(minutes(5), Seconds(10));
+  REQUIRE(stage.verdict("node-a", Reason::ChangedByOther) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::ChangedByOther)
+            ->message.contains("accepted it several times, and it is not there"));
+  const auto before = stage.writes().size();
+  CHECK(before <= 7);
+  stage.run_for(hours(2), Seconds(10));
+  CHECK(stage.writes().size() <= before + 15);
+  CHECK(stage.writes().size() >= before + 11);
+  stage.strip({});
+  stage.run_for(minutes(11), Seconds(10));
+  CHECK(stage.verdict("node-a", Reason::Tainted) != nullptr);
+  CHECK(stage.verdict("node-a", Reason::ChangedByOther) == nullptr);
+}
+
 TEST_CASE("nodeAtLeast counts devices and percent, and the verdict names the price") {
   auto stage = plugin_stage(2);
   stage.run_for(Seconds(61));

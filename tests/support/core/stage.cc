@@ -338,6 +338,7 @@ void Stage::show(const taint::ApplyRule& apply) {
 
 void Stage::show(const taint::PatchNodeTaint& patch) {
   auto node = node_named(patch.node);
+  if (strips_.node) return put(node);
   if (patch.add) {
     node.taints.push_back(node_taint());
   } else {
@@ -397,6 +398,7 @@ void Stage::show(const Action& action) {
     show_notice(strips_.notice ? std::string() : condition->notice, pod);
     upsert_pod(condition->name);
   } else if (const auto* patch = std::get_if<job_retry::PatchJob>(&action)) {
+    if (strips_.job) return upsert_job(patch->name);
     auto& job = job_named(patch->name);
     job.backoff_limit = patch->limit;
     for (const auto& note : patch->notes) {

@@ -101,8 +101,14 @@ class Stage {
   [[nodiscard]] std::map<std::string, std::string>& handed() { return handed_; }
   /// Whether `settle` shows on their pods the evictions that were accepted.
   void show_evictions(bool shown) { shows_evictions_ = shown; }
-  /// Which of our condition and notice a webhook takes out of what `settle` writes to pods.
-  void strip(bool condition, bool notice) { strips_ = {.condition = condition, .notice = notice}; }
+  /// What a webhook takes out of what `settle` writes: of pods our condition and notice, or all that is written.
+  struct Strips {
+    bool condition = false;
+    bool notice = false;
+    bool job = false;
+    bool node = false;
+  };
+  void strip(Strips what) { strips_ = what; }
   /// What a read of the owner of this name finds from now on, and how it ends; without this it finds one that has not
   /// opted out.
   void tell_of_owner(const std::string& name, Status status, OwnerSight sight);
@@ -153,10 +159,7 @@ class Stage {
   std::optional<MonoTime> wake_at_;
   std::function<Status(const eviction::EvictPod&)> judge_ = [](const eviction::EvictPod&) { return Status{}; };
   bool shows_evictions_ = true;
-  struct {
-    bool condition = false;
-    bool notice = false;
-  } strips_;
+  Strips strips_;
   std::function<Status(const hand_over::MakeObject&)> judge_object_ = [](const hand_over::MakeObject&) {
     return Status{};
   };

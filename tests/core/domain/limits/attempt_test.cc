@@ -40,9 +40,9 @@ TEST_CASE("A failure waits by its remedy, and longer each time") {
   CHECK(backoff_after(fail(ErrorKind::Conflict, "").error(), 1) == kUnseen);
 }
 
-TEST_CASE("A Retry-After is waited for after every answer of a server that cannot, also a 504") {
+TEST_CASE("A Retry-After is waited for after every answer of a server that cannot, also a 504 or a budget's 429") {
   for (const auto kind : {ErrorKind::TooManyRequests, ErrorKind::Unavailable, ErrorKind::Doubtful, ErrorKind::Declined,
-                          ErrorKind::TimedOut}) {
+                          ErrorKind::TimedOut, ErrorKind::Blocked}) {
     Error error{.kind = kind, .message = "", .retry_after = std::chrono::minutes(5)};
     CAPTURE(to_string(kind));
     CHECK(backoff_after(error, 1) == std::chrono::minutes(5));

@@ -250,14 +250,14 @@ TEST_CASE("A condition is sent again once the World has moved on, or has been si
   RequestTracker tracker;
   auto pod = replica("web-1");
   CHECK(tracker.may_send_condition(pod, tick(Millis(0))));
-  tracker.condition_sent(pod, PodWords(), tick(Millis(0)));
+  tracker.condition_sent(pod, PodWords(), {}, tick(Millis(0)));
   CHECK(!tracker.may_send_condition(pod, tick(hours(24))));
   tracker.condition_done(pod.meta.uid, {}, tick(Seconds(1)));
   CHECK(!tracker.may_send_condition(pod, tick(Seconds(31) - Millis(1))));
   CHECK(tracker.may_send_condition(pod, tick(Seconds(31))));
   pod.meta.resource_version = "2";
   CHECK(tracker.may_send_condition(pod, tick(Seconds(1))));
-  tracker.condition_sent(pod, PodWords(), tick(Seconds(40)));
+  tracker.condition_sent(pod, PodWords(), {}, tick(Seconds(40)));
   tracker.condition_done(pod.meta.uid, fail(ErrorKind::Unavailable, "no"), tick(Seconds(40)));
   CHECK(!tracker.may_send_condition(pod, tick(Seconds(41) - Millis(1))));
   CHECK(tracker.may_send_condition(pod, tick(Seconds(41))));
@@ -347,7 +347,7 @@ TEST_CASE("Attempts on pods that are gone are forgotten, but not while they are 
   const auto world = world_of({replica("web-1")});
   for (const auto* name : {"web-1", "web-2", "web-3"}) {
     tracker.eviction_sent(replica(name), device(), {}, tick(Millis(0)));
-    tracker.condition_sent(replica(name), PodWords(), tick(Millis(0)));
+    tracker.condition_sent(replica(name), PodWords(), {}, tick(Millis(0)));
     if (std::string_view(name) == "web-3") continue;
     tracker.eviction_done("uid-" + std::string(name), {}, "1", tick(Millis(0)));
     tracker.condition_done("uid-" + std::string(name), {}, tick(Millis(0)));
