@@ -14,6 +14,7 @@ import (
 
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/fakenode"
+	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
 	"device-health.io/controller/tests/cluster/workload"
 )
@@ -105,4 +106,30 @@ func TestAWebhookThatTakesOurConditionOrNoticeAwayDelaysAnEvictionByABoundedTime
 			}
 		})
 	}
+}
+
+// Where nothing ends the pod the condition is asked for again ever more rarely, and who looks at the pod learns why it is not there.
+func TestAConditionThatAWebhookTakesAwayIsSaidAndAskedForEverMoreRarely(t *testing.T) {
+	const gpu = "example.com/gpu"
+	namespace := cluster.Namespace(t)
+	node := fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{gpu: {"gpu-0", "gpu-1"}}})
+	sick := workload.Deployment{Namespace: namespace, Name: "infer", Replicas: 1, Resource: gpu}.Create(t, cluster)[0]
+	callOff := strip(t, namespace, true, false)
+	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace, NoEvict: true}.Text()})
+	node.Break(t, gpu, story.DeviceOf(t, cluster, sick))
+	realcluster.Eventually(t, 2*time.Minute, "the pod's condition is said to be taken away", func() error {
+		for _, verdict := range controller.Verdicts(t) {
+			if verdict.Subject.Name == sick.Name && verdict.Reason == "ConditionContested" && strings.Contains(verdict.Message, "an admission webhook or another client takes it away") {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", controller.Verdicts(t))
+	})
+	before := len(statusWrites(t, controller, sick))
+	time.Sleep(31 * time.Second) // the wait until the next is a minute by now; it was half of one, or as long as until the kubelet wrote something
+	if writes := len(statusWrites(t, controller, sick)); before > 7 || writes > before {
+		t.Errorf("it was written %d times until that was said, and %d times in the half minute after", before, writes-before)
+	}
+	callOff()
+	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
 }
