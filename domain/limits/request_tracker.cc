@@ -236,7 +236,7 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) con
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
-      if (is_taken_away(*attempt, pod)) return now.mono >= again_at(*attempt, pod);
+      if (dhc::is_taken_away(*attempt, pod)) return now.mono >= again_at(*attempt, pod);
       return world_moved_on(*attempt, pod) || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed:
       return now.mono >= attempt->not_before;
@@ -297,7 +297,13 @@ const WriteAttempt* RequestTracker::write(const std::string& key) const {
   return found == writes_.end() ? nullptr : &found->second;
 }
 
-bool RequestTracker::may_write(const std::string& key, const std::string& seen_version, const Now& now) const {
+bool RequestTracker::is_taken_away(const std::string& key, std::string_view asks) const {
+  const auto* attempt = write(key);
+  return attempt != nullptr && !asks.empty() && attempt->asks == asks && dhc::is_taken_away(*attempt);
+}
+
+bool RequestTracker::may_write(const std::string& key, const std::string& seen_version, const Now& now,
+                               std::string_view asks) const {
   const auto* attempt = write(key);
   if (attempt == nullptr) return true;
   if (too_often(*attempt, now)) return false;
@@ -306,7 +312,7 @@ bool RequestTracker::may_write(const std::string& key, const std::string& seen_v
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
-      if (is_taken_away(*attempt)) return now.mono - attempt->at >= vain_pause(attempt->in_vain);
+      if (is_taken_away(key, asks)) return now.mono - attempt->at >= vain_pause(attempt->in_vain);
       return moved_on || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed: {
       // A conflict is over as soon as the World shows another version; what came out otherwise can then be taken back.
@@ -348,7 +354,7 @@ std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key) con
   const auto* attempt = write(key);
   if (attempt == nullptr) return std::nullopt;
   const auto at = again_at(*attempt);
-  return at && is_taken_away(*attempt) ? std::max(*at, attempt->at + vain_pause(attempt->in_vain)) : at;
+  return at && dhc::is_taken_away(*attempt) ? std::max(*at, attempt->at + vain_pause(attempt->in_vain)) : at;
 }
 
 /// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written

@@ -123,8 +123,11 @@ class RequestTracker {
   void write_done(const std::string& key, const Status& status, const Now& now);
   [[nodiscard]] const WriteAttempt* write(const std::string& key) const;
   /// True if nothing is under way, no back-off holds, and the World has shown what was last written (or 30 s are over;
-  /// ten minutes in the end, where it is taken away each time).
-  [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now) const;
+  /// ten minutes in the end, where just this is taken away each time).
+  [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now,
+                               std::string_view asks = {}) const;
+  /// Whether just this was accepted again and again, and is not there.
+  [[nodiscard]] bool is_taken_away(const std::string& key, std::string_view asks) const;
   /// Whether anything that was asked for is about this object: then a newer version of it is news, whatever it says.
   [[nodiscard]] bool waits_for(const k8s::Object& object) const;
   /// When time alone would allow it again; none: it may be done now, or time does not help.

@@ -28,8 +28,7 @@ std::string ApplyNodeConditions::words() const {
 }
 
 std::optional<WriteKey> ApplyNodeConditions::write_key() const {
-  return WriteKey{
-      .key = hand_over_write_key(node), .seen_version = seen_version, .asks = words(), .shown_by = {k8s::Kind::Node}};
+  return WriteKey{.key = hand_over_write_key(node), .seen_version = seen_version};
 }
 
 namespace {

@@ -17,6 +17,8 @@ ActionFacts PatchJob::facts() const {
           .is_notable = true};
 }
 
+std::string PatchJob::asks_from(std::int64_t limit) { return fmt::format("backoffLimit other than {}", limit); }
+
 std::string PatchJob::words() const {
   const auto change =
       limit == limit_before ? std::string() : fmt::format(" (backoffLimit {} to {})", limit_before, limit);
@@ -24,10 +26,9 @@ std::string PatchJob::words() const {
 }
 
 std::optional<WriteKey> PatchJob::write_key() const {
-  // What it only notes says when, and is never the same again.
   return WriteKey{.key = job_write_key(uid),
                   .seen_version = resource_version,
-                  .asks = limit == limit_before ? std::string() : words(),
+                  .asks = limit == limit_before ? std::string() : asks_from(limit_before),
                   .shown_by = {k8s::Kind::Job}};
 }
 

@@ -33,6 +33,8 @@ struct PatchJob {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// What a change of the limit that stands asks for, as in Asks.
+  [[nodiscard]] static std::string asks_from(std::int64_t limit);
   /// Notes whose decisions rest on it, when it is sent and when it is answered.
   void touch(Touched& touched) const;
   friend bool operator==(const PatchJob&, const PatchJob&) = default;

@@ -115,7 +115,8 @@ class Planner {
       draft.credit(pod, to_string(affected.key), RetryCredit::State::Given, input_.now.wall);
       credited_.insert(pod.meta.uid);
     }
-    if (const auto* sent = input_.requests.write(job_write_key(record.job.meta.uid)); sent && is_taken_away(*sent))
+    const auto& job = record.job;
+    if (input_.requests.is_taken_away(job_write_key(job.meta.uid), PatchJob::asks_from(job.backoff_limit)))
       return say(affected, Reason::ChangedByOther, std::string(kTakenAway));
     say(affected, Reason::Crediting,
         fmt::format("Job {} gets the retry back that this pod's loss will take", record.job.meta.name));
@@ -129,7 +130,7 @@ class Planner {
                            attempt->error.kind == ErrorKind::Conflict && attempt->failures >= kConflictsBeforeTests;
     auto patch = draft.patch(contended);
     if (!patch) return;
-    if (!input_.requests.may_write(key, job.meta.resource_version, input_.now)) {
+    if (!input_.requests.may_write(key, job.meta.resource_version, input_.now, patch->write_key()->asks)) {
       return planning_.wake.note(input_.requests.may_write_at(key));
     }
     if (planning_.is_held_by_view(job, {}, {})) return;

@@ -76,11 +76,11 @@ HoldReason held_by_failure(const Attempt& failed) {
 }
 
 std::optional<HoldReason> held_by_write(const PlanInput& input, const std::string& key, const std::string& seen_version,
-                                        Reason waiting) {
-  if (input.requests.may_write(key, seen_version, input.now)) return std::nullopt;
+                                        Reason waiting, std::string_view asks) {
+  if (input.requests.may_write(key, seen_version, input.now, asks)) return std::nullopt;
   const auto* attempt = input.requests.write(key);
   if (attempt->state == Attempt::State::Failed) return held_by_failure(*attempt);
-  if (is_taken_away(*attempt)) {
+  if (input.requests.is_taken_away(key, asks)) {
     return HoldReason{.reason = Reason::ChangedByOther,
                       .message = std::string(kTakenAway),
                       .until = input.requests.may_write_at(key)};

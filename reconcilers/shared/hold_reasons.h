@@ -31,9 +31,10 @@ inline constexpr std::string_view kTakenAway =
 [[nodiscard]] HoldReason held_by_failure(const Attempt& failed);
 
 /// Why a write of this key to an object seen at this version is not sent now, under `waiting` while an earlier one is
-/// on its way or unseen; none: it may be sent.
+/// on its way or unseen; none: it may be sent. `asks`: as in Asks.
 [[nodiscard]] std::optional<HoldReason> held_by_write(const PlanInput& input, const std::string& key,
-                                                      const std::string& seen_version, Reason waiting);
+                                                      const std::string& seen_version, Reason waiting,
+                                                      std::string_view asks = {});
 
 /// Whether the kubelet says Unknown of the device just now, where its driver itself has not called it bad: a kubelet
 /// that knows nothing does not take a driver's word back.

@@ -68,13 +68,17 @@ ActionFacts PatchNodeTaint::facts() const {
           .policy = policy};
 }
 
+std::string PatchNodeTaint::asks_for(bool taint) { return taint ? "our taint" : "no taint of ours"; }
+
 std::string PatchNodeTaint::words() const {
   return fmt::format("{} {} for {}", add ? "taint on node" : "removal of the taint on node", node, device);
 }
 
 std::optional<WriteKey> PatchNodeTaint::write_key() const {
-  return WriteKey{
-      .key = node_write_key(node), .seen_version = resource_version, .asks = words(), .shown_by = {k8s::Kind::Node}};
+  return WriteKey{.key = node_write_key(node),
+                  .seen_version = resource_version,
+                  .asks = asks_for(add),
+                  .shown_by = {k8s::Kind::Node}};
 }
 
 void PatchNodeTaint::touch(Touched& touched) const { touched.node(node); }

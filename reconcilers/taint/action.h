@@ -70,6 +70,8 @@ struct PatchNodeTaint {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
+  /// What is asked of the node, as in Asks.
+  [[nodiscard]] static std::string asks_for(bool taint);
   /// Notes whose decisions rest on it, when it is sent and when it is answered.
   void touch(Touched& touched) const;
   friend bool operator==(const PatchNodeTaint&, const PatchNodeTaint&) = default;

@@ -132,7 +132,9 @@ class NodePlanner {
       if (!first) first = std::move(hold);
     }
     if (first) return first;
-    if (auto hold = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version)) return hold;
+    if (auto hold = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version,
+                                      PatchNodeTaint::asks_for(true)))
+      return hold;
     for (const auto* record : found.bad) speech_.ask_again(*record);
     if (auto hold = speech_.takes_node_from_caps(scope, node.meta.name)) return hold;
     if (sent_.contains(node.meta.name)) return std::nullopt;
@@ -193,7 +195,8 @@ class NodePlanner {
       if (!noted) return say_all({.reason = Reason::Untainting, .message = "first it is written down", .until = {}});
       if (auto hold = speech_.unsaved(*record)) return say_all(*hold);
     }
-    if (auto hold = speech_.held_back(node_write_key(name), node.meta.resource_version)) {
+    if (auto hold =
+            speech_.held_back(node_write_key(name), node.meta.resource_version, PatchNodeTaint::asks_for(false))) {
       if (hold->reason == Reason::Tainting) hold->reason = Reason::Untainting;
       return say_all(*hold);
     }

@@ -54,8 +54,9 @@ void Speech::say(const DeviceRecord& record, HoldReason hold) {
                                       std::move(hold), input_.now));
 }
 
-std::optional<HoldReason> Speech::held_back(const std::string& key, const std::string& seen_version) const {
-  return held_by_write(input_, key, seen_version, Reason::Tainting);
+std::optional<HoldReason> Speech::held_back(const std::string& key, const std::string& seen_version,
+                                            std::string_view asks) const {
+  return held_by_write(input_, key, seen_version, Reason::Tainting, asks);
 }
 
 std::optional<HoldReason> Speech::not_now(const DeviceRecord& record) const {

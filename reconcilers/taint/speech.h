@@ -28,7 +28,8 @@ class Speech {
   void say(const DeviceRecord& record, HoldReason hold);
 
   /// Why a write with this key must not be sent now; none: it may.
-  [[nodiscard]] std::optional<HoldReason> held_back(const std::string& key, const std::string& seen_version) const;
+  [[nodiscard]] std::optional<HoldReason> held_back(const std::string& key, const std::string& seen_version,
+                                                    std::string_view asks = {}) const;
 
   /// Why no new taint is made for this device now, whatever it is: a pause, a view that is too old, the brake, or its
   /// state being Unknown.

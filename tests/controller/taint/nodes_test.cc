@@ -82,6 +82,11 @@ TEST_CASE("A node's taint that a webhook takes away is written ever more rarely,
   stage.run_for(minutes(11), Seconds(10));
   CHECK(stage.verdict("node-a", Reason::Tainted) != nullptr);
   CHECK(stage.verdict("node-a", Reason::ChangedByOther) == nullptr);
+  // Its removal is another request, and waits for nothing.
+  stage.policy().taint->node = false;
+  stage.send_policy();
+  stage.run_for(Seconds(20));
+  CHECK(stage.writes().back() == "untaint node-a");
 }
 
 TEST_CASE("nodeAtLeast counts devices and percent, and the verdict names the price") {
