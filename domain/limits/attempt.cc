@@ -58,9 +58,9 @@ void note_done(Attempt& attempt, const Status& status, const Now& now) {
   attempt.not_before += backoff_after(attempt.error, attempt.failures);
 }
 
-bool is_taken_away(const Attempt& attempt) {
+bool is_in_vain(const Attempt& attempt) {
   constexpr int kNoChance = 2;  // one may not be seen because the next was due before it could be
-  return attempt.state == Attempt::State::Accepted && attempt.in_vain >= kNoChance;
+  return attempt.in_vain >= kNoChance;
 }
 
 bool too_often(const Attempt& attempt, const Now& now) {

@@ -40,8 +40,8 @@ void note_stays(Attempt& attempt, bool stands, std::optional<MonoTime> heard_at)
 /// Its answer came. A request that was never sent (Cancelled) is decided anew at once; other errors back off.
 void note_done(Attempt& attempt, const Status& status, const Now& now);
 
-/// Accepted again and again, and not there: an admission webhook or another client takes it away.
-[[nodiscard]] bool is_taken_away(const Attempt& attempt);
+/// It was accepted again and again, and was not there when the next was due.
+[[nodiscard]] bool is_in_vain(const Attempt& attempt);
 
 /// True if this minute has had its writes.
 [[nodiscard]] bool too_often(const Attempt& attempt, const Now& now);

@@ -8,6 +8,7 @@
 #include "domain/cluster/workload.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
+#include "domain/contract/our_taint.h"
 #include "domain/findings/rejecting_node.h"
 #include "domain/limits/brake.h"
 
@@ -67,6 +68,13 @@ std::int64_t allowed_by(const Cap& cap, std::int64_t known) {
 void AskedTaints::drop_shown(const World& world, const CapBook& book) {
   std::erase_if(devices, [&](const auto& entry) {
     return book.out().contains(entry.first) && !world.inventory().named_rules_for(entry.first).empty();
+  });
+  std::erase_if(nodes, [&](const auto& entry) {
+    const auto& [scope, name] = entry.first;
+    const auto* node = world.node(name);
+    return node != nullptr && our_taint_on(*node) && std::ranges::any_of(book.out(), [&](const auto& one) {
+             return one.second.whole_node && one.second.node == name && one.first.scope == scope;
+           });
   });
 }
 

@@ -18,7 +18,7 @@ namespace dhc {
 
 /// Requests for taints that are not seen yet, and until when they count.
 struct AskedTaints {
-  /// Those whose rule stands in view count by that, for as long as it does.
+  /// Those whose rule, or whose node's taint, stands in view count by that, for as long as it does.
   void drop_shown(const World& world, const CapBook& book);
 
   std::map<DeviceKey, MonoTime> devices;

@@ -23,7 +23,7 @@ bool shows(const k8s::Pod& pod, const PodWords& words) {
 }  // namespace
 
 bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod) {
-  return is_taken_away(static_cast<const Attempt&>(attempt)) && !shows(pod, attempt.said);
+  return is_in_vain(attempt) && !shows(pod, attempt.said);
 }
 
 void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at,
@@ -33,9 +33,14 @@ void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, st
   note_sent(static_cast<Attempt&>(attempt), pod.meta.resource_version, now);
 }
 
-std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod) {
-  auto at = again_at(static_cast<const Attempt&>(attempt));
-  if (at && is_taken_away(attempt, pod)) at = std::max(*at, attempt.at + vain_pause(attempt.in_vain));
+bool is_rare(const ConditionAttempt& attempt, const k8s::Pod& pod, const PodWords& wanted) {
+  return attempt.state == Attempt::State::Accepted && is_taken_away(attempt, pod) &&
+         wanted.condition == attempt.said.condition && wanted.notice.empty() == attempt.said.notice.empty();
+}
+
+std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod, const PodWords& wanted) {
+  auto at = again_at(attempt);
+  if (at && is_rare(attempt, pod, wanted)) at = std::max(*at, attempt.at + vain_pause(attempt.in_vain));
   return at;
 }
 

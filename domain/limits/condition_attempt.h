@@ -20,14 +20,18 @@ struct ConditionAttempt : Attempt {
   PodWords said{};
 };
 
+/// An admission webhook or another client takes it away each time.
 [[nodiscard]] bool is_taken_away(const ConditionAttempt& attempt, const k8s::Pod& pod);
 
 /// It is on its way, at the pod as the World shows it. `heard_at`: the last word of the watch of pods.
 void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at,
                const Now& now);
 
-/// When time alone would allow the next one; none: its answer is awaited. What is taken away is written ever more
-/// rarely, every ten minutes in the end.
-[[nodiscard]] std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod);
+/// When time alone would allow to say this next; none: its answer is awaited. What is taken away is written ever more
+/// rarely, every ten minutes in the end, whatever its words; a recovery, or what ends it, is something else.
+[[nodiscard]] std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod,
+                                               const PodWords& wanted);
+/// Whether time holds it back because just this is taken away.
+[[nodiscard]] bool is_rare(const ConditionAttempt& attempt, const k8s::Pod& pod, const PodWords& wanted);
 
 }  // namespace dhc

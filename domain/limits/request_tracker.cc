@@ -13,6 +13,8 @@ namespace dhc {
 namespace {
 
 constexpr Millis kHour = std::chrono::hours(1);
+// The same asked for later than this is another request: the longest pause, and what a turn may be late.
+constexpr Millis kSameRequest = std::chrono::minutes(15);
 constexpr int kEventAttempts = 5;
 // The API server's clock against ours, and the second that its times are cut to.
 constexpr Millis kLateNews = Seconds(5);
@@ -228,7 +230,7 @@ void RequestTracker::notice_taken_back(const k8s::Pod& pod) {
     notices_.note_taken_back(pod.meta.uid, *seen);
 }
 
-bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) const {
+bool RequestTracker::may_send_condition(const k8s::Pod& pod, const PodWords& wanted, const Now& now) const {
   const auto* attempt = condition(pod.meta.uid);
   if (attempt == nullptr) return true;
   if (too_often(*attempt, now)) return false;
@@ -236,7 +238,7 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) con
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
-      if (dhc::is_taken_away(*attempt, pod)) return now.mono >= again_at(*attempt, pod);
+      if (is_rare(*attempt, pod, wanted)) return now.mono >= again_at(*attempt, pod, wanted);
       return world_moved_on(*attempt, pod) || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed:
       return now.mono >= attempt->not_before;
@@ -244,9 +246,9 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const Now& now) con
   return false;
 }
 
-std::optional<MonoTime> RequestTracker::may_send_condition_at(const k8s::Pod& pod) const {
+std::optional<MonoTime> RequestTracker::may_send_condition_at(const k8s::Pod& pod, const PodWords& wanted) const {
   const auto* attempt = condition(pod.meta.uid);
-  return attempt == nullptr ? std::nullopt : again_at(*attempt, pod);
+  return attempt == nullptr ? std::nullopt : again_at(*attempt, pod, wanted);
 }
 
 void RequestTracker::event_sent(const std::string& name, const Now& now) {
@@ -280,7 +282,7 @@ void RequestTracker::write_sent(const std::string& key, const std::string& seen_
   auto& attempt = writes_[key];
   if (attempt.failures == 0) attempt.first_at = now.mono;
   if (attempt.state == Attempt::State::Accepted) {
-    const bool is_again = !asks.words.empty() && asks.words == attempt.asks && now.mono - attempt.at < kHour;
+    const bool is_again = !asks.words.empty() && asks.words == attempt.asks && now.mono - attempt.at < kSameRequest;
     note_stays(attempt, !is_again, asks.heard_at);
   }
   attempt.asks = std::move(asks.words);
@@ -299,7 +301,7 @@ const WriteAttempt* RequestTracker::write(const std::string& key) const {
 
 bool RequestTracker::is_taken_away(const std::string& key, std::string_view asks) const {
   const auto* attempt = write(key);
-  return attempt != nullptr && !asks.empty() && attempt->asks == asks && dhc::is_taken_away(*attempt);
+  return attempt != nullptr && !asks.empty() && attempt->asks == asks && is_in_vain(*attempt);
 }
 
 bool RequestTracker::may_write(const std::string& key, const std::string& seen_version, const Now& now,
@@ -350,11 +352,12 @@ bool RequestTracker::waits_for(const k8s::Object& object) const {
   std::unreachable();
 }
 
-std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key) const {
+std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key, std::string_view asks) const {
   const auto* attempt = write(key);
   if (attempt == nullptr) return std::nullopt;
   const auto at = again_at(*attempt);
-  return at && dhc::is_taken_away(*attempt) ? std::max(*at, attempt->at + vain_pause(attempt->in_vain)) : at;
+  const bool is_accepted = attempt->state == Attempt::State::Accepted;
+  return is_accepted && is_taken_away(key, asks) ? std::max(*at, attempt->at + vain_pause(attempt->in_vain)) : at;
 }
 
 /// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written

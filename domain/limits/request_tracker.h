@@ -99,10 +99,10 @@ class RequestTracker {
   [[nodiscard]] const ConditionAttempt* condition(const std::string& pod_uid) const;
   /// True if a condition may be sent for this pod: nothing is under way, no back-off holds, the World has shown the
   /// last one, and it was not taken away just now.
-  [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const Now& now) const;
+  [[nodiscard]] bool may_send_condition(const k8s::Pod& pod, const PodWords& wanted, const Now& now) const;
 
   /// When time alone would allow it again; none: it may be sent now, or time does not help.
-  [[nodiscard]] std::optional<MonoTime> may_send_condition_at(const k8s::Pod& pod) const;
+  [[nodiscard]] std::optional<MonoTime> may_send_condition_at(const k8s::Pod& pod, const PodWords& wanted) const;
 
   /// What pods were told, or are about to see.
   [[nodiscard]] NoticeBook& notices() { return notices_; }
@@ -126,12 +126,12 @@ class RequestTracker {
   /// ten minutes in the end, where just this is taken away each time).
   [[nodiscard]] bool may_write(const std::string& key, const std::string& seen_version, const Now& now,
                                std::string_view asks = {}) const;
-  /// Whether just this was accepted again and again, and is not there.
+  /// Whether just this was accepted again and again, and was not there when the next was due.
   [[nodiscard]] bool is_taken_away(const std::string& key, std::string_view asks) const;
   /// Whether anything that was asked for is about this object: then a newer version of it is news, whatever it says.
   [[nodiscard]] bool waits_for(const k8s::Object& object) const;
   /// When time alone would allow it again; none: it may be done now, or time does not help.
-  [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key) const;
+  [[nodiscard]] std::optional<MonoTime> may_write_at(const std::string& key, std::string_view asks = {}) const;
 
   /// Rules that were stored otherwise than we sent them.
   [[nodiscard]] AlteredRules& altered_rules() { return altered_rules_; }

@@ -55,7 +55,7 @@ class Planner {
   }
 
  private:
-  void say(const AffectedPod& affected, Reason reason, std::string message) {
+  void say(const AffectedPod& affected, Reason reason, std::string message, std::optional<MonoTime> next = {}) {
     planning_.say(affected.key, {.subject = subject_of(affected.pod()),
                                  .device = to_string(affected.key),
                                  .policy = affected.policy->name,
@@ -63,7 +63,7 @@ class Planner {
                                  .reason = reason,
                                  .message = std::move(message),
                                  .since = affected.since.wall,
-                                 .next_at = std::nullopt});
+                                 .next_at = next ? std::optional(wall_of(*next, input_.now)) : std::nullopt});
   }
 
   /// A pod that runs on a bad device: its Job gets the retry back before the pod is lost.
@@ -103,7 +103,9 @@ class Planner {
     if (affected.unknown_now || input_.brake.holding(affected.key, pod.node_name, pod.meta.uid) != nullptr) {
       return;
     }
-    planning_.planned.wake(affected.key, input_.requests.may_write_at(job_write_key(record.job.meta.uid)));
+    const auto key = job_write_key(record.job.meta.uid);
+    const auto asks = PatchJob::asks_from(record.job.backoff_limit);
+    planning_.planned.wake(affected.key, input_.requests.may_write_at(key, asks));
     auto& draft = planning_.draft_of(record);
     planning_.asked_by.try_emplace(record.job.meta.uid, affected.key);
     if (!credited_.contains(pod.meta.uid)) {
@@ -115,9 +117,8 @@ class Planner {
       draft.credit(pod, to_string(affected.key), RetryCredit::State::Given, input_.now.wall);
       credited_.insert(pod.meta.uid);
     }
-    const auto& job = record.job;
-    if (input_.requests.is_taken_away(job_write_key(job.meta.uid), PatchJob::asks_from(job.backoff_limit)))
-      return say(affected, Reason::ChangedByOther, std::string(kTakenAway));
+    if (input_.requests.is_taken_away(key, asks))
+      return say(affected, Reason::ChangedByOther, std::string(kTakenAway), input_.requests.may_write_at(key, asks));
     say(affected, Reason::Crediting,
         fmt::format("Job {} gets the retry back that this pod's loss will take", record.job.meta.name));
   }
@@ -131,7 +132,7 @@ class Planner {
     auto patch = draft.patch(contended);
     if (!patch) return;
     if (!input_.requests.may_write(key, job.meta.resource_version, input_.now, patch->write_key()->asks)) {
-      return planning_.wake.note(input_.requests.may_write_at(key));
+      return planning_.wake.note(input_.requests.may_write_at(key, patch->write_key()->asks));
     }
     if (planning_.is_held_by_view(job, {}, {})) return;
     planning_.planned.actions.emplace_back(*std::move(patch));

@@ -4,6 +4,11 @@
 
 namespace dhc::notice {
 
+PodWords ApplyCondition::said() const {
+  if (!wanted) return {.condition = {}, .message = {}, .notice = notice};
+  return {.condition = wanted->status, .message = wanted->message, .notice = notice};
+}
+
 ActionFacts ApplyCondition::facts() const {
   return {.name = "ApplyCondition",
           .kind = "Pod",

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/now.h"
 #include "domain/contract/verdict.h"
+#include "domain/limits/condition_attempt.h"
 #include "reconcilers/shared/action_facts.h"
 
 namespace dhc::notice {
@@ -24,6 +25,8 @@ struct ApplyCondition {
   std::string uid;  ///< A precondition: another UID answers 422, read as Conflict.
   std::optional<Wanted> wanted;
   std::string notice = {};  ///< The annotation `device-health.io/notice`; empty: none is ours.
+  /// For the request tracker.
+  [[nodiscard]] PodWords said() const;
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;

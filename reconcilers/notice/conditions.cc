@@ -206,7 +206,13 @@ class ConditionPlanner {
 
   void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted, std::string notice = {}) {
     if (pod.meta.deletion) return;
-    const auto at = input_.requests.may_send_condition_at(pod);
+    ApplyCondition action{.ns = pod.meta.ns,
+                          .name = pod.meta.name,
+                          .uid = pod.meta.uid,
+                          .wanted = std::move(wanted),
+                          .notice = std::move(notice)};
+    const auto said = action.said();
+    const auto at = input_.requests.may_send_condition_at(pod, said);
     const auto& held_devices = input_.world.pod(pod.meta.uid)->held_devices;
     const bool is_decided = !held_devices.empty() && is_in(input_.focus, held_devices.front().key);
     if (at && *at > input_.now.mono && is_decided) planned_.wake(held_devices.front().key, at);
@@ -214,12 +220,8 @@ class ConditionPlanner {
       if (!planned_.wake_at || *at < *planned_.wake_at) planned_.wake_at = at;
       planned_.pods_again.insert(pod.meta.uid);
     }
-    if (!input_.requests.may_send_condition(pod, input_.now)) return;
-    planned_.actions.push_back({.ns = pod.meta.ns,
-                                .name = pod.meta.name,
-                                .uid = pod.meta.uid,
-                                .wanted = std::move(wanted),
-                                .notice = std::move(notice)});
+    if (!input_.requests.may_send_condition(pod, said, input_.now)) return;
+    planned_.actions.push_back(std::move(action));
   }
 
   const PlanInput& input_;

@@ -83,11 +83,11 @@ std::optional<HoldReason> held_by_write(const PlanInput& input, const std::strin
   if (input.requests.is_taken_away(key, asks)) {
     return HoldReason{.reason = Reason::ChangedByOther,
                       .message = std::string(kTakenAway),
-                      .until = input.requests.may_write_at(key)};
+                      .until = input.requests.may_write_at(key, asks)};
   }
   return HoldReason{.reason = waiting,
                     .message = "the request is on its way, or its effect is not seen yet",
-                    .until = input.requests.may_write_at(key)};
+                    .until = input.requests.may_write_at(key, asks)};
 }
 
 bool is_called_unknown(const World& world, const DeviceRecord& record) {

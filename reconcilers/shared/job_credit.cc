@@ -165,7 +165,7 @@ bool awaits_condition(const AffectedPod& affected, const k8s::Job& job, const Pl
   if (ours != nullptr && ours->status == "True") return false;
   if (outlook_of_eviction(job, pod, true).counts != Counts::Never) return false;
   const auto* attempt = input.requests.condition(pod.meta.uid);
-  return attempt == nullptr || attempt->state != Attempt::State::Failed;
+  return attempt == nullptr || (attempt->state != Attempt::State::Failed && !is_taken_away(*attempt, pod));
 }
 
 std::optional<std::string> lost_index(const k8s::Pod& pod, const k8s::Job& job) {

@@ -488,12 +488,7 @@ void Controller::State::note_sent(const Action& action, const Now& now) {
   if (const auto* evict = std::get_if<eviction::EvictPod>(&action)) {
     note_eviction(*evict, now);
   } else if (const auto* condition = std::get_if<notice::ApplyCondition>(&action)) {
-    PodWords said{.condition = {}, .message = {}, .notice = condition->notice};
-    if (condition->wanted) {
-      said.condition = condition->wanted->status;
-      said.message = condition->wanted->message;
-    }
-    requests.condition_sent(world.pod(condition->uid)->pod, std::move(said), world.views().heard_at({k8s::Kind::Pod}),
+    requests.condition_sent(world.pod(condition->uid)->pod, condition->said(), world.views().heard_at({k8s::Kind::Pod}),
                             now);
     requests.notices().note_sent(condition->uid, condition->wanted ? condition->wanted->noticed_at : std::nullopt, now);
   } else if (const auto* event = std::get_if<notice::EmitEvent>(&action)) {

@@ -171,7 +171,7 @@ TEST_CASE("No credit is given where the loss costs the Job nothing, and the pod 
   }
 }
 
-TEST_CASE("A Job that looks for our condition is not credited before it, nor is its pod evicted") {
+TEST_CASE("A Job that looks for our condition is credited and its pod evicted without it only where it does not stay") {
   JobStage stage;
   stage.add_pod(0);
   stage.job().failure_rules = {on_condition(RuleAction::Ignore, "device-health.io/DeviceUnhealthy")};
@@ -184,6 +184,10 @@ TEST_CASE("A Job that looks for our condition is not credited before it, nor is 
   CHECK(stage.patches().empty());
   CHECK(!stage.pod_named("train-0").meta.deletion);
   CHECK(stage.verdict("train-0", Reason::WaitingForCondition) != nullptr);
+  // The third time tells that a webhook takes it away: the Job will count the loss, and gets the retry back for it.
+  stage.strip({.condition = true});
+  CHECK(stage.run_for(minutes(2)) == Names{"train-0"});
+  CHECK(stage.patches().size() == 1);
 }
 
 TEST_CASE("Where an exit code may count and another may not, the retry is given back") {

@@ -774,6 +774,25 @@ TEST_CASE("A node's taint takes all its devices out of service: one node always,
   CHECK(taints(100) == "taint node-0, taint node-1, taint node-2, taint node-3");
 }
 
+TEST_CASE("A node's taint that has been seen counts as long as it stands, and its request no longer") {
+  Fleet fleet(4, 4);
+  fleet.policy().taint = TaintRules{.node = true};
+  fleet.policy().evict.reset();
+  fleet.policy().recover.healthy_for = Seconds(10);
+  fleet.limits().cap_cluster = {.percent = 10, .at_least = 2};
+  fleet.send_policy();
+  for (const int n : {0, 1}) {
+    fleet.break_device(n, 0);
+    fleet.break_device(n, 1);
+  }
+  fleet.run_for(Seconds(15));
+  REQUIRE(deeds(fleet) == "taint node-0");
+  fleet.put_pod(0, 0, Health::Healthy);
+  fleet.put_pod(0, 1, Health::Healthy);
+  fleet.run_for(Seconds(60));
+  CHECK(deeds(fleet) == "taint node-0, untaint node-0, taint node-1");
+}
+
 TEST_CASE("Replicas of one card are one device") {
   Stage stage;
   stage.limits() = {

@@ -66,6 +66,17 @@ TEST_CASE("A notice that a webhook takes away is written ever more rarely too") 
   CHECK(stage.writes_in(hours(2)) <= 15);
 }
 
+TEST_CASE("Where the notice alone is taken away a recovery is told at once") {
+  Stripped stage(false, true);
+  stage.writes_in(hours(1));
+  REQUIRE(stage.verdict("web-1", Reason::ConditionContested) != nullptr);
+  // Just after a try, when the next is ten minutes away.
+  for (auto written = stage.conditions().size(); stage.conditions().size() == written;) stage.writes_in(Seconds(10));
+  stage.report("web-1", Health::Healthy);
+  stage.run_for(Seconds(15));
+  CHECK(stage.conditions().back().wanted->status == false);
+}
+
 TEST_CASE("A word of recovery that a webhook takes away is written ever more rarely too") {
   Stripped stage(false);
   stage.writes_in(minutes(2));

@@ -249,18 +249,18 @@ TEST_CASE("A loss that was written with the owner's UID alone is found, but not 
 TEST_CASE("A condition is sent again once the World has moved on, or has been silent for half a minute") {
   RequestTracker tracker;
   auto pod = replica("web-1");
-  CHECK(tracker.may_send_condition(pod, tick(Millis(0))));
+  CHECK(tracker.may_send_condition(pod, PodWords(), tick(Millis(0))));
   tracker.condition_sent(pod, PodWords(), {}, tick(Millis(0)));
-  CHECK(!tracker.may_send_condition(pod, tick(hours(24))));
+  CHECK(!tracker.may_send_condition(pod, PodWords(), tick(hours(24))));
   tracker.condition_done(pod.meta.uid, {}, tick(Seconds(1)));
-  CHECK(!tracker.may_send_condition(pod, tick(Seconds(31) - Millis(1))));
-  CHECK(tracker.may_send_condition(pod, tick(Seconds(31))));
+  CHECK(!tracker.may_send_condition(pod, PodWords(), tick(Seconds(31) - Millis(1))));
+  CHECK(tracker.may_send_condition(pod, PodWords(), tick(Seconds(31))));
   pod.meta.resource_version = "2";
-  CHECK(tracker.may_send_condition(pod, tick(Seconds(1))));
+  CHECK(tracker.may_send_condition(pod, PodWords(), tick(Seconds(1))));
   tracker.condition_sent(pod, PodWords(), {}, tick(Seconds(40)));
   tracker.condition_done(pod.meta.uid, fail(ErrorKind::Unavailable, "no"), tick(Seconds(40)));
-  CHECK(!tracker.may_send_condition(pod, tick(Seconds(41) - Millis(1))));
-  CHECK(tracker.may_send_condition(pod, tick(Seconds(41))));
+  CHECK(!tracker.may_send_condition(pod, PodWords(), tick(Seconds(41) - Millis(1))));
+  CHECK(tracker.may_send_condition(pod, PodWords(), tick(Seconds(41))));
   CHECK(tracker.condition(pod.meta.uid)->first_at == tick(Millis(0)).mono);
 }
 
