@@ -18,6 +18,9 @@ Millis doubling(Millis first, Millis most, int failures) {
   return std::min(wait, most);
 }
 
+/// After what has come to nothing so many times in a row.
+Millis vain_pause(int times) { return doubling(kUnseen, kLongestPause, times); }
+
 }  // namespace
 
 void note_sent(Attempt& attempt, std::string seen_version, const Now& now) {
@@ -67,9 +70,10 @@ bool too_often(const Attempt& attempt, const Now& now) {
   return attempt.in_minute >= kWritesAMinute && now.mono - attempt.minute < kMinute;
 }
 
-std::optional<MonoTime> again_at(const Attempt& attempt) {
+std::optional<MonoTime> again_at(const Attempt& attempt, bool is_taken_away) {
   if (attempt.state == Attempt::State::Sending) return std::nullopt;
-  const MonoTime at = attempt.state == Attempt::State::Failed ? attempt.not_before : attempt.at + kUnseen;
+  const auto unseen = is_taken_away ? vain_pause(attempt.in_vain) : kUnseen;
+  const MonoTime at = attempt.state == Attempt::State::Failed ? attempt.not_before : attempt.at + unseen;
   return attempt.in_minute >= kWritesAMinute ? std::max(at, attempt.minute + kMinute) : at;
 }
 
@@ -107,8 +111,6 @@ bool may_have_happened(const Error& error) {
   }
   return true;
 }
-
-Millis vain_pause(int times) { return doubling(kUnseen, kLongestPause, times); }
 
 Millis eviction_pause(const Error& error, int failures) {
   if (may_have_happened(error) || error.kind == ErrorKind::Outdated) return vain_pause(failures);

@@ -46,8 +46,9 @@ void note_done(Attempt& attempt, const Status& status, const Now& now);
 /// True if this minute has had its writes.
 [[nodiscard]] bool too_often(const Attempt& attempt, const Now& now);
 
-/// When time alone would allow the next one; none: its answer is awaited.
-[[nodiscard]] std::optional<MonoTime> again_at(const Attempt& attempt);
+/// When time alone would allow the next one; none: its answer is awaited. What is taken away each time is written ever
+/// more rarely, every ten minutes in the end.
+[[nodiscard]] std::optional<MonoTime> again_at(const Attempt& attempt, bool is_taken_away = false);
 
 /// Whether a call that ended so may have been carried out.
 [[nodiscard]] bool may_have_happened(const Error& error);
@@ -61,9 +62,6 @@ void note_done(Attempt& attempt, const Status& status, const Now& now);
 /// How long a pod whose eviction failed so is left alone at least. What may have happened is not repeated before the
 /// World has had time to show it, and is repeated ever more rarely; a pod that has gone is not asked for again.
 [[nodiscard]] Millis eviction_pause(const Error& error, int failures);
-
-/// How long what has come to nothing so many times in a row is left alone: half a minute first, ten minutes at most.
-[[nodiscard]] Millis vain_pause(int times);
 
 /// How long a failed request waits, by its remedy and the number of failures in a row.
 [[nodiscard]] Millis backoff_after(const Error& error, int failures);

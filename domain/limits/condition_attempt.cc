@@ -1,6 +1,5 @@
 #include "domain/limits/condition_attempt.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "domain/cluster/world.h"
@@ -36,12 +35,6 @@ void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, st
 bool is_rare(const ConditionAttempt& attempt, const k8s::Pod& pod, const PodWords& wanted) {
   return attempt.state == Attempt::State::Accepted && is_taken_away(attempt, pod) &&
          wanted.condition == attempt.said.condition && wanted.notice.empty() == attempt.said.notice.empty();
-}
-
-std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod, const PodWords& wanted) {
-  auto at = again_at(attempt);
-  if (at && is_rare(attempt, pod, wanted)) at = std::max(*at, attempt.at + vain_pause(attempt.in_vain));
-  return at;
 }
 
 }  // namespace dhc

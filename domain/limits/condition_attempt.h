@@ -27,11 +27,7 @@ struct ConditionAttempt : Attempt {
 void note_sent(ConditionAttempt& attempt, const k8s::Pod& pod, PodWords said, std::optional<MonoTime> heard_at,
                const Now& now);
 
-/// When time alone would allow to say this next; none: its answer is awaited. What is taken away is written ever more
-/// rarely, every ten minutes in the end, whatever its words; a recovery, or what ends it, is something else.
-[[nodiscard]] std::optional<MonoTime> again_at(const ConditionAttempt& attempt, const k8s::Pod& pod,
-                                               const PodWords& wanted);
-/// Whether time holds it back because just this is taken away.
+/// Whether just this is taken away, whatever its words; a recovery, or what ends it, is something else.
 [[nodiscard]] bool is_rare(const ConditionAttempt& attempt, const k8s::Pod& pod, const PodWords& wanted);
 
 }  // namespace dhc

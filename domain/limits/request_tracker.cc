@@ -238,7 +238,7 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const PodWords& wan
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
-      if (is_rare(*attempt, pod, wanted)) return now.mono >= again_at(*attempt, pod, wanted);
+      if (is_rare(*attempt, pod, wanted)) return now.mono >= again_at(*attempt, true);
       return world_moved_on(*attempt, pod) || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed:
       return now.mono >= attempt->not_before;
@@ -248,7 +248,7 @@ bool RequestTracker::may_send_condition(const k8s::Pod& pod, const PodWords& wan
 
 std::optional<MonoTime> RequestTracker::may_send_condition_at(const k8s::Pod& pod, const PodWords& wanted) const {
   const auto* attempt = condition(pod.meta.uid);
-  return attempt == nullptr ? std::nullopt : again_at(*attempt, pod, wanted);
+  return attempt == nullptr ? std::nullopt : again_at(*attempt, is_rare(*attempt, pod, wanted));
 }
 
 void RequestTracker::event_sent(const std::string& name, const Now& now) {
@@ -314,7 +314,7 @@ bool RequestTracker::may_write(const std::string& key, const std::string& seen_v
     case Attempt::State::Sending:
       return false;
     case Attempt::State::Accepted:
-      if (is_taken_away(key, asks)) return now.mono - attempt->at >= vain_pause(attempt->in_vain);
+      if (is_taken_away(key, asks)) return now.mono >= again_at(*attempt, true);
       return moved_on || now.mono - attempt->at >= kUnseen;
     case Attempt::State::Failed: {
       // A conflict is over as soon as the World shows another version; what came out otherwise can then be taken back.
@@ -354,10 +354,7 @@ bool RequestTracker::waits_for(const k8s::Object& object) const {
 
 std::optional<MonoTime> RequestTracker::may_write_at(const std::string& key, std::string_view asks) const {
   const auto* attempt = write(key);
-  if (attempt == nullptr) return std::nullopt;
-  const auto at = again_at(*attempt);
-  const bool is_accepted = attempt->state == Attempt::State::Accepted;
-  return is_accepted && is_taken_away(key, asks) ? std::max(*at, attempt->at + vain_pause(attempt->in_vain)) : at;
+  return attempt == nullptr ? std::nullopt : again_at(*attempt, is_taken_away(key, asks));
 }
 
 /// Whether a process before us has evicted the pod from this device: our condition names the device, or it was written

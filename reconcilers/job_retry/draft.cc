@@ -53,6 +53,16 @@ void Draft::take_back() {
   credits_.limit = limit_;
 }
 
+void Draft::leave_limit() {
+  const auto stands = record_.job.backoff_limit;
+  if (limit_ < stands) credits_ = record_.credits;
+  std::erase_if(credits_.credits, [&](const RetryCredit& credit) {
+    return credit.limit > stands && record_.credits.find(credit.pod_uid) == nullptr;
+  });
+  credits_.limit = record_.credits.limit;
+  limit_ = stands;
+}
+
 void Draft::lose(std::string_view what, const k8s::Pod& pod, const std::string& device, WallTime at) {
   const auto known = std::ranges::find(losses_, pod.meta.uid, &JobLoss::pod_uid);
   if (known != losses_.end()) {

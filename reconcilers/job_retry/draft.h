@@ -27,6 +27,9 @@ class Draft {
   /// Lowers the limit by the unspent credits.
   void take_back();
 
+  /// Takes out what would change the limit; what else is noted stays.
+  void leave_limit();
+
   /// Notes what happened to a pod, once; that the Job died of it, in the place of that the pod did. Of too many losses
   /// the newest are kept.
   void lose(std::string_view what, const k8s::Pod& pod, const std::string& device, WallTime at);

@@ -123,7 +123,7 @@ class Planner {
         fmt::format("Job {} gets the retry back that this pod's loss will take", record.job.meta.name));
   }
 
-  void send(const Draft& draft) {
+  void send(Draft& draft) {
     const auto& job = draft.record().job;
     const auto key = job_write_key(job.meta.uid);
     const auto* attempt = input_.requests.write(key);
@@ -131,9 +131,17 @@ class Planner {
                            attempt->error.kind == ErrorKind::Conflict && attempt->failures >= kConflictsBeforeTests;
     auto patch = draft.patch(contended);
     if (!patch) return;
-    if (!input_.requests.may_write(key, job.meta.resource_version, input_.now, patch->write_key()->asks)) {
-      return planning_.wake.note(input_.requests.may_write_at(key, patch->write_key()->asks));
+    const auto may_write = [&] {
+      return input_.requests.may_write(key, job.meta.resource_version, input_.now, patch->write_key()->asks);
+    };
+    const auto wake = [&] { planning_.wake.note(input_.requests.may_write_at(key, patch->write_key()->asks)); };
+    if (!may_write() && input_.requests.is_taken_away(key, patch->write_key()->asks)) {
+      wake();
+      draft.leave_limit();
+      patch = draft.patch(contended);
+      if (!patch) return;
     }
+    if (!may_write()) return wake();
     if (planning_.is_held_by_view(job, {}, {})) return;
     planning_.planned.actions.emplace_back(*std::move(patch));
   }

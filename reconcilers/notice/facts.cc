@@ -211,7 +211,7 @@ void add_contested(const PlanInput& input, Planned<Verdict>& found) {
     if (attempt == nullptr) continue;
     const bool is_refused = attempt->state == Attempt::State::Failed && attempt->error.kind == ErrorKind::Contested;
     if (!is_refused && !is_taken_away(*attempt, affected.pod())) continue;
-    const auto again = again_at(*attempt, affected.pod(), attempt->said);
+    const auto again = input.requests.may_send_condition_at(affected.pod(), attempt->said);
     found.say(affected.key, {.subject = subject_of(affected.pod()),
                              .device = to_string(affected.key),
                              .policy = affected.policy->name,

@@ -68,7 +68,9 @@ ActionFacts PatchNodeTaint::facts() const {
           .policy = policy};
 }
 
-std::string PatchNodeTaint::asks_for(bool taint) { return taint ? "our taint" : "no taint of ours"; }
+std::string PatchNodeTaint::asks_for(bool taint, const std::string& uid) {
+  return fmt::format("{} on {}", taint ? "our taint" : "no taint of ours", uid);
+}
 
 std::string PatchNodeTaint::words() const {
   return fmt::format("{} {} for {}", add ? "taint on node" : "removal of the taint on node", node, device);
@@ -77,7 +79,7 @@ std::string PatchNodeTaint::words() const {
 std::optional<WriteKey> PatchNodeTaint::write_key() const {
   return WriteKey{.key = node_write_key(node),
                   .seen_version = resource_version,
-                  .asks = asks_for(add),
+                  .asks = asks_for(add, uid),
                   .shown_by = {k8s::Kind::Node}};
 }
 

@@ -61,6 +61,7 @@ struct DeleteRule {
 /// Adds our taint to a node or removes it, as the node was seen; touches no other taint.
 struct PatchNodeTaint {
   std::string node;
+  std::string uid;
   std::string resource_version;  ///< A stale one answers 409. **Source:** seen on 1.37.1.
   bool add = true;
   bool has_taints = false;  ///< `spec.taints` exists.
@@ -70,8 +71,8 @@ struct PatchNodeTaint {
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;
-  /// What is asked of the node, as in Asks.
-  [[nodiscard]] static std::string asks_for(bool taint);
+  /// What is asked of the node, as in Asks; one that is made anew under the same name is another node.
+  [[nodiscard]] static std::string asks_for(bool taint, const std::string& uid);
   /// Notes whose decisions rest on it, when it is sent and when it is answered.
   void touch(Touched& touched) const;
   friend bool operator==(const PatchNodeTaint&, const PatchNodeTaint&) = default;

@@ -90,6 +90,7 @@ class NodePlanner {
     }
     if (sent_.insert(name).second) {
       speech_.act(PatchNodeTaint{.node = name,
+                                 .uid = node.meta.uid,
                                  .resource_version = node.meta.resource_version,
                                  .add = true,
                                  .has_taints = !node.taints.empty(),
@@ -133,7 +134,7 @@ class NodePlanner {
     }
     if (first) return first;
     if (auto hold = speech_.held_back(node_write_key(node.meta.name), node.meta.resource_version,
-                                      PatchNodeTaint::asks_for(true)))
+                                      PatchNodeTaint::asks_for(true, node.meta.uid)))
       return hold;
     for (const auto* record : found.bad) speech_.ask_again(*record);
     if (auto hold = speech_.takes_node_from_caps(scope, node.meta.name)) return hold;
@@ -196,11 +197,12 @@ class NodePlanner {
       if (auto hold = speech_.unsaved(*record)) return say_all(*hold);
     }
     if (auto hold =
-            speech_.held_back(node_write_key(name), node.meta.resource_version, PatchNodeTaint::asks_for(false))) {
+            speech_.held_back(node_write_key(name), node.meta.resource_version, PatchNodeTaint::asks_for(false, node.meta.uid))) {
       if (hold->reason == Reason::Tainting) hold->reason = Reason::Untainting;
       return say_all(*hold);
     }
     speech_.act(PatchNodeTaint{.node = name,
+                                 .uid = node.meta.uid,
                                .resource_version = node.meta.resource_version,
                                .add = false,
                                .has_taints = true,

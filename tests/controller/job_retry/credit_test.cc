@@ -50,6 +50,24 @@ TEST_CASE("A retry that a webhook takes away is given ever more rarely, and that
   CHECK(stage.run_for(minutes(11), Seconds(5)) == Names{"train-0"});
 }
 
+TEST_CASE("A retry that a webhook takes away holds nothing else back that its Job is told") {
+  JobStage stage;
+  stage.strip({.job = true});
+  stage.add_pod(0);
+  stage.add_pod(1, k8s::Health::Healthy);
+  stage.run_for(minutes(20), Seconds(5));
+  REQUIRE(stage.verdict("train-0", Reason::ChangedByOther) != nullptr);
+  const auto before = stage.patches().size();
+  stage.report("train-1", k8s::Health::Unhealthy);
+  stage.end_pod("train-1", k8s::PodPhase::Failed);
+  stage.run_for(Seconds(1));
+  REQUIRE(stage.patches().size() > before);
+  const auto& patch = stage.patches()[before];
+  CHECK(patch.limit == patch.limit_before);
+  REQUIRE(patch.notes.size() == 1);
+  CHECK(patch.notes[0].annotation == kLossesAnnotation);
+}
+
 TEST_CASE("The patch names the version that was read, and changes limit and annotation together") {
   JobStage stage;
   stage.add_pod(0);
