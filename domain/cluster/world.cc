@@ -456,9 +456,10 @@ void World::index_claim(const k8s::ResourceClaim& claim, bool add) {
     if (result.admin_access) continue;
     const auto key = DeviceKey::dra(result.driver, result.pool, result.device);
     if (add) {
-      ++allocated_[key];
+      if (++allocated_[key] == 1) room_.note_pool({result.driver, result.pool});
     } else if (const auto found = allocated_.find(key); found != allocated_.end() && --found->second == 0) {
       allocated_.erase(found);
+      room_.note_pool({result.driver, result.pool});
     }
   }
 }

@@ -29,6 +29,7 @@
 #include "domain/cluster/recreations.h"
 #include "domain/cluster/reporters.h"
 #include "domain/cluster/resolution.h"
+#include "domain/cluster/room.h"
 #include "domain/cluster/speakers.h"
 #include "domain/cluster/touched.h"
 #include "domain/cluster/views.h"
@@ -236,7 +237,9 @@ class World {
   [[nodiscard]] const k8s::Node* node(std::string_view name) const;
   /// The node of a device; empty: unknown, or network-attached.
   [[nodiscard]] std::string node_of(const DeviceKey& key) const { return inventory_.node_of(key); }
-  /// As above; null: network-attached, or not known.
+  /// Where something may be free.
+  [[nodiscard]] const Room& room() const { return room_; }
+  /// The node under a device; null: network-attached, or not known.
   [[nodiscard]] const k8s::Node* node_under(const DeviceKey& key) const { return node(inventory_.node_of(key)); }
   /// Whether what is said of a pod's hold on the device may be about another card, which sat in its place until a few
   /// minutes ago.
@@ -489,6 +492,7 @@ class World {
   std::map<Inventory::PoolName, PoolHome> homes_;       // what was noted of them, until the next refresh
   HealthTracker tracker_;
   HeldCards held_cards_;
+  Room room_;
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> by_taint_;             // of incidents_, those that a driver's taint speaks of
   std::set<DeviceKey> believed_;             // whoever calls them healthy

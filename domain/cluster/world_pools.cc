@@ -42,6 +42,7 @@ void World::look_at_pools(const Now& now) {
     touched_.pool(name);
     look_again_at_incidents_of(name);
     held_cards_.note_pool(name.first, name.second);
+    room_.note_pool(name);
     driver_taints_.look_at(inventory_, name.first, name.second, now);
     dirty_pools_.insert(name);
   }

@@ -50,6 +50,7 @@ void World::refresh(const Now& now) {
   const auto first_words = speakers_.first_words() + driver_taints_.spoken();
   if (std::exchange(first_words_, first_words) != first_words) touched_.everything();
   held_cards_.settle(*this);
+  room_.settle(inventory_, [this](const DeviceKey& key) { return is_allocated(key); });
   follow_kept_taints(now);
   for (auto& key : tracker_.forget(now)) touched_.device(std::move(key));
   follow_ailing(now);
@@ -173,6 +174,7 @@ void World::refresh_node(const SharedText& name, const Now& now) {
   }
   auto& book = books_[name];
   book.update(node(name), held, now);
+  room_.note_node(std::string(name), node(name), book);
   std::map<std::string, ListedCards> listed;
   for (const auto& [resource, entry] : book.resources()) listed.emplace(resource, entry.cards());
   if (node(name) == nullptr || turned_nodes_.contains(name)) cards_.forget_node(name);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/wake.h"
 #include "domain/cluster/disruption.h"
@@ -77,7 +81,7 @@ void ComingPods::note_departures(const World& world, const RequestTracker& reque
       departure = {.ns = pod.meta.ns,
                    .owner = pod.meta.controller.value_or(k8s::OwnerRef{}),
                    .owner_identity = {},
-                   .demand = demand_of_one(pod, world),
+                   .demand = std::make_shared<const Demand>(demand_of_one(pod, world)),
                    .at = server_now(world, now),
                    .since = now.mono};
       departure.owner_identity = departure.ns + "/" + departure.owner.uid;
@@ -117,7 +121,7 @@ void ComingPods::count_replacements(const std::string& owner, WallTime since, co
 }
 
 void ComingPods::forget_departures(const World& world, const Now& now) {
-  std::map<std::string, std::size_t> waiting;  // not by views: what they look into is erased below
+  std::unordered_map<std::string_view, std::size_t> waiting;
   for (const auto& [uid, departure] : departures_) ++waiting[departure.owner_identity];
   const auto is_over = [&](const std::string& uid, const Departure& departure) {
     const auto* record = world.pod(uid);
@@ -129,12 +133,15 @@ void ComingPods::forget_departures(const World& world, const Now& now) {
     const auto replaced = replaced_.find(departure.owner_identity);
     return replaced != replaced_.end() && replaced->second >= waiting[departure.owner_identity];
   };
-  std::erase_if(departures_, [&](const auto& entry) {
-    const auto& [uid, departure] = entry;
-    if (!is_over(uid, departure)) return false;
-    uncounted_.insert(departure.owner_identity);
-    return true;
-  });
+  std::vector<std::string> over;  // erased once nobody looks into them any more
+  for (const auto& [uid, departure] : departures_) {
+    if (is_over(uid, departure)) over.push_back(uid);
+  }
+  for (const auto& uid : over) {
+    const auto found = departures_.find(uid);
+    uncounted_.insert(std::move(found->second.owner_identity));
+    departures_.erase(found);
+  }
 }
 
 std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& now) const {
@@ -149,7 +156,9 @@ std::vector<ComingPods::Coming> ComingPods::list(const World& world, const Now& 
   std::ranges::sort(waiting, {}, [](const auto* pod) { return std::tie(pod->meta.creation, pod->meta.uid); });
   std::vector<Coming> coming;
   for (const auto* pod : waiting) {
-    coming.push_back({.uid = pod->meta.uid, .ns = pod->meta.ns, .demand = demand_of_one(*pod, world)});
+    coming.push_back({.uid = pod->meta.uid,
+                      .ns = pod->meta.ns,
+                      .demand = std::make_shared<const Demand>(demand_of_one(*pod, world))});
   }
   auto replaced = replaced_;
   for (const auto& [uid, departure] : departures_) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,7 +29,7 @@ class ComingPods {
   struct Coming {
     std::string uid;  ///< Empty: a replacement that is not there yet.
     std::string ns;
-    Demand demand;
+    std::shared_ptr<const Demand> demand;
   };
 
   /// Whose pods may be others than at the last observation.
@@ -59,7 +60,7 @@ class ComingPods {
     std::string ns;
     k8s::OwnerRef owner;
     std::string owner_identity;
-    Demand demand;
+    std::shared_ptr<const Demand> demand;
     WallTime at;     ///< By the API server's clock once it is known.
     MonoTime since;  ///< When we saw it first.
   };

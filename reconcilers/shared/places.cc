@@ -1,6 +1,7 @@
 #include "reconcilers/shared/places.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -23,9 +24,6 @@ std::int64_t unhealthy_held(const k8s::Pod& pod, const std::string& resource) {
 
 Places::Places(const PlanInput& input, const ComingPods& coming, const std::optional<std::string>& ns)
     : input_(input), coming_(coming) {
-  for (const auto& pool : input.world.inventory().pools()) {
-    if (pool.second.published) pools_on_[pool.second.node].push_back(&pool);
-  }
   for (const auto& uid : input.world.terminating()) {
     const auto& pod = input.world.pod(uid)->pod;
     if (is_live(pod)) ending_on_[pod.node_name].push_back(&pod);
@@ -37,8 +35,8 @@ Places::Places(const PlanInput& input, const ComingPods& coming, const std::opti
     const bool waits = !next.uid.empty();
     if (waits && ns && next.ns != *ns) continue;
     if (waits) waiting_in_.insert(next.ns);
-    if (!settle(next.demand)) {
-      ++waiting_[next.demand];
+    if (!settle(*next.demand)) {
+      ++waiting_[*next.demand];
     } else if (waits) {
       offered_.insert(next.uid);
     }
@@ -48,10 +46,9 @@ Places::Places(const PlanInput& input, const ComingPods& coming, const std::opti
 /// Takes a place for the demand, if there is one.
 bool Places::settle(const Demand& demand) {
   std::string why;
-  const auto* node = search(demand, {}, why);
-  if (node == nullptr) return false;
   std::vector<DeviceKey> picked;
-  static_cast<void>(fits(*node, demand, {}, {}, picked));
+  const auto* node = search(demand, {}, why, picked);
+  if (node == nullptr) return false;
   occupy(*node, demand, picked);
   return true;
 }
@@ -113,14 +110,16 @@ std::expected<std::string, std::string> Places::find_among_all(std::span<const k
     if (node != nullptr && is_left_on(*node, demand, released, suspect)) return name;
   }
   std::string why;
-  const auto* node = search(demand, suspect, why);
+  std::vector<DeviceKey> picked;
+  const auto* node = search(demand, suspect, why, picked);
   if (node == nullptr) return std::unexpected(why);
   return node->meta.name;
 }
 
 std::string Places::why_not(const Demand& demand) {
   std::string why;
-  return search(demand, {}, why) == nullptr ? why : std::string();
+  std::vector<DeviceKey> picked;
+  return search(demand, {}, why, picked) == nullptr ? why : std::string();
 }
 
 std::map<std::string, std::string> Places::taken() const {
@@ -161,6 +160,7 @@ void Places::give_back(const Released& released) {
   }
   for (const auto& key : released.devices) nodes.insert(input_.world.node_of(key));
   gone_.devices.insert(released.devices.begin(), released.devices.end());
+  given_back_on_.insert(nodes.begin(), nodes.end());
   // A network-attached device may be used from every node.
   if (nodes.contains("")) return searches_.clear();
   for (auto& [what, search] : searches_) {
@@ -194,9 +194,40 @@ Places::Released Places::released_by(std::span<const k8s::Pod* const> pods) cons
   return released;
 }
 
-const k8s::Node* Places::search(const Demand& demand, const std::string& suspect, std::string& why) {
-  auto& known = searches_[{demand, suspect}];
-  std::vector<DeviceKey> picked;
+/// Those of which some have what is asked for, of one thing that is; null: any node may.
+const Room::Nodes* Places::candidates(const Demand& demand) const {
+  if (input_.looks_everywhere) return nullptr;
+  const auto& room = input_.world.room();
+  for (const auto& [kind, count] : demand.devices) {
+    if (count > 0 && !room.is_everywhere(kind.driver)) return &room.with_devices_of(kind.driver);
+  }
+  for (const auto& [resource, amount] : demand.resources) {
+    if (amount > 0) return &room.with_resource(resource);
+  }
+  return nullptr;
+}
+
+/// The first of them from here on, or of those where something is given back.
+Places::NodeEntry Places::candidate(const Room::Nodes* among, NodeEntry from) const {
+  const auto& nodes = input_.world.nodes();
+  if (among == nullptr) return from;
+  while (from != nodes.end()) {
+    const auto& name = from->first;
+    if (among->contains(name) || given_back_on_.contains(name)) return from;
+    const auto next = among->upper_bound(name);
+    const auto given_back = given_back_on_.upper_bound(name);
+    if (next == among->end() && given_back == given_back_on_.end()) return nodes.end();
+    const bool is_next = given_back == given_back_on_.end() || (next != among->end() && next->first < *given_back);
+    from = nodes.lower_bound(is_next ? next->first : *given_back);
+  }
+  return from;
+}
+
+const k8s::Node* Places::search(const Demand& demand, const std::string& suspect, std::string& why,
+                                std::vector<DeviceKey>& picked) {
+  auto found = searches_.find(std::tie(demand, suspect));
+  if (found == searches_.end()) found = searches_.emplace(std::tuple(demand, suspect), Search{}).first;
+  auto& known = found->second;
   while (!known.again.empty()) {
     const auto* node = input_.world.node(*known.again.begin());
     if (node != nullptr && fits(*node, demand, {}, suspect, picked)) return node;
@@ -204,7 +235,9 @@ const k8s::Node* Places::search(const Demand& demand, const std::string& suspect
   }
   if (!known.why_none) {
     const auto& nodes = input_.world.nodes();
-    for (auto node = nodes.lower_bound(known.next); node != nodes.end(); ++node) {
+    const auto* among = candidates(demand);
+    for (auto node = candidate(among, nodes.lower_bound(known.next)); node != nodes.end();
+         node = candidate(among, std::next(node))) {
       if (!fits(node->second, demand, {}, suspect, picked)) continue;
       known.next = node->first;
       return &node->second;
@@ -308,12 +341,11 @@ bool Places::pick(const std::string& node, const Demand& demand, const Released&
   for (const auto& [kind, count] : std::views::reverse(demand.devices)) {
     auto missing = count;
     for (const auto& place : {std::string_view(node), kAnywhere}) {
-      const auto pools = pools_on_.find(std::string(place));
-      if (pools == pools_on_.end() || (place.empty() && has_bad({}, suspect))) continue;
-      for (const auto* pool : pools->second) {
-        const auto& [name, devices] = *pool;
+      if (place.empty() && has_bad({}, suspect)) continue;
+      for (const auto& name : input_.world.room().pools_on(place)) {
         if (name.first != kind.driver) continue;
-        for (auto device = devices.devices.begin(); missing > 0 && device != devices.devices.end(); ++device) {
+        const auto& devices = input_.world.inventory().pools().at(name).devices;
+        for (auto device = devices.begin(); missing > 0 && device != devices.end(); ++device) {
           if (!is_of_kind(device->second, kind)) continue;
           auto key = DeviceKey::dra(name.first, name.second, device->first);
           if (!is_free(key, released) || std::ranges::find(picked, key) != picked.end()) continue;
@@ -344,11 +376,9 @@ bool Places::is_bad(const DeviceKey& key) const {
 
 bool Places::offers(const k8s::Node& node, const Demand& demand) const {
   const auto has_resource = [&](const auto& wanted) { return k8s::amount_of(node.capacity, wanted.first) > 0; };
-  const auto pools = pools_on_.find(node.meta.name);
+  const auto& pools = input_.world.room().pools_on(node.meta.name);
   const auto has_driver = [&](const auto& wanted) {
-    return pools != pools_on_.end() && std::ranges::any_of(pools->second, [&](const auto* pool) {
-             return pool->first.first == wanted.first.driver;
-           });
+    return std::ranges::any_of(pools, [&](const auto& pool) { return pool.first == wanted.first.driver; });
   };
   return std::ranges::any_of(demand.resources, has_resource) || std::ranges::any_of(demand.devices, has_driver);
 }

@@ -1,11 +1,13 @@
 #pragma once
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,7 +54,6 @@ class Places {
   [[nodiscard]] const std::set<std::string>& crowded() const { return crowded_; }
 
  private:
-  using PoolEntry = std::pair<const std::pair<std::string, std::string>, Pool>;
   struct Released {
     std::set<std::string> pods;  // UIDs
     std::set<DeviceKey> devices;
@@ -67,6 +68,9 @@ class Places {
   [[nodiscard]] std::expected<std::string, std::string> find_among_all(std::span<const k8s::Pod* const> pods,
                                                                        const std::string& suspect);
   [[nodiscard]] Places& without_others(const std::string& ns);
+  using NodeEntry = std::map<std::string, k8s::Node, std::less<>>::const_iterator;
+  [[nodiscard]] const Room::Nodes* candidates(const Demand& demand) const;
+  [[nodiscard]] NodeEntry candidate(const Room::Nodes* among, NodeEntry from) const;
   [[nodiscard]] bool accepts(const k8s::Node& node, const Demand& demand) const;
   [[nodiscard]] bool offers(const k8s::Node& node, const Demand& demand) const;
   [[nodiscard]] bool fits(const k8s::Node& node, const Demand& demand, const Released& released,
@@ -82,7 +86,8 @@ class Places {
                                      const ResourceBook* book) const;
   [[nodiscard]] std::int64_t used_by(const k8s::Pod& pod, const std::string& resource) const;
   [[nodiscard]] Released released_by(std::span<const k8s::Pod* const> pods) const;
-  [[nodiscard]] const k8s::Node* search(const Demand& demand, const std::string& suspect, std::string& why);
+  [[nodiscard]] const k8s::Node* search(const Demand& demand, const std::string& suspect, std::string& why,
+                                        std::vector<DeviceKey>& picked);
   [[nodiscard]] std::string why_none(const Demand& demand, const std::string& suspect);
   void give_back(const Released& released);
   [[nodiscard]] bool is_left_on(const k8s::Node& node, const Demand& demand, const Released& released,
@@ -99,11 +104,11 @@ class Places {
   Released gone_;                                                  // what is given back by pods that are on their way
   std::map<std::string, std::vector<const k8s::Pod*>> gone_on_;    // of these, by node, those nobody has asked to end
   std::map<std::string, std::vector<const k8s::Pod*>> ending_on_;  // whom somebody has asked to, by node
-  std::map<std::string, std::vector<const PoolEntry*>> pools_on_;  // by node; empty: network-attached
+  std::set<std::string, std::less<>> given_back_on_;               // nodes
   std::map<std::pair<std::string, std::string>, std::int64_t> free_;   // (node, resource), before `taken_`
   std::map<std::pair<std::string, std::string>, std::int64_t> taken_;  // (node, resource)
   std::set<DeviceKey> taken_devices_;
-  std::map<std::pair<Demand, std::string>, Search> searches_;
+  std::map<std::tuple<Demand, std::string>, Search, std::less<>> searches_;  // by demand and `suspect`
   std::map<Demand, std::int64_t> waiting_;                  // what finds no place before something is given back
   std::map<std::string, std::set<std::string>> bad_nodes_;  // driver or resource -> nodes with a bad device
   std::set<std::string> offered_;

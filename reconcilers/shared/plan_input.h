@@ -55,6 +55,7 @@ struct PlanInput {
   /// What the next leader is to tell the webhook again; null: nothing.
   const std::vector<RecentNews>* news = nullptr;
   ViewsAsked* views_asked = nullptr;  ///< Takes down which watches are asked for; null: nobody keeps it.
+  bool looks_everywhere = false;      ///< For places at every node, as if nobody kept which may have some.
 };
 
 /// What one reconciler wants done and has to say: of the devices in focus, and what it says anew with each plan.

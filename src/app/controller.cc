@@ -104,6 +104,7 @@ struct Controller::State {
   std::uint64_t suspect_revision = 0;
   std::set<BrakeScope> braked;    // by the last plan
   std::set<std::string> revoked;  // pods whose evictions the last plan found on their way and would not order
+  bool looks_everywhere = false;      // for places: of a plan that is made from nothing
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
   bool coverage_told = true;          // of this policy
@@ -702,6 +703,7 @@ FullPlan Controller::plan_from_nothing(const Now& now) const {
   other.state_ = std::make_unique<State>(*state_);
   other.state_->standing = {};
   other.state_->touched.everything();
+  other.state_->looks_everywhere = true;
   auto turn = other.plan(now);
   return {.turn = std::move(turn), .verdicts = other.verdicts(), .losses = other.losses(), .news = other.news()};
 }
@@ -817,7 +819,8 @@ Turn Controller::plan_all(const Now& now) {
                   .unmatched = &state.affected_pods.unmatched(),
                   .handed = &state.handed,
                   .news = &state.bulletin.kept(),
-                  .views_asked = &views_asked};
+                  .views_asked = &views_asked,
+                  .looks_everywhere = state.looks_everywhere};
   const auto widen = [&] {
     input.in_focus = state.affected_pods.in(focus);
     node_cases = find_node_cases(state.world, *state.policy, state.incidents, &focus);

@@ -122,6 +122,42 @@ TEST_CASE("On a full node the fact is said when the incident opens, and the evic
   CHECK(stage.settle() == Names{"web-1"});
 }
 
+TEST_CASE("What becomes free on another node is a place at once, whatever made it so") {
+  SUBCASE("a plugin's device, of a pod that is gone") {
+    auto stage = three_devices(true);
+    stage.node("node-b", 1);
+    stage.pod({.name = "web-9", .node = "node-b", .owner = "ReplicaSet/v", .device = "gpu-9"});
+    CHECK(stage.run_for(minutes(3)).empty());
+    REQUIRE(lacks_place(stage));
+    stage.remove_pod("web-9");
+    CHECK(stage.run_for(Seconds(1)) == Names{"web-1"});
+  }
+  SUBCASE("one more of the plugin's") {
+    auto stage = three_devices(true);
+    stage.node("node-b", 1);
+    stage.pod({.name = "web-9", .node = "node-b", .owner = "ReplicaSet/v", .device = "gpu-9"});
+    CHECK(stage.run_for(minutes(3)).empty());
+    REQUIRE(lacks_place(stage));
+    stage.node("node-b", 2);
+    CHECK(stage.run_for(Seconds(1)) == Names{"web-1"});
+  }
+  SUBCASE("a driver's device, of a claim that is gone") {
+    auto stage = dra();
+    for (const std::string number : {"1", "2", "3"}) hold(stage, "web-" + number + "x", "gpu-" + number);
+    stage.node("node-b", 0);
+    stage.slice("node-b", {"gpu-9"});
+    auto& claim = stage.claim("web-9-gpu", {"gpu-9"}, "web-9");
+    claim.results.front().pool = "node-b";
+    stage.upsert_claim("web-9-gpu");
+    stage.pod({.name = "web-9", .node = "node-b", .owner = "ReplicaSet/v", .claim = "web-9-gpu"});
+    CHECK(stage.run_for(minutes(3)).empty());
+    REQUIRE(lacks_place(stage));
+    stage.remove_pod("web-9");
+    stage.remove(k8s::Kind::ResourceClaim, "web-9-gpu");
+    CHECK(stage.run_for(Seconds(1)) == Names{"web-1"});
+  }
+}
+
 TEST_CASE("The turn asks to be woken at the very end of the wait") {
   auto stage = three_devices(true);
   stage.run_for(minutes(7));  // no watch becomes too old before the end
