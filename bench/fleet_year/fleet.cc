@@ -125,6 +125,12 @@ std::vector<std::size_t> Fleet::end(const Fault& fault) {
     set_health(device, false, {});
   }
   for (const auto device : changed) update_around(device);
+  // The pods that are still there go on: what a boot takes from them it takes under every contender.
+  if (fault.of_server && shape_.server_boots && node.server_faults == 0) {
+    const auto boot = cluster.store().new_uid();
+    cluster.store().edit(Res::Nodes, {"", fmt::format("node-{:03}", fault.node)},
+                         [&](Json& booted) { booted["status"]["nodeInfo"]["bootID"] = boot; });
+  }
   return changed;
 }
 

@@ -1,5 +1,5 @@
 // usage: fleet-year [seeds=20] [days=348] [threads=2] [contenders=nobody,drain,noexecute,ours] [perFault=1] [again=0.5]
-//                   [driverTaints=no] [svg=FILE] [trace=FILE]: a fleet's year under each contender, in Markdown.
+//                   [driverTaints=no] [boots=yes] [svg=FILE] [trace=FILE]: a fleet's year under each contender, in Markdown.
 #include <atomic>
 #include <charconv>
 #include <exception>
@@ -29,6 +29,7 @@ struct Wish {
   int per_fault = 1;
   double again = 0.5;
   bool driver_taints = false;
+  bool boots = true;
   std::string contenders = "nobody,drain,noexecute,ours";
   std::string svg;
   std::string trace = "bench/traces/infinitehbd/fault_trace.json";
@@ -36,7 +37,7 @@ struct Wish {
 
 constexpr std::string_view kUsage =
     "usage: fleet-year [seeds=20] [days=348] [threads=2] [contenders=nobody,drain,noexecute,ours] [perFault=1]\n"
-    "                  [again=0.5] [driverTaints=no] [svg=FILE] [trace=FILE]\n";
+    "                  [again=0.5] [driverTaints=no] [boots=yes] [svg=FILE] [trace=FILE]\n";
 
 template <class Number>
 bool read(std::string_view text, Number& value) {
@@ -56,6 +57,7 @@ bool take(std::string_view argument, Wish& wish) {
   if (key == "perFault") return read(value, wish.per_fault) && wish.per_fault > 0;
   if (key == "again") return read(value, wish.again) && wish.again <= 1;
   if (key == "driverTaints") return (wish.driver_taints = value == "yes") || value == "no";
+  if (key == "boots") return (wish.boots = value == "yes") || value == "no";
   if (key == "contenders") return !(wish.contenders = value).empty();
   if (key == "svg") return !(wish.svg = value).empty();
   if (key == "trace") return !(wish.trace = value).empty();
@@ -93,6 +95,7 @@ std::string run_all(const Wish& wish, const FaultTrace& trace, std::vector<Runs>
       run.spread.per_fault = wish.per_fault;
       run.spread.again = wish.again;
       run.shape.driver_taints = wish.driver_taints;
+      run.shape.server_boots = wish.boots;
       run.noticed_after = median_length(trace);
       try {
         runs.years[seed] = play(run, trace, runs.contender);
@@ -144,9 +147,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   fmt::print(
-      "{} days, {} seed{}; a fault breaks {} device{}, {:.0f} % of them the server's weak one; the driver {}.\n\n{}",
+      "{} days, {} seed{}; a fault breaks {} device{}, {:.0f} % of them the server's weak one; a server that failed as a whole {} at its "
+      "repair; the driver {}.\n\n{}",
       wish.days, wish.seeds, wish.seeds == 1 ? "" : "s", wish.per_fault, wish.per_fault == 1 ? "" : "s",
-      100 * wish.again, wish.driver_taints ? "taints a bad device in its slice" : "reports to the kubelet alone",
+      100 * wish.again, wish.boots ? "boots anew" : "shows no boot", wish.driver_taints ? "taints a bad device in its slice" : "reports to the kubelet alone",
       table_of(*all));
   if (wish.svg.empty()) return 0;
   std::ofstream picture(wish.svg, std::ios::binary);

@@ -148,6 +148,19 @@ TEST_CASE(
   CHECK(of_week.asked <= 2500);
 }
 
+TEST_CASE("a server that boots anew at its repair is given back to its work, one that shows no boot is held") {
+  const auto held_after = [](bool boots) {
+    auto run = small();
+    run.shape.server_boots = boots;
+    const auto year = play(run, one_fault(10 * kHour, true), demand(),
+                           [&](Fleet& fleet) { return make_ours(fleet.cluster, default_policy()); });
+    CHECK(all_classes(year) == doctest::Approx(year.all_hours));
+    return year.of(Use::Barred, Cause::Server);
+  };
+  CHECK(held_after(false) > 40);
+  CHECK(held_after(true) < 2);
+}
+
 TEST_CASE("the controller moves the pod of a bad device and no other, and no Job is lost") {
   int moved = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
