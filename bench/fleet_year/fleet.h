@@ -37,7 +37,7 @@ struct FleetShape {
   Millis checkpoint = std::chrono::hours(1);      ///< How often a Job saves its work.
   std::array<int, 3> backoff_limits = {0, 3, 6};  ///< Of one Job in three each.
   bool driver_taints = false;                     ///< The driver taints a bad device in its slice as well.
-  bool server_boots = true;                       ///< A server that failed as a whole boots anew at its repair.
+  bool server_boots = false;                      ///< A server that failed as a whole boots anew at its repair.
 };
 
 /// A simulated cluster full of work, whose devices break and are repaired, with an account of each device's time. It

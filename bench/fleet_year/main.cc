@@ -1,5 +1,5 @@
 // usage: fleet-year [seeds=20] [days=348] [threads=2] [contenders=nobody,drain,noexecute,ours] [perFault=1] [again=0.5]
-//                   [driverTaints=no] [boots=yes] [svg=FILE] [trace=FILE]: a fleet's year under each contender, in Markdown.
+//                   [driverTaints=no] [boots=no] [svg=FILE] [trace=FILE]: a fleet's year under each contender, in Markdown.
 #include <atomic>
 #include <charconv>
 #include <exception>
@@ -29,7 +29,7 @@ struct Wish {
   int per_fault = 1;
   double again = 0.5;
   bool driver_taints = false;
-  bool boots = true;
+  bool boots = false;
   std::string contenders = "nobody,drain,noexecute,ours";
   std::string svg;
   std::string trace = "bench/traces/infinitehbd/fault_trace.json";
@@ -37,7 +37,7 @@ struct Wish {
 
 constexpr std::string_view kUsage =
     "usage: fleet-year [seeds=20] [days=348] [threads=2] [contenders=nobody,drain,noexecute,ours] [perFault=1]\n"
-    "                  [again=0.5] [driverTaints=no] [boots=yes] [svg=FILE] [trace=FILE]\n";
+    "                  [again=0.5] [driverTaints=no] [boots=no] [svg=FILE] [trace=FILE]\n";
 
 template <class Number>
 bool read(std::string_view text, Number& value) {
