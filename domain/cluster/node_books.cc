@@ -18,23 +18,32 @@ void note(std::optional<Moment>& since, bool holds, const Now& now) {
 
 }  // namespace
 
-void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held,
+bool NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held,
                       const Now& now) {
   note(cordon_seen_at_, node != nullptr && node->unschedulable, now);
   if (node == nullptr) {
     resources_.clear();
-    return;
+    uid_.clear();
+    return true;
   }
+  bool is_other = uid_ != node->meta.uid || ready_ != node->ready || boot_id_ != node->boot_id;
+  uid_ = node->meta.uid;
+  ready_ = node->ready;
   if (node->boot_id != boot_id_) {
     if (!boot_id_.empty()) booted_at_ = now.wall;
     boot_id_ = node->boot_id;
     for (auto& [name, book] : resources_) book.largest_capacity = 0;
   }
+  const auto known = resources_.size();
   for (const auto& amount : node->capacity) resources_[amount.resource];
   for (const auto& [name, count] : held) resources_[name];
+  is_other = is_other || resources_.size() != known;
   for (auto& [name, book] : resources_) {
     const bool was_dead = book.plugin_dead;
     const bool had_any = book.capacity > 0;
+    const bool gave_any = book.allocatable > 0;
+    const auto fell_at = book.fell_at;
+    const auto rose_at = book.rose_at;
     book.capacity = k8s::amount_of(node->capacity, name);
     book.allocatable = k8s::amount_of(node->allocatable, name);
     book.largest_capacity = std::max(book.largest_capacity, book.capacity);
@@ -49,11 +58,14 @@ void NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
     if (book.plugin_dead) book.rose_at.reset();
     if (was_dead && !book.plugin_dead) book.rose_at = now.mono;
     if (book.capacity == 0 && (had_any || (book.plugin_dead && !book.fell_at))) book.fell_at = moment_of(now);
+    is_other = is_other || was_dead != book.plugin_dead || gave_any != (book.allocatable > 0) ||
+               fell_at != book.fell_at || rose_at != book.rose_at;
     note(book.silent_since, book.held.total - book.held.unhealthy > book.allocatable, now);
     note(book.vanished_since, book.capacity < book.largest_capacity, now);
   }
-  std::erase_if(resources_,
-                [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
+  const auto erased = std::erase_if(
+      resources_, [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
+  return is_other || erased > 0;
 }
 
 ListedCards ResourceBook::cards() const {

@@ -55,8 +55,9 @@ inline constexpr Millis kSilence = Seconds(60);
 /// One node's resources over time.
 class NodeBook {
  public:
-  /// Takes in the node (null: it is gone) and what its pods hold. Safe to repeat.
-  void update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held, const Now& now);
+  /// Takes in the node (null: it is gone) and what its pods hold. Safe to repeat. Whether what its kubelet and plugins
+  /// say of devices may now be worth more, or less, than before: mere numbers change nothing of that.
+  bool update(const k8s::Node* node, const std::map<std::string, HeldDevices, std::less<>>& held, const Now& now);
 
   /// True if a Healthy report about `resource` may be believed now.
   [[nodiscard]] bool healthy_is_believable(std::string_view resource, const Now& now) const;
@@ -74,6 +75,8 @@ class NodeBook {
   [[nodiscard]] std::optional<Moment> cordon_seen_at() const { return cordon_seen_at_; }
 
  private:
+  std::string uid_;
+  bool ready_ = false;
   std::string boot_id_;
   std::optional<WallTime> booted_at_;
   std::optional<Moment> cordon_seen_at_;

@@ -151,7 +151,6 @@ void World::remove_holder(const DeviceKey& key, const SharedText& uid, const Now
 
 void World::refresh_node(const SharedText& name, const Now& now) {
   touched_.node(name);
-  held_cards_.note_node(name);
   std::map<std::string, HeldDevices, std::less<>> held;
   std::set<DeviceKey> counted;
   std::set<std::pair<std::string_view, std::string_view>> cards;  // into the pods
@@ -173,13 +172,15 @@ void World::refresh_node(const SharedText& name, const Now& now) {
     }
   }
   auto& book = books_[name];
-  book.update(node(name), held, now);
+  // Where time alone makes a plugin's Healthy believable, its devices are looked at until it has.
+  const bool is_other = book.update(node(name), held, now) || settling_.contains(name);
+  if (is_other) held_cards_.note_node(name);
   room_.note_node(std::string(name), node(name), book);
   std::map<std::string, ListedCards> listed;
   for (const auto& [resource, entry] : book.resources()) listed.emplace(resource, entry.cards());
   if (node(name) == nullptr || turned_nodes_.contains(name)) cards_.forget_node(name);
   if (node(name) != nullptr) cards_.note_node(name, listed, now);
-  dirty_devices_.insert(counted.begin(), counted.end());
+  if (is_other) dirty_devices_.insert(counted.begin(), counted.end());
   if (book.is_suspicious()) {
     suspicious_.insert(name);
   } else {

@@ -48,6 +48,25 @@ TEST_CASE("A plugin device's Healthy ends an open incident after ten seconds, to
   CHECK(stage.controller().stats().devices_healthy == 1);
 }
 
+TEST_CASE("What pods hold is as good as its node says, whether a pod speaks again or not") {
+  Stage stage;
+  stage.node("node-a", 4, 4);
+  stage.pod({.name = "a", .device = "gpu-0"});
+  stage.settle();
+  REQUIRE(stage.controller().stats().devices_healthy == 1);
+  // Its plugin is gone: nobody vouches for it any more.
+  stage.node("node-a", 0, 0);
+  stage.settle();
+  CHECK(stage.controller().stats().devices_unknown == 1);
+  stage.node("node-a", 4, 4);
+  stage.settle();
+  CHECK(stage.controller().stats().devices_unknown == 1);
+  stage.run_for(kPluginSettle - Millis(1), Seconds(10));
+  CHECK(stage.controller().stats().devices_unknown == 1);
+  stage.run_for(Millis(1), Millis(1));
+  CHECK(stage.controller().stats().devices_healthy == 1);
+}
+
 TEST_CASE("An evicted pod that a finalizer holds after its end is named until it is gone") {
   Stage stage;
   stage.node("node-a", 4, 3);
