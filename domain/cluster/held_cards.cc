@@ -60,6 +60,10 @@ std::int64_t HeldCards::Place::count_of(std::string_view image) const {
   return found == images.end() ? 0 : found->second;
 }
 
+bool HeldCards::Place::has_release(std::string_view release) const {
+  return std::ranges::any_of(releases, [&](const auto& entry) { return *entry == release; });
+}
+
 void HeldCards::note_holder(const DeviceKey& key) {
   auto at = place_of_key(key);
   if (places_.contains(at)) stale_.insert(std::move(at));
@@ -71,6 +75,14 @@ void HeldCards::change(ByStart& counts, const std::optional<WallTime>& began, st
   if (at->second == 0) counts.erase(at);
 }
 
+void HeldCards::count_releases(Image& image, const Place& place, std::int64_t cards) {
+  for (const auto& name : place.releases) {
+    const auto at = image.by_release.try_emplace(*name, 0).first;
+    at->second += cards;
+    if (at->second == 0) image.by_release.erase(at);
+  }
+}
+
 void HeldCards::count_in(const Place& place) {
   auto& scope = scopes_[place.at.scope];
   scope.cards += place.cards;
@@ -79,8 +91,10 @@ void HeldCards::count_in(const Place& place) {
     auto& image = scope.images[*name];
     image.cards += cards;
     change(image.by_start, place.driver_began, cards);
+    count_releases(image, place, cards);
     image.places.insert(place.at);
   }
+  for (const auto& name : place.releases) scope.releases[*name].cards += place.cards;
   units_[{place.unit, place.at.scope}].insert(place.at);
 }
 
@@ -95,8 +109,14 @@ void HeldCards::count_out(const Place& place) {
     const auto image = scope->second.images.find(*name);
     image->second.cards -= cards;
     change(image->second.by_start, place.driver_began, -cards);
+    count_releases(image->second, place, -cards);
     image->second.places.erase(place.at);
     if (image->second.cards == 0) scope->second.images.erase(image);
+  }
+  for (const auto& name : place.releases) {
+    const auto release = scope->second.releases.find(*name);
+    release->second.cards -= place.cards;
+    if (release->second.cards == 0) scope->second.releases.erase(release);
   }
   if (scope->second.cards == 0) scopes_.erase(scope);
 }
@@ -113,6 +133,16 @@ void HeldCards::count_images(Place& place, const World& world) {
     auto& image = scopes_[place.at.scope].images[name];
     if (!image.name.has_value()) image.name = k8s::SharedEntry<std::string>(name);
     place.images.emplace_back(image.name, std::ssize(held));
+  }
+}
+
+/// Likewise.
+void HeldCards::name_releases(Place& place, const DeviceKey& key, const World& world) {
+  place.releases.clear();
+  for (const auto& [name, made] : world.releases_of(key)) {
+    auto& release = scopes_[place.at.scope].releases[name];
+    if (!release.name.has_value()) release.name = k8s::SharedEntry<std::string>(name);
+    place.releases.push_back(release.name);
   }
 }
 
@@ -135,6 +165,7 @@ void HeldCards::settle(const World& world) {
     const auto reporter = world.reporter_of(keys.front());
     place.driver_began = reporter ? std::optional(reporter->began) : std::nullopt;
     count_images(place, world);
+    name_releases(place, keys.front(), world);
     count_in(place);
   }
 }
@@ -151,6 +182,14 @@ std::vector<const HeldCards::Place*> HeldCards::places_beside(const DeviceKey& k
   if (unit == units_.end()) return beside;
   for (const auto& at : unit->second) beside.push_back(&places_.at(at));
   return beside;
+}
+
+std::vector<const HeldCards::Place*> HeldCards::places_in(std::string_view unit, std::string_view scope) const {
+  std::vector<const Place*> places;
+  const auto found = units_.find({SharedText(unit), SharedText(scope)});
+  if (found == units_.end()) return places;
+  for (const auto& at : found->second) places.push_back(&places_.at(at));
+  return places;
 }
 
 std::int64_t HeldCards::count(std::string_view scope) const {
@@ -185,6 +224,20 @@ std::int64_t HeldCards::count_of(std::string_view scope, std::string_view image)
 std::int64_t HeldCards::count_of_since(std::string_view scope, std::string_view image, WallTime then) const {
   const auto* found = find(scope, image);
   return found == nullptr ? 0 : count_since(found->by_start, then);
+}
+
+std::int64_t HeldCards::count_at(std::string_view scope, std::string_view release) const {
+  const auto found = scopes_.find(scope);
+  if (found == scopes_.end()) return 0;
+  const auto named = found->second.releases.find(release);
+  return named == found->second.releases.end() ? 0 : named->second.cards;
+}
+
+std::int64_t HeldCards::count_of_at(std::string_view scope, std::string_view image, std::string_view release) const {
+  const auto* found = find(scope, image);
+  if (found == nullptr) return 0;
+  const auto named = found->by_release.find(release);
+  return named == found->by_release.end() ? 0 : named->second;
 }
 
 }  // namespace dhc

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,11 +34,15 @@ class HeldCards {
     std::optional<WallTime> driver_began;  ///< Its driver or plugin there; none: not known.
     /// How many of the physical ones pods hold that run an image, by `image_names_of`, sorted by name.
     std::vector<std::pair<k8s::SharedEntry<std::string>, std::int64_t>> images;
+    /// The releases of drivers or plugins that may serve them, by `ground_of_release`, sorted.
+    std::vector<k8s::SharedEntry<std::string>> releases;
 
     /// Of its devices that have a holder.
     [[nodiscard]] std::vector<DeviceKey> keys() const;
     /// How many of the physical ones pods hold that run the image.
     [[nodiscard]] std::int64_t count_of(std::string_view image) const;
+    /// Whether the release may serve them.
+    [[nodiscard]] bool has_release(std::string_view release) const;
   };
 
   /// The device has a holder.
@@ -58,6 +63,8 @@ class HeldCards {
   [[nodiscard]] const Place* place_of(const DeviceKey& key) const;
   /// The places of the driver or resource in the same unit, this one among them.
   [[nodiscard]] std::vector<const Place*> places_beside(const DeviceKey& key) const;
+  /// The places of the driver or resource in a unit.
+  [[nodiscard]] std::vector<const Place*> places_in(std::string_view unit, std::string_view scope) const;
   /// How many physical devices of the driver or resource are held.
   [[nodiscard]] std::int64_t count(std::string_view scope) const;
   /// Of those the ones whose driver or plugin began no earlier than `then`, or it is not known when.
@@ -65,6 +72,10 @@ class HeldCards {
   /// How many of them pods hold that run the image: all, and as above.
   [[nodiscard]] std::int64_t count_of(std::string_view scope, std::string_view image) const;
   [[nodiscard]] std::int64_t count_of_since(std::string_view scope, std::string_view image, WallTime then) const;
+  /// How many of them are at places that the release may serve: all, and of those that pods hold which run the image.
+  [[nodiscard]] std::int64_t count_at(std::string_view scope, std::string_view release) const;
+  [[nodiscard]] std::int64_t count_of_at(std::string_view scope, std::string_view image,
+                                         std::string_view release) const;
   /// Looks at the places of the driver or resource where a pod holds a device that runs the image, in their order, up
   /// to the first for which `is_it` is true; whether there is one.
   template <class IsIt>
@@ -81,16 +92,24 @@ class HeldCards {
     k8s::SharedEntry<std::string> name;
     std::int64_t cards = 0;
     ByStart by_start;
+    std::map<std::string, std::int64_t, std::less<>> by_release;
     std::set<DeviceKey> places;
+  };
+  struct Release {
+    k8s::SharedEntry<std::string> name;
+    std::int64_t cards = 0;
   };
   struct Scope {
     std::int64_t cards = 0;
     ByStart by_start;
     std::map<std::string, Image, std::less<>> images;
+    std::map<std::string, Release, std::less<>> releases;
   };
   static void change(ByStart& counts, const std::optional<WallTime>& began, std::int64_t cards);
   static std::int64_t count_since(const ByStart& counts, WallTime then);
+  static void count_releases(Image& image, const Place& place, std::int64_t cards);
   void count_images(Place& place, const World& world);
+  void name_releases(Place& place, const DeviceKey& key, const World& world);
   [[nodiscard]] const Image* find(std::string_view scope, std::string_view image) const;
   void count_in(const Place& place);
   void count_out(const Place& place);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "domain/cluster/disruption.h"
+#include "domain/contract/ground_names.h"
 
 namespace dhc {
 
@@ -236,6 +237,35 @@ std::optional<WallTime> Reporters::revision_began(const std::string& owner_uid, 
     }
   }
   return first;
+}
+
+std::vector<ServingRelease> Reporters::releases(const DeviceKey& key, const std::string& node) const {
+  std::vector<ServingRelease> found;
+  const auto entries = on_node_.find(node);
+  if (entries == on_node_.end()) return found;
+  for (const auto& entry : entries->second) {
+    if (entry.is_gone || entry.revision.empty() || entry.owner.kind != "DaemonSet" || !serves(entry, key)) continue;
+    auto name = ground_of_release({.ns = entry.ns, .name = entry.owner.name, .revision = entry.revision});
+    const auto at = std::ranges::lower_bound(found, name, {}, &ServingRelease::name);
+    if (at != found.end() && at->name == name) {
+      at->made = std::min(at->made, entry.made);
+    } else {
+      found.insert(at, {.name = std::move(name), .made = entry.made});
+    }
+  }
+  return found;
+}
+
+std::optional<k8s::OwnerRef> Reporters::daemon_set(std::string_view ns, std::string_view name) const {
+  std::optional<k8s::OwnerRef> found;
+  for (const auto& [node, entries] : on_node_) {
+    for (const auto& entry : entries) {
+      if (entry.ns != ns || entry.owner.kind != "DaemonSet" || entry.owner.name != name) continue;
+      // One that was made anew may still have pods of before: the answer must not depend on their order.
+      if (!found || found->uid < entry.owner.uid) found = entry.owner;
+    }
+  }
+  return found;
 }
 
 }  // namespace dhc

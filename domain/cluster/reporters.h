@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -73,6 +74,13 @@ struct Rollout {
   WallTime until;  ///< What breaks counts from then on.
 };
 
+/// A release, by `ground_of_release`, that serves devices on a node.
+struct ServingRelease {
+  std::string name;
+  WallTime made;  ///< When the first of its pods there was made.
+  friend bool operator==(const ServingRelease&, const ServingRelease&) = default;
+};
+
 /// Its owner, as the subject of a verdict.
 [[nodiscard]] Subject subject_of(const Rollout& rollout);
 
@@ -95,6 +103,11 @@ class Reporters {
   [[nodiscard]] std::optional<Rollout> rollout(const DeviceKey& key, const std::string& node) const;
   /// When the first pod of this revision was made that is still there.
   [[nodiscard]] std::optional<WallTime> revision_began(const std::string& owner_uid, const std::string& revision) const;
+  /// The releases that may serve the device on its node, each once, sorted by name: of a plugin's resource nobody says
+  /// whose it is. Only DaemonSets have any.
+  [[nodiscard]] std::vector<ServingRelease> releases(const DeviceKey& key, const std::string& node) const;
+  /// The DaemonSet of this name that has a pod here; none: it has none.
+  [[nodiscard]] std::optional<k8s::OwnerRef> daemon_set(std::string_view ns, std::string_view name) const;
   /// The node is gone, and with it those that were about to be replaced there.
   void forget_gone(const std::string& node);
 

@@ -261,6 +261,12 @@ class World {
   /// The roll-out of the device's driver or plugin on its node, over or not, by our clock; none: its pod is not known,
   /// or has come with the node, or with its DaemonSet.
   [[nodiscard]] std::optional<Rollout> rollout_of(const DeviceKey& key) const;
+  /// The releases of drivers or plugins that may serve the device on its node, by our clock.
+  [[nodiscard]] std::vector<ServingRelease> releases_of(const DeviceKey& key) const;
+  /// The DaemonSet of a driver or plugin; none: none of its pods is known.
+  [[nodiscard]] std::optional<k8s::OwnerRef> daemon_set(std::string_view ns, std::string_view name) const {
+    return reporters_.daemon_set(ns, name);
+  }
   /// When the first pod of its revision was made that is still there, by the API server's clock.
   [[nodiscard]] WallTime revision_began(const Rollout& rollout) const {
     return reporters_.revision_began(rollout.owner.uid, rollout.revision).value_or(rollout.made);

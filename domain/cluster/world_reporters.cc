@@ -122,6 +122,12 @@ std::optional<Rollout> World::rollout_of(const DeviceKey& key) const {
   return rollout;
 }
 
+std::vector<ServingRelease> World::releases_of(const DeviceKey& key) const {
+  auto releases = reporters_.releases(key, inventory_.node_of(key));
+  for (auto& release : releases) release.made = ours(release.made);
+  return releases;
+}
+
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
   if (incident.vouched_for) return false;
   if (incident.forgotten) return true;

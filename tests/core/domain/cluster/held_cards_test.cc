@@ -1,5 +1,6 @@
 #include "domain/cluster/held_cards.h"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,8 @@ namespace {
 
 const std::string kHeldDriver = "gpu.example.com";
 const std::string kHeldResource = "example.com/gpu";
+const std::array<std::string, 3> kReleases = {"at release/ml/driver/r0", "at release/ml/driver/r1",
+                                              "at release/ml/driver/r2"};
 
 /// A cluster whose pods, slices and drivers come and go at random.
 class ComingAndGoing {
@@ -133,6 +136,7 @@ class ComingAndGoing {
     pod.meta.controller =
         k8s::OwnerRef{.api_version = "apps/v1", .kind = "DaemonSet", .name = "driver", .uid = "uid-ds"};
     pod.last_start = now_.wall - Seconds(dice_.below(10'000));
+    if (!dice_.one_in(4)) pod.meta.labels = {{std::string(k8s::kRevisionLabel), "r" + number(3)}};
     send(std::move(pod));
   }
 
@@ -181,6 +185,7 @@ struct Counted {
     std::map<std::string, std::set<std::string>> images;
     std::string unit;
     std::optional<WallTime> began;
+    std::set<std::string> releases;
   };
   explicit Counted(const World& world) {
     for (const auto& [key, state] : world.tracker().devices()) {
@@ -197,7 +202,24 @@ struct Counted {
       place.unit = world.node_of(key).empty() ? key.place.str() : world.node_of(key);
       const auto reporter = world.reporter_of(key);
       place.began = reporter ? std::optional(reporter->began) : std::nullopt;
+      for (const auto& [release, made] : world.releases_of(key)) place.releases.insert(release);
     }
+  }
+  [[nodiscard]] std::int64_t at(const std::string& scope, const std::string& release) const {
+    std::int64_t cards = 0;
+    for (const auto& [name, place] : places) {
+      if (name.first == scope && place.releases.contains(release)) cards += std::ssize(place.cards);
+    }
+    return cards;
+  }
+  [[nodiscard]] std::int64_t of_image_at(const std::string& scope, const std::string& image,
+                                         const std::string& release) const {
+    std::int64_t cards = 0;
+    for (const auto& [name, place] : places) {
+      if (name.first != scope || !place.releases.contains(release) || !place.images.contains(image)) continue;
+      cards += std::ssize(place.images.at(image));
+    }
+    return cards;
   }
   [[nodiscard]] std::int64_t since(const std::string& scope, WallTime then) const {
     std::int64_t cards = 0;
@@ -231,6 +253,7 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
   std::size_t shared = 0;
   std::size_t dated = 0;
   std::int64_t ran = 0;
+  std::int64_t served = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     ComingAndGoing cluster(seed);
     std::map<std::string, std::string> units;
@@ -253,6 +276,13 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
           CHECK(held.count_of(scope, image) == counted.of_image(scope, image, WallTime::min()));
           CHECK(held.count_of_since(scope, image, then) == counted.of_image(scope, image, then));
           ran += held.count_of(scope, image);
+          for (const auto& release : kReleases) {
+            CHECK(held.count_of_at(scope, image, release) == counted.of_image_at(scope, image, release));
+            served += held.count_of_at(scope, image, release);
+          }
+        }
+        for (const auto& release : kReleases) {
+          CHECK(held.count_at(scope, release) == counted.at(scope, release));
         }
       }
       for (const auto& [key, state] : world.tracker().devices()) {
@@ -264,6 +294,9 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
         CHECK(place->images.size() == found->second.images.size());
         for (const auto& [image, cards] : found->second.images) CHECK(place->count_of(image) == std::ssize(cards));
         CHECK(place->driver_began == found->second.began);
+        CHECK(place->releases.size() == found->second.releases.size());
+        for (const auto& release : found->second.releases) CHECK(place->has_release(release));
+        CHECK(held.places_in(place->unit, key.scope).size() == held.places_beside(key).size());
         std::int64_t beside = 0;
         for (const auto* other : held.places_beside(key)) beside += other->cards;
         CHECK(beside == counted.beside(key.scope, place->unit));
@@ -279,6 +312,7 @@ TEST_CASE("However pods, slices and drivers come and go, the held cards are thos
   CHECK(shared > 100);
   CHECK(dated > 100);
   CHECK(ran > 1000);
+  CHECK(served > 1000);
 }
 
 }  // namespace dhc::test
