@@ -158,6 +158,14 @@ struct Share {
 
 }  // namespace
 
+std::vector<const HeldCards::Place*> places_of(std::string_view workload, const DeviceKey& key, const World& world) {
+  std::vector<const HeldCards::Place*> places;
+  for (const auto& [card, place] : cards_of(workload, key, world)) {
+    if (place != nullptr) places.push_back(place);
+  }
+  return places;
+}
+
 std::optional<WallTime> as_new_as(const HeldCards::Place& place) {
   // A driver's pods begin one after the other.
   constexpr Millis kAsNew = std::chrono::hours(1);

@@ -37,6 +37,10 @@ namespace dhc {
 /// How many physical devices of a driver or resource the workload's pods hold now; 0 of a pod without a controller.
 [[nodiscard]] std::int64_t devices_held_by(std::string_view workload, const std::string& scope, const World& world);
 
+/// The places of the cards that the workload holds of the device's driver or resource, one for each card.
+[[nodiscard]] std::vector<const HeldCards::Place*> places_of(std::string_view workload, const DeviceKey& key,
+                                                             const World& world);
+
 /// Since when a driver or plugin must have begun to be as new as the one of this place; none: that is not known.
 [[nodiscard]] std::optional<WallTime> as_new_as(const HeldCards::Place& place);
 

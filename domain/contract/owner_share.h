@@ -9,4 +9,13 @@ struct OwnerShare {
   friend bool operator==(const OwnerShare&, const OwnerShare&) = default;
 };
 
+/// How much of what could have broken was at the node, or under the release of a driver, where a device broke; each
+/// from 0 to 1.
+struct GroundShare {
+  double scope = 1;     ///< Of the held devices of the driver or resource.
+  double workload = 1;  ///< Of those that its workload held, of several the one with the largest share there.
+  double image = 1;     ///< Likewise of those that ran its image.
+  friend bool operator==(const GroundShare&, const GroundShare&) = default;
+};
+
 }  // namespace dhc

@@ -45,7 +45,7 @@ constexpr ReasonInfo for_good(ReasonInfo info) {
   return info;
 }
 
-constexpr std::array<ReasonInfo, 125> kReasons = {
+constexpr std::array<ReasonInfo, 127> kReasons = {
     // what is or would be done
     quiet(Reason::Evicting, "Evicting", "An eviction request is being sent.", "Nothing."),
     warning(Reason::Evicted, "Evicted", "Evict", "The API server accepted the eviction, the pod is terminating.",
@@ -386,6 +386,16 @@ constexpr std::array<ReasonInfo, 125> kReasons = {
             "The workload's replacements end before they run, one after the other, because they are bound to a node "
             "that has our taint.",
             "Let its scheduler choose another node, or take the taint off the node."),
+    warning(
+        Reason::NodeSuspected, "NodeSuspected", "Suspect",
+        "More devices break on this node than its share of them explains, under different workloads: they may share "
+        "a cause. Nothing is held or moved because of that.",
+        "Look at what its devices share (power, PCIe switch, cooling, host memory, the driver there) before you "
+        "replace them one by one; drain it or hand it over, or annotate it with device-health.io/acknowledge."),
+    warning(Reason::DriverSuspected, "DriverSuspected", "Suspect",
+            "More devices break on the nodes where this revision of the DaemonSet serves them than its share of them "
+            "explains, on three nodes at the least. Nothing is held or moved because of that.",
+            "Stop its roll-out, compare it with the revision before, and roll it back."),
     of_fact(normal(Reason::Recovered, "Recovered", "Notice", "The device is healthy again.", "Nothing.")),
     of_fact(warning(Reason::ConfigRejected, "ConfigRejected", "Hold",
                     "The configuration could not be read: the last good one stays in force.",

@@ -126,6 +126,8 @@ enum class Reason : std::uint8_t {
   AnnotationRefused,
   BlackHoleNode,
   ReplacementStorm,
+  NodeSuspected,
+  DriverSuspected,
   Recovered,
   ConfigRejected,
   ConditionContested,

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/rfc3339.h"
+#include "domain/contract/ground_names.h"
+#include "domain/findings/ground_cases.h"
 
 namespace dhc {
 
@@ -25,7 +27,7 @@ std::string_view unit_of(const DeviceOnset& onset) {
 
 /// That a device was excused once is remembered, whoever is acquitted.
 bool is_of_no_use(const DeviceOnset& onset) {
-  return onset.workloads.empty() && onset.images.empty() && !onset.excused;
+  return onset.workloads.empty() && onset.images.empty() && onset.grounds.empty() && !onset.excused;
 }
 
 bool have_nobody_in_common(const DeviceOnset& a, const DeviceOnset& b, Accused accused) {
@@ -94,7 +96,7 @@ std::vector<double> chances_of(const std::string& who, const CaseAgainst& found,
 /// Those under whom so many devices of a driver or resource broke: of the others no case can be enough. By driver or
 /// resource; of `grown` alone unless that is null.
 std::map<std::string, std::set<std::string>> names_with(const std::vector<DeviceOnset>& onsets, std::size_t least,
-                                                        Accused accused, const std::set<OwnerInScope>* grown) {
+                                                        auto accused, const std::set<OwnerInScope>* grown) {
   std::map<std::string, std::set<std::string>> names;
   if (least == 0) return names;
   using Name = std::pair<std::string_view, std::string_view>;
@@ -113,21 +115,16 @@ std::map<std::string, std::set<std::string>> names_with(const std::vector<Device
 }
 
 std::string words_of_case(const std::string& scope, const CaseAgainst& found) {
-  std::string devices;
   std::set<std::string_view> nodes;
   std::int64_t well = 0;
   for (const auto* onset : found.onsets) {
     if (nodes.insert(unit_of(*onset)).second) well += onset->well;
   }
-  for (std::size_t i = 0; i < found.onsets.size() && i < kMostNamed; ++i) {
-    devices += (i == 0 ? "" : ", ") + to_string(found.onsets[i]->card);
-  }
-  if (found.onsets.size() > kMostNamed) devices += fmt::format(" and {} more", found.onsets.size() - kMostNamed);
   return fmt::format(
       "since {} {} devices of {} broke under it on {} node{}, where others held {} that were well; it holds at most "
       "{:.1f} percent of them: {}",
       format_rfc3339(found.onsets.front()->at), found.onsets.size(), scope, nodes.size(), nodes.size() == 1 ? "" : "s",
-      well, found.share * 100, devices);
+      well, found.share * 100, words_of_devices(found));
 }
 
 /// The workloads under which the devices of a case against an image broke, and how many each.
@@ -192,6 +189,15 @@ std::string words_of_breakers(const std::map<std::string, std::size_t>& breakers
 
 }  // namespace
 
+std::string words_of_devices(const CaseAgainst& found) {
+  std::string devices;
+  for (std::size_t i = 0; i < found.onsets.size() && i < kMostNamed; ++i) {
+    devices += (i == 0 ? "" : ", ") + to_string(found.onsets[i]->card);
+  }
+  if (found.onsets.size() > kMostNamed) devices += fmt::format(" and {} more", found.onsets.size() - kMostNamed);
+  return devices;
+}
+
 double chance_of_at_least(std::size_t least, const std::vector<double>& probabilities) {
   if (least == 0) return 1;
   // How likely exactly so many happen; what reaches `least` stays there.
@@ -241,6 +247,7 @@ void Suspects::note(DeviceOnset onset) {
   for (const auto* names : {&onset.workloads, &onset.images}) {
     for (const auto& [who, share] : *names) grown_.emplace(who, onset.card.scope);
   }
+  for (const auto& [who, share] : onset.grounds) grown_.emplace(who, onset.card.scope);
   onsets_.insert(place, std::move(onset));
   if (onsets_.size() > kMost) onsets_.erase(onsets_.begin());
   ++revision_;
@@ -273,7 +280,8 @@ void Suspects::forget(const SuspectHearing& hearing) {
   });
   for (const auto& [who, until] : hearing.acknowledged) {
     for (auto& onset : onsets_) {
-      if (onset.since <= until && onset.workloads.erase(who) + onset.images.erase(who) > 0) ++revision_;
+      if (onset.since > until) continue;
+      if (onset.workloads.erase(who) + onset.images.erase(who) + onset.grounds.erase(who) > 0) ++revision_;
     }
   }
   std::erase_if(onsets_, is_of_no_use);
@@ -286,6 +294,7 @@ void Suspects::acquit(const OwnerInScope& who, WallTime until) {
     if (onset.card.scope != who.second || onset.at > until) continue;
     onset.workloads.erase(who.first);
     onset.images.erase(who.first);
+    onset.grounds.erase(who.first);
   }
   std::erase_if(onsets_, is_of_no_use);
   ++revision_;
@@ -317,12 +326,23 @@ std::vector<DeviceOnset> Suspects::judge(const SuspectHearing& hearing) {
   forget(hearing);
   end_suspicions(hearing);
   if (judged_ == std::pair(revision_, hearing.least)) return excused;
+  std::set<OwnerInScope> before;
+  for (const auto& [who, suspicion] : suspicions_) before.insert(who);
   // Of a case that has not grown nothing is new.
   const auto* grown = judged_ && judged_->second == hearing.least ? &grown_ : nullptr;
   for (const auto& [scope, names] : names_with(onsets_, hearing.least, &DeviceOnset::workloads, grown))
     judge_workloads(scope, names, hearing, excused);
   for (const auto& [scope, names] : names_with(onsets_, hearing.least, &DeviceOnset::images, grown))
     judge_images(scope, names, hearing, excused);
+  std::set<OwnerInScope> accused;
+  for (const auto& [who, suspicion] : suspicions_) {
+    if (!before.contains(who)) accused.insert(who);
+  }
+  drop_grounds(accused, hearing.least);
+  // What is put down to a workload is none of what chance may have picked: that weighs on every node and release.
+  const auto* weighed = accused.empty() ? grown : nullptr;
+  for (const auto& [scope, names] : names_with(onsets_, hearing.least, &DeviceOnset::grounds, weighed))
+    judge_grounds(scope, names, hearing);
   judged_ = std::pair(revision_, hearing.least);
   grown_.clear();
   return excused;
@@ -372,6 +392,45 @@ void Suspects::accuse(const OwnerInScope& who, std::string evidence, WallTime no
     excused.push_back(onset);
   }
   ++revision_;
+}
+
+/// Of a node or release of which a case is no more once a workload or image stands accused, nothing was ever to be
+/// said.
+void Suspects::drop_grounds(const std::set<OwnerInScope>& accused, std::size_t least) {
+  std::map<std::string, std::set<std::string>> touched;
+  for (const auto& onset : onsets_) {
+    const auto holds = [&](const OwnerInScope& who) {
+      return onset.card.scope == who.second &&
+             (onset.workloads.contains(who.first) || onset.images.contains(who.first));
+    };
+    if (std::ranges::none_of(accused, holds)) continue;
+    for (const auto& [ground, share] : onset.grounds) {
+      if (suspicions_.contains({ground, onset.card.scope})) touched[onset.card.scope].insert(ground);
+    }
+  }
+  for (const auto& [scope, names] : touched) {
+    const auto cases = cases_against_grounds(onsets_, suspicions_, scope, names);
+    for (const auto& ground : names) {
+      const auto found = cases.find(ground);
+      if (found != cases.end() && is_enough_against_ground(ground, found->second, least)) continue;
+      suspicions_.erase({ground, scope});
+      ++revision_;
+    }
+  }
+}
+
+void Suspects::judge_grounds(const std::string& scope, const std::set<std::string>& names,
+                             const SuspectHearing& hearing) {
+  for (const auto& [ground, found] : cases_against_grounds(onsets_, suspicions_, scope, names)) {
+    if (!is_enough_against_ground(ground, found, hearing.least)) continue;
+    const bool is_new =
+        suspicions_
+            .try_emplace({ground, scope}, Suspicion{.since = hearing.now.wall,
+                                                    .clean_since = {},
+                                                    .evidence = words_of_ground_case(ground, scope, found)})
+            .second;
+    if (is_new) ++revision_;
+  }
 }
 
 const Suspicion* Suspects::find(const std::string& who, const std::string& scope) const {

@@ -25,12 +25,14 @@ struct DeviceOnset {
   std::int64_t well = 0;                          ///< How many devices others held on its node then that were not bad.
   std::map<std::string, OwnerShare> workloads;    ///< That held it, by `workload_of`.
   std::map<std::string, OwnerShare> images = {};  ///< That ran on it, by `images_on`.
-  bool excused = false;                           ///< It was put down to one of them: that is done once.
+  /// Its node, and the releases that served it there, by `grounds_of`.
+  std::map<std::string, GroundShare> grounds = {};
+  bool excused = false;  ///< It was put down to one of them: that is done once.
   friend bool operator==(const DeviceOnset&, const DeviceOnset&) = default;
 };
 
 /// A workload, or each that runs an image, under which devices of one driver or resource go bad that are well under
-/// others.
+/// others; or a node, or a release of a driver, likewise.
 struct Suspicion {
   WallTime since;
   std::optional<WallTime> clean_since;  ///< Since when it has held no bad device; none: it holds one.
@@ -38,7 +40,8 @@ struct Suspicion {
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
 
-/// A workload, by `workload_of`, or an image, by `images_on`, and a driver or resource.
+/// A workload, by `workload_of`, an image, by `images_on`, or a node or release, by `grounds_of`; and a driver or
+/// resource.
 using OwnerInScope = std::pair<std::string, std::string>;
 
 /// A pod that runs an image now and holds devices.
@@ -52,7 +55,7 @@ struct Bystander {
 struct SuspectHearing {
   std::size_t least = 3;          ///< How many devices must have broken under a workload; 0: nobody is suspected.
   std::set<OwnerInScope> on_bad;  ///< Of those who are suspected: who holds a bad device now.
-  /// Workloads and images that somebody vouches for: what broke up to then is not held against them.
+  /// Workloads, images and nodes that somebody vouches for: what broke up to then is not held against them.
   std::map<std::string, WallTime> acknowledged;
   std::optional<WallTime> released;  ///< Likewise for all, by an operator.
   Now now;
@@ -66,7 +69,8 @@ struct SuspectHearing {
 /// of the devices holds 3 percent of those that break. Where one node or one release of the driver is to blame, it
 /// holds its share of the node or of that release. A device that breaks under different workloads is itself the cause,
 /// and counts against nobody. Likewise an image, under ever new workloads; but where few of its workloads break
-/// devices, they are guilty and not what they run.
+/// devices, they are guilty and not what they run. What is put down to neither may speak against a node, or a release
+/// of the driver: that excuses nobody.
 class Suspects {
  public:
   /// How long an onset counts.
@@ -116,12 +120,14 @@ class Suspects {
   void judge_images(const std::string& scope, const std::set<std::string>& names, const SuspectHearing& hearing,
                     std::vector<DeviceOnset>& excused);
   void accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused);
+  void judge_grounds(const std::string& scope, const std::set<std::string>& names, const SuspectHearing& hearing);
+  void drop_grounds(const std::set<OwnerInScope>& accused, std::size_t least);
 
   std::vector<DeviceOnset> onsets_;
   std::map<OwnerInScope, Suspicion> suspicions_;
   std::uint64_t revision_ = 0;
   std::optional<std::pair<std::uint64_t, std::size_t>> judged_;  // the revision, and `least`, of the last judgement
-  std::set<OwnerInScope> grown_;  // workloads and images against which more speaks since then
+  std::set<OwnerInScope> grown_;                                 // those against whom more speaks since then
 };
 
 /// What speaks against a workload.
@@ -143,6 +149,9 @@ using Accused = std::map<std::string, OwnerShare> DeviceOnset::*;
 
 /// Whether a case with so many devices at the least is enough for a suspicion.
 [[nodiscard]] bool is_enough(const CaseAgainst& found, std::size_t least);
+
+/// The devices of a case, the first few by name.
+[[nodiscard]] std::string words_of_devices(const CaseAgainst& found);
 
 /// How likely at least `least` of independent events with these probabilities happen.
 [[nodiscard]] double chance_of_at_least(std::size_t least, const std::vector<double>& probabilities);

@@ -15,6 +15,7 @@
 #include "base/json_text.h"
 #include "base/printable.h"
 #include "base/rfc3339.h"
+#include "domain/contract/ground_names.h"
 
 namespace dhc {
 
@@ -37,6 +38,14 @@ Json shares_json(const std::map<std::string, OwnerShare>& shares) {
   return json;
 }
 
+Json grounds_json(const std::map<std::string, GroundShare>& grounds) {
+  Json json = Json::object();
+  for (const auto& [name, share] : grounds) {
+    if (json.size() < kMostSuspects) json[name] = {share.scope, share.workload, share.image};
+  }
+  return json;
+}
+
 Json onset_json(const DeviceOnset& onset) {
   Json json = {{"source", onset.card.source == DeviceKey::Source::Dra ? "dra" : "plugin"},
                {"scope", onset.card.scope},
@@ -49,6 +58,7 @@ Json onset_json(const DeviceOnset& onset) {
                {"workloads", shares_json(onset.workloads)}};
   if (onset.named_at != onset.at) json["namedAt"] = format_rfc3339(onset.named_at);
   if (!onset.images.empty()) json["images"] = shares_json(onset.images);
+  if (!onset.grounds.empty()) json["grounds"] = grounds_json(onset.grounds);
   if (onset.excused) json["excused"] = true;
   return json;
 }
@@ -75,20 +85,33 @@ std::optional<WallTime> suspect_time(const Json& json, const char* key) {
   return text ? parse_rfc3339(*text) : std::nullopt;
 }
 
-bool is_share_list(const Json& json) {
+bool is_share_list(const Json& json, std::size_t length) {
   const auto is_share = [](const Json& one) {
     return one.is_number() && one.get<double>() > 0 && one.get<double>() <= 1;
   };
-  return json.is_array() && json.size() == 2 && is_share(json[0]) && is_share(json[1]);
+  return json.is_array() && json.size() == length && std::ranges::all_of(json, is_share);
 }
 
 /// False: it is not what `shares_json` made.
 bool read_shares(const Json& json, std::map<std::string, OwnerShare>& shares) {
   if (!json.is_object()) return false;
   for (const auto& [who, share] : json.items()) {
-    if (!is_share_list(share) || who.empty() || who.size() > kLongestSuspectName) return false;
+    if (!is_share_list(share, 2) || who.empty() || who.size() > kLongestSuspectName) return false;
     shares.emplace(who, OwnerShare{.scope = share[0].get<double>(), .node = share[1].get<double>()});
     if (shares.size() == kMostSuspects) break;
+  }
+  return true;
+}
+
+/// Likewise; a name that is none of them would be somebody else's.
+bool read_grounds(const Json& json, std::map<std::string, GroundShare>& grounds) {
+  if (!json.is_object()) return false;
+  for (const auto& [name, share] : json.items()) {
+    if (!is_share_list(share, 3) || !is_ground_name(name) || name.size() > kLongestSuspectName) return false;
+    grounds.emplace(name, GroundShare{.scope = share[0].get<double>(),
+                                      .workload = share[1].get<double>(),
+                                      .image = share[2].get<double>()});
+    if (grounds.size() == kMostSuspects) break;
   }
   return true;
 }
@@ -124,20 +147,37 @@ std::optional<DeviceOnset> read_onset(const Json& json) {
   if (!read_shares(*workloads, onset.workloads)) return std::nullopt;
   const auto images = json.find("images");
   if (images != json.end() && !read_shares(*images, onset.images)) return std::nullopt;
+  const auto grounds = json.find("grounds");
+  if (grounds != json.end() && !read_grounds(*grounds, onset.grounds)) return std::nullopt;
   return onset;
 }
 
-void read_suspicion(const Json& json, std::map<OwnerInScope, Suspicion>& suspicions) {
+void read_suspicion(const Json& json, bool is_ground, std::map<OwnerInScope, Suspicion>& suspicions) {
   if (!json.is_object()) return;
   auto workload = suspect_text(json, "workload");
   auto scope = suspect_text(json, "scope");
   const auto since = suspect_time(json, "since");
   const auto evidence = suspect_text(json, "evidence");
-  if (!workload || workload->empty() || !scope || !since || !evidence) return;
+  if (!workload || workload->empty() || is_ground_name(*workload) != is_ground || !scope || !since || !evidence) return;
   suspicions.insert_or_assign({*std::move(workload), *std::move(scope)},
                               Suspicion{.since = *since,
                                         .clean_since = suspect_time(json, "cleanSince"),
                                         .evidence = printable_cut(*evidence, kLongestEvidence)});
+}
+
+using Suspected = std::vector<const std::pair<const OwnerInScope, Suspicion>*>;
+
+/// Nodes and releases, or all others; those that hold a bad device first.
+Suspected newest_first(const Suspects& suspects, bool are_grounds) {
+  Suspected newest;
+  for (const auto& entry : suspects.suspicions()) {
+    if (is_ground_name(entry.first.first) == are_grounds) newest.push_back(&entry);
+  }
+  std::ranges::sort(newest, [](const auto* a, const auto* b) {
+    return std::tuple(a->second.clean_since.has_value(), b->second.since, a->first) <
+           std::tuple(b->second.clean_since.has_value(), a->second.since, b->first);
+  });
+  return newest;
 }
 
 }  // namespace
@@ -145,6 +185,7 @@ void read_suspicion(const Json& json, std::map<OwnerInScope, Suspicion>& suspici
 std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
   if (suspects.onsets().empty() && suspects.suspicions().empty()) return {};
   const std::string_view between = R"(],"incidents":[)";
+  const std::string_view between_grounds = R"(],"grounds":[)";
   std::string text = R"({"suspicions":[)";
   const auto put = [&](const std::string& piece, std::size_t most) {
     const bool is_first = text.back() == '[';
@@ -153,20 +194,22 @@ std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
     return true;
   };
   // Who is suspected is what holds evictions; why, in full, is for people.
-  const auto room = limit - std::min(limit, between.size() + 2);
+  const auto room = limit - std::min(limit, between_grounds.size() + between.size() + 2);
   const auto most = room - room / 4;
-  std::vector<const std::pair<const OwnerInScope, Suspicion>*> newest;
-  for (const auto& entry : suspects.suspicions()) newest.push_back(&entry);
-  std::ranges::sort(newest, [](const auto* a, const auto* b) {
-    return std::tuple(a->second.clean_since.has_value(), b->second.since, a->first) <
-           std::tuple(b->second.clean_since.has_value(), a->second.since, b->first);
-  });
-  for (const auto longest : {kLongestEvidence, kShortEvidence}) {
-    const auto begin = text.size();
-    const bool fits = std::ranges::all_of(
-        newest, [&](const auto* entry) { return put(json_text(suspicion_json(*entry, longest)), most); });
-    if (fits || longest == kShortEvidence) break;
-    text.resize(begin);
+  const auto put_all = [&](const Suspected& all) {
+    for (const auto longest : {kLongestEvidence, kShortEvidence}) {
+      const auto begin = text.size();
+      const bool fits = std::ranges::all_of(
+          all, [&](const auto* entry) { return put(json_text(suspicion_json(*entry, longest)), most); });
+      if (fits || longest == kShortEvidence) break;
+      text.resize(begin);
+    }
+  };
+  put_all(newest_first(suspects, false));
+  // A version that knows none of them would take a node for a workload.
+  if (const auto grounds = newest_first(suspects, true); !grounds.empty()) {
+    text += between_grounds;
+    put_all(grounds);
   }
   text += between;
   for (const auto& onset : std::views::reverse(suspects.onsets())) {
@@ -187,8 +230,10 @@ Suspects parse_suspect_state(std::string_view text) {
       if (auto onset = read_onset(item)) onsets.push_back(*std::move(onset));
     }
   }
-  if (const auto list = json.find("suspicions"); list != json.end() && list->is_array()) {
-    for (const auto& item : *list) read_suspicion(item, suspicions);
+  for (const auto* key : {"suspicions", "grounds"}) {
+    const auto list = json.find(key);
+    if (list == json.end() || !list->is_array()) continue;
+    for (const auto& item : *list) read_suspicion(item, key == std::string_view("grounds"), suspicions);
   }
   suspects.load(std::move(onsets), std::move(suspicions));
   return suspects;

@@ -6,10 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "domain/cluster/grounds.h"
 #include "domain/cluster/node_departure.h"
 #include "domain/cluster/running_images.h"
 #include "domain/cluster/workload.h"
+#include "domain/contract/ground_names.h"
 #include "domain/contract/names.h"
+#include "domain/contract/operator_time.h"
 #include "domain/limits/caps.h"
 
 namespace dhc {
@@ -56,6 +59,51 @@ void tell_tenants(const std::string& image, const std::string& scope, const Susp
   });
 }
 
+/// Operators speak for a node, on the node; and what broke before it was made broke on another of its name. Those on
+/// which nothing broke are not asked.
+template <class Hear>
+void hear_of_nodes(const Suspects& suspects, const World& world, WallTime now, const Hear& hear) {
+  const auto ask = [&](std::string_view name, WallTime since) {
+    const auto* node = world.node(name);
+    if (node == nullptr) return;
+    const auto tell = [&](WallTime until) {
+      if (since <= until) hear(ground_of_node(name), until);
+    };
+    if (node->meta.creation) tell(std::min(world.ours(*node->meta.creation), now));
+    if (!world.annotated_nodes().contains(name)) return;
+    const auto said = k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
+    if (const auto until = said ? operator_time(*said, now) : std::unexpected(std::string())) tell(*until);
+  };
+  for (const auto& onset : suspects.onsets()) {
+    for (const auto& [ground, share] : onset.grounds) {
+      if (const auto node = node_of_ground(ground)) ask(*node, onset.since);
+    }
+  }
+  for (const auto& [who, suspicion] : suspects.suspicions()) {
+    if (const auto node = node_of_ground(who.first)) ask(*node, suspicion.since);
+  }
+}
+
+/// The nodes and releases that are suspected and have a bad device, held or out of service.
+void hear_of_grounds(const Suspects& suspects, const IncidentStore& incidents,
+                     const std::vector<AffectedPod>& affected_pods, const World& world, SuspectHearing& hearing) {
+  const auto is_ground = [](const auto& entry) { return is_ground_name(entry.first.first); };
+  if (std::ranges::none_of(suspects.suspicions(), is_ground)) return;
+  const auto hear = [&](const DeviceKey& key, const std::string& node) {
+    const auto put = [&](std::string name) {
+      if (suspects.find(name, key.scope) != nullptr) hearing.on_bad.emplace(std::move(name), key.scope);
+    };
+    if (!node.empty()) put(ground_of_node(node));
+    for (auto& release : world.releases_of(key)) put(std::move(release.name));
+  };
+  for (const auto& affected : affected_pods) {
+    if (!affected.unknown_now) hear(affected.key, world.node_of(affected.key));
+  }
+  for (const auto& [key, record] : incidents.records()) {
+    if (record.is_open() && !record.is_acknowledged()) hear(key, node_of(record, world));
+  }
+}
+
 }  // namespace
 
 void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const IncidentStore& incidents,
@@ -75,15 +123,17 @@ void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const In
                       .since = facts->since,
                       .well = well_beside(key, workloads, world),
                       .workloads = {},
-                      .images = {}};
+                      .images = {},
+                      .grounds = grounds_of(key, facts->since, world)};
     for (const auto& workload : workloads) onset.workloads.emplace(workload, share_of(workload, key, world));
     for (const auto& image : images_on(key, world)) onset.images.emplace(image, share_of_image(image, key, world));
     suspects.note(std::move(onset));
   }
 }
 
-SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPod>& affected_pods, const World& world,
-                          const Policy& policy, const Now& now) {
+SuspectHearing hearing_of(const Suspects& suspects, const IncidentStore& incidents,
+                          const std::vector<AffectedPod>& affected_pods, const World& world, const Policy& policy,
+                          const Now& now) {
   SuspectHearing hearing{.least = static_cast<std::size_t>(policy.limits.suspect_after),
                          .on_bad = {},
                          .acknowledged = {},
@@ -96,6 +146,8 @@ SuspectHearing hearing_of(const Suspects& suspects, const std::vector<AffectedPo
     auto& latest = hearing.acknowledged.try_emplace(who, until).first->second;
     latest = std::max(latest, until);
   };
+  hear_of_nodes(suspects, world, now.wall, hear);
+  hear_of_grounds(suspects, incidents, affected_pods, world, hearing);
   // Whoever looks at a suspect may have repaired its device before.
   for (const auto& [who, suspicion] : suspects.suspicions()) {
     for (const auto& workload : workloads_behind(suspects, who, world)) {
@@ -132,6 +184,7 @@ std::optional<SuspectedAs> suspected_as(const Suspects& suspects, const k8s::Pod
 }
 
 std::vector<std::string> workloads_behind(const Suspects& suspects, const OwnerInScope& who, const World& world) {
+  if (is_ground_name(who.first)) return {};
   if (!is_image_name(who.first)) return {who.first};
   std::set<std::string> workloads;
   for (const auto& onset : suspects.onsets()) {
@@ -157,7 +210,37 @@ bool is_with_suspects(const Suspects& suspects, const DeviceKey& key, const Worl
   return is_held;
 }
 
+bool is_full_of_suspects(const Suspects& suspects, std::string_view node, const std::string& scope,
+                         const World& world) {
+  const auto places = world.held_cards().places_in(node, scope);
+  return !places.empty() && std::ranges::all_of(places, [&](const auto* place) {
+    return std::ranges::all_of(place->keys(),
+                               [&](const DeviceKey& key) { return is_with_suspects(suspects, key, world); });
+  });
+}
+
+namespace {
+
+std::string words_of_suspected_ground(const std::string& who, const Suspicion& suspicion) {
+  if (release_of_ground(who)) {
+    return fmt::format(
+        "{} is suspected of breaking the devices that it serves: {}; nothing is held or moved because of that: stop "
+        "its roll-out, compare it with the revision before, roll it back; said until it has had no bad device for 24 "
+        "h, or the caps are released",
+        words_of_ground(who), suspicion.evidence);
+  }
+  return fmt::format(
+      "{} is suspected of breaking its devices: {}; nothing is held or moved because of that: before its devices are "
+      "replaced one by one, look at what they share (power, PCIe switch, cooling, host memory, the driver there), "
+      "drain it or hand it over; said until it has had no bad device for 24 h, or its annotation {} says when it was "
+      "looked at",
+      words_of_ground(who), suspicion.evidence, kAcknowledgeAnnotation);
+}
+
+}  // namespace
+
 std::string words_of_suspicion(const std::string& who, const Suspicion& suspicion) {
+  if (is_ground_name(who)) return words_of_suspected_ground(who, suspicion);
   if (is_image_name(who)) {
     return fmt::format(
         "{} is suspected of breaking the devices that its containers hold: {}; no pod that runs it there is moved and "

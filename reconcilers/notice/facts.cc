@@ -12,10 +12,12 @@
 #include "base/rfc3339.h"
 #include "domain/cluster/node_subject.h"
 #include "domain/cluster/workload.h"
+#include "domain/contract/ground_names.h"
 #include "domain/contract/names.h"
 #include "domain/contract/operator_time.h"
 #include "domain/findings/match_device.h"
 #include "domain/incidents/suspect_watch.h"
+#include "reconcilers/notice/grounds.h"
 #include "reconcilers/notice/reporters.h"
 #include "reconcilers/notice/unmatched.h"
 #include "reconcilers/shared/hold_reasons.h"
@@ -146,6 +148,7 @@ void add_suspects(const PlanInput& input, Planned<Verdict>& found) {
   std::set<OwnerInScope> told;
   for (const auto& [who, suspicion] : input.suspects->suspicions()) {
     const auto until = suspicion.clean_since ? std::optional(*suspicion.clean_since + Suspects::kClean) : std::nullopt;
+    if (is_ground_name(who.first)) continue;
     auto workloads = workloads_behind(*input.suspects, who, input.world);
     if (workloads.empty()) workloads.push_back(who.first);
     for (const auto& workload : workloads) {
@@ -349,6 +352,7 @@ Planned<Verdict> find_facts(const PlanInput& input) {
   auto silent = find_silent_reporters(input);
   wake.note(silent.wake_at);
   std::ranges::move(silent.verdicts, std::back_inserter(found.verdicts));
+  std::ranges::move(find_suspected_grounds(input), std::back_inserter(found.verdicts));
   std::ranges::move(find_other_words(input), std::back_inserter(found.verdicts));
   std::ranges::move(find_unmatched(input), std::back_inserter(found.verdicts));
   found.wake_at = wake.at();

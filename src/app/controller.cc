@@ -16,6 +16,7 @@
 #include "app/webhook/bulletin.h"
 #include "base/believed_clock.h"
 #include "domain/cluster/world.h"
+#include "domain/contract/ground_names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/findings/affected_pod.h"
 #include "domain/findings/pauses.h"
@@ -537,18 +538,26 @@ void Controller::State::note_brake() {
 }
 
 /// Who is suspected, by what the incident store has just found; it is written down with the incidents. True if another
-/// is suspected than before, or in other words: everything that rests on it is decided anew.
+/// workload or image is suspected than before: everything that rests on it is decided anew. On a node or release that
+/// is suspected nothing rests.
 bool Controller::State::look_at_suspects(const std::set<DeviceKey>& opened, const Now& now) {
-  const auto before = suspects.suspicions();
+  const auto held_by_them = [&] {
+    std::vector<OwnerInScope> names;
+    for (const auto& [who, suspicion] : suspects.suspicions()) {
+      if (!is_ground_name(who.first)) names.push_back(who);
+    }
+    return names;
+  };
+  const auto before = held_by_them();
+  const bool is_any = !suspects.suspicions().empty();
   note_onsets(suspects, opened, incidents, world);
   // Who vouches, and who holds what is bad, is asked where it matters.
   const std::vector<AffectedPod> nobody;
-  const bool is_asked = !opened.empty() || !before.empty();
-  const auto hearing = hearing_of(suspects, is_asked ? affected_pods.all() : nobody, world, *policy, now);
+  const bool is_asked = !opened.empty() || is_any;
+  const auto hearing = hearing_of(suspects, incidents, is_asked ? affected_pods.all() : nobody, world, *policy, now);
   incidents.excuse(suspects.judge(hearing), suspects, world, *policy, now);
   if (std::exchange(suspect_revision, suspects.revision()) != suspects.revision()) incidents.note_change();
-  return !std::ranges::equal(before, suspects.suspicions(), {}, &std::pair<const OwnerInScope, Suspicion>::first,
-                             &std::pair<const OwnerInScope, Suspicion>::first);
+  return before != held_by_them();
 }
 
 /// Whether a brake is engaged that was not at the last plan: one may be released in the very turn in which another

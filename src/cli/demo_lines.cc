@@ -83,7 +83,8 @@ DemoLine line_of(const Verdict& verdict, WallTime at) {
   };
   const auto text = fmt::format("{}: {}", who(verdict), verdict.message);
   if (verdict.reason == Reason::BrakeEngaged) return line("BRAKE", verdict.message);
-  if (verdict.reason == Reason::WorkloadSuspected && verdict.subject.kind != "Pod")
+  const bool is_advice = verdict.reason == Reason::NodeSuspected || verdict.reason == Reason::DriverSuspected;
+  if (is_advice || (verdict.reason == Reason::WorkloadSuspected && verdict.subject.kind != "Pod"))
     return line("SUSPECTED", verdict.message);
   if (verdict.reason == Reason::Quarantined) return line("QUARANTINE", text);
   if (verdict.reason == Reason::OnProbation) return line("PROBATION", text);

@@ -127,7 +127,7 @@ function phaseOf(entry) {
 }
 
 const kAlarms = new Set(["BrakeEngaged", "ConfigRejected", "StateDamaged", "StateNotRead", "StateNotSaved", "StateFromNewerVersion", "JobDiedOfDevice", "DiedOfDevice", "BlackHoleNode",
-  "NoPolicy", "Quarantined", "DeviceVanished", "SilentPlugin", "ReplacementStorm", "StuckTerminating", "NotTerminating", "ConditionContested", "PoolContested"]);
+  "NoPolicy", "Quarantined", "DeviceVanished", "SilentPlugin", "ReplacementStorm", "NodeSuspected", "DriverSuspected", "StuckTerminating", "NotTerminating", "ConditionContested", "PoolContested"]);
 const kDone = new Set(["Tainted", "Tainting", "Evicting", "Evicted", "Credited", "Crediting", "Untainted", "Untainting", "Recovered"]);
 /** What holds or wants somebody is orange, an alarm red, what is done or in order plain. */
 export function toneOf(model, verdict) {

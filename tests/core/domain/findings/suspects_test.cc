@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "domain/contract/ground_names.h"
 #include "domain/incidents/suspect_state.h"
 
 namespace dhc {
@@ -74,6 +75,39 @@ Suspects convicted() {
   Suspects suspects;
   for (int i = 0; i < 3; ++i) suspects.note(broken(i * 8, hours(i)));
   CHECK(suspects.judge(heard(hours(2))).size() == 3);
+  return suspects;
+}
+
+const OwnerInScope kBadNode{ground_of_node("node-7"), kBroken};
+const OwnerInScope kBadRelease{ground_of_release({.ns = "kube-system", .name = "gpu-driver", .revision = "6d4f"}),
+                               kBroken};
+
+/// The GPU of this number broke under a workload of its own, and has its node in common with seven others.
+DeviceOnset broken_there(int number, Millis later, double scope = 0.03, const std::string& workload = {},
+                         double of_workload = 1) {
+  const auto alone = fmt::format("ml/Job/of-{}", number);
+  auto onset = broken(number, later, workload.empty() ? alone : workload);
+  onset.grounds.emplace(ground_of_node(onset.node), GroundShare{.scope = scope, .workload = of_workload});
+  return onset;
+}
+
+/// Likewise, under the release.
+DeviceOnset broken_by_release(int number, Millis later, double scope) {
+  auto onset = broken_there(number, later);
+  onset.grounds.emplace(kBadRelease.first, GroundShare{.scope = scope});
+  return onset;
+}
+
+bool knows(const Suspects& suspects, const OwnerInScope& who) {
+  return suspects.find(who.first, who.second) != nullptr;
+}
+
+/// Three devices of node-7, an hour apart.
+Suspects with_bad_node() {
+  Suspects suspects;
+  for (int i = 0; i < 3; ++i) suspects.note(broken_there(56 + i, hours(i)));
+  CHECK(suspects.judge(heard(hours(2), 3, {kBadNode})).empty());
+  REQUIRE(knows(suspects, kBadNode));
   return suspects;
 }
 
@@ -378,6 +412,236 @@ TEST_CASE("a word for an image clears it, and a restart changes nothing of what 
   CHECK(read.judge(cleared).empty());
   CHECK(read.find(kImage.first, kBroken) == nullptr);
   CHECK(std::ranges::all_of(read.onsets(), [](const auto& onset) { return onset.images.empty(); }));
+}
+
+TEST_CASE("a node of which the third device breaks under as many workloads is suspected, and nobody is excused by it") {
+  Suspects suspects;
+  suspects.note(broken_there(56, hours(0)));
+  suspects.note(broken_there(57, hours(1)));
+  CHECK(suspects.judge(heard(hours(1))).empty());
+  CHECK_FALSE(knows(suspects, kBadNode));
+  suspects.note(broken_there(58, hours(2)));
+  CHECK(suspects.judge(heard(hours(2))).empty());
+  REQUIRE(knows(suspects, kBadNode));
+  CHECK(suspects.suspicions().size() == 1);
+  CHECK(std::ranges::none_of(suspects.onsets(), &DeviceOnset::excused));
+  CHECK(suspects.find(kBadNode.first, kBroken)->evidence ==
+        "since 2026-11-20T08:00:00Z 3 devices of gpu.example.com broke there under 3 workloads, where others held 5 "
+        "that were well; it has at most 3.0 percent of those that are held: gpu.example.com/node-7/gpu-0, "
+        "gpu.example.com/node-7/gpu-1, gpu.example.com/node-7/gpu-2");
+}
+
+TEST_CASE("a node is suspected by its share, and above 30 percent never") {
+  const auto is_suspected_with = [](double share, int devices, std::size_t least = 3) {
+    Suspects suspects;
+    for (int i = 0; i < devices; ++i) suspects.note(broken_there(56 + i, hours(i), share));
+    (void)suspects.judge(heard(hours(devices), least));
+    return knows(suspects, kBadNode);
+  };
+  CHECK(is_suspected_with(0.031, 3));
+  CHECK_FALSE(is_suspected_with(0.032, 3));
+  CHECK_FALSE(is_suspected_with(0.031, 3, 4));
+  CHECK_FALSE(is_suspected_with(0.031, 3, 0));
+  CHECK(is_suspected_with(0.3, 7));
+  CHECK_FALSE(is_suspected_with(0.301, 8));
+}
+
+TEST_CASE("what breaks on other nodes too speaks for hardware, and one device that breaks often is one device") {
+  Suspects suspects;
+  for (int i = 0; i < 20; ++i) suspects.note(broken_there(100 + i * 8, minutes(i)));
+  for (int i = 0; i < 3; ++i) suspects.note(broken_there(56 + i, hours(i + 1)));
+  (void)suspects.judge(heard(hours(4)));
+  CHECK(suspects.suspicions().empty());
+  Suspects often;
+  for (int i = 0; i < 9; ++i) often.note(broken_there(56, hours(i), 0.03, fmt::format("ml/Job/{}", i)));
+  (void)often.judge(heard(hours(9)));
+  CHECK(often.suspicions().empty());
+}
+
+TEST_CASE("a node is not suspected for one workload: of that each further device was to be expected where it is") {
+  const auto is_suspected_under = [](const std::vector<std::string>& workloads, double of_workload) {
+    Suspects suspects;
+    for (int i = 0; const auto& workload : workloads) {
+      auto onset = broken_there(56 + i, hours(i), 0.03, workload, of_workload);
+      ++i;
+      onset.workloads.begin()->second.node = 1;
+      suspects.note(onset);
+    }
+    (void)suspects.judge(heard(hours(8)));
+    return knows(suspects, kBadNode);
+  };
+  const std::vector<std::string> one(8, "ml/Job/train");
+  CHECK_FALSE(is_suspected_under(one, 1));  // it is nowhere else
+  CHECK(is_suspected_under(one, 0.1));      // it is on nine other nodes, and breaks nothing there
+  CHECK_FALSE(is_suspected_under({"ml/Job/a", "ml/Job/a", "ml/Job/a", "ml/Job/b"}, 1));
+  CHECK(is_suspected_under({"ml/Job/a", "ml/Job/a", "ml/Job/b", "ml/Job/c"}, 1));
+  // Likewise under ever new workloads that run one image.
+  for (const auto share : {1.0, 0.03}) {
+    Suspects suspects;
+    for (int i = 0; i < 5; ++i) {
+      auto onset = broken_there(56 + i, hours(i));
+      onset.images.emplace(kImage.first, OwnerShare{.scope = 0.31, .node = 1});
+      onset.grounds.begin()->second.image = share;
+      suspects.note(onset);
+    }
+    (void)suspects.judge(heard(hours(8)));
+    CHECK(knows(suspects, kBadNode) == (share < 1));
+  }
+}
+
+TEST_CASE("what is put down to a workload does not speak against the node as well") {
+  Suspects suspects;
+  for (int i = 0; i < 3; ++i) {
+    suspects.note(broken_there(i == 0 ? 56 : i * 8, hours(i), 0.03, kPoison.first, 0.1));
+  }
+  CHECK(suspects.judge(heard(hours(2))).size() == 3);
+  for (int i = 1; i < 3; ++i) suspects.note(broken_there(56 + i, hours(2 + i)));
+  (void)suspects.judge(heard(hours(5)));
+  CHECK_FALSE(knows(suspects, kBadNode));
+  // What it breaks later is put down to it too, although nobody takes it back.
+  auto later = broken_there(59, hours(5), 0.03, kPoison.first, 0.1);
+  suspects.note(later);
+  (void)suspects.judge(heard(hours(5)));
+  CHECK_FALSE(knows(suspects, kBadNode));
+  suspects.note(broken_there(60, hours(6)));
+  (void)suspects.judge(heard(hours(6)));
+  CHECK(knows(suspects, kBadNode));
+}
+
+TEST_CASE("a node was never to be suspected once a workload is of what broke there") {
+  Suspects suspects;
+  suspects.note(broken_there(56, hours(0), 0.03, kPoison.first, 0.05));
+  suspects.note(broken_there(57, hours(1), 0.03, kPoison.first, 0.05));
+  suspects.note(broken_there(58, hours(2)));
+  suspects.note(broken_there(59, hours(3)));
+  (void)suspects.judge(heard(hours(3)));
+  REQUIRE(knows(suspects, kBadNode));
+  CHECK_FALSE(is_suspected(suspects));
+  for (int i = 1; i < 3; ++i) {
+    suspects.note(broken_there(i * 8, hours(3 + i), 0.03, kPoison.first, 0.05));
+    (void)suspects.judge(heard(hours(3 + i), 3, {kPoison, kBadNode}));
+    CHECK(knows(suspects, kBadNode));
+  }
+  suspects.note(broken_there(24, hours(6), 0.03, kPoison.first, 0.05));
+  CHECK(suspects.judge(heard(hours(6), 3, {kPoison, kBadNode})).size() == 5);
+  CHECK(is_suspected(suspects));
+  CHECK_FALSE(knows(suspects, kBadNode));
+}
+
+TEST_CASE("a release is suspected over three nodes, and each node speaks against it once") {
+  const auto is_suspected_with = [](double share, const std::vector<int>& devices) {
+    Suspects suspects;
+    for (int i = 0; const int device : devices) suspects.note(broken_by_release(device, hours(i++), share));
+    CHECK(suspects.judge(heard(hours(10))).empty());
+    return knows(suspects, kBadRelease);
+  };
+  CHECK(is_suspected_with(0.03, {0, 8, 16}));
+  CHECK_FALSE(is_suspected_with(0.03, {0, 8}));
+  CHECK_FALSE(is_suspected_with(0.03, {0, 1, 2, 3}));
+  CHECK_FALSE(is_suspected_with(0.0005, {0, 1, 8}));  // by its share alone it would be
+  CHECK_FALSE(is_suspected_with(0.1, {0, 8, 16, 17, 18, 19}));
+  CHECK(is_suspected_with(0.1, {0, 8, 16, 24, 32}));
+  CHECK_FALSE(is_suspected_with(0.301, {0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80}));
+}
+
+TEST_CASE("where all broke on one node it is named, and not its release, whose evidence is a count of nodes") {
+  Suspects there;
+  for (int i = 0; i < 4; ++i) there.note(broken_by_release(56 + i, hours(i), 0.03));
+  (void)there.judge(heard(hours(4)));
+  CHECK(knows(there, kBadNode));
+  CHECK_FALSE(knows(there, kBadRelease));
+  Suspects suspects;
+  for (int i = 0; i < 3; ++i) suspects.note(broken_by_release(i * 8, hours(i), 0.03));
+  (void)suspects.judge(heard(hours(3)));
+  REQUIRE(knows(suspects, kBadRelease));
+  CHECK(suspects.find(kBadRelease.first, kBroken)
+            ->evidence.starts_with("since 2026-11-20T08:00:00Z 3 devices of gpu.example.com broke on 3 nodes where it "
+                                   "runs, under 3 workloads; it serves at most 3.0 percent of those that are held: "));
+}
+
+TEST_CASE("a device that broke under another release too is itself the cause") {
+  Suspects suspects;
+  suspects.note(broken_there(0, -hours(5)));  // before the release came
+  for (int i = 0; i < 3; ++i) suspects.note(broken_by_release(i * 8, hours(i), 0.03));
+  (void)suspects.judge(heard(hours(3)));
+  CHECK_FALSE(knows(suspects, kBadRelease));
+  suspects.note(broken_by_release(24, hours(4), 0.01));
+  suspects.note(broken_by_release(32, hours(5), 0.01));
+  (void)suspects.judge(heard(hours(5)));
+  CHECK(knows(suspects, kBadRelease));
+}
+
+TEST_CASE("a node's suspicion ends after a day without a bad device, by a word on the node, and by the caps' release") {
+  auto suspects = with_bad_node();
+  (void)suspects.judge(heard(hours(3), 3, {}));
+  CHECK(suspects.next_change_at() == morning(hours(27)));
+  (void)suspects.judge(heard(hours(27) - Millis(1), 3, {}));
+  CHECK(knows(suspects, kBadNode));
+  (void)suspects.judge(heard(hours(27), 3, {}));
+  CHECK_FALSE(knows(suspects, kBadNode));
+  (void)suspects.judge(heard(hours(28), 3, {kBadNode}));
+  CHECK_FALSE(knows(suspects, kBadNode));
+
+  auto looked_at = with_bad_node();
+  auto hearing = heard(hours(3), 3, {kBadNode});
+  hearing.acknowledged[kBadNode.first] = morning(hours(2)) - Millis(1);
+  (void)looked_at.judge(hearing);
+  CHECK(knows(looked_at, kBadNode));
+  hearing.acknowledged[kBadNode.first] = morning(hours(2));
+  (void)looked_at.judge(hearing);
+  CHECK_FALSE(knows(looked_at, kBadNode));
+  // What broke up to then is not held against it; against the workloads it still is.
+  CHECK(looked_at.onsets().size() == 3);
+  for (const auto& onset : looked_at.onsets()) CHECK(onset.grounds.empty());
+
+  auto released = with_bad_node();
+  hearing = heard(hours(3), 3, {kBadNode});
+  hearing.released = morning(hours(3));
+  (void)released.judge(hearing);
+  CHECK_FALSE(knows(released, kBadNode));
+}
+
+TEST_CASE(
+    "a restart changes nothing of what is known of nodes and releases, and what knows none of them reads the rest") {
+  auto suspects = with_bad_node();
+  for (int i = 0; i < 3; ++i) suspects.note(broken_by_release(i * 8, hours(3 + i), 0.005));
+  suspects.note(broken(80, hours(7)));  // of before there were any
+  (void)suspects.judge(heard(hours(8), 3, {kBadNode, kBadRelease}));
+  REQUIRE(knows(suspects, kBadRelease));
+  const auto text = suspect_state_text(suspects);
+  CHECK(text.starts_with(R"({"suspicions":[],"grounds":[{)"));
+  auto read = parse_suspect_state(text);
+  CHECK(read.onsets() == suspects.onsets());
+  CHECK(read.suspicions() == suspects.suspicions());
+  CHECK(read.judge(heard(hours(9), 3, {kBadNode, kBadRelease})).empty());
+  CHECK(read.suspicions() == suspects.suspicions());
+  // A node under a workload's name, or the other way round, is nobody's.
+  for (const auto& [from, to] :
+       {std::pair(std::string("at node/"), std::string("ml/Job/")),
+        std::pair(std::string("\"grounds\":[{\"workload\""), std::string("\"suspicions\":[{\"workload\""))}) {
+    auto other = text;
+    other.replace(other.find(from), from.size(), to);
+    CHECK_FALSE(knows(parse_suspect_state(other), kBadNode));
+    CHECK(parse_suspect_state(other).find("ml/Job/node-7", kBroken) == nullptr);
+  }
+}
+
+TEST_CASE("with many nodes suspected no more than fits is written, and a workload's suspicion before a node's") {
+  std::map<OwnerInScope, Suspicion> suspicions;
+  for (int i = 0; i < 600; ++i) {
+    suspicions[{ground_of_node(fmt::format("node-{}", i)), kBroken}] = {
+        .since = morning(Seconds(i)), .clean_since = {}, .evidence = std::string(1000, 'e')};
+  }
+  suspicions[kPoison] = {.since = morning(), .clean_since = {}, .evidence = "e"};
+  Suspects suspects;
+  suspects.load({broken_there(0, hours(0))}, suspicions);
+  const auto text = suspect_state_text(suspects);
+  CHECK(text.size() <= kSuspectStateLimit);
+  const auto read = parse_suspect_state(text);
+  CHECK(is_suspected(read));
+  CHECK(knows(read, {ground_of_node("node-599"), kBroken}));
+  CHECK_FALSE(knows(read, {ground_of_node("node-0"), kBroken}));
+  CHECK(read.onsets() == suspects.onsets());
 }
 
 TEST_CASE("how likely chance is: none, one, all of them") {
