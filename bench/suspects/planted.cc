@@ -71,7 +71,7 @@ class Schedule {
  public:
   Schedule(Truth truth, std::uint64_t number)
       : truth_(truth), dice_(number * 7919 + static_cast<std::uint64_t>(truth)), now_(begin()), cluster_(number, now_) {
-    nodes_ = 4 + dice_.below(13);
+    nodes_ = truth_ == Truth::Canary ? 32 + dice_.below(17) : 4 + dice_.below(13);
     devices_.resize(static_cast<std::size_t>(nodes_) * kPerNode);
     cluster_.settings().bookmark_every = hours(24 * 365 * 10);
     for (int n = 0; n < nodes_; ++n)
@@ -110,6 +110,11 @@ class Schedule {
   }
   static std::string driver() { return std::string(year::kDriver); }
   static std::string node_name(int n) { return fmt::format("node-{:02}", n); }
+  static std::vector<std::size_t> devices_on(int node) {
+    std::vector<std::size_t> there;
+    for (std::size_t i = 0; i < kPerNode; ++i) there.push_back(static_cast<std::size_t>(node) * kPerNode + i);
+    return there;
+  }
   static std::string node_of(std::size_t device) { return node_name(static_cast<int>(device) / kPerNode); }
   static std::string name_of(std::size_t device) { return fmt::format("gpu-{}", device % kPerNode); }
   std::optional<std::size_t> device_at(const std::string& pool, const std::string& name) const {
@@ -136,13 +141,15 @@ class Schedule {
     }
     if (truth_ == Truth::Node) {
       for (int bad = 1 + dice_.below(2); bad > 0; --bad) {
-        const auto first = static_cast<std::size_t>(dice_.below(nodes_)) * kPerNode;
-        for (std::size_t i = first; i < first + kPerNode; ++i) devices_[i].a_day = 0.5 + 4 * dice_.share();
+        const int node = dice_.below(nodes_);
+        bad_nodes_.insert(node);
+        for (const auto i : devices_on(node)) devices_[i].a_day = 0.5 + 4 * dice_.share();
       }
     }
-    if (truth_ == Truth::Driver) {
+    if (truth_ == Truth::Driver || truth_ == Truth::Canary) {
       rolls_at_ = begin().mono + hours(2 + dice_.below(24));
       roll_pause_ = minutes(5 + dice_.below(60));
+      roll_to_ = truth_ == Truth::Canary ? 5 + dice_.below(4) : nodes_;
     }
     guilty_at_ = begin().mono + hours(3 + dice_.below(20));
   }
@@ -284,6 +291,7 @@ class Schedule {
       device.is_bad = true;
       ++tally_.broken;
       cluster_.set_device_health(node_of(i), name_of(i), "Unhealthy", "Xid 31");
+      broken_on_[static_cast<int>(i) / kPerNode].insert(i);
       if (workload.is_guilty && !is_told_) note_guilt(i);
     }
   }
@@ -318,13 +326,32 @@ class Schedule {
   }
 
   void roll_driver() {
-    if (!rolls_at_ || now_.mono < *rolls_at_ || rolled_ == nodes_) return;
+    if (!rolls_at_ || now_.mono < *rolls_at_ || rolled_ == roll_to_) return;
     rolls_at_ = now_.mono + roll_pause_;
-    restart_driver(rolled_);
-    const auto first = static_cast<std::size_t>(rolled_) * kPerNode;
-    for (std::size_t i = first; i < first + kPerNode; ++i)
-      devices_[i].a_day = std::max(devices_[i].a_day, 0.2 + 3 * dice_.share());
-    ++rolled_;
+    if (old_release_.empty()) {
+      old_release_ = releases().front();
+      (void)cluster_.kubectl_patch(Res::DaemonSets, "kube-system", "gpu-driver",
+                                   {{"spec", {{"template", {{"metadata", {{"labels", {{"version", "2"}}}}}}}}}});
+    }
+    restart_driver(rolled_++);
+  }
+
+  /// Of the driver's pods, sorted.
+  std::vector<std::string> releases() {
+    std::set<std::string> found;
+    for (const auto& name : cluster_.pod_names("kube-system")) {
+      const auto pod = cluster_.get(Res::Pods, "kube-system", name);
+      found.insert(sim::text(*pod, {"metadata", "labels", "controller-revision-hash"}));
+    }
+    return {found.begin(), found.end()};
+  }
+
+  /// A pod that begins anew is of the new release, whoever has ended the one before.
+  void spoil(int node) {
+    if (old_release_.empty()) return;
+    for (const auto i : devices_on(node)) {
+      if (devices_[i].a_day < 0.2) devices_[i].a_day = 0.2 + 3 * dice_.share();
+    }
   }
 
   void restart_driver(int node) {
@@ -333,6 +360,7 @@ class Schedule {
         (void)cluster_.kubectl_delete(Res::Pods, "kube-system", name);
     }
     cluster_.forget_health(node_name(node), driver());
+    spoil(node);
   }
 
   /// What befalls any cluster.
@@ -393,6 +421,7 @@ class Schedule {
 
   void look_at_suspects() {
     for (const auto& verdict : ours_->verdicts()) {
+      look_at_ground(verdict);
       if (verdict.reason != Reason::WorkloadSuspected || verdict.subject.kind == "Pod") continue;
       const bool is_image = verdict.message.starts_with("image ");
       const auto whose = is_image ? verdict.message.substr(0, verdict.message.find(" is suspected"))
@@ -407,6 +436,20 @@ class Schedule {
       is_told_ = true;
     }
     count_excused();
+  }
+
+  /// What is said of a node, or of a driver's release.
+  void look_at_ground(const Verdict& verdict) {
+    if (verdict.reason == Reason::NodeSuspected && told_.insert("node " + verdict.subject.name).second) {
+      const bool is_right =
+          std::ranges::any_of(bad_nodes_, [&](int node) { return node_name(node) == verdict.subject.name; });
+      ++(is_right ? tally_.nodes_right : tally_.nodes_wrong);
+    }
+    if (verdict.reason != Reason::DriverSuspected) return;
+    const auto whose = verdict.message.substr(0, verdict.message.find(" is suspected"));
+    if (!told_.insert(whose).second) return;
+    const bool is_right = !old_release_.empty() && !whose.starts_with("revision " + old_release_ + " ");
+    ++(is_right ? tally_.drivers_right : tally_.drivers_wrong);
   }
 
   /// What the controller has written down of it.
@@ -433,6 +476,7 @@ class Schedule {
   /// Whether what is visible can tell it at all: enough devices, and a share that is small enough.
   void close() {
     tally_.moved = cluster_.evictions().size();
+    for (const int node : bad_nodes_) tally_.bad_nodes += broken_on_[node].size() >= kLeast ? 1U : 0U;
     if (guilty_devices_.size() < kLeast || largest_share_ > Suspects::kLargestShare) {
       tally_.at_once = 0;
       return;
@@ -463,6 +507,10 @@ class Schedule {
   std::optional<MonoTime> rolls_at_;
   Millis roll_pause_{0};
   int rolled_ = 0;
+  int roll_to_ = 0;
+  std::string old_release_;  // empty: there is no other
+  std::set<int> bad_nodes_;
+  std::map<int, std::set<std::size_t>> broken_on_;  // by node
   std::uint64_t seen_rules_ = 0;
   std::map<std::string, std::vector<MonoTime>> taken_;
   std::size_t taken_by_image_ = 0;
@@ -480,7 +528,8 @@ class Schedule {
 template <class Look>
 void for_each_figure(Tally& tally, const Look& look) {
   for (auto* sum : {&tally.schedules, &tally.broken, &tally.moved, &tally.right, &tally.wrong, &tally.visible,
-                    &tally.in_the_end, &tally.clear, &tally.at_once, &tally.bad_excused}) {
+                    &tally.in_the_end, &tally.clear, &tally.at_once, &tally.bad_excused, &tally.bad_nodes,
+                    &tally.nodes_right, &tally.nodes_wrong, &tally.drivers_right, &tally.drivers_wrong}) {
     look(*sum, false);
   }
   for (auto* most : {&tally.most_a_day, &tally.most_in_all, &tally.most_excused}) look(*most, true);
@@ -514,6 +563,8 @@ std::string_view to_string(Truth truth) {
       return "a Deployment, and bad cards";
     case Truth::ImageAndCards:
       return "Jobs of an image, and bad cards";
+    case Truth::Canary:
+      return "a driver, on few nodes";
   }
   return {};
 }
@@ -569,23 +620,30 @@ bool add_lines(std::string_view text, std::map<Truth, Tally>& tallies) {
 std::string table_of(const std::map<Truth, Tally>& tallies) {
   std::string text =
       "| what breaks devices | schedules | devices broken | pods evicted | suspected rightly | wrongly | visible | in "
-      "the end | clear | at once | most devices a day | in all | bad cards given back | most of one |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+      "the end | clear | at once | most devices a day | in all | bad cards given back | most of one | bad nodes | "
+      "named | "
+      "wrongly | drivers named | wrongly |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   Tally all;
   const auto row = [&](std::string_view name, const Tally& tally) {
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", name, tally.schedules,
-                    tally.broken, tally.moved, tally.right, tally.wrong, tally.visible, tally.in_the_end, tally.clear,
-                    tally.at_once, tally.most_a_day, tally.most_in_all, tally.bad_excused, tally.most_excused);
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", name,
+        tally.schedules, tally.broken, tally.moved, tally.right, tally.wrong, tally.visible, tally.in_the_end,
+        tally.clear, tally.at_once, tally.most_a_day, tally.most_in_all, tally.bad_excused, tally.most_excused,
+        tally.bad_nodes, tally.nodes_right, tally.nodes_wrong, tally.drivers_right, tally.drivers_wrong);
   };
   for (const auto& [truth, tally] : tallies) {
     row(to_string(truth), tally);
     all.add(tally);
   }
   row("all", all);
-  const auto told = all.right + all.wrong;
-  return text + fmt::format("\nPrecision: {:.2f} percent.\n",
-                            told == 0 ? 0.0 : 100.0 * static_cast<double>(all.right) / static_cast<double>(told));
+  const auto precision = [](std::size_t right, std::size_t wrong) {
+    const auto told = right + wrong;
+    return told == 0 ? 0.0 : 100.0 * static_cast<double>(right) / static_cast<double>(told);
+  };
+  return text + fmt::format("\nPrecision: {:.2f} percent of workloads and images, {:.2f} of nodes and drivers.\n",
+                            precision(all.right, all.wrong),
+                            precision(all.nodes_right + all.drivers_right, all.nodes_wrong + all.drivers_wrong));
 }
 
 }  // namespace dhc::planted
