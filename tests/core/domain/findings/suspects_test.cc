@@ -594,6 +594,16 @@ TEST_CASE("a node's suspicion ends after a day without a bad device, by a word o
   CHECK(looked_at.onsets().size() == 3);
   for (const auto& onset : looked_at.onsets()) CHECK(onset.grounds.empty());
 
+  // Also what broke before it was suspected.
+  Suspects early;
+  for (int i = 0; i < 2; ++i) early.note(broken_there(56 + i, hours(i)));
+  hearing = heard(hours(1));
+  hearing.acknowledged[kBadNode.first] = morning(hours(1));
+  (void)early.judge(hearing);
+  early.note(broken_there(58, hours(2)));
+  (void)early.judge(heard(hours(2)));
+  CHECK_FALSE(knows(early, kBadNode));
+
   auto released = with_bad_node();
   hearing = heard(hours(3), 3, {kBadNode});
   hearing.released = morning(hours(3));
