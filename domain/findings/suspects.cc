@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,6 +29,14 @@ std::string_view unit_of(const DeviceOnset& onset) {
 /// That a device was excused once is remembered, whoever is acquitted.
 bool is_of_no_use(const DeviceOnset& onset) {
   return onset.workloads.empty() && onset.images.empty() && onset.grounds.empty() && !onset.excused;
+}
+
+/// It says nothing against them any more. What somebody vouches for, or has paid for, is no node's or release's fault
+/// either: without him in view it would look as if many broke there.
+bool put_down(DeviceOnset& onset, const std::string& who) {
+  if (onset.workloads.erase(who) + onset.images.erase(who) == 0) return onset.grounds.erase(who) > 0;
+  onset.grounds.clear();
+  return true;
 }
 
 bool have_nobody_in_common(const DeviceOnset& a, const DeviceOnset& b, Accused accused) {
@@ -280,8 +289,7 @@ void Suspects::forget(const SuspectHearing& hearing) {
   });
   for (const auto& [who, until] : hearing.acknowledged) {
     for (auto& onset : onsets_) {
-      if (onset.since > until) continue;
-      if (onset.workloads.erase(who) + onset.images.erase(who) + onset.grounds.erase(who) > 0) ++revision_;
+      if (onset.since <= until && put_down(onset, who)) ++revision_;
     }
   }
   std::erase_if(onsets_, is_of_no_use);
@@ -292,12 +300,18 @@ void Suspects::forget(const SuspectHearing& hearing) {
 void Suspects::acquit(const OwnerInScope& who, WallTime until) {
   for (auto& onset : onsets_) {
     if (onset.card.scope != who.second || onset.at > until) continue;
-    onset.workloads.erase(who.first);
-    onset.images.erase(who.first);
-    onset.grounds.erase(who.first);
+    (void)put_down(onset, who.first);
   }
   std::erase_if(onsets_, is_of_no_use);
   ++revision_;
+}
+
+std::optional<WallTime> Suspects::last_under(const OwnerInScope& who) const {
+  std::optional<WallTime> last;
+  for (const auto& onset : onsets_) {
+    if (onset.card.scope == who.second && !onset.excused && onset.grounds.contains(who.first)) last = onset.at;
+  }
+  return last;
 }
 
 void Suspects::end_suspicions(const SuspectHearing& hearing) {
@@ -308,7 +322,10 @@ void Suspects::end_suspicions(const SuspectHearing& hearing) {
     const bool is_cleared = hearing.least == 0 || (hearing.released && suspicion.since <= *hearing.released) ||
                             (word != hearing.acknowledged.end() && suspicion.since <= word->second);
     const bool is_on_bad = hearing.on_bad.contains(who);
-    if (is_on_bad == suspicion.clean_since.has_value()) {
+    if (release_of_ground(who.first)) {
+      const auto last = std::max(last_under(who).value_or(suspicion.since), suspicion.clean_since.value_or(WallTime()));
+      if (std::exchange(suspicion.clean_since, last) != last) ++revision_;
+    } else if (is_on_bad == suspicion.clean_since.has_value()) {
       suspicion.clean_since = is_on_bad ? std::nullopt : std::optional(now);
       ++revision_;
     }
@@ -426,11 +443,17 @@ void Suspects::judge_grounds(const std::string& scope, const std::set<std::strin
     const bool is_new =
         suspicions_
             .try_emplace({ground, scope}, Suspicion{.since = hearing.now.wall,
-                                                    .clean_since = {},
+                                                    .clean_since = release_of_ground(ground)
+                                                                       ? std::optional(found.onsets.back()->at)
+                                                                       : std::nullopt,
                                                     .evidence = words_of_ground_case(ground, scope, found)})
             .second;
     if (is_new) ++revision_;
   }
+}
+
+bool Suspects::has_owners() const {
+  return std::ranges::any_of(suspicions_, [](const auto& entry) { return !is_ground_name(entry.first.first); });
 }
 
 const Suspicion* Suspects::find(const std::string& who, const std::string& scope) const {

@@ -35,7 +35,8 @@ struct DeviceOnset {
 /// others; or a node, or a release of a driver, likewise.
 struct Suspicion {
   WallTime since;
-  std::optional<WallTime> clean_since;  ///< Since when it has held no bad device; none: it holds one.
+  /// Since when it has held no bad device; none: it holds one. Of a release: since when nothing has broken under it.
+  std::optional<WallTime> clean_since;
   std::string evidence;                 ///< A sentence.
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
@@ -99,6 +100,8 @@ class Suspects {
   /// Null: the workload, or the image, is not suspected.
   [[nodiscard]] const Suspicion* find(const std::string& who, const std::string& scope) const;
   [[nodiscard]] const std::map<OwnerInScope, Suspicion>& suspicions() const { return suspicions_; }
+  /// Whether a workload or an image is among them: a node or release alone holds nothing.
+  [[nodiscard]] bool has_owners() const;
 
   /// When `judge` would conclude something new by time alone.
   [[nodiscard]] std::optional<WallTime> next_change_at() const;
@@ -121,6 +124,7 @@ class Suspects {
                     std::vector<DeviceOnset>& excused);
   void accuse(const OwnerInScope& who, std::string evidence, WallTime now, std::vector<DeviceOnset>& excused);
   void judge_grounds(const std::string& scope, const std::set<std::string>& names, const SuspectHearing& hearing);
+  [[nodiscard]] std::optional<WallTime> last_under(const OwnerInScope& who) const;
   void drop_grounds(const std::set<OwnerInScope>& accused, std::size_t least);
 
   std::vector<DeviceOnset> onsets_;

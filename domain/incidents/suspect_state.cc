@@ -58,7 +58,6 @@ Json onset_json(const DeviceOnset& onset) {
                {"workloads", shares_json(onset.workloads)}};
   if (onset.named_at != onset.at) json["namedAt"] = format_rfc3339(onset.named_at);
   if (!onset.images.empty()) json["images"] = shares_json(onset.images);
-  if (!onset.grounds.empty()) json["grounds"] = grounds_json(onset.grounds);
   if (onset.excused) json["excused"] = true;
   return json;
 }
@@ -147,8 +146,6 @@ std::optional<DeviceOnset> read_onset(const Json& json) {
   if (!read_shares(*workloads, onset.workloads)) return std::nullopt;
   const auto images = json.find("images");
   if (images != json.end() && !read_shares(*images, onset.images)) return std::nullopt;
-  const auto grounds = json.find("grounds");
-  if (grounds != json.end() && !read_grounds(*grounds, onset.grounds)) return std::nullopt;
   return onset;
 }
 
@@ -186,6 +183,7 @@ std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
   if (suspects.onsets().empty() && suspects.suspicions().empty()) return {};
   const std::string_view between = R"(],"incidents":[)";
   const std::string_view between_grounds = R"(],"grounds":[)";
+  const std::string_view between_shares = R"(],"at":[)";  // of each incident, in their order
   std::string text = R"({"suspicions":[)";
   const auto put = [&](const std::string& piece, std::size_t most) {
     const bool is_first = text.back() == '[';
@@ -194,26 +192,32 @@ std::string suspect_state_text(const Suspects& suspects, std::size_t limit) {
     return true;
   };
   // Who is suspected is what holds evictions; why, in full, is for people.
-  const auto room = limit - std::min(limit, between_grounds.size() + between.size() + 2);
+  const auto room = limit - std::min(limit, between.size() + between_grounds.size() + between_shares.size() + 2);
   const auto most = room - room / 4;
-  const auto put_all = [&](const Suspected& all) {
+  const auto most_onsets = limit - std::min(limit, between_grounds.size() + between_shares.size() + 2);
+  const auto put_all = [&](const Suspected& all, std::size_t up_to) {
     for (const auto longest : {kLongestEvidence, kShortEvidence}) {
       const auto begin = text.size();
       const bool fits = std::ranges::all_of(
-          all, [&](const auto* entry) { return put(json_text(suspicion_json(*entry, longest)), most); });
+          all, [&](const auto* entry) { return put(json_text(suspicion_json(*entry, longest)), up_to); });
       if (fits || longest == kShortEvidence) break;
       text.resize(begin);
     }
   };
-  put_all(newest_first(suspects, false));
-  // A version that knows none of them would take a node for a workload.
-  if (const auto grounds = newest_first(suspects, true); !grounds.empty()) {
-    text += between_grounds;
-    put_all(grounds);
-  }
+  put_all(newest_first(suspects, false), most);
   text += between;
+  std::size_t written = 0;
   for (const auto& onset : std::views::reverse(suspects.onsets())) {
-    if (!put(json_text(onset_json(onset)), limit - 2)) break;
+    if (!put(json_text(onset_json(onset)), most_onsets)) break;
+    ++written;
+  }
+  // Nodes and releases get what room is left: nothing rests on them. Under the name of the others an earlier version
+  // would take a node for a workload.
+  text += between_grounds;
+  put_all(newest_first(suspects, true), most_onsets);
+  text += between_shares;
+  for (const auto& onset : std::views::reverse(suspects.onsets()) | std::views::take(written)) {
+    if (!put(json_text(grounds_json(onset.grounds)), limit - 2)) break;
   }
   text += "]}";
   return text.size() <= limit ? text : std::string();
@@ -226,8 +230,14 @@ Suspects parse_suspect_state(std::string_view text) {
   std::vector<DeviceOnset> onsets;
   std::map<OwnerInScope, Suspicion> suspicions;
   if (const auto list = json.find("incidents"); list != json.end() && list->is_array()) {
-    for (const auto& item : *list) {
-      if (auto onset = read_onset(item)) onsets.push_back(*std::move(onset));
+    const auto at = json.find("at");
+    const bool has_grounds = at != json.end() && at->is_array();
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      auto onset = read_onset((*list)[i]);
+      if (!onset) continue;
+      const bool is_read = has_grounds && i < at->size() && read_grounds((*at)[i], onset->grounds);
+      if (!is_read) onset->grounds.clear();
+      onsets.push_back(*std::move(onset));
     }
   }
   for (const auto* key : {"suspicions", "grounds"}) {

@@ -1,6 +1,7 @@
 #include "domain/incidents/suspect_watch.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -84,31 +85,47 @@ void hear_of_nodes(const Suspects& suspects, const World& world, WallTime now, c
   }
 }
 
-/// The nodes and releases that are suspected and have a bad device, held or out of service.
+/// The suspected nodes that have a bad device, held or out of service. Of a release that says nothing: in a large fleet
+/// one of its devices is bad at any time, whatever serves it.
 void hear_of_grounds(const Suspects& suspects, const IncidentStore& incidents,
                      const std::vector<AffectedPod>& affected_pods, const World& world, SuspectHearing& hearing) {
-  const auto is_ground = [](const auto& entry) { return is_ground_name(entry.first.first); };
-  if (std::ranges::none_of(suspects.suspicions(), is_ground)) return;
+  std::set<std::string_view> nodes;
+  for (const auto& [who, suspicion] : suspects.suspicions()) {
+    if (const auto node = node_of_ground(who.first)) nodes.insert(*node);
+  }
+  if (nodes.empty()) return;
   const auto hear = [&](const DeviceKey& key, const std::string& node) {
-    const auto put = [&](std::string name) {
-      if (suspects.find(name, key.scope) != nullptr) hearing.on_bad.emplace(std::move(name), key.scope);
-    };
-    if (!node.empty()) put(ground_of_node(node));
-    for (auto& release : world.releases_of(key)) put(std::move(release.name));
+    if (!nodes.contains(node)) return;
+    OwnerInScope who{ground_of_node(node), key.scope};
+    if (suspects.suspicions().contains(who)) hearing.on_bad.insert(std::move(who));
   };
   for (const auto& affected : affected_pods) {
-    if (!affected.unknown_now) hear(affected.key, world.node_of(affected.key));
+    if (!affected.unknown_now && nodes.contains(affected.pod().node_name.view()))
+      hear(affected.key, world.node_of(affected.key));
   }
   for (const auto& [key, record] : incidents.records()) {
     if (record.is_open() && !record.is_acknowledged()) hear(key, node_of(record, world));
   }
 }
 
+/// Of more that open at once the newest are kept alone: what each of them is a part of costs its share of the cluster.
+std::vector<DeviceKey> newest_of(const std::set<DeviceKey>& opened, const IncidentStore& incidents) {
+  std::vector<DeviceKey> keys(opened.begin(), opened.end());
+  if (keys.size() <= Suspects::kMost) return keys;
+  std::ranges::stable_sort(keys, std::greater(), [&](const DeviceKey& key) {
+    const auto* record = incidents.find(key);
+    const auto* facts = record == nullptr ? nullptr : record->incident.facts();
+    return facts == nullptr ? WallTime::min() : facts->opened_at;
+  });
+  keys.resize(Suspects::kMost);
+  return keys;
+}
+
 }  // namespace
 
 void note_onsets(Suspects& suspects, const std::set<DeviceKey>& opened, const IncidentStore& incidents,
                  const World& world) {
-  for (const auto& key : opened) {
+  for (const auto& key : newest_of(opened, incidents)) {
     const auto* record = incidents.find(key);
     const auto* facts = record == nullptr ? nullptr : record->incident.facts();
     if (facts == nullptr || !key.is_device()) continue;
@@ -156,10 +173,11 @@ SuspectHearing hearing_of(const Suspects& suspects, const IncidentStore& inciden
       }
     }
   }
+  const bool has_owners = suspects.has_owners();
   std::optional<std::set<std::string>> known;  // names of many, and few are vouched for
   for (const auto& affected : affected_pods) {
     const auto until = vouched_until(affected.pod(), world, now.wall);
-    if (!until && suspects.suspicions().empty()) continue;
+    if (!until && !has_owners) continue;
     if (until && !known) known = known_names(suspects);
     auto names = image_names_of(affected.pod(), *affected.held_device);
     names.push_back(workload_of(affected.pod(), world));
@@ -174,7 +192,7 @@ SuspectHearing hearing_of(const Suspects& suspects, const IncidentStore& inciden
 
 std::optional<SuspectedAs> suspected_as(const Suspects& suspects, const k8s::Pod& pod, const std::string& scope,
                                         const World& world) {
-  if (suspects.suspicions().empty()) return std::nullopt;
+  if (!suspects.has_owners()) return std::nullopt;
   auto workload = workload_of(pod, world);
   if (const auto* found = suspects.find(workload, scope)) return SuspectedAs{std::move(workload), found};
   for (auto& image : image_names_of(pod)) {
@@ -197,7 +215,7 @@ std::vector<std::string> workloads_behind(const Suspects& suspects, const OwnerI
 }
 
 bool is_with_suspects(const Suspects& suspects, const DeviceKey& key, const World& world) {
-  if (suspects.suspicions().empty()) return false;
+  if (!suspects.has_owners()) return false;
   const auto* state = world.tracker().find(key);
   if (state == nullptr) return false;
   bool is_held = false;
@@ -225,8 +243,8 @@ std::string words_of_suspected_ground(const std::string& who, const Suspicion& s
   if (release_of_ground(who)) {
     return fmt::format(
         "{} is suspected of breaking the devices that it serves: {}; nothing is held or moved because of that: stop "
-        "its roll-out, compare it with the revision before, roll it back; said until it has had no bad device for 24 "
-        "h, or the caps are released",
+        "its roll-out, compare it with the revision before, roll it back; said until nothing has broken under it for "
+        "24 h, or the caps are released",
         words_of_ground(who), suspicion.evidence);
   }
   return fmt::format(

@@ -82,7 +82,7 @@ std::optional<Held> Gates::ask(Candidate& candidate) {
       candidate.again = candidate.again || (gate.is_shared && !is_common(*hold, candidate.affected.key.scope));
       // A taint that was refused for now may meet a full cap when it is tried again, by what others have taken
       // meanwhile.
-      candidate.again = candidate.again || hold->reason == Reason::WaitingForTaint;
+      candidate.rests.on_limits = candidate.rests.on_limits || hold->reason == Reason::WaitingForTaint;
       return Held{.hold = *std::move(hold), .gate = gate.text.name, .whole_unit = gate.whole_unit};
     }
   }

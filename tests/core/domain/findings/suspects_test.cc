@@ -619,7 +619,7 @@ TEST_CASE(
   (void)suspects.judge(heard(hours(8), 3, {kBadNode, kBadRelease}));
   REQUIRE(knows(suspects, kBadRelease));
   const auto text = suspect_state_text(suspects);
-  CHECK(text.starts_with(R"({"suspicions":[],"grounds":[{)"));
+  CHECK(text.starts_with(R"({"suspicions":[],"incidents":[{)"));
   auto read = parse_suspect_state(text);
   CHECK(read.onsets() == suspects.onsets());
   CHECK(read.suspicions() == suspects.suspicions());
@@ -652,6 +652,51 @@ TEST_CASE("with many nodes suspected no more than fits is written, and a workloa
   CHECK(knows(read, {ground_of_node("node-599"), kBroken}));
   CHECK_FALSE(knows(read, {ground_of_node("node-0"), kBroken}));
   CHECK(read.onsets() == suspects.onsets());
+}
+
+TEST_CASE("what broke and who is suspected of it is written before anything of nodes and releases") {
+  Suspects suspects;
+  for (int i = 0; i < 300; ++i) {
+    auto onset = broken(i, hours(0) + Seconds(i));
+    for (int release = 0; release < 16; ++release) {
+      onset.grounds.emplace(ground_of_release({.ns = "kube-system", .name = fmt::format("plugin-{}", release), .revision = "6d4f7c9b8"}),
+                            GroundShare{.scope = 0.01, .workload = 1, .image = 1});
+    }
+    suspects.note(onset);
+  }
+  Suspects plain;
+  for (int i = 0; i < 300; ++i) plain.note(broken(i, hours(0) + Seconds(i)));
+  const auto text = suspect_state_text(suspects);
+  CHECK(text.size() <= kSuspectStateLimit);
+  const auto as_without = parse_suspect_state(suspect_state_text(plain)).onsets().size();
+  CHECK(as_without >= 100);
+  CHECK(parse_suspect_state(text).onsets().size() == as_without);
+}
+
+TEST_CASE("whoever vouches for a workload leaves nothing that would convict its node instead") {
+  const auto node_of_its_own = [] {
+    Suspects suspects;
+    for (int i = 0; i < 3; ++i) {
+      auto onset = broken_there(56 + i, hours(i));
+      onset.workloads = {{"ml/StatefulSet/web", OwnerShare{.scope = 0.03, .node = 1}}};
+      for (auto& [ground, share] : onset.grounds) share.workload = 1;
+      suspects.note(onset);
+    }
+    return suspects;
+  };
+  auto suspects = node_of_its_own();
+  (void)suspects.judge(heard(hours(3)));
+  REQUIRE_FALSE(knows(suspects, kBadNode));
+  auto hearing = heard(hours(4));
+  hearing.acknowledged["ml/StatefulSet/web"] = morning(hours(3));
+  (void)suspects.judge(hearing);
+  CHECK_FALSE(knows(suspects, kBadNode));
+  auto read = parse_suspect_state(suspect_state_text(suspects));
+  (void)read.judge(heard(hours(5)));
+  CHECK_FALSE(knows(read, kBadNode));
+  suspects.note(broken_there(59, hours(6)));
+  (void)suspects.judge(heard(hours(6)));
+  CHECK_FALSE(knows(suspects, kBadNode));
 }
 
 TEST_CASE("how likely chance is: none, one, all of them") {
