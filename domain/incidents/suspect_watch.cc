@@ -1,8 +1,8 @@
 #include "domain/incidents/suspect_watch.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -112,10 +112,13 @@ void hear_of_grounds(const Suspects& suspects, const IncidentStore& incidents,
 std::vector<DeviceKey> newest_of(const std::set<DeviceKey>& opened, const IncidentStore& incidents) {
   std::vector<DeviceKey> keys(opened.begin(), opened.end());
   if (keys.size() <= Suspects::kMost) return keys;
-  std::ranges::stable_sort(keys, std::greater(), [&](const DeviceKey& key) {
+  const auto opened_at = [&](const DeviceKey& key) {
     const auto* record = incidents.find(key);
     const auto* facts = record == nullptr ? nullptr : record->incident.facts();
     return facts == nullptr ? WallTime::min() : facts->opened_at;
+  };
+  std::ranges::sort(keys, [&](const DeviceKey& a, const DeviceKey& b) {
+    return std::tuple(opened_at(b), a) < std::tuple(opened_at(a), b);
   });
   keys.resize(Suspects::kMost);
   return keys;
