@@ -1,5 +1,6 @@
 // usage: fleet-year [seeds=20] [days=348] [threads=2] [contenders=nobody,drain,noexecute,ours] [perFault=1] [again=0.5]
-//                   [driverTaints=no] [boots=no] [svg=FILE] [trace=FILE]: a fleet's year under each contender, in Markdown.
+//                   [driverTaints=no] [boots=no] [svg=FILE] [trace=FILE]: a fleet's year under each contender, in
+//                   Markdown.
 #include <atomic>
 #include <charconv>
 #include <exception>
@@ -147,11 +148,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   fmt::print(
-      "{} days, {} seed{}; a fault breaks {} device{}, {:.0f} % of them the server's weak one; a server that failed as a whole {} at its "
+      "{} days, {} seed{}; a fault breaks {} device{}, {:.0f} % of them the server's weak one; a server that failed as "
+      "a whole {} at its "
       "repair; the driver {}.\n\n{}",
       wish.days, wish.seeds, wish.seeds == 1 ? "" : "s", wish.per_fault, wish.per_fault == 1 ? "" : "s",
-      100 * wish.again, wish.boots ? "boots anew" : "shows no boot", wish.driver_taints ? "taints a bad device in its slice" : "reports to the kubelet alone",
-      table_of(*all));
+      100 * wish.again, wish.boots ? "boots anew" : "shows no boot",
+      wish.driver_taints ? "taints a bad device in its slice" : "reports to the kubelet alone", table_of(*all));
   if (wish.svg.empty()) return 0;
   std::ofstream picture(wish.svg, std::ios::binary);
   picture << picture_of(*all);

@@ -24,9 +24,9 @@ void Room::note_node(const std::string& name, const k8s::Node* node, const NodeB
   if (node != nullptr) {
     for (const auto& listed : node->allocatable) {
       const auto known = book.resources().find(listed.resource);
-      const bool is_taken =
-          known != book.resources().end() &&
-          std::min(listed.amount, known->second.capacity - known->second.held.unhealthy) <= known->second.held.requested;
+      const bool is_taken = known != book.resources().end() &&
+                            std::min(listed.amount, known->second.capacity - known->second.held.unhealthy) <=
+                                known->second.held.requested;
       if (listed.amount > 0 && !is_taken) now.insert(listed.resource);
     }
   }

@@ -442,11 +442,11 @@ void Suspects::judge_grounds(const std::string& scope, const std::set<std::strin
     if (!is_enough_against_ground(ground, found, hearing.least)) continue;
     const bool is_new =
         suspicions_
-            .try_emplace({ground, scope}, Suspicion{.since = hearing.now.wall,
-                                                    .clean_since = release_of_ground(ground)
-                                                                       ? std::optional(found.onsets.back()->at)
-                                                                       : std::nullopt,
-                                                    .evidence = words_of_ground_case(ground, scope, found)})
+            .try_emplace({ground, scope},
+                         Suspicion{.since = hearing.now.wall,
+                                   .clean_since = release_of_ground(ground) ? std::optional(found.onsets.back()->at)
+                                                                            : std::nullopt,
+                                   .evidence = words_of_ground_case(ground, scope, found)})
             .second;
     if (is_new) ++revision_;
   }

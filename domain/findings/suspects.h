@@ -37,7 +37,7 @@ struct Suspicion {
   WallTime since;
   /// Since when it has held no bad device; none: it holds one. Of a release: since when nothing has broken under it.
   std::optional<WallTime> clean_since;
-  std::string evidence;                 ///< A sentence.
+  std::string evidence;  ///< A sentence.
   friend bool operator==(const Suspicion&, const Suspicion&) = default;
 };
 

@@ -196,13 +196,13 @@ class NodePlanner {
       if (!noted) return say_all({.reason = Reason::Untainting, .message = "first it is written down", .until = {}});
       if (auto hold = speech_.unsaved(*record)) return say_all(*hold);
     }
-    if (auto hold =
-            speech_.held_back(node_write_key(name), node.meta.resource_version, PatchNodeTaint::asks_for(false, node.meta.uid))) {
+    if (auto hold = speech_.held_back(node_write_key(name), node.meta.resource_version,
+                                      PatchNodeTaint::asks_for(false, node.meta.uid))) {
       if (hold->reason == Reason::Tainting) hold->reason = Reason::Untainting;
       return say_all(*hold);
     }
     speech_.act(PatchNodeTaint{.node = name,
-                                 .uid = node.meta.uid,
+                               .uid = node.meta.uid,
                                .resource_version = node.meta.resource_version,
                                .add = false,
                                .has_taints = true,

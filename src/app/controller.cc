@@ -105,7 +105,7 @@ struct Controller::State {
   std::uint64_t suspect_revision = 0;
   std::set<BrakeScope> braked;    // by the last plan
   std::set<std::string> revoked;  // pods whose evictions the last plan found on their way and would not order
-  bool looks_everywhere = false;      // for places: of a plan that is made from nothing
+  bool looks_everywhere = false;  // for places: of a plan that is made from nothing
   bool blind = false;
   std::vector<PolicyCoverage> coverage;
   bool coverage_told = true;          // of this policy

@@ -1,8 +1,8 @@
 #include "domain/cluster/node_books.h"
 
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 namespace {
 

@@ -1,10 +1,10 @@
 #include "domain/cluster/room.h"
 
-#include <doctest/doctest.h>
-
 #include <set>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 namespace {
 

@@ -659,8 +659,9 @@ TEST_CASE("what broke and who is suspected of it is written before anything of n
   for (int i = 0; i < 300; ++i) {
     auto onset = broken(i, hours(0) + Seconds(i));
     for (int release = 0; release < 16; ++release) {
-      onset.grounds.emplace(ground_of_release({.ns = "kube-system", .name = fmt::format("plugin-{}", release), .revision = "6d4f7c9b8"}),
-                            GroundShare{.scope = 0.01, .workload = 1, .image = 1});
+      onset.grounds.emplace(
+          ground_of_release({.ns = "kube-system", .name = fmt::format("plugin-{}", release), .revision = "6d4f7c9b8"}),
+          GroundShare{.scope = 0.01, .workload = 1, .image = 1});
     }
     suspects.note(onset);
   }

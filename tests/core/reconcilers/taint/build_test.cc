@@ -32,15 +32,14 @@ const DeleteRule kDelete{.name = "dhc-1",
                          .device = {},
                          .policy = {}};
 
-const PatchNodeTaint kTaint{
-    .node = "node-a",
-    .uid = {},
-    .resource_version = "7",
-    .add = true,
-    .has_taints = true,
-    .index = 0,
-    .device = {},
-    .policy = {}};
+const PatchNodeTaint kTaint{.node = "node-a",
+                            .uid = {},
+                            .resource_version = "7",
+                            .add = true,
+                            .has_taints = true,
+                            .index = 0,
+                            .device = {},
+                            .policy = {}};
 
 json body_of(const ApplyRule& action) { return json::parse(build_rule(action)->body); }
 json body_of(const PatchNodeTaint& action) { return json::parse(build_node_taint(action)->body); }
