@@ -69,18 +69,11 @@ void HeldCards::note_holder(const DeviceKey& key) {
   if (places_.contains(at)) stale_.insert(std::move(at));
 }
 
-void HeldCards::change(ByStart& counts, const std::optional<WallTime>& began, std::int64_t cards) {
-  const auto at = counts.try_emplace(began, 0).first;
+template <class Counts>
+void HeldCards::change(Counts& counts, const typename Counts::key_type& what, std::int64_t cards) {
+  const auto at = counts.try_emplace(what, 0).first;
   at->second += cards;
   if (at->second == 0) counts.erase(at);
-}
-
-void HeldCards::count_releases(Image& image, const Place& place, std::int64_t cards) {
-  for (const auto& name : place.releases) {
-    const auto at = image.by_release.try_emplace(*name, 0).first;
-    at->second += cards;
-    if (at->second == 0) image.by_release.erase(at);
-  }
 }
 
 void HeldCards::count_in(const Place& place) {
@@ -91,7 +84,7 @@ void HeldCards::count_in(const Place& place) {
     auto& image = scope.images[*name];
     image.cards += cards;
     change(image.by_start, place.driver_began, cards);
-    count_releases(image, place, cards);
+    for (const auto& release : place.releases) change(image.by_release, *release, cards);
     image.places.insert(place.at);
   }
   for (const auto& name : place.releases) scope.releases[*name].cards += place.cards;
@@ -109,7 +102,7 @@ void HeldCards::count_out(const Place& place) {
     const auto image = scope->second.images.find(*name);
     image->second.cards -= cards;
     change(image->second.by_start, place.driver_began, -cards);
-    count_releases(image->second, place, -cards);
+    for (const auto& release : place.releases) change(image->second.by_release, *release, -cards);
     image->second.places.erase(place.at);
     if (image->second.cards == 0) scope->second.images.erase(image);
   }
@@ -176,12 +169,8 @@ const HeldCards::Place* HeldCards::place_of(const DeviceKey& key) const {
 }
 
 std::vector<const HeldCards::Place*> HeldCards::places_beside(const DeviceKey& key) const {
-  std::vector<const Place*> beside;
   const auto* here = place_of(key);
-  const auto unit = here == nullptr ? units_.end() : units_.find({here->unit, key.scope});
-  if (unit == units_.end()) return beside;
-  for (const auto& at : unit->second) beside.push_back(&places_.at(at));
-  return beside;
+  return here == nullptr ? std::vector<const Place*>() : places_in(here->unit, key.scope);
 }
 
 std::vector<const HeldCards::Place*> HeldCards::places_in(std::string_view unit, std::string_view scope) const {

@@ -105,9 +105,9 @@ class HeldCards {
     std::map<std::string, Image, std::less<>> images;
     std::map<std::string, Release, std::less<>> releases;
   };
-  static void change(ByStart& counts, const std::optional<WallTime>& began, std::int64_t cards);
+  template <class Counts>
+  static void change(Counts& counts, const typename Counts::key_type& what, std::int64_t cards);
   static std::int64_t count_since(const ByStart& counts, WallTime then);
-  static void count_releases(Image& image, const Place& place, std::int64_t cards);
   void count_images(Place& place, const World& world);
   void name_releases(Place& place, const DeviceKey& key, const World& world);
   [[nodiscard]] const Image* find(std::string_view scope, std::string_view image) const;

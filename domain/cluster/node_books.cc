@@ -37,7 +37,6 @@ bool NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
   const auto known = resources_.size();
   for (const auto& amount : node->capacity) resources_[amount.resource];
   for (const auto& [name, count] : held) resources_[name];
-  is_other = is_other || resources_.size() != known;
   for (auto& [name, book] : resources_) {
     const bool was_dead = book.plugin_dead;
     const bool had_any = book.capacity > 0;
@@ -63,9 +62,9 @@ bool NodeBook::update(const k8s::Node* node, const std::map<std::string, HeldDev
     note(book.silent_since, book.held.total - book.held.unhealthy > book.allocatable, now);
     note(book.vanished_since, book.capacity < book.largest_capacity, now);
   }
-  const auto erased = std::erase_if(
-      resources_, [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
-  return is_other || erased > 0;
+  std::erase_if(resources_,
+                [](const auto& entry) { return entry.second.largest_capacity == 0 && entry.second.held.total == 0; });
+  return is_other || resources_.size() != known;
 }
 
 ListedCards ResourceBook::cards() const {

@@ -72,7 +72,9 @@ const std::set<Inventory::PoolName>& Room::pools_on(std::string_view node) const
 }
 
 bool Room::is_everywhere(std::string_view driver) const {
-  return std::ranges::any_of(pools_on({}), [&](const auto& name) { return name.first == driver; });
+  const auto& pools = pools_on({});
+  const auto first = pools.lower_bound({std::string(driver), {}});
+  return first != pools.end() && first->first == driver;
 }
 
 }  // namespace dhc

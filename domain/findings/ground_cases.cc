@@ -117,12 +117,7 @@ std::map<std::string, CaseAgainst> cases_against_grounds(const std::vector<Devic
       found.onsets.push_back(one.onset);
     }
   }
-  for (auto& [ground, found] : cases) {
-    const bool is_none = found.onsets.size() < Suspects::kFewest || found.share > Suspects::kLargestShare;
-    if (is_none || found.share <= 0) continue;
-    const auto chance = chance_of_at_least(found.onsets.size(), chances_at(ground, found, broken));
-    found.chance = std::min(1.0, chance / found.share);
-  }
+  weigh(cases, [&](const std::string& ground, const CaseAgainst& found) { return chances_at(ground, found, broken); });
   return cases;
 }
 

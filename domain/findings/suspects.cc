@@ -31,9 +31,9 @@ bool is_of_no_use(const DeviceOnset& onset) {
   return onset.workloads.empty() && onset.images.empty() && onset.grounds.empty() && !onset.excused;
 }
 
-/// It says nothing against them any more. What somebody vouches for, or has paid for, is no node's or release's fault
-/// either: without him in view it would look as if many broke there.
-bool put_down(DeviceOnset& onset, const std::string& who) {
+/// It says nothing against them any more; whether it did. What somebody vouches for, or has paid for, is no node's or
+/// release's fault either: without him in view it would look as if many broke there.
+bool clear(DeviceOnset& onset, const std::string& who) {
   if (onset.workloads.erase(who) + onset.images.erase(who) == 0) return onset.grounds.erase(who) > 0;
   onset.grounds.clear();
   return true;
@@ -235,14 +235,20 @@ std::map<std::string, CaseAgainst> cases_against(const std::vector<DeviceOnset>&
       found.onsets.push_back(onset);
     }
   }
+  weigh(cases,
+        [&](const std::string& who, const CaseAgainst& found) { return chances_of(who, found, broken, accused); });
+  return cases;
+}
+
+void weigh(std::map<std::string, CaseAgainst>& cases,
+           const std::function<std::vector<double>(const std::string&, const CaseAgainst&)>& chances) {
   for (auto& [who, found] : cases) {
     const bool is_none = found.onsets.size() < Suspects::kFewest || found.share > Suspects::kLargestShare;
     if (is_none || found.share <= 0) continue;
     // No more than this have such a share: it is any of them that chance may have picked.
-    const auto chance = chance_of_at_least(found.onsets.size(), chances_of(who, found, broken, accused));
+    const auto chance = chance_of_at_least(found.onsets.size(), chances(who, found));
     found.chance = std::min(1.0, chance / found.share);
   }
-  return cases;
 }
 
 bool is_enough(const CaseAgainst& found, std::size_t least) {
@@ -289,7 +295,7 @@ void Suspects::forget(const SuspectHearing& hearing) {
   });
   for (const auto& [who, until] : hearing.acknowledged) {
     for (auto& onset : onsets_) {
-      if (onset.since <= until && put_down(onset, who)) ++revision_;
+      if (onset.since <= until && clear(onset, who)) ++revision_;
     }
   }
   std::erase_if(onsets_, is_of_no_use);
@@ -300,7 +306,7 @@ void Suspects::forget(const SuspectHearing& hearing) {
 void Suspects::acquit(const OwnerInScope& who, WallTime until) {
   for (auto& onset : onsets_) {
     if (onset.card.scope != who.second || onset.at > until) continue;
-    (void)put_down(onset, who.first);
+    (void)clear(onset, who.first);
   }
   std::erase_if(onsets_, is_of_no_use);
   ++revision_;

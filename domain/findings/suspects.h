@@ -151,6 +151,10 @@ using Accused = std::map<std::string, OwnerShare> DeviceOnset::*;
                                                                Accused accused = &DeviceOnset::workloads,
                                                                const std::set<std::string>* names = nullptr);
 
+/// How likely chance alone has made each case, by how likely each device that broke had to be one of it.
+void weigh(std::map<std::string, CaseAgainst>& cases,
+           const std::function<std::vector<double>(const std::string&, const CaseAgainst&)>& chances);
+
 /// Whether a case with so many devices at the least is enough for a suspicion.
 [[nodiscard]] bool is_enough(const CaseAgainst& found, std::size_t least);
 

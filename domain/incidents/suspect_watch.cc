@@ -1,8 +1,8 @@
 #include "domain/incidents/suspect_watch.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,17 +108,15 @@ void hear_of_grounds(const Suspects& suspects, const IncidentStore& incidents,
   }
 }
 
-/// Of more that open at once the newest are kept alone: what each of them is a part of costs its share of the cluster.
+/// Of more that open at once those that would be kept in the end: what each of them is a part of costs its share of the
+/// cluster.
 std::vector<DeviceKey> newest_of(const std::set<DeviceKey>& opened, const IncidentStore& incidents) {
   std::vector<DeviceKey> keys(opened.begin(), opened.end());
   if (keys.size() <= Suspects::kMost) return keys;
-  const auto opened_at = [&](const DeviceKey& key) {
+  std::ranges::sort(keys, std::greater(), [&](const DeviceKey& key) {
     const auto* record = incidents.find(key);
     const auto* facts = record == nullptr ? nullptr : record->incident.facts();
-    return facts == nullptr ? WallTime::min() : facts->opened_at;
-  };
-  std::ranges::sort(keys, [&](const DeviceKey& a, const DeviceKey& b) {
-    return std::tuple(opened_at(b), a) < std::tuple(opened_at(a), b);
+    return std::pair(facts == nullptr ? WallTime::min() : facts->opened_at, key);
   });
   keys.resize(Suspects::kMost);
   return keys;

@@ -80,9 +80,7 @@ std::optional<Held> Gates::ask(Candidate& candidate) {
     if (auto hold = (this->*gate.asks)(candidate)) {
       if (candidate.fits && !candidate.rests.takes) budget_.keep_for(candidate.unit);
       candidate.again = candidate.again || (gate.is_shared && !is_common(*hold, candidate.affected.key.scope));
-      // A taint that was refused for now may meet a full cap when it is tried again, by what others have taken
-      // meanwhile.
-      candidate.rests.on_limits = candidate.rests.on_limits || hold->reason == Reason::WaitingForTaint;
+      candidate.rests.on_limits = candidate.rests.on_limits || gate.asks_caps;
       return Held{.hold = *std::move(hold), .gate = gate.text.name, .whole_unit = gate.whole_unit};
     }
   }
@@ -461,7 +459,9 @@ std::span<const Gates::Gate> Gates::in_order() {
       {{"shared claim", "The claim is the pod's own, or all its holders can go together."}, &Gates::is_torn},
       {{"same device", "Its controller has lost no pod to this device within the hour."},
        &Gates::waits<same_device_again>},
-      {{"taint", "A taint that keeps new pods off the device is visible."}, &Gates::waits<still_schedulable>},
+      {.text = {"taint", "A taint that keeps new pods off the device is visible."},
+       .asks = &Gates::waits<still_schedulable>,
+       .asks_caps = true},
       {{"credit", "Its Job shows the retry that the loss takes, or needs none."}, &Gates::waits<held_for_credit>},
       {{"allocatable", "The node shows the loss, or 60 s have passed."}, &Gates::waits<loss_not_shown>},
       {{"siblings", "No other pod of its Job is to follow within a minute."}, &Gates::waits_for_siblings},

@@ -112,6 +112,7 @@ class Gates {
     Asks asks;
     bool whole_unit = false;
     bool is_shared = false;  ///< It answers by what all who ask have in common, or take from each other.
+    bool asks_caps = false;  ///< Whom it holds, it may hold otherwise once others have taken from the caps.
   };
   static std::span<const Gate> in_order();
 

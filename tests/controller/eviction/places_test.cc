@@ -123,23 +123,17 @@ TEST_CASE("On a full node the fact is said when the incident opens, and the evic
 }
 
 TEST_CASE("What becomes free on another node is a place at once, whatever made it so") {
-  SUBCASE("a plugin's device, of a pod that is gone") {
-    auto stage = three_devices(true);
-    stage.node("node-b", 1);
-    stage.pod({.name = "web-9", .node = "node-b", .owner = "ReplicaSet/v", .device = "gpu-9"});
-    CHECK(stage.run_for(minutes(3)).empty());
-    REQUIRE(lacks_place(stage));
-    stage.remove_pod("web-9");
-    CHECK(stage.run_for(Seconds(1)) == Names{"web-1"});
-  }
-  SUBCASE("one more of the plugin's") {
-    auto stage = three_devices(true);
-    stage.node("node-b", 1);
-    stage.pod({.name = "web-9", .node = "node-b", .owner = "ReplicaSet/v", .device = "gpu-9"});
-    CHECK(stage.run_for(minutes(3)).empty());
-    REQUIRE(lacks_place(stage));
-    stage.node("node-b", 2);
-    CHECK(stage.run_for(Seconds(1)) == Names{"web-1"});
+  SUBCASE("a plugin's device, of a pod that is gone, or one more") {
+    for (const bool is_more : {false, true}) {
+      CAPTURE(is_more);
+      auto stage = three_devices(true);
+      stage.node("node-b", 1);
+      stage.pod({.name = "web-9", .node = "node-b", .owner = "ReplicaSet/v", .device = "gpu-9"});
+      CHECK(stage.run_for(minutes(3)).empty());
+      REQUIRE(lacks_place(stage));
+      is_more ? stage.node("node-b", 2) : stage.remove_pod("web-9");
+      CHECK(stage.run_for(Seconds(1)) == Names{"web-1"});
+    }
   }
   SUBCASE("a driver's device, of a claim that is gone") {
     auto stage = dra();

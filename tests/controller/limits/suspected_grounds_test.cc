@@ -127,6 +127,16 @@ Rack with_bad_release() {
   return rack;
 }
 
+/// To the millisecond.
+void check_ends(Rack& rack, std::string_view kind, Reason reason, WallTime at) {
+  rack.advance(std::chrono::floor<Millis>(at - rack.now().wall) - Millis(1));
+  rack.settle();
+  CHECK(rack.said_of(kind, reason) != nullptr);
+  rack.advance(Millis(1));
+  rack.settle();
+  CHECK(rack.said_of(kind, reason) == nullptr);
+}
+
 }  // namespace
 
 TEST_CASE("A node whose devices break under ever other workloads is named, with the evidence and an Event") {
@@ -220,12 +230,7 @@ TEST_CASE("A node is bad as long as one of its devices is out of service, and a 
   REQUIRE(said != nullptr);
   REQUIRE(said->next_at);
   const auto until = *said->next_at;
-  rack.advance(std::chrono::duration_cast<Millis>(until - rack.now().wall) - Millis(1));
-  rack.settle();
-  CHECK(rack.said_of("Node", Reason::NodeSuspected) != nullptr);
-  rack.advance(Millis(1));
-  rack.settle();
-  CHECK(rack.said_of("Node", Reason::NodeSuspected) == nullptr);
+  check_ends(rack, "Node", Reason::NodeSuspected, until);
 }
 
 TEST_CASE("Of a node that a suspected workload holds alone nothing is said") {
@@ -285,12 +290,7 @@ TEST_CASE("A release is suspected until nothing has broken under it for a day, w
   said = rack.said_of("DaemonSet", Reason::DriverSuspected);
   REQUIRE(said != nullptr);
   CHECK(said->next_at == until);
-  rack.advance(std::chrono::floor<Millis>(until - rack.now().wall) - Millis(1));
-  rack.settle();
-  CHECK(rack.said_of("DaemonSet", Reason::DriverSuspected) != nullptr);
-  rack.advance(Millis(1));
-  rack.settle();
-  CHECK(rack.said_of("DaemonSet", Reason::DriverSuspected) == nullptr);
+  check_ends(rack, "DaemonSet", Reason::DriverSuspected, until);
 }
 
 TEST_CASE("What was bad before the release came is not its fault") {

@@ -39,6 +39,9 @@ TEST_CASE("mere numbers of a node change nothing of what its reports are worth")
   CHECK_FALSE(told.look());
   told.node.unschedulable = true;
   CHECK_FALSE(told.look());
+  // A resource that a plugin of before has left behind.
+  told.node.capacity.push_back({"example.com/nic", 0});
+  CHECK_FALSE(told.look());
 }
 
 TEST_CASE("another node, boot, kubelet or plugin changes what reports are worth") {
