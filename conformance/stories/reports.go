@@ -32,6 +32,8 @@ var reports = []Story{
 			s.Deployment(app, 1, stage.Ask{Source: gpu})
 			victim := s.Begin(app, 1)[0]
 			flapping := victim.Devices[0]
+			// How long it says that it is well: somebody slow must be able to give it to a pod.
+			well := s.Settle + time.Second
 			s.AddNode(stage.Has{Source: gpu, Count: 1}) // a place for who drains the first
 			s.Break(flapping)
 			s.Taint(flapping, true)
@@ -90,9 +92,6 @@ var reports = []Story{
 		},
 	},
 }
-
-// well is how long a flapping device says that it is.
-const well = 4 * time.Second
 
 func optedOut(s *stage.Stage) func(*corev1.PodTemplateSpec) {
 	return func(template *corev1.PodTemplateSpec) { template.Annotations[s.OptOutKey] = s.OptOutValue }

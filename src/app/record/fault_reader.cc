@@ -93,11 +93,12 @@ void FaultReader::note(const DeviceKey& key, const DeviceState& state, const Now
     from = std::max(from, seen.faults.empty() ? runs_.front().from : seen.faults.back().to);
     seen.faults.push_back({.from = from, .to = from, .told_to = from});
     seen.goes_on = true;
-    if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
-    seen.card = to_string(world_.card_of(key));
-    count_known(key.scope, {});
-    if (!seen.node.empty()) count_known(key.scope, seen.node);
   }
+  // Each time: a pod may be read before its node and its node's slices.
+  if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
+  if (const auto card = world_.card_of(key); seen.card.empty() || card != key) seen.card = to_string(card);
+  count_known(key.scope, {});
+  if (!seen.node.empty()) count_known(key.scope, seen.node);
   auto& told = *seen.faults.back().told_to;
   told = std::max(told, now.wall);
   seen.is_silent = false;

@@ -23,7 +23,7 @@ namespace {
 
 /// Nodes of as many devices each, all held by pods of workloads of their own.
 struct Rack : Stage {
-  Rack(int nodes, int per_node, std::int64_t suspect_after = 3) : nodes_(nodes), per_node_(per_node) {
+  Rack(int nodes, int per_node, std::int64_t suspect_after = 3) : per_node_(per_node) {
     widen_caps(limits());
     limits().suspect_after = suspect_after;
     limits().evictions_per_minute = 6000;
@@ -99,7 +99,6 @@ struct Rack : Stage {
   }
 
  private:
-  int nodes_;
   int per_node_;
 };
 

@@ -71,6 +71,18 @@ TEST_CASE("A fault is as long as the kubelet called the device bad") {
   CHECK_FALSE(has_remark(trace, "nobody has said when it ended"));
 }
 
+TEST_CASE("Devices that are first seen while one is bad count like those that were there when it broke") {
+  Watched world;
+  world.set_health(world.device, "Unhealthy");
+  world.run_for(minutes(5));
+  world.cluster.add_node({"node-c", {}, {{TaintWorld::kDriver, 4}}, {}});
+  world.run_for(minutes(5));
+  const auto trace = read(world.recording());
+  CHECK(trace.devices == 12);
+  CHECK(trace.known.at({TaintWorld::kDriver, ""}) == 12);
+  CHECK(trace.known.at({TaintWorld::kDriver, trace.broken.front().node}) == 4);
+}
+
 TEST_CASE("A device that is Healthy in between has two faults") {
   Watched world;
   for (int i = 0; i < 2; ++i) {
