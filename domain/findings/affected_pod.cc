@@ -21,6 +21,7 @@ struct Signal {
   bool unknown_now = false;
   std::optional<MonoTime> unknown_from = {};  ///< Since when, if that is known.
   bool forgotten = false;                     ///< As of AffectedPod.
+  std::optional<MonoTime> lapses_at = {};     ///< Likewise.
   SignalSource source = SignalSource::Report;
   std::string taint_key = {};
   std::string said;
@@ -163,11 +164,14 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
   const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
   // Counted back from our first sight of it: what the wall clock does later changes nothing.
   const Now sight{.mono = word->since.mono, .wall = word->since.wall};
+  std::optional<MonoTime> lapses_at;
+  if (word->overwritten && !kept && word->unknown_from) lapses_at = *word->unknown_from + kLongestUnknown;
   return Signal{.since = goes_on ? moment_of(kept->since, sight)
                                  : since_of(began, SignalSource::Taint, record, held_device.key, now),
                 .unknown_now = word->unknown_from.has_value(),
                 .unknown_from = word->unknown_from,
                 .forgotten = word->unknown_from && kept && kept->forgotten,
+                .lapses_at = lapses_at,
                 .source = SignalSource::Taint,
                 .taint_key = std::move(word->key),
                 .said = std::move(word->said)};
@@ -177,6 +181,8 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
 /// been bad since the older of the two.
 std::optional<Signal> joined(std::optional<Signal> first, std::optional<Signal> second) {
   if (!first || !second) return first ? std::move(first) : std::move(second);
+  const auto lapses_at = first->lapses_at ? first->lapses_at : second->lapses_at;
+  first->lapses_at = second->lapses_at = lapses_at;  // whichever speaks, what it says changes then
   if (first->unknown_now) return second->unknown_now ? std::move(first) : std::move(second);
   if (!second->unknown_now) first->since = std::min(first->since, second->since);
   return first;
@@ -305,6 +311,7 @@ class Finder {
                         .since = signal->since,
                         .opens_at = opens_at,
                         .rolls_until = rolls_until,
+                        .lapses_at = signal->lapses_at,
                         .rollout_cause = cause,
                         .open = now_.mono >= opens_at && (!signal->unknown_now || was_open(*signal, opens_at)),
                         .unknown_now = signal->unknown_now,

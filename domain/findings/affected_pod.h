@@ -25,6 +25,8 @@ struct AffectedPod {
   /// Of a device that broke while its driver or plugin began anew on its node, or would have opened its incident then:
   /// until when that says nothing, over or not; at most ten minutes after the incident would have opened.
   std::optional<MonoTime> rolls_until = std::nullopt;
+  /// When what it is by says nothing any more, if nobody says anything until then: a taint that was written over.
+  std::optional<MonoTime> lapses_at = std::nullopt;
   std::uint64_t rollout_cause = 0;  ///< The same for all that broke by one roll-out; 0: it broke by none.
   bool open = false;                ///< `opens_at` has come, and the device was not Unknown then.
   bool unknown_now = false;         ///< The device is Unknown just now: the incident stays, nothing is done.

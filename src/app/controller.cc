@@ -902,6 +902,7 @@ Turn Controller::plan_all(const Now& now) {
   for (const auto* affected : input.in_focus) {
     decided.wake(affected->key, affected->opens_at);
     if (affected->rolls_until) decided.wake(affected->key, *affected->rolls_until);
+    if (affected->lapses_at) decided.wake(affected->key, *affected->lapses_at);
     // A wall time that is still ahead counts as now, and with each plan anew.
     if (affected->since.mono >= now.mono) decided.again.insert(affected->key);
     // Where the pods of its gang are decides what may be done, also before they are a unit.

@@ -30,6 +30,25 @@ TEST_CASE("An operator's word ends the incident of a fault that a harmless word 
   CHECK(stage.reasons("train-1").empty());
 }
 
+TEST_CASE("A fault that a harmless word was written over before its incident opened is forgotten after 15 minutes") {
+  auto stage = held_device();
+  stage.policy().after = minutes(10);
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("79")}});
+  stage.run_for(minutes(1));
+  publish_taints(stage, {.first = {xid("43", "None")}});
+  stage.settle();
+  REQUIRE(stage.reasons("train-1") == "WaitingWhileUnknown");
+  stage.run_for(kLongestUnknown - Millis(1), minutes(1));
+  REQUIRE(stage.reasons("train-1") == "WaitingWhileUnknown");
+  const auto wake = stage.wake_at();
+  REQUIRE(wake);
+  CHECK((*wake == stage.now().mono + Millis(1)));
+  stage.advance(Millis(1));
+  stage.settle();
+  CHECK(stage.reasons("train-1").empty());
+}
+
 TEST_CASE("A fault that a harmless word was written over is none of the pods that come later") {
   auto stage = held_device();
   stage.policy().evict.reset();
