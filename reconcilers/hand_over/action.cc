@@ -28,7 +28,8 @@ std::string ApplyNodeConditions::words() const {
 }
 
 std::optional<WriteKey> ApplyNodeConditions::write_key() const {
-  return WriteKey{.key = hand_over_write_key(node), .seen_version = seen_version};
+  return WriteKey{
+      .key = hand_over_write_key(node), .seen_version = seen_version, .asks = asks, .shown_by = {k8s::Kind::Node}};
 }
 
 namespace {

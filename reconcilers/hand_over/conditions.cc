@@ -1,6 +1,7 @@
 #include "reconcilers/hand_over/conditions.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -55,19 +56,21 @@ class Conditions {
                               .uid = node.meta.uid,
                               .seen_version = node.meta.resource_version,
                               .conditions = {},
+                              .asks = node.meta.uid,
                               .hands_over = false,
                               .policy = {}};
-    std::set<std::string> types;
-    for (const auto& condition : node.kept) types.insert(condition.type);
+    std::map<std::string, const Grounds*> types;  // null: nothing asks for it any more
+    for (const auto& condition : node.kept) types[condition.type] = nullptr;
     const auto cases = cases_.find(node.meta.name);
     if (cases != cases_.end()) {
-      for (const auto& [type, grounds] : cases->second) types.insert(type);
+      for (const auto& [type, grounds] : cases->second) types[type] = &grounds;
     }
+    for (const auto& [type, grounds] : types)
+      apply.asks += fmt::format("; {}: {}", type, grounds == nullptr ? "none" : message_of(*grounds));
     bool is_new = false;
-    for (const auto& type : types) {
+    for (const auto& [type, grounds] : types) {
       const auto* known = find_condition(node, type);
-      const bool is_wanted = cases != cases_.end() && cases->second.contains(type);
-      auto wanted = is_wanted ? hand_over(node, known, cases->second.at(type), apply) : take_back(node, known, apply);
+      auto wanted = grounds != nullptr ? hand_over(node, known, *grounds, apply) : take_back(node, known, apply);
       is_new = is_new || (known == nullptr ? wanted.has_value() : wanted != *known);
       if (wanted) apply.conditions.push_back(*std::move(wanted));
     }
@@ -95,7 +98,7 @@ class Conditions {
     }
     const auto deed = fmt::format("set condition {}={} of the node", wanted.type, wanted.status);
     auto hold = was ? gates_.not_changed(grounds) : gates_.not_now(node, grounds, deed);
-    if (!hold) hold = held_back(node);
+    if (!hold) hold = held_back(node, apply);
     if (!hold && !was) hold = gates_.full(node, grounds.front().record->key);
     if (!hold) hold = gates_.too_fast();
     if (hold && was) {
@@ -126,7 +129,7 @@ class Conditions {
     if (policy != nullptr && !is_handed_over(*known)) return *known;
     const auto name = policy == nullptr ? std::string() : policy->name;
     auto hold = gates_.not_ended(policy);
-    if (!hold) hold = held_back(node);
+    if (!hold) hold = held_back(node, apply);
     if (!hold) hold = gates_.too_fast();
     // Of several of one node the first is told.
     if (told_.insert(node.meta.name).second)
@@ -149,8 +152,8 @@ class Conditions {
                           .last_transition = std::chrono::floor<Seconds>(input_.now.wall)};
   }
 
-  std::optional<HoldReason> held_back(const k8s::Node& node) const {
-    return gates_.held_back(hand_over_write_key(node.meta.name), node.meta.resource_version);
+  std::optional<HoldReason> held_back(const k8s::Node& node, const ApplyNodeConditions& apply) const {
+    return gates_.held_back(hand_over_write_key(node.meta.name), node.meta.resource_version, apply.asks);
   }
 
   void say_standing(const k8s::Node& node, const k8s::Condition& condition, const Grounds& grounds,

@@ -91,8 +91,9 @@ std::optional<HoldReason> Gates::not_ended(const DevicePolicy* policy) const {
   return hold ? std::optional(held(std::move(hold->message), hold->until)) : std::nullopt;
 }
 
-std::optional<HoldReason> Gates::held_back(const std::string& key, const std::string& seen_version) const {
-  auto hold = held_by_write(input_, key, seen_version, Reason::HandingOver);
+std::optional<HoldReason> Gates::held_back(const std::string& key, const std::string& seen_version,
+                                           std::string_view asks) const {
+  auto hold = held_by_write(input_, key, seen_version, Reason::HandingOver, asks);
   if (!hold || hold->reason == Reason::HandingOver) return hold;
   return held(fmt::format("{} ({})", hold->message, to_string(hold->reason)), hold->until);
 }

@@ -33,7 +33,8 @@ class Gates {
   /// Why what stands does not end now; null: no policy asks for it any more.
   [[nodiscard]] std::optional<HoldReason> not_ended(const DevicePolicy* policy) const;
   /// What an earlier request of this key holds back.
-  [[nodiscard]] std::optional<HoldReason> held_back(const std::string& key, const std::string& seen_version) const;
+  [[nodiscard]] std::optional<HoldReason> held_back(const std::string& key, const std::string& seen_version,
+                                                    std::string_view asks = {}) const;
   /// The cap, counted in nodes that have devices of the same driver or resource; it is no question for a node that is
   /// handed over already.
   [[nodiscard]] std::optional<HoldReason> full(const k8s::Node& node, const DeviceKey& key) const;

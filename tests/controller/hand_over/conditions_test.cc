@@ -323,24 +323,48 @@ TEST_CASE("A brake holds every node of its scope") {
   CHECK(handed_over(stage, 4) == 0);
 }
 
-TEST_CASE("A condition of the same type that another writes is left to him, and not asked for again at once") {
-  auto stage = told_stage();
-  stage.run_for(Seconds(59));
+/// The writes of conditions in that time, in which the kubelet writes to the node every ten seconds. All end so, and
+/// only those of others are there afterwards.
+int writes_that_do_not_stay(Stage& stage, Millis time, const Status& end) {
   int sent = 0;
-  for (int second = 0; second < 60; ++second) {
+  for (Millis at{0}; at < time; at += Seconds(1)) {
     stage.advance(Seconds(1));
+    if (at.count() % 10'000 == 0) stage.put(stage.node_named("node-a"));
     for (int round = 0; round < 4; ++round) {
       for (const auto& action : stage.turn()) {
         const bool is_ours = std::holds_alternative<hand_over::ApplyNodeConditions>(action);
         sent += is_ours ? 1 : 0;
-        stage.answer(action,
-                     is_ours ? fail(ErrorKind::Contested, "conflict with \"npd\": .status.conditions") : Status());
+        stage.answer(action, is_ours ? end : Status());
         if (!is_ours) stage.show(action);
       }
     }
   }
-  CHECK(sent == 1);
+  return sent;
+}
+
+TEST_CASE("A condition of the same type that another writes is left to him, and not asked for again at once") {
+  auto stage = told_stage();
+  stage.run_for(Seconds(59));
+  const auto conflict = fail(ErrorKind::Contested, "conflict with \"npd\": .status.conditions");
+  CHECK(writes_that_do_not_stay(stage, minutes(1), conflict) == 1);
   CHECK(stage.verdict("node-a", Reason::HandOverHeld)->message.contains("conflict with \"npd\""));
+}
+
+TEST_CASE("A condition that a webhook takes away is written ever more rarely, and the node says so") {
+  auto stage = told_stage();
+  stage.run_for(Seconds(59));
+  CHECK(writes_that_do_not_stay(stage, minutes(10), {}) <= 12);
+  const auto* said = stage.verdict("node-a", Reason::HandOverHeld);
+  REQUIRE(said != nullptr);
+  CHECK(said->message.contains("an admission webhook or another client takes it away"));
+  REQUIRE(said->next_at);
+  CHECK(writes_that_do_not_stay(stage, hours(1), {}) <= 7);
+  // What is to be said from then on waits for nothing.
+  stage.run_for(minutes(11), Seconds(10));
+  REQUIRE(told(stage) == kBad);
+  acknowledge(stage);
+  stage.run_for(Seconds(5));
+  CHECK(told(stage) == kWell);
 }
 
 }  // namespace dhc::test

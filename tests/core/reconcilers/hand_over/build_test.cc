@@ -15,6 +15,7 @@ const ApplyNodeConditions kApply{.node = "node-a",
                                                  .reason = "DeviceHealthHandedOver",
                                                  .message = "gpu-0",
                                                  .last_transition = WallTime(Seconds(60))}},
+                                 .asks = {},
                                  .hands_over = true,
                                  .policy = "gpus"};
 
