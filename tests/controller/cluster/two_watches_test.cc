@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "domain/cluster/world.h"
+#include "tests/controller/taint/driver_stage.h"
 #include "tests/support/core/stage.h"
 
 namespace dhc::test {
@@ -46,6 +47,24 @@ TEST_CASE("A plugin device's Healthy ends an open incident after ten seconds, to
   stage.advance(Millis(1));
   stage.settle();
   CHECK(stage.controller().stats().devices_healthy == 1);
+}
+
+TEST_CASE("A new process weighs a plugin's Healthy in its first turn, where the pod's condition remembers a fault") {
+  Stage stage;
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.node("node-a", 4, 3);
+  put_driver(stage, stage.now().wall, {.folders = {"device-plugins"}});
+  stage.pod({.name = "a", .device = "gpu-0", .health = Health::Unhealthy});
+  stage.run_for(Seconds(61));
+  REQUIRE(count_of_conditions(stage, true) == 1);
+  stage.node("node-a", 0, 0);
+  stage.report("a", Health::Healthy);
+  stage.restart();
+  stage.settle();
+  REQUIRE(stage.controller().stats().devices_unknown == 1);
+  REQUIRE(stage.wake_at());
+  CHECK((*stage.wake_at() <= stage.now().mono + kHealthySettle));
 }
 
 TEST_CASE("What pods hold is as good as its node says, whether a pod speaks again or not") {
