@@ -141,6 +141,7 @@ Moment onset_of(const AffectedPod& affected, const BrakeSighting& seen) {
 }
 
 std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
+  if (world.tracker().count_of(scope.scope) == 0) return 0;  // no driver's, or nobody holds any
   std::set<DeviceKey> held;
   for (const auto& uid : world.pods_on(scope.node)) {
     for (const auto& held_device : world.pod(uid)->held_devices) {

@@ -49,12 +49,10 @@ Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInpu
       ++found.promised;
     }
   }
-  for (const auto& [uid, ending] : input.world.endings()) {
+  for (const auto& uid : input.world.endings_of_job(job)) {
+    const auto& ending = input.world.endings().find(uid)->second;
     const MonoTime counted_at = ending.at.mono + kCountedLate;
-    if (!ending.pod.meta.is_controlled_by(job.meta) || ending.pod.phase == k8s::PodPhase::Succeeded ||
-        input.now.mono >= counted_at) {
-      continue;
-    }
+    if (ending.pod.phase == k8s::PodPhase::Succeeded || input.now.mono >= counted_at) continue;
     ++found.ended;
     if (!found.until || counted_at < *found.until) found.until = counted_at;
   }
