@@ -65,8 +65,7 @@ class Conditions {
     if (cases != cases_.end()) {
       for (const auto& [type, grounds] : cases->second) types[type] = &grounds;
     }
-    for (const auto& [type, grounds] : types)
-      apply.asks += fmt::format("; {}: {}", type, grounds == nullptr ? "none" : message_of(*grounds));
+    for (const auto& [type, grounds] : types) apply.asks += fmt::format("; {}: {}", type, asked_of(type, grounds));
     bool is_new = false;
     for (const auto& [type, grounds] : types) {
       const auto* known = find_condition(node, type);
@@ -78,6 +77,12 @@ class Conditions {
     gates_.sends();
     if (apply.hands_over) gates_.begins(apply.node);
     planned_.actions.emplace_back(std::move(apply));
+  }
+
+  /// What it is to say in the end: of a node that is bad, or well, or nothing any more.
+  std::string asked_of(const std::string& type, const Grounds* grounds) const {
+    if (grounds == nullptr) return policy_with(input_.policy, type) == nullptr ? "gone" : "well";
+    return fmt::format("{} {}", status_of(*grounds->front().policy->hand_over->condition, true), message_of(*grounds));
   }
 
   /// The condition as it is to be; none: there is none, and none is made now.

@@ -367,4 +367,17 @@ TEST_CASE("A condition that a webhook takes away is written ever more rarely, an
   CHECK(told(stage) == kWell);
 }
 
+TEST_CASE("Where another takes each word of recovery away, the removal after the policy is gone waits for nothing") {
+  auto stage = told_stage();
+  stage.run_for(Seconds(61));
+  REQUIRE(told(stage) == kBad);
+  acknowledge(stage);
+  CHECK(writes_that_do_not_stay(stage, minutes(30), {}) > 2);
+  REQUIRE(told(stage) == kBad);
+  stage.policy().hand_over.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(5));
+  CHECK(told(stage).empty());
+}
+
 }  // namespace dhc::test
