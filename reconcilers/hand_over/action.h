@@ -17,10 +17,9 @@ struct ApplyNodeConditions {
   std::string uid;
   std::string seen_version;  ///< The node's as the World shows it. No precondition: kubelets write all the time.
   std::vector<k8s::Condition> conditions;  ///< By type.
-  /// What they are to say in the end, held back or not: two that ask for the same.
-  std::string asks;
-  bool hands_over = false;  ///< One of them says anew that the node is bad.
-  std::string policy;       ///< Whose condition it is; empty: it is gone.
+  std::string asks;                        ///< What it changes on the node; the same for two that change the same.
+  bool hands_over = false;                 ///< One of them says anew that the node is bad.
+  std::string policy;                      ///< Whose condition it is; empty: it is gone.
   [[nodiscard]] ActionFacts facts() const;
   [[nodiscard]] std::string words() const;
   [[nodiscard]] std::optional<WriteKey> write_key() const;

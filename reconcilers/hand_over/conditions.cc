@@ -51,27 +51,48 @@ class Conditions {
   }
 
  private:
+  /// What is to become of one condition of a node.
+  struct Change {
+    std::string type;
+    const k8s::Condition* known = nullptr;      ///< Null: it is not there.
+    const Grounds* grounds = nullptr;           ///< Null: nothing asks for it any more.
+    const DevicePolicy* policy = nullptr;       ///< Null: none names it any more.
+    std::optional<k8s::Condition> wanted = {};  ///< None: it is to go.
+    bool was = false;                           ///< It says already that the node is bad.
+    std::optional<HoldReason> hold = {};        ///< Whatever becomes of earlier requests.
+
+    [[nodiscard]] bool is_new() const { return known == nullptr ? wanted.has_value() : wanted != *known; }
+    [[nodiscard]] std::optional<k8s::Condition> as_it_is() const {
+      return known == nullptr ? std::nullopt : std::optional(*known);
+    }
+  };
+
   void consider(const k8s::Node& node) {
-    ApplyNodeConditions apply{.node = node.meta.name,
-                              .uid = node.meta.uid,
-                              .seen_version = node.meta.resource_version,
-                              .conditions = {},
-                              .asks = node.meta.uid,
-                              .hands_over = false,
-                              .policy = {}};
     std::map<std::string, const Grounds*> types;  // null: nothing asks for it any more
     for (const auto& condition : node.kept) types[condition.type] = nullptr;
     const auto cases = cases_.find(node.meta.name);
     if (cases != cases_.end()) {
       for (const auto& [type, grounds] : cases->second) types[type] = &grounds;
     }
-    for (const auto& [type, grounds] : types) apply.asks += fmt::format("; {}: {}", type, asked_of(type, grounds));
-    bool is_new = false;
+    std::vector<Change> changes;
     for (const auto& [type, grounds] : types) {
       const auto* known = find_condition(node, type);
-      auto wanted = grounds != nullptr ? hand_over(node, known, *grounds, apply) : take_back(node, known, apply);
-      is_new = is_new || (known == nullptr ? wanted.has_value() : wanted != *known);
-      if (wanted) apply.conditions.push_back(*std::move(wanted));
+      changes.push_back(grounds != nullptr ? to_bad(node, known, *grounds) : to_well(*known));
+    }
+    ApplyNodeConditions apply{.node = node.meta.name,
+                              .uid = node.meta.uid,
+                              .seen_version = node.meta.resource_version,
+                              .conditions = {},
+                              .asks = asked_of(node, changes),
+                              .hands_over = false,
+                              .policy = {}};
+    bool is_new = false;
+    for (auto& change : changes) {
+      const bool is_made = change.is_new() && (change.grounds != nullptr ? hand_over(node, change, apply)
+                                                                         : take_back(node, change, apply));
+      is_new = is_new || is_made;
+      auto next = is_made ? std::move(change.wanted) : change.as_it_is();
+      if (next) apply.conditions.push_back(*std::move(next));
     }
     if (!is_new) return;
     gates_.sends();
@@ -79,61 +100,93 @@ class Conditions {
     planned_.actions.emplace_back(std::move(apply));
   }
 
-  /// What it is to say in the end: of a node that is bad, or well, or nothing any more.
-  std::string asked_of(const std::string& type, const Grounds* grounds) const {
-    if (grounds == nullptr) return policy_with(input_.policy, type) == nullptr ? "gone" : "well";
-    return fmt::format("{} {}", status_of(*grounds->front().policy->hand_over->condition, true), message_of(*grounds));
+  /// What one write would make of the node now. What is held for reasons of its own is none of it: were it, its first
+  /// write would be taken for one that had come to nothing.
+  std::string asked_of(const k8s::Node& node, const std::vector<Change>& changes) const {
+    std::string asks = node.meta.uid;
+    for (const auto& change : changes) {
+      const bool begins = change.grounds != nullptr && !change.was;
+      if (!change.is_new() || change.hold || (begins && full(node, change))) continue;
+      asks += fmt::format("; {}", change.type);
+      if (change.wanted) asks += fmt::format(" {} {}", change.wanted->status, change.wanted->message);
+    }
+    return asks;
   }
 
-  /// The condition as it is to be; none: there is none, and none is made now.
-  std::optional<k8s::Condition> hand_over(const k8s::Node& node, const k8s::Condition* known, const Grounds& grounds,
-                                          ApplyNodeConditions& apply) {
-    const auto& rules = *grounds.front().policy->hand_over->condition;
-    const auto as_it_is = known == nullptr ? std::nullopt : std::optional(*known);
+  Change to_bad(const k8s::Node& node, const k8s::Condition* known, const Grounds& grounds) {
+    const auto* policy = grounds.front().policy;
+    const auto& rules = *policy->hand_over->condition;
     k8s::Condition wanted{.type = rules.type,
                           .status = std::string(status_of(rules, true)),
                           .reason = std::string(kHandedOverReason),
                           .message = message_of(grounds),
                           .last_transition = {}};
-    const bool was = known != nullptr && is_handed_over(*known) && known->status == wanted.status;
-    wanted.last_transition = was ? known->last_transition : std::chrono::floor<Seconds>(input_.now.wall);
-    if (was && wanted == *known) {
-      say_standing(node, wanted, grounds, {});
-      return as_it_is;
+    Change change{.type = rules.type, .known = known, .grounds = &grounds, .policy = policy};
+    change.was = known != nullptr && is_handed_over(*known) && known->status == wanted.status;
+    wanted.last_transition = change.was ? known->last_transition : std::chrono::floor<Seconds>(input_.now.wall);
+    change.wanted = std::move(wanted);
+    if (!change.is_new()) {
+      say_standing(node, *known, grounds, {});
+    } else if (change.was) {
+      change.hold = gates_.not_changed(grounds);
+    } else {
+      change.hold = gates_.not_now(node, grounds,
+                                   fmt::format("set condition {}={} of the node", change.type, change.wanted->status));
     }
-    const auto deed = fmt::format("set condition {}={} of the node", wanted.type, wanted.status);
-    auto hold = was ? gates_.not_changed(grounds) : gates_.not_now(node, grounds, deed);
+    return change;
+  }
+
+  Change to_well(const k8s::Condition& known) const {
+    const auto* policy = policy_with(input_.policy, known.type);
+    Change change{.type = known.type, .known = &known, .policy = policy};
+    if (policy != nullptr && !is_handed_over(known)) {
+      change.wanted = known;
+      return change;
+    }
+    if (policy != nullptr) {
+      change.wanted = k8s::Condition{.type = known.type,
+                                     .status = std::string(status_of(*policy->hand_over->condition, false)),
+                                     .reason = std::string(kTakenBackReason),
+                                     .message = "no device of the node is a ground for handing it over",
+                                     .last_transition = std::chrono::floor<Seconds>(input_.now.wall)};
+    }
+    change.hold = gates_.not_ended(policy);
+    return change;
+  }
+
+  /// Whether it is made now.
+  bool hand_over(const k8s::Node& node, const Change& change, ApplyNodeConditions& apply) {
+    const auto& grounds = *change.grounds;
+    auto hold = change.hold;
     if (!hold) hold = held_back(node, apply);
-    if (!hold && !was) hold = gates_.full(node, grounds.front().record->key);
+    if (!hold && !change.was) hold = full(node, change);
     if (!hold) hold = gates_.too_fast();
-    if (hold && was) {
+    if (hold && change.was) {
       speech_.wake().note_after(input_.now.mono, hold->until);
-      say_standing(node, *known, grounds, "; its message is older: " + hold->message);
-      return as_it_is;
+      say_standing(node, *change.known, grounds, "; its message is older: " + hold->message);
+      return false;
     }
     if (hold) {
       speech_.say_each(node.meta.name, grounds, *hold);
-      return as_it_is;
+      return false;
     }
-    apply.hands_over = apply.hands_over || !was;
-    apply.policy = grounds.front().policy->name;
+    apply.hands_over = apply.hands_over || !change.was;
+    apply.policy = change.policy->name;
     for (const auto& ground : grounds) {
       speech_.say_each(node.meta.name, {ground},
                        {.reason = Reason::HandingOver,
                         .message = fmt::format("{}: condition {}={} of the node is being written", ground.why,
-                                               wanted.type, wanted.status),
+                                               change.type, change.wanted->status),
                         .until = {}});
     }
-    return wanted;
+    return true;
   }
 
-  /// What becomes of a condition that nothing asks for.
-  std::optional<k8s::Condition> take_back(const k8s::Node& node, const k8s::Condition* known,
-                                          ApplyNodeConditions& apply) {
-    const auto* policy = policy_with(input_.policy, known->type);
-    if (policy != nullptr && !is_handed_over(*known)) return *known;
+  /// Likewise, of a condition that nothing asks for.
+  bool take_back(const k8s::Node& node, const Change& change, ApplyNodeConditions& apply) {
+    const auto* policy = change.policy;
     const auto name = policy == nullptr ? std::string() : policy->name;
-    auto hold = gates_.not_ended(policy);
+    auto hold = change.hold;
     if (!hold) hold = held_back(node, apply);
     if (!hold) hold = gates_.too_fast();
     // Of several of one node the first is told.
@@ -142,23 +195,22 @@ class Conditions {
           node.meta.name, {}, name, policy,
           {.reason = hold && hold->reason == Reason::WouldHandOver ? Reason::HandedOver : Reason::TakingBack,
            .message = (policy == nullptr
-                           ? fmt::format("no policy names condition {} any more: it is removed", known->type)
-                           : fmt::format("no device is a ground for condition {} any more: it says so", known->type)) +
+                           ? fmt::format("no policy names condition {} any more: it is removed", change.type)
+                           : fmt::format("no device is a ground for condition {} any more: it says so", change.type)) +
                       (hold ? "; not yet: " + hold->message : std::string()),
            .until = hold ? hold->until : std::nullopt},
-          known->last_transition.value_or(WallTime()));
-    if (hold) return *known;
+          change.known->last_transition.value_or(WallTime()));
+    if (hold) return false;
     apply.policy = name;
-    if (policy == nullptr) return std::nullopt;
-    return k8s::Condition{.type = known->type,
-                          .status = std::string(status_of(*policy->hand_over->condition, false)),
-                          .reason = std::string(kTakenBackReason),
-                          .message = "no device of the node is a ground for handing it over",
-                          .last_transition = std::chrono::floor<Seconds>(input_.now.wall)};
+    return true;
   }
 
   std::optional<HoldReason> held_back(const k8s::Node& node, const ApplyNodeConditions& apply) const {
     return gates_.held_back(hand_over_write_key(node.meta.name), node.meta.resource_version, apply.asks);
+  }
+
+  std::optional<HoldReason> full(const k8s::Node& node, const Change& change) const {
+    return gates_.full(node, change.grounds->front().record->key);
   }
 
   void say_standing(const k8s::Node& node, const k8s::Condition& condition, const Grounds& grounds,
