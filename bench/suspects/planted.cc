@@ -355,10 +355,7 @@ class Schedule {
   }
 
   void restart_driver(int node) {
-    for (const auto& name : cluster_.pod_names("kube-system")) {
-      if (sim::text(*cluster_.get(Res::Pods, "kube-system", name), {"spec", "nodeName"}) == node_name(node))
-        (void)cluster_.kubectl_delete(Res::Pods, "kube-system", name);
-    }
+    cluster_.kubectl_delete_pods_on("kube-system", node_name(node));
     cluster_.forget_health(node_name(node), driver());
     spoil(node);
   }

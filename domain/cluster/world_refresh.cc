@@ -282,7 +282,8 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
   tracker_.observe(key, evidence, now);
   // By what a pod's condition remembers it has been called bad: what its kubelet says now may be a driver's that
   // forgot.
-  if (!before.unhealthy_since && state->unhealthy_since) dirty_devices_.insert(key);
+  const bool remembers = !before.unhealthy_since && state->unhealthy_since;
+  if (remembers && state->health != k8s::Health::Unhealthy) dirty_devices_.insert(key);
   look_at_standing(key, now);
   word = tracker_.other_word_of(key);
   const bool is_same_word = word == nullptr ? !word_before : word_before && *word == *word_before;

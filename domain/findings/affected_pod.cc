@@ -141,12 +141,17 @@ std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTa
                 .said = std::move(kept->said)};
 }
 
-/// Another taint that was written over a fault does not take it back from whoever held the device under it: while the
-/// incident is open and nobody vouches for it; before it opens no longer than Unknown does.
-bool outlives_another(const TaintWord& word, const std::optional<KeptTaint>& kept, const PodRecord& record,
-                      const HeldDevice& held_device, const Now& now) {
+/// Another taint that was written over a fault does not take it back: while the incident is open and nobody vouches for
+/// it; before it opens no longer than Unknown does.
+std::optional<MonoTime> lapse_of(const TaintWord& word, const std::optional<KeptTaint>& kept) {
+  if (!word.overwritten || kept || !word.unknown_from) return std::nullopt;
+  return *word.unknown_from + kLongestUnknown;
+}
+
+/// And only from whoever held the device under it.
+bool held_under(const TaintWord& word, const PodRecord& record, const HeldDevice& held_device, const Now& now) {
   const auto age = now.mono - word.unknown_from.value_or(now.mono);
-  return (kept || age < kLongestUnknown) && held_until(record, held_device, now.wall - age);
+  return held_until(record, held_device, now.wall - age);
 }
 
 /// **Source:** KEP-5055: a driver may taint its own devices; NVIDIA's says nothing else of a dead one.
@@ -159,13 +164,13 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
   const bool is_home = home.empty() || home == record.pod.node_name;
   auto word = is_home ? world.driver_taints().word_for(held_device.key, match.device_taints) : std::nullopt;
   if (!word) return kept_taint_signal(match, std::move(kept), record, held_device, now);
-  if (word->overwritten && !outlives_another(*word, kept, record, held_device, now)) return std::nullopt;
+  const auto lapses_at = lapse_of(*word, kept);
+  if (lapses_at && now.mono >= *lapses_at) return std::nullopt;
+  if (word->overwritten && !held_under(*word, record, held_device, now)) return std::nullopt;
   const Beginning began{.since = word->since, .from_the_start = word->from_the_start, .given = word->added};
   const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
   // Counted back from our first sight of it: what the wall clock does later changes nothing.
   const Now sight{.mono = word->since.mono, .wall = word->since.wall};
-  std::optional<MonoTime> lapses_at;
-  if (word->overwritten && !kept && word->unknown_from) lapses_at = *word->unknown_from + kLongestUnknown;
   return Signal{.since = goes_on ? moment_of(kept->since, sight)
                                  : since_of(began, SignalSource::Taint, record, held_device.key, now),
                 .unknown_now = word->unknown_from.has_value(),

@@ -144,6 +144,8 @@ class Cluster {
   /// As `kubectl patch --type=merge` and `kubectl edit` do it: the fields that change are the operator's from now on.
   Answer kubectl_patch(Res res, const std::string& ns, const std::string& name, const Json& patch);
   Answer kubectl_delete(Res res, const std::string& ns, const std::string& name);
+  /// Deletes the pods of a namespace that are on the node.
+  void kubectl_delete_pods_on(const std::string& ns, const std::string& node);
 
   // What is seen.
   [[nodiscard]] ObjectPtr get(Res res, const std::string& ns, const std::string& name) const;

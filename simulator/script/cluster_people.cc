@@ -43,6 +43,12 @@ Answer Cluster::kubectl_delete(Res res, const std::string& ns, const std::string
   return kubectl(k8s::Method::Delete, path_of(res, ns) + "/" + name, "", "application/json");
 }
 
+void Cluster::kubectl_delete_pods_on(const std::string& ns, const std::string& node) {
+  for (const auto& name : pod_names(ns)) {
+    if (text(*get(Res::Pods, ns, name), {"spec", "nodeName"}) == node) (void)kubectl_delete(Res::Pods, ns, name);
+  }
+}
+
 void Cluster::serve(Res res, bool served) {
   if (served) {
     settings_.unserved.erase(res);

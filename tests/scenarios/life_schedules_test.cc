@@ -179,15 +179,8 @@ class LifeSchedule {
   void roll_fleet() {
     (void)world_.cluster.kubectl_patch(Res::DaemonSets, "kube-system", "gpu-driver",
                                        {{"spec", {{"template", {{"metadata", {{"labels", {{"version", "2"}}}}}}}}}});
-    for (int n = 0; n < kRolled; ++n) end_drivers_on(fmt::format("fleet-{}", n));
+    for (int n = 0; n < kRolled; ++n) world_.cluster.kubectl_delete_pods_on("kube-system", fmt::format("fleet-{}", n));
     world_.run_for(15min);  // what is new is not judged like what is old
-  }
-
-  void end_drivers_on(const std::string& node) {
-    for (const auto& name : world_.cluster.pod_names("kube-system")) {
-      const auto pod = world_.cluster.get(Res::Pods, "kube-system", name);
-      if (text(*pod, {"spec", "nodeName"}) == node) (void)world_.cluster.kubectl_delete(Res::Pods, "kube-system", name);
-    }
   }
 
   void pass() {
@@ -214,7 +207,8 @@ class LifeSchedule {
   [[nodiscard]] std::size_t untainted_since(MonoTime from) const {
     std::set<std::string> rules;
     for (const auto& request : world_.cluster.requests()) {
-      if (request.at.mono >= from && request.method == k8s::Method::Delete) rules.insert(request.target);
+      const bool is_removal = request.method == k8s::Method::Delete && request.target.contains("/devicetaintrules/");
+      if (is_removal && request.at.mono >= from) rules.insert(request.target);
     }
     return rules.size();
   }
@@ -367,7 +361,7 @@ class LifeSchedule {
   /// The driver's pod is replaced, and what breaks then may be its own doing.
   void roll_out() {
     const auto node = any_node();
-    end_drivers_on(node);
+    world_.cluster.kubectl_delete_pods_on("kube-system", node);
     world_.run_for(dice_.between(1s, 60s));
     world_.cluster.set_device_health(node, any_device(), "Unhealthy", "page fault");
   }

@@ -61,6 +61,7 @@ void FaultReader::take(const Now& now) {
     runs_.push_back({now.wall, now.wall});
   }
   runs_.back().to = std::max(runs_.back().to, now.wall);
+  const bool is_news = !waiting_.empty();
   for (auto& delivery : std::exchange(waiting_, {})) (void)world_.apply(std::move(delivery), now);
   world_.refresh(now);
   (void)world_.take_touched();
@@ -78,15 +79,29 @@ void FaultReader::take(const Now& now) {
       seen.is_silent = true;
     }
   }
+  std::set<Place> places;
   for (const auto& key : world_.tracker().not_healthy()) {
     const auto* state = world_.tracker().find(key);
-    if (state->has_source && state->health == k8s::Health::Unhealthy) note(key, *state, now);
+    if (!state->has_source || state->health != k8s::Health::Unhealthy) continue;
+    const bool begins = note(key, *state, now);
+    // Each time: a pod may be read before its node and its node's slices.
+    if (begins || is_news) look_at_place(key, places);
   }
+  for (const auto& [scope, node] : places) count_known(scope, node);
 }
 
-void FaultReader::note(const DeviceKey& key, const DeviceState& state, const Now& now) {
+void FaultReader::look_at_place(const DeviceKey& key, std::set<Place>& places) {
+  auto& seen = seen_.at(key);
+  if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
+  if (const auto card = world_.card_of(key); seen.card.empty() || card != key) seen.card = to_string(card);
+  places.emplace(key.scope, std::string());
+  if (!seen.node.empty()) places.emplace(key.scope, seen.node);
+}
+
+bool FaultReader::note(const DeviceKey& key, const DeviceState& state, const Now& now) {
   auto& seen = seen_[key];
-  if (!seen.goes_on) {
+  const bool begins = !seen.goes_on;
+  if (begins) {
     // A pod's old condition may say that it was bad before the recording began, or before it was last well.
     auto from = state.unhealthy_since ? state.unhealthy_since->wall : now.wall;
     if (from < runs_.front().from) ++already_bad_;
@@ -94,14 +109,10 @@ void FaultReader::note(const DeviceKey& key, const DeviceState& state, const Now
     seen.faults.push_back({.from = from, .to = from, .told_to = from});
     seen.goes_on = true;
   }
-  // Each time: a pod may be read before its node and its node's slices.
-  if (const auto node = world_.node_of(key); !node.empty()) seen.node = node;
-  if (const auto card = world_.card_of(key); seen.card.empty() || card != key) seen.card = to_string(card);
-  count_known(key.scope, {});
-  if (!seen.node.empty()) count_known(key.scope, seen.node);
   auto& told = *seen.faults.back().told_to;
   told = std::max(told, now.wall);
   seen.is_silent = false;
+  return begins;
 }
 
 void FaultReader::count_known(const std::string& scope, const std::string& node) {

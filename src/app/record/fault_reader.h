@@ -37,7 +37,9 @@ class FaultReader {
 
   [[nodiscard]] Status begin(const FileStep& file);
   void take(const Now& now);
-  void note(const DeviceKey& key, const DeviceState& state, const Now& now);
+  /// Whether a fault begins.
+  bool note(const DeviceKey& key, const DeviceState& state, const Now& now);
+  void look_at_place(const DeviceKey& key, std::set<Place>& places);
   void count_known(const std::string& scope, const std::string& node);
 
   Reader reader_;

@@ -34,14 +34,15 @@ func TestMain(m *testing.M) {
 	}, realcluster.Options{Name: "stories"}, realcluster.Options{Name: "without-watchlist", FeatureGates: map[string]bool{"WatchList": false}, ReplayAudit: true})
 }
 
-// gpus of one node.
-func gpus(count int) map[string][]string {
-	var ids []string
+func deviceIDs(count int) (ids []string) {
 	for i := range count {
 		ids = append(ids, fmt.Sprint("gpu-", i))
 	}
-	return map[string][]string{gpu: ids}
+	return ids
 }
+
+// gpus of one node.
+func gpus(count int) map[string][]string { return map[string][]string{gpu: deviceIDs(count)} }
 
 // fleet is a node with four plugin devices and a Deployment on two of them.
 func fleet(t *testing.T, cp *realcluster.ControlPlane, spec fakenode.Spec) (node *fakenode.Node, namespace string, pods []corev1.Pod) {
