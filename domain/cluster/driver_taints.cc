@@ -6,6 +6,7 @@
 #include <ranges>
 #include <string_view>
 
+#include "base/wake.h"
 #include "domain/cluster/health_tracker.h"
 #include "domain/contract/names.h"
 
@@ -68,35 +69,49 @@ std::optional<TaintWord> standing_word(const std::vector<SliceTaint>& taints, co
   return word;
 }
 
-/// What was named and gave way to another taint of its key without a gap. **Source:** NVIDIA's driver 0.5.0: one taint
-/// a key, a harmless XID 43 with effect None after a fatal 79.
-std::optional<TaintWord> overwritten_word(const std::vector<SliceTaint>& taints, const Wanted& wanted) {
-  for (const auto& standing : taints) {
-    if (!is_standing(standing)) continue;
-    auto from = standing.since;
-    // Newest first: each is followed by the one before it.
-    for (const auto& one : std::views::reverse(taints)) {
-      if (is_standing(one) || one.taint.key != standing.taint.key || *one.until < from.mono) continue;
-      if (fits_any(one, wanted)) {
-        TaintWord word{.since = one.since,
+/// What was named and gave way to this taint of its key without a gap, the last of it. **Source:** NVIDIA's driver
+/// 0.5.0: one taint a key, a harmless XID 43 with effect None after a fatal 79.
+std::optional<TaintWord> word_under(const SliceTaint& standing, const std::vector<SliceTaint>& taints,
+                                    const Wanted& wanted) {
+  auto from = standing.since;
+  // Newest first: each is followed by the one before it.
+  for (const auto& one : std::views::reverse(taints)) {
+    if (is_standing(one) || one.taint.key != standing.taint.key || *one.until < from.mono) continue;
+    if (fits_any(one, wanted)) {
+      return TaintWord{.since = one.since,
                        .from_the_start = one.from_the_start,
                        .added = one.taint.time_added,
                        .unknown_from = one.until,
                        .key = one.taint.key,
                        .said = to_string(one.taint) + ", now " + to_string(standing.taint),
                        .overwritten = true};
-        return word;
-      }
-      from = std::min(from, one.since);
     }
+    from = std::min(from, one.since);
   }
   return std::nullopt;
 }
 
+/// Of several keys that were written over the one whose incident is open, and else the one that stood last.
+std::optional<TaintWord> overwritten_word(const std::vector<SliceTaint>& taints, const Wanted& wanted,
+                                          std::string_view open_key) {
+  const auto rank = [&](const TaintWord& word) { return std::pair(word.key == open_key, *word.unknown_from); };
+  std::optional<TaintWord> best;
+  for (const auto& standing : taints) {
+    auto word = is_standing(standing) ? word_under(standing, taints, wanted) : std::nullopt;
+    if (word && (!best || rank(*best) < rank(*word))) best = std::move(word);
+  }
+  return best;
+}
+
 /// A fault that changes its number, or joins another in one key, is the same fault; and so is one over which another
-/// taint of its key was written for a while.
+/// taint of its key was written for a while, or still is when the next one comes.
 void follow_back(TaintWord& word, const std::vector<SliceTaint>& taints, const Wanted& wanted) {
   std::map<std::string_view, MonoTime> covered;  // by key: since when some taint of it stood without a gap
+  for (const auto& one : taints) {
+    if (!is_standing(one)) continue;
+    auto& from = covered.try_emplace(one.taint.key, word.since.mono).first->second;
+    from = std::min(from, one.since.mono);
+  }
   for (const auto& one : std::views::reverse(taints)) {
     if (is_standing(one) || one.since >= word.since) continue;
     const auto from = covered.try_emplace(one.taint.key, word.since.mono).first;
@@ -153,7 +168,10 @@ void DriverTaints::follow(const DeviceKey& key, const PublishedDevice& published
   device.hidden_at.reset();
   for (auto& old : device.taints) {
     const auto now_there = std::ranges::find(shown, old.taint);
-    if (is_standing(old) && now_there == shown.end()) old.until = now.mono;
+    if (is_standing(old) && now_there == shown.end()) {
+      old.until = now.mono;
+      lapses_.try_emplace(key, now.mono + kLongestUnknown);
+    }
     if (is_standing(old)) old.taint.time_added = now_there->time_added;
   }
   for (const auto& taint : shown) {
@@ -194,14 +212,39 @@ std::vector<k8s::Taint> DriverTaints::standing(const DeviceKey& key) const {
   return found;
 }
 
-std::optional<TaintWord> DriverTaints::word_for(const DeviceKey& key,
-                                                const std::vector<DeviceTaintMatch>& wanted) const {
+std::vector<DeviceKey> DriverTaints::lapsed(const Now& now) {
+  std::vector<DeviceKey> due;
+  for (const auto& [key, at] : lapses_) {
+    if (at <= now.mono) due.push_back(key);
+  }
+  for (const auto& key : due) {
+    lapses_.erase(key);
+    const auto device = tainted_.find(key);
+    if (device == tainted_.end()) continue;
+    Wake next;
+    for (const auto& one : device->second.taints) {
+      if (one.until) next.note_after(now.mono, *one.until + kLongestUnknown);
+    }
+    if (next.at()) lapses_.emplace(key, *next.at());
+  }
+  return due;
+}
+
+std::optional<MonoTime> DriverTaints::next_lapse() const {
+  Wake next;
+  for (const auto& [key, at] : lapses_) next.note(at);
+  return next.at();
+}
+
+std::optional<TaintWord> DriverTaints::word_for(const DeviceKey& key, const std::vector<DeviceTaintMatch>& wanted,
+                                                MonoTime now, std::string_view open_key) const {
   const auto found = wanted.empty() ? tainted_.end() : tainted_.find(key);
   if (found == tainted_.end()) return std::nullopt;
   const auto& [taints, hidden_at] = found->second;
   auto word = standing_word(taints, wanted);
-  if (!word) word = overwritten_word(taints, wanted);
+  if (!word) word = overwritten_word(taints, wanted, open_key);
   if (!word) return std::nullopt;
+  if (word->overwritten && open_key.empty() && now - *word->unknown_from >= kLongestUnknown) return std::nullopt;
   if (hidden_at) word->unknown_from = std::min(*hidden_at, word->unknown_from.value_or(*hidden_at));
   follow_back(*word, taints, wanted);
   return word;

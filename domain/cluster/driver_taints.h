@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,9 +58,13 @@ class DriverTaints {
   [[nodiscard]] bool is_tainted(const DeviceKey& key) const { return tainted_.contains(key); }
   /// Those that stand on the device, or stood when it was last published.
   [[nodiscard]] std::vector<k8s::Taint> standing(const DeviceKey& key) const;
-  /// None: nothing that is named stands on the device.
-  [[nodiscard]] std::optional<TaintWord> word_for(const DeviceKey& key,
-                                                  const std::vector<DeviceTaintMatch>& wanted) const;
+  /// None: nothing that is named stands on the device. Another taint that was written over it takes nothing back, for
+  /// as long as Unknown does; where an incident by a taint of `open_key` is open, for as long as that is.
+  [[nodiscard]] std::optional<TaintWord> word_for(const DeviceKey& key, const std::vector<DeviceTaintMatch>& wanted,
+                                                  MonoTime now, std::string_view open_key = {}) const;
+  /// Devices of which something that was written over may say nothing any more since this was last asked.
+  [[nodiscard]] std::vector<DeviceKey> lapsed(const Now& now);
+  [[nodiscard]] std::optional<MonoTime> next_lapse() const;
   /// Whether the driver has tainted a device since this process began.
   [[nodiscard]] bool has_spoken(const std::string& driver) const { return speakers_.contains(driver); }
   /// How many drivers have ever tainted a device.
@@ -75,8 +80,9 @@ class DriverTaints {
   void follow(const DeviceKey& key, const PublishedDevice& published, bool is_first, const Now& now);
 
   std::map<DeviceKey, Device> tainted_;
-  std::set<PoolName> seen_;         // that have been published since this process began
-  std::set<std::string> speakers_;  // drivers
+  std::map<DeviceKey, MonoTime> lapses_;  // the next of each, or before it
+  std::set<PoolName> seen_;               // that have been published since this process began
+  std::set<std::string> speakers_;        // drivers
 };
 
 }  // namespace dhc

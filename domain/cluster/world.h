@@ -51,6 +51,7 @@ struct OpenIncident {
   std::string taint_key;     ///< Of the driver's taint that a policy has named in it; empty: there was none.
   bool taint_seen = false;   ///< The driver has published the device ever since that taint was last seen.
   std::string said;          ///< The driver's words that opened it.
+  std::string policy;        ///< Whose rules hold in it; empty: not known.
   KnownCard card = {};       ///< The physical device.
   friend bool operator==(const OpenIncident&, const OpenIncident&) = default;
 };
@@ -61,6 +62,7 @@ struct KeptTaint {
   WallTime since;          ///< Of the incident.
   WallTime last_word;      ///< When the device was last called bad anew.
   std::string said;        ///< The driver's words that opened the incident.
+  std::string policy;      ///< Whose rules hold in it; empty: not known.
   bool forgotten = false;  ///< The driver has begun anew, or has come back without a word.
 };
 

@@ -52,6 +52,10 @@ void World::refresh(const Now& now) {
   held_cards_.settle(*this);
   room_.settle(inventory_, [this](const DeviceKey& key) { return is_allocated(key); });
   follow_kept_taints(now);
+  for (auto& key : driver_taints_.lapsed(now)) {
+    touched_.pool({key.scope, key.place});  // also for who waits for a place there
+    touched_.device(std::move(key));
+  }
   for (auto& key : tracker_.forget(now)) touched_.device(std::move(key));
   follow_ailing(now);
   forget_endings(now);
@@ -267,6 +271,10 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto word_before = word == nullptr ? std::nullopt : std::optional(*word);
   auto evidence = evidence_of(key, *state, now);
   if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
+  // What a pod's condition remembers comes before what is said now: a new process weighs that as the one before did.
+  const bool is_first_look = !state->seen_healthy && !state->unhealthy_since;
+  if (is_first_look && evidence.remembered && evidence.health == k8s::Health::Healthy)
+    evidence.health = k8s::Health::Unknown;
   if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
     doubted_.erase(key);
     evidence.forgotten = true;
@@ -302,6 +310,7 @@ std::optional<MonoTime> World::next_change_at(const Now& now) const {
   for (const auto& [name, since] : unpublished_pools_) wake.note_after(now.mono, since + kCardMemory);
   wake.note_after(now.mono, cards_.next_change_at());
   for (const auto& [key, at] : bare_) wake.note_after(now.mono, at);
+  wake.note_after(now.mono, driver_taints_.next_lapse());
   return wake.at();
 }
 

@@ -43,6 +43,7 @@ std::optional<KeptTaint> World::kept_taint(const DeviceKey& key) const {
                  .since = incident->since,
                  .last_word = incident->word.called_bad_at,
                  .said = incident->said,
+                 .policy = incident->policy,
                  .forgotten = has_forgotten(key, *incident)};
   const auto bare = bare_.find(key);
   if (bare == bare_.end()) return kept;

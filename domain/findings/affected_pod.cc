@@ -21,7 +21,6 @@ struct Signal {
   bool unknown_now = false;
   std::optional<MonoTime> unknown_from = {};  ///< Since when, if that is known.
   bool forgotten = false;                     ///< As of AffectedPod.
-  std::optional<MonoTime> lapses_at = {};     ///< Likewise.
   SignalSource source = SignalSource::Report;
   std::string taint_key = {};
   std::string said;
@@ -127,28 +126,25 @@ bool held_until(const PodRecord& record, const HeldDevice& held_device, WallTime
   return was_told || (held_device.seen_at && held_device.seen_at->wall <= then);
 }
 
+bool names_key(const Match& match, std::string_view taint_key) {
+  return std::ranges::any_of(match.device_taints,
+                             [&](const DeviceTaintMatch& one) { return glob_matches(one.key, taint_key); });
+}
+
 /// Of a pod that held the device under a taint that its driver shows no more, and has not taken back.
-std::optional<Signal> kept_taint_signal(const Match& match, std::optional<KeptTaint> kept, const PodRecord& record,
+std::optional<Signal> kept_taint_signal(const Match& match, const KeptTaint* kept, const PodRecord& record,
                                         const HeldDevice& held_device, const Now& now) {
-  const auto is_named = [&](const DeviceTaintMatch& one) { return glob_matches(one.key, kept->key); };
-  if (!kept || std::ranges::none_of(match.device_taints, is_named)) return std::nullopt;
+  if (kept == nullptr || !names_key(match, kept->key)) return std::nullopt;
   if (!held_until(record, held_device, kept->last_word)) return std::nullopt;
   return Signal{.since = moment_of(kept->since, now),
                 .unknown_now = true,
                 .forgotten = kept->forgotten,
                 .source = SignalSource::Taint,
-                .taint_key = std::move(kept->key),
-                .said = std::move(kept->said)};
+                .taint_key = kept->key,
+                .said = kept->said};
 }
 
-/// Another taint that was written over a fault does not take it back: while the incident is open and nobody vouches for
-/// it; before it opens no longer than Unknown does.
-std::optional<MonoTime> lapse_of(const TaintWord& word, const std::optional<KeptTaint>& kept) {
-  if (!word.overwritten || kept || !word.unknown_from) return std::nullopt;
-  return *word.unknown_from + kLongestUnknown;
-}
-
-/// And only from whoever held the device under it.
+/// What another taint was written over is only of whoever held the device under it.
 bool held_under(const TaintWord& word, const PodRecord& record, const HeldDevice& held_device, const Now& now) {
   const auto age = now.mono - word.unknown_from.value_or(now.mono);
   return held_until(record, held_device, now.wall - age);
@@ -156,27 +152,23 @@ bool held_under(const TaintWord& word, const PodRecord& record, const HeldDevice
 
 /// **Source:** KEP-5055: a driver may taint its own devices; NVIDIA's says nothing else of a dead one.
 std::optional<Signal> taint_signal(const Match& match, const World& world, const PodRecord& record,
-                                   const HeldDevice& held_device, const Now& now) {
+                                   const HeldDevice& held_device, const KeptTaint* kept, const Now& now) {
   if (match.device_taints.empty() || held_device.ambiguous) return std::nullopt;
-  auto kept = world.kept_taint(held_device.key);
   // A node may publish slices of its own alone: one that speaks of another's pool is not believed.
   const auto home = world.inventory().node_of(held_device.key);
   const bool is_home = home.empty() || home == record.pod.node_name;
-  auto word = is_home ? world.driver_taints().word_for(held_device.key, match.device_taints) : std::nullopt;
-  if (!word) return kept_taint_signal(match, std::move(kept), record, held_device, now);
-  const auto lapses_at = lapse_of(*word, kept);
-  if (lapses_at && now.mono >= *lapses_at) return std::nullopt;
+  auto word = is_home ? taint_word(match, world, held_device.key, now, kept) : std::nullopt;
+  if (!word) return kept_taint_signal(match, kept, record, held_device, now);
   if (word->overwritten && !held_under(*word, record, held_device, now)) return std::nullopt;
   const Beginning began{.since = word->since, .from_the_start = word->from_the_start, .given = word->added};
-  const bool goes_on = kept && word->from_the_start && kept->since < word->since.wall;
+  const bool goes_on = kept != nullptr && word->from_the_start && kept->since < word->since.wall;
   // Counted back from our first sight of it: what the wall clock does later changes nothing.
   const Now sight{.mono = word->since.mono, .wall = word->since.wall};
   return Signal{.since = goes_on ? moment_of(kept->since, sight)
                                  : since_of(began, SignalSource::Taint, record, held_device.key, now),
                 .unknown_now = word->unknown_from.has_value(),
                 .unknown_from = word->unknown_from,
-                .forgotten = word->unknown_from && kept && kept->forgotten,
-                .lapses_at = lapses_at,
+                .forgotten = word->unknown_from && kept != nullptr && kept->forgotten,
                 .source = SignalSource::Taint,
                 .taint_key = std::move(word->key),
                 .said = std::move(word->said)};
@@ -186,8 +178,6 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
 /// been bad since the older of the two.
 std::optional<Signal> joined(std::optional<Signal> first, std::optional<Signal> second) {
   if (!first || !second) return first ? std::move(first) : std::move(second);
-  const auto lapses_at = first->lapses_at ? first->lapses_at : second->lapses_at;
-  first->lapses_at = second->lapses_at = lapses_at;  // whichever speaks, what it says changes then
   if (first->unknown_now) return second->unknown_now ? std::move(first) : std::move(second);
   if (!second->unknown_now) first->since = std::min(first->since, second->since);
   return first;
@@ -277,10 +267,18 @@ class Finder {
 
   /// The driver's own words are news also where the kubelet knows nothing just now.
   std::optional<Signal> signal_for(const Match& match, const DeviceState& state, const PodRecord& record,
-                                   const HeldDevice& held_device) const {
+                                   const HeldDevice& held_device, const KeptTaint* kept) const {
     auto signal = health_signal(match, world_, state, record.pod.meta.uid, held_device);
     signal = joined(std::move(signal), condition_signal(match, world_, record, held_device, now_));
-    return joined(std::move(signal), taint_signal(match, world_, record, held_device, now_));
+    return joined(std::move(signal), taint_signal(match, world_, record, held_device, kept, now_));
+  }
+
+  /// The policy in whose incident the driver's taint is kept: what that one has named, by value and effect, may be none
+  /// of what another means by the same key. Null: no such policy, and whoever names the key keeps it.
+  const DevicePolicy* keeper_of(const KeptTaint& kept, const k8s::Pod& pod, const HeldDevice& held_device) const {
+    const auto found = std::ranges::find(policy_.policies, kept.policy, &DevicePolicy::name);
+    if (found == policy_.policies.end() || !names_key(found->match, kept.key)) return nullptr;
+    return covers_all(*found, pod, held_device) ? &*found : nullptr;
   }
 
   static bool is_forgotten_report(const Signal& signal, const DeviceState& state) {
@@ -291,9 +289,12 @@ class Finder {
     const auto* record = world_.pod(uid);
     const auto* held_device = find_live_hold(record, key);
     if (held_device == nullptr || !seen_.insert({key, uid}).second) return;
+    const auto kept = world_.kept_taint(key);
+    const auto* keeper = kept ? keeper_of(*kept, record->pod, *held_device) : nullptr;
     for (const auto& policy : policy_.policies) {
       if (!covers_all(policy, record->pod, *held_device)) continue;
-      auto signal = signal_for(policy.match, state, *record, *held_device);
+      const bool keeps = kept && (keeper == nullptr || keeper == &policy);
+      auto signal = signal_for(policy.match, state, *record, *held_device, keeps ? &*kept : nullptr);
       if (!signal) continue;
       add_network(*signal, *held_device);
       Mode mode = effective_mode(&policy, policy_);
@@ -316,7 +317,6 @@ class Finder {
                         .since = signal->since,
                         .opens_at = opens_at,
                         .rolls_until = rolls_until,
-                        .lapses_at = signal->lapses_at,
                         .rollout_cause = cause,
                         .open = now_.mono >= opens_at && (!signal->unknown_now || was_open(*signal, opens_at)),
                         .unknown_now = signal->unknown_now,
@@ -398,18 +398,19 @@ const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key) 
   return find_held_device(record->held_devices, key);
 }
 
-std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key) {
+std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key, const Now& now) {
   if (!world.driver_taints().is_tainted(key)) return std::nullopt;  // of nearly all
-  auto word = world.driver_taints().word_for(key, {{.key = "*", .effect = {}}});
+  auto word = world.driver_taints().word_for(key, {{.key = "*", .effect = {}}}, now.mono);
   return word && !word->unknown_from ? std::move(word) : std::nullopt;
 }
 
-void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found) {
+void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found,
+                                      const Now& now) {
   std::set<std::pair<DeviceKey, std::string_view>> matched;
   for (const auto& affected : found) matched.emplace(affected.key, affected.pod().meta.uid);
   const auto look = [&](const DeviceKey& key) {
     const auto* state = world.tracker().find(key);
-    const bool is_tainted = standing_taint(world, key).has_value();
+    const bool is_tainted = standing_taint(world, key, now).has_value();
     const bool is_unmatched = state != nullptr && std::ranges::any_of(state->holders, [&](std::string_view uid) {
                                 const auto* hold = find_live_hold(world.pod(uid), key);
                                 if (hold == nullptr || matched.contains({key, uid})) return false;
@@ -429,13 +430,13 @@ void AffectedPods::look_for_unmatched(const World& world, const Focus& focus, co
 void AffectedPods::update(const World& world, const Policy& policy, const Focus& focus, const Now& now) {
   if (focus.all) {
     all_ = find_affected_pods(world, policy, now);
-    look_for_unmatched(world, focus, all_);
+    look_for_unmatched(world, focus, all_, now);
     return;
   }
   // What their pods and devices were may be gone by now: nothing of them is looked at.
   std::erase_if(all_, [&](const AffectedPod& affected) { return focus.devices.contains(affected.key); });
   auto found = Finder(world, policy, now).find(focus.devices);
-  look_for_unmatched(world, focus, found);
+  look_for_unmatched(world, focus, found, now);
   if (found.empty()) return;
   // Not inplace_merge: libstdc++ 12's is deprecated to clang.
   std::vector<AffectedPod> merged;

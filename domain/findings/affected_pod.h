@@ -25,8 +25,6 @@ struct AffectedPod {
   /// Of a device that broke while its driver or plugin began anew on its node, or would have opened its incident then:
   /// until when that says nothing, over or not; at most ten minutes after the incident would have opened.
   std::optional<MonoTime> rolls_until = std::nullopt;
-  /// When what it is by says nothing any more, if nobody says anything until then: a taint that was written over.
-  std::optional<MonoTime> lapses_at = std::nullopt;
   std::uint64_t rollout_cause = 0;  ///< The same for all that broke by one roll-out; 0: it broke by none.
   bool open = false;                ///< `opens_at` has come, and the device was not Unknown then.
   bool unknown_now = false;         ///< The device is Unknown just now: the incident stays, nothing is done.
@@ -75,7 +73,7 @@ struct AffectedPod {
 [[nodiscard]] const HeldDevice* find_live_hold(const PodRecord* record, const DeviceKey& key);
 
 /// What the driver says of the device now by a taint that keeps pods away, whatever policies name; none: nothing.
-[[nodiscard]] std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key);
+[[nodiscard]] std::optional<TaintWord> standing_taint(const World& world, const DeviceKey& key, const Now& now);
 
 /// Looks at those in focus; `in_focus` is null: at all.
 template <class Look>
@@ -103,7 +101,8 @@ class AffectedPods {
   [[nodiscard]] const std::set<DeviceKey>& unmatched() const { return unmatched_; }
 
  private:
-  void look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found);
+  void look_for_unmatched(const World& world, const Focus& focus, const std::vector<AffectedPod>& found,
+                          const Now& now);
 
   std::vector<AffectedPod> all_;
   std::set<DeviceKey> unmatched_;

@@ -36,12 +36,19 @@ bool wants(const Match& match, k8s::Health health) {
 
 bool message_fits(const Match& match, std::string_view said) { return !match.message || match.message->matches(said); }
 
-bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key) {
+std::optional<TaintWord> taint_word(const Match& match, const World& world, const DeviceKey& key, const Now& now,
+                                    const KeptTaint* open) {
+  if (match.device_taints.empty() || !world.driver_taints().is_tainted(key)) return std::nullopt;  // of nearly all
+  return world.driver_taints().word_for(key, match.device_taints, now.mono,
+                                        open == nullptr ? std::string_view() : open->key);
+}
+
+bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key, const Now& now) {
   const auto* node = world.node_under(key);
   const auto labels = node == nullptr ? k8s::StringMap() : node->meta.labels;
   return std::ranges::any_of(policy.policies, [&](const DevicePolicy& one) {
     return effective_mode(&one, policy) == Mode::Enforce && names_device(one.match, key) &&
-           one.match.nodes.matches(labels) && world.driver_taints().word_for(key, one.match.device_taints).has_value();
+           one.match.nodes.matches(labels) && taint_word(one.match, world, key, now).has_value();
   });
 }
 

@@ -29,7 +29,13 @@ enum class MatchPart : std::uint8_t { Device, Namespace, Pod, Node, Health, Mess
 /// Whether the driver's words fit `message`; any do without one.
 [[nodiscard]] bool message_fits(const Match& match, std::string_view said);
 
+/// What the match makes of the taints that the device's driver has put on it; none: nothing that it names. `open`: the
+/// fault whose incident is open; null: none is.
+[[nodiscard]] std::optional<TaintWord> taint_word(const Match& match, const World& world, const DeviceKey& key,
+                                                  const Now& now, const KeptTaint* open = nullptr);
+
 /// Whether a driver's taint calls the device bad that a policy names which enforces on its node, whoever may hold it.
-[[nodiscard]] bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key);
+[[nodiscard]] bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key,
+                                          const Now& now);
 
 }  // namespace dhc

@@ -271,6 +271,7 @@ std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key, c
                       .taint_key = facts->taint_key,
                       .taint_seen = facts->driver_taint.has_value(),
                       .said = past.empty() ? std::string() : past.back().reason,
+                      .policy = record.past.policy,
                       .card = known_card(record, policy)};
 }
 

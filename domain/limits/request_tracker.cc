@@ -286,6 +286,7 @@ void RequestTracker::write_sent(const std::string& key, const std::string& seen_
     note_stays(attempt, !is_again, asks.heard_at);
   }
   attempt.asks = std::move(asks.words);
+  attempt.begins = asks.begins;
   note_sent(attempt, seen_version, now);
 }
 

@@ -47,11 +47,13 @@ struct EvictionAttempt : Attempt {
 struct Asks {
   std::string words{};
   std::optional<MonoTime> heard_at{};  ///< The last word of the watch of such objects.
+  bool begins = false;                 ///< Of what was not there before, by what is known.
 };
 
 /// Any other write to one object.
 struct WriteAttempt : Attempt {
-  std::string asks;  ///< As in Asks.
+  std::string asks;     ///< As in Asks.
+  bool begins = false;  ///< Likewise.
 };
 
 /// Whether an attempt whose answer was lost may still explain what becomes of the pod: a pod that stood for an hour

@@ -28,8 +28,11 @@ std::string ApplyNodeConditions::words() const {
 }
 
 std::optional<WriteKey> ApplyNodeConditions::write_key() const {
-  return WriteKey{
-      .key = hand_over_write_key(node), .seen_version = seen_version, .asks = asks, .shown_by = {k8s::Kind::Node}};
+  return WriteKey{.key = hand_over_write_key(node),
+                  .seen_version = seen_version,
+                  .asks = asks,
+                  .begins = hands_over,
+                  .shown_by = {k8s::Kind::Node}};
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/wake.h"
 #include "domain/cluster/node_departure.h"
 #include "domain/contract/names.h"
 #include "domain/findings/enforcement.h"
@@ -99,9 +100,9 @@ std::optional<HoldReason> Gates::held_back(const std::string& key, const std::st
 }
 
 std::optional<HoldReason> Gates::full(const k8s::Node& node, const DeviceKey& key) const {
-  if (counts(node.meta.name)) return std::nullopt;
+  if (counts(node.meta.name) || to_be_seen_by(node.meta.name)) return std::nullopt;
   const auto& cap = input_.policy.limits.cap_nodes_handed_over;
-  const auto& [there, out, begun] = scope_of(key);
+  const auto& [there, out, begun, frees_at] = scope_of(key);
   const auto known = static_cast<std::int64_t>(there.size());
   if (out + 1 <= allowed_by(cap, known)) return std::nullopt;
   return held(
@@ -109,7 +110,7 @@ std::optional<HoldReason> Gates::full(const k8s::Node& node, const DeviceKey& ke
           "{} of {} nodes with devices of {} are handed over or are to be, and caps.nodesHandedOver allows {}% and "
           "at least {}: repair those, or raise it",
           out, known, key.scope, cap.percent, cap.at_least),
-      {});
+      frees_at);
 }
 
 const Gates::Scope& Gates::scope_of(const DeviceKey& key) const {
@@ -118,9 +119,25 @@ const Gates::Scope& Gates::scope_of(const DeviceKey& key) const {
   if (is_new) scope.nodes = nodes_with(input_.world, key);
   if (is_new || scope.begun != begun_.size()) {
     scope.begun = begun_.size();
-    scope.out = std::ranges::count_if(scope.nodes, [&](const auto& name) { return counts(name); });
+    Wake frees;
+    scope.out = 0;
+    for (const auto& name : scope.nodes) {
+      const bool is_out = counts(name);
+      const auto seen_by = is_out ? std::nullopt : to_be_seen_by(name);
+      if (is_out || seen_by) ++scope.out;
+      frees.note(seen_by);
+    }
+    scope.frees_at = frees.at();
   }
   return scope;
+}
+
+/// Its kubelet writes to the node all the time: a newer version of it does not say that ours did not come to be.
+std::optional<MonoTime> Gates::to_be_seen_by(const std::string& name) const {
+  const auto* attempt = input_.requests.write(hand_over_write_key(name));
+  if (attempt == nullptr || !attempt->begins || !dhc::may_stand(*attempt)) return std::nullopt;
+  const auto until = attempt->at + kUnseen;
+  return until > input_.now.mono ? std::optional(until) : std::nullopt;
 }
 
 bool Gates::counts(const std::string& name) const {

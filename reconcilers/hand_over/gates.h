@@ -52,12 +52,15 @@ class Gates {
   /// The nodes with devices of one driver or resource.
   struct Scope {
     std::set<std::string> nodes;
-    std::int64_t out = 0;   // of them, those that count
-    std::size_t begun = 0;  // `begun_` when that was counted
+    std::int64_t out = 0;              // of them, those that count
+    std::size_t begun = 0;             // `begun_` when that was counted
+    std::optional<MonoTime> frees_at;  // when a hand-over that is still to be seen counts no more; none: no such
   };
   [[nodiscard]] std::optional<HoldReason> not_now(const k8s::Node& node, const Ground& ground,
                                                   std::string_view deed) const;
   [[nodiscard]] bool counts(const std::string& node) const;
+  /// Until when the World may not show yet that the node was handed over; none: it shows what there is.
+  [[nodiscard]] std::optional<MonoTime> to_be_seen_by(const std::string& node) const;
   [[nodiscard]] const Scope& scope_of(const DeviceKey& key) const;
 
   const PlanInput& input_;

@@ -51,15 +51,18 @@ bool has_claim_condition(const Match& match, const World& world, const HeldDevic
   return claim != nullptr && find_claim_condition(match.claim_conditions, *claim, held_device.key) != nullptr;
 }
 
-bool has_taint(const Match& match, const World& world, const HeldDevice& held_device) {
-  return !held_device.ambiguous && world.driver_taints().word_for(held_device.key, match.device_taints).has_value();
+bool has_taint(const Match& match, const PlanInput& input, const HeldDevice& held_device) {
+  if (held_device.ambiguous) return false;
+  const auto kept = input.world.kept_taint(held_device.key);
+  return taint_word(match, input.world, held_device.key, input.now, kept ? &*kept : nullptr).has_value();
 }
 
-std::optional<MatchPart> misfit(const Match& match, const World& world, const Case& one) {
-  if (const auto part = selectors_fail(match, world, one)) return part;
-  if (one.taint) return has_taint(match, world, one.held_device) ? std::nullopt : std::optional(MatchPart::Health);
+std::optional<MatchPart> misfit(const Match& match, const PlanInput& input, const Case& one) {
+  if (const auto part = selectors_fail(match, input.world, one)) return part;
+  if (one.taint) return has_taint(match, input, one.held_device) ? std::nullopt : std::optional(MatchPart::Health);
   const auto part = unhealthy_misfit(match, one.state.message);
-  const bool by_driver = has_claim_condition(match, world, one.held_device) || has_taint(match, world, one.held_device);
+  const bool by_driver =
+      has_claim_condition(match, input.world, one.held_device) || has_taint(match, input, one.held_device);
   return part && by_driver ? std::nullopt : part;
 }
 
@@ -67,7 +70,7 @@ std::optional<MatchPart> misfit(const Match& match, const World& world, const Ca
 std::optional<Nearest> nearest_policy(const PlanInput& input, const Case& one) {
   Nearest nearest;
   for (const auto& policy : input.policy.policies) {
-    const auto part = misfit(policy.match, input.world, one);
+    const auto part = misfit(policy.match, input, one);
     if (!part) return std::nullopt;
     // Nobody names each taint of what is to be left alone.
     if (one.taint && policy.mode == Mode::Off && *part == MatchPart::Health) return std::nullopt;
@@ -174,7 +177,7 @@ class Collection {
   void look_at(const DeviceKey& key, const DeviceState& state, const std::string& uid) {
     const auto* record = input_.world.pod(uid);
     const bool is_unhealthy = state.unhealthy_since && state.is_witness(uid);
-    auto taint = is_unhealthy ? std::nullopt : standing_taint(input_.world, key);
+    auto taint = is_unhealthy ? std::nullopt : standing_taint(input_.world, key, input_.now);
     const auto* held_device = is_unhealthy || taint ? find_live_hold(record, key) : nullptr;
     if (held_device == nullptr || matched_.contains(held_device) || (taint && held_device->ambiguous)) return;
     const Case one{.record = *record, .held_device = *held_device, .state = state, .taint = std::move(taint)};

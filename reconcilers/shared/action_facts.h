@@ -16,6 +16,7 @@ struct WriteKey {
   std::string key;
   std::string seen_version;
   std::string asks{};
+  bool begins = false;  ///< Something on the object that was not there before, by what is known.
   KindSet shown_by{};
 };
 

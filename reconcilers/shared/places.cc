@@ -371,7 +371,7 @@ bool Places::is_bad(const DeviceKey& key) const {
   if (record != nullptr && record->is_open()) return !record->is_acknowledged();
   const auto* state = input_.world.tracker().find(key);
   if (state != nullptr && state->unhealthy_since) return true;
-  return is_called_bad_by_taint(input_.policy, input_.world, key);
+  return is_called_bad_by_taint(input_.policy, input_.world, key, input_.now);
 }
 
 bool Places::offers(const k8s::Node& node, const Demand& demand) const {

@@ -386,7 +386,7 @@ void Controller::State::note_write(const Action& action, const Now& now) {
   const auto key = write_key(action);
   if (!key) return;
   requests.write_sent(key->key, key->seen_version, now,
-                      {.words = key->asks, .heard_at = world.views().heard_at(key->shown_by)});
+                      {.words = key->asks, .heard_at = world.views().heard_at(key->shown_by), .begins = key->begins});
   if (facts_of(action).makes_taint) requests.taint_tokens().take(1, now.mono);
   if (hands_over(action)) requests.hand_over_tokens().take(1, now.mono);
   note_asked_taint(action, true, now);
@@ -902,7 +902,6 @@ Turn Controller::plan_all(const Now& now) {
   for (const auto* affected : input.in_focus) {
     decided.wake(affected->key, affected->opens_at);
     if (affected->rolls_until) decided.wake(affected->key, *affected->rolls_until);
-    if (affected->lapses_at) decided.wake(affected->key, *affected->lapses_at);
     // A wall time that is still ahead counts as now, and with each plan anew.
     if (affected->since.mono >= now.mono) decided.again.insert(affected->key);
     // Where the pods of its gang are decides what may be done, also before they are a unit.

@@ -1,4 +1,8 @@
 // NVIDIA's driver 0.5.0 keeps one taint a key: a harmless word that is written over a fault has not taken it back.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "base/rfc3339.h"
@@ -10,6 +14,14 @@ namespace dhc::test {
 using k8s::Health;
 using std::chrono::hours;
 using std::chrono::minutes;
+
+namespace {
+
+k8s::Taint lost(std::string value, std::string effect) {
+  return {.key = "gpu.example.com/lost", .value = std::move(value), .effect = std::move(effect)};
+}
+
+}  // namespace
 
 TEST_CASE("An operator's word ends the incident of a fault that a harmless word was written over") {
   auto stage = held_device();
@@ -47,6 +59,103 @@ TEST_CASE("A fault that a harmless word was written over before its incident ope
   stage.advance(Millis(1));
   stage.settle();
   CHECK(stage.reasons("train-1").empty());
+}
+
+TEST_CASE("Of two faults that harmless words were written over the later one lasts for its own time") {
+  auto stage = held_device();
+  stage.policy().after = hours(1);
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("79")}});
+  stage.run_for(minutes(1));
+  publish_taints(stage, {.first = {xid("43", "None")}});
+  stage.run_for(minutes(10), minutes(1));
+  publish_taints(stage, {.first = {xid("43", "None"), lost("true", "NoSchedule")}});
+  stage.run_for(minutes(1));
+  publish_taints(stage, {.first = {xid("43", "None"), lost("false", "None")}});
+  stage.run_for(kLongestUnknown - Millis(1), minutes(1));
+  CHECK(stage.reasons("train-1") == "WaitingWhileUnknown");
+  stage.advance(Millis(1));
+  stage.settle();
+  CHECK(stage.reasons("train-1").empty());
+}
+
+TEST_CASE("An open incident goes on by its own fault, whatever else comes and is written over later") {
+  auto stage = held_device();
+  stage.policy().after = minutes(2);
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("79")}});
+  stage.run_for(minutes(3));
+  REQUIRE(stage.reasons("train-1") == "WouldEvict");
+  publish_taints(stage, {.first = {xid("43", "None")}});
+  stage.run_for(minutes(2));
+  const auto said = stage.reasons("train-1");
+  publish_taints(stage, {.first = {xid("43", "None"), lost("true", "NoSchedule")}});
+  stage.run_for(minutes(1));
+  CHECK(stage.reasons("train-1") == "WouldEvict");
+  publish_taints(stage, {.first = {xid("43", "None"), lost("false", "None")}});
+  stage.run_for(minutes(20), Seconds(10));
+  CHECK(stage.reasons("train-1") == said);
+}
+
+TEST_CASE("What a policy leaves alone is another policy's when its fault is forgotten, at once") {
+  auto stage = held_device();
+  auto& policies = stage.whole_policy().policies;
+  policies.push_back(policies.front());
+  policies[0].mode = Mode::Off;
+  policies[0].match.device_taints = {{.key = std::string(kXid), .effect = "NoSchedule"}};
+  policies[1].name = "q";
+  policies[1].mode = Mode::Observe;
+  policies[1].match.device_taints = {{.key = std::string(kXid), .effect = "None"}};
+  policies[1].evict->untainted = true;
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("79")}});
+  stage.run_for(minutes(1));
+  publish_taints(stage, {.first = {xid("43", "None")}});
+  stage.run_for(kLongestUnknown - Millis(1), minutes(1));
+  REQUIRE(stage.reasons("train-1").empty());
+  CHECK((*stage.wake_at() == stage.now().mono + Millis(1)));
+  stage.advance(Millis(1));
+  stage.settle();
+  CHECK(stage.reasons("train-1") == "WouldEvict");
+  stage.run_for(minutes(20), Seconds(10));
+  CHECK(stage.reasons("train-1") == "WouldEvict");
+}
+
+TEST_CASE("What is kept of a taint is the incident's policy's, not another's that names the key with another value") {
+  auto stage = held_device();
+  auto& policies = stage.whole_policy().policies;
+  policies.push_back(policies.front());
+  policies[0].name = "fatal";
+  policies[0].match.device_taints = {{.key = std::string(kXid), .value = "79", .effect = {}}};
+  policies[1].name = "other";
+  policies[1].mode = Mode::Observe;
+  policies[1].match.device_taints = {{.key = std::string(kXid), .effect = {}}};
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("63")}});
+  stage.run_for(minutes(3));
+  REQUIRE(stage.verdict("train-1", Reason::WouldEvict) != nullptr);
+  stage.restart();
+  publish_taints(stage, {});
+  CHECK(stage.run_for(minutes(30), Seconds(10)).empty());
+  for (const auto& verdict : stage.verdicts()) CHECK(verdict.policy != "fatal");
+}
+
+TEST_CASE("A free device whose fault was written over is a place again when that is forgotten") {
+  auto stage = held_device();
+  stage.policy().after = Seconds(0);
+  stage.policy().evict->untainted = true;
+  stage.send_policy();
+  const auto fault = xid("79");
+  publish_taints(stage, {.second = {fault}});
+  stage.run_for(minutes(1));
+  publish_taints(stage, {.second = {xid("43", "None")}});
+  stage.run_for(minutes(14), minutes(1));
+  publish_taints(stage, {.first = {fault}, .second = {xid("43", "None")}});
+  CHECK(stage.run_for(minutes(1) - Millis(1), Seconds(10)).empty());
+  REQUIRE(stage.verdict("train-1", Reason::NoReplacementDevice) != nullptr);
+  stage.advance(Millis(1));
+  CHECK(stage.settle() == std::vector<std::string>{"train-1"});
 }
 
 TEST_CASE("A fault that a harmless word was written over is none of the pods that come later") {

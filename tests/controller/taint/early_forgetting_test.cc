@@ -54,6 +54,23 @@ TEST_CASE("A driver that begins anew within `after` does not keep its device's i
   }
 }
 
+TEST_CASE("What a pod's condition alone remembers is repaired by a driver that ran on, and by none that began anew") {
+  auto stage = fresh_stage();
+  stage.policy().taint.reset();
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(70));
+  REQUIRE(count_of_conditions(stage, true) == 1);
+  stage.remove(k8s::Kind::ConfigMap, "device-health-incidents");
+  bool is_repaired = false;
+  SUBCASE("it began anew") { put_driver(stage, stage.now().wall); }
+  SUBCASE("it ran on") { is_repaired = true; }
+  stage.report("train-1", Health::Healthy);
+  stage.restart();
+  stage.run_for(minutes(20), Seconds(10));
+  CHECK(count_of_conditions(stage, false) == (is_repaired ? 1 : 0));
+}
+
 TEST_CASE("A driver that restarts within `after` is not believed where a clock is wrong") {
   for (const auto behind : {Millis(0), Millis(Seconds(30)), Millis(minutes(5))}) {
     for (const bool is_ours : {false, true}) {
