@@ -27,7 +27,10 @@ FILES = [
     "reconcilers/job_retry/action.cc",
     "reconcilers/owners/action.cc",
     "reconcilers/taint/action.cc",
-    "src/app/controller.cc",
+    "src/app/turn/judging.cc",
+    "src/app/turn/messages.cc",
+    "src/app/turn/planning.cc",
+    "src/app/turn/requests.cc",
 ]
 MARK = re.compile(r"\btouched(?:_|_pods_)?\.(?:device|pod|node|owner|owners_in|pool|everything|insert)\([^;]*\);")
 

@@ -126,7 +126,6 @@ class Controller {
 
  private:
   struct State;
-  [[nodiscard]] Turn plan_all(const Now& now);
 
   std::unique_ptr<State> state_;
   std::shared_ptr<record::Recorder> recorder_;

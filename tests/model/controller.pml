@@ -653,7 +653,7 @@ inline evict(l, u) {
   fi
 }
 
-/* --- the state ConfigMap [reconcilers/incident_state, src/app/state_desk] ----------------------------------------------------------------------------- */
+/* --- the state ConfigMap [reconcilers/incident_state, src/app/turn/state_desk] ------------------------------------------------------------------------ */
 #define WRITTEN(l, u) (book[V(l, u)] == SAVED || book[V(l, u)] == RECALLED -> CHARGED : book[V(l, u)])
 #define BOOK_DIFFERS_0(u) (book[V(0, u)] == CHARGED || WRITTEN(0, u) != charge[u])
 #define BOOK_DIFFERS_1(u) (book[V(1, u)] == CHARGED || WRITTEN(1, u) != charge[u])

@@ -1,4 +1,4 @@
-#include "app/state_desk.h"
+#include "app/turn/state_desk.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "app/standing_plan.h"
+#include "app/turn/standing_plan.h"
 
 #include <algorithm>
 #include <iterator>
