@@ -20,9 +20,6 @@ namespace dhc::job_retry {
 
 namespace {
 
-/// How long after a pod's end its device may still betray itself.
-constexpr Millis kLateEvidence = std::chrono::minutes(10);
-
 class Judge {
  public:
   Judge(const PlanInput& input, const PodEnding& ending) : input_(input), ending_(ending), pod_(ending.pod) {}

@@ -20,6 +20,9 @@ struct Finding {
   std::string why;  ///< The evidence, for people.
 };
 
+/// How long after a pod's end its device may still betray itself.
+inline constexpr Millis kLateEvidence = std::chrono::minutes(10);
+
 /// Every ending of a known Job's pod that hardware, or our eviction, has to do with; in the order of pod UIDs.
 [[nodiscard]] std::vector<Finding> find_endings(const PlanInput& input);
 

@@ -52,6 +52,9 @@ class Losses {
     const bool blames = finding.what == Reason::DiedOfDevice || finding.what == Reason::RejectedByKubelet;
     const auto what = blames && ended_the_job(finding) ? Reason::JobDiedOfDevice : finding.what;
     say(finding, what);
+    // Evidence that comes late says nothing any more, and in the end the pod is forgotten.
+    for (const auto time : {kLateEvidence, kEndingMemory})
+      planning_.wake.note_after(input_.now.mono, finding.ending->at.mono + time);
     if (finding.what == Reason::ProbablyDiedOfDevice || !may_write(finding)) return;
     const auto& ending = *finding.ending;
     // What the Job has said once and says no more was taken away by an operator, or by newer losses.

@@ -11,6 +11,7 @@
 #include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
 #include "domain/findings/pauses.h"
+#include "reconcilers/shared/job_end.h"
 
 namespace dhc::job_retry {
 
@@ -178,6 +179,9 @@ class Review {
 
   void settle_gone(const JobRecord& record, const RetryCredit& credit) {
     if (credit.state != State::Given || !is_quiet(record.job)) return;
+    const auto counted_at = shown_as_counted_at(record, credit, input_.world);
+    if (!counted_at) return;
+    if (input_.now.mono < *counted_at) return planning_.wake.note(counted_at);
     // **Source:** seen on 1.37.1: pods that a suspension removes are not counted.
     const auto found = record.credit_seen.find(credit.pod_uid);
     const bool uncounted = found != record.credit_seen.end() && found->second.suspended && found->second.pod_went &&

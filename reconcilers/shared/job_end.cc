@@ -38,23 +38,36 @@ struct Uncounted {
 Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
                     const std::set<std::string>& going) {
   const auto& job = record.job;
+  const auto& world = input.world;
   Uncounted found;
-  for (const auto& uid : input.world.pods_of_job(job)) {
-    const auto& other = input.world.pod(uid)->pod;
-    if (uid == pod.meta.uid || !is_live(other)) continue;
-    if (is_going(other, input, going)) {
+  const auto ends = [&](std::optional<MonoTime> counted_at) {
+    if (counted_at && input.now.mono >= *counted_at) return;
+    ++found.ended;
+    if (counted_at && (!found.until || *counted_at < *found.until)) found.until = counted_at;
+  };
+  // Nobody knows when it ended: it had when this process began.
+  const auto began = input.requests.began_at();
+  const auto by_begin = began ? std::optional(began->mono + kCountedLate) : std::nullopt;
+  for (const auto& uid : world.pods_of_job(job)) {
+    const auto& other = world.pod(uid)->pod;
+    if (uid == pod.meta.uid) continue;
+    if (!is_live(other)) {
+      if (other.phase == k8s::PodPhase::Failed && !world.endings().contains(uid)) ends(by_begin);
+    } else if (is_going(other, input, going)) {
       ++found.going;
     } else if (const auto* credit = record.credits.find(uid);
                credit != nullptr && credit->state == RetryCredit::State::Given) {
       ++found.promised;
     }
   }
-  for (const auto& uid : input.world.endings_of_job(job)) {
-    const auto& ending = input.world.endings().find(uid)->second;
-    const MonoTime counted_at = ending.at.mono + kCountedLate;
-    if (ending.pod.phase == k8s::PodPhase::Succeeded || input.now.mono >= counted_at) continue;
-    ++found.ended;
-    if (!found.until || counted_at < *found.until) found.until = counted_at;
+  for (const auto& uid : world.endings_of_job(job)) {
+    const auto& ending = world.endings().find(uid)->second;
+    if (ending.pod.phase != k8s::PodPhase::Succeeded) ends(ending.at.mono + kCountedLate);
+  }
+  // Of a pod of which this process knows nothing else: it went while another led.
+  for (const auto& credit : record.credits.credits) {
+    const bool is_known = world.pod(credit.pod_uid) != nullptr || world.endings().contains(credit.pod_uid);
+    if (credit.state == RetryCredit::State::Given && !is_known) ends(shown_as_counted_at(record, credit, world));
   }
   return found;
 }
@@ -95,6 +108,13 @@ HoldReason hold_of(const End& end, const k8s::Job& job, const RetryRules& rules,
 }
 
 }  // namespace
+
+std::optional<MonoTime> shown_as_counted_at(const JobRecord& record, const RetryCredit& credit, const World& world) {
+  const auto ending = world.endings().find(credit.pod_uid);
+  if (ending != world.endings().end()) return ending->second.at.mono + kCountedLate;
+  const auto seen = record.credit_seen.find(credit.pod_uid);
+  return seen == record.credit_seen.end() ? std::nullopt : std::optional(seen->second.at + kCountedLate);
+}
 
 std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,
                                            const std::set<std::string>& going) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 
@@ -14,5 +15,10 @@ namespace dhc {
 /// deleted counts as one.
 [[nodiscard]] std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,
                                                          const std::set<std::string>& going);
+
+/// From when on the Job's own watch has shown that it has counted the pod of this credit, which is there no more: the
+/// pod's watch may be ahead of it, and a new process has seen neither. None: it is not known when the pod went.
+[[nodiscard]] std::optional<MonoTime> shown_as_counted_at(const JobRecord& record, const RetryCredit& credit,
+                                                          const World& world);
 
 }  // namespace dhc

@@ -76,6 +76,7 @@ void ServerTruth::memory_lost() {
   brakes_.clear();
   lost_.clear();
   gone_.clear();
+  for (auto& one : evicted_) one.is_forgotten = true;
   taken_.begun_anew();
 }
 
@@ -421,7 +422,7 @@ void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now
   std::int64_t day = 0;
   for (const auto& one : evicted_) {
     if (now.mono - one.at.mono < minutes(1)) ++minute;
-    const bool is_released = speaks_for(policy_.cap_release, one.at.wall, now);
+    const bool is_released = one.is_forgotten || speaks_for(policy_.cap_release, one.at.wall, now);
     if (now.mono - one.at.mono < hours(24) && one.scope == eviction.key.scope && !is_released) ++day;
   }
   const auto& limits = policy_.limits;

@@ -76,7 +76,8 @@ class ServerTruth {
     std::string scope;
     Now at;
     MonoTime holds_until;
-    std::string group;  // the shared claim whose holders go together, or the gang
+    std::string group;          // the shared claim whose holders go together, or the gang
+    bool is_forgotten = false;  // by whoever edited what the controller remembers
   };
   /// A brake as its rules say it, of a driver or resource on one node or (empty) in the cluster.
   struct Engaged {
