@@ -23,21 +23,29 @@ bool is_plausible(const k8s::OwnerRef& owner) {
   return true;
 }
 
-void OwnerSights::note(OwnerSight sight, const std::string& ns, const k8s::OwnerRef& owner, MonoTime asked_at,
-                       const Now& now) {
+std::set<std::string> OwnerSights::note(OwnerSight sight, const std::string& ns, const k8s::OwnerRef& owner,
+                                        MonoTime asked_at, const Now& now) {
+  std::set<std::string> forgotten;
   auto key = owner_key(ns, owner);
   const auto known = sights_.find(key);
-  if (known != sights_.end() && known->second.at > asked_at) return;
+  if (known != sights_.end() && known->second.sight.at > asked_at) return forgotten;
   sight.at = asked_at;
-  sights_.insert_or_assign(std::move(key), std::move(sight));
-  std::erase_if(sights_, [&](const auto& entry) { return now.mono - entry.second.at >= kOwnerSightKept; });
-  if (sights_.size() <= kMostOwnerSights) return;
-  sights_.erase(std::ranges::min_element(sights_, {}, [](const auto& entry) { return entry.second.at; }));
+  sights_.insert_or_assign(std::move(key), Kept{.sight = std::move(sight), .ns = ns});
+  std::erase_if(sights_, [&](const auto& entry) {
+    const bool is_old = now.mono - entry.second.sight.at >= kOwnerSightKept;
+    if (is_old) forgotten.insert(entry.second.ns);
+    return is_old;
+  });
+  if (sights_.size() <= kMostOwnerSights) return forgotten;
+  const auto oldest = std::ranges::min_element(sights_, {}, [](const auto& entry) { return entry.second.sight.at; });
+  forgotten.insert(oldest->second.ns);
+  sights_.erase(oldest);
+  return forgotten;
 }
 
 const OwnerSight* OwnerSights::find(const std::string& ns, const k8s::OwnerRef& owner) const {
   const auto found = sights_.find(owner_key(ns, owner));
-  return found == sights_.end() ? nullptr : &found->second;
+  return found == sights_.end() ? nullptr : &found->second.sight;
 }
 
 }  // namespace dhc

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -42,14 +43,19 @@ inline constexpr std::size_t kMostOwnerSights = 10'000;
 class OwnerSights {
  public:
   /// `asked_at` is when the read was sent: its answer may be older than its arrival. One that was asked for before the
-  /// last one changes nothing.
-  void note(OwnerSight sight, const std::string& ns, const k8s::OwnerRef& owner, MonoTime asked_at, const Now& now);
+  /// last one changes nothing. The namespaces of those that were forgotten for it.
+  [[nodiscard]] std::set<std::string> note(OwnerSight sight, const std::string& ns, const k8s::OwnerRef& owner,
+                                           MonoTime asked_at, const Now& now);
   /// The last one; null if there has been none within the hour.
   [[nodiscard]] const OwnerSight* find(const std::string& ns, const k8s::OwnerRef& owner) const;
   [[nodiscard]] std::size_t size() const { return sights_.size(); }
 
  private:
-  std::unordered_map<std::string, OwnerSight> sights_;  // by owner_key
+  struct Kept {
+    OwnerSight sight;
+    std::string ns;
+  };
+  std::unordered_map<std::string, Kept> sights_;  // by owner_key
 };
 
 }  // namespace dhc

@@ -65,7 +65,16 @@ std::vector<SharedText> stale_keys(const Map& map, KeyOf key_of, const std::vect
 bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running || pod.phase == k8s::PodPhase::Pending; }
 
 bool World::apply(k8s::Delivery delivery, const Now& now) {
-  return std::visit([&]<class T>(T&& value) { return apply_one(std::forward<T>(value), now); }, std::move(delivery));
+  const bool is_news =
+      std::visit([&]<class T>(T&& value) { return apply_one(std::forward<T>(value), now); }, std::move(delivery));
+  return is_news || awaits_a_word(now);
+}
+
+/// Whether something waits only until a watch has been heard after its time: any word of one ends that.
+bool World::awaits_a_word(const Now& now) const {
+  const auto is_due = [&](MonoTime since) { return since + kOwnWord <= now.mono; };
+  return std::ranges::any_of(standing_, [&](const auto& entry) { return is_due(entry.second.since); }) ||
+         std::ranges::any_of(new_cards_, [&](const auto& entry) { return is_due(entry.second); });
 }
 
 bool World::synced() const {
@@ -353,7 +362,7 @@ bool World::drop_pod(const SharedText& uid, const Now& now) {
   if (is_live(record.pod)) note_lost_replacement(record.pod, now);
   index_owned_pod(record.pod, false);
   index_gang(record.pod, false);
-  note_departure(record.pod);
+  note_departure(record.pod, now);
   speakers_.remove(record.pod.node_name, record.heard);
   if (has_disputed_device(record.held_devices)) pools_may_be_stale_ = true;
   for (const auto& held_device : record.held_devices) {

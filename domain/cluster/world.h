@@ -95,10 +95,11 @@ struct PodRecord {
 
 /// What this process has seen of one credit.
 struct CreditSeen {
-  MonoTime at;               ///< Since when it has been on the Job, with its limit.
-  std::int64_t counted = 0;  ///< Failures that the Job had counted then.
-  bool suspended = false;    ///< The Job has been suspended since.
-  bool pod_went = false;     ///< The pod was there, and has gone since.
+  MonoTime at;                               ///< Since when it has been on the Job, with its limit.
+  std::int64_t counted = 0;                  ///< Failures that the Job had counted then.
+  bool suspended = false;                    ///< The Job has been suspended since.
+  std::optional<MonoTime> pod_went_at = {};  ///< The pod was there, and has gone since then.
+  bool went_unevicted = false;               ///< While it ran, and nobody had evicted it.
 };
 
 /// A credit that another client took out of the Job's annotation: an acknowledgement, not to be made again.
@@ -379,7 +380,8 @@ class World {
   void forget_ending(const std::string& uid);
   [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
   void note_admitted(const k8s::Pod& pod);
-  void note_departure(const k8s::Pod& pod);
+  void note_departure(const k8s::Pod& pod, const Now& now);
+  [[nodiscard]] bool awaits_a_word(const Now& now) const;
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);
   bool put(k8s::Node&& node);

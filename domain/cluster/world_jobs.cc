@@ -136,12 +136,13 @@ void World::note_removed(JobRecord& record, const RetryCredits& before) const {
   }
 }
 
-void World::note_departure(const k8s::Pod& pod) {
-  if (!is_job_pod(pod) || !is_live(pod) || was_evicted(pod)) return;
-  if (job_of(pod.meta) == nullptr) return;
+void World::note_departure(const k8s::Pod& pod, const Now& now) {
+  if (!is_job_pod(pod) || job_of(pod.meta) == nullptr) return;
   auto& credit_seen = jobs_.at(pod.meta.controller->uid).credit_seen;
   const auto seen = credit_seen.find(pod.meta.uid);
-  if (seen != credit_seen.end()) seen->second.pod_went = true;
+  if (seen == credit_seen.end()) return;
+  seen->second.pod_went_at = now.mono;
+  seen->second.went_unevicted = is_live(pod) && !was_evicted(pod);
 }
 
 void World::drop_job(const SharedText& uid) {

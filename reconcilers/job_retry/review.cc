@@ -184,8 +184,8 @@ class Review {
     if (input_.now.mono < *counted_at) return planning_.wake.note(counted_at);
     // **Source:** seen on 1.37.1: pods that a suspension removes are not counted.
     const auto found = record.credit_seen.find(credit.pod_uid);
-    const bool uncounted = found != record.credit_seen.end() && found->second.suspended && found->second.pod_went &&
-                           record.job.failed == found->second.counted;
+    const bool uncounted = found != record.credit_seen.end() && found->second.suspended &&
+                           found->second.went_unevicted && record.job.failed == found->second.counted;
     mark(record, credit, uncounted ? State::Unspent : State::Spent);
   }
 

@@ -67,6 +67,31 @@ class ConditionPlanner {
   void raise(const std::vector<const AffectedPod*>& affected_pods) {
     const auto& pod = affected_pods.front()->pod();
     if (!affected_pods.front()->record->readable) return;  // nothing is decided on a version that could not be read
+    Wake wake;
+    auto said = notice_for(affected_pods, input_, next_, wake);
+    const auto told_with = gangs_told_with(affected_pods, said);
+    planned_.wake(affected_pods.front()->key, wake.at());
+    const bool asks_peers = said && said->evict && asks_for_peers(affected_pods);
+    // What its peers are told is decided with each plan.
+    if (asks_peers) again(affected_pods);
+    const bool is_told = tell(affected_pods, said);
+    // Before it has been told itself nobody knows since when: each plan would say another time.
+    if (!is_told && !was_told(*affected_pods.front()->record)) return;
+    if (asks_peers) told_.push_back({.pod = &pod, .notice = *said});
+    std::ranges::copy(told_with, std::back_inserter(told_in_gangs_));
+  }
+
+  [[nodiscard]] bool was_told(const PodRecord& record) const {
+    return (record.told && record.told->noticed()) || input_.requests.notices().sent_at(record.pod.meta.uid);
+  }
+
+  void again(const std::vector<const AffectedPod*>& affected_pods) {
+    for (const auto* affected : affected_pods) planned_.again.insert(affected->key);
+  }
+
+  /// True if that is sent now.
+  bool tell(const std::vector<const AffectedPod*>& affected_pods, const std::optional<Notice>& said) {
+    const auto& pod = affected_pods.front()->pod();
     std::vector<ConditionLine> lines;
     WallTime since = affected_pods.front()->since.wall;
     for (const auto* affected : affected_pods) {
@@ -76,19 +101,10 @@ class ConditionPlanner {
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
     const auto message = condition_message(lines);
-    Wake wake;
-    auto said = notice_for(affected_pods, input_, next_, wake);
-    note_gang(affected_pods, said);
-    planned_.wake(affected_pods.front()->key, wake.at());
-    if (said && said->evict && asks_for_peers(affected_pods)) {
-      told_.push_back({.pod = &pod, .notice = *said});
-      // What its peers are told is decided with each plan.
-      for (const auto* affected : affected_pods) planned_.again.insert(affected->key);
-    }
     const auto notice = annotation_of(said, pod, input_);
     // Without a notice of ours nothing is asked for: if one was shown, the condition says so and changes too.
     const bool told_so = notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == notice;
-    if (seen != nullptr && seen->status == "True" && seen->message == message && told_so) return;
+    if (seen != nullptr && seen->status == "True" && seen->message == message && told_so) return false;
     const auto& record = *affected_pods.front()->record;
     const bool only_words = seen != nullptr && seen->status == "True" && shows_but_for_words(notice, pod) &&
                             std::ranges::all_of(read_condition(message).devices, [&](const auto& word) {
@@ -96,27 +112,31 @@ class ConditionPlanner {
                             });
     const auto* attempt = input_.requests.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
-      return planned_.wake(affected_pods.front()->key, attempt->at + kRewordInterval);
+      planned_.wake(affected_pods.front()->key, attempt->at + kRewordInterval);
+      return false;
     }
-    apply(pod,
-          ApplyCondition::Wanted{.status = true,
-                                 .reason = std::string(kToldReason),
-                                 .message = message,
-                                 .last_transition = since,
-                                 .noticed_at = read_condition(message).noticed()},
-          notice);
+    return apply(pod,
+                 ApplyCondition::Wanted{.status = true,
+                                        .reason = std::string(kToldReason),
+                                        .message = message,
+                                        .last_transition = since,
+                                        .noticed_at = read_condition(message).noticed()},
+                 notice);
   }
 
   /// Whoever goes with the pod is told so too.
-  void note_gang(const std::vector<const AffectedPod*>& affected_pods, std::optional<Notice>& said) {
+  std::vector<ToldGang> gangs_told_with(const std::vector<const AffectedPod*>& affected_pods,
+                                        std::optional<Notice>& said) {
+    std::vector<ToldGang> told;
     for (const auto* affected : affected_pods) {
       const auto* unit = gangs_.of(*affected);
       if (unit == nullptr || unit->members.empty()) continue;
       planned_.again.insert(affected->key);
       if (!said || !said->evict) continue;
       said->gang = unit->gang.words;
-      if (to_string(affected->key) == said->device) told_in_gangs_.push_back({.unit = unit, .notice = *said});
+      if (to_string(affected->key) == said->device) told.push_back({.unit = unit, .notice = *said});
     }
+    return told;
   }
 
   /// What is to become of a True, by one device that it names and the pod still holds.
@@ -159,7 +179,7 @@ class ConditionPlanner {
       const bool timed = state != nullptr && state->recovered_at;
       recovered.push_back({.device = std::move(device), .since = timed ? state->recovered_at->wall : input_.now.wall});
     }
-    if (recovered.empty()) return apply(pod, std::nullopt);
+    if (recovered.empty()) return (void)apply(pod, std::nullopt);
     std::ranges::sort(recovered, {}, &RecoveryLine::device);
     apply(pod,
           ApplyCondition::Wanted{.status = false,
@@ -204,8 +224,9 @@ class ConditionPlanner {
     apply(record.pod, std::move(kept), text);
   }
 
-  void apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted, std::string notice = {}) {
-    if (pod.meta.deletion) return;
+  /// True if it is sent now.
+  bool apply(const k8s::Pod& pod, std::optional<ApplyCondition::Wanted> wanted, std::string notice = {}) {
+    if (pod.meta.deletion) return false;
     ApplyCondition action{.ns = pod.meta.ns,
                           .name = pod.meta.name,
                           .uid = pod.meta.uid,
@@ -220,8 +241,9 @@ class ConditionPlanner {
       if (!planned_.wake_at || *at < *planned_.wake_at) planned_.wake_at = at;
       planned_.pods_again.insert(pod.meta.uid);
     }
-    if (!input_.requests.may_send_condition(pod, said, input_.now)) return;
+    if (!input_.requests.may_send_condition(pod, said, input_.now)) return false;
     planned_.actions.push_back(std::move(action));
+    return true;
   }
 
   const PlanInput& input_;

@@ -113,7 +113,8 @@ std::optional<MonoTime> shown_as_counted_at(const JobRecord& record, const Retry
   const auto ending = world.endings().find(credit.pod_uid);
   if (ending != world.endings().end()) return ending->second.at.mono + kCountedLate;
   const auto seen = record.credit_seen.find(credit.pod_uid);
-  return seen == record.credit_seen.end() ? std::nullopt : std::optional(seen->second.at + kCountedLate);
+  if (seen == record.credit_seen.end()) return std::nullopt;
+  return seen->second.pod_went_at.value_or(seen->second.at) + kCountedLate;
 }
 
 std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,

@@ -118,7 +118,10 @@ void Controller::State::take_sight(Outcome& outcome, const Now& now) {
   requests.owner_reads().done(read->ns, owner_key(read->ns, read->owner), read->asked_at, outcome.status, now);
   // What was stopped before its end has found nothing.
   if (!outcome.status && outcome.status.error().kind == ErrorKind::Cancelled) return;
-  if (outcome.sight) world.owner_sights().note(*std::move(outcome.sight), read->ns, read->owner, read->asked_at, now);
+  if (!outcome.sight) return;
+  for (const auto& ns :
+       world.owner_sights().note(*std::move(outcome.sight), read->ns, read->owner, read->asked_at, now))
+    touched.owners_in(ns);
 }
 
 void Controller::State::take_write(const Outcome& outcome, const Now& now) {

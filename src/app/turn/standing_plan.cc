@@ -369,6 +369,10 @@ void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::
       if (std::ranges::find(old, verdict) == old.end()) begun.push_back(verdict);
     }
   };
+  // A node that is handed over in two ways may be held twice for one reason, in the same words: that is said once.
+  std::ranges::stable_sort(decided.others, {}, place_of);
+  const auto repeated = std::ranges::unique(decided.others);
+  decided.others.erase(repeated.begin(), repeated.end());
   compare(others_, decided.others);
   others_ = std::move(decided.others);
   for (const auto& key : keys) {

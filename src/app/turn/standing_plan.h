@@ -34,17 +34,11 @@ struct Decided {
   void take(Planned<A>& planned) {
     for (std::size_t i = 0; i < planned.verdicts.size(); ++i) {
       const bool is_about = i < planned.about.size() && !planned.about[i].scope.empty();
-      is_about ? say(planned.about[i], std::move(planned.verdicts[i]))
-               : others.push_back(std::move(planned.verdicts[i]));
+      (is_about ? verdicts[planned.about[i]] : others).push_back(std::move(planned.verdicts[i]));
     }
     for (const auto& [key, at] : planned.wakes) wake(key, at);
     again.insert(planned.again.begin(), planned.again.end());
     pods_again.insert(planned.pods_again.begin(), planned.pods_again.end());
-  }
-  /// Each once: a node that is handed over in two ways may be held twice for one reason, in the same words.
-  void say(const DeviceKey& key, Verdict verdict) {
-    auto& said = verdicts[key];
-    if (std::ranges::find(said, verdict) == said.end()) said.push_back(std::move(verdict));
   }
   /// Only what is still to come: what is past changes nothing by time alone.
   void wake(const DeviceKey& key, MonoTime at) {

@@ -1,5 +1,7 @@
 // A gang in one move: all its pods are told and evicted as one unit, or nobody goes.
 #include <algorithm>
+#include <expected>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -613,6 +615,32 @@ TEST_CASE(
     CHECK(stage.run_until("12:08:00") == kNoneGone);
     CHECK_FALSE(stage.notice("w-0")->evict);
     CHECK_FALSE(stage.notice("w-1"));
+  }
+}
+
+TEST_CASE("Nobody of a gang is told of an eviction of which the pod on the bad device cannot be told") {
+  GangStage stage;
+  stage.policy().evict->notice = NoticeRules{.deadline = minutes(5), .extend_up_to = minutes(10)};
+  stage.send_policy();
+  const Error refused{.kind = ErrorKind::Unavailable, .message = "503", .retry_after = {}};
+  std::set<std::string> told;
+  for (int second = 0; second < 180; ++second) {
+    stage.advance(Seconds(1));
+    // Something of it is another all the time.
+    stage.upsert_pod("w-1");
+    for (const auto& action : stage.turn()) {
+      const auto* condition = std::get_if<notice::ApplyCondition>(&action);
+      const bool is_refused = condition != nullptr && condition->name == "w-0";
+      if (condition != nullptr) told.insert(condition->name);
+      stage.answer(action, is_refused ? Status(std::unexpected(refused)) : Status());
+      if (!is_refused) stage.show(action);
+    }
+  }
+  CHECK(told.contains("w-0"));
+  for (const auto* name : {"w-1", "w-2", "w-3"}) {
+    const auto notice = stage.notice(name);
+    // One time for all of them, that of the first try.
+    if (notice) CHECK(notice->number == 1);
   }
 }
 

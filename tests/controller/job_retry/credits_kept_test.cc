@@ -103,7 +103,7 @@ TEST_CASE("An unspent credit is spent by whatever else its pod is lost to") {
   deleted.run_for(Seconds(2));
   CHECK(deleted.states() == "given");
   deleted.remove_pod("train-0");
-  deleted.run_for(Seconds(2));
+  deleted.run_for(kUnseen + Seconds(1));
   CHECK(deleted.states() == "spent");
 }
 

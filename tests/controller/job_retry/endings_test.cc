@@ -16,6 +16,9 @@ TEST_CASE("A credit is spent when its pod is gone, and unspent when the pod ende
   CHECK(lost.states() == "given");
   lost.remove_pod("train-0");
   lost.add_pod(1, Health::Healthy);
+  // The Job's own watch may be behind the pod's.
+  lost.run_for(kUnseen - Seconds(1));
+  CHECK(lost.states() == "given");
   lost.run_for(Seconds(2));
   CHECK(lost.states() == "spent");
   CHECK(lost.job().backoff_limit == 1);
@@ -27,6 +30,30 @@ TEST_CASE("A credit is spent when its pod is gone, and unspent when the pod ende
   well.run_for(Seconds(2));
   CHECK(well.states() == "unspent");
   CHECK(well.job().backoff_limit == 1);
+}
+
+TEST_CASE("What a Job lost while another process led counts until its own watch has shown it for sure") {
+  JobStage stage;
+  stage.policy().job_retry->max_per_job = 1;
+  stage.send_policy();
+  stage.add_pod(0);
+  CHECK(stage.run_for(Seconds(75)) == Names{"train-0"});
+  REQUIRE(stage.states() == "given");
+  SUBCASE("the pod has gone") { stage.remove_pod("train-0"); }
+  SUBCASE("the Job has not counted it yet") { stage.end_pod("train-0", PodPhase::Failed); }
+  stage.restart();
+  stage.add_pod(1);
+  stage.policy().after = Seconds(0);
+  stage.send_policy();
+  // Its failure is in neither watch: one more would end the Job.
+  CHECK(stage.run_for(kUnseen - Seconds(1)).empty());
+  const auto* held = stage.verdict("train-1", Reason::NotCreditable);
+  REQUIRE(held != nullptr);
+  CHECK(held->message.starts_with("the loss would end Job train: backoffLimit is 1, 0 of its pods have failed and 1 "));
+  REQUIRE(held->next_at);
+  stage.job().failed = 1;
+  stage.upsert_job("train");
+  CHECK(stage.run_for(minutes(2)).empty());
 }
 
 TEST_CASE("The credit of a device that stays healthy for the policy's time pays for the next loss") {
@@ -251,6 +278,26 @@ TEST_CASE("A Job whose evicted pod succeeded is told so loudly, for as long as t
   stage.run_for(Seconds(1));
   CHECK(stage.verdict("train", Reason::EvictedPodSucceeded) != nullptr);
   CHECK(stage.events().size() == events);
+}
+
+TEST_CASE("In observe mode a Job's lost work is told for an hour after its pod's end, to the millisecond") {
+  JobStage stage;
+  stage.add_pod(0);
+  CHECK(stage.run_for(Seconds(71)) == Names{"train-0"});
+  stage.policy().mode = Mode::Observe;
+  stage.send_policy();
+  stage.end_pod("train-0", PodPhase::Succeeded);
+  stage.settle();
+  const auto ended = stage.now().mono;
+  stage.run_for(minutes(59), minutes(1));
+  stage.advance(ended + minutes(60) - stage.now().mono - Millis(1));
+  stage.settle();
+  REQUIRE(stage.verdict("train", Reason::EvictedPodSucceeded) != nullptr);
+  REQUIRE(stage.wake_at());
+  CHECK((*stage.wake_at() == ended + minutes(60)));
+  stage.advance(Millis(1));
+  stage.settle();
+  CHECK(stage.verdict("train", Reason::EvictedPodSucceeded) == nullptr);
 }
 
 TEST_CASE("An evicted pod that no policy selects is not spoken of") {

@@ -356,12 +356,12 @@ TEST_CASE("what is remembered of owners is bounded") {
   OwnerSights sights;
   const Now now{.mono = MonoTime(std::chrono::hours(2)), .wall = {}};
   for (std::size_t i = 0; i < kMostOwnerSights + 5; ++i) {
-    sights.note({}, "ns", {"g/v1", "K", std::to_string(i), "u"}, now.mono - Millis(i == 7 ? 100 : 0), now);
+    (void)sights.note({}, "ns", {"g/v1", "K", std::to_string(i), "u"}, now.mono - Millis(i == 7 ? 100 : 0), now);
   }
   CHECK(sights.size() == kMostOwnerSights);
   CHECK(sights.find("ns", {"g/v1", "K", "7", "u"}) == nullptr);
-  sights.note({}, "ns", {"g/v1", "K", "x", "u"}, now.mono + kOwnerSightKept,
-              {.mono = now.mono + kOwnerSightKept, .wall = {}});
+  CHECK(sights.note({}, "other", {"g/v1", "K", "x", "u"}, now.mono + kOwnerSightKept,
+                    {.mono = now.mono + kOwnerSightKept, .wall = {}}) == std::set<std::string>{"ns"});
   CHECK(sights.size() == 1);
 }
 

@@ -189,7 +189,8 @@ Turn PlanOracle::turn(Controller& controller, std::span<Message> messages, const
     if (std::holds_alternative<notice::EmitEvent>(action)) continue;
     // It looks for news itself, from time to time.
     if (std::holds_alternative<status::WriteStatus>(action)) continue;
-    FAIL_CHECK(fmt::format("the last plan was to stand, and a new one does more: {}", facts_of(action).name));
+    FAIL_CHECK(fmt::format("the last plan was to stand, and a new one does more: {}",
+                           fmt::join(outline(std::vector{action}), ", ")));
   }
   if (turn.wake_at && (!wake_at || *wake_at > *turn.wake_at)) {
     FAIL_CHECK(fmt::format("the last plan was to stand and wakes {}, and a new one wakes {}", words(wake_at, now),

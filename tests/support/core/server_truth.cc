@@ -416,16 +416,19 @@ void ServerTruth::check_slots(const eviction::EvictPod& eviction, const std::str
   }
 }
 
-/// I3: no more in a minute than a full bucket and what fills it meanwhile. I18: no more in a day than the cap.
+/// I3: no more in a minute than a full bucket and what fills it meanwhile; who goes together takes a full bucket at
+/// most, however many they are. I18: no more in a day than the cap.
 void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now) {
+  const auto& limits = policy_.limits;
   std::int64_t minute = 0;
   std::int64_t day = 0;
+  std::map<std::string_view, std::int64_t> together;
   for (const auto& one : evicted_) {
-    if (now.mono - one.at.mono < minutes(1)) ++minute;
+    const bool is_recent = now.mono - one.at.mono < minutes(1);
+    if (is_recent && (one.group.empty() || ++together[one.group] <= limits.evictions_per_minute)) ++minute;
     const bool is_released = one.is_forgotten || speaks_for(policy_.cap_release, one.at.wall, now);
     if (now.mono - one.at.mono < hours(24) && one.scope == eviction.key.scope && !is_released) ++day;
   }
-  const auto& limits = policy_.limits;
   if (minute > 2 * limits.evictions_per_minute) {
     say("I3", eviction,
         fmt::format("{} evictions within a minute, perMinute is {}", minute, limits.evictions_per_minute));

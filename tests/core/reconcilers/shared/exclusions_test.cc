@@ -68,7 +68,7 @@ struct Eligible {
     if (knows_ns) made.apply(k8s::Upsert{ns}, now);
     if (knows_owner) made.apply(k8s::Upsert{owner}, now);
     for (const auto& other : others) made.apply(k8s::Upsert{other}, now);
-    for (const auto& [ref, sight] : sights) made.owner_sights().note(sight, pod.meta.ns, ref, sight.at, now);
+    for (const auto& [ref, sight] : sights) (void)made.owner_sights().note(sight, pod.meta.ns, ref, sight.at, now);
     return made;
   }
 
