@@ -67,14 +67,8 @@ bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running |
 bool World::apply(k8s::Delivery delivery, const Now& now) {
   const bool is_news =
       std::visit([&]<class T>(T&& value) { return apply_one(std::forward<T>(value), now); }, std::move(delivery));
-  return is_news || awaits_a_word(now);
-}
-
-/// Whether something waits only until a watch has been heard after its time: any word of one ends that.
-bool World::awaits_a_word(const Now& now) const {
-  const auto is_due = [&](MonoTime since) { return since + kOwnWord <= now.mono; };
-  return std::ranges::any_of(standing_, [&](const auto& entry) { return is_due(entry.second.since); }) ||
-         std::ranges::any_of(new_cards_, [&](const auto& entry) { return is_due(entry.second); });
+  // Something waits only until a watch has been heard after its time: any word of one ends that.
+  return is_news || (word_due_ && *word_due_ <= now.mono);
 }
 
 bool World::synced() const {

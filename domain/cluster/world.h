@@ -381,7 +381,6 @@ class World {
   [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
   void note_admitted(const k8s::Pod& pod);
   void note_departure(const k8s::Pod& pod, const Now& now);
-  [[nodiscard]] bool awaits_a_word(const Now& now) const;
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);
   bool put(k8s::Node&& node);
@@ -510,6 +509,7 @@ class World {
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> by_taint_;             // of incidents_, those that a driver's taint speaks of
   std::set<DeviceKey> believed_;             // whoever calls them healthy
+  std::optional<MonoTime> word_due_;         // from when on a word of a watch decides about one of them
   bool heard_again_ = false;                 // some of them are to be looked at again
   std::map<DeviceKey, MonoTime> doubted_;    // devices called bad that say Healthy, and since when
   std::map<DeviceKey, MonoTime> new_cards_;  // in another one's place since, while its holders' reports may be in view

@@ -42,6 +42,10 @@ void World::refresh(const Now& now) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
   }
+  Wake word_due;
+  for (const auto& [key, standing] : standing_) word_due.note(standing.since + kOwnWord);
+  for (const auto& [key, since] : new_cards_) word_due.note(since + kOwnWord);
+  word_due_ = word_due.at();
   driver_taints_.forget(now, [this](const DeviceKey& key) {
     const auto* state = tracker_.find(key);
     return state != nullptr && !state->holders.empty();

@@ -147,13 +147,13 @@ class Controller::State::Planning {
   }
 
   void look_at_incidents() {
-    const auto& affected_pods = state_.affected_pods.all();
+    const auto& affected = state_.affected_pods.all();
     state_.note_removed(now_);
     state_.incidents.observe({.world = state_.world,
                               .policy = *state_.policy,
                               .brake = state_.brake,
                               .rejecting_nodes = rejecting_nodes_,
-                              .affected_pods = affected_pods,
+                              .affected_pods = affected,
                               .losses = state_.requests.losses(),
                               .removed_rules = state_.removed_rules,
                               .removed_taints = state_.removed_taints,
@@ -166,13 +166,13 @@ class Controller::State::Planning {
     opened_ = state_.incidents.take_opened();
     suspects_ = state_.look_at_suspects(opened_, now_);
     if (suspects_) widen_to_all();
-    auto rollouts = find_rollouts(affected_pods, state_.world, now_);
+    auto found = find_rollouts(affected, state_.world, now_);
     // What was said for all of them is now to be said of each that is left.
-    const auto stands = [&](const auto& one) { return rollouts.contains(one.first); };
+    const auto stands = [&](const auto& one) { return found.contains(one.first); };
     if (!focus_.all && !std::ranges::all_of(state_.rollouts, stands)) widen_to_all();
-    state_.rollouts = std::move(rollouts);
+    state_.rollouts = std::move(found);
     // It is written down with the incidents.
-    if (state_.ailing.look(affected_pods, state_.world, *state_.policy, now_)) state_.incidents.note_change();
+    if (state_.ailing.look(affected, state_.world, *state_.policy, now_)) state_.incidents.note_change();
     state_.incidents.follow_out_of_service(state_.world, *state_.policy, now_, &focus_);
     state_.asked.drop_shown(state_.world, state_.incidents.caps());
     state_.tell_world(focus_, now_);

@@ -370,7 +370,10 @@ void StandingPlan::replace(const Focus& focus, Decided decided, const eviction::
     }
   };
   // A node that is handed over in two ways may be held twice for one reason, in the same words: that is said once.
-  std::ranges::stable_sort(decided.others, {}, place_of);
+  const auto in_full = [](const Verdict& one) {
+    return std::tuple_cat(place_of(one), std::tie(one.since, one.next_at, one.policy, one.mode));
+  };
+  std::ranges::sort(decided.others, {}, in_full);
   const auto repeated = std::ranges::unique(decided.others);
   decided.others.erase(repeated.begin(), repeated.end());
   compare(others_, decided.others);
